@@ -1,0 +1,417 @@
+//! The names of flows: four-tuples, five-tuples, their directions, and TCP's flags.
+//!
+//! ```text
+//!                        src          dst        sport dport protocol
+//!     FourTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │             a socket pair
+//!     FiveTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │ 8 │         13 bytes for IPv4, 37 for IPv6
+//!     FlowKey       │v│ a FiveTuple of IPv4 (then zeros) or of IPv6   │   either, told apart by one bit
+//! ```
+//!
+//! A tuple names one direction of a conversation. [`reversed`](FiveTuple::reversed) names the
+//! other; [`normalized`](FiveTuple::normalized) gives one name for both and says which direction
+//! this was, so that one entry can serve both.
+//!
+//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They hash
+//! themselves in whole words, not field by field: keyed hashes pay per call.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::bits::BitString;
+
+/// Which way a packet goes, relative to the [`normalized`](FiveTuple::normalized) key of its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// As the normalised key reads: from its `src` to its `dst`.
+    Forward,
+    /// Against it.
+    Reverse,
+}
+
+/// A pair of sockets: what TCP finds a connection by.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FourTuple;
+/// use std::net::Ipv4Addr;
+///
+/// let there = FourTuple {
+///     src: Ipv4Addr::new(10, 0, 0, 1),
+///     dst: Ipv4Addr::new(10, 0, 0, 2),
+///     sport: 40_000,
+///     dport: 443,
+/// };
+/// assert_eq!(there.reversed().reversed(), there);
+/// assert_eq!(there.reversed().sport, 443);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FourTuple<A> {
+    /// Source address.
+    pub src: A,
+    /// Destination address.
+    pub dst: A,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+}
+
+impl<A: Copy + Ord> FourTuple<A> {
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
+    }
+
+    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        if (self.src, self.sport) <= (self.dst, self.dport) {
+            (self, Direction::Forward)
+        } else {
+            (self.reversed(), Direction::Reverse)
+        }
+    }
+}
+
+impl<A: BitString> FourTuple<A> {
+    fn ports(&self) -> u32 {
+        u32::from(self.sport) << 16 | u32::from(self.dport)
+    }
+}
+
+impl<A: BitString> BitString for FourTuple<A> {
+    const BITS: u32 = 2 * A::BITS + 32;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        (self.src, (self.dst, self.ports())).window(pos)
+    }
+}
+
+/// All bits in whole words.
+impl<A: BitString> Hash for FourTuple<A> {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        hash_words(self, state);
+    }
+}
+
+/// A pair of sockets and the protocol between them: what names a flow, in one direction.
+///
+/// Ports are 0 where the protocol has none.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{BitString, Direction, FiveTuple};
+/// use std::net::Ipv4Addr;
+///
+/// let query = FiveTuple {
+///     src: Ipv4Addr::new(192, 0, 2, 7),
+///     dst: Ipv4Addr::new(192, 0, 2, 1),
+///     sport: 5353,
+///     dport: 53,
+///     protocol: 17,
+/// };
+/// let (key, direction) = query.normalized();
+/// assert_eq!(direction, Direction::Reverse);
+/// assert_eq!(query.reversed().normalized(), (key, Direction::Forward));
+/// assert_eq!(FiveTuple::<Ipv4Addr>::BITS, 13 * 8);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FiveTuple<A> {
+    /// Source address.
+    pub src: A,
+    /// Destination address.
+    pub dst: A,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Protocol number of the IP layer: 6 is TCP, 17 is UDP.
+    pub protocol: u8,
+}
+
+impl<A: Copy + Ord> FiveTuple<A> {
+    /// The pair of sockets, without the protocol.
+    #[inline]
+    #[must_use]
+    pub fn sockets(self) -> FourTuple<A> {
+        FourTuple { src: self.src, dst: self.dst, sport: self.sport, dport: self.dport }
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }
+    }
+
+    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        match self.sockets().normalized().1 {
+            Direction::Forward => (self, Direction::Forward),
+            Direction::Reverse => (self.reversed(), Direction::Reverse),
+        }
+    }
+}
+
+impl<A: BitString> BitString for FiveTuple<A> {
+    const BITS: u32 = 2 * A::BITS + 32 + 8;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        (self.sockets(), self.protocol).window(pos)
+    }
+}
+
+/// All bits in whole words.
+impl<A: BitString> Hash for FiveTuple<A> {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        hash_words(self, state);
+    }
+}
+
+fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
+    for pos in (0..B::BITS).step_by(64) {
+        state.write_u64(bits.window(pos));
+    }
+}
+
+/// The name of a flow of either IP version, in one direction.
+///
+/// An IPv4 flow and a flow between the same addresses mapped into IPv6 are different flows: they
+/// are different packets.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FlowKey;
+///
+/// let key = FlowKey::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), 40_000, 443, 6);
+/// assert_eq!(key.unwrap().to_string(), "10.0.0.1:40000 > 10.0.0.2:443 proto 6");
+/// // No packet goes from one IP version to the other.
+/// assert_eq!(FlowKey::new("10.0.0.1".parse().unwrap(), "::1".parse().unwrap(), 0, 0, 1), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum FlowKey {
+    /// A flow of IPv4.
+    V4(FiveTuple<Ipv4Addr>),
+    /// A flow of IPv6.
+    V6(FiveTuple<Ipv6Addr>),
+}
+
+impl FlowKey {
+    /// The key with these fields, or `None` if the addresses are of different versions.
+    #[inline]
+    #[must_use]
+    pub fn new(src: IpAddr, dst: IpAddr, sport: u16, dport: u16, protocol: u8) -> Option<Self> {
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                Some(Self::V4(FiveTuple { src, dst, sport, dport, protocol }))
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                Some(Self::V6(FiveTuple { src, dst, sport, dport, protocol }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Source address.
+    #[must_use]
+    pub fn src(&self) -> IpAddr {
+        match self {
+            Self::V4(tuple) => tuple.src.into(),
+            Self::V6(tuple) => tuple.src.into(),
+        }
+    }
+
+    /// Destination address.
+    #[must_use]
+    pub fn dst(&self) -> IpAddr {
+        match self {
+            Self::V4(tuple) => tuple.dst.into(),
+            Self::V6(tuple) => tuple.dst.into(),
+        }
+    }
+
+    /// Source port.
+    #[must_use]
+    pub fn sport(&self) -> u16 {
+        match self {
+            Self::V4(tuple) => tuple.sport,
+            Self::V6(tuple) => tuple.sport,
+        }
+    }
+
+    /// Destination port.
+    #[must_use]
+    pub fn dport(&self) -> u16 {
+        match self {
+            Self::V4(tuple) => tuple.dport,
+            Self::V6(tuple) => tuple.dport,
+        }
+    }
+
+    /// Protocol number of the IP layer.
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::V4(tuple) => tuple.protocol,
+            Self::V6(tuple) => tuple.protocol,
+        }
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::V4(tuple) => Self::V4(tuple.reversed()),
+            Self::V6(tuple) => Self::V6(tuple.reversed()),
+        }
+    }
+
+    /// One name for both directions, and which of the two this is.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        match self {
+            Self::V4(tuple) => {
+                let (key, direction) = tuple.normalized();
+                (Self::V4(key), direction)
+            }
+            Self::V6(tuple) => {
+                let (key, direction) = tuple.normalized();
+                (Self::V6(key), direction)
+            }
+        }
+    }
+}
+
+/// One bit for the version, then the five-tuple; zeros behind the shorter one.
+impl BitString for FlowKey {
+    const BITS: u32 = Version::BITS + FiveTuple::<Ipv6Addr>::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        match self {
+            Self::V4(tuple) => (Version(4), *tuple).window(pos),
+            Self::V6(tuple) => (Version(6), *tuple).window(pos),
+        }
+    }
+}
+
+/// The first bit of a [`FlowKey`]: 0 for IPv4, 1 for IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(u8);
+
+impl BitString for Version {
+    const BITS: u32 = 1;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        u64::from(self.0 == 6 && pos == 0) << 63
+    }
+}
+
+/// All bits in whole words. The versions need no telling apart: one has two words, the other five.
+impl Hash for FlowKey {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        match self {
+            Self::V4(tuple) => tuple.hash(state),
+            Self::V6(tuple) => tuple.hash(state),
+        }
+    }
+}
+
+/// `source:port > destination:port proto number`, with IPv6 addresses in brackets.
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use core::net::SocketAddr;
+        let (from, to) = (
+            SocketAddr::new(self.src(), self.sport()),
+            SocketAddr::new(self.dst(), self.dport()),
+        );
+        write!(f, "{from} > {to} proto {}", self.protocol())
+    }
+}
+
+/// The flags of a TCP segment, as the header has them.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TcpFlags;
+///
+/// let last = TcpFlags::FIN | TcpFlags::ACK;
+/// assert!(last.contains(TcpFlags::FIN));
+/// assert_eq!(last.to_string(), "...A...F");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// The sender has no more to send.
+    pub const FIN: Self = Self(0x01);
+    /// The connection opens.
+    pub const SYN: Self = Self(0x02);
+    /// The connection is refused or aborted.
+    pub const RST: Self = Self(0x04);
+    /// Hand the data on.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer counts.
+    pub const URG: Self = Self(0x20);
+    /// Congestion was seen.
+    pub const ECE: Self = Self(0x40);
+    /// The congestion window was reduced.
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether all flags of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for TcpFlags {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl core::ops::BitOrAssign for TcpFlags {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// Eight places, `CEUAPRSF` from the most significant: a letter where the flag is set, else a dot.
+impl fmt::Display for TcpFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters: [char; 8] = core::array::from_fn(|i| {
+            if self.0 & (0x80 >> i) == 0 { '.' } else { char::from(b"CEUAPRSF"[i]) }
+        });
+        letters.iter().try_for_each(|letter| fmt::Write::write_char(f, *letter))
+    }
+}
