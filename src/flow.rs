@@ -341,10 +341,8 @@ impl Hash for FlowKey {
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use core::net::SocketAddr;
-        let (from, to) = (
-            SocketAddr::new(self.src(), self.sport()),
-            SocketAddr::new(self.dst(), self.dport()),
-        );
+        let (from, to) =
+            (SocketAddr::new(self.src(), self.sport()), SocketAddr::new(self.dst(), self.dport()));
         write!(f, "{from} > {to} proto {}", self.protocol())
     }
 }

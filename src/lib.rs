@@ -2,15 +2,20 @@
 #![no_std]
 
 extern crate alloc;
-#[cfg(feature = "std")]
-extern crate std;
 
-mod bits;
-mod flow;
-mod hash;
-mod observe;
+pub mod bits;
+pub mod flow;
+pub mod hash;
+pub mod lc_trie;
+pub mod observe;
+mod slab;
+pub mod trie;
+pub mod unicache;
 
 pub use bits::{BitString, Headed, Header};
 pub use flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 pub use hash::DefaultHashBuilder;
+pub use lc_trie::LcTrieMap;
 pub use observe::{Observer, Probes};
+pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
+pub use unicache::{FinWatch, GcError, PassiveGc, Unicache};

@@ -1,0 +1,251 @@
+//! Iterators over an [`LcTrieMap`](crate::LcTrieMap), all in the order of the keys.
+
+use alloc::vec;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::ops::Bound;
+
+use crate::bits::BitString;
+use crate::trie::{Trie, Walk};
+
+/// Keys and values in order.
+pub struct Iter<'a, K, V> {
+    trie: &'a Trie<K, V>,
+    walk: Walk,
+    left: usize,
+}
+
+impl<'a, K: BitString, V> Iter<'a, K, V> {
+    pub(super) fn new(trie: &'a Trie<K, V>) -> Self {
+        Self { trie, walk: trie.walk(), left: trie.len() }
+    }
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let leaf = self.trie.step(&mut self.walk)?;
+        self.left -= 1;
+        Some(self.trie.leaf(leaf))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Iter<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Iter<'_, K, V> {}
+
+/// Keys in order.
+pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Keys<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: BitString + fmt::Debug, V> fmt::Debug for Keys<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Keys<'a, K, V> {
+    type Item = &'a K;
+
+    fn next(&mut self) -> Option<&'a K> {
+        self.0.next().map(|(key, _)| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Keys<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Keys<'_, K, V> {}
+
+/// Values in the order of their keys.
+pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Values<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: BitString, V: fmt::Debug> fmt::Debug for Values<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Values<'a, K, V> {
+    type Item = &'a V;
+
+    fn next(&mut self) -> Option<&'a V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Values<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
+
+/// Keys and values within bounds, in order.
+pub struct Range<'a, K, V> {
+    trie: &'a Trie<K, V>,
+    walk: Walk,
+    end: Bound<K>,
+}
+
+impl<'a, K: BitString, V> Range<'a, K, V> {
+    /// From `walk` on, but without the key `behind`, which may be the first.
+    pub(super) fn new(trie: &'a Trie<K, V>, walk: Walk, behind: Option<K>, end: Bound<K>) -> Self {
+        let mut ahead = walk;
+        let first = trie.step(&mut ahead).map(|leaf| trie.leaf(leaf).0);
+        let walk = if first.is_some() && first == behind.as_ref() { ahead } else { walk };
+        Self { trie, walk, end }
+    }
+}
+
+impl<K: Clone, V> Clone for Range<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { trie: self.trie, walk: self.walk, end: self.end.clone() }
+    }
+}
+
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Range<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Range<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.trie.leaf(self.trie.step(&mut self.walk)?);
+        let inside = match &self.end {
+            Bound::Unbounded => true,
+            Bound::Included(end) => key <= end,
+            Bound::Excluded(end) => key < end,
+        };
+        // Past the end every further key is too, so the iterator stays empty.
+        inside.then_some((key, value))
+    }
+}
+
+impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
+
+/// Keys and values in order, the values to change.
+#[derive(Debug)]
+pub struct IterMut<'a, K, V> {
+    entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
+}
+
+impl<'a, K: BitString, V> IterMut<'a, K, V> {
+    pub(super) fn new(trie: &'a mut Trie<K, V>) -> Self {
+        let mut walk = trie.walk();
+        let mut ranks = vec![];
+        let mut rank = 0_u32;
+        while let Some(leaf) = trie.step(&mut walk) {
+            if ranks.len() <= leaf.0 as usize {
+                ranks.resize(leaf.0 as usize + 1, 0);
+            }
+            ranks[leaf.0 as usize] = rank;
+            rank += 1;
+        }
+        let mut entries: vec::Vec<_> = core::iter::repeat_with(|| None).take(trie.len()).collect();
+        for (leaf, key, value) in trie.leaves_mut() {
+            entries[ranks[leaf.0 as usize] as usize] = Some((key, value));
+        }
+        Self { entries: entries.into_iter() }
+    }
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.entries.next().flatten()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}
+
+impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
+impl<K, V> FusedIterator for IterMut<'_, K, V> {}
+
+/// Values in the order of their keys, to change.
+#[derive(Debug)]
+pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
+
+impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
+    type Item = &'a mut V;
+
+    fn next(&mut self) -> Option<&'a mut V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
+impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
+
+/// Keys and values in order, owned.
+pub struct IntoIter<K, V> {
+    trie: Trie<K, V>,
+    walk: Walk,
+}
+
+impl<K: BitString, V> IntoIter<K, V> {
+    pub(super) fn new(trie: Trie<K, V>) -> Self {
+        Self { walk: trie.walk(), trie }
+    }
+}
+
+impl<K, V> fmt::Debug for IntoIter<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").finish_non_exhaustive()
+    }
+}
+
+impl<K: BitString, V> Iterator for IntoIter<K, V> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        let leaf = self.trie.step(&mut self.walk)?;
+        Some(self.trie.take_leaf(leaf))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.trie.len(), Some(self.trie.len()))
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for IntoIter<K, V> {}
+impl<K: BitString, V> FusedIterator for IntoIter<K, V> {}

@@ -1,0 +1,112 @@
+//! Entries at stable slots: a vector whose freed slots are used again.
+//!
+//! ```text
+//!     slots   │ a │ ──┐ │ c │ ◂─┘ │ e │        free: 1 → 3 → end
+//! ```
+//!
+//! An entry keeps its index until it is taken out, so structures link entries by 4-byte index
+//! instead of by pointer, and stay safe Rust. An index is good for as long as its entry: whoever
+//! keeps one takes care that it is forgotten when the entry is taken.
+//!
+//! Price: insertion and removal are O(1), amortised for the growth of the vector. The memory of
+//! freed slots is kept for the next insertion.
+
+use alloc::vec::Vec;
+use core::mem;
+use core::ops::{Index, IndexMut};
+
+/// The end of the free list, and so the number of entries that a slab can hold.
+const END: u32 = u32::MAX;
+
+#[derive(Clone, Debug)]
+enum Slot<T> {
+    Taken(T),
+    /// The next free slot, or [`END`].
+    Free(u32),
+}
+
+/// Entries of `T` under indices that stay the same.
+#[derive(Clone, Debug)]
+pub(crate) struct Slab<T> {
+    slots: Vec<Slot<T>>,
+    first_free: u32,
+    len: usize,
+}
+
+impl<T> Slab<T> {
+    pub(crate) const fn new() -> Self {
+        Self { slots: Vec::new(), first_free: END, len: 0 }
+    }
+
+    /// The number of entries.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Puts in an entry and returns its index.
+    ///
+    /// # Panics
+    ///
+    /// If there are 2^32 - 1 entries already.
+    pub(crate) fn insert(&mut self, entry: T) -> u32 {
+        self.len += 1;
+        let index = self.first_free;
+        if index == END {
+            assert!(self.slots.len() < END as usize, "more than 2^32 - 1 entries");
+            self.slots.push(Slot::Taken(entry));
+            return self.slots.len() as u32 - 1;
+        }
+        match mem::replace(&mut self.slots[index as usize], Slot::Taken(entry)) {
+            Slot::Free(next) => self.first_free = next,
+            Slot::Taken(_) => unreachable!("the free list leads to free slots only"),
+        }
+        index
+    }
+
+    /// Takes out the entry at `index`, which must be there.
+    pub(crate) fn take(&mut self, index: u32) -> T {
+        match mem::replace(&mut self.slots[index as usize], Slot::Free(self.first_free)) {
+            Slot::Taken(entry) => {
+                self.first_free = index;
+                self.len -= 1;
+                entry
+            }
+            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+        }
+    }
+
+    /// Every entry, in the order of their slots, together with its index.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
+            Slot::Taken(entry) => Some((index as u32, entry)),
+            Slot::Free(_) => None,
+        })
+    }
+
+    /// Bytes allocated, freed slots included.
+    pub(crate) fn allocation_size(&self) -> usize {
+        self.slots.capacity() * mem::size_of::<Slot<T>>()
+    }
+}
+
+impl<T> Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: u32) -> &T {
+        match &self.slots[index as usize] {
+            Slot::Taken(entry) => entry,
+            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+        }
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut T {
+        match &mut self.slots[index as usize] {
+            Slot::Taken(entry) => entry,
+            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+        }
+    }
+}

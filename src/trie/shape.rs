@@ -1,0 +1,129 @@
+//! What a trie looks like: depths, node sizes, slots, bytes.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::Trie;
+use super::node::Child;
+use crate::bits::BitString;
+
+/// The shape of a level-compressed trie at one moment.
+///
+/// The depth of a key is the number of nodes on the way to its leaf: 0 for a key alone in its trie,
+/// 1 for a leaf right under the root.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::LcTrieMap;
+///
+/// let map: LcTrieMap<u32, ()> = (0..1024).map(|i| (i << 22, ())).collect();
+/// let shape = map.shape();
+/// assert_eq!((shape.root_bits, shape.max_depth()), (10, 1)); // one node, every slot filled
+/// assert_eq!(shape.average_depth(), 1.0);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of keys.
+    pub leaves: usize,
+    /// Number of keys at each depth, from 0.
+    pub leaves_by_depth: Vec<usize>,
+    /// Number of nodes with 2^i slots, at index i.
+    pub nodes_by_bits: Vec<usize>,
+    /// Slots of all nodes together, empty ones included.
+    pub slots: usize,
+    /// log2 of the slots of the root; 0 if the root is a leaf or empty.
+    pub root_bits: u32,
+    /// Bytes allocated.
+    pub bytes: usize,
+}
+
+impl Shape {
+    /// Number of nodes.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes_by_bits.iter().sum()
+    }
+
+    /// Average depth over the keys; 0 if there are none.
+    #[must_use]
+    pub fn average_depth(&self) -> f64 {
+        let total: usize = self.leaves_by_depth.iter().enumerate().map(|(d, n)| d * n).sum();
+        total as f64 / self.leaves.max(1) as f64
+    }
+
+    /// Depth of the deepest key; 0 if there are none.
+    #[must_use]
+    pub fn max_depth(&self) -> usize {
+        self.leaves_by_depth.len().saturating_sub(1)
+    }
+
+    /// Slots per key; 0 if there are no keys.
+    #[must_use]
+    pub fn slots_per_leaf(&self) -> f64 {
+        self.slots as f64 / self.leaves.max(1) as f64
+    }
+}
+
+/// Three lines: the totals, the depths, the nodes by size.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} keys, depth {:.2} on average, {} at most; root of {} bits; {:.2} slots and {} bytes per key",
+            self.leaves,
+            self.average_depth(),
+            self.max_depth(),
+            self.root_bits,
+            self.slots_per_leaf(),
+            self.bytes / self.leaves.max(1),
+        )?;
+        write!(f, "keys by depth:")?;
+        list(f, &self.leaves_by_depth)?;
+        write!(f, "\nnodes by bits:")?;
+        list(f, &self.nodes_by_bits)
+    }
+}
+
+fn list(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
+    let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+    filled.into_iter().try_for_each(|(i, count)| write!(f, " {i}: {count}"))
+}
+
+impl<K: BitString, V> Trie<K, V> {
+    /// Measures the trie. O(slots).
+    pub(crate) fn shape(&self) -> Shape {
+        let mut shape =
+            Shape { leaves: self.leaves.len(), bytes: self.allocation_size(), ..Shape::default() };
+        if let Child::Node(id) = self.root {
+            shape.root_bits = self.nodes[id.0].bits();
+        }
+        let mut open = vec![(self.root, 0)];
+        while let Some((child, depth)) = open.pop() {
+            match child {
+                Child::Empty => {}
+                Child::Leaf(_) => count(&mut shape.leaves_by_depth, depth),
+                Child::Node(id) => {
+                    let node = &self.nodes[id.0];
+                    count(&mut shape.nodes_by_bits, node.bits() as usize);
+                    shape.slots += node.slots.len();
+                    open.extend(node.slots.iter().map(|child| (child, depth + 1)));
+                }
+            }
+        }
+        shape
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn allocation_size(&self) -> usize {
+        self.leaves.allocation_size() + self.nodes.allocation_size() + self.slot_bytes
+    }
+}
+
+fn count(counts: &mut Vec<usize>, index: usize) {
+    if counts.len() <= index {
+        counts.resize(index + 1, 0);
+    }
+    counts[index] += 1;
+}
