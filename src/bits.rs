@@ -56,10 +56,11 @@ pub trait BitString: Copy + Ord {
     /// Any `pos` is allowed: at or past [`BITS`](Self::BITS) the window is zero.
     fn window(&self, pos: u32) -> u64;
 
-    /// The `count` bits from bit `pos` on, as a number; at most 64, so a larger count is 64.
+    /// The `count` bits from bit `pos` on, as a number. `count` is 1 to 64; for another one, the
+    /// number is unspecified.
     #[inline]
     fn slice(&self, pos: u32, count: u32) -> u64 {
-        self.window(pos).checked_shr(64_u32.saturating_sub(count)).unwrap_or(0)
+        self.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
     }
 
     /// The first bit at or behind `from` in which the strings differ.
@@ -183,6 +184,23 @@ impl<A: BitString, B: BitString> BitString for (A, B) {
             _ => self.1.window(pos - A::BITS),
         }
     }
+
+    /// Most slices lie in the first part: a trie mostly looks at the front of its keys. The others
+    /// are kept out of the way, because they take more registers than a look-up has left.
+    #[inline]
+    fn slice(&self, pos: u32, count: u32) -> u64 {
+        if u64::from(pos) + u64::from(count) <= u64::from(A::BITS) {
+            self.0.slice(pos, count)
+        } else {
+            slice_behind(*self, pos, count)
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slice_behind(bits: impl BitString, pos: u32, count: u32) -> u64 {
+    bits.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
 }
 
 /// The hash in front of a [`Headed`] key: `u32` as in the paper, or `u64`.
@@ -271,5 +289,14 @@ impl<K: BitString, H: Header> BitString for Headed<K, H> {
     #[inline]
     fn window(&self, pos: u32) -> u64 {
         (self.header, self.key).window(pos)
+    }
+
+    #[inline]
+    fn slice(&self, pos: u32, count: u32) -> u64 {
+        if u64::from(pos) + u64::from(count) <= u64::from(H::BITS) {
+            self.header.slice(pos, count)
+        } else {
+            slice_behind(*self, pos, count)
+        }
     }
 }

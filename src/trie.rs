@@ -132,19 +132,13 @@ impl<K: BitString, V> Trie<K, V> {
     #[inline]
     pub(crate) fn find(&self, key: &K, observer: &mut impl Observer) -> Option<LeafId> {
         let mut child = self.root;
-        loop {
-            match child {
-                Child::Node(id) => {
-                    observer.node();
-                    child = self.nodes[id.0].child_of(key);
-                }
-                Child::Leaf(id) => {
-                    observer.entry();
-                    return (self.leaves[id.0].key == *key).then_some(id);
-                }
-                Child::Empty => return None,
-            }
+        while let Child::Node(id) = child {
+            observer.node();
+            child = self.nodes[id.0].child_of(key);
         }
+        let Child::Leaf(id) = child else { return None };
+        observer.entry();
+        (self.leaves[id.0].key == *key).then_some(id)
     }
 
     /// The leaf of `key`, or the gap where it would go.

@@ -1,9 +1,6 @@
 //! Every number that our documentation states, with its seed and size.
 
-use flowtable::{
-    BitString, DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Shape, Thresholds, Tuning,
-    Unicache,
-};
+use flowtable::{LcTrieMap, Shape, Thresholds, Tuning};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -146,7 +146,10 @@ pub(crate) struct Leaf<K, V> {
 }
 
 /// A branch of `2^bits` ways.
+///
+/// In the order of declaration, so that what a look-up reads is together at the front.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Node<K> {
     /// Child `i` holds the keys whose bits `pos .. end` are `i`.
     pub(crate) slots: Slots,

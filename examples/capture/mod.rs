@@ -1,0 +1,31 @@
+//! Reads packet captures: from the bytes of a file or a pipe to the names of flows.
+//!
+//! ```text
+//!     file, pipe ─► Source ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
+//!                   gzip or   bounded   the records       as       where IP    key, bytes,
+//!                   not       memory                      captured begins      flags
+//! ```
+//!
+//! Whatever the bytes are, nothing here panics, and memory stays bounded: a record is looked at in
+//! a window of at most [`Window::MAX`] bytes, which grows only as bytes arrive.
+//!
+//! A flow is named by the *outermost* IP header. A packet that has none, or one that cannot be
+//! read, is a [`Reject`], with its reason.
+
+mod ethernet;
+mod link;
+mod order;
+mod packet;
+mod pcap;
+mod pcapng;
+mod reader;
+mod reject;
+mod source;
+pub(crate) mod synth;
+mod wifi;
+mod window;
+
+pub(crate) use link::{IpAt, Version, locate};
+pub(crate) use packet::{Packet, Ports};
+pub(crate) use reader::{Capture, End, Frame, OpenError};
+pub(crate) use reject::Reject;

@@ -1,0 +1,78 @@
+//! The part of a capture that is in memory.
+//!
+//! ```text
+//!     source ──read──► │ consumed │ data() │ room │
+//!                      0        start     end     bytes.len(), at most twice MAX
+//! ```
+
+use std::io::{self, ErrorKind, Read};
+
+/// Bytes of a source, from the first one not consumed on.
+pub(crate) struct Window {
+    source: Box<dyn Read>,
+    bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Window {
+    /// The most bytes that are held at once: as much as Wireshark takes for a block of pcapng.
+    pub(crate) const MAX: usize = 1 << 24;
+
+    /// Bytes held at first: some hundred packets, so that reads are few.
+    const START: usize = 1 << 18;
+
+    pub(crate) fn new(source: Box<dyn Read>) -> Self {
+        Self { source, bytes: vec![0; Self::START], start: 0, end: 0 }
+    }
+
+    /// What has been read and not consumed.
+    pub(crate) fn data(&self) -> &[u8] {
+        &self.bytes[self.start..self.end]
+    }
+
+    /// Reads until `wanted` bytes (at most [`MAX`](Self::MAX)) are there or the source ends, and
+    /// returns all that is there. Never waits for more than is wanted: the source may be live.
+    pub(crate) fn fill_to(&mut self, wanted: usize) -> io::Result<&[u8]> {
+        let wanted = wanted.min(Self::MAX);
+        while self.end - self.start < wanted {
+            self.make_room();
+            match self.source.read(&mut self.bytes[self.end..]) {
+                Ok(0) => break,
+                Ok(count) => self.end += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.data())
+    }
+
+    /// Drops `count` bytes; whether the source had as many.
+    pub(crate) fn skip(&mut self, mut count: u64) -> io::Result<bool> {
+        while count > 0 {
+            if self.start == self.end && self.fill_to(1)?.is_empty() {
+                return Ok(false);
+            }
+            let held = self.end - self.start;
+            let dropped = usize::try_from(count).map_or(held, |count| count.min(held));
+            self.start += dropped;
+            count -= dropped as u64;
+        }
+        Ok(true)
+    }
+
+    /// Makes space behind the end. Grows only when full of bytes that did arrive: a length that is
+    /// merely claimed allocates nothing.
+    fn make_room(&mut self) {
+        if self.end < self.bytes.len() {
+            return;
+        }
+        if self.start > 0 {
+            self.bytes.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        } else {
+            self.bytes.resize(2 * self.bytes.len(), 0);
+        }
+    }
+}
