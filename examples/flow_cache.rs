@@ -17,11 +17,12 @@ mod capture;
 mod meter;
 
 use core::fmt;
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use capture::{Capture, End, OpenError, synth};
 use meter::{Destination, Export, Input, Meter, Options, Progress, Report, USAGE};
@@ -75,7 +76,7 @@ fn run() -> Result<(), Failure> {
 fn open(input: &Input) -> Result<Capture, Failure> {
     let capture = match input {
         Input::File(path) => Capture::open(path),
-        Input::StandardInput => Capture::standard_input(),
+        Input::Pipe => Capture::standard_input(),
         Input::Generated => Capture::memory(synth::capture(SEED)),
     };
     capture.map_err(|error| Failure::Input(input.to_string(), error))

@@ -242,7 +242,10 @@ impl Header for u64 {
 /// assert_eq!(Headed::<u128>::BITS, 64 + 128);
 /// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the paper's width
 /// ```
+///
+/// Serialized, it keeps its header: that is good for as long as the hasher is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Headed<K, H = u64> {
     header: H,
     key: K,

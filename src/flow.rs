@@ -22,6 +22,7 @@ use crate::bits::BitString;
 
 /// Which way a packet goes, relative to the [`normalized`](FiveTuple::normalized) key of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Direction {
     /// As the normalised key reads: from its `src` to its `dst`.
     Forward,

@@ -8,6 +8,8 @@ pub mod flow;
 pub mod hash;
 pub mod lc_trie;
 pub mod observe;
+#[cfg(feature = "serde")]
+mod serde;
 mod slab;
 pub mod trie;
 pub mod unicache;

@@ -110,3 +110,20 @@ impl<T> IndexMut<u32> for Slab<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_keeps_its_index_and_freed_slots_are_used_again() {
+        let mut slab = Slab::new();
+        let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
+        let allocated = slab.allocation_size();
+        assert_eq!((slab.take(b), slab.take(a)), ('b', 'a'));
+        assert_eq!((slab[c], slab.len()), ('c', 1));
+        assert_eq!((slab.insert('d'), slab.insert('e')), (a, b));
+        assert!(slab.iter_mut().map(|(id, entry)| (id, *entry)).eq([(a, 'd'), (b, 'e'), (c, 'c')]));
+        assert_eq!(slab.allocation_size(), allocated);
+    }
+}

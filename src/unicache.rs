@@ -43,6 +43,7 @@ use crate::trie::Tuning;
 /// # Ok::<(), flowtable::GcError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PassiveGc {
     threshold: usize,
     goal: usize,

@@ -5,8 +5,6 @@
 //!
 //! Link types: <https://www.tcpdump.org/linktypes.html>.
 
-use etherparse::EtherType;
-
 use super::ethernet;
 use super::order::Order;
 use super::reject::Reject;

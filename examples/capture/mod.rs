@@ -12,6 +12,10 @@
 //! A flow is named by the *outermost* IP header. A packet that has none, or one that cannot be
 //! read, is a [`Reject`], with its reason.
 
+// Each example uses its own part of this module.
+#![allow(dead_code)]
+#![allow(unused_imports)]
+
 mod ethernet;
 mod link;
 mod order;
@@ -25,7 +29,6 @@ pub(crate) mod synth;
 mod wifi;
 mod window;
 
-pub(crate) use link::{IpAt, Version, locate};
 pub(crate) use packet::{Packet, Ports};
 pub(crate) use reader::{Capture, End, Frame, OpenError};
 pub(crate) use reject::Reject;

@@ -143,11 +143,8 @@ impl Transport {
 /// Walks the extension headers of IPv6. Where the capture cuts them, the last number that it has is
 /// the protocol.
 fn behind_extensions(mut next: IpNumber, mut rest: &[u8]) -> Transport {
-    loop {
-        // All of them begin with the next number and a length, and none is below 8 bytes.
-        let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() else {
-            break;
-        };
+    // All of them begin with the next number and a length, and none is below 8 bytes.
+    while let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() {
         let length = match next {
             IpNumber::IPV6_FRAGMENTATION_HEADER => 8,
             IpNumber::AUTHENTICATION_HEADER => 4 * (usize::from(*length) + 2),

@@ -5,13 +5,11 @@
 //! A capture that ends inside a packet keeps all that came before; what the file still has of that
 //! packet is handed out as a frame that was captured short, if the file is a pcap.
 
-use core::cell::Cell;
 use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 use std::io;
 use std::path::Path;
-use std::rc::Rc;
 
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
@@ -56,8 +54,6 @@ pub(crate) struct Capture {
     /// Records that were there to their last byte.
     whole: u64,
     end: Option<End>,
-    taken: Rc<Cell<u64>>,
-    size: Option<u64>,
 }
 
 impl Capture {
@@ -89,8 +85,7 @@ impl Capture {
     }
 
     fn new(source: Source) -> Result<Self, OpenError> {
-        let Source { bytes, taken, size } = source;
-        let mut window = Window::new(bytes);
+        let mut window = Window::new(source);
         let head = window.fill_to(Pcap::HEADER)?;
         if head.is_empty() {
             return Err(OpenError::Empty);
@@ -104,7 +99,7 @@ impl Capture {
             return Err(OpenError::NotACapture);
         };
         window.skip(header)?;
-        Ok(Self { window, format, held: 0, whole: 0, end: None, taken, size })
+        Ok(Self { window, format, held: 0, whole: 0, end: None })
     }
 
     /// The next frame; `None` at the end of the capture, which [`end`](Self::end) tells more of.
@@ -159,12 +154,12 @@ impl Capture {
 
     /// Bytes read so far of the file or pipe, before decompression.
     pub(crate) fn bytes_read(&self) -> u64 {
-        self.taken.get()
+        self.window.source().taken()
     }
 
     /// Size of the file, before decompression; `None` if it is a pipe.
     pub(crate) const fn size(&self) -> Option<u64> {
-        self.size
+        self.window.source().size()
     }
 }
 

@@ -1,28 +1,30 @@
 //! Where the bytes come from: a file or a pipe, compressed or not.
 
-use core::cell::Cell;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
-use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 
-/// Bytes of a capture, and what there is to know about their origin.
+/// The bytes of a capture, without compression.
 pub(crate) struct Source {
-    /// The bytes, after decompression.
-    pub(crate) bytes: Box<dyn Read>,
-    /// Bytes taken from the origin so far, before decompression.
-    pub(crate) taken: Rc<Cell<u64>>,
-    /// All that there is to take; `None` if the origin cannot know.
-    pub(crate) size: Option<u64>,
+    stream: Stream,
+    size: Option<u64>,
 }
+
+enum Stream {
+    Plain(Origin),
+    Gzip(Box<MultiGzDecoder<Origin>>),
+}
+
+/// All bytes of the file or pipe: the first two, which were looked at, and the rest.
+type Origin = Chain<Cursor<Vec<u8>>, Counted>;
 
 impl Source {
     pub(crate) fn file(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let about = file.metadata()?;
-        Self::new(Box::new(file), about.is_file().then(|| about.len()))
+        Self::new(Box::new(file), about.is_file().then_some(about.len()))
     }
 
     pub(crate) fn standard_input() -> io::Result<Self> {
@@ -36,28 +38,53 @@ impl Source {
 
     /// Looks at the first two bytes: gzip is recognised by them and never by a name.
     fn new(origin: Box<dyn Read>, size: Option<u64>) -> io::Result<Self> {
-        let taken = Rc::new(Cell::new(0));
-        let mut counted = Counted { origin, taken: Rc::clone(&taken) };
+        let mut counted = Counted { origin, count: 0 };
         let mut magic = Vec::with_capacity(2);
         counted.by_ref().take(2).read_to_end(&mut magic)?;
-        let compressed = magic == [0x1f, 0x8b];
-        let whole = Cursor::new(magic).chain(counted);
-        let bytes: Box<dyn Read> =
-            if compressed { Box::new(MultiGzDecoder::new(whole)) } else { Box::new(whole) };
-        Ok(Self { bytes, taken, size })
+        let is_gzip = magic == [0x1f, 0x8b];
+        let origin = Cursor::new(magic).chain(counted);
+        let stream = if is_gzip {
+            Stream::Gzip(Box::new(MultiGzDecoder::new(origin)))
+        } else {
+            Stream::Plain(origin)
+        };
+        Ok(Self { stream, size })
+    }
+
+    /// Bytes taken from the file or pipe so far, before decompression.
+    pub(crate) fn taken(&self) -> u64 {
+        let (_, counted) = match &self.stream {
+            Stream::Plain(origin) => origin.get_ref(),
+            Stream::Gzip(decoder) => decoder.get_ref().get_ref(),
+        };
+        counted.count
+    }
+
+    /// All that there is to take; `None` if that is unknown.
+    pub(crate) const fn size(&self) -> Option<u64> {
+        self.size
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.stream {
+            Stream::Plain(origin) => origin.read(buffer),
+            Stream::Gzip(decoder) => decoder.read(buffer),
+        }
     }
 }
 
 /// A reader that counts.
 struct Counted {
     origin: Box<dyn Read>,
-    taken: Rc<Cell<u64>>,
+    count: u64,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.origin.read(buffer)?;
-        self.taken.set(self.taken.get() + count as u64);
+        self.count += count as u64;
         Ok(count)
     }
 }

@@ -31,7 +31,7 @@ Options:
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     File(PathBuf),
-    StandardInput,
+    Pipe,
     Generated,
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::StandardInput => write!(f, "standard input"),
+            Self::Pipe => write!(f, "standard input"),
             Self::Generated => write!(f, "generated traffic (no capture was named)"),
         }
     }
@@ -92,8 +92,7 @@ impl Options {
                 Long("help") => help = true,
                 Value(file) if input.is_none() => {
                     let is_pipe = file == "-";
-                    input =
-                        Some(if is_pipe { Input::StandardInput } else { Input::File(file.into()) });
+                    input = Some(if is_pipe { Input::Pipe } else { Input::File(file.into()) });
                 }
                 _ => return Err(argument.unexpected().into()),
             }

@@ -25,7 +25,7 @@ pub(crate) enum Child {
 ///
 /// The top bit tells a node from a leaf, and all ones is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packed(u32);
+pub(crate) struct Packed(u32);
 
 impl Packed {
     const EMPTY: Self = Self(u32::MAX);

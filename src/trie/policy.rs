@@ -2,12 +2,16 @@
 //!
 //! A node is doubled when the doubled node would be filled well enough, and halved when it is
 //! filled badly. Doubling gives each full child two filled slots and every other child one, so of
-//! the 2^(bits+1) slots of the doubled node, `used + full` are filled at once.
+//! the 2^(bits+1) slots of the doubled node, `used + full` are filled at once. (A full child whose
+//! keys all lie on one side of the new bit fills one slot only. It is counted as two all the same:
+//! looking would cost a cache line per child.)
 //!
-//! Halving must not undo doubling. After a doubling at least `inflate` percent of the slots are
-//! filled; after a halving `used + full` is what `used` was, less than `halve` percent of *twice*
-//! the slots. So a trie cannot swing between the two as long as `halve < inflate`, and that is
-//! what [`Thresholds::new`] demands.
+//! Halving must not undo doubling. After a halving, `used + full` is what `used` was, less than
+//! `halve` percent of *twice* the slots: no reason to double as long as `halve < inflate`, and that
+//! is what [`Thresholds::new`] demands. After a doubling, `used + full` slots are filled, and at the
+//! very least `used`, which is half of that: no reason to halve whatever the keys if
+//! `halve <= inflate / 2`, and hardly ever otherwise. Linux keeps to that for its nodes, and for the
+//! root since 2008.
 
 use core::error::Error;
 use core::fmt;
@@ -25,6 +29,7 @@ use core::fmt;
 /// assert!(Thresholds::new(25, 25).is_err()); // would swing between doubling and halving
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Thresholds {
     inflate: u8,
     halve: u8,
@@ -96,6 +101,7 @@ impl Thresholds {
 /// # Ok::<(), flowtable::TuningError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tuning {
     /// For every node but the root.
     pub node: Thresholds,
@@ -110,6 +116,7 @@ pub struct Tuning {
 
 /// Where rebalancing starts when an insertion has made a node of two children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RebalanceFrom {
     /// At the node itself: if its old child is full, it can be doubled at once.
     NewNode,
@@ -180,3 +187,58 @@ impl fmt::Display for TuningError {
 }
 
 impl Error for TuningError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inflates_when_the_doubled_node_is_filled_well_enough() {
+        let half = percent(50, 25);
+        for (bits, used, full, doubles) in [
+            (1, 2, 0, false), // nothing to win: no child would dissolve
+            (1, 2, 1, true),  // 3 of 4
+            (1, 1, 1, true),  // 2 of 4
+            (2, 2, 1, false), // 3 of 8
+            (2, 3, 1, true),  // 4 of 8
+            (30, 1 << 30, 1 << 30, true),
+            (30, 1 << 29, (1 << 29) - 1, false),
+        ] {
+            assert_eq!(half.should_inflate(bits, used, full), doubles, "{bits} {used} {full}");
+        }
+    }
+
+    #[test]
+    fn halves_when_too_few_slots_are_filled() {
+        let quarter = percent(50, 25);
+        for (bits, used, halves) in [
+            (1, 0, false), // one bit is the least
+            (2, 1, false), // 1 of 4
+            (2, 0, true),
+            (3, 2, false), // 2 of 8
+            (3, 1, true),
+            (30, 1 << 28, false),
+            (30, (1 << 28) - 1, true),
+        ] {
+            assert_eq!(quarter.should_halve(bits, used), halves, "{bits} {used}");
+        }
+    }
+
+    /// The argument of the module documentation, for every pair of thresholds and every small node.
+    #[test]
+    fn never_swings_between_doubling_and_halving() {
+        for (inflate, halve) in (1..=100).flat_map(|i| (1..i).map(move |h| (i, h))) {
+            let thresholds = percent(inflate, halve);
+            for (bits, used) in (1..=6).flat_map(|b| (2..=1_u32 << b).map(move |u| (b, u))) {
+                let halved = thresholds.should_halve(bits, used);
+                assert!(!(halved && thresholds.should_inflate(bits - 1, used - 1, 1)));
+                for full in 1..=used {
+                    let doubled = thresholds.should_inflate(bits, used, full);
+                    assert!(!(doubled && thresholds.should_halve(bits + 1, used + full)));
+                    let surely = 2 * halve <= inflate;
+                    assert!(!(doubled && surely && thresholds.should_halve(bits + 1, used)));
+                }
+            }
+        }
+    }
+}

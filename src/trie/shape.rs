@@ -24,6 +24,7 @@ use crate::bits::BitString;
 /// assert_eq!(shape.average_depth(), 1.0);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Shape {
     /// Number of keys.
     pub leaves: usize,

@@ -1,0 +1,236 @@
+//! Bit strings against strings of booleans: every width that can be tried out, random wider ones.
+
+use core::cmp::Ordering;
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use flowtable::{
+    BitString, DefaultHashBuilder, Direction, FiveTuple, FlowKey, FourTuple, Headed, TcpFlags,
+};
+use proptest::prelude::*;
+
+/// The naive twin: one `bool` per bit.
+fn bools<B: BitString>(bits: &B) -> Vec<bool> {
+    (0..B::BITS).map(|pos| bits.slice(pos, 1) == 1).collect()
+}
+
+/// The bits of bytes, the most significant first, by plain arithmetic.
+fn bits_of(bytes: &[u8]) -> Vec<bool> {
+    bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> (7 - bit) & 1 == 1)).collect()
+}
+
+/// What the twin says of a window: its 64 bits from `pos` on, `false` behind the end.
+fn window_of(bools: &[bool], pos: u32) -> u64 {
+    (0..64).fold(0, |word, i| {
+        let bit = bools.get(pos as usize + i).copied().unwrap_or(false);
+        word << 1 | u64::from(bit)
+    })
+}
+
+/// Checks the law of [`BitString`] and all its methods on one pair.
+fn check<B: BitString + Debug>(a: &B, b: &B) {
+    let (x, y) = (bools(a), bools(b));
+    assert_eq!(a.cmp(b), x.cmp(&y), "bit order is Ord: {a:?} {b:?}");
+    assert_eq!(a == b, x == y);
+    for pos in (0..=B::BITS + 70).chain([u32::MAX - 64, u32::MAX]) {
+        assert_eq!(a.window(pos), window_of(&x, pos), "window {pos} of {a:?}");
+        let differing = (pos..B::BITS).find(|&bit| x[bit as usize] != y[bit as usize]);
+        assert_eq!(a.first_difference(b, pos), differing, "from {pos}: {a:?} {b:?}");
+    }
+    for (pos, count) in (0..B::BITS).step_by(3).flat_map(|p| [1, 2, 13, 31, 64].map(|c| (p, c))) {
+        assert_eq!(a.slice(pos, count), window_of(&x, pos) >> (64 - count), "{pos} {count}");
+    }
+}
+
+#[test]
+fn every_pair_of_eight_bits() {
+    let step = if cfg!(miri) { 37 } else { 1 };
+    for a in (0..=255_u8).step_by(step) {
+        for b in (0..=255).step_by(step) {
+            assert_eq!(a.cmp(&b), bools(&a).cmp(&bools(&b)));
+            assert_eq!([a].cmp(&[b]), bools(&[a]).cmp(&bools(&[b])));
+            let first = (a ^ b).leading_zeros();
+            assert_eq!(a.first_difference(&b, 0), (a != b).then_some(first));
+        }
+        check(&a, &(a ^ 0x10));
+        check(&[a], &[!a]);
+    }
+}
+
+#[test]
+fn every_value_of_sixteen_bits() {
+    let step = if cfg!(miri) { 4099 } else { 1 };
+    for a in (0..=u16::MAX).step_by(step) {
+        let bits = bits_of(&a.to_be_bytes());
+        assert_eq!(bools(&a), bits, "an integer is its bytes, the high one first");
+        assert_eq!(bools(&a.to_be_bytes()), bits);
+        assert_eq!(bools(&((a >> 8) as u8, a as u8)), bits, "and their concatenation");
+    }
+}
+
+#[test]
+fn a_string_of_no_bits() {
+    check(&[0_u8; 0], &[]);
+    check(&([0_u8; 0], 5_u8), &([], 6));
+    check(&(5_u8, [0_u8; 0]), &(6, []));
+}
+
+#[test]
+fn addresses_are_their_bits() {
+    let v4 = Ipv4Addr::new(192, 0, 2, 77);
+    assert_eq!(bools(&v4), bits_of(&v4.octets()));
+    let v6: Ipv6Addr = "2001:db8::7:8000:1".parse().unwrap();
+    assert_eq!(bools(&v6), bits_of(&v6.octets()));
+}
+
+#[test]
+fn widths_hold_the_information_and_no_more() {
+    assert_eq!(FourTuple::<Ipv4Addr>::BITS, 12 * 8);
+    assert_eq!(FourTuple::<Ipv6Addr>::BITS, 36 * 8);
+    assert_eq!(FiveTuple::<Ipv4Addr>::BITS, 13 * 8);
+    assert_eq!(FiveTuple::<Ipv6Addr>::BITS, 37 * 8);
+    assert_eq!(FlowKey::BITS, 1 + 37 * 8);
+    assert_eq!(Headed::<[u8; 44], u32>::BITS, 384);
+}
+
+fn v4() -> impl Strategy<Value = Ipv4Addr> + Clone {
+    any::<u32>().prop_map(Ipv4Addr::from)
+}
+
+fn v6() -> impl Strategy<Value = Ipv6Addr> + Clone {
+    any::<u128>().prop_map(Ipv6Addr::from)
+}
+
+fn five<A: Debug>(
+    address: impl Strategy<Value = A> + Clone,
+) -> impl Strategy<Value = FiveTuple<A>> {
+    (address.clone(), address, any::<u16>(), any::<u16>(), any::<u8>()).prop_map(
+        |(src, dst, sport, dport, protocol)| FiveTuple { src, dst, sport, dport, protocol },
+    )
+}
+
+fn flow() -> impl Strategy<Value = FlowKey> {
+    prop_oneof![five(v4()).prop_map(FlowKey::V4), five(v6()).prop_map(FlowKey::V6)]
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn integers(a: u32, b: u32, c: u64, d: u64, e: u128, f: u128) {
+        check(&a, &b);
+        check(&c, &d);
+        check(&e, &f);
+        check(&e, &(e ^ (1 << (f % 128))));
+        prop_assert_eq!(bools(&a), bits_of(&a.to_be_bytes()));
+        prop_assert_eq!(bools(&c), bits_of(&c.to_be_bytes()));
+        prop_assert_eq!(bools(&e), bits_of(&e.to_be_bytes()));
+    }
+
+    #[test]
+    fn arrays(a: [u8; 3], b: [u8; 3], c: [u8; 9], d: [u8; 9], e: [u8; 32], bit in 0..256_u32) {
+        check(&a, &b);
+        check(&c, &d);
+        let mut near = e;
+        near[bit as usize / 8] ^= 0x80 >> (bit % 8);
+        check(&e, &near);
+        assert_eq!(e.first_difference(&near, 0), Some(bit));
+        assert_eq!(bools(&e), bits_of(&e));
+    }
+
+    #[test]
+    fn concatenations(a: (u16, u8), b: (u16, u8), c: (u128, [u8; 5]), d: (u128, [u8; 5])) {
+        check(&a, &b);
+        check(&c, &d);
+        check(&(c, a), &(d, b));
+    }
+
+    #[test]
+    fn headed_keys(key: u64, other: u64, seed: u64) {
+        let hasher = DefaultHashBuilder::with_seed(seed);
+        check(&Headed::<u64>::new(key, &hasher), &Headed::new(other, &hasher));
+        check(&Headed::<u64, u32>::with_header(7, key), &Headed::with_header(7, other));
+        let long = Headed::<u64>::new(key, &hasher);
+        prop_assert_eq!(*long.header(), hasher.hash_one(key));
+        let short = Headed::<u64, u32>::new(key, &hasher);
+        prop_assert_eq!(u64::from(*short.header()), hasher.hash_one(key) >> 32);
+    }
+
+    #[test]
+    fn tuples(a in five(v4()), b in five(v4()), c in five(v6()), d in five(v6())) {
+        check(&a, &b);
+        check(&a.sockets(), &b.sockets());
+        check(&c, &d);
+        check(&c.sockets(), &d.sockets());
+        check(&a, &FiveTuple { protocol: b.protocol, ..a });
+        check(&c, &FiveTuple { dport: d.dport, ..c });
+        let (ports, protocol) = ([c.sport.to_be_bytes(), c.dport.to_be_bytes()].concat(), [c.protocol]);
+        let bytes = [&c.src.octets()[..], &c.dst.octets(), &ports, &protocol].concat();
+        prop_assert_eq!(bools(&c), bits_of(&bytes));
+        let flow = bools(&FlowKey::V6(c));
+        prop_assert!(flow[0] && flow[1..] == bits_of(&bytes));
+    }
+
+    #[test]
+    fn flows(a in flow(), b in flow()) {
+        check(&a, &b);
+        check(&a, &a.reversed());
+        prop_assert_eq!(a.reversed().reversed(), a);
+        let (key, direction) = a.normalized();
+        prop_assert_eq!(key, if direction == Direction::Forward { a } else { a.reversed() });
+        prop_assert_eq!(a.reversed().normalized().0, key, "one name for both directions");
+        let fields = FlowKey::new(a.src(), a.dst(), a.sport(), a.dport(), a.protocol());
+        prop_assert_eq!(fields, Some(a));
+        if matches!((a, b), (FlowKey::V4(_), FlowKey::V6(_))) {
+            prop_assert_eq!(a.cmp(&b), Ordering::Less);
+        }
+    }
+
+    #[test]
+    fn equal_flows_hash_equally_and_others_do_not(a in flow(), b in flow(), seed: u64) {
+        let hasher = DefaultHashBuilder::with_seed(seed);
+        prop_assert_eq!(hasher.hash_one(a), hasher.hash_one(a.reversed().reversed()));
+        prop_assert_eq!(hasher.hash_one(a) == hasher.hash_one(b), a == b);
+    }
+}
+
+#[test]
+fn a_flow_to_itself_is_its_own_reverse() {
+    let key: FlowKey = FlowKey::V4(FiveTuple {
+        src: Ipv4Addr::LOCALHOST,
+        dst: Ipv4Addr::LOCALHOST,
+        sport: 7,
+        dport: 7,
+        protocol: 6,
+    });
+    assert_eq!(key.reversed(), key);
+    assert_eq!(key.normalized(), (key, Direction::Forward));
+}
+
+#[test]
+fn mapped_addresses_are_another_flow() {
+    let v4 = FlowKey::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), 1, 2, 6);
+    let v6 = FlowKey::new(
+        "::ffff:10.0.0.1".parse().unwrap(),
+        "::ffff:10.0.0.2".parse().unwrap(),
+        1,
+        2,
+        6,
+    );
+    assert_ne!(v4, v6);
+    assert_eq!(v6.unwrap().to_string(), "[::ffff:10.0.0.1]:1 > [::ffff:10.0.0.2]:2 proto 6");
+}
+
+#[test]
+fn flags_of_tcp() {
+    let mut seen = TcpFlags::default();
+    assert_eq!(seen.to_string(), "........");
+    seen |= TcpFlags::SYN | TcpFlags::ACK;
+    assert!(seen.contains(TcpFlags::SYN) && !seen.contains(TcpFlags::SYN | TcpFlags::FIN));
+    assert_eq!(TcpFlags(0xff).to_string(), "CEUAPRSF");
+}
