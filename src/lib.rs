@@ -1,5 +1,59 @@
 //! Find the state that belongs to a packet.
+//!
+//! Userspace TCP and QUIC stacks, NAT and connection tracking, load balancers, flow meters,
+//! software routers: for each packet they look for the state of its flow. This crate has the
+//! structures for that, `no_std` with `alloc`, and without unsafe code.
+//!
+//! ```
+//! use flowtable::{DefaultHashBuilder, FlowKey, Headed, PassiveGc, Unicache};
+//!
+//! let hasher = DefaultHashBuilder::new();
+//! let mut flows = Unicache::new(PassiveGc::new(100_000, 100)?);
+//! for (now, packet) in (0_u64..).zip([
+//!     FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 443, 6).unwrap(),
+//!     FlowKey::new("2001:db8::1".parse()?, "2001:db8::2".parse()?, 53, 53, 17).unwrap(),
+//!     FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 443, 6).unwrap(),
+//! ]) {
+//!     let key = Headed::<_>::new(packet, &hasher);
+//!     match flows.get_mut(&key) {
+//!         Some((packets, last)) => (*packets, *last) = (*packets + 1, now),
+//!         // At 100,000 flows the ones that were silent longest make room, and are handed over.
+//!         None => _ = flows.insert(key, (1, now), |_, flow| Some(flow.1), |_left, _flow| ()),
+//!     }
+//! }
+//! assert_eq!(flows.len(), 2);
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+//!
+//! # Which structure for which job
+//!
+//! | you want | take | because |
+//! |---|---|---|
+//! | state by key, keys in order or ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
+//! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
+//! | a bounded cache of flows | [`Unicache`] | it evicts what scores lowest, and says what left |
+//! | a key made of a packet's header | [`FlowKey`], [`FiveTuple`], [`FourTuple`] | they are bit strings, hash in whole words, and know their reverse |
+//! | a key of your own | [`BitString`] | one method |
+//!
+//! Each module says in this order how its structure works, what holds of it, what it costs, and
+//! which paper it is from.
+//!
+//! # Trade-offs
+//!
+//! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] of a million flows takes about 2.5
+//!   times as long as in a Swiss table. Take it for order, for ranges, for its shape.
+//! - **An insertion may double the root** and then copies all its slots at once: milliseconds at a
+//!   million keys.
+//! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
+//!   `std` no source of seeds: see [`DefaultHashBuilder::with_seed`].
+//!
+//! # Features
+//!
+//! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`].
+//! - `serde`: `Serialize` and `Deserialize` for keys, maps, parameters and shapes.
+//! - `concurrent`: reserved for the structures whose readers never wait; there are none yet.
 #![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 

@@ -18,13 +18,13 @@
 //! A binary trie over bit strings, made short in two ways. *Path compression* leaves out nodes with
 //! one child: a node branches at `pos` and skips the bits between its parent and there. *Level
 //! compression* replaces the upper levels of a subtree, where they are filled well enough, by one
-//! node of `2^bits` children; [`policy`] says when such a node is doubled or halved, [`resize`]
+//! node of `2^bits` children; `policy.rs` says when such a node is doubled or halved, `resize.rs`
 //! does it. Each insertion and removal resizes the nodes on its path, lowest first, and so keeps
 //! the trie in shape at all times.
 //!
-//! Leaves and nodes lie in two slabs and link each other by index; a node of more than
-//! two slots has them in an allocation of their own. A leaf holds one key and its value. The leaf compares the whole key once, and that
-//! is where skipped bits are finally checked.
+//! Leaves and nodes lie in two slabs and link each other by index; a node of more than two slots
+//! has them in an allocation of their own. A leaf holds one key and its value. It compares the whole
+//! key once, and that is where skipped bits are finally checked.
 //!
 //! # Invariants
 //!
@@ -35,7 +35,7 @@
 //! 5. `used` counts the children, `full` those that are nodes and skip nothing.
 //! 6. Every leaf and every node in the slabs hangs in the trie exactly once, its parent known to it.
 //!
-//! [`check`] names the first one that is broken.
+//! `check.rs` names the first one that is broken.
 //!
 //! # Price
 //!

@@ -1,0 +1,451 @@
+//! `LcTrieMap` against `BTreeMap`, whose order is the same, with the invariants checked after each
+//! step; and the corners by name.
+
+use core::fmt::Debug;
+use core::hash::{BuildHasher, Hash};
+use core::ops::Bound;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use flowtable::lc_trie::Entry;
+use flowtable::{
+    BitString, DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, Probes, RebalanceFrom, Thresholds,
+    Tuning,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// One step of a test.
+#[derive(Clone, Debug)]
+enum Op<K> {
+    Insert(K, u32),
+    Remove(K),
+    Get(K),
+    EntryAdd(K, u32),
+    EntryRemove(K),
+    Range(Bound<K>, Bound<K>),
+    PopFirst,
+    /// Keep the values that leave this remainder by 4.
+    Retain(u32),
+    AddToAll(u32),
+    Rebuild,
+    Clear,
+}
+
+fn op<K: Debug + Clone + 'static>(
+    key: impl Strategy<Value = K> + Clone + 'static,
+) -> impl Strategy<Value = Op<K>> {
+    let bound = prop_oneof![
+        Just(Bound::Unbounded),
+        key.clone().prop_map(Bound::Included),
+        key.clone().prop_map(Bound::Excluded),
+    ];
+    prop_oneof![
+        12 => (key.clone(), any::<u32>()).prop_map(|(key, value)| Op::Insert(key, value)),
+        6 => key.clone().prop_map(Op::Remove),
+        4 => key.clone().prop_map(Op::Get),
+        4 => (key.clone(), any::<u32>()).prop_map(|(key, value)| Op::EntryAdd(key, value)),
+        2 => key.prop_map(Op::EntryRemove),
+        2 => (bound.clone(), bound).prop_map(|(from, to)| Op::Range(from, to)),
+        1 => Just(Op::PopFirst),
+        1 => (0..4_u32).prop_map(Op::Retain),
+        1 => any::<u32>().prop_map(Op::AddToAll),
+        1 => Just(Op::Rebuild),
+        1 => Just(Op::Clear),
+    ]
+}
+
+/// `BTreeMap::range` panics where the start is behind the end; ours is empty there.
+fn within<K: Ord>(key: &K, from: &Bound<K>, to: &Bound<K>) -> bool {
+    let above = match from {
+        Bound::Unbounded => true,
+        Bound::Included(from) => key >= from,
+        Bound::Excluded(from) => key > from,
+    };
+    above
+        && match to {
+            Bound::Unbounded => true,
+            Bound::Included(to) => key <= to,
+            Bound::Excluded(to) => key < to,
+        }
+}
+
+fn step<K: BitString + Debug>(
+    ours: &mut LcTrieMap<K, u32>,
+    model: &mut BTreeMap<K, u32>,
+    op: Op<K>,
+) {
+    match op {
+        Op::Insert(key, value) => assert_eq!(ours.insert(key, value), model.insert(key, value)),
+        Op::Remove(key) => assert_eq!(ours.remove(&key), model.remove(&key)),
+        Op::Get(key) => {
+            assert_eq!(ours.get(&key), model.get(&key));
+            assert_eq!(ours.get_mut(&key), model.get_mut(&key));
+            assert_eq!(ours.get_key_value(&key), model.get_key_value(&key));
+            assert_eq!(ours.contains_key(&key), model.contains_key(&key));
+        }
+        Op::EntryAdd(key, value) => {
+            let entry = ours.entry(key);
+            assert_eq!(entry.key(), &key);
+            let now = entry.and_modify(|old| *old = old.wrapping_add(1)).or_insert(value);
+            let expected =
+                model.entry(key).and_modify(|old| *old = old.wrapping_add(1)).or_insert(value);
+            assert_eq!(now, expected);
+        }
+        Op::EntryRemove(key) => match ours.entry(key) {
+            Entry::Occupied(entry) => {
+                assert_eq!(Some(entry.remove_entry()), model.remove_entry(&key));
+            }
+            Entry::Vacant(entry) => assert_eq!(
+                (entry.into_key(), None),
+                (key, model.get(&key)),
+                "vacant only where the model has nothing"
+            ),
+        },
+        Op::Range(from, to) => {
+            let expected = model.iter().filter(|(key, _)| within(*key, &from, &to));
+            assert!(ours.range((from, to)).eq(expected), "range {from:?} to {to:?}");
+        }
+        Op::PopFirst => assert_eq!(ours.pop_first(), model.pop_first()),
+        Op::Retain(remainder) => {
+            ours.retain(|_, value| *value % 4 == remainder);
+            model.retain(|_, value| *value % 4 == remainder);
+        }
+        Op::AddToAll(more) => {
+            ours.values_mut().for_each(|value| *value = value.wrapping_add(more));
+            model.values_mut().for_each(|value| *value = value.wrapping_add(more));
+            assert!(ours.iter_mut().eq(model.iter_mut()));
+        }
+        Op::Rebuild => {
+            *ours = ours.clone().into_iter().collect();
+            ours.shrink_to_fit();
+        }
+        Op::Clear => {
+            ours.clear();
+            model.clear();
+        }
+    }
+}
+
+/// All of `ops` on a map and on the model, which must agree in every respect after each.
+fn run<K: BitString + Debug>(ops: Vec<Op<K>>, tuning: Tuning) {
+    let (mut ours, mut model) = (LcTrieMap::with_tuning(tuning), BTreeMap::new());
+    for op in ops {
+        let what = format!("{op:?}");
+        step(&mut ours, &mut model, op);
+        ours.validate().unwrap_or_else(|broken| panic!("after {what}: {broken}"));
+        assert_eq!(ours.len(), model.len());
+        assert_eq!(ours.is_empty(), model.is_empty());
+        assert!(ours.iter().eq(&model), "after {what}");
+        assert_eq!(ours.iter().len(), model.len());
+        assert!(ours.keys().eq(model.keys()) && ours.values().eq(model.values()));
+        assert_eq!(ours.first_key_value(), model.first_key_value());
+    }
+    assert_eq!(format!("{ours:?}"), format!("{model:?}"));
+    assert!(ours.drain().eq(model));
+    assert!(ours.is_empty() && ours.allocation_size() == 0);
+}
+
+fn tuning() -> impl Strategy<Value = Tuning> {
+    let thresholds = (2..=100_u8).prop_flat_map(|inflate| {
+        (1..inflate).prop_map(move |halve| Thresholds::new(inflate, halve).unwrap())
+    });
+    let start = prop_oneof![Just(RebalanceFrom::NewNode), Just(RebalanceFrom::Parent)];
+    let any = (thresholds.clone(), thresholds, 1..6_u32, start).prop_map(
+        |(node, root, root_bits, rebalance_from)| Tuning { node, root, root_bits, rebalance_from },
+    );
+    prop_oneof![Just(Tuning::default()), Just(Tuning::TRASH_2006), any]
+}
+
+/// Keys that share long prefixes: one of few bases with a few bits flipped.
+fn clustered() -> impl Strategy<Value = u64> + Clone {
+    (0..4_u64, 0..64_u32, 0..8_u64)
+        .prop_map(|(base, bit, low)| (base << 61 | 0x00ff_00ff) ^ (1 << bit) ^ low)
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 150 })
+}
+
+/// Steps per case.
+const STEPS: usize = if cfg!(miri) { 25 } else { 250 };
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn dense_keys(ops in vec(op(any::<u8>()), 0..STEPS), tuning in tuning()) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn clustered_keys(ops in vec(op(clustered()), 0..STEPS), tuning in tuning()) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn random_keys(ops in vec(op(any::<u64>()), 0..STEPS), tuning in tuning()) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn headed_keys_whose_headers_collide(
+        ops in vec(op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))), 0..STEPS),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn long_keys(
+        ops in vec(op((0..60_usize, any::<u8>()).prop_map(|(at, byte)| {
+            let mut key = [0x55; 60];
+            key[at] = byte;
+            key
+        })), 0..STEPS / 2),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+}
+
+/// The acceptance test of the structure: a million random operations, sizes up and down, checked
+/// against the model at each and validated often (each step would be O(n²)).
+#[test]
+fn a_million_operations() {
+    let operations = if cfg!(miri) { 300 } else { 1_000_000 };
+    let mut rng = StdRng::seed_from_u64(7);
+    let (mut ours, mut model) = (LcTrieMap::new(), BTreeMap::new());
+    for i in 0..operations {
+        // The number of keys swings between some hundred and some ten thousand.
+        let growing = (i / 100_000) % 2 == 0;
+        let key = rng.random_range(0..40_000_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        if rng.random_bool(if growing { 0.8 } else { 0.2 }) {
+            assert_eq!(ours.insert(key, i), model.insert(key, i));
+        } else {
+            assert_eq!(ours.remove(&key), model.remove(&key));
+        }
+        assert_eq!(ours.len(), model.len());
+        if ours.len() < 100 || i % 5_000 == 0 {
+            ours.validate().unwrap();
+        }
+    }
+    assert!(ours.iter().eq(&model));
+}
+
+#[test]
+fn an_empty_map_and_a_map_of_one() {
+    let mut map: LcTrieMap<u32, ()> = LcTrieMap::default();
+    assert_eq!((map.remove(&0), map.pop_first(), map.get(&0)), (None, None, None));
+    assert_eq!((map.iter().next(), map.range(..).next()), (None, None));
+    assert_eq!((map.shape().max_depth(), map.shape().root_bits, map.allocation_size()), (0, 0, 0));
+    map.insert(5, ());
+    assert_eq!((map.shape().leaves_by_depth, map.shape().root_bits), (vec![1], 0));
+    assert!(map.range(6..).next().is_none() && map.range(..5).next().is_none());
+    assert!(map.range(5..=5).next().is_some() && map.range(0..).next().is_some());
+}
+
+#[test]
+fn the_string_of_no_bits_has_room_for_one() {
+    let mut map = LcTrieMap::new();
+    assert_eq!((map.insert([0_u8; 0], 1), map.insert([], 2), map.len()), (None, Some(1), 1));
+    map.validate().unwrap();
+    assert_eq!(map.remove(&[]), Some(2));
+}
+
+/// 32,768 bits, and a node for nearly each of them: nothing may recurse that deep.
+#[test]
+fn keys_of_extreme_width() {
+    const BYTES: usize = if cfg!(miri) { 32 } else { 4096 };
+    let mut map = LcTrieMap::new();
+    let key = |bit: usize| {
+        let mut key = [0_u8; BYTES];
+        key[bit / 8] = 0x80 >> (bit % 8);
+        key
+    };
+    let step = if cfg!(miri) { 7 } else { 31 };
+    (0..8 * BYTES).step_by(step).for_each(|bit| assert_eq!(map.insert(key(bit), bit), None));
+    map.validate().unwrap();
+    assert!((0..8 * BYTES).step_by(step).all(|bit| map[&key(bit)] == bit));
+    assert!(map.values().is_sorted_by(|a, b| a > b), "a later bit is a smaller key");
+    (0..8 * BYTES).step_by(step).for_each(|bit| assert_eq!(map.remove(&key(bit)), Some(bit)));
+    assert_eq!(map.shape().slots, 0);
+}
+
+/// Every bit of a wide key in turn makes a caterpillar of full nodes: the longest cascade there is.
+#[test]
+fn a_caterpillar() {
+    for reverse in [false, true] {
+        let mut map = LcTrieMap::new();
+        let mut bits: Vec<u32> = (0..128).collect();
+        if reverse {
+            bits.reverse();
+        }
+        for &bit in &bits {
+            map.insert(1_u128 << bit, bit);
+            map.insert(u128::MAX << bit, bit);
+            map.validate().unwrap();
+        }
+        for &bit in &bits {
+            assert!(map.remove(&(1 << bit)).is_some());
+            map.validate().unwrap();
+        }
+    }
+}
+
+#[test]
+fn every_value_is_dropped_once() {
+    let value = Rc::new(());
+    let mut map: LcTrieMap<u16, Rc<()>> = (0..1000).map(|key| (key * 65, value.clone())).collect();
+    assert_eq!(Rc::strong_count(&value), 1001);
+    map.insert(0, value.clone());
+    map.retain(|key, _| key % 2 == 0);
+    assert_eq!(Rc::strong_count(&value), 1 + map.len());
+    map.remove(&0).unwrap();
+    let half = map.len() / 2;
+    let mut drain = map.drain();
+    drain.by_ref().take(half).for_each(drop);
+    drop(drain);
+    assert_eq!((Rc::strong_count(&value), map.len()), (1, 0));
+}
+
+#[test]
+fn large_and_empty_values() {
+    let mut map: LcTrieMap<u8, [u64; 100]> = LcTrieMap::new();
+    map.extend((0..=255).map(|key| (key, [u64::from(key); 100])));
+    assert!(map.iter().all(|(key, value)| value == &[u64::from(*key); 100]));
+    let set: LcTrieMap<u8, ()> = (0..=255).map(|key| (key, ())).collect();
+    assert_eq!((set.len(), set.shape().max_depth(), set.shape().root_bits), (256, 1, 8));
+}
+
+#[test]
+fn a_panic_in_the_callers_code_leaves_a_good_map() {
+    let mut map: LcTrieMap<u32, u32> = (0..100).map(|key| (key << 20, key)).collect();
+    let before = map.clone();
+    let retained = catch_unwind(AssertUnwindSafe(|| {
+        map.retain(|_, value| if *value == 50 { panic!("asked for") } else { false });
+    }));
+    assert!(retained.is_err());
+    assert_eq!(map, before);
+    let entered = catch_unwind(AssertUnwindSafe(|| {
+        map.entry(7).or_insert_with(|| panic!("asked for"));
+    }));
+    assert!(entered.is_err());
+    assert_eq!(map, before);
+    map.validate().unwrap();
+}
+
+#[test]
+#[should_panic(expected = "the map does not have the key")]
+fn indexing_what_is_not_there_panics() {
+    let map: LcTrieMap<u8, u8> = [(1, 1)].into();
+    let _ = map[&2];
+}
+
+#[test]
+fn thresholds_out_of_range_are_refused_by_value() {
+    for (inflate, halve, says) in [
+        (0, 25, "inflate threshold of 0 %: must be 1 to 100"),
+        (101, 25, "inflate threshold of 101 %: must be 1 to 100"),
+        (50, 0, "halve threshold of 0 %: must be 1 to 100"),
+        (50, 200, "halve threshold of 200 %: must be 1 to 100"),
+        (50, 50, "halve threshold of 50 %: must be below the 50 % to inflate"),
+    ] {
+        assert_eq!(Thresholds::new(inflate, halve).unwrap_err().to_string(), says);
+    }
+}
+
+#[test]
+fn a_root_of_any_cap() {
+    for root_bits in [0, 1, 2, 5, u32::MAX] {
+        let mut map = LcTrieMap::with_tuning(Tuning { root_bits, ..Tuning::default() });
+        map.extend((0..2000_u16).map(|key| (key * 31, ())));
+        map.validate().unwrap();
+        assert!(map.shape().root_bits <= root_bits.max(1), "a node has one bit at least");
+        assert_eq!(map.len(), 2000);
+    }
+}
+
+#[test]
+fn memory_is_given_back() {
+    let mut map: LcTrieMap<u64, u64> = LcTrieMap::new();
+    let mut rng = StdRng::seed_from_u64(3);
+    let keys: Vec<u64> = (0..if cfg!(miri) { 100 } else { 50_000 }).map(|_| rng.random()).collect();
+    map.extend(keys.iter().map(|&key| (key, key)));
+    let (full, shape) = (map.allocation_size(), map.shape());
+    assert_eq!(shape.bytes, full);
+    for key in &keys[keys.len() / 10..] {
+        map.remove(key);
+    }
+    map.shrink_to_fit();
+    assert!(map.allocation_size() * 4 < full, "{} of {full} bytes", map.allocation_size());
+    assert_eq!(map.len(), keys.len() / 10);
+    map.validate().unwrap();
+}
+
+/// Observed look-ups touch what the shape says: as many nodes as the key is deep, and one leaf.
+#[test]
+fn counted_lookups_agree_with_the_shape() {
+    let hasher = DefaultHashBuilder::with_seed(5);
+    let keys = 0..if cfg!(miri) { 50 } else { 5_000_u64 };
+    let map: LcTrieMap<Headed<u64>, u64> =
+        keys.clone().map(|key| (Headed::new(key, &hasher), key)).collect();
+    let shape = map.shape();
+    let mut by_depth = vec![0; shape.leaves_by_depth.len()];
+    for key in keys {
+        let mut probes = Probes::default();
+        assert_eq!(map.get_observed(&Headed::new(key, &hasher), &mut probes), Some(&key));
+        assert_eq!(probes.entries, 1);
+        by_depth[probes.nodes as usize] += 1;
+    }
+    assert_eq!(by_depth, shape.leaves_by_depth);
+}
+
+/// A type that breaks the law of `BitString`: its order is not that of its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Liar(u8);
+
+impl BitString for Liar {
+    const BITS: u32 = 8;
+
+    fn window(&self, pos: u32) -> u64 {
+        self.0.reverse_bits().window(pos)
+    }
+}
+
+#[test]
+fn a_key_type_that_lies_about_its_order_loses_only_the_order() {
+    let mut map: LcTrieMap<Liar, u8> = (0..=255).map(|byte| (Liar(byte), byte)).collect();
+    assert_eq!(map.len(), 256);
+    assert!((0..=255).all(|byte| map.remove(&Liar(byte)) == Some(byte)));
+}
+
+/// A hash that sends all keys to one header: the keys behind it separate them.
+#[test]
+fn a_hash_without_any_entropy() {
+    struct Constant;
+    impl BuildHasher for Constant {
+        type Hasher = std::hash::DefaultHasher;
+        fn build_hasher(&self) -> Self::Hasher {
+            Self::Hasher::new()
+        }
+        fn hash_one<T: Hash>(&self, _: T) -> u64 {
+            7
+        }
+    }
+    let tuple = |i: u32| FiveTuple {
+        src: core::net::Ipv4Addr::from(i),
+        dst: core::net::Ipv4Addr::LOCALHOST,
+        sport: i as u16,
+        dport: 80,
+        protocol: 6,
+    };
+    let map: LcTrieMap<_, u32> =
+        (0..500).map(|i| (Headed::<_, u64>::new(tuple(i), &Constant), i)).collect();
+    map.validate().unwrap();
+    assert!((0..500).all(|i| map.get(&Headed::new(tuple(i), &Constant)) == Some(&i)));
+    assert!(map.shape().max_depth() <= 104, "never deeper than a key has bits");
+}

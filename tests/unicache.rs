@@ -1,0 +1,134 @@
+//! `Unicache` against a model that knows what came, what left, and what must have stayed.
+
+use std::collections::BTreeMap;
+
+use flowtable::{DefaultHashBuilder, FinWatch, Headed, PassiveGc, TcpFlags, Unicache};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u16),
+    Touch(u16),
+    Remove(u16),
+    Pin(u16),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        8 => (0..500_u16).prop_map(Op::Insert),
+        4 => (0..500_u16).prop_map(Op::Touch),
+        2 => (0..500_u16).prop_map(Op::Remove),
+        1 => (0..500_u16).prop_map(Op::Pin),
+    ]
+}
+
+/// Last use, and whether the entry is in use.
+type Flow = (u64, bool);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 200 }))]
+
+    #[test]
+    fn nothing_is_lost_silently(
+        ops in vec(op(), 0..if cfg!(miri) { 40 } else { 600 }),
+        threshold in 1..120_usize,
+        goal in 1..20_usize,
+    ) {
+        let mut cache = Unicache::new(PassiveGc::new(threshold, goal).unwrap());
+        let mut model: BTreeMap<u16, Flow> = BTreeMap::new();
+        for (now, op) in (0_u64..).zip(ops) {
+            match op {
+                Op::Insert(key) => {
+                    let was_new = !model.contains_key(&key);
+                    let full = model.len() >= threshold;
+                    let mut left = vec![];
+                    let old = cache.insert(
+                        key,
+                        (now, false),
+                        |_, flow| (!flow.1).then_some(flow.0),
+                        |key, flow| left.push((key, flow)),
+                    );
+                    prop_assert!(left.is_empty() || (was_new && full), "collects when it must");
+                    prop_assert!(left.len() <= goal);
+                    for (key, flow) in left {
+                        prop_assert_eq!(model.remove(&key), Some(flow), "left once, as it was");
+                        prop_assert!(!flow.1, "nothing in use leaves");
+                    }
+                    prop_assert_eq!(old, model.insert(key, (now, false)));
+                }
+                Op::Touch(key) => {
+                    prop_assert_eq!(cache.get(&key), model.get(&key));
+                    cache.get_mut(&key).into_iter().for_each(|flow| flow.0 = now);
+                    model.get_mut(&key).into_iter().for_each(|flow| flow.0 = now);
+                }
+                Op::Remove(key) => prop_assert_eq!(cache.remove(&key), model.remove(&key)),
+                Op::Pin(key) => {
+                    cache.get_mut(&key).into_iter().for_each(|flow| flow.1 = true);
+                    model.get_mut(&key).into_iter().for_each(|flow| flow.1 = true);
+                }
+            }
+            cache.trie().validate().unwrap();
+            prop_assert!(cache.iter().eq(&model));
+            let pinned = model.values().filter(|flow| flow.1).count();
+            prop_assert!(cache.len() <= threshold + pinned, "bounded but for what is in use");
+        }
+        prop_assert!(cache.into_iter().eq(model));
+    }
+}
+
+/// The bound is strict as long as nothing is in use: one ring of four always finds one to evict.
+#[test]
+fn the_threshold_is_never_passed() {
+    let hasher = DefaultHashBuilder::with_seed(9);
+    for (threshold, goal) in [(1, 1), (2, 100), (3, 1), (1000, 1), (1000, 100), (100, 1000)] {
+        let mut cache = Unicache::new(PassiveGc::new(threshold, goal).unwrap());
+        let mut left = 0;
+        let keys = if cfg!(miri) { 50 } else { 5000_u64 };
+        for now in 0..keys {
+            let key = Headed::<u64>::new(now, &hasher);
+            cache.insert(key, now, |_, last| Some(*last), |_, _| left += 1);
+            assert!(cache.len() <= threshold);
+        }
+        assert_eq!(cache.len() + left, keys as usize);
+    }
+}
+
+/// Of four leaves in a row the one with the lowest score leaves, the later one of two equals, and
+/// the rover goes on behind the fourth and around the end.
+#[test]
+fn the_ring_goes_around() {
+    let mut cache = Unicache::new(PassiveGc::new(6, 1).unwrap());
+    let scores = BTreeMap::from([(0, 5), (10, 3), (20, 3), (30, 9), (40, 1), (50, 8)]);
+    for key in scores.keys() {
+        cache.insert(*key, (), |_, ()| Some(0), |_, ()| unreachable!("not full"));
+    }
+    let mut left = vec![];
+    for new in [25_u8, 26, 27] {
+        let score = |key: &u8, (): &()| Some(scores.get(key).copied().unwrap_or(7));
+        cache.insert(new, (), score, |key, ()| left.push(key));
+    }
+    // Looked at: 0 10 20 30, then 40 50 0 10, then 25 26 30 50.
+    assert_eq!(left, [20, 40, 26]);
+}
+
+#[test]
+fn a_known_key_collects_nothing() {
+    let mut cache = Unicache::new(PassiveGc::new(2, 2).unwrap());
+    let mut insert =
+        |key: u8, value| cache.insert(key, value, |_, _: &char| Some(0), |_, _| panic!("evicted"));
+    assert_eq!([insert(1, 'a'), insert(2, 'b'), insert(1, 'c')], [None, None, Some('a')]);
+}
+
+/// The sequence of the paper: both sides close, and the last acknowledgement ends it.
+#[test]
+fn the_end_of_a_connection() {
+    let (fin_ack, ack) = (TcpFlags::FIN | TcpFlags::ACK, TcpFlags::ACK);
+    let (mut a, mut b) = (FinWatch::default(), FinWatch::default());
+    assert!(!a.observe(TcpFlags::SYN) && !b.observe(TcpFlags::SYN | ack) && !a.observe(ack));
+    assert!(!a.observe(fin_ack), "A closes");
+    assert!(!b.observe(fin_ack), "B closes, too");
+    assert!(a.observe(ack), "over");
+    assert!(!FinWatch::default().observe(ack));
+    assert!(FinWatch::default().observe(TcpFlags::RST | ack));
+}
