@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use std::io::{self, Write};
 
-use csv::{Writer, WriterBuilder};
+use csv::{ErrorKind, Writer, WriterBuilder};
 use flowtable::FlowKey;
 
 use super::record::Record;
@@ -26,7 +26,7 @@ impl Export {
     pub(crate) fn new(out: Option<Box<dyn Write>>, top: usize) -> io::Result<Self> {
         let mut csv = out.map(|out| WriterBuilder::new().has_headers(false).from_writer(out));
         if let Some(csv) = &mut csv {
-            csv.write_record(HEADER)?;
+            csv.write_record(HEADER).map_err(io_error)?;
         }
         Ok(Self { csv, top, largest: Vec::new(), records: 0 })
     }
@@ -41,7 +41,7 @@ impl Export {
         let addresses = (key.src(), key.dst());
         let ports = (key.protocol(), key.sport(), key.dport());
         let counts = (record.packets, record.bytes, record.first_ns, record.last_ns);
-        csv.serialize((addresses, ports, counts)).map_err(io::Error::from)
+        csv.serialize((addresses, ports, counts)).map_err(io_error)
     }
 
     /// Hands all rows on.
@@ -64,5 +64,13 @@ impl Export {
         self.largest
             .sort_unstable_by_key(|(key, record)| (Reverse(record.bytes), record.first_ns, *key));
         self.largest.truncate(self.top);
+    }
+}
+
+/// The error below, whose kind the conversion that `csv` offers would hide.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

@@ -1,0 +1,261 @@
+//! Captures: made here byte by byte, and those of the project's data folder.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use etherparse::PacketBuilder;
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// How numbers are written.
+#[derive(Clone, Copy)]
+pub(crate) struct Endian {
+    pub(crate) u16: fn(u16) -> [u8; 2],
+    pub(crate) u32: fn(u32) -> [u8; 4],
+    pub(crate) u64: fn(u64) -> [u8; 8],
+}
+
+pub(crate) const LITTLE: Endian =
+    Endian { u16: u16::to_le_bytes, u32: u32::to_le_bytes, u64: u64::to_le_bytes };
+pub(crate) const BIG: Endian =
+    Endian { u16: u16::to_be_bytes, u32: u32::to_be_bytes, u64: u64::to_be_bytes };
+
+impl Endian {
+    pub(crate) fn words(self, words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|&word| (self.u32)(word)).collect()
+    }
+}
+
+pub(crate) const MICROSECONDS: u32 = 0xa1b2_c3d4;
+pub(crate) const NANOSECONDS: u32 = 0xa1b2_3c4d;
+pub(crate) const MODIFIED: u32 = 0xa1b2_cd34;
+pub(crate) const ETHERNET: u32 = 1;
+
+/// Seconds, fraction, and the bytes of a frame.
+pub(crate) type Record<'a> = (u32, u32, &'a [u8]);
+
+pub(crate) fn pcap(endian: Endian, magic: u32, link: u32, records: &[Record<'_>]) -> Vec<u8> {
+    let mut out = Vec::from((endian.u32)(magic));
+    out.extend((endian.u16)(2));
+    out.extend((endian.u16)(4));
+    out.extend(endian.words(&[0, 0, 262_144, link]));
+    for (seconds, fraction, frame) in records {
+        let length = frame.len() as u32;
+        out.extend(endian.words(&[*seconds, *fraction, length, length]));
+        if magic == MODIFIED {
+            out.extend([0xee; 8]);
+        }
+        out.extend(*frame);
+    }
+    out
+}
+
+/// A block of a pcapng.
+pub(crate) fn block(endian: Endian, kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = body.len().next_multiple_of(4);
+    let mut out = endian.words(&[kind, length as u32 + 12]);
+    out.extend(body);
+    out.resize(8 + length, 0);
+    out.extend((endian.u32)(length as u32 + 12));
+    out
+}
+
+pub(crate) fn section(endian: Endian) -> Vec<u8> {
+    block(endian, 0x0a0d_0d0a, &[endian.words(&[0x1a2b_3c4d]), vec![0; 12]].concat())
+}
+
+/// An Ethernet interface whose clock has this resolution and offset, as the options say them.
+pub(crate) fn interface(endian: Endian, resolution: Option<u8>, offset_s: Option<i64>) -> Vec<u8> {
+    let mut body = Vec::from((endian.u16)(ETHERNET as u16));
+    body.extend((endian.u16)(0));
+    body.extend((endian.u32)(0));
+    let option = |code, length| [(endian.u16)(code), (endian.u16)(length)].concat();
+    if let Some(resolution) = resolution {
+        body.extend(option(9, 1));
+        body.extend([resolution, 0, 0, 0]);
+    }
+    if let Some(offset_s) = offset_s {
+        body.extend(option(14, 8));
+        body.extend((endian.u64)(offset_s as u64));
+    }
+    body.extend(option(0, 0));
+    block(endian, 1, &body)
+}
+
+pub(crate) fn enhanced(endian: Endian, interface: u32, ticks: u64, frame: &[u8]) -> Vec<u8> {
+    let length = frame.len() as u32;
+    let head = [interface, (ticks >> 32) as u32, ticks as u32, length, length];
+    block(endian, 6, &[endian.words(&head), frame.to_vec()].concat())
+}
+
+pub(crate) fn simple(endian: Endian, frame: &[u8]) -> Vec<u8> {
+    block(endian, 3, &[endian.words(&[frame.len() as u32]), frame.to_vec()].concat())
+}
+
+pub(crate) fn obsolete(endian: Endian, interface: u16, ticks: u64, frame: &[u8]) -> Vec<u8> {
+    let length = frame.len() as u32;
+    let mut body = [(endian.u16)(interface), (endian.u16)(0xffff)].concat();
+    body.extend(endian.words(&[(ticks >> 32) as u32, ticks as u32, length, length]));
+    body.extend(frame);
+    block(endian, 2, &body)
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("a vector takes all");
+    encoder.finish().expect("a vector takes all")
+}
+
+/// A UDP datagram in IPv4, of 28 + `len` bytes, behind Ethernet.
+pub(crate) fn udp(sport: u16, dport: u16, len: usize) -> Vec<u8> {
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4([192, 0, 2, 1], [198, 51, 100, 2], 64)
+        .udp(sport, dport);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &vec![0; len]).expect("a vector takes all");
+    bytes
+}
+
+/// A TCP segment in IPv6 without payload, of 60 bytes, behind Ethernet.
+pub(crate) fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
+    let (src, dst) = ("2001:db8::1", "2001:db8::2");
+    let octets = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv6(octets(src), octets(dst), 64)
+        .tcp(sport, dport, 1, 1);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    bytes
+}
+
+/// Length of the Ethernet header of these frames.
+pub(crate) const IP_AT: usize = 14;
+
+/// Three packets of two flows, the second of which has come too late.
+pub(crate) fn small(endian: Endian, magic: u32) -> Vec<u8> {
+    let (early, late, other) = (udp(1000, 53, 4), udp(1000, 53, 6), tcp6(40_000, 443));
+    pcap(endian, magic, ETHERNET, &[(20, 7, &late), (10, 5, &early), (30, 999, &other)])
+}
+
+/// What each link type puts in front of an IPv4 packet, by its number.
+pub(crate) const LINKS: [(u32, &[u8]); 34] = [
+    (0, &[2, 0, 0, 0]),
+    (0, &[0, 0, 0, 2]),
+    (1, b"ddddddssssss\x08\x00"),
+    (1, b"ddddddssssss\x81\x00\x00\x05\x08\x00"),
+    (1, b"ddddddssssss\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00"),
+    (1, b"ddddddssssss\x91\x00\x00\x05\x92\x00\x00\x06\x08\x00"),
+    (1, b"ddddddssssss\x88\x47\x00\x01\x00\x40\x00\x01\x11\x40"),
+    (1, b"ddddddssssss\x88\x47\x00\x01\x01\x40\x00\x00\x00\x00DDDDDDSSSSSS\x08\x00"),
+    (1, b"ddddddssssss\x81\x00\x00\x05\x88\x48\x00\x01\x11\x40"),
+    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1e\x00\x21"),
+    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1d\x21"),
+    (1, b"ddddddssssss\x88\xe7\x00\x00\x00\x01DDDDDDSSSSSS\x08\x00"),
+    (1, b"ddddddssssss\x00\x26\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (9, &[0xff, 3, 0, 0x21]),
+    (9, &[0x21]),
+    (12, &[]),
+    (14, &[]),
+    (50, &[0xff, 3, 0, 0x21]),
+    (50, &[0x0f, 0, 8, 0]),
+    (51, &[0x11, 0, 0, 1, 0, 30, 0, 0x21]),
+    (101, &[]),
+    (104, &[0x0f, 0, 8, 0]),
+    (105, b"\x08\x01aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (105, b"\x88\x03aa111111222222333333ss444444qq\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (108, &[0, 0, 0, 2]),
+    (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00"),
+    (117, &[61, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    (127, b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (166, &[1, 3, 0, 0x21]),
+    (192, b"\x00\x00\x08\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
+    (204, &[0, 0xff, 3, 0, 0x21]),
+    (228, &[]),
+    (239, &[2, 0, 0, 0, 5, 0, 1, 0, 7, 0, 0, 0, 34, 0, 9, 0]),
+    (276, b"\x08\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x06ssssssss"),
+];
+
+/// Packets, bytes, first and last time of each five-tuple.
+pub(crate) type Flows = BTreeMap<Vec<String>, [u64; 4]>;
+
+/// The flows in rows of CSV: records of the same one are added.
+pub(crate) fn flows(csv: impl Read) -> Flows {
+    let mut reader = csv::Reader::from_reader(csv);
+    let columns = reader.headers().expect("there is a header").clone();
+    let at = |name| columns.iter().position(|column| column == name).expect("the column exists");
+    let key = ["src", "dst", "proto", "sport", "dport"].map(at);
+    let value = ["packets", "ip_bytes", "first_ns", "last_ns"].map(at);
+    let mut flows = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.expect("a row");
+        let key = key.iter().map(|&at| row[at].to_owned()).collect();
+        let [packets, bytes, first, last] =
+            value.map(|at| row[at].parse::<u64>().expect("a number"));
+        let sums = flows.entry(key).or_insert([0, 0, u64::MAX, 0]);
+        *sums = [sums[0] + packets, sums[1] + bytes, sums[2].min(first), sums[3].max(last)];
+    }
+    flows
+}
+
+/// Captures of all kinds, small enough to be changed many times.
+pub(crate) fn seeds() -> Vec<Vec<u8>> {
+    let frame = udp(1, 53, 3);
+    let mut mixed = Vec::new();
+    for endian in [LITTLE, BIG] {
+        mixed.extend(section(endian));
+        mixed.extend(interface(endian, Some(9), Some(1)));
+        mixed.extend(enhanced(endian, 0, 5, &frame));
+        mixed.extend(simple(endian, &tcp6(1, 2)));
+        mixed.extend(obsolete(endian, 0, 7, &frame));
+    }
+    let packet = &frame[IP_AT..];
+    let linked = LINKS.map(|(link, front)| {
+        pcap(LITTLE, NANOSECONDS, link, &[(1, 2, &[front, packet].concat()), (3, 4, packet)])
+    });
+    let mut seeds =
+        vec![small(BIG, MODIFIED), gzip(&small(LITTLE, MICROSECONDS)), mixed.clone(), gzip(&mixed)];
+    seeds.extend(linked);
+    if let Some(folder) = folder() {
+        let small = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.len() < 4096);
+        seeds.extend(captures(&folder).iter().filter(|path| small(path)).flat_map(fs::read));
+    }
+    seeds
+}
+
+/// The folder of captures and ground truth, if it is at hand.
+pub(crate) fn folder() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").into_os_string();
+    let folder = PathBuf::from(std::env::var_os("FLOWTABLE_DATA").unwrap_or_else(beside));
+    folder.join("captures").is_dir().then_some(folder)
+}
+
+pub(crate) fn captures(data: &Path) -> Vec<PathBuf> {
+    let folders = ["captures", "mix", "oltp"].map(|folder| data.join(folder));
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let mut captures: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    captures.retain(|path| path.extension().is_some_and(|extension| extension != "csv"));
+    captures.sort();
+    captures
+}
+
+/// The flows of a capture as tshark saw them, or else as the Python script of the data folder
+/// does; `None` if there is neither.
+pub(crate) fn truth(data: &Path, capture: &Path) -> Option<Flows> {
+    let is_compressed = capture.extension() == Some("gz".as_ref());
+    let stem = if is_compressed { capture.file_stem() } else { capture.file_name() };
+    let mut name = stem.map(OsStr::to_owned).unwrap_or_else(OsString::new);
+    name.push(".tshark-uni.csv.gz");
+    match File::open(data.join("truth").join(name)) {
+        Ok(file) => return Some(flows(MultiGzDecoder::new(file))),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{}", capture.display()),
+    }
+    let script = data.join("tools/flowstat.py");
+    let output = Command::new("python3").arg(script).arg("--flows").arg(capture).output().ok()?;
+    output.status.success().then(|| flows(&output.stdout[..]))
+}
