@@ -33,7 +33,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 ///
 /// For any `a` and `b`, `a.cmp(&b)` is the order of the two strings compared bit by bit, and so
 /// `a == b` exactly if all bits are equal. Bits behind the end read as zero. A type that breaks
-/// the law makes a trie lose keys; it can cause a panic, and never undefined behaviour.
+/// the law makes a trie lose keys, panic or walk in circles, but never undefined behaviour.
 ///
 /// # Example
 ///

@@ -132,7 +132,7 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     ///
     /// # Panics
     ///
-    /// If the map has 2^32 - 1 keys.
+    /// If the map has 2^31 - 1 keys already.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.entry(key) {
             Entry::Occupied(mut entry) => Some(entry.insert(value)),

@@ -75,3 +75,8 @@ pub use lc_trie::LcTrieMap;
 pub use observe::{Observer, Probes};
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
 pub use unicache::{FinWatch, GcError, PassiveGc, Unicache};
+
+/// The examples of the README are tests like all others.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

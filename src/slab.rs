@@ -15,8 +15,12 @@ use alloc::vec::Vec;
 use core::mem;
 use core::ops::{Index, IndexMut};
 
-/// The end of the free list, and so the number of entries that a slab can hold.
+/// The end of the free list.
 const END: u32 = u32::MAX;
+
+/// As many entries as a slab holds. Indices stay below it, so users have their upper halves for
+/// themselves, and one index more.
+const MAX_LEN: usize = (1 << 31) - 1;
 
 #[derive(Clone, Debug)]
 enum Slot<T> {
@@ -47,15 +51,16 @@ impl<T> Slab<T> {
     ///
     /// # Panics
     ///
-    /// If there are 2^32 - 1 entries already.
+    /// If there are 2^31 - 1 entries already.
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
-        self.len += 1;
         let index = self.first_free;
         if index == END {
-            assert!(self.slots.len() < END as usize, "more than 2^32 - 1 entries");
+            assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
             self.slots.push(Slot::Taken(entry));
+            self.len += 1;
             return self.slots.len() as u32 - 1;
         }
+        self.len += 1;
         match mem::replace(&mut self.slots[index as usize], Slot::Taken(entry)) {
             Slot::Free(next) => self.first_free = next,
             Slot::Taken(_) => unreachable!("the free list leads to free slots only"),

@@ -1,5 +1,4 @@
 //! What is written is read back, and what breaks a law is refused.
-#![cfg(feature = "serde")]
 
 use flowtable::{FlowKey, Headed, LcTrieMap, PassiveGc, Thresholds, Tuning};
 use serde_json::{from_str, to_string};

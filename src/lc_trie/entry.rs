@@ -137,7 +137,7 @@ impl<'a, K: BitString, V> VacantEntry<'a, K, V> {
     ///
     /// # Panics
     ///
-    /// If the map has 2^32 - 1 keys.
+    /// If the map has 2^31 - 1 keys already.
     pub fn insert(self, value: V) -> &'a mut V {
         let leaf = self.trie.fill(self.gap, self.key, value);
         self.trie.leaf_mut(leaf).1

@@ -23,7 +23,7 @@ pub(crate) enum Child {
 
 /// A [`Child`] in four bytes: the slots are most of the memory that a look-up misses the cache on.
 ///
-/// The top bit tells a node from a leaf, and all ones is empty.
+/// The top bit tells a node from a leaf, and all ones is empty: indices in slabs stay below 2^31 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed(u32);
 
