@@ -99,12 +99,25 @@ fn timed(keys: &[Key], mut each: impl FnMut(Key)) -> f64 {
     start.elapsed().as_nanos() as f64 / keys.len() as f64
 }
 
+/// Nanoseconds for each of `keys`, where the value found says which key is next: always the one
+/// behind, but the machine cannot know before it has the value. Nothing overlaps.
+fn timed_dependent(keys: &[Key], table: &dyn Table) -> f64 {
+    let start = Instant::now();
+    let mut at = 0;
+    while at < keys.len() {
+        at += 1 + table.get(keys[at]).expect("all keys are there") as usize;
+    }
+    start.elapsed().as_nanos() as f64 / keys.len() as f64
+}
+
 fn median(mut rounds: Vec<f64>) -> f64 {
     rounds.sort_by(f64::total_cmp);
     rounds[rounds.len() / 2]
 }
 
-/// The columns of the table: nanoseconds for a hit, a miss, and a remove and insert of one key.
+const COLUMNS: [&str; 4] = ["hit", "dependent hit", "miss", "remove + insert"];
+
+/// One table of [`COLUMNS`], each in nanoseconds and as a multiple of the first contestant's.
 fn measure(keys: usize) {
     let mut rng = StdRng::seed_from_u64(1);
     let mut present: Vec<Key> = (0..keys).map(|_| random_key(&mut rng)).collect();
@@ -113,12 +126,13 @@ fn measure(keys: usize) {
     for (_, table) in &mut tables {
         timed(&present, |key| table.insert(key, 0));
     }
-    let mut rounds = vec![[const { Vec::new() }; 3]; tables.len()];
+    let mut rounds = vec![COLUMNS.map(|_| Vec::new()); tables.len()];
     for _ in 0..ROUNDS {
         present.shuffle(&mut rng);
         let some = &present[..keys.min(1 << 20)];
-        for ((_, table), [hit, miss, churn]) in tables.iter_mut().zip(&mut rounds) {
+        for ((_, table), [hit, dependent, miss, churn]) in tables.iter_mut().zip(&mut rounds) {
             hit.push(timed(some, |key| assert!(black_box(table.get(key)).is_some())));
+            dependent.push(timed_dependent(&some[..some.len().min(1 << 18)], table.as_ref()));
             miss.push(timed(&absent, |key| assert!(black_box(table.get(key)).is_none())));
             churn.push(timed(&some[..some.len() / 4], |key| {
                 table.remove(key);
@@ -126,10 +140,10 @@ fn measure(keys: usize) {
             }));
         }
     }
-    let medians: Vec<[f64; 3]> = rounds.into_iter().map(|columns| columns.map(median)).collect();
-    println!(
-        "\n{keys} keys, ns (times the first)        hit             miss       remove + insert"
-    );
+    let medians: Vec<[f64; 4]> = rounds.into_iter().map(|columns| columns.map(median)).collect();
+    print!("\n{:26}", format!("{keys} keys, ns"));
+    COLUMNS.iter().for_each(|column| print!("{column:>17}"));
+    println!();
     for ((name, _), columns) in tables.iter().zip(&medians) {
         print!("{name:26}");
         for (ns, first) in columns.iter().zip(&medians[0]) {

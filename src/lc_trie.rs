@@ -13,7 +13,7 @@ mod entry;
 mod iter;
 
 use core::fmt;
-use core::ops::{Bound, Index, RangeBounds};
+use core::ops::{Index, RangeBounds};
 
 use alloc::vec::Vec;
 
@@ -180,9 +180,21 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.iter().next()
     }
 
+    /// The largest key and its value.
+    #[must_use]
+    pub fn last_key_value(&self) -> Option<(&K, &V)> {
+        self.iter().next_back()
+    }
+
     /// Takes out the smallest key.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         let key = *self.first_key_value()?.0;
+        self.trie.remove(&key)
+    }
+
+    /// Takes out the largest key.
+    pub fn pop_last(&mut self) -> Option<(K, V)> {
+        let key = *self.last_key_value()?.0;
         self.trie.remove(&key)
     }
 
@@ -263,14 +275,10 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// let map: flowtable::LcTrieMap<u16, ()> = [1, 5, 9].map(|key| (key, ())).into();
     /// assert!(map.range(5..).map(|(key, ())| key).eq(&[5, 9]));
     /// assert!(map.range(2..9).map(|(key, ())| key).eq(&[5]));
+    /// assert_eq!(map.range(..9).next_back(), Some((&5, &()))); // the last one before 9
     /// ```
     pub fn range(&self, range: impl RangeBounds<K>) -> Range<'_, K, V> {
-        let (walk, behind) = match range.start_bound() {
-            Bound::Unbounded => (self.trie.walk(), None),
-            Bound::Included(key) => (self.trie.walk_from(key), None),
-            Bound::Excluded(key) => (self.trie.walk_from(key), Some(*key)),
-        };
-        Range::new(&self.trie, walk, behind, range.end_bound().cloned())
+        Range::new(&self.trie, range.start_bound(), range.end_bound())
     }
 
     /// Rebuilds the map in as little memory as it needs, its keys in order. O(n) look-ups.

@@ -28,6 +28,7 @@ enum Op<K> {
     EntryRemove(K),
     Range(Bound<K>, Bound<K>),
     PopFirst,
+    PopLast,
     /// Keep the values that leave this remainder by 4.
     Retain(u32),
     AddToAll(u32),
@@ -51,6 +52,7 @@ fn op<K: Debug + Clone + 'static>(
         2 => key.prop_map(Op::EntryRemove),
         2 => (bound.clone(), bound).prop_map(|(from, to)| Op::Range(from, to)),
         1 => Just(Op::PopFirst),
+        1 => Just(Op::PopLast),
         1 => (0..4_u32).prop_map(Op::Retain),
         1 => any::<u32>().prop_map(Op::AddToAll),
         1 => Just(Op::Rebuild),
@@ -107,9 +109,13 @@ fn step<K: BitString + Debug>(
         },
         Op::Range(from, to) => {
             let expected = model.iter().filter(|(key, _)| within(*key, &from, &to));
-            assert!(ours.range((from, to)).eq(expected), "range {from:?} to {to:?}");
+            let expected: Vec<_> = expected.collect();
+            let range = ours.range((from, to));
+            assert!(range.clone().eq(expected.iter().copied()), "range {from:?} to {to:?}");
+            assert!(range.rev().eq(expected.into_iter().rev()), "back {from:?} to {to:?}");
         }
         Op::PopFirst => assert_eq!(ours.pop_first(), model.pop_first()),
+        Op::PopLast => assert_eq!(ours.pop_last(), model.pop_last()),
         Op::Retain(remainder) => {
             ours.retain(|_, value| *value % 4 == remainder);
             model.retain(|_, value| *value % 4 == remainder);
@@ -143,6 +149,8 @@ fn run<K: BitString + Debug>(ops: Vec<Op<K>>, tuning: Tuning) {
         assert_eq!(ours.iter().len(), model.len());
         assert!(ours.keys().eq(model.keys()) && ours.values().eq(model.values()));
         assert_eq!(ours.first_key_value(), model.first_key_value());
+        assert_eq!(ours.last_key_value(), model.last_key_value());
+        assert!(ours.iter().rev().eq(model.iter().rev()), "back after {what}");
     }
     assert_eq!(format!("{ours:?}"), format!("{model:?}"));
     assert!(ours.drain().eq(model));
@@ -246,6 +254,29 @@ fn an_empty_map_and_a_map_of_one() {
     assert_eq!((map.shape().leaves_by_depth, map.shape().root_bits), (vec![1], 0));
     assert!(map.range(6..).next().is_none() && map.range(..5).next().is_none());
     assert!(map.range(5..=5).next().is_some() && map.range(0..).next().is_some());
+}
+
+/// Steps from both ends meet in the middle, and each key comes once.
+#[test]
+fn iterators_meet() {
+    let map: LcTrieMap<u32, u32> = (0..101).map(|i| (i * 0x0101_0101, i)).collect();
+    let mut rng = StdRng::seed_from_u64(4);
+    for _ in 0..if cfg!(miri) { 1 } else { 50 } {
+        let (mut ours, mut expected) = (map.iter(), (0..101).map(|i| (i * 0x0101_0101, i)));
+        let (mut range, mut into) = (map.range(..), map.clone().into_iter());
+        for left in (0..101).rev() {
+            let next = if rng.random() {
+                (ours.next(), range.next(), into.next(), expected.next())
+            } else {
+                (ours.next_back(), range.next_back(), into.next_back(), expected.next_back())
+            };
+            let owned = next.0.map(|(key, value)| (*key, *value));
+            assert_eq!((next.0, owned, next.2), (next.1, next.3, next.3));
+            assert_eq!((ours.len(), into.len()), (left, left));
+        }
+        assert_eq!((ours.next(), ours.next_back(), into.next()), (None, None, None));
+        assert_eq!((range.next(), range.next_back(), into.next_back()), (None, None, None));
+    }
 }
 
 #[test]

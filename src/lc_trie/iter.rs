@@ -1,4 +1,4 @@
-//! Iterators over an [`LcTrieMap`](crate::LcTrieMap), all in the order of the keys.
+//! Iterators over an [`LcTrieMap`](crate::LcTrieMap), all in the order of the keys and from both ends.
 
 use alloc::vec;
 use core::fmt;
@@ -47,6 +47,14 @@ impl<'a, K: BitString, V> Iterator for Iter<'a, K, V> {
     }
 }
 
+impl<K: BitString, V> DoubleEndedIterator for Iter<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let leaf = self.trie.step_back(&mut self.walk)?;
+        self.left -= 1;
+        Some(self.trie.leaf(leaf))
+    }
+}
+
 impl<K: BitString, V> ExactSizeIterator for Iter<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Iter<'_, K, V> {}
 
@@ -74,6 +82,12 @@ impl<'a, K: BitString, V> Iterator for Keys<'a, K, V> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.0.size_hint()
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Keys<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, _)| key)
     }
 }
 
@@ -107,6 +121,12 @@ impl<'a, K: BitString, V> Iterator for Values<'a, K, V> {
     }
 }
 
+impl<K: BitString, V> DoubleEndedIterator for Values<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(_, value)| value)
+    }
+}
+
 impl<K: BitString, V> ExactSizeIterator for Values<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
 
@@ -114,22 +134,17 @@ impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
 pub struct Range<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
-    end: Bound<K>,
 }
 
 impl<'a, K: BitString, V> Range<'a, K, V> {
-    /// From `walk` on, but without the key `behind`, which may be the first.
-    pub(super) fn new(trie: &'a Trie<K, V>, walk: Walk, behind: Option<K>, end: Bound<K>) -> Self {
-        let mut ahead = walk;
-        let first = trie.step(&mut ahead).map(|leaf| trie.leaf(leaf).0);
-        let walk = if first.is_some() && first == behind.as_ref() { ahead } else { walk };
-        Self { trie, walk, end }
+    pub(super) fn new(trie: &'a Trie<K, V>, from: Bound<&K>, to: Bound<&K>) -> Self {
+        Self { trie, walk: trie.walk_within(from, to) }
     }
 }
 
-impl<K: Clone, V> Clone for Range<'_, K, V> {
+impl<K, V> Clone for Range<'_, K, V> {
     fn clone(&self) -> Self {
-        Self { trie: self.trie, walk: self.walk, end: self.end.clone() }
+        Self { ..*self }
     }
 }
 
@@ -143,14 +158,13 @@ impl<'a, K: BitString, V> Iterator for Range<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.trie.leaf(self.trie.step(&mut self.walk)?);
-        let inside = match &self.end {
-            Bound::Unbounded => true,
-            Bound::Included(end) => key <= end,
-            Bound::Excluded(end) => key < end,
-        };
-        // Past the end every further key is too, so the iterator stays empty.
-        inside.then_some((key, value))
+        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 }
 
@@ -194,6 +208,12 @@ impl<'a, K, V> Iterator for IterMut<'a, K, V> {
     }
 }
 
+impl<K, V> DoubleEndedIterator for IterMut<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.entries.next_back().flatten()
+    }
+}
+
 impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K, V> FusedIterator for IterMut<'_, K, V> {}
 
@@ -210,6 +230,12 @@ impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.0.size_hint()
+    }
+}
+
+impl<K, V> DoubleEndedIterator for ValuesMut<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(_, value)| value)
     }
 }
 
@@ -244,6 +270,13 @@ impl<K: BitString, V> Iterator for IntoIter<K, V> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.trie.len(), Some(self.trie.len()))
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for IntoIter<K, V> {
+    fn next_back(&mut self) -> Option<(K, V)> {
+        let leaf = self.trie.step_back(&mut self.walk)?;
+        Some(self.trie.take_leaf(leaf))
     }
 }
 

@@ -112,6 +112,11 @@ impl Slots {
         Some(from + rest.iter().position(|&slot| slot != Packed::EMPTY)?)
     }
 
+    /// The last slot before `to` that is not empty.
+    pub(crate) fn last_used(&self, to: usize) -> Option<usize> {
+        self.as_slice()[..to].iter().rposition(|&slot| slot != Packed::EMPTY)
+    }
+
     /// Bytes allocated apart from the node.
     pub(crate) fn allocation_size(&self) -> usize {
         match self {
