@@ -24,7 +24,7 @@
 //!
 //! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, section 3.
 
-use core::hash::BuildHasher;
+use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
@@ -33,7 +33,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 ///
 /// For any `a` and `b`, `a.cmp(&b)` is the order of the two strings compared bit by bit, and so
 /// `a == b` exactly if all bits are equal. Bits behind the end read as zero. A type that breaks
-/// the law makes a trie lose keys, panic or walk in circles, but never undefined behaviour.
+/// the law, or panics, makes a trie lose keys or panic, but never undefined behaviour.
 ///
 /// # Example
 ///
@@ -179,47 +179,16 @@ impl<A: BitString, B: BitString> BitString for (A, B) {
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {
-        match A::BITS.checked_sub(pos) {
-            Some(width @ 1..) => joined(self.0.window(pos), width, || self.1.window(0)),
-            _ => self.1.window(pos - A::BITS),
-        }
-    }
-
-    /// Most slices lie in the first part: a trie mostly looks at the front of its keys. The others
-    /// are kept out of the way, because they take more registers than a look-up has left.
-    #[inline]
-    fn slice(&self, pos: u32, count: u32) -> u64 {
-        if u64::from(pos) + u64::from(count) <= u64::from(A::BITS) {
-            self.0.slice(pos, count)
-        } else {
-            slice_behind(*self, pos, count)
-        }
+        window_of_two(&self.0, &self.1, pos)
     }
 }
 
-#[cold]
-#[inline(never)]
-fn slice_behind(bits: impl BitString, pos: u32, count: u32) -> u64 {
-    bits.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
-}
-
-/// The hash in front of a [`Headed`] key: `u32` as in the paper, or `u64`.
-pub trait Header: BitString {
-    /// The header made of a 64-bit hash: its most significant bits.
-    fn from_hash(hash: u64) -> Self;
-}
-
-impl Header for u32 {
-    #[inline]
-    fn from_hash(hash: u64) -> Self {
-        (hash >> 32) as u32
-    }
-}
-
-impl Header for u64 {
-    #[inline]
-    fn from_hash(hash: u64) -> Self {
-        hash
+/// The window at `pos` of two strings, the second behind the first.
+#[inline]
+fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) -> u64 {
+    match A::BITS.checked_sub(pos) {
+        Some(width @ 1..) => joined(first.window(pos), width, || second.window(0)),
+        _ => second.window(pos - A::BITS),
     }
 }
 
@@ -236,9 +205,10 @@ impl Header for u64 {
 /// use flowtable::{BitString, DefaultHashBuilder, Headed};
 ///
 /// let hasher = DefaultHashBuilder::with_seed(7);
-/// let key = Headed::<u128>::new(42, &hasher);
+/// let key = Headed::new(42_u128, &hasher);
 /// assert_eq!(key.key(), &42);
 /// assert_eq!(key, Headed::new(42, &hasher));
+/// assert_eq!(Headed::short(42_u128, &hasher).header(), &((key.header() >> 32) as u32));
 /// assert_eq!(Headed::<u128>::BITS, 64 + 128);
 /// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the paper's width
 /// ```
@@ -251,11 +221,19 @@ pub struct Headed<K, H = u64> {
     key: K,
 }
 
-impl<K: core::hash::Hash, H: Header> Headed<K, H> {
+impl<K: Hash> Headed<K> {
     /// Puts the hash of `key` in front of it. Keyed hashes keep it from being chosen by others.
     #[inline]
     pub fn new(key: K, hasher: &impl BuildHasher) -> Self {
-        Self { header: H::from_hash(hasher.hash_one(&key)), key }
+        Self { header: hasher.hash_one(&key), key }
+    }
+}
+
+impl<K: Hash> Headed<K, u32> {
+    /// Puts 32 bits of the hash of `key` in front of it, as the paper does.
+    #[inline]
+    pub fn short(key: K, hasher: &impl BuildHasher) -> Self {
+        Self { header: (hasher.hash_one(&key) >> 32) as u32, key }
     }
 }
 
@@ -286,20 +264,28 @@ impl<K, H> Headed<K, H> {
     }
 }
 
-impl<K: BitString, H: Header> BitString for Headed<K, H> {
+impl<K: BitString, H: BitString> BitString for Headed<K, H> {
     const BITS: u32 = H::BITS + K::BITS;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {
-        (self.header, self.key).window(pos)
+        window_of_two(&self.header, &self.key, pos)
     }
 
+    /// Most slices lie in the header. The others are kept out of the way, because they take more
+    /// registers than a look-up has left.
     #[inline]
     fn slice(&self, pos: u32, count: u32) -> u64 {
         if u64::from(pos) + u64::from(count) <= u64::from(H::BITS) {
             self.header.slice(pos, count)
         } else {
-            slice_behind(*self, pos, count)
+            slice_behind(self, pos, count)
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn slice_behind(bits: &impl BitString, pos: u32, count: u32) -> u64 {
+    bits.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                        src          dst        sport dport protocol
-//!     FourTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │             a socket pair
+//!     FourTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │             a pair of sockets
 //!     FiveTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │ 8 │         13 bytes for IPv4, 37 for IPv6
 //!     FlowKey       │v│ a FiveTuple of IPv4 (then zeros) or of IPv6   │   either, told apart by one bit
 //! ```
@@ -327,14 +327,27 @@ impl BitString for Version {
     }
 }
 
-/// All bits in whole words. The versions need no telling apart: one has two words, the other five.
+/// All bits in whole words, the version first: it says how many words there are, so keys made of
+/// several flows do not run into each other.
 impl Hash for FlowKey {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
         match self {
-            Self::V4(tuple) => tuple.hash(state),
-            Self::V6(tuple) => tuple.hash(state),
+            Self::V4(tuple) => hash_words(&(Version(4), *tuple), state),
+            Self::V6(tuple) => hash_words(&(Version(6), *tuple), state),
         }
+    }
+}
+
+impl From<FiveTuple<Ipv4Addr>> for FlowKey {
+    fn from(tuple: FiveTuple<Ipv4Addr>) -> Self {
+        Self::V4(tuple)
+    }
+}
+
+impl From<FiveTuple<Ipv6Addr>> for FlowKey {
+    fn from(tuple: FiveTuple<Ipv6Addr>) -> Self {
+        Self::V6(tuple)
     }
 }
 

@@ -5,7 +5,7 @@
 //! words of seed belong to one table and are not shared.
 //!
 //! Seeds are an argument where there is no operating system to ask: see
-//! [`with_seed`](DefaultHashBuilder::with_seed).
+//! [`with_seeds`](DefaultHashBuilder::with_seeds).
 
 use core::hash::BuildHasher;
 
@@ -15,7 +15,7 @@ use ahash::{AHasher, RandomState};
 ///
 /// With the feature `std`, [`DefaultHashBuilder::new`] draws its seed from the operating system.
 /// Without it there is no such source: `new` then mixes an address and a counter, which an
-/// attacker may guess, so a kernel or firmware should call [`with_seed`](Self::with_seed) with a
+/// attacker may guess, so a kernel or firmware should call [`with_seeds`](Self::with_seeds) with a
 /// secret of its own.
 ///
 /// # Example
@@ -39,17 +39,16 @@ impl DefaultHashBuilder {
     }
 
     /// A hasher with the given seed: the same seed gives the same hashes, in one build of the
-    /// program on one machine.
+    /// program on one machine. Good for tests; a secret of 64 bits is a short one.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {
-        // Odd multipliers spread one word over four; the words need only differ, `ahash` mixes them.
-        let word = |odd: u64| seed.wrapping_add(1).wrapping_mul(odd);
-        Self(RandomState::with_seeds(
-            word(0x9e37_79b9_7f4a_7c15),
-            word(0xbf58_476d_1ce4_e5b9),
-            word(0x94d0_49bb_1331_11eb),
-            word(0xd6e8_feb8_6659_fd93),
-        ))
+        Self::with_seeds([seed, !seed, seed.rotate_left(32), !seed.rotate_left(32)])
+    }
+
+    /// A hasher with a secret of 256 bits.
+    #[must_use]
+    pub fn with_seeds([a, b, c, d]: [u64; 4]) -> Self {
+        Self(RandomState::with_seeds(a, b, c, d))
     }
 }
 

@@ -28,9 +28,10 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 ///
 /// | method | cost for n random keys |
 /// |---|---|
-/// | `get`, `entry`, `contains_key` | Θ(log* n): 1.3 to 1.5 nodes and a leaf |
-/// | `insert`, `remove` | the same, and 4 to 6 slots copied per key on average; all slots of the root when that is resized |
-/// | a step of `iter` or `range` | 2 to 4 slots |
+/// | `get`, `entry`, `contains_key` | Θ(log* n): 1.3 to 1.6 nodes and a leaf |
+/// | `insert`, `remove` | the same, and 4 to 6 slots made per key on average; all keys at once when the root is resized |
+/// | `range` from a key | the same as `get`, and the empty slots behind the key |
+/// | a step of `iter` or `range` | 2 or 3 slots on average; up to all slots of the root at once, where there are no keys |
 /// | `len` | O(1) |
 ///
 /// # Example
@@ -55,8 +56,8 @@ pub struct LcTrieMap<K, V> {
 impl<K: BitString, V> LcTrieMap<K, V> {
     /// An empty map with the default tuning. Allocates nothing.
     #[must_use]
-    pub fn new() -> Self {
-        Self::with_tuning(Tuning::default())
+    pub const fn new() -> Self {
+        Self::with_tuning(Tuning::LINUX)
     }
 
     /// An empty map that doubles and halves its nodes as `tuning` says.
@@ -153,7 +154,12 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// assert_eq!(map.remove(&1), None);
     /// ```
     pub fn remove(&mut self, key: &K) -> Option<V> {
-        self.trie.remove(key).map(|(_, value)| value)
+        self.remove_entry(key).map(|(_, value)| value)
+    }
+
+    /// Takes `key` out and returns it with its value.
+    pub fn remove_entry(&mut self, key: &K) -> Option<(K, V)> {
+        self.trie.remove(key)
     }
 
     /// The place of `key`, found once: to look at, fill, change or empty.
@@ -169,33 +175,25 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         match self.trie.locate(&key) {
-            Place::Found(leaf) => Entry::Occupied(OccupiedEntry { trie: &mut self.trie, leaf }),
+            Place::Found(seat) => Entry::Occupied(OccupiedEntry { trie: &mut self.trie, seat }),
             Place::Vacant(gap) => Entry::Vacant(VacantEntry { trie: &mut self.trie, gap, key }),
         }
     }
 
     /// The smallest key and its value.
+    ///
+    /// Not made for a queue: the way to it passes the empty slots before it, all of the root at
+    /// worst, so taking out the smallest key again and again is quadratic. [`drain`](Self::drain)
+    /// hands over all in order.
     #[must_use]
     pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
 
-    /// The largest key and its value.
+    /// The largest key and its value; see [`first_key_value`](Self::first_key_value) for the price.
     #[must_use]
     pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next_back()
-    }
-
-    /// Takes out the smallest key.
-    pub fn pop_first(&mut self) -> Option<(K, V)> {
-        let key = *self.first_key_value()?.0;
-        self.trie.remove(&key)
-    }
-
-    /// Takes out the largest key.
-    pub fn pop_last(&mut self) -> Option<(K, V)> {
-        let key = *self.last_key_value()?.0;
-        self.trie.remove(&key)
     }
 
     /// Takes out every key. Gives the memory back and keeps the tuning.
@@ -243,8 +241,8 @@ impl<K: BitString, V> LcTrieMap<K, V> {
 
     /// Keys and values in the order of the keys, the values to change.
     ///
-    /// Takes some 30 bytes per key while it lasts: in safe Rust, references in the order of the
-    /// keys must be collected before the first is handed out. To change values one by one,
+    /// Takes two pointers per key while it lasts: in safe Rust, references in the order of the keys
+    /// must be collected before the first is handed out. To change values one by one,
     /// [`retain`](Self::retain) needs no memory.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
         IterMut::new(&mut self.trie)
@@ -281,10 +279,10 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         Range::new(&self.trie, range.start_bound(), range.end_bound())
     }
 
-    /// Rebuilds the map in as little memory as it needs, its keys in order. O(n) look-ups.
+    /// Gives back the memory that removed keys have left behind, and what was allocated ahead. The
+    /// shape stays. O(slots); takes 4 bytes for each key that the map ever had at once, meanwhile.
     pub fn shrink_to_fit(&mut self) {
-        let everything = self.drain();
-        self.extend(everything);
+        self.trie.shrink_to_fit();
     }
 
     /// Bytes that the map has allocated, free slots included; without what values own.

@@ -14,7 +14,7 @@
 //!     FlowKey::new("2001:db8::1".parse()?, "2001:db8::2".parse()?, 53, 53, 17).unwrap(),
 //!     FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 443, 6).unwrap(),
 //! ]) {
-//!     let key = Headed::<_>::new(packet, &hasher);
+//!     let key = Headed::new(packet, &hasher);
 //!     match flows.get_mut(&key) {
 //!         Some((packets, last)) => (*packets, *last) = (*packets + 1, now),
 //!         // At 100,000 flows the ones that were silent longest make room, and are handed over.
@@ -42,10 +42,10 @@
 //!
 //! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] of a million flows takes about 2.5
 //!   times as long as in a Swiss table. Take it for order, for ranges, for its shape.
-//! - **An insertion may double the root** and then copies all its slots at once: milliseconds at a
-//!   million keys.
+//! - **An insertion may double the root** and then looks into all keys at once: tens of milliseconds
+//!   at a million keys.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
-//!   `std` no source of seeds: see [`DefaultHashBuilder::with_seed`].
+//!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
 //! # Features
 //!
@@ -68,7 +68,7 @@ mod slab;
 pub mod trie;
 pub mod unicache;
 
-pub use bits::{BitString, Headed, Header};
+pub use bits::{BitString, Headed};
 pub use flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 pub use hash::DefaultHashBuilder;
 pub use lc_trie::LcTrieMap;

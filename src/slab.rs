@@ -80,6 +80,29 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Drops the entry at `index`, which must be there, without moving it.
+    pub(crate) fn free(&mut self, index: u32) {
+        self.slots[index as usize] = Slot::Free(self.first_free);
+        self.first_free = index;
+        self.len -= 1;
+    }
+
+    /// Closes the gaps and gives back the memory of freed slots. Returns the new index of each
+    /// entry by its old one.
+    pub(crate) fn compact(&mut self) -> Vec<u32> {
+        let mut renumbered = Vec::with_capacity(self.slots.len());
+        let mut next = 0;
+        self.slots.retain(|slot| {
+            renumbered.push(next);
+            let taken = matches!(slot, Slot::Taken(_));
+            next += u32::from(taken);
+            taken
+        });
+        self.slots.shrink_to_fit();
+        self.first_free = END;
+        renumbered
+    }
+
     /// Every entry, in the order of their slots, together with its index.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.slots.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
@@ -130,5 +153,17 @@ mod tests {
         assert_eq!((slab.insert('d'), slab.insert('e')), (a, b));
         assert!(slab.iter_mut().map(|(id, entry)| (id, *entry)).eq([(a, 'd'), (b, 'e'), (c, 'c')]));
         assert_eq!(slab.allocation_size(), allocated);
+    }
+
+    #[test]
+    fn compacting_renumbers_what_is_left() {
+        let mut slab = Slab::new();
+        let [a, b, c, d] = ['a', 'b', 'c', 'd'].map(|entry| slab.insert(entry));
+        slab.free(c);
+        slab.free(a);
+        let renumbered = slab.compact();
+        assert_eq!((slab[renumbered[b as usize]], slab[renumbered[d as usize]]), ('b', 'd'));
+        assert_eq!((slab.len(), slab.allocation_size()), (2, 2 * size_of::<Slot<char>>()));
+        assert_eq!(slab.insert('e'), 2, "no free slot is left over");
     }
 }

@@ -39,14 +39,15 @@
 //!
 //! # Price
 //!
-//! For n random keys a look-up passes Θ(log* n) nodes, 1.3 to 1.5 in practice and 5 at most for a
-//! million keys; a node costs a cache line or two (itself, unless it is the root, and its slot, unless it has two
-//! only), the leaf one or two. Keys that are not random give Θ(log log n) under mild assumptions, and at worst
-//! the width of the key. There are 2 to 4 slots per key, 4 bytes each.
+//! For n random keys a look-up passes Θ(log* n) nodes, 1.3 to 1.6 in practice and 6 at most for a
+//! million keys. A node costs a cache line or two: itself, unless it is the root, and its slot, unless
+//! it has only two. The leaf costs one or two. Keys that are not random give Θ(log log n) under mild
+//! assumptions, and at worst the width of the key. There are 2 or 3 slots per key, 4 bytes each.
 //!
-//! An insertion or removal changes a node now and then: 4 to 6 slots are copied per key on the way
-//! up to any size, but a single doubling of the root copies all its slots at once, milliseconds at
-//! a million keys. This is the readable reference; a table that never pauses is another structure.
+//! An insertion or removal changes a node now and then: 4 to 6 slots are made per key on the way up
+//! to any size. But a single doubling of the root goes through all its slots at once, and looks into
+//! every leaf below it for the new bit: tens of milliseconds at a million keys. This is the readable
+//! reference; a table that never pauses is another structure.
 //!
 //! # Papers
 //!
@@ -87,8 +88,15 @@ pub(crate) struct Trie<K, V> {
 /// Where a key is, or where it would go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
-    Found(LeafId),
+    Found(Seat),
     Vacant(Gap),
+}
+
+/// A leaf and where it hangs. Good until the trie changes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) leaf: LeafId,
+    link: Link,
 }
 
 /// Where a new leaf would go. Good until the trie changes.
@@ -157,7 +165,7 @@ impl<K: BitString, V> Trie<K, V> {
                 }
                 Child::Leaf(id) => {
                     return match key.first_difference(&self.leaves[id.0].key, tested) {
-                        None => Place::Found(id),
+                        None => Place::Found(Seat { leaf: id, link }),
                         Some(bit) => Place::Vacant(Gap::Fork(link, bit)),
                     };
                 }
@@ -177,7 +185,8 @@ impl<K: BitString, V> Trie<K, V> {
             }
             Gap::Fork(link, bit) => {
                 let other = self.child(link);
-                let pair = if key.slice(bit, 1) == 0 { [leaf, other] } else { [other, leaf] };
+                let is_first = self.key_of(leaf).slice(bit, 1) == 0;
+                let pair = if is_first { [leaf, other] } else { [other, leaf] };
                 let fork = self.branch(bit, 1, leaf, pair.into_iter());
                 self.put(link, Child::Node(fork));
                 self.rebalance(match self.tuning.rebalance_from {
@@ -195,15 +204,20 @@ impl<K: BitString, V> Trie<K, V> {
         loop {
             match self.child(link) {
                 Child::Node(id) => link = Link::Slot(id, self.nodes[id.0].slot_of(key)),
-                Child::Leaf(id) if self.leaves[id.0].key == *key => {
-                    self.put(link, Child::Empty);
-                    let leaf = self.leaves.take(id.0);
-                    self.rebalance(link.node());
-                    return Some((leaf.key, leaf.value));
+                Child::Leaf(leaf) if self.leaves[leaf.0].key == *key => {
+                    return Some(self.vacate(Seat { leaf, link }));
                 }
                 Child::Leaf(_) | Child::Empty => return None,
             }
         }
+    }
+
+    /// Takes out the leaf in a seat that [`locate`](Self::locate) found.
+    pub(crate) fn vacate(&mut self, seat: Seat) -> (K, V) {
+        self.put(seat.link, Child::Empty);
+        let leaf = self.leaves.take(seat.leaf.0);
+        self.rebalance(seat.link.node());
+        (leaf.key, leaf.value)
     }
 
     /// Takes a leaf out of the slab but not out of the trie, which from then on is good for walking
@@ -211,6 +225,21 @@ impl<K: BitString, V> Trie<K, V> {
     pub(crate) fn take_leaf(&mut self, id: LeafId) -> (K, V) {
         let leaf = self.leaves.take(id.0);
         (leaf.key, leaf.value)
+    }
+
+    /// Gives back the memory that freed leaves and nodes have left behind. O(slots).
+    pub(crate) fn shrink_to_fit(&mut self) {
+        let (leaves, nodes) = (self.leaves.compact(), self.nodes.compact());
+        let renumber = |child| match child {
+            Child::Empty => Child::Empty,
+            Child::Leaf(LeafId(id)) => Child::Leaf(LeafId(leaves[id as usize])),
+            Child::Node(NodeId(id)) => Child::Node(NodeId(nodes[id as usize])),
+        };
+        self.root = renumber(self.root);
+        for (_, node) in self.nodes.iter_mut() {
+            node.slots.replace(renumber);
+            node.parent = node.parent.map(|NodeId(id)| NodeId(nodes[id as usize]));
+        }
     }
 
     fn child(&self, link: Link) -> Child {

@@ -6,20 +6,22 @@
 //!                                       one of e f g h leaves: the one with the lowest score
 //! ```
 //!
-//! *Passive* collection happens when a new key comes and [`PassiveGc`]'s threshold is reached: `goal`
-//! times, the next four leaves behind the rover are looked at, and the one with the lowest score
-//! leaves. The caller gives the score, usually the time of last use, and gets what left. Over
+//! *Passive* collection happens when a new key comes and [`PassiveGc`]'s threshold is reached: of each
+//! of the next `goal` rings of four leaves behind the rover, the one with the lowest score leaves. It
+//! goes once around at most, so a quarter of all leaves at most leaves at once. The caller gives the score, usually the time of last use, and gets what left. Over
 //! `Headed` keys the order of the trie is random, so four leaves in a row are a random sample.
 //!
 //! *Active* collection removes a TCP connection at its end, before it is garbage: [`FinWatch`] says
 //! when. It halves what the cache holds under short connections, and more.
 //!
-//! Price: an insertion at the threshold looks at `4 * goal` leaves and then leaves room for `goal`
-//! insertions without a collection. The paper's 100 costs tens of microseconds at once.
+//! Price: an insertion at the threshold looks at `4 * goal` leaves, or at all if they are fewer; the
+//! paper's goal of 100 costs some ten microseconds at once. The `goal` insertions after it collect
+//! nothing. Where all leaves are in use there is nothing to collect, and each insertion looks in vain.
 //!
 //! Paper: Olsson and Nilsson, *TRASH*, section 4. What differs: the rover is a key, not a leaf, so
-//! it cannot dangle; a removed connection is one that was reset, too.
+//! it cannot dangle; and a reset ends a connection, too.
 
+use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
 use core::ops::Bound;
@@ -59,7 +61,8 @@ impl PassiveGc {
     /// Never collects.
     pub const NEVER: Self = Self { threshold: usize::MAX, goal: 1 };
 
-    /// Collects before a cache of `threshold` entries takes a new one, up to `goal` entries at once.
+    /// Collects before a cache of `threshold` entries takes a new one: up to `goal` entries at once,
+    /// and a quarter of them at most.
     ///
     /// # Errors
     ///
@@ -78,7 +81,7 @@ impl PassiveGc {
         self.threshold
     }
 
-    /// Entries that leave in one collection.
+    /// Most entries that leave in one collection.
     #[must_use]
     pub const fn goal(self) -> usize {
         self.goal
@@ -87,6 +90,7 @@ impl PassiveGc {
 
 /// Why parameters of the garbage collection were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GcError {
     /// A threshold of 0 entries leaves no room for any.
     Threshold,
@@ -134,8 +138,8 @@ pub struct Unicache<K, V> {
 impl<K: BitString, V> Unicache<K, V> {
     /// An empty cache on a trie with the default tuning.
     #[must_use]
-    pub fn new(gc: PassiveGc) -> Self {
-        Self::with_tuning(gc, Tuning::default())
+    pub const fn new(gc: PassiveGc) -> Self {
+        Self::with_tuning(gc, Tuning::LINUX)
     }
 
     /// An empty cache on a trie with a tuning of its own.
@@ -175,6 +179,13 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.get(key)
     }
 
+    /// Whether `key` has a value.
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.trie.contains_key(key)
+    }
+
     /// The value of `key`, to change.
     #[inline]
     #[must_use]
@@ -188,6 +199,10 @@ impl<K: BitString, V> Unicache<K, V> {
     /// The lower the `score` of an entry, the sooner it leaves; `None` is an entry in use, which
     /// never leaves. What leaves is handed to `evicted`. If all entries are in use the cache grows
     /// past its threshold.
+    ///
+    /// # Panics
+    ///
+    /// If the cache has 2^31 - 1 keys already.
     ///
     /// # Example
     ///
@@ -221,40 +236,59 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.remove(key)
     }
 
+    /// Keeps the entries for which `keep` says so; asks in order of the keys.
+    pub fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
+        self.trie.retain(keep);
+    }
+
+    /// Takes out every entry.
+    pub fn clear(&mut self) {
+        self.trie.clear();
+        self.rover = None;
+    }
+
     /// Entries in the order of their keys.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.trie.iter()
     }
 
-    /// One collection, whatever the number of entries: `goal` times, the lowest of the next four.
+    /// One collection: the lowest of each of the next `goal` rings leaves.
     fn collect<S: Ord>(
         &mut self,
-        mut score: impl FnMut(&K, &V) -> Option<S>,
+        score: impl FnMut(&K, &V) -> Option<S>,
         mut evicted: impl FnMut(K, V),
     ) {
-        for _ in 0..self.gc.goal {
-            let Some(key) = self.lowest_of_ring(&mut score) else { continue };
-            if let Some(value) = self.trie.remove(&key) {
+        for key in self.lowest_of_rings(score) {
+            if let Some((key, value)) = self.trie.remove_entry(&key) {
                 evicted(key, value);
             }
         }
     }
 
-    /// Moves the rover over the next leaves and returns the one with the lowest score among them,
-    /// the later one of two equals. `None` if all of them are in use.
-    fn lowest_of_ring<S: Ord>(&mut self, score: &mut impl FnMut(&K, &V) -> Option<S>) -> Option<K> {
+    /// Moves the rover over the next `goal` rings of leaves, but once around at most. Returns the
+    /// one with the lowest score in each, the later one of two equals; none where all are in use.
+    fn lowest_of_rings<S: Ord>(&mut self, mut score: impl FnMut(&K, &V) -> Option<S>) -> Vec<K> {
         let behind = self.rover.map_or(Bound::Unbounded, Bound::Excluded);
-        let around = self.trie.range((behind, Bound::Unbounded)).chain(&self.trie);
-        let mut lowest: Option<(S, K)> = None;
-        for (key, value) in around.take(PassiveGc::RING.min(self.trie.len())) {
-            self.rover = Some(*key);
-            let Some(score) = score(key, value) else { continue };
-            if lowest.as_ref().is_none_or(|(least, _)| score <= *least) {
-                lowest = Some((score, *key));
+        let wrapped = core::iter::once(&self.trie).flatten();
+        let once_around = self.trie.range((behind, Bound::Unbounded)).chain(wrapped);
+        let mut leaves = once_around.take(self.trie.len()).peekable();
+        let mut victims = Vec::new();
+        for _ in 0..self.gc.goal {
+            if leaves.peek().is_none() {
+                break;
             }
+            let mut lowest: Option<(S, K)> = None;
+            for (key, value) in leaves.by_ref().take(PassiveGc::RING) {
+                self.rover = Some(*key);
+                let Some(score) = score(key, value) else { continue };
+                if lowest.as_ref().is_none_or(|(least, _)| score <= *least) {
+                    lowest = Some((score, *key));
+                }
+            }
+            victims.extend(lowest.map(|(_, key)| key));
         }
-        lowest.map(|(_, key)| key)
+        victims
     }
 }
 
@@ -293,9 +327,10 @@ impl<'a, K: BitString, V> IntoIterator for &'a Unicache<K, V> {
 ///     A → B   ACK         marked, and no FIN: over, both directions may go
 /// ```
 ///
-/// Keep one with each direction's entry and feed it that direction's flags. A connection that is
-/// closed on one side only counts as over at the next ACK from that side: that costs a cache one
-/// miss, but a table that must know open connections needs both directions marked.
+/// Keep one with each direction's entry and feed it that direction's flags. A reset ends it at once,
+/// and a new SYN on the same sockets begins it anew. A connection that is closed on one side only
+/// counts as over at the next ACK from that side: that costs a cache one miss, but a table that must
+/// know open connections asks that both directions be [closed](Self::is_closed).
 ///
 /// # Example
 ///
@@ -305,12 +340,13 @@ impl<'a, K: BitString, V> IntoIterator for &'a Unicache<K, V> {
 /// let mut direction = FinWatch::default();
 /// assert!(!direction.observe(TcpFlags::ACK));
 /// assert!(!direction.observe(TcpFlags::FIN | TcpFlags::ACK));
+/// assert!(direction.is_closed());
 /// assert!(direction.observe(TcpFlags::ACK));
 /// assert!(FinWatch::default().observe(TcpFlags::RST));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FinWatch {
-    fin_seen: bool,
+    closed: bool,
 }
 
 impl FinWatch {
@@ -320,10 +356,20 @@ impl FinWatch {
         if flags.contains(TcpFlags::RST) {
             return true;
         }
-        if flags.contains(TcpFlags::FIN) {
-            self.fin_seen = true;
+        if flags.contains(TcpFlags::SYN) {
+            self.closed = false;
             return false;
         }
-        self.fin_seen && flags.contains(TcpFlags::ACK)
+        if flags.contains(TcpFlags::FIN) {
+            self.closed = true;
+            return false;
+        }
+        self.closed && flags.contains(TcpFlags::ACK)
+    }
+
+    /// Whether a FIN was seen in this direction.
+    #[must_use]
+    pub const fn is_closed(self) -> bool {
+        self.closed
     }
 }

@@ -86,7 +86,7 @@ fn the_threshold_is_never_passed() {
         let mut left = 0;
         let keys = if cfg!(miri) { 50 } else { 5000_u64 };
         for now in 0..keys {
-            let key = Headed::<u64>::new(now, &hasher);
+            let key = Headed::new(now, &hasher);
             cache.insert(key, now, |_, last| Some(*last), |_, _| left += 1);
             assert!(cache.len() <= threshold);
         }
@@ -112,6 +112,29 @@ fn the_ring_goes_around() {
     assert_eq!(left, [20, 40, 26]);
 }
 
+/// A collection ends when there is nothing left to collect, whatever its goal is.
+#[test]
+fn a_goal_beyond_all_entries() {
+    let mut cache = Unicache::new(PassiveGc::new(3, usize::MAX).unwrap());
+    let mut left = 0;
+    for key in 0..10_u32 {
+        cache.insert(key, (), |_, ()| Some(0), |_, ()| left += 1);
+    }
+    assert_eq!((cache.len(), left), (3, 7));
+    for key in 10..20 {
+        cache.insert(key, (), |_, ()| None::<u8>, |_, ()| left += 1);
+    }
+    assert_eq!((cache.len(), left), (13, 7), "all are in use");
+    // The last of many in a row is found, too.
+    let last_only = |key: &u32, (): &()| (*key == 8).then_some(0);
+    cache.retain(|key, ()| *key != 8);
+    cache.insert(8, (), |_, ()| None::<u8>, |_, ()| left += 1);
+    cache.insert(30, (), last_only, |key, ()| assert_eq!(key, 8));
+    assert!(!cache.contains_key(&8) && cache.contains_key(&30));
+    cache.clear();
+    assert!(cache.is_empty());
+}
+
 #[test]
 fn a_known_key_collects_nothing() {
     let mut cache = Unicache::new(PassiveGc::new(2, 2).unwrap());
@@ -131,4 +154,9 @@ fn the_end_of_a_connection() {
     assert!(a.observe(ack), "over");
     assert!(!FinWatch::default().observe(ack));
     assert!(FinWatch::default().observe(TcpFlags::RST | ack));
+    assert!(!b.observe(TcpFlags::PSH), "closed, but this acknowledges nothing");
+    assert!(a.is_closed() && !FinWatch::default().is_closed());
+    // The same sockets again: the acknowledgement of the new handshake ends nothing.
+    assert!(!a.observe(TcpFlags::SYN) && !b.observe(TcpFlags::SYN | ack) && !a.observe(ack));
+    assert!(!a.is_closed() && !b.is_closed());
 }

@@ -4,7 +4,7 @@ use core::fmt;
 use core::mem;
 
 use crate::bits::BitString;
-use crate::trie::{Gap, LeafId, Trie};
+use crate::trie::{Gap, Seat, Trie};
 
 /// The place of one key, found once.
 pub enum Entry<'a, K, V> {
@@ -17,7 +17,7 @@ pub enum Entry<'a, K, V> {
 /// The place of a key that has a value.
 pub struct OccupiedEntry<'a, K, V> {
     pub(super) trie: &'a mut Trie<K, V>,
-    pub(super) leaf: LeafId,
+    pub(super) seat: Seat,
 }
 
 /// The place of a key that has no value.
@@ -67,7 +67,6 @@ impl<'a, K: BitString, V> Entry<'a, K, V> {
     }
 
     /// Changes the value if there is one.
-    #[must_use]
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
             change(entry.get_mut());
@@ -80,25 +79,25 @@ impl<'a, K: BitString, V> OccupiedEntry<'a, K, V> {
     /// The key.
     #[must_use]
     pub fn key(&self) -> &K {
-        self.trie.leaf(self.leaf).0
+        self.trie.leaf(self.seat.leaf).0
     }
 
     /// The value.
     #[must_use]
     pub fn get(&self) -> &V {
-        self.trie.leaf(self.leaf).1
+        self.trie.leaf(self.seat.leaf).1
     }
 
     /// The value, to change.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut V {
-        self.trie.leaf_mut(self.leaf).1
+        self.trie.leaf_mut(self.seat.leaf).1
     }
 
     /// The value, to change for as long as the map is borrowed.
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
-        self.trie.leaf_mut(self.leaf).1
+        self.trie.leaf_mut(self.seat.leaf).1
     }
 
     /// Puts in another value and returns the one that was there.
@@ -107,16 +106,13 @@ impl<'a, K: BitString, V> OccupiedEntry<'a, K, V> {
     }
 
     /// Takes the key out and returns its value.
-    #[must_use]
     pub fn remove(self) -> V {
         self.remove_entry().1
     }
 
-    /// Takes the key out and returns it with its value. Costs another descent.
-    #[must_use]
+    /// Takes the key out and returns it with its value.
     pub fn remove_entry(self) -> (K, V) {
-        let key = *self.key();
-        self.trie.remove(&key).expect("an occupied entry has its key in the trie")
+        self.trie.vacate(self.seat)
     }
 }
 

@@ -12,12 +12,11 @@ use crate::trie::{Trie, Walk};
 pub struct Iter<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
-    left: usize,
 }
 
 impl<'a, K: BitString, V> Iter<'a, K, V> {
     pub(super) fn new(trie: &'a Trie<K, V>) -> Self {
-        Self { trie, walk: trie.walk(), left: trie.len() }
+        Self { trie, walk: trie.walk() }
     }
 }
 
@@ -37,21 +36,17 @@ impl<'a, K: BitString, V> Iterator for Iter<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let leaf = self.trie.step(&mut self.walk)?;
-        self.left -= 1;
-        Some(self.trie.leaf(leaf))
+        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.walk.left(), Some(self.walk.left()))
     }
 }
 
 impl<K: BitString, V> DoubleEndedIterator for Iter<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let leaf = self.trie.step_back(&mut self.walk)?;
-        self.left -= 1;
-        Some(self.trie.leaf(leaf))
+        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 }
 
@@ -160,6 +155,10 @@ impl<'a, K: BitString, V> Iterator for Range<'a, K, V> {
     fn next(&mut self) -> Option<Self::Item> {
         self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.walk.left()))
+    }
 }
 
 impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
@@ -171,7 +170,6 @@ impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
 impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
 
 /// Keys and values in order, the values to change.
-#[derive(Debug)]
 pub struct IterMut<'a, K, V> {
     entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
 }
@@ -193,6 +191,12 @@ impl<'a, K: BitString, V> IterMut<'a, K, V> {
             entries[ranks[leaf.0 as usize] as usize] = Some((key, value));
         }
         Self { entries: entries.into_iter() }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for IterMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries.as_slice().iter().flatten()).finish()
     }
 }
 
@@ -218,8 +222,14 @@ impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K, V> FusedIterator for IterMut<'_, K, V> {}
 
 /// Values in the order of their keys, to change.
-#[derive(Debug)]
 pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
+
+impl<K, V: fmt::Debug> fmt::Debug for ValuesMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.0.entries.as_slice().iter().flatten().map(|(_, value)| value);
+        f.debug_list().entries(values).finish()
+    }
+}
 
 impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
     type Item = &'a mut V;
@@ -269,7 +279,7 @@ impl<K: BitString, V> Iterator for IntoIter<K, V> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.trie.len(), Some(self.trie.len()))
+        (self.walk.left(), Some(self.walk.left()))
     }
 }
 

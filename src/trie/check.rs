@@ -82,7 +82,8 @@ impl<K: BitString, V> Trie<K, V> {
                     self.validate_node(node, tested, parent)?;
                     nodes += 1;
                     slot_bytes += node.slots.allocation_size();
-                    open.extend(node.slots.iter().map(|child| (child, node.end(), Some(id))));
+                    let children = node.slots.iter().filter(|&child| child != Child::Empty);
+                    open.extend(children.map(|child| (child, node.end(), Some(id))));
                 }
             }
         }

@@ -101,6 +101,15 @@ impl Slots {
         }
     }
 
+    /// Replaces each child by another one.
+    pub(crate) fn replace(&mut self, mut by: impl FnMut(Child) -> Child) {
+        let slots = match self {
+            Self::Two(slots) => &mut slots[..],
+            Self::Many(slots) => slots,
+        };
+        slots.iter_mut().for_each(|slot| *slot = Packed::pack(by(slot.unpack())));
+    }
+
     /// The children in order, empty ones included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Child> + Clone {
         self.as_slice().iter().map(|slot| slot.unpack())
@@ -167,7 +176,8 @@ pub(crate) struct Node<K> {
     pub(crate) full: u32,
     /// The node that this one hangs under; `None` at the root.
     pub(crate) parent: Option<NodeId>,
-    /// Agrees with every key below on the bits `0 .. pos`, and so locates this node itself.
+    /// Agrees with every key below on the bits `0 .. pos`, and so locates this node itself. It is a
+    /// copy: keys come and go, and the node stays.
     pub(crate) key: K,
 }
 

@@ -87,7 +87,7 @@ impl Thresholds {
 ///
 /// | | node | root | slots per key at a million random keys | average depth |
 /// |---|---|---|--:|--:|
-/// | [`default`](Self::default) | 50 / 25 | 30 / 15 | 2.5 | 1.42 |
+/// | [`LINUX`](Self::LINUX), the default | 50 / 25 | 30 / 15 | 2.5 | 1.42 |
 /// | [`TRASH_2006`](Self::TRASH_2006) | 50 / 25 | 25 / 15, at most 19 bits | 1.7 | 2.13 |
 ///
 /// # Example
@@ -137,17 +137,20 @@ impl Tuning {
         root_bits: 19,
         rebalance_from: RebalanceFrom::Parent,
     };
+
+    /// What Linux uses today: 50 / 25 for nodes, 30 / 15 for the root, which may grow freely.
+    pub const LINUX: Self = Self {
+        node: percent(50, 25),
+        root: percent(30, 15),
+        root_bits: Self::MAX_BITS,
+        rebalance_from: RebalanceFrom::NewNode,
+    };
 }
 
-/// What Linux uses today: 50 / 25 for nodes, 30 / 15 for the root, which may grow freely.
+/// [`Tuning::LINUX`].
 impl Default for Tuning {
     fn default() -> Self {
-        Self {
-            node: percent(50, 25),
-            root: percent(30, 15),
-            root_bits: Self::MAX_BITS,
-            rebalance_from: RebalanceFrom::NewNode,
-        }
+        Self::LINUX
     }
 }
 
@@ -160,6 +163,7 @@ const fn percent(inflate: u8, halve: u8) -> Thresholds {
 
 /// Why thresholds were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TuningError {
     /// The inflate threshold is not within 1 to 100 percent.
     Inflate(u8),

@@ -30,7 +30,7 @@ use crate::bits::BitString;
 const MAX_WORK: u32 = 10;
 
 /// Halves of a split node are resized in their turn, down to this many levels, to bound the stack.
-/// Random keys never get past 4; keys made for it, as wide as their number, could go on for long.
+/// Random keys do not come near; keys made for it could go on for as many levels as they have bits.
 const MAX_CASCADE: u32 = 24;
 
 impl<K: BitString, V> Trie<K, V> {
@@ -126,18 +126,18 @@ impl<K: BitString, V> Trie<K, V> {
         let link = self.link_of(id);
         // The parent counts the node out while it still is there.
         self.put(link, Child::Empty);
-        let node = self.take_node(id);
-        if let Some(only) = node.slots.next_used(0) {
-            self.put(link, node.slots.get(only));
+        let slots = self.free_node(id);
+        if let Some(only) = slots.next_used(0) {
+            self.put(link, slots.get(only));
         }
     }
 
     /// Takes a node apart, into the halves of its slots.
     fn split(&mut self, id: NodeId) -> [Child; 2] {
-        let node = self.take_node(id);
-        let (pos, bits, half) = (node.pos + 1, node.bits() - 1, node.slots.len() / 2);
-        let left = self.gather(pos, bits, node.slots.iter().take(half));
-        let right = self.gather(pos, bits, node.slots.iter().skip(half));
+        let (pos, bits) = (self.nodes[id.0].pos + 1, self.nodes[id.0].bits() - 1);
+        let slots = self.free_node(id);
+        let left = self.gather(pos, bits, slots.iter().take(slots.len() / 2));
+        let right = self.gather(pos, bits, slots.iter().skip(slots.len() / 2));
         [left, right]
     }
 
@@ -156,7 +156,10 @@ impl<K: BitString, V> Trie<K, V> {
         }
     }
 
-    /// A new node at `pos` with these `2^bits` children, `first` the first that is not empty.
+    /// A new node at `pos` with these `2^bits` children, one of which is `first`.
+    ///
+    /// Not inlined: a copy of a key, which can be wide, has no place in the frames of a cascade.
+    #[inline(never)]
     pub(super) fn branch(
         &mut self,
         pos: u32,
@@ -175,10 +178,12 @@ impl<K: BitString, V> Trie<K, V> {
         id
     }
 
-    fn take_node(&mut self, id: NodeId) -> Node<K> {
-        let node = self.nodes.take(id.0);
-        self.slot_bytes -= node.slots.allocation_size();
-        node
+    /// Frees a node, whose key is not moved, and returns its slots.
+    fn free_node(&mut self, id: NodeId) -> Slots {
+        let slots = mem::replace(&mut self.nodes[id.0].slots, Slots::new(1));
+        self.slot_bytes -= slots.allocation_size();
+        self.nodes.free(id.0);
+        slots
     }
 
     /// Gives a node `2^bits` empty slots and returns the old ones.

@@ -25,6 +25,7 @@ use crate::bits::BitString;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Shape {
     /// Number of keys.
     pub leaves: usize,
@@ -109,7 +110,8 @@ impl<K: BitString, V> Trie<K, V> {
                     let node = &self.nodes[id.0];
                     count(&mut shape.nodes_by_bits, node.bits() as usize);
                     shape.slots += node.slots.len();
-                    open.extend(node.slots.iter().map(|child| (child, depth + 1)));
+                    let children = node.slots.iter().filter(|&child| child != Child::Empty);
+                    open.extend(children.map(|child| (child, depth + 1)));
                 }
             }
         }

@@ -3,25 +3,36 @@
 //! Slots are in the order of the bits, so a walk goes through the slots of a node upwards, down into
 //! each child node, and back up by the parent's link. It needs no stack and no memory.
 //!
-//! Price: a step scans the empty slots between two leaves, 2 to 4 per leaf on average; starting at
-//! a key costs a descent.
+//! Price: a step scans the empty slots between two leaves, 1 or 2 on average; starting at a key costs
+//! a descent. Where the keys crowd at one end of a wide root, finding the first one from the other
+//! end scans the root.
 
-use core::cmp::Ordering;
 use core::ops::Bound;
 
-use super::Trie;
 use super::node::{Child, LeafId, Link};
+use super::{Gap, Place, Trie};
 use crate::bits::BitString;
 
-/// A walk: the first and the last leaf still to come, which may be the same. Good until the trie
-/// changes.
+/// A walk over leaves. Good until the trie changes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Walk(Option<(Link, Link)>);
+pub(crate) struct Walk {
+    /// The first and the last leaf still to come, which may be the same.
+    ends: Option<(Link, Link)>,
+    /// No more leaves than these are to come, whatever the keys say of themselves.
+    left: usize,
+}
+
+impl Walk {
+    /// The most leaves that are still to come; exactly so many in a walk over all.
+    pub(crate) const fn left(&self) -> usize {
+        self.left
+    }
+}
 
 impl<K: BitString, V> Trie<K, V> {
     /// A walk over all leaves.
     pub(crate) fn walk(&self) -> Walk {
-        Walk(self.first_below(Link::Root).zip(self.last_below(Link::Root)))
+        self.walk_within(Bound::Unbounded, Bound::Unbounded)
     }
 
     /// A walk over the leaves whose keys are within bounds; over none if the first bound is behind
@@ -40,20 +51,24 @@ impl<K: BitString, V> Trie<K, V> {
         let in_order = |(first, last): &(Link, Link)| {
             self.key_of(self.child(*first)) <= self.key_of(self.child(*last))
         };
-        Walk(first.zip(last).filter(in_order))
+        Walk { ends: first.zip(last).filter(in_order), left: self.len() }
     }
 
     /// The first leaf still to come.
     pub(crate) fn step(&self, walk: &mut Walk) -> Option<LeafId> {
-        let (first, last) = walk.0?;
-        walk.0 = if first == last { None } else { self.behind(first).map(|next| (next, last)) };
+        let (first, last) = walk.ends?;
+        walk.left -= 1;
+        let goes_on = first != last && walk.left > 0;
+        walk.ends = if goes_on { self.behind(first).map(|next| (next, last)) } else { None };
         self.leaf_at(first)
     }
 
     /// The last leaf still to come.
     pub(crate) fn step_back(&self, walk: &mut Walk) -> Option<LeafId> {
-        let (first, last) = walk.0?;
-        walk.0 = if first == last { None } else { self.before(last).map(|next| (first, next)) };
+        let (first, last) = walk.ends?;
+        walk.left -= 1;
+        let goes_on = first != last && walk.left > 0;
+        walk.ends = if goes_on { self.before(last).map(|next| (first, next)) } else { None };
         self.leaf_at(last)
     }
 
@@ -66,40 +81,22 @@ impl<K: BitString, V> Trie<K, V> {
 
     /// The first leaf whose key is above `key`, or the one of `key` if that is included.
     fn first_from(&self, key: &K, included: bool) -> Option<Link> {
-        match self.descend(key) {
-            (link, Some(Ordering::Greater)) => self.first_below(link),
-            (link, Some(Ordering::Equal)) if included => Some(link),
-            (link, _) => self.behind(link),
+        match self.locate(key) {
+            Place::Found(seat) if included => Some(seat.link),
+            Place::Found(seat) => self.behind(seat.link),
+            // All that hangs there differs from the key in this bit.
+            Place::Vacant(Gap::Fork(link, bit)) if key.slice(bit, 1) == 0 => self.first_below(link),
+            Place::Vacant(Gap::Fork(link, _) | Gap::Empty(link)) => self.behind(link),
         }
     }
 
     /// The last leaf whose key is below `key`, or the one of `key` if that is included.
     fn last_to(&self, key: &K, included: bool) -> Option<Link> {
-        match self.descend(key) {
-            (link, Some(Ordering::Less)) => self.last_below(link),
-            (link, Some(Ordering::Equal)) if included => Some(link),
-            (link, _) => self.before(link),
-        }
-    }
-
-    /// The link where the way to `key` ends, and how all that hangs there compares with it; `None`
-    /// if nothing does.
-    fn descend(&self, key: &K) -> (Link, Option<Ordering>) {
-        let mut link = Link::Root;
-        let mut tested = 0;
-        loop {
-            match self.child(link) {
-                Child::Node(id) => {
-                    let node = &self.nodes[id.0];
-                    if node.skipped_difference(key, tested).is_some() {
-                        return (link, Some(node.key.cmp(key)));
-                    }
-                    tested = node.end();
-                    link = Link::Slot(id, node.slot_of(key));
-                }
-                Child::Leaf(id) => return (link, Some(self.leaves[id.0].key.cmp(key))),
-                Child::Empty => return (link, None),
-            }
+        match self.locate(key) {
+            Place::Found(seat) if included => Some(seat.link),
+            Place::Found(seat) => self.before(seat.link),
+            Place::Vacant(Gap::Fork(link, bit)) if key.slice(bit, 1) == 1 => self.last_below(link),
+            Place::Vacant(Gap::Fork(link, _) | Gap::Empty(link)) => self.before(link),
         }
     }
 

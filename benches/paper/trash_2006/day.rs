@@ -1,0 +1,217 @@
+//! The paper's figure 5: six hours of a production router, simulated.
+//!
+//! Flows arrive as a Poisson process. Their sizes follow Zipf's law: the flow of rank r has a size
+//! proportional to r^-1.05, so one flow in x^(1/1.05) has more than x packets. The packets of a flow
+//! are spaced exponentially. The router of the paper forwarded 120 000 packets a second; we forward
+//! the packets of a minute, scaled down, through a cache of the paper's size.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flowtable::{DefaultHashBuilder, PassiveGc, Shape};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::cache::Trash;
+use super::contest::{Contestant, Forwarder};
+use super::figure::{Figure, Line, Panel, Scale};
+use super::report::{Outcome, Report, Table, two};
+use super::traffic::{Flow, Packet, trash};
+
+const EXPONENT: f64 = 1.05;
+/// The largest flow, in packets.
+const LARGEST: f64 = 100_000.0;
+/// The packets of a flow are a tenth of a minute apart on average.
+const GAP: f64 = 0.1;
+
+/// A flow under way: the time of its next packet, in microminutes, and what is left of it.
+///
+/// In the order of time, then of arrival.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Pending {
+    time: u64,
+    arrival: u64,
+    flow: Flow,
+    packets: u32,
+}
+
+const MINUTE: f64 = 1e6;
+
+/// An endless stream of packets with their times.
+struct Arrivals {
+    pending: BinaryHeap<Reverse<Pending>>,
+    flows_per_minute: f64,
+    arrivals: u64,
+    next_arrival: f64,
+    rng: StdRng,
+}
+
+impl Arrivals {
+    fn new(flows_per_minute: f64) -> Self {
+        let rng = StdRng::seed_from_u64(2006);
+        let pending = BinaryHeap::new();
+        Self { pending, flows_per_minute, arrivals: 0, next_arrival: 0.0, rng }
+    }
+
+    /// A time with this mean between events that happen at random.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.rng.random::<f64>()).ln()
+    }
+
+    fn arrive(&mut self) {
+        let flow = Flow {
+            src: self.rng.random::<u32>().into(),
+            dst: self.rng.random::<u32>().into(),
+            sport: self.rng.random(),
+            dport: self.rng.random(),
+            protocol: 6,
+        };
+        let size = (1.0 - self.rng.random::<f64>()).powf(-EXPONENT);
+        let packets = size.min(LARGEST) as u32;
+        let time = (self.next_arrival * MINUTE) as u64;
+        self.pending.push(Reverse(Pending { time, arrival: self.arrivals, flow, packets }));
+        self.arrivals += 1;
+        self.next_arrival += self.exponential(1.0 / self.flows_per_minute);
+    }
+
+    /// The packets before `minute` that have not been fetched yet.
+    fn until(&mut self, minute: f64) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        loop {
+            while self.next_arrival < minute && self.is_next(self.next_arrival) {
+                self.arrive();
+            }
+            match self.pending.peek() {
+                Some(Reverse(next)) if (next.time as f64) < minute * MINUTE => {
+                    packets.extend(self.send());
+                }
+                _ => return packets,
+            }
+        }
+    }
+
+    /// Whether nothing is sent before `minute`.
+    fn is_next(&self, minute: f64) -> bool {
+        self.pending.peek().is_none_or(|Reverse(next)| minute * MINUTE <= next.time as f64)
+    }
+
+    fn send(&mut self) -> Option<Packet> {
+        let Reverse(mut next) = self.pending.pop()?;
+        let (flow, last) = (next.flow, next.packets == 1);
+        if !last {
+            next.packets -= 1;
+            next.time += (self.exponential(GAP) * MINUTE) as u64;
+            self.pending.push(Reverse(next));
+        }
+        Some(Packet { flow, last })
+    }
+}
+
+/// What was seen at the end of a minute.
+struct Minute {
+    packets: usize,
+    hits: usize,
+    shape: Shape,
+}
+
+/// Six hours, one sample a minute.
+pub(crate) fn production(report: &Report, quick: bool) -> Outcome {
+    let (minutes, flows_per_minute, gc) = match quick {
+        true => (60, 2_000.0, PassiveGc::new(10_000, 100)?),
+        false => (360, 10_000.0, PassiveGc::TRASH_2006),
+    };
+    let hasher = DefaultHashBuilder::with_seed(2006);
+    let mut cache = Forwarder::new(Trash::new(gc, move |flow| trash(flow, &hasher)));
+    let mut arrivals = Arrivals::new(flows_per_minute);
+    let samples: Vec<Minute> = (1..=minutes)
+        .map(|minute| {
+            let packets = arrivals.until(f64::from(minute));
+            let hits = cache.forward(&packets);
+            let shape = cache.state().shape.expect("it is a trie");
+            Minute { packets: packets.len(), hits, shape }
+        })
+        .collect();
+    report.csv("figure_5", &by_minute(&samples))?;
+    summary(report, &samples, gc)?;
+    figure(&samples).draw(&report.path("figure_5.svg"))
+}
+
+fn by_minute(samples: &[Minute]) -> Table {
+    let header =
+        ["minute", "packets", "hit rate %", "leaves", "root bits", "average depth", "max depth"];
+    let mut table = Table::new(&header);
+    for (minute, sample) in (1..).zip(samples) {
+        table.row(&[
+            &minute,
+            &sample.packets,
+            &two(100.0 * sample.hits as f64 / sample.packets.max(1) as f64),
+            &sample.shape.leaves,
+            &sample.shape.root_bits,
+            &format!("{:.3}", sample.shape.average_depth()),
+            &sample.shape.max_depth(),
+        ]);
+    }
+    table
+}
+
+/// The bands, once the cache is full.
+fn summary(report: &Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
+    let full = |sample: &&Minute| sample.shape.leaves + gc.goal() >= gc.threshold();
+    let full: Vec<&Minute> = samples.iter().filter(full).collect();
+    let average = || full.iter().map(|sample| sample.shape.average_depth());
+    let max = || full.iter().map(|sample| sample.shape.max_depth());
+    let (packets, hits) = full
+        .iter()
+        .fold((0, 0), |(packets, hits), sample| (packets + sample.packets, hits + sample.hits));
+    let filling = samples.iter().map(|sample| sample.shape.average_depth());
+    let mut table = Table::new(&["", "measured", "expected", "paper's"]);
+    let band = |low: f64, high: f64| format!("{low:.3} to {high:.3}");
+    let average_band = band(average().fold(f64::INFINITY, f64::min), average().fold(0.0, f64::max));
+    let filling_band =
+        band(filling.clone().fold(f64::INFINITY, f64::min), filling.fold(0.0, f64::max));
+    let max_band = format!("{} to {}", max().min().unwrap_or(0), max().max().unwrap_or(0));
+    table.row(&[&"average depth, cache full", &average_band, &"1.25 to 1.45", &"1.3 to 1.4"]);
+    table.row(&[&"max depth, cache full", &max_band, &"at most 5", &"4, sometimes 5"]);
+    table.row(&[&"average depth, filling included", &filling_band, &"-", &"-"]);
+    table.row(&[&"minutes with a full cache", &full.len(), &"-", &"-"]);
+    table.row(&[
+        &"hit rate %, cache full",
+        &two(100.0 * hits as f64 / packets.max(1) as f64),
+        &"-",
+        &"-",
+    ]);
+    report.table("figure_5_bands", "Production traffic, sampled each minute (figure 5)", &table)
+}
+
+fn figure(samples: &[Minute]) -> Figure<'static> {
+    let line = |name, y: fn(&Minute) -> f64| Line {
+        name,
+        points: (1..).map(f64::from).zip(samples.iter().map(y)).collect(),
+    };
+    let panels = vec![
+        Panel {
+            y_label: "depth, nodes",
+            y: 0.0..8.0,
+            lines: vec![
+                line("maximum depth", |sample| sample.shape.max_depth() as f64),
+                line("average depth", |sample| sample.shape.average_depth()),
+            ],
+        },
+        Panel {
+            y_label: "average depth, nodes",
+            y: 1.2..1.6,
+            lines: vec![line("average depth, enlarged", |sample| sample.shape.average_depth())],
+        },
+        Panel {
+            y_label: "thousands of entries",
+            y: 0.0..130.0,
+            lines: vec![line("entries", |sample| sample.shape.leaves as f64 / 1000.0)],
+        },
+    ];
+    Figure {
+        title: "Production traffic through a cache of the paper's size",
+        x_label: "time, minutes",
+        x_scale: Scale::Linear,
+        panels,
+    }
+}

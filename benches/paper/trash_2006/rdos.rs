@@ -1,0 +1,273 @@
+//! The paper's table: a denial of service, which starts a flow with every second packet, and the
+//! other extreme, a single flow.
+
+use flowtable::{BitString, DefaultHashBuilder, PassiveGc};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::cache::{Chained, State, Swiss, Trash};
+use super::contest::{Contestant, Forwarder, Score, compete};
+use super::report::{Outcome, Report, Table, two};
+use super::traffic::{Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide};
+
+/// A row of the paper's table: the contestant, its depth, leaves, and thousands of packets a second.
+struct Row {
+    name: &'static str,
+    depth: &'static str,
+    leaves: &'static str,
+    kpps: Option<f64>,
+    contestant: Box<dyn Contestant>,
+}
+
+/// Caches are filled so often from empty, to tell their own pauses from those of the machine.
+const FILLINGS: usize = 3;
+
+/// A trie without active collection.
+fn passive<K: BitString + 'static>(
+    gc: PassiveGc,
+    key: impl Fn(&Flow) -> K + 'static,
+) -> Box<dyn Contestant> {
+    Box::new(Forwarder::new(Trash::new(gc, key)))
+}
+
+/// A trie with active collection.
+fn active<K: BitString + 'static>(
+    gc: PassiveGc,
+    key: impl Fn(&Flow) -> K + 'static,
+) -> Box<dyn Contestant> {
+    Box::new(Forwarder::with_active_gc(Trash::new(gc, key)))
+}
+
+fn rows(gc: PassiveGc) -> Vec<Row> {
+    let hasher = || DefaultHashBuilder::with_seed(2006);
+    let (h160, a160, h352, a384) = (hasher(), hasher(), hasher(), hasher());
+    let row = |name, depth, leaves, kpps, contestant| Row { name, depth, leaves, kpps, contestant };
+    vec![
+        row(
+            "chained hash, 131 072 buckets",
+            "-",
+            "-",
+            Some(308.0),
+            Box::new(Forwarder::new(Chained::new(gc, hasher()))),
+        ),
+        row("plain src,dst", "2.78 / 6", "99905", Some(221.0), passive(gc, src_dst)),
+        row("plain dst,src", "1.29 / 4", "99997", Some(317.0), passive(gc, dst_src)),
+        row("TRASH 160", "1.30 / 4", "99952", Some(317.0), passive(gc, move |f| trash(f, &h160))),
+        row(
+            "TRASH 160 + AGC",
+            "1.33 / 3",
+            "5983",
+            Some(319.0),
+            active(gc, move |f| trash(f, &a160)),
+        ),
+        row(
+            "TRASH 352",
+            "1.30 / 4",
+            "99950",
+            Some(271.0),
+            passive(gc, move |f| wide::<40>(f, &h352)),
+        ),
+        row(
+            "TRASH 384 + AGC",
+            "1.33 / 4",
+            "5915",
+            Some(321.0),
+            active(gc, move |f| wide::<44>(f, &a384)),
+        ),
+        row("hashbrown", "-", "-", None, Box::new(Forwarder::new(Swiss::new(gc, hasher())))),
+        row(
+            "hashbrown + AGC",
+            "-",
+            "-",
+            None,
+            Box::new(Forwarder::with_active_gc(Swiss::new(gc, hasher()))),
+        ),
+    ]
+}
+
+/// Two rings of 4096 flows of two packets: half of all packets are the first of their flow.
+pub(crate) fn denial_of_service(report: &Report, quick: bool) -> Outcome {
+    let (gc, rounds, round) = match quick {
+        true => (PassiveGc::new(20_000, 100)?, 3, 50_000),
+        false => (PassiveGc::TRASH_2006, 15, 200_000),
+    };
+    let mut packets = Rings::rdos(Rings::ADJACENT);
+    // Twice the packets that it takes.
+    let filling: Vec<Packet> = packets.by_ref().take(4 * gc.threshold()).collect();
+    let fillings: Vec<Vec<u64>> =
+        (0..FILLINGS).map(|_| fill(&mut split(rows(gc)).1, &filling)).collect();
+    let (names, mut contestants) = split(rows(gc));
+    fill(&mut contestants, &filling);
+    let slowest: Vec<u64> = (0..names.len())
+        .map(|i| fillings.iter().map(|slowest| slowest[i]).min().unwrap_or(0))
+        .collect();
+    let scores = compete(&mut contestants, &mut packets, rounds, round);
+    let states: Vec<State> = contestants.iter().map(|contestant| contestant.state()).collect();
+    speeds(report, &names, &scores, &states)?;
+    latencies(report, &names, &scores, &slowest)
+}
+
+/// Fills caches from empty; the slowest insertion of each, in nanoseconds.
+fn fill(contestants: &mut [Box<dyn Contestant>], packets: &[Packet]) -> Vec<u64> {
+    let slowest = |contestant: &mut Box<dyn Contestant>| {
+        let mut insertions = Vec::with_capacity(packets.len());
+        contestant.forward_watched(packets, &mut insertions);
+        insertions.into_iter().max().unwrap_or(0)
+    };
+    contestants.iter_mut().map(slowest).collect()
+}
+
+/// What the paper says, apart from what runs.
+type Name = (&'static str, &'static str, &'static str, Option<f64>);
+
+fn split(rows: Vec<Row>) -> (Vec<Name>, Vec<Box<dyn Contestant>>) {
+    rows.into_iter()
+        .map(|row| ((row.name, row.depth, row.leaves, row.kpps), row.contestant))
+        .unzip()
+}
+
+/// Average and maximum depth of a trie.
+fn depths(state: &State) -> (String, String) {
+    let shape = state.shape.as_ref();
+    shape.map_or(("-".into(), "-".into()), |shape| {
+        (format!("{:.3}", shape.average_depth()), shape.max_depth().to_string())
+    })
+}
+
+fn or_dash(number: Option<f64>) -> String {
+    number.map_or("-".into(), two)
+}
+
+fn speeds(report: &Report, names: &[Name], scores: &[Score], states: &[State]) -> Outcome {
+    let mut table = Table::new(&[
+        "cache",
+        "hits %",
+        "entries",
+        "paper's",
+        "root bits",
+        "avg depth",
+        "max",
+        "paper's depth",
+        "bytes per key",
+        "ns per packet",
+        "Mpps",
+        "speed to chained",
+        "paper's speed",
+    ]);
+    let first = &scores[0];
+    let kpps_of_first = names[0].3;
+    for ((&(name, depth, leaves, kpps), score), state) in names.iter().zip(scores).zip(states) {
+        let (average, max) = depths(state);
+        let bits = state.shape.as_ref().map_or("-".into(), |shape| shape.root_bits.to_string());
+        table.row(&[
+            &name,
+            &format!("{:.1}", 100.0 * score.hit_rate),
+            &state.entries,
+            &leaves,
+            &bits,
+            &average,
+            &max,
+            &depth,
+            &(state.bytes / state.entries.max(1)),
+            &format!("{:.0}", score.ns_per_packet),
+            &two(1000.0 / score.ns_per_packet),
+            &two(first.ns_per_packet / score.ns_per_packet),
+            &or_dash(kpps.zip(kpps_of_first).map(|(kpps, first)| kpps / first)),
+        ]);
+    }
+    report.table("rdos", "Denial of service: half of the packets start a flow", &table)
+}
+
+fn latencies(report: &Report, names: &[Name], scores: &[Score], slowest: &[u64]) -> Outcome {
+    let header =
+        ["cache", "p50 ns", "p99", "p99.9", "p99.99", "slowest", "slowest while filling, us"];
+    let mut table = Table::new(&header);
+    for ((name, score), slowest) in names.iter().zip(scores).zip(slowest) {
+        let [p50, p99, p999, p9999, max] = score.insertion;
+        table.row(&[&name.0, &p50, &p99, &p999, &p9999, &max, &(slowest / 1000)]);
+    }
+    let title = "Its insertions, collections included (one in 100 collects; medians of rounds, least of the slowest)";
+    report.table("rdos_insertions", title, &table)
+}
+
+/// Active collection against the length of the flows: who is alive is what is cached.
+///
+/// A flow that has sent some of its packets, but not all, is alive. The generator picks slots at
+/// random, and so a slot is equally often in each of its `length` states: in one of them, its flow
+/// has ended. That is 1/2 of the slots for two packets. The generator of the kernel compares
+/// `count > length` and so sends one packet more than it is asked for: then it is 2/3.
+pub(crate) fn alive_flows(report: &Report, quick: bool) -> Outcome {
+    let packets = if quick { 100_000 } else { 1_000_000 };
+    let header = [
+        "packets per flow",
+        "flows alive",
+        "entries",
+        "avg depth",
+        "max",
+        "paper's entries",
+        "paper's depth",
+    ];
+    let mut table = Table::new(&header);
+    for length in [2, 3] {
+        let hasher = DefaultHashBuilder::with_seed(2006);
+        let mut cache = active(PassiveGc::TRASH_2006, move |flow| trash(flow, &hasher));
+        let rings = Rings::new(4096, length, Order::Random, Rings::ADJACENT);
+        cache.forward(&rings.take(packets).collect::<Vec<_>>());
+        let state = cache.state();
+        let (average, max) = depths(&state);
+        let alive = 8192 * (length - 1) / length;
+        table.row(&[&length, &alive, &state.entries, &average, &max, &"5983", &"1.33 / 3"]);
+    }
+    report.table("active_collection", "2 x 4096 flows that are removed at their end", &table)
+}
+
+/// One flow per interface: what a look-up costs when everything is in the cache of the processor.
+pub(crate) fn single_flow(report: &Report, quick: bool) -> Outcome {
+    let (rounds, round) = if quick { (3, 100_000) } else { (15, 1_000_000) };
+    let gc = PassiveGc::TRASH_2006;
+    let hasher = || DefaultHashBuilder::with_seed(2006);
+    let (h160, h384) = (hasher(), hasher());
+    let mut contestants: Vec<Box<dyn Contestant>> = vec![
+        Box::new(Forwarder::new(Chained::new(gc, hasher()))),
+        passive(gc, move |flow| trash(flow, &h160)),
+        passive(gc, move |flow| wide::<44>(flow, &h384)),
+        Box::new(Forwarder::new(Swiss::new(gc, hasher()))),
+    ];
+    let paper = [
+        ("chained hash", "-", Some(1308.0)),
+        ("TRASH 160", "1.00 / 1", Some(1218.0)),
+        ("TRASH 384", "1.00 / 1", Some(1193.0)),
+        ("hashbrown", "-", None),
+    ];
+    let mut rng = StdRng::seed_from_u64(2006);
+    let two_packets =
+        Rings::ADJACENT.map(|net| Packet { flow: new_flow(net, &mut rng), last: false });
+    let mut packets = two_packets.into_iter().cycle();
+    let scores = compete(&mut contestants, &mut packets, rounds, round);
+    let header = [
+        "cache",
+        "entries",
+        "avg depth",
+        "max",
+        "paper's depth",
+        "ns per look-up",
+        "speed to chained",
+        "paper's speed",
+    ];
+    let mut table = Table::new(&header);
+    for (((name, depth, kpps), score), contestant) in paper.iter().zip(&scores).zip(&contestants) {
+        let state = contestant.state();
+        let (average, max) = depths(&state);
+        table.row(&[
+            name,
+            &state.entries,
+            &average,
+            &max,
+            depth,
+            &two(score.ns_per_packet),
+            &two(scores[0].ns_per_packet / score.ns_per_packet),
+            &or_dash(kpps.map(|kpps| kpps / 1308.0)),
+        ]);
+    }
+    report.table("single_flow", "One flow per interface", &table)
+}

@@ -1,0 +1,161 @@
+//! Depths and node sizes: what needs no clock.
+
+use std::net::Ipv4Addr;
+
+use flowtable::{
+    BitString, DefaultHashBuilder, LcTrieMap, RebalanceFrom, Shape, Thresholds, Tuning,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::report::{Outcome, Report, Table, two};
+use super::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
+
+/// The shape of a trie over these keys, inserted in this order.
+fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> Shape {
+    let mut map = LcTrieMap::with_tuning(tuning);
+    map.extend(keys.into_iter().map(|key| (key, ())));
+    map.shape()
+}
+
+fn tuning(inflate: u8, halve: u8, root_bits: u32) -> Tuning {
+    let root = Thresholds::new(inflate, halve).expect("thresholds of this file are in order");
+    Tuning { root, root_bits, ..Tuning::TRASH_2006 }
+}
+
+fn three(number: f64) -> String {
+    format!("{number:.3}")
+}
+
+/// Number of random keys, thresholds and most bits of the root, and what a model of the kernel of
+/// 2006 made of them: root bits, average and maximum depth, slots per key.
+type Row = (usize, (u8, u8, u32), u32, &'static str, f64);
+
+const ROWS: [Row; 12] = [
+    (1_000, (25, 15, 19), 11, "1.456 / 3", 2.50),
+    (5_983, (25, 15, 19), 14, "1.318 / 3-4", 3.05),
+    (10_000, (25, 15, 19), 15, "1.276 / 3", 3.55),
+    (65_536, (25, 15, 19), 17, "1.434 / 4", 2.43),
+    (100_000, (25, 15, 19), 18, "1.341 / 4", 2.96),
+    (262_144, (25, 15, 19), 19, "1.435 / 5", 2.43),
+    (524_288, (25, 15, 19), 19, "1.756 / 5", 1.74),
+    (1_000_000, (25, 15, 19), 19, "2.129 / 6", 1.65),
+    (1_048_576, (25, 15, 19), 19, "2.156 / 6", 1.66),
+    (1_000_000, (30, 15, 30), 21, "1.416 / 5", 2.51),
+    (1_000_000, (15, 8, 30), 22, "1.222 / 4", 4.41),
+    (100_000, (50, 25, 30), 17, "1.612 / 4-5", 1.93),
+];
+
+/// Depth over random keys of 64 bits, by size and by the root's thresholds.
+pub(crate) fn depth_by_size(report: &Report, quick: bool) -> Outcome {
+    let mut table = Table::new(&[
+        "keys",
+        "root",
+        "root bits",
+        "model's",
+        "avg depth",
+        "max",
+        "model's depth",
+        "slots per key",
+        "model's slots",
+    ]);
+    for (keys, (inflate, halve, root_bits), bits, depth, slots) in ROWS {
+        if quick && keys > 100_000 {
+            continue;
+        }
+        let rng = StdRng::seed_from_u64(2007);
+        let random = rng.random_iter::<u64>().take(keys);
+        let shape = shape(random, tuning(inflate, halve, root_bits));
+        table.row(&[
+            &keys,
+            &format!("{inflate}/{halve}, {root_bits} bits"),
+            &shape.root_bits,
+            &bits,
+            &three(shape.average_depth()),
+            &shape.max_depth(),
+            &depth,
+            &two(shape.slots_per_leaf()),
+            &two(slots),
+        ]);
+    }
+    report.table("depth_by_size", "Random keys, by size and by thresholds of the root", &table)
+}
+
+/// The shape under each of the paper's keys, and what the paper and a model of it say.
+pub(crate) fn key_order(report: &Report) -> Outcome {
+    const KEYS: usize = 100_000;
+    let hasher = DefaultHashBuilder::with_seed(2006);
+    let adjacent = Rings::ADJACENT;
+    let tuning = Tuning::TRASH_2006;
+    let plain = |nets, key: fn(&Flow) -> u128| shape(distinct(KEYS, nets, key), tuning);
+    let h160 = shape(distinct(KEYS, adjacent, |flow| trash(flow, &hasher)), tuning);
+    let h352 = shape(distinct(KEYS, adjacent, |flow| wide::<40>(flow, &hasher)), tuning);
+    let h384 = shape(distinct(KEYS, adjacent, |flow| wide::<44>(flow, &hasher)), tuning);
+    let rows = [
+        ("plain src,dst", "2.78 / 6", 1, "2.61 / 6", plain(adjacent, src_dst)),
+        ("plain dst,src", "1.29 / 4", 18, "1.341 / 4", plain(adjacent, dst_src)),
+        ("plain dst,src, nets 10/8 and 192/8", "-", 1, "2.61", plain([10, 192], dst_src)),
+        ("TRASH 160", "1.30 / 4", 18, "1.341 / 4", h160),
+        ("TRASH 352", "1.30 / 4", 18, "1.341 / 4", h352),
+        ("TRASH 384", "-", 18, "1.341 / 4", h384),
+    ];
+    let header = [
+        "key",
+        "root bits",
+        "model's",
+        "avg depth",
+        "max",
+        "model's depth",
+        "paper's depth",
+        "nodes x bits",
+    ];
+    let mut table = Table::new(&header);
+    for (name, paper, bits, model, shape) in rows {
+        let largest = largest_nodes(&shape);
+        let (average, max) = (three(shape.average_depth()), shape.max_depth());
+        table.row(&[&name, &shape.root_bits, &bits, &average, &max, &model, &paper, &largest]);
+    }
+    report.table("key_order", "100 000 flows of the denial of service, by key", &table)
+}
+
+/// How many nodes there are of the three largest sizes.
+fn largest_nodes(shape: &Shape) -> String {
+    let nodes = shape.nodes_by_bits.iter().enumerate().rev().filter(|(_, count)| **count > 0);
+    let largest = nodes.take(3).map(|(bits, count)| format!("{count} x {bits}"));
+    largest.collect::<Vec<_>>().join(", ")
+}
+
+/// The sets that made the trie of 2006 deep and that Linux moved the start of rebalancing for.
+///
+/// 10.255.255.254 and down from it in doubling steps. Linux stated the depths of 29 keys, these 23
+/// and what a host has besides; we take the routes of the loopback net and of one more net.
+pub(crate) fn doubling_steps(report: &Report) -> Outcome {
+    let steps = || {
+        let mut address = Ipv4Addr::new(10, 255, 255, 254).to_bits();
+        (1..=23).map(move |power| {
+            address -= 1 << power;
+            address
+        })
+    };
+    let host = [[127, 0, 0, 0], [127, 0, 0, 1], [127, 255, 255, 255]]
+        .into_iter()
+        .chain([[192, 168, 1, 0], [192, 168, 1, 1], [192, 168, 1, 255]])
+        .map(u32::from_be_bytes);
+    let mut table =
+        Table::new(&["keys", "rebalancing from", "avg depth", "max", "model's depth", "Linux"]);
+    for (from, linux) in
+        [(RebalanceFrom::NewNode, "4.72 / 9"), (RebalanceFrom::Parent, "10.82 / 23")]
+    {
+        let tuning = Tuning { rebalance_from: from, ..Tuning::TRASH_2006 };
+        let up: Vec<u32> = steps().collect();
+        for (keys, shape, model, linux) in [
+            ("23, down", shape(steps(), tuning), "4.00 / 7", "-"),
+            ("23, up", shape(up.into_iter().rev(), tuning), "4.00 / 7", "-"),
+            ("a host's 6, then 23 down", shape(host.clone().chain(steps()), tuning), "-", linux),
+        ] {
+            let (average, max) = (three(shape.average_depth()), shape.max_depth());
+            table.row(&[&keys, &format!("{from:?}"), &average, &max, &model, &linux]);
+        }
+    }
+    report.table("doubling_steps", "Addresses in doubling steps below 10.255.255.254", &table)
+}
