@@ -230,16 +230,16 @@ impl<K: BitString, V> Trie<K, V> {
     /// Gives back the memory that freed leaves and nodes have left behind. O(slots).
     pub(crate) fn shrink_to_fit(&mut self) {
         let (leaves, nodes) = (self.leaves.compact(), self.nodes.compact());
-        let renumber = |child| match child {
+        let renumbered = |child| match child {
             Child::Empty => Child::Empty,
             Child::Leaf(LeafId(id)) => Child::Leaf(LeafId(leaves[id as usize])),
             Child::Node(NodeId(id)) => Child::Node(NodeId(nodes[id as usize])),
         };
-        self.root = renumber(self.root);
         for (_, node) in self.nodes.iter_mut() {
-            node.slots.replace(renumber);
+            node.slots.replace(renumbered);
             node.parent = node.parent.map(|NodeId(id)| NodeId(nodes[id as usize]));
         }
+        self.root = renumbered(self.root);
     }
 
     fn child(&self, link: Link) -> Child {

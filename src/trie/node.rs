@@ -200,10 +200,17 @@ impl<K: BitString> Node<K> {
         key.slice(self.pos, self.bits()) as usize
     }
 
-    /// The child on the way to `key`.
+    /// The child on the way to `key`: `slots.get(slot_of(key))`, telling the kinds of slots apart
+    /// only once.
     #[inline]
     pub(crate) fn child_of(&self, key: &K) -> Child {
-        self.slots.get(self.slot_of(key))
+        match &self.slots {
+            Slots::Two(slots) => slots[key.slice(self.pos, 1) as usize & 1].unpack(),
+            Slots::Many(slots) => {
+                let bits = slots.len().trailing_zeros();
+                slots[key.slice(self.pos, bits) as usize].unpack()
+            }
+        }
     }
 
     /// The first bit that this node skips, behind a parent that ends at `from`, and in which `key`
