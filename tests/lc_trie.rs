@@ -343,7 +343,7 @@ fn keys_of_extreme_width() {
         bits().for_each(|bit| assert_eq!(map.remove(&key(bit)), Some(bit)));
         assert_eq!(map.shape().slots, 0);
 
-        map.extend((0..2000.min(8 * BYTES)).rev().map(|bit| (key(bit), bit)));
+        map.extend((0..6000.min(8 * BYTES)).rev().map(|bit| (key(bit), bit)));
         map.validate().unwrap();
     };
     let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(fill_and_empty);

@@ -30,7 +30,7 @@ use crate::bits::BitString;
 const MAX_WORK: u32 = 10;
 
 /// Halves of a split node are resized in their turn, down to this many levels, to bound the stack.
-/// Random keys do not come near; keys made for it could go on for as many levels as they have bits.
+/// Random keys do not come near; one key for each bit of a wide string goes on for a third of them.
 const MAX_CASCADE: u32 = 24;
 
 impl<K: BitString, V> Trie<K, V> {
