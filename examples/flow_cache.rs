@@ -49,7 +49,7 @@ fn run() -> Result<(), Failure> {
     }
     let mut capture = open(&options.input)?;
     // Created only now: a mistyped name of a capture must not cost an older file of rows.
-    let mut export = Export::new(rows(&options)?, options.top)?;
+    let mut export = Export::new(rows(&options, &capture)?, options.top)?;
     let mut meter = Meter::new(options.gc, options.fin);
     let elapsed = read(&mut capture, &mut meter, &mut export)?;
     if let Some(end @ (End::Cut | End::BadLength(_) | End::Unreadable(_))) = capture.end() {
@@ -83,13 +83,13 @@ fn open(input: &Input) -> Result<Capture, Failure> {
 }
 
 /// Where the rows go, if anywhere.
-fn rows(options: &Options) -> Result<Option<Box<dyn Write>>, Failure> {
+fn rows(options: &Options, capture: &Capture) -> Result<Option<Box<dyn Write>>, Failure> {
     match &options.csv {
         Destination::Nowhere => Ok(None),
         Destination::StandardOutput => Ok(Some(Box::new(io::stdout()))),
         Destination::File(path) => {
             let refuse = |why| Failure::Usage(format!("--csv {}: {why}", path.display()));
-            if matches!(&options.input, Input::File(input) if is_same_file(input, path)) {
+            if is_capture(capture, &options.input, path) {
                 return Err(refuse("is the capture".to_owned()));
             }
             let file = File::create(path).map_err(|error| refuse(error.to_string()))?;
@@ -98,8 +98,24 @@ fn rows(options: &Options) -> Result<Option<Box<dyn Write>>, Failure> {
     }
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+/// Whether the capture is read from the file at `path`, whatever other names that has.
+#[cfg(unix)]
+fn is_capture(capture: &Capture, _: &Input, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |file: &fs::Metadata| (file.dev(), file.ino());
+    match (capture.metadata(), fs::metadata(path)) {
+        // Nothing but a file is emptied by writing to it.
+        (Some(input), Ok(output)) => input.is_file() && identity(input) == identity(&output),
+        _ => false,
+    }
+}
+
+/// Whether the capture is the file at `path`. Hard links and what standard input was redirected from
+/// are not told apart.
+#[cfg(not(unix))]
+fn is_capture(_: &Capture, input: &Input, path: &Path) -> bool {
+    let Input::File(input) = input else { return false };
+    matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Meters all frames, and returns how long it took.

@@ -8,13 +8,17 @@
 //! A section says the order of bytes, an interface its link type and clock. Blocks that hold no
 //! packet, and blocks of unknown types, are skipped by their length.
 //!
-//! `pcap-parser` takes blocks apart. The clock is computed here: `pcap-parser` reads offsets in one
-//! order of bytes only and refuses clocks that tick in powers of two.
+//! `pcap-parser` takes apart the descriptions of interfaces, with their options, and simple packets.
+//! It collects all options of a block, several times the bytes that they have in the file, so it
+//! gets no block with options but a description of at most [`MAX_DESCRIPTION`] bytes; the few fields
+//! of other packets are read here. So is the clock: `pcap-parser` reads offsets in one order of bytes
+//! only and refuses clocks that tick in powers of two.
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
-use pcap_parser::{Block, EnhancedPacketBlock, InterfaceDescriptionBlock, OptionCode};
-use pcap_parser::{parse_block_be, parse_block_le};
+use pcap_parser::{InterfaceDescriptionBlock, OptionCode};
+use pcap_parser::{parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le};
+use pcap_parser::{parse_simplepacketblock_be, parse_simplepacketblock_le};
 
 use super::order::Order;
 use super::reader::{End, Located};
@@ -36,15 +40,22 @@ struct Interface {
     clock: Clock,
 }
 
-/// Packets of the obsolete type, which `pcap-parser` leaves as they are.
-const OBSOLETE_PACKET: u32 = 2;
 const INTERFACE: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
 /// Reads the same in both orders of bytes.
 const SECTION: u32 = 0x0a0d_0d0a;
 
 /// Where the packet begins in blocks of each type.
 const ENHANCED_HEADER: usize = 28;
 const SIMPLE_HEADER: usize = 12;
+/// Behind the packet and the options, each block has its length again.
+const TRAILER: usize = 4;
+
+/// The longest description of an interface that is read: an option has at most as much, and real
+/// descriptions have some hundred bytes.
+const MAX_DESCRIPTION: usize = 1 << 16;
 
 /// Interfaces of one section that are remembered: enough for any machine, and a bound for a file
 /// made of nothing else.
@@ -67,17 +78,15 @@ impl Pcapng {
         loop {
             let (kind, length) = self.block(window)?;
             let wanted = length as usize;
-            if wanted > Window::MAX {
-                self.skipped += 1;
-            } else {
-                let Some(block) = window.fill_to(wanted)?.get(..wanted) else {
-                    return Err(End::Cut);
-                };
-                match self.take(kind, block) {
-                    Taken::Packet(located) => return Ok(located),
-                    Taken::Nothing => {}
-                    Taken::Malformed => self.skipped += 1,
-                }
+            // A block that is too long is taken as an empty one: malformed, if it matters at all.
+            let wanted = if wanted <= longest(kind) { wanted } else { 0 };
+            let Some(block) = window.fill_to(wanted)?.get(..wanted) else {
+                return Err(End::Cut);
+            };
+            match self.take(kind, block) {
+                Taken::Packet(located) => return Ok(located),
+                Taken::Nothing => {}
+                Taken::Malformed => self.skipped += 1,
             }
             if !window.skip(u64::from(length))? {
                 return Err(End::Cut);
@@ -106,73 +115,65 @@ impl Pcapng {
     }
 
     fn take(&mut self, kind: u32, block: &[u8]) -> Taken {
-        let parsed = match self.order {
-            Order::Big => parse_block_be(block),
-            Order::Little => parse_block_le(block),
-        };
-        let packet = match parsed {
-            Ok((_, Block::InterfaceDescription(interface))) => {
-                return self.describe(Some(Interface::new(&interface, self.order)));
+        let packet = match kind {
+            INTERFACE => return self.describe(block),
+            ENHANCED_PACKET => {
+                self.order.u32(block, 8).and_then(|interface| self.packet(interface, block))
             }
-            Ok((_, Block::EnhancedPacket(packet))) => self.enhanced(&packet, block.len()),
-            Ok((_, Block::SimplePacket(packet))) => self.simple(packet.origlen, block.len()),
-            Ok((_, Block::Unknown(_))) if kind == OBSOLETE_PACKET => self.obsolete(block),
-            Ok(_) => return Taken::Nothing,
-            Err(_) if kind == INTERFACE => {
-                self.describe(None);
-                None
+            // A counter of drops takes half of the interface's number.
+            OBSOLETE_PACKET => {
+                self.order.u16(block, 8).and_then(|interface| self.packet(interface.into(), block))
             }
-            // A section has begun, whatever the rest of its header is.
-            Err(_) if kind == SECTION => return Taken::Nothing,
-            Err(_) => None,
+            SIMPLE_PACKET => self.simple(block),
+            _ => return Taken::Nothing,
         };
         packet.map_or(Taken::Malformed, Taken::Packet)
     }
 
-    fn describe(&mut self, interface: Option<Interface>) -> Taken {
+    fn describe(&mut self, block: &[u8]) -> Taken {
+        let parsed = match self.order {
+            Order::Big => parse_interfacedescriptionblock_be(block),
+            Order::Little => parse_interfacedescriptionblock_le(block),
+        };
+        let interface = parsed.ok().map(|(_, described)| Interface::new(&described, self.order));
         if self.interfaces.len() < MAX_INTERFACES {
             self.interfaces.push(interface);
         }
-        Taken::Nothing
+        interface.map_or(Taken::Malformed, |_| Taken::Nothing)
     }
 
-    fn enhanced(&self, packet: &EnhancedPacketBlock<'_>, record_len: usize) -> Option<Located> {
-        let captured = packet.data.len().min(packet.caplen as usize);
-        let interface = self.interface(packet.if_id)?;
-        Some(Located {
-            time_ns: interface.clock.time_ns(packet.ts_high, packet.ts_low),
+    /// An enhanced or obsolete packet of this interface.
+    fn packet(&self, interface: u32, block: &[u8]) -> Option<Located> {
+        let interface = self.interface(interface)?;
+        let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
+        let captured = self.order.u32(block, 20)? as usize;
+        let room = block.len().checked_sub(ENHANCED_HEADER + TRAILER)?;
+        let length_again = self.order.u32(block, block.len() - TRAILER)?;
+        let is_whole = captured <= room && length_again as usize == block.len();
+        is_whole.then_some(Located {
+            time_ns: interface.clock.time_ns(high, low),
             link: interface.link,
-            wire_len: packet.origlen,
+            wire_len: self.order.u32(block, 24)?,
             data: ENHANCED_HEADER..ENHANCED_HEADER + captured,
-            record_len: record_len as u64,
+            record_len: block.len() as u64,
         })
     }
 
     /// A simple packet has no time and no interface but the first.
-    fn simple(&self, wire_len: u32, record_len: usize) -> Option<Located> {
+    fn simple(&self, block: &[u8]) -> Option<Located> {
+        let parsed = match self.order {
+            Order::Big => parse_simplepacketblock_be(block),
+            Order::Little => parse_simplepacketblock_le(block),
+        };
+        let (_, packet) = parsed.ok()?;
         let interface = self.interface(0)?;
         let snap_len = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
-        let captured = (record_len - 4 - SIMPLE_HEADER).min(wire_len.min(snap_len) as usize);
+        let captured = packet.data.len().min(packet.origlen.min(snap_len) as usize);
         Some(Located {
             time_ns: 0,
             link: interface.link,
-            wire_len,
+            wire_len: packet.origlen,
             data: SIMPLE_HEADER..SIMPLE_HEADER + captured,
-            record_len: record_len as u64,
-        })
-    }
-
-    /// As an enhanced packet, but a counter of drops takes half of the interface's number.
-    fn obsolete(&self, block: &[u8]) -> Option<Located> {
-        let interface = self.interface(self.order.u16(block, 8)?.into())?;
-        let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
-        let captured = self.order.u32(block, 20)? as usize;
-        let room = block.len().checked_sub(ENHANCED_HEADER + 4)?;
-        Some(Located {
-            time_ns: interface.clock.time_ns(high, low),
-            link: interface.link,
-            wire_len: self.order.u32(block, 24)?,
-            data: ENHANCED_HEADER..ENHANCED_HEADER + captured.min(room),
             record_len: block.len() as u64,
         })
     }
@@ -187,6 +188,16 @@ enum Taken {
     Packet(Located),
     Nothing,
     Malformed,
+}
+
+/// The most bytes that are looked at in a block of this type. Of one without packets or their
+/// interfaces only its type and length matter, and of a section its order of bytes.
+const fn longest(kind: u32) -> usize {
+    match kind {
+        INTERFACE => MAX_DESCRIPTION,
+        ENHANCED_PACKET | OBSOLETE_PACKET | SIMPLE_PACKET => Window::MAX,
+        _ => 0,
+    }
 }
 
 /// The order of bytes of the section that begins here, if one does.

@@ -8,6 +8,7 @@
 use core::error::Error;
 use core::fmt;
 use core::ops::Range;
+use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 
@@ -160,6 +161,11 @@ impl Capture {
     /// Size of the file, before decompression; `None` if it is a pipe.
     pub(crate) const fn size(&self) -> Option<u64> {
         self.window.source().size()
+    }
+
+    /// What the system knows of the file or pipe; `None` if it is neither, or is not known.
+    pub(crate) const fn metadata(&self) -> Option<&Metadata> {
+        self.window.source().metadata()
     }
 }
 

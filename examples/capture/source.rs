@@ -1,6 +1,6 @@
 //! Where the bytes come from: a file or a pipe, compressed or not.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 pub(crate) struct Source {
     stream: Stream,
     size: Option<u64>,
+    metadata: Option<Metadata>,
 }
 
 enum Stream {
@@ -23,21 +24,27 @@ type Origin = Chain<Cursor<Vec<u8>>, Counted>;
 impl Source {
     pub(crate) fn file(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let about = file.metadata()?;
-        Self::new(Box::new(file), about.is_file().then_some(about.len()))
+        let metadata = file.metadata()?;
+        let size = metadata.is_file().then_some(metadata.len());
+        Self::new(Box::new(file), size, Some(metadata))
     }
 
     pub(crate) fn standard_input() -> io::Result<Self> {
-        Self::new(Box::new(io::stdin().lock()), None)
+        let metadata = metadata_of_standard_input();
+        Self::new(Box::new(io::stdin().lock()), None, metadata)
     }
 
     pub(crate) fn memory(bytes: Vec<u8>) -> io::Result<Self> {
         let size = bytes.len() as u64;
-        Self::new(Box::new(Cursor::new(bytes)), Some(size))
+        Self::new(Box::new(Cursor::new(bytes)), Some(size), None)
     }
 
     /// Looks at the first two bytes: gzip is recognised by them and never by a name.
-    fn new(origin: Box<dyn Read>, size: Option<u64>) -> io::Result<Self> {
+    fn new(
+        origin: Box<dyn Read>,
+        size: Option<u64>,
+        metadata: Option<Metadata>,
+    ) -> io::Result<Self> {
         let mut counted = Counted { origin, count: 0 };
         let mut magic = Vec::with_capacity(2);
         counted.by_ref().take(2).read_to_end(&mut magic)?;
@@ -48,7 +55,7 @@ impl Source {
         } else {
             Stream::Plain(origin)
         };
-        Ok(Self { stream, size })
+        Ok(Self { stream, size, metadata })
     }
 
     /// Bytes taken from the file or pipe so far, before decompression.
@@ -64,6 +71,23 @@ impl Source {
     pub(crate) const fn size(&self) -> Option<u64> {
         self.size
     }
+
+    /// What the system knows of the file or pipe, if there is one and it tells.
+    pub(crate) const fn metadata(&self) -> Option<&Metadata> {
+        self.metadata.as_ref()
+    }
+}
+
+#[cfg(unix)]
+fn metadata_of_standard_input() -> Option<Metadata> {
+    use std::os::fd::AsFd;
+    let input = io::stdin().as_fd().try_clone_to_owned().ok()?;
+    File::from(input).metadata().ok()
+}
+
+#[cfg(not(unix))]
+const fn metadata_of_standard_input() -> Option<Metadata> {
+    None
 }
 
 impl Read for Source {

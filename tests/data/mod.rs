@@ -133,6 +133,21 @@ pub(crate) fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
     bytes
 }
 
+/// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose letters
+/// are given: S, A, F, R.
+pub(crate) fn segment(from_client: bool, flags: &str) -> Vec<u8> {
+    let (client, server) = (([192, 0, 2, 1], 40_000), ([198, 51, 100, 2], 443));
+    let ((src, sport), (dst, dport)) =
+        if from_client { (client, server) } else { (server, client) };
+    let mut header = etherparse::TcpHeader::new(sport, dport, 1, 1);
+    (header.syn, header.ack) = (flags.contains('S'), flags.contains('A'));
+    (header.fin, header.rst) = (flags.contains('F'), flags.contains('R'));
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(src, dst, 64).tcp_header(header);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    bytes
+}
+
 /// Length of the Ethernet header of these frames.
 pub(crate) const IP_AT: usize = 14;
 
@@ -228,11 +243,15 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The folder of captures and ground truth, if it is at hand.
+/// The folder of captures and ground truth, if it is at hand. One that was named must be.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").into_os_string();
-    let folder = PathBuf::from(std::env::var_os("FLOWTABLE_DATA").unwrap_or_else(beside));
-    folder.join("captures").is_dir().then_some(folder)
+    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
+    let is_named = named.is_some();
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let folder = named.unwrap_or_else(beside);
+    let is_there = folder.join("captures").is_dir();
+    assert!(is_there || !is_named, "FLOWTABLE_DATA: no captures in {}", folder.display());
+    is_there.then_some(folder)
 }
 
 pub(crate) fn captures(data: &Path) -> Vec<PathBuf> {
@@ -242,6 +261,12 @@ pub(crate) fn captures(data: &Path) -> Vec<PathBuf> {
     captures.retain(|path| path.extension().is_some_and(|extension| extension != "csv"));
     captures.sort();
     captures
+}
+
+/// Whether there is a Python to run the script of the data folder with.
+pub(crate) fn has_python() -> bool {
+    let output = Command::new("python3").arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// The flows of a capture as tshark saw them, or else as the Python script of the data folder
@@ -255,7 +280,12 @@ pub(crate) fn truth(data: &Path, capture: &Path) -> Option<Flows> {
         Ok(file) => return Some(flows(MultiGzDecoder::new(file))),
         Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{}", capture.display()),
     }
+    if !has_python() {
+        return None;
+    }
     let script = data.join("tools/flowstat.py");
-    let output = Command::new("python3").arg(script).arg("--flows").arg(capture).output().ok()?;
-    output.status.success().then(|| flows(&output.stdout[..]))
+    let output = Command::new("python3").arg(script).arg("--flows").arg(capture).output();
+    let output = output.expect("it could be run before");
+    assert!(output.status.success(), "{}: {output:?}", capture.display());
+    Some(flows(&output.stdout[..]))
 }

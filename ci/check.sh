@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Format, lints, documentation and its examples; warnings are errors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+for tool in fmt clippy; do
+    cargo "$tool" --version >/dev/null 2>&1 || rustup component add "${tool/fmt/rustfmt}"
+done
+for manifest in Cargo.toml fuzz/Cargo.toml no_std/Cargo.toml; do
+    cargo fmt --manifest-path "$manifest" --check
+done
+cargo clippy --all-targets --all-features -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --all-features --document-private-items
+cargo test --doc --all-features

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The library with every set of features, all tests with none, the default and all, the oldest Rust.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# `concurrent` brings `std`, so the sets with both are those with `concurrent` alone.
+for set in "" std concurrent serde std,serde concurrent,serde; do
+    echo "features: ${set:-none}"
+    cargo clippy --lib --no-default-features --features "$set" -- -D warnings
+done
+# The tests with the default features are `cargo test` itself.
+[ "${1-}" = --no-default-tests ] || cargo test
+cargo test --no-default-features
+cargo test --all-features
+
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+if ! cargo "+$oldest" --version >/dev/null 2>&1 &&
+    ! timeout 300 rustup toolchain install "$oldest" --profile minimal --no-self-update; then
+    echo "SKIPPED: the oldest Rust, because the toolchain $oldest could not be installed"
+    exit 77
+fi
+cargo "+$oldest" check --lib --all-features

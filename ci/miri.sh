@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs tests in Miri, which finds undefined behaviour: those of the library, and every file in
+# tests/ that says `cfg!(miri)`, which is how a file tells that it does less work there.
+#
+# miri.sh [SECONDS] gives up after so many seconds, 420 by default: Miri is a hundred times slower
+# than the machine, and a test that is not bounded goes on for hours.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+limit=${1:-420}
+
+if ! cargo +nightly miri --version >/dev/null 2>&1 &&
+    ! timeout 300 rustup toolchain install nightly --profile minimal --component miri,rust-src --no-self-update; then
+    echo "SKIPPED: Miri, because it could not be installed"
+    exit 77
+fi
+tests=()
+for file in $(grep -l 'cfg!(miri)' tests/*.rs); do
+    tests+=(--test "$(basename "$file" .rs)")
+done
+# Isolation would keep property tests from looking for the failures they have saved.
+export MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
+if ! timeout "$limit" cargo +nightly miri test --lib "${tests[@]}"; then
+    echo "FAILED: a test, or it took longer than $limit s and wants less work under cfg!(miri)"
+    exit 1
+fi

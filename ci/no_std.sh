@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Links `no_std/` without std: on the host, where it runs, too, and for bare metal.
+set -euo pipefail
+cd "$(dirname "$0")/../no_std"
+target=${CARGO_TARGET_DIR:-target}
+
+for profile in dev release; do
+    cargo build --locked --profile "$profile"
+    program=$target/${profile/dev/debug}/flowtable-no-std
+    "$program"
+    # Names of std are mangled as _ZN3std… or, in the other scheme, as …Cs<hash>_3std….
+    if nm "$program" | grep -E '_ZN3std|Cs[0-9A-Za-z]+_3std'; then
+        echo "FAILED: $program contains std"
+        exit 1
+    fi
+    # What it needs of libc: to be started, and what compilers call for themselves.
+    if nm --undefined-only "$program" | grep -vE ' (w .*|U (__libc_start_main|mem(cpy|move|set|cmp)|bcmp)(@.*)?)$'; then
+        echo "FAILED: $program needs more than memory functions"
+        exit 1
+    fi
+done
+
+skipped=0
+for bare in thumbv7em-none-eabi x86_64-unknown-none; do
+    if timeout 300 rustup target add "$bare"; then
+        cargo build --locked --target "$bare"
+        cargo build --locked --release --target "$bare"
+    else
+        echo "SKIPPED: bare metal, because the target $bare could not be installed"
+        skipped=77
+    fi
+done
+exit "$skipped"

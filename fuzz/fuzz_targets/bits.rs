@@ -1,0 +1,210 @@
+//! Strings of bits against vectors of booleans.
+#![no_main]
+
+use std::fmt::Debug;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use arbitrary::{Result, Unstructured};
+use flowtable::{BitString, FiveTuple, FlowKey, FourTuple, Headed};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let mut input = Unstructured::new(data);
+    // An input that ends early is a shorter one.
+    let _ = compare(&mut input);
+});
+
+fn compare(input: &mut Unstructured<'_>) -> Result<()> {
+    match input.arbitrary::<u8>()? % 18 {
+        0 => check::<u8>(input),
+        1 => check::<u16>(input),
+        2 => check::<u32>(input),
+        3 => check::<u64>(input),
+        4 => check::<u128>(input),
+        5 => check::<[u8; 0]>(input),
+        6 => check::<[u8; 1]>(input),
+        7 => check::<[u8; 7]>(input),
+        8 => check::<[u8; 9]>(input),
+        9 => check::<[u8; 37]>(input),
+        10 => check::<(u8, u64)>(input),
+        11 => check::<(u64, [u8; 3])>(input),
+        12 => check::<((u16, u128), ([u8; 0], (u8, [u8; 11])))>(input),
+        13 => check::<Headed<[u8; 13]>>(input),
+        14 => check::<Headed<u16, u32>>(input),
+        15 => check::<FourTuple<Ipv4Addr>>(input),
+        16 => check::<FiveTuple<Ipv6Addr>>(input),
+        _ => check::<FlowKey>(input),
+    }
+}
+
+/// A string that can be spelled bit by bit.
+trait Spelled: BitString + Debug {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self>;
+    fn spell(&self) -> Vec<bool>;
+}
+
+fn check<B: Spelled>(input: &mut Unstructured<'_>) -> Result<()> {
+    let mut bytes: [u8; 64] = input.arbitrary()?;
+    let a = B::read(&mut Unstructured::new(&bytes))?;
+    // A near twin, because two random strings differ at once.
+    bytes[usize::from(input.arbitrary::<u8>()? % 64)] ^= input.arbitrary::<u8>()?;
+    let b = B::read(&mut Unstructured::new(&bytes))?;
+    let (x, y) = (a.spell(), b.spell());
+    assert_eq!(x.len(), B::BITS as usize);
+    assert_eq!(a.cmp(&b), x.cmp(&y), "order of {a:?} and {b:?}");
+
+    for pos in (0..=B::BITS + 65).chain([u32::MAX - 64, u32::MAX - 1, u32::MAX, input.arbitrary()?])
+    {
+        let bit = |i: u32| pos.checked_add(i).is_some_and(|i| x.get(i as usize) == Some(&true));
+        let window = (0..64).fold(0, |word, i| word << 1 | u64::from(bit(i)));
+        assert_eq!(a.window(pos), window, "window({pos}) of {a:?}");
+        for count in 1..=64 {
+            assert_eq!(
+                a.slice(pos, count),
+                window >> (64 - count),
+                "slice({pos}, {count}) of {a:?}"
+            );
+        }
+        // Unspecified, but no panic.
+        for count in [0, 65, u32::MAX, input.arbitrary()?] {
+            a.slice(pos, count);
+        }
+        let differ = |&i: &u32| x[i as usize] != y[i as usize];
+        let first = (pos..B::BITS).find(differ);
+        assert_eq!(a.first_difference(&b, pos), first, "{a:?} and {b:?} from {pos}");
+        assert_eq!(b.first_difference(&a, pos), first, "{b:?} and {a:?} from {pos}");
+    }
+    Ok(())
+}
+
+fn spell_bytes(bytes: &[u8]) -> Vec<bool> {
+    bytes.iter().flat_map(|byte| (0..8).rev().map(move |i| byte >> i & 1 == 1)).collect()
+}
+
+impl Spelled for u8 {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&[*self])
+    }
+}
+
+impl Spelled for u16 {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.to_be_bytes())
+    }
+}
+
+impl Spelled for u32 {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.to_be_bytes())
+    }
+}
+
+impl Spelled for u64 {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.to_be_bytes())
+    }
+}
+
+impl Spelled for u128 {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.to_be_bytes())
+    }
+}
+
+impl<const N: usize> Spelled for [u8; N] {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(self)
+    }
+}
+
+impl Spelled for Ipv4Addr {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.octets())
+    }
+}
+
+impl Spelled for Ipv6Addr {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        input.arbitrary()
+    }
+    fn spell(&self) -> Vec<bool> {
+        spell_bytes(&self.octets())
+    }
+}
+
+impl<A: Spelled, B: Spelled> Spelled for (A, B) {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        Ok((A::read(input)?, B::read(input)?))
+    }
+    fn spell(&self) -> Vec<bool> {
+        [self.0.spell(), self.1.spell()].concat()
+    }
+}
+
+impl<K: Spelled, H: Spelled + BitString> Spelled for Headed<K, H> {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        Ok(Self::with_header(H::read(input)?, K::read(input)?))
+    }
+    fn spell(&self) -> Vec<bool> {
+        [self.header().spell(), self.key().spell()].concat()
+    }
+}
+
+impl<A: Spelled> Spelled for FourTuple<A> {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        let ((src, dst), (sport, dport)) = <((A, A), (u16, u16))>::read(input)?;
+        Ok(Self { src, dst, sport, dport })
+    }
+    fn spell(&self) -> Vec<bool> {
+        ((self.src, self.dst), (self.sport, self.dport)).spell()
+    }
+}
+
+impl<A: Spelled> Spelled for FiveTuple<A> {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        let (FourTuple { src, dst, sport, dport }, protocol) = <(FourTuple<A>, u8)>::read(input)?;
+        Ok(Self { src, dst, sport, dport, protocol })
+    }
+    fn spell(&self) -> Vec<bool> {
+        (self.sockets(), self.protocol).spell()
+    }
+}
+
+impl Spelled for FlowKey {
+    fn read(input: &mut Unstructured<'_>) -> Result<Self> {
+        Ok(match input.arbitrary()? {
+            false => Self::V4(Spelled::read(input)?),
+            true => Self::V6(Spelled::read(input)?),
+        })
+    }
+    fn spell(&self) -> Vec<bool> {
+        let mut bits = vec![matches!(self, Self::V6(_))];
+        bits.extend(match self {
+            Self::V4(tuple) => tuple.spell(),
+            Self::V6(tuple) => tuple.spell(),
+        });
+        bits.resize(Self::BITS as usize, false);
+        bits
+    }
+}

@@ -1,0 +1,164 @@
+//! The map against `BTreeMap`, every invariant of the trie checked after every step.
+#![no_main]
+
+use std::collections::{BTreeMap, btree_map};
+use std::ops::RangeBounds;
+
+use flowtable::LcTrieMap;
+use flowtable::lc_trie::Entry;
+use flowtable_fuzz::{Edge, EntryOp, Key, Op, Script, assert_same, with_keys};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|script: Script| with_keys!(script.keys, run(script)));
+
+fn run<K: Key>(script: Script) {
+    let tuning = script.tuning.tuning();
+    let mut pair: Pair<K> = Pair { map: LcTrieMap::with_tuning(tuning), model: BTreeMap::new() };
+    for (op, now) in script.ops.into_iter().zip(1..) {
+        pair.step(op, now);
+        pair.map.validate().expect("invariant");
+        assert_eq!(pair.map.len(), pair.model.len());
+        assert_eq!(pair.map.tuning(), tuning);
+    }
+    let shape = pair.map.shape();
+    assert_eq!(shape.leaves, pair.model.len());
+    assert_eq!(shape.leaves_by_depth.iter().sum::<usize>(), shape.leaves);
+    assert_eq!(shape.bytes, pair.map.allocation_size());
+    assert!(pair.map.iter().eq(&pair.model));
+    assert!(pair.map.into_iter().eq(pair.model));
+}
+
+struct Pair<K> {
+    map: LcTrieMap<K, u64>,
+    model: BTreeMap<K, u64>,
+}
+
+impl<K: Key> Pair<K> {
+    fn step(&mut self, op: Op, now: u64) {
+        let Self { map, model } = self;
+        match op {
+            Op::Insert(seeds) => {
+                for (i, key) in seeds.iter().map(K::grow).enumerate() {
+                    let value = now << 8 | i as u64;
+                    assert_eq!(map.insert(key, value), model.insert(key, value));
+                }
+            }
+            Op::Remove(seeds) => {
+                for key in seeds.iter().map(K::grow) {
+                    assert_eq!(map.remove(&key), model.remove(&key));
+                }
+            }
+            Op::Get(seed) => {
+                let key = K::grow(seed);
+                assert_eq!(map.get_key_value(&key), model.get_key_value(&key));
+                assert_eq!(map.get(&key), model.get(&key));
+                assert_eq!(map.contains_key(&key), model.contains_key(&key));
+            }
+            Op::GetMut(seed) => {
+                let key = K::grow(seed);
+                let (ours, theirs) = (map.get_mut(&key), model.get_mut(&key));
+                assert_eq!(ours, theirs);
+                ours.into_iter().chain(theirs).for_each(|value| *value ^= now);
+            }
+            Op::Entry(seed, op) => self.entry(K::grow(seed), op, now),
+            Op::Pop { last } => {
+                let end = if last { map.last_key_value() } else { map.first_key_value() };
+                let popped = end.map(|(key, _)| *key).and_then(|key| map.remove_entry(&key));
+                assert_eq!(popped, if last { model.pop_last() } else { model.pop_first() });
+            }
+            Op::Retain { divisor, keep_multiples } => {
+                let keep = |value: u64| value.is_multiple_of(divisor.into()) == keep_multiples;
+                let mut asked = vec![];
+                map.retain(|key, value| {
+                    asked.push(*key);
+                    keep(*value)
+                });
+                assert!(asked.iter().eq(model.keys()));
+                model.retain(|_, value| keep(*value));
+            }
+            Op::Range(from, to, ends) => self.range(from, to, ends),
+            Op::Iterate(ends) => {
+                let mut iter = map.iter();
+                for (i, entry) in model.iter().enumerate() {
+                    assert_eq!(iter.len(), model.len() - i);
+                    assert_eq!(iter.next(), Some(entry));
+                }
+                assert_same(iter, [].into_iter(), ends);
+                assert_same(map.iter(), model.iter(), ends);
+                assert_same(map.keys(), model.keys(), ends);
+                assert_same(map.values(), model.values(), ends);
+            }
+            Op::IterMut(ends) => {
+                assert_same(map.iter_mut(), model.iter_mut(), ends);
+                map.values_mut().for_each(|value| *value += now);
+                model.values_mut().for_each(|value| *value += now);
+            }
+            Op::Drain(count, ends) => {
+                let (mut drained, theirs) = (map.drain(), std::mem::take(model));
+                assert_eq!(drained.len(), theirs.len());
+                let mut theirs = theirs.into_iter();
+                for i in 0..count {
+                    match ends >> (i % 64) & 1 {
+                        0 => assert_eq!(drained.next(), theirs.next()),
+                        _ => assert_eq!(drained.next_back(), theirs.next_back()),
+                    }
+                    assert_eq!(drained.len(), theirs.len());
+                }
+            }
+            Op::Clear => {
+                map.clear();
+                model.clear();
+                assert_eq!(map.allocation_size(), 0);
+            }
+            Op::Clone => {
+                let copy = map.clone();
+                copy.validate().expect("invariant of the copy");
+                assert_eq!(copy, *map);
+                *map = copy;
+            }
+            Op::ShrinkToFit => {
+                let (before, bytes) = (map.shape(), map.allocation_size());
+                map.shrink_to_fit();
+                let after = map.shape();
+                assert_eq!(after.leaves_by_depth, before.leaves_by_depth);
+                assert_eq!(after.nodes_by_bits, before.nodes_by_bits);
+                assert!(map.allocation_size() <= bytes);
+            }
+        }
+    }
+
+    fn entry(&mut self, key: K, op: EntryOp, now: u64) {
+        let (ours, theirs) = (self.map.entry(key), self.model.entry(key));
+        assert_eq!(ours.key(), theirs.key());
+        match (op, ours, theirs) {
+            (EntryOp::Key, ours, _) => assert_eq!(ours.key(), &key),
+            (EntryOp::OrInsert, ours, theirs) => {
+                assert_eq!(ours.or_insert(now), theirs.or_insert(now));
+            }
+            (EntryOp::AndModify, ours, theirs) => {
+                let ours = ours.and_modify(|value| *value += 1).or_default();
+                assert_eq!(ours, theirs.and_modify(|value| *value += 1).or_default());
+            }
+            (op, Entry::Occupied(mut ours), btree_map::Entry::Occupied(mut theirs)) => match op {
+                EntryOp::Insert => assert_eq!(ours.insert(now), theirs.insert(now)),
+                EntryOp::Remove => assert_eq!(ours.remove_entry(), theirs.remove_entry()),
+                _ => {
+                    assert_eq!(ours.get(), theirs.get());
+                    *ours.get_mut() ^= now;
+                    *theirs.into_mut() ^= now;
+                }
+            },
+            (op, Entry::Vacant(ours), btree_map::Entry::Vacant(theirs)) => match op {
+                EntryOp::Insert => assert_eq!(ours.insert(now), theirs.insert(now)),
+                _ => assert_eq!(ours.into_key(), theirs.into_key()),
+            },
+            (_, ours, theirs) => panic!("{ours:?} is not {theirs:?}"),
+        }
+    }
+
+    fn range(&self, from: Edge, to: Edge, ends: u64) {
+        let range = (from.bound::<K>(), to.bound::<K>());
+        let inside = self.model.iter().filter(|(key, _)| range.contains(*key));
+        assert_same(self.map.range(range), inside, ends);
+    }
+}

@@ -1,0 +1,59 @@
+//! The crate at work without `std`: with an allocator and a panic handler of our own, on bare metal
+//! or as the `main` of a C program, which exits with 0 if all is well.
+#![no_std]
+#![no_main]
+
+mod bump;
+
+use flowtable::{DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Unicache};
+
+#[global_allocator]
+static HEAP: bump::Bump = bump::Bump::new();
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// How many entries are not as they should be.
+fn work() -> usize {
+    let mut ports: LcTrieMap<u16, u32> = (1..=1000).map(|port| (port, u32::from(port))).collect();
+    ports.retain(|port, _| port % 2 == 0);
+
+    let hasher = DefaultHashBuilder::with_seed(ports.len() as u64);
+    let mut cache = Unicache::new(PassiveGc::new(100, 10).unwrap_or(PassiveGc::NEVER));
+    let mut evicted = 0;
+    for (&port, &time) in &ports {
+        let key = Headed::new(port, &hasher);
+        cache.insert(key, time, |_, time| Some(*time), |_, _| evicted += 1);
+    }
+    let missing = (2..=1000).step_by(2).filter(|port| ports.get(port).is_none()).count();
+    missing + 500_usize.abs_diff(cache.len() + evicted)
+}
+
+/// Where bare metal starts.
+#[cfg(target_os = "none")]
+// SAFETY: no other symbol of the program has the name, and nothing calls it with arguments.
+#[unsafe(no_mangle)]
+extern "C" fn _start() -> ! {
+    core::hint::black_box(work());
+    loop {
+        core::hint::spin_loop();
+    }
+}
+
+/// Where a C program starts.
+#[cfg(not(target_os = "none"))]
+// SAFETY: no other symbol of the program has the name; C allows a `main` without parameters.
+#[unsafe(no_mangle)]
+extern "C" fn main() -> core::ffi::c_int {
+    core::ffi::c_int::from(work() != 0)
+}
+
+/// Who unwinds through the frames of `alloc`, which is compiled for programs that unwind: nobody.
+#[cfg(not(target_os = "none"))]
+// SAFETY: no other symbol of the program has the name; with `panic = "abort"` nothing calls it.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
