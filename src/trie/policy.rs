@@ -230,6 +230,7 @@ mod tests {
 
     /// The argument of the module documentation, for every pair of thresholds and every small node.
     #[test]
+    #[cfg_attr(miri, ignore = "millions of cases of plain arithmetic")]
     fn never_swings_between_doubling_and_halving() {
         for (inflate, halve) in (1..=100).flat_map(|i| (1..i).map(move |h| (i, h))) {
             let thresholds = percent(inflate, halve);
