@@ -8,15 +8,17 @@
 //!
 //! *Passive* collection happens when a new key comes and [`PassiveGc`]'s threshold is reached: of each
 //! of the next `goal` rings of four leaves behind the rover, the one with the lowest score leaves. It
-//! goes once around at most, so a quarter of all leaves at most leaves at once. The caller gives the score, usually the time of last use, and gets what left. Over
-//! `Headed` keys the order of the trie is random, so four leaves in a row are a random sample.
+//! goes once around at most, so one leaf in four, rounded up, is the most that leaves at once. The
+//! caller gives the score, usually the time of last use, and gets what left. Over `Headed` keys the
+//! order of the trie is random, so four leaves in a row are a random sample.
 //!
 //! *Active* collection removes a TCP connection at its end, before it is garbage: [`FinWatch`] says
 //! when. It halves what the cache holds under short connections, and more.
 //!
 //! Price: an insertion at the threshold looks at `4 * goal` leaves, or at all if they are fewer; the
-//! paper's goal of 100 costs some ten microseconds at once. The `goal` insertions after it collect
-//! nothing. Where all leaves are in use there is nothing to collect, and each insertion looks in vain.
+//! paper's goal of 100 costs tens of microseconds at once. As many insertions as leaves that left
+//! then collect nothing. Where all leaves are in use there is nothing to collect, and each insertion
+//! looks in vain.
 //!
 //! Paper: Olsson and Nilsson, *TRASH*, section 4. What differs: the rover is a key, not a leaf, so
 //! it cannot dangle; and a reset ends a connection, too.
@@ -62,7 +64,7 @@ impl PassiveGc {
     pub const NEVER: Self = Self { threshold: usize::MAX, goal: 1 };
 
     /// Collects before a cache of `threshold` entries takes a new one: up to `goal` entries at once,
-    /// and a quarter of them at most.
+    /// and a quarter of them, rounded up, at most.
     ///
     /// # Errors
     ///
@@ -197,8 +199,8 @@ impl<K: BitString, V> Unicache<K, V> {
     /// the threshold is reached.
     ///
     /// The lower the `score` of an entry, the sooner it leaves; `None` is an entry in use, which
-    /// never leaves. What leaves is handed to `evicted`. If all entries are in use the cache grows
-    /// past its threshold.
+    /// never leaves. What leaves is handed to `evicted`. If all entries that a collection looks at
+    /// are in use the cache grows past its threshold.
     ///
     /// # Panics
     ///
