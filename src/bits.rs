@@ -60,7 +60,7 @@ pub trait BitString: Copy + Ord {
     /// number is unspecified.
     #[inline]
     fn slice(&self, pos: u32, count: u32) -> u64 {
-        self.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
+        leading(self.window(pos), count)
     }
 
     /// The first bit at or behind `from` in which the strings differ.
@@ -84,10 +84,10 @@ fn shifted(word: u64, pos: u32) -> u64 {
     word.checked_shl(pos).unwrap_or(0)
 }
 
-/// The window at `pos` of `head` (`width` bits, of which `pos` is inside) followed by `tail`.
+/// The first `count` bits of a window, as a number.
 #[inline]
-fn joined(head: u64, width: u32, tail: impl FnOnce() -> u64) -> u64 {
-    if width >= 64 { head } else { head | (tail() >> width) }
+fn leading(window: u64, count: u32) -> u64 {
+    window.wrapping_shr(64_u32.wrapping_sub(count))
 }
 
 impl BitString for u8 {
@@ -187,7 +187,8 @@ impl<A: BitString, B: BitString> BitString for (A, B) {
 #[inline]
 fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) -> u64 {
     match A::BITS.checked_sub(pos) {
-        Some(width @ 1..) => joined(first.window(pos), width, || second.window(0)),
+        Some(64..) => first.window(pos),
+        Some(width @ 1..) => first.window(pos) | (second.window(0) >> width),
         _ => second.window(pos - A::BITS),
     }
 }
@@ -287,5 +288,5 @@ impl<K: BitString, H: BitString> BitString for Headed<K, H> {
 #[cold]
 #[inline(never)]
 fn slice_behind(bits: &impl BitString, pos: u32, count: u32) -> u64 {
-    bits.window(pos).wrapping_shr(64_u32.wrapping_sub(count))
+    leading(bits.window(pos), count)
 }

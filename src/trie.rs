@@ -215,9 +215,9 @@ impl<K: BitString, V> Trie<K, V> {
     /// Takes out the leaf in a seat that [`locate`](Self::locate) found.
     pub(crate) fn vacate(&mut self, seat: Seat) -> (K, V) {
         self.put(seat.link, Child::Empty);
-        let leaf = self.leaves.take(seat.leaf.0);
+        let entry = self.take_leaf(seat.leaf);
         self.rebalance(seat.link.node());
-        (leaf.key, leaf.value)
+        entry
     }
 
     /// Takes a leaf out of the slab but not out of the trie, which from then on is good for walking

@@ -274,12 +274,9 @@ impl<K: BitString, V> Unicache<K, V> {
         let behind = self.rover.map_or(Bound::Unbounded, Bound::Excluded);
         let wrapped = core::iter::once(&self.trie).flatten();
         let once_around = self.trie.range((behind, Bound::Unbounded)).chain(wrapped);
-        let mut leaves = once_around.take(self.trie.len()).peekable();
+        let mut leaves = once_around.take(self.trie.len());
         let mut victims = Vec::new();
-        for _ in 0..self.gc.goal {
-            if leaves.peek().is_none() {
-                break;
-            }
+        for _ in 0..self.gc.goal.min(self.trie.len().div_ceil(PassiveGc::RING)) {
             let mut lowest: Option<(S, K)> = None;
             for (key, value) in leaves.by_ref().take(PassiveGc::RING) {
                 self.rover = Some(*key);

@@ -82,8 +82,7 @@ impl<K: BitString, V> Trie<K, V> {
                     self.validate_node(node, tested, parent)?;
                     nodes += 1;
                     slot_bytes += node.slots.allocation_size();
-                    let children = node.slots.iter().filter(|&child| child != Child::Empty);
-                    open.extend(children.map(|child| (child, node.end(), Some(id))));
+                    open.extend(node.slots.used().map(|child| (child, node.end(), Some(id))));
                 }
             }
         }

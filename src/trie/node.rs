@@ -73,6 +73,13 @@ impl Slots {
         }
     }
 
+    fn as_mut_slice(&mut self) -> &mut [Packed] {
+        match self {
+            Self::Two(slots) => slots,
+            Self::Many(slots) => slots,
+        }
+    }
+
     /// log2 of the number of slots.
     #[inline]
     pub(crate) fn bits(&self) -> u32 {
@@ -95,24 +102,22 @@ impl Slots {
     }
 
     pub(crate) fn set(&mut self, index: usize, child: Child) {
-        match self {
-            Self::Two(slots) => slots[index] = Packed::pack(child),
-            Self::Many(slots) => slots[index] = Packed::pack(child),
-        }
+        self.as_mut_slice()[index] = Packed::pack(child);
     }
 
     /// Replaces each child by another one.
     pub(crate) fn replace(&mut self, mut by: impl FnMut(Child) -> Child) {
-        let slots = match self {
-            Self::Two(slots) => &mut slots[..],
-            Self::Many(slots) => slots,
-        };
-        slots.iter_mut().for_each(|slot| *slot = Packed::pack(by(slot.unpack())));
+        self.as_mut_slice().iter_mut().for_each(|slot| *slot = Packed::pack(by(slot.unpack())));
     }
 
     /// The children in order, empty ones included.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Child> + Clone {
         self.as_slice().iter().map(|slot| slot.unpack())
+    }
+
+    /// The children in order, empty ones left out.
+    pub(crate) fn used(&self) -> impl Iterator<Item = Child> {
+        self.iter().filter(|&child| child != Child::Empty)
     }
 
     /// The first slot from `from` on that is not empty.

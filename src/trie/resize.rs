@@ -127,8 +127,8 @@ impl<K: BitString, V> Trie<K, V> {
         // The parent counts the node out while it still is there.
         self.put(link, Child::Empty);
         let slots = self.free_node(id);
-        if let Some(only) = slots.next_used(0) {
-            self.put(link, slots.get(only));
+        if let Some(only) = slots.used().next() {
+            self.put(link, only);
         }
     }
 

@@ -110,8 +110,7 @@ impl<K: BitString, V> Trie<K, V> {
                     let node = &self.nodes[id.0];
                     count(&mut shape.nodes_by_bits, node.bits() as usize);
                     shape.slots += node.slots.len();
-                    let children = node.slots.iter().filter(|&child| child != Child::Empty);
-                    open.extend(children.map(|child| (child, depth + 1)));
+                    open.extend(node.slots.used().map(|child| (child, depth + 1)));
                 }
             }
         }
