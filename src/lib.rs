@@ -2,7 +2,7 @@
 //!
 //! Userspace TCP and QUIC stacks, NAT and connection tracking, load balancers, flow meters,
 //! software routers: for each packet they look for the state of its flow. This crate has the
-//! structures for that, `no_std` with `alloc`, and without unsafe code.
+//! structures for that, `no_std` with `alloc`.
 //!
 //! ```
 //! use flowtable::{DefaultHashBuilder, FlowKey, Headed, PassiveGc, Unicache};
@@ -29,6 +29,7 @@
 //!
 //! | you want | take | because |
 //! |---|---|---|
+//! | state by key | [`TrashMap`] | a hash table that never pauses, with look-ups in bursts |
 //! | state by key, keys in order or ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
 //! | a bounded cache of flows | [`Unicache`] | it evicts what scores lowest, and says what left |
@@ -40,10 +41,12 @@
 //!
 //! # Trade-offs
 //!
+//! - **No pauses cost instructions.** A [`TrashMap`] asks a directory where a Swiss table just adds:
+//!   a look-up by itself takes up to twice as long where everything is in a near cache or look-ups
+//!   overlap by themselves. In bursts it is the other way round.
 //! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] takes 2 to 3.5 times as long as in a
-//!   Swiss table. Take it for order, for ranges, for its shape.
-//! - **An insertion may double the root** and then looks into all keys at once: tens of milliseconds
-//!   at a million keys.
+//!   Swiss table. Take it for order, for ranges, for its shape. An insertion may double its root and
+//!   then looks into all keys at once: tens of milliseconds at a million keys.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
 //!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
@@ -62,9 +65,11 @@ pub mod flow;
 pub mod hash;
 pub mod lc_trie;
 pub mod observe;
+mod prefetch;
 #[cfg(feature = "serde")]
 mod serde;
 mod slab;
+pub mod trash;
 pub mod trie;
 pub mod unicache;
 
@@ -73,6 +78,7 @@ pub use flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 pub use hash::DefaultHashBuilder;
 pub use lc_trie::LcTrieMap;
 pub use observe::{Observer, Probes};
+pub use trash::TrashMap;
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
 pub use unicache::{FinWatch, GcError, PassiveGc, Unicache};
 

@@ -1,9 +1,10 @@
 //! Serialize and Deserialize for the types whose fields have laws; the others derive them in place.
 //!
-//! A map is written as a map, in the order of its keys, without its tuning. What is read is checked
+//! A map is written as a map, in the order that it has, without its tuning or hasher. What is read is checked
 //! as strictly as what is constructed: thresholds out of range are an error of the format.
 
 use core::fmt;
+use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -11,6 +12,7 @@ use serde::ser::{Serialize, Serializer};
 
 use crate::bits::BitString;
 use crate::lc_trie::LcTrieMap;
+use crate::trash::TrashMap;
 use crate::trie::Thresholds;
 use crate::unicache::PassiveGc;
 
@@ -50,23 +52,51 @@ impl<'de, K: BitString + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de>
     for LcTrieMap<K, V>
 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries(PhantomData))
+        deserializer.deserialize_map(Entries(PhantomData, |map: &mut Self, key, value| {
+            map.insert(key, value);
+        }))
     }
 }
 
-struct Entries<K, V>(PhantomData<(K, V)>);
+impl<K: Serialize, V: Serialize, S> Serialize for TrashMap<K, V, S> {
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
+        serializer.collect_map(self)
+    }
+}
 
-impl<'de, K: BitString + Deserialize<'de>, V: Deserialize<'de>> Visitor<'de> for Entries<K, V> {
-    type Value = LcTrieMap<K, V>;
+impl<'de, K, V, S> Deserialize<'de> for TrashMap<K, V, S>
+where
+    K: Eq + Hash + Deserialize<'de>,
+    V: Deserialize<'de>,
+    S: BuildHasher + Default,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData, |map: &mut Self, key, value| {
+            map.insert(key, value);
+        }))
+    }
+}
+
+/// Reads a map entry by entry, as the function puts them in.
+struct Entries<K, V, M, F>(PhantomData<(K, V, M)>, F);
+
+impl<'de, K, V, M, F> Visitor<'de> for Entries<K, V, M, F>
+where
+    K: Deserialize<'de>,
+    V: Deserialize<'de>,
+    M: Default,
+    F: Fn(&mut M, K, V),
+{
+    type Value = M;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a map")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut map = LcTrieMap::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<M, A::Error> {
+        let mut map = M::default();
         while let Some((key, value)) = entries.next_entry()? {
-            map.insert(key, value);
+            (self.1)(&mut map, key, value);
         }
         Ok(map)
     }

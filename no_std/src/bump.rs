@@ -10,9 +10,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 const SIZE: usize = 256 * 1024;
 
 /// No layout asks for more.
-const ALIGN: usize = 16;
+const ALIGN: usize = 64;
 
-#[repr(align(16))]
+#[repr(align(64))]
 struct Memory(UnsafeCell<[u8; SIZE]>);
 
 pub(crate) struct Bump {

@@ -1,0 +1,599 @@
+//! TRASH built for speed: a hash table that is a trie of two levels over the bits of a keyed hash.
+//!
+//! The [LC-trie](crate::trie) over headed keys, which is the paper's TRASH, follows two or three
+//! pointers. Here the root is level-compressed to the end: its slots are *segments*, in which the
+//! next bits of the hash pick a bucket of eight.
+//!
+//! ```text
+//!            upper bits            lower half              a byte for each slot
+//! hash × c  ┌──────────┬──────── … ──────────────────┐   hash ┌──┬──┬──┬──┬──┬──┬──┬──┐
+//!           └────┬─────┴──────── … ────────┬─────────┘        └──┴──┴──┴──┴──┴──┴──┴──┘
+//!                │                         │                    └──────── compared ───┐
+//! directory ▼    │           segment       ▼                                          │
+//!   ┌───┬───┬───┬┴──┐          headers   ┌───┬───┬───┬───┬───┬───┐  8 tags, one word ◄┘
+//!   │   │   │   │ ●─┼────────►           └───┴───┴───┴─┬─┴───┴───┘
+//!   └───┴───┴───┴───┘          entries   ┌─────────────▼─────────┐
+//!                                        │  8 slots for a bucket │
+//!                                        └───────────────────────┘
+//! ```
+//!
+//! - **A look-up** reads the directory, which is small, a header, and the entry. A word operation
+//!   compares all tags of a bucket; one wrong entry in 128 passes it. Two or three entries in a
+//!   hundred are in a bucket behind their home, and a count in each bucket tells when to go on.
+//! - **Growth** is a step for each insertion that needs one: one segment of 16 to 64 KiB gets a quarter
+//!   more buckets, or is split in two. Shrinking is the same backwards. So there are no pauses, and
+//!   the bytes for an entry do not depend on how many there are. See `table.rs`.
+//! - **Removal** frees the slot and counts down. There are no tombstones: a map under churn stays as it
+//!   was on the first day.
+//! - **A burst** of look-ups asks for all headers, then for all entries, and then compares: the misses
+//!   of 32 look-ups overlap. See [`get_batch`](TrashMap::get_batch).
+//!
+//! # Hostile keys
+//!
+//! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or its
+//! seed is known, someone may send keys that collide. The map notices: an entry that would be more than
+//! sixteen buckets from home although half of its segment is free, or a segment with four times the
+//! buckets it should have, happen by chance once in many billion insertions. It then *rekeys*: it draws a secret of
+//! its own, hashes keys with that from now on, and moves the entries over, some with each insertion
+//! or removal; look-ups search both tables until it is done. Hashes that are merely weak, such as
+//! small numbers in which the upper bits are zero, are spread by a multiplication first.
+//!
+//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with them,
+//! and linear; it tries another secret each time that it has doubled, not more often.
+//!
+//! # Price
+//!
+//! 8 bits of tag and one bit of count for a slot, and 16 bytes for a segment; between 1.54 and 2 slots
+//! for an entry. For entries of 24 bytes that is 39 to 50 bytes each. An insertion moves some five
+//! entries on average, in steps of some thousand: microseconds. Growing hashes keys again, so their
+//! hash should be cheap.
+//!
+//! # Papers
+//!
+//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
+//! Growth in small steps is linear hashing with partial expansions (Litwin 1980; Larson 1980) with the
+//! order of extendible hashing (Fagin et al. 1979). Counting what passed a bucket instead of leaving
+//! tombstones is after Bronson and Shi's F14 (2019); comparing tags in a word after Lamport's multiple
+//! byte processing (1975).
+//!
+//! # What was tried
+//!
+//! Measured with 24-byte entries, 1,000 to 8 million of them, against what is here:
+//!
+//! | layout | outcome |
+//! |---|---|
+//! | tags and five entries in a bucket of two adjacent lines | a look-up by itself equal, misses 3 times as long from 100,000 entries on (each fetches a line of entries), bursts 1.4 times as long: 1.6 lines of entries for each instead of 1.25 |
+//! | the same and the second line prefetched | no gain |
+//! | the same tag in all eight slots, spread over a word by multiplication | four instructions more for each look-up |
+//! | places in the directory counted with a comparison instead of shown twice | four instructions more |
+//! | segments of 64 to 256 KiB | equal look-ups, longer steps |
+//!
+//! [`with_hasher`]: TrashMap::with_hasher
+
+mod bucket;
+mod burst;
+mod check;
+mod directory;
+mod entry;
+mod error;
+mod iter;
+mod rekey;
+mod segment;
+mod shape;
+mod spots;
+mod table;
+mod traits;
+
+use alloc::boxed::Box;
+use core::hash::{BuildHasher, Hash};
+
+use equivalent::Equivalent;
+
+use crate::hash::DefaultHashBuilder;
+use crate::observe::Observer;
+use rekey::Rekeyed;
+use segment::Glance;
+use table::{Position, Room, Table};
+
+pub use check::Broken;
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use error::{TryInsertError, TryReserveError};
+pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+pub use shape::Shape;
+
+/// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
+///
+/// It speaks like [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
+/// and adds bursts and hashes that the caller already has.
+///
+/// | method | cost |
+/// |---|---|
+/// | `get`, `contains_key`, `entry` | O(1): the line of a header, that of the entry |
+/// | `insert`, `remove` | the same, and one step of at most two segments, some thousand entries |
+/// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
+/// | `iter`, `retain`, `clone`, `drop`, `shape` | O(slots) |
+/// | `len`, `allocation_size` | O(1) |
+///
+/// An entry of key and value is in its slot up to 64 bytes, else behind a pointer.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{FourTuple, TrashMap};
+///
+/// let mut packets: TrashMap<FourTuple<std::net::Ipv4Addr>, u64> = TrashMap::new();
+/// let flow = FourTuple { src: [10, 0, 0, 1].into(), dst: [10, 0, 0, 2].into(), sport: 40_000, dport: 443 };
+/// *packets.entry(flow).or_insert(0) += 1;
+/// *packets.entry(flow).or_insert(0) += 1;
+/// assert_eq!(packets.get(&flow), Some(&2));
+/// ```
+pub struct TrashMap<K, V, S = DefaultHashBuilder> {
+    table: Table<(K, V)>,
+    hasher: S,
+    /// What there is after a flood: another hash, and the table from before.
+    rekeyed: Option<Box<Rekeyed<K, V>>>,
+}
+
+impl<K, V> TrashMap<K, V> {
+    /// An empty map. Allocates nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(DefaultHashBuilder::new())
+    }
+
+    /// An empty map with room for `capacity` entries: see [`reserve`](TrashMap::reserve).
+    ///
+    /// # Panics
+    ///
+    /// If so many entries take more bytes than there are addresses.
+    #[must_use]
+    pub fn with_capacity(capacity: usize) -> Self
+    where
+        K: Eq + Hash,
+    {
+        Self::with_capacity_and_hasher(capacity, DefaultHashBuilder::new())
+    }
+}
+
+impl<K, V, S> TrashMap<K, V, S> {
+    /// An empty map that hashes with `hasher`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{DefaultHashBuilder, TrashMap};
+    ///
+    /// let map: TrashMap<u32, ()> = TrashMap::with_hasher(DefaultHashBuilder::with_seed(7));
+    /// assert!(map.is_empty());
+    /// ```
+    #[must_use]
+    pub const fn with_hasher(hasher: S) -> Self {
+        Self { table: Table::new(), hasher, rekeyed: None }
+    }
+
+    /// The hasher that the map was made with.
+    #[must_use]
+    pub const fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// Number of entries.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len() + self.former_table().map_or(0, Table::len)
+    }
+
+    /// Whether there are no entries.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Entries that the map can have before it takes another step of growth, if they are spread as
+    /// evenly as chance does it.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.table.capacity()
+    }
+
+    /// Bytes that the map has allocated, free slots included; without what keys and values own. O(1).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let rekeyed = if self.rekeyed.is_some() { size_of::<Rekeyed<K, V>>() } else { 0 };
+        let former = self.former_table().map_or(0, Table::allocation_size);
+        self.table.allocation_size() + rekeyed + former
+    }
+
+    /// How often the map has drawn a secret because hashes were not random.
+    #[must_use]
+    pub fn rekeys(&self) -> usize {
+        self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.count)
+    }
+
+    /// Takes out every entry and gives the memory back. The hash is that of the hasher again.
+    pub fn clear(&mut self) {
+        self.rekeyed = None;
+        self.table = Table::new();
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+    /// An empty map with room for `capacity` entries that hashes with `hasher`.
+    ///
+    /// # Panics
+    ///
+    /// If so many entries take more bytes than there are addresses.
+    #[must_use]
+    pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
+        let mut map = Self::with_hasher(hasher);
+        map.reserve(capacity);
+        map
+    }
+
+    /// The hash of `key` under the map's hasher: what the methods that take a hash expect.
+    #[inline]
+    pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// The value of `key`.
+    #[inline]
+    #[must_use]
+    pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
+        self.get_hashed(self.hash_of(key), key)
+    }
+
+    /// The value of `key`, whose hash the caller has.
+    ///
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it. To use the hash that a
+    /// network card delivers, or an index that a packet carries, give the map a hasher that returns
+    /// it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([("a", 1)]);
+    /// let hash = map.hash_of("a");
+    /// assert_eq!(map.get_hashed(hash, "a"), Some(&1));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_hashed<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&V> {
+        self.find(hash, key).map(|(_, value)| value)
+    }
+
+    /// The key of the map and the value of `key`.
+    #[inline]
+    #[must_use]
+    pub fn get_key_value<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
+        self.find(self.hash_of(key), key).map(|(key, value)| (key, value))
+    }
+
+    /// Whether `key` has a value.
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> bool {
+        self.find(self.hash_of(key), key).is_some()
+    }
+
+    /// The value of `key`, counting what the look-up touches: a bucket is a node.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Probes, TrashMap};
+    ///
+    /// let map = TrashMap::from([(7_u16, 'x')]);
+    /// let mut probes = Probes::default();
+    /// assert_eq!(map.get_observed(&7, &mut probes), Some(&'x'));
+    /// assert_eq!(probes, Probes { nodes: 1, entries: 1 });
+    /// ```
+    pub fn get_observed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&V> {
+        self.search(self.hash_of(key), key, observer).map(|(_, value)| value)
+    }
+
+    /// The value of `key`, to change.
+    #[inline]
+    #[must_use]
+    pub fn get_mut<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
+        self.get_mut_hashed(self.hash_of(key), key)
+    }
+
+    /// The value of `key`, to change, with the hash that the caller has: see
+    /// [`get_hashed`](Self::get_hashed).
+    #[inline]
+    #[must_use]
+    pub fn get_mut_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&mut V> {
+        let (_, at) = self.locate(hash, key);
+        self.table.get_mut(at?).map(|(_, value)| value)
+    }
+
+    /// Gives `key` a value and returns the one that it had. The key that was there stays.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.insert_hashed(self.hash_of(&key), key, value)
+    }
+
+    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
+        let (hash, at) = self.locate(hash, &key);
+        if let Some((_, old)) = at.and_then(|at| self.table.get_mut(at)) {
+            return Some(core::mem::replace(old, value));
+        }
+        let room = self.room_for(hash).unwrap_or_else(|error| error.raise());
+        self.table.put(room, (key, value));
+        None
+    }
+
+    /// Gives `key` a value and returns the one that it had, or gives both back if there is no memory.
+    /// While there are free slots near, an insertion does without.
+    ///
+    /// # Errors
+    ///
+    /// If memory is needed and cannot be had; the map is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map = flowtable::TrashMap::new();
+    /// match map.try_insert("key", "value") {
+    ///     Ok(replaced) => assert_eq!(replaced, None),
+    ///     Err(refused) => drop((refused.key, refused.value)), // to be put elsewhere
+    /// }
+    /// ```
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<K, V>> {
+        let (hash, at) = match self.try_locate(self.hash_of(&key), &key) {
+            Ok(located) => located,
+            Err(error) => return Err(TryInsertError { key, value, error }),
+        };
+        if let Some((_, old)) = at.and_then(|at| self.table.get_mut(at)) {
+            return Ok(Some(core::mem::replace(old, value)));
+        }
+        match self.room_for(hash) {
+            Ok(room) => {
+                self.table.put(room, (key, value));
+                Ok(None)
+            }
+            Err(error) => Err(TryInsertError { key, value, error }),
+        }
+    }
+
+    /// Takes `key` out and returns its value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map = flowtable::TrashMap::from([(1, 'a')]);
+    /// assert_eq!(map.remove(&1), Some('a'));
+    /// assert_eq!(map.remove(&1), None);
+    /// ```
+    pub fn remove<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
+        self.remove_hashed(self.hash_of(key), key)
+    }
+
+    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<V> {
+        let (_, at) = self.locate(hash, key);
+        self.take(at?).map(|(_, value)| value)
+    }
+
+    /// Takes `key` out and returns the key of the map with its value.
+    pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
+        let (_, at) = self.locate(self.hash_of(key), key);
+        self.take(at?)
+    }
+
+    /// The place of `key`, found once: to look at, fill, change or empty.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut packets = flowtable::TrashMap::new();
+    /// for port in [443_u16, 53, 443] {
+    ///     *packets.entry(port).or_insert(0) += 1;
+    /// }
+    /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
+    /// ```
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
+        let (hash, at) = self.locate(self.hash_of(&key), &key);
+        match at {
+            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
+            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
+        }
+    }
+
+    /// Keeps the entries for which `keep` says so, and asks in no order. O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::TrashMap<u32, u32> = (0..10).map(|i| (i, i * i)).collect();
+    /// map.retain(|key, _| key % 3 == 0);
+    /// assert_eq!(map.len(), 4);
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
+        let mut keep = |(key, value): &mut (K, V)| keep(key, value);
+        let Self { table, hasher, rekeyed } = self;
+        if let Some(Rekeyed { former: Some(former), .. }) = rekeyed.as_deref_mut() {
+            let secret = former.secret.as_ref();
+            former.table.retain(&mut keep, &|(key, _)| rekey::hash(hasher, secret, key));
+        }
+        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+        let hasher = |(key, _): &(K, V)| rekey::hash(hasher, secret, key);
+        table.retain(keep, &hasher);
+        table.tidy(usize::MAX, &hasher);
+    }
+
+    /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
+    /// that when entries leave, until [`shrink_to_fit`](Self::shrink_to_fit).
+    ///
+    /// Entries are spread by chance, so some insertions may still have to give a segment more room.
+    ///
+    /// # Panics
+    ///
+    /// If so many entries take more bytes than there are addresses.
+    pub fn reserve(&mut self, additional: usize) {
+        self.try_reserve(additional).unwrap_or_else(|error| error.raise());
+    }
+
+    /// Makes room for `additional` entries more, like [`reserve`](Self::reserve), if there is memory.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be had. It is asked for in one piece first, so that an attempt that must
+    /// fail takes nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::new();
+    /// assert!(map.try_reserve(usize::MAX / 2).is_err());
+    /// assert_eq!(map.allocation_size(), 0);
+    /// ```
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.make_room(additional)?;
+        let Self { table, .. } = self;
+        table.keep(table.len().saturating_add(additional));
+        Ok(())
+    }
+
+    /// Gives back the memory that is reserved, and what is free beyond the load of growth. O(slots).
+    pub fn shrink_to_fit(&mut self) {
+        self.settle();
+        let Self { table, hasher, rekeyed } = self;
+        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+        table.shrink_to_fit(&|(key, _)| rekey::hash(hasher, secret, key));
+    }
+
+    /// Takes out all entries and hands them over; what is not fetched is dropped. Gives the memory
+    /// back.
+    pub fn drain(&mut self) -> IntoIter<K, V> {
+        let former = self.rekeyed.take().and_then(|rekeyed| rekeyed.former);
+        let table = core::mem::replace(&mut self.table, Table::new());
+        IntoIter::new(table, former.map(|former| former.table))
+    }
+
+    /// Segments, load, distances and memory at this moment. O(slots), and hashes every key.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        let mut entries_by_distance = alloc::vec![0; table::REACH + 2];
+        self.table.count_distances(&mut entries_by_distance, &|(key, _)| self.own_hash(key));
+        Shape {
+            entries: self.len(),
+            segments: self.table.directory.segments().count(),
+            slots: self.table.slots(),
+            entries_by_distance,
+            former: self.former_table().map_or(0, Table::len),
+            bytes: self.allocation_size(),
+        }
+    }
+
+    /// Checks every invariant, for tests. O(slots).
+    ///
+    /// # Errors
+    ///
+    /// The invariant that is broken, which would be a mistake in this crate or a key type that breaks
+    /// the laws of [`Hash`] and [`Eq`].
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), Broken> {
+        self.table.validate(&|(key, _)| self.own_hash(key))
+    }
+
+    /// The entry of `key`. The fast way: most entries are in their home, and the first with their tag.
+    #[inline]
+    fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&(K, V)> {
+        if self.rekeyed.is_some() {
+            return self.search_on(hash, key);
+        }
+        match self.table.glance(hash) {
+            Glance::Perhaps(entry) if key.equivalent(&entry.0) => Some(entry),
+            Glance::Absent => None,
+            _ => self.search_on(hash, key),
+        }
+    }
+
+    /// The way of the others, kept apart so that the fast one stays short.
+    #[cold]
+    #[inline(never)]
+    fn search_on<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&(K, V)> {
+        self.search(hash, key, &mut ())
+    }
+
+    /// The entry of `key`, in all its buckets and both tables.
+    fn search<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&(K, V)> {
+        let is = |(own, _): &(K, V)| key.equivalent(own);
+        let Some(rekeyed) = &self.rekeyed else { return self.table.find(hash, is, observer) };
+        let found = self.table.find(rekeyed.secret.hash_one(key), is, observer);
+        found.or_else(|| {
+            let former = rekeyed.former.as_ref()?;
+            let hash = rekey::hash(&self.hasher, former.secret.as_ref(), key);
+            former.table.find(hash, is, observer)
+        })
+    }
+
+    /// The hash of `key` in the table, and where its entry is in it. Takes a hash of the hasher.
+    #[inline]
+    fn locate<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> (u64, Option<Position>) {
+        self.try_locate(hash, key).unwrap_or_else(|error| error.raise())
+    }
+
+    /// The same; an error if the entry has to be brought over and there is no memory for it.
+    #[inline]
+    fn try_locate<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        mut hash: u64,
+        key: &Q,
+    ) -> Result<(u64, Option<Position>), TryReserveError> {
+        if self.rekeyed.is_some() || self.table.is_flooded() {
+            self.watch(key)?;
+            hash = self.own_hash(key);
+        }
+        Ok((hash, self.table.locate(hash, |(own, _)| key.equivalent(own))))
+    }
+
+    /// Makes room for an entry of this hash, which is not there.
+    fn room_for(&mut self, hash: u64) -> Result<Room<(K, V)>, TryReserveError> {
+        let Self { table, hasher, rekeyed } = self;
+        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+        table.make_room(hash, &|(key, _)| rekey::hash(hasher, secret, key))
+    }
+
+    /// Takes out the entry at a position.
+    fn take(&mut self, at: Position) -> Option<(K, V)> {
+        let Self { table, hasher, rekeyed } = self;
+        let entry = table.take(at);
+        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+        table.tidy(1, &|(key, _)| rekey::hash(hasher, secret, key));
+        entry
+    }
+
+    /// Makes room for `additional` entries more, until others leave.
+    fn make_room(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.settle();
+        let Self { table, hasher, rekeyed } = self;
+        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+        table.reserve(additional, &|(key, _)| rekey::hash(hasher, secret, key))
+    }
+}

@@ -1,0 +1,298 @@
+//! Bursts: look-ups in stages, so that the misses of one overlap with those of the others.
+//!
+//! ```text
+//! key 0    hash, ask for header          tags, ask for entry          compare
+//! key 1      hash, ask for header          tags, ask for entry          compare
+//! …            …                             …                            …
+//! key 31         hash, ask for header          tags, ask for entry          compare
+//! ```
+//!
+//! A machine fetches ten lines or more at a time; a look-up by itself waits for one after the other.
+//! The few keys whose entry is not the first with its tag in its home are looked up again by
+//! themselves at the end. A burst may have any number of keys: 32 of them go through the stages at a
+//! time, which is enough to keep the machine busy and little enough to stay in its first cache.
+
+use core::hash::{BuildHasher, Hash};
+
+use equivalent::Equivalent;
+
+use super::TrashMap;
+use super::segment::path;
+
+/// Keys that go through the stages at a time.
+const BURST: usize = 32;
+
+/// For each key of a burst the first entry in its home with its tag, if there is one.
+type Matches<'a, T> = [Option<&'a T>; BURST];
+
+impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+    /// The values of several keys at once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([("a", 1), ("b", 2)]);
+    /// assert_eq!(map.get_many(["b", "c", "a"]), [Some(&2), None, Some(&1)]);
+    /// ```
+    #[must_use]
+    pub fn get_many<Q, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    #[must_use]
+    pub fn get_many_hashed<Q, const N: usize>(&self, keys: [(u64, &Q); N]) -> [Option<&V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let mut found = [None; N];
+        let hashes = keys.map(|(hash, _)| hash);
+        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
+        for ((hashes, keys), found) in bursts {
+            let matches = self.matches(hashes);
+            for ((&(hash, key), entry), found) in keys.iter().zip(&matches).zip(found) {
+                *found = self.compare(*entry, hash, key);
+            }
+        }
+        found
+    }
+
+    /// The values of several keys, to change.
+    ///
+    /// For a burst in which a key may come twice, as it does among packets, take
+    /// [`get_batch_mut`](Self::get_batch_mut).
+    ///
+    /// # Panics
+    ///
+    /// If two keys have the same entry.
+    #[must_use]
+    pub fn get_many_mut<Q, const N: usize>(&mut self, keys: [&Q; N]) -> [Option<&mut V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        // In a rekeying, an entry may move once more while the next one is brought over.
+        self.settle();
+        let hashes = keys.map(|key| self.hash_of(key));
+        for hashes in hashes.chunks(BURST) {
+            self.matches(hashes);
+        }
+        let mut number = 0;
+        let at = keys.map(|key| {
+            number += 1;
+            self.locate(hashes[number - 1], key).1
+        });
+        self.table.get_many_mut(at).map(|entry| entry.map(|(_, value)| value))
+    }
+
+    /// The values of a burst of keys, each put where its key is in the slice.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many places as keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map: flowtable::TrashMap<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
+    /// let packets = [3, 2000, 3];
+    /// let mut found = [None; 3];
+    /// map.get_batch(&packets, &mut found);
+    /// assert_eq!(found, [Some(&4), None, Some(&4)]);
+    /// ```
+    pub fn get_batch<'a, Q>(&'a self, keys: &[Q], found: &mut [Option<&'a V>])
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), found.len(), "a place for each key");
+        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            self.get_burst(&hashes[..keys.len()], keys, found);
+        }
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many hashes and places as keys.
+    pub fn get_batch_hashed<'a, Q>(
+        &'a self,
+        hashes: &[u64],
+        keys: &[Q],
+        found: &mut [Option<&'a V>],
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
+        assert_eq!(keys.len(), found.len(), "a place for each key");
+        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
+        for ((hashes, keys), found) in bursts {
+            self.get_burst(hashes, keys, found);
+        }
+    }
+
+    /// Calls `each` with the number of each key in the slice and its value, to change: in the order of
+    /// the slice, so that a key may come twice.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut bytes = flowtable::TrashMap::from([(80_u16, 0), (443, 0)]);
+    /// let (ports, lengths) = ([443, 53, 443], [100, 200, 300]);
+    /// let mut unknown = vec![];
+    /// bytes.get_batch_mut(&ports, |packet, flow| match flow {
+    ///     Some(bytes) => *bytes += lengths[packet],
+    ///     None => unknown.push(packet),
+    /// });
+    /// assert_eq!((bytes[&443], unknown), (400, vec![1]));
+    /// ```
+    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            self.get_burst_mut(&hashes[..keys.len()], keys, burst * BURST, &mut each);
+        }
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many hashes as keys.
+    pub fn get_batch_mut_hashed<Q>(
+        &mut self,
+        hashes: &[u64],
+        keys: &[Q],
+        mut each: impl FnMut(usize, Option<&mut V>),
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
+        for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
+            self.get_burst_mut(hashes, keys, burst * BURST, &mut each);
+        }
+    }
+
+    /// Inserts all entries, and hands over each value that was replaced with the number of the entry.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map = flowtable::TrashMap::from([(1, 'a')]);
+    /// map.insert_batch([(0, 'x'), (1, 'y')], |number, old| assert_eq!((number, old), (1, 'a')));
+    /// assert_eq!(map.len(), 2);
+    /// ```
+    pub fn insert_batch(
+        &mut self,
+        entries: impl IntoIterator<Item = (K, V)>,
+        replaced: impl FnMut(usize, V),
+    ) {
+        let entries = entries.into_iter();
+        self.insert_bursts(entries.map(|(key, value)| (None, key, value)), replaced);
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    pub fn insert_batch_hashed(
+        &mut self,
+        entries: impl IntoIterator<Item = (u64, K, V)>,
+        replaced: impl FnMut(usize, V),
+    ) {
+        let entries = entries.into_iter();
+        self.insert_bursts(entries.map(|(hash, key, value)| (Some(hash), key, value)), replaced);
+    }
+
+    /// The first two stages: the headers are asked for; when they are there, the entries that match.
+    /// In a rekeying none does.
+    #[inline]
+    fn matches(&self, hashes: &[u64]) -> Matches<'_, (K, V)> {
+        let mut matches = [None; BURST];
+        let Some(some) = self.table.segment(0) else { return matches };
+        if self.rekeyed.is_some() {
+            return matches;
+        }
+        let mut homes = [(some, 0); BURST];
+        for (&hash, home) in hashes.iter().zip(&mut homes) {
+            let path = path(hash);
+            let segment = self.table.segment(path).unwrap_or(some);
+            *home = (segment, segment.prefetch_home(path));
+        }
+        for ((&hash, &(segment, home)), entry) in hashes.iter().zip(&homes).zip(&mut matches) {
+            *entry = segment.prefetch_match(hash, home);
+        }
+        matches
+    }
+
+    /// The last stage.
+    #[inline]
+    fn compare<'a, Q>(&'a self, entry: Option<&'a (K, V)>, hash: u64, key: &Q) -> Option<&'a V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match entry {
+            Some((own, value)) if key.equivalent(own) => Some(value),
+            _ => self.get_hashed(hash, key),
+        }
+    }
+
+    #[inline]
+    fn get_burst<'a, Q>(&'a self, hashes: &[u64], keys: &[Q], found: &mut [Option<&'a V>])
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        let matches = self.matches(hashes);
+        for (((&hash, key), entry), found) in hashes.iter().zip(keys).zip(&matches).zip(found) {
+            *found = self.compare(*entry, hash, key);
+        }
+    }
+
+    fn get_burst_mut<Q>(
+        &mut self,
+        hashes: &[u64],
+        keys: &[Q],
+        first: usize,
+        each: &mut impl FnMut(usize, Option<&mut V>),
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        self.matches(hashes);
+        for (number, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
+            each(first + number, self.get_mut_hashed(hash, key));
+        }
+    }
+
+    fn insert_bursts(
+        &mut self,
+        mut entries: impl Iterator<Item = (Option<u64>, K, V)>,
+        mut replaced: impl FnMut(usize, V),
+    ) {
+        let mut number = 0;
+        loop {
+            let mut burst = [const { None }; BURST];
+            for (place, (hash, key, value)) in burst.iter_mut().zip(entries.by_ref()) {
+                *place = Some((hash.unwrap_or_else(|| self.hash_of(&key)), key, value));
+            }
+            let is_last = burst[BURST - 1].is_none();
+            let mut hashes = [0; BURST];
+            for (hash, entry) in hashes.iter_mut().zip(burst.iter().flatten()) {
+                *hash = entry.0;
+            }
+            self.matches(&hashes);
+            for (hash, key, value) in burst.into_iter().flatten() {
+                if let Some(old) = self.insert_hashed(hash, key, value) {
+                    replaced(number, old);
+                }
+                number += 1;
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The place of one key in a [`TrashMap`], filled or not.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::mem;
+
+use super::TrashMap;
+use super::table::Position;
+
+/// The place of one key, found once.
+pub enum Entry<'a, K, V, S> {
+    /// The key has a value.
+    Occupied(OccupiedEntry<'a, K, V, S>),
+    /// The key has no value.
+    Vacant(VacantEntry<'a, K, V, S>),
+}
+
+/// The place of a key that has a value.
+pub struct OccupiedEntry<'a, K, V, S> {
+    pub(super) map: &'a mut TrashMap<K, V, S>,
+    /// Of an entry of the map's table, which does not change but through this.
+    pub(super) at: Position,
+}
+
+/// The place of a key that has no value.
+pub struct VacantEntry<'a, K, V, S> {
+    pub(super) map: &'a mut TrashMap<K, V, S>,
+    /// The hash of the key in the map's table.
+    pub(super) hash: u64,
+    pub(super) key: K,
+}
+
+impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        match self {
+            Self::Occupied(entry) => entry.key(),
+            Self::Vacant(entry) => entry.key(),
+        }
+    }
+
+    /// The value, `default` if there was none.
+    pub fn or_insert(self, default: V) -> &'a mut V {
+        self.or_insert_with(|| default)
+    }
+
+    /// The value, made by `default` if there was none.
+    pub fn or_insert_with(self, default: impl FnOnce() -> V) -> &'a mut V {
+        self.or_insert_with_key(|_| default())
+    }
+
+    /// The value, made from the key by `default` if there was none.
+    pub fn or_insert_with_key(self, default: impl FnOnce(&K) -> V) -> &'a mut V {
+        match self {
+            Self::Occupied(entry) => entry.into_mut(),
+            Self::Vacant(entry) => {
+                let value = default(&entry.key);
+                entry.insert(value)
+            }
+        }
+    }
+
+    /// The value, the default of its type if there was none.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value if there is one.
+    #[must_use]
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Self::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+}
+
+/// Why an occupied entry has an entry.
+const OCCUPIED: &str = "the map cannot change while its entry is looked at";
+
+impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
+    /// The key in the map.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.map.table.get(self.at).expect(OCCUPIED).0
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn get(&self) -> &V {
+        &self.map.table.get(self.at).expect(OCCUPIED).1
+    }
+
+    /// The value, to change.
+    pub fn get_mut(&mut self) -> &mut V {
+        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+    }
+
+    /// The value, to change as long as the map is borrowed.
+    #[must_use]
+    pub fn into_mut(self) -> &'a mut V {
+        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+    }
+
+    /// Gives the key another value and returns the one that it had.
+    pub fn insert(&mut self, value: V) -> V {
+        mem::replace(self.get_mut(), value)
+    }
+
+    /// Takes the key out and returns its value.
+    #[must_use]
+    pub fn remove(self) -> V {
+        self.remove_entry().1
+    }
+
+    /// Takes the key out and returns it with its value.
+    #[must_use]
+    pub fn remove_entry(self) -> (K, V) {
+        self.map.take(self.at).expect(OCCUPIED)
+    }
+}
+
+impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The key back.
+    #[must_use]
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
+    /// Gives the key a value.
+    pub fn insert(self, value: V) -> &'a mut V {
+        let room = self.map.room_for(self.hash).unwrap_or_else(|error| error.raise());
+        let at = self.map.table.put(room, (self.key, value));
+        &mut self.map.table.get_mut(at).expect("it has just been put there").1
+    }
+}
+
+impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug for Entry<'_, K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Occupied(entry) => f.debug_tuple("Occupied").field(entry).finish(),
+            Self::Vacant(entry) => f.debug_tuple("Vacant").field(entry).finish(),
+        }
+    }
+}
+
+impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug
+    for OccupiedEntry<'_, K, V, S>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("OccupiedEntry");
+        fields.field("key", self.key()).field("value", self.get()).finish_non_exhaustive()
+    }
+}
+
+impl<K: fmt::Debug, V, S> fmt::Debug for VacantEntry<'_, K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VacantEntry").field("key", &self.key).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! What can go wrong: memory.
+
+use core::alloc::Layout;
+use core::fmt;
+
+/// The memory that entries need cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TryReserveError {
+    /// The allocation that failed; nothing if there is no such size.
+    layout: Option<Layout>,
+}
+
+impl TryReserveError {
+    pub(super) const OVERFLOW: Self = Self { layout: None };
+
+    pub(super) const fn memory(layout: Layout) -> Self {
+        Self { layout: Some(layout) }
+    }
+
+    /// Bytes that could not be allocated, unless their number is beyond what an allocation may have.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        self.layout.map(|layout| layout.size())
+    }
+
+    /// Ends as a failed allocation does in `alloc`.
+    pub(super) fn raise(self) -> ! {
+        match self.layout {
+            Some(layout) => alloc::alloc::handle_alloc_error(layout),
+            None => panic!("capacity overflow"),
+        }
+    }
+}
+
+impl fmt::Display for TryReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes() {
+            Some(bytes) => write!(f, "{bytes} bytes of memory cannot be had"),
+            None => f.write_str("so many entries take more bytes than there are addresses"),
+        }
+    }
+}
+
+impl core::error::Error for TryReserveError {}
+
+/// An entry for which there is no memory, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TryInsertError<K, V> {
+    /// The key, which is not in the map.
+    pub key: K,
+    /// Its value.
+    pub value: V,
+    /// Why there is no room.
+    pub error: TryReserveError,
+}
+
+impl<K, V> fmt::Display for TryInsertError<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no room for the entry: {}", self.error)
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> core::error::Error for TryInsertError<K, V> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}

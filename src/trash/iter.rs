@@ -1,0 +1,249 @@
+//! Iterators over a [`TrashMap`](crate::TrashMap), in no order that means anything.
+
+use core::fmt;
+use core::iter::{Chain, Flatten, FusedIterator};
+use core::option;
+
+use super::directory::{IntoSegments, Segments, SegmentsMut};
+use super::table::Table;
+
+/// The entries of a table and of the one before.
+type Both<Tables> = Chain<Flatten<Tables>, Flatten<Flatten<option::IntoIter<Tables>>>>;
+
+fn both<Segment, Tables>(table: Tables, former: Option<Tables>) -> Both<Tables>
+where
+    Segment: IntoIterator,
+    Tables: Iterator<Item = Segment>,
+{
+    table.flatten().chain(former.into_iter().flatten().flatten())
+}
+
+/// Keys and values.
+pub struct Iter<'a, K, V> {
+    entries: Both<Segments<'a, (K, V)>>,
+    left: usize,
+}
+
+impl<'a, K, V> Iter<'a, K, V> {
+    pub(super) fn new(table: &'a Table<(K, V)>, former: Option<&'a Table<(K, V)>>) -> Self {
+        let left = table.len() + former.map_or(0, Table::len);
+        Self { entries: both(table.iter(), former.map(Table::iter)), left }
+    }
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), left: self.left }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.entries.next()?;
+        self.left -= 1;
+        Some((key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
+impl<K, V> FusedIterator for Iter<'_, K, V> {}
+
+/// Keys and values, the values to change.
+pub struct IterMut<'a, K, V> {
+    entries: Both<SegmentsMut<'a, (K, V)>>,
+    left: usize,
+}
+
+impl<'a, K, V> IterMut<'a, K, V> {
+    pub(super) fn new(table: &'a mut Table<(K, V)>, former: Option<&'a mut Table<(K, V)>>) -> Self {
+        let left = table.len() + former.as_ref().map_or(0, |former| former.len());
+        Self { entries: both(table.iter_mut(), former.map(Table::iter_mut)), left }
+    }
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (key, value) = self.entries.next()?;
+        self.left -= 1;
+        Some((key, value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
+impl<K, V> FusedIterator for IterMut<'_, K, V> {}
+
+impl<K, V> fmt::Debug for IterMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IterMut").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+/// All entries, taken out; drops what is not fetched.
+pub struct IntoIter<K, V> {
+    entries: Both<IntoSegments<(K, V)>>,
+    left: usize,
+}
+
+impl<K, V> IntoIter<K, V> {
+    pub(super) fn new(table: Table<(K, V)>, former: Option<Table<(K, V)>>) -> Self {
+        let left = table.len() + former.as_ref().map_or(0, Table::len);
+        let former = former.map(Table::into_segments);
+        Self { entries: both(table.into_segments(), former), left }
+    }
+}
+
+impl<K, V> Iterator for IntoIter<K, V> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        let entry = self.entries.next()?;
+        self.left -= 1;
+        Some(entry)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K, V> ExactSizeIterator for IntoIter<K, V> {}
+impl<K, V> FusedIterator for IntoIter<K, V> {}
+
+impl<K, V> fmt::Debug for IntoIter<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+/// The keys.
+pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Keys<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+/// The values.
+pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Values<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+/// The values, to change.
+#[derive(Debug)]
+pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
+
+/// The keys, taken out.
+#[derive(Debug)]
+pub struct IntoKeys<K, V>(pub(super) IntoIter<K, V>);
+
+/// The values, taken out.
+#[derive(Debug)]
+pub struct IntoValues<K, V>(pub(super) IntoIter<K, V>);
+
+impl<K: fmt::Debug, V> fmt::Debug for Keys<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<K, V: fmt::Debug> fmt::Debug for Values<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K, V> Iterator for Keys<'a, K, V> {
+    type Item = &'a K;
+
+    fn next(&mut self) -> Option<&'a K> {
+        self.0.next().map(|(key, _)| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<'a, K, V> Iterator for Values<'a, K, V> {
+    type Item = &'a V;
+
+    fn next(&mut self) -> Option<&'a V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
+    type Item = &'a mut V;
+
+    fn next(&mut self) -> Option<&'a mut V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> Iterator for IntoKeys<K, V> {
+    type Item = K;
+
+    fn next(&mut self) -> Option<K> {
+        self.0.next().map(|(key, _)| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> Iterator for IntoValues<K, V> {
+    type Item = V;
+
+    fn next(&mut self) -> Option<V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> ExactSizeIterator for Keys<'_, K, V> {}
+impl<K, V> ExactSizeIterator for Values<'_, K, V> {}
+impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
+impl<K, V> ExactSizeIterator for IntoKeys<K, V> {}
+impl<K, V> ExactSizeIterator for IntoValues<K, V> {}
+impl<K, V> FusedIterator for Keys<'_, K, V> {}
+impl<K, V> FusedIterator for Values<'_, K, V> {}
+impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
+impl<K, V> FusedIterator for IntoKeys<K, V> {}
+impl<K, V> FusedIterator for IntoValues<K, V> {}

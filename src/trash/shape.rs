@@ -1,0 +1,84 @@
+//! What a map looks like: segments, load, how far entries are from home, bytes.
+
+use alloc::vec::Vec;
+
+use super::segment::{Segment, path};
+use super::spots::Spots;
+use super::table::Table;
+
+/// The shape of a [`TrashMap`](crate::TrashMap) at one moment.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TrashMap;
+///
+/// let map: TrashMap<u32, ()> = (0..100_000).map(|key| (key, ())).collect();
+/// let shape = map.shape();
+/// assert_eq!(shape.entries, 100_000);
+/// assert!((0.50..0.66).contains(&shape.load()));
+/// assert!(shape.buckets_per_hit() < 1.06); // one in twenty is not in its home
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Shape {
+    /// Number of entries.
+    pub entries: usize,
+    /// Number of segments.
+    pub segments: usize,
+    /// Slots of all segments, free ones included.
+    pub slots: usize,
+    /// Entries by how many buckets they are from home: in their home, in the next one, …; the last
+    /// number counts all that are further.
+    pub entries_by_distance: Vec<usize>,
+    /// Entries that still are in the table from before the last [rekeying](crate::trash). They are
+    /// not among those by distance.
+    pub former: usize,
+    /// Bytes allocated.
+    pub bytes: usize,
+}
+
+impl Shape {
+    /// Entries for each slot.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        (self.entries - self.former) as f64 / self.slots.max(1) as f64
+    }
+
+    /// Buckets that a look-up of an entry looks at, on average.
+    #[must_use]
+    pub fn buckets_per_hit(&self) -> f64 {
+        let by_distance = self.entries_by_distance.iter().enumerate();
+        let total: usize = by_distance.map(|(distance, entries)| (distance + 1) * entries).sum();
+        total as f64 / self.entries_by_distance.iter().sum::<usize>().max(1) as f64
+    }
+
+    /// Bytes for each entry.
+    #[must_use]
+    pub fn bytes_per_entry(&self) -> f64 {
+        self.bytes as f64 / self.entries.max(1) as f64
+    }
+}
+
+impl<T> Segment<T> {
+    /// How many buckets from home each entry is.
+    fn distances(&self, hasher: &impl Fn(&T) -> u64) -> impl Iterator<Item = usize> {
+        Spots::new(self).filter_map(move |spot| {
+            let home = self.home(path(hasher(self.get(spot)?)));
+            Some((spot.bucket() + self.buckets() - home) % self.buckets())
+        })
+    }
+}
+
+impl<T> Table<T> {
+    /// Counts the entries by how many buckets they are from home, those of the last place and further
+    /// together.
+    pub(super) fn count_distances(&self, distances: &mut [usize], hasher: &impl Fn(&T) -> u64) {
+        for segment in self.directory.segments() {
+            for distance in segment.distances(hasher) {
+                distances[distance.min(distances.len() - 1)] += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Through a segment, slot by slot.
+
+use super::bucket::Slots;
+use super::segment::{Segment, Spot};
+
+/// Where the entries of a segment are.
+pub(super) struct Spots<'a, T> {
+    pub(super) segment: &'a Segment<T>,
+    /// The next bucket.
+    bucket: usize,
+    /// What is left of the one before.
+    slots: Slots,
+}
+
+impl<'a, T> Spots<'a, T> {
+    pub(super) fn new(segment: &'a Segment<T>) -> Self {
+        Self { segment, bucket: 0, slots: Slots::NONE }
+    }
+}
+
+impl<T> Clone for Spots<'_, T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<T> Iterator for Spots<'_, T> {
+    type Item = Spot;
+
+    #[inline]
+    fn next(&mut self) -> Option<Spot> {
+        loop {
+            if let Some(slot) = self.slots.next() {
+                return Some(Spot::new(self.bucket - 1, slot, 0));
+            }
+            if self.bucket == self.segment.buckets() {
+                return None;
+            }
+            self.slots = self.segment.header(self.bucket).full();
+            self.bucket += 1;
+        }
+    }
+}
+
+/// All entries of a segment.
+pub(super) struct Iter<'a, T>(pub(super) Spots<'a, T>);
+
+impl<T> Clone for Iter<'_, T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = &'a T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a T> {
+        self.0.segment.get(self.0.next()?)
+    }
+}
+
+/// All entries of a segment, taken out; drops what is not fetched.
+pub(super) struct IntoIter<T> {
+    segment: Segment<T>,
+    bucket: usize,
+}
+
+impl<T> Iterator for IntoIter<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        while self.bucket < self.segment.buckets() {
+            match self.segment.pop(self.bucket) {
+                Some(entry) => return Some(entry),
+                None => self.bucket += 1,
+            }
+        }
+        None
+    }
+}
+
+impl<T> IntoIterator for Segment<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        IntoIter { segment: self, bucket: 0 }
+    }
+}

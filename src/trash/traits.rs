@@ -1,0 +1,164 @@
+//! What a map is to the language: loops, collections, comparison, indexing, copies.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::ops::Index;
+
+use equivalent::Equivalent;
+
+use super::TrashMap;
+use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+
+impl<K, V, S> TrashMap<K, V, S> {
+    /// Keys and values, in no order that means anything.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter::new(&self.table, self.former_table())
+    }
+
+    /// Keys and values, the values to change.
+    pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
+        let former = self.rekeyed.as_mut().and_then(|rekeyed| rekeyed.former.as_mut());
+        IterMut::new(&mut self.table, former.map(|former| &mut former.table))
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> Keys<'_, K, V> {
+        Keys(self.iter())
+    }
+
+    /// The values.
+    #[must_use]
+    pub fn values(&self) -> Values<'_, K, V> {
+        Values(self.iter())
+    }
+
+    /// The values, to change.
+    pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
+        ValuesMut(self.iter_mut())
+    }
+
+    /// The keys, taken out.
+    #[must_use]
+    pub fn into_keys(self) -> IntoKeys<K, V> {
+        IntoKeys(self.into_iter())
+    }
+
+    /// The values, taken out.
+    #[must_use]
+    pub fn into_values(self) -> IntoValues<K, V> {
+        IntoValues(self.into_iter())
+    }
+}
+
+impl<K, V, S: Default> Default for TrashMap<K, V, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+/// A copy has the same hasher, secret and shape.
+impl<K: Clone, V: Clone, S: Clone> Clone for TrashMap<K, V, S> {
+    fn clone(&self) -> Self {
+        let table = self.table.try_clone().unwrap_or_else(|error| error.raise());
+        Self { table, hasher: self.hasher.clone(), rekeyed: self.rekeyed.clone() }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for TrashMap<K, V, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+/// Equal keys with equal values; hashers do not count.
+impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, O: BuildHasher> PartialEq<TrashMap<K, V, O>>
+    for TrashMap<K, V, S>
+{
+    fn eq(&self, other: &TrashMap<K, V, O>) -> bool {
+        let same = |(key, value): (&K, &V)| other.get(key).is_some_and(|other| value == other);
+        self.len() == other.len() && self.iter().all(same)
+    }
+}
+
+impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
+
+impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
+    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until others
+    /// leave.
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        let entries = entries.into_iter();
+        // Without the memory, or with a promise that is too large, growth takes its course.
+        let _ = self.make_room(entries.size_hint().0);
+        self.insert_batch(entries, |_, _| ());
+    }
+}
+
+impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher> Extend<(&'a K, &'a V)>
+    for TrashMap<K, V, S>
+{
+    fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
+        self.extend(entries.into_iter().map(|(&key, &value)| (key, value)));
+    }
+}
+
+impl<K: Eq + Hash, V, S: BuildHasher + Default> FromIterator<(K, V)> for TrashMap<K, V, S> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut map = Self::default();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<K: Eq + Hash, V, const N: usize> From<[(K, V); N]> for TrashMap<K, V> {
+    fn from(entries: [(K, V); N]) -> Self {
+        entries.into_iter().collect()
+    }
+}
+
+impl<K, V, S, Q> Index<&Q> for TrashMap<K, V, S>
+where
+    K: Eq + Hash,
+    S: BuildHasher,
+    Q: Hash + Equivalent<K> + ?Sized,
+{
+    type Output = V;
+
+    /// The value of `key`.
+    ///
+    /// # Panics
+    ///
+    /// If the map does not have the key.
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("the map does not have the key")
+    }
+}
+
+impl<K, V, S> IntoIterator for TrashMap<K, V, S> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    fn into_iter(self) -> IntoIter<K, V> {
+        let former = self.rekeyed.and_then(|rekeyed| rekeyed.former);
+        IntoIter::new(self.table, former.map(|former| former.table))
+    }
+}
+
+impl<'a, K, V, S> IntoIterator for &'a TrashMap<K, V, S> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
+
+impl<'a, K, V, S> IntoIterator for &'a mut TrashMap<K, V, S> {
+    type Item = (&'a K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V>;
+
+    fn into_iter(self) -> IterMut<'a, K, V> {
+        self.iter_mut()
+    }
+}
