@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use flowtable::{
     BitString, DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Probes, RebalanceFrom, Shape,
-    Thresholds, Tuning, Unicache,
+    Thresholds, TrashMap, Tuning, Unicache,
 };
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -351,4 +351,85 @@ fn a_trie_that_shrinks_stays_shallow() {
     keys.shuffle(&mut rng);
     keys[5_983..].iter().for_each(|key| assert_eq!(map.remove(key), Some(())));
     assert_shape(&map.shape(), 15, 1.17, 2..=4);
+}
+
+/// The hasher of a map, which counts how often it was asked.
+#[derive(Clone, Default)]
+struct Counting(DefaultHashBuilder, std::rc::Rc<std::cell::Cell<usize>>);
+
+impl std::hash::BuildHasher for Counting {
+    type Hasher = <DefaultHashBuilder as std::hash::BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.1.set(self.1.get() + 1);
+        self.0.build_hasher()
+    }
+}
+
+/// A key and a value of 24 bytes together, as the documentation measures them.
+type Flows<S = DefaultHashBuilder> = TrashMap<[u64; 2], u64, S>;
+
+fn flows(entries: u64) -> Flows {
+    let mut flows = TrashMap::with_hasher(DefaultHashBuilder::with_seed(SEED));
+    (0..entries).for_each(|flow| _ = flows.insert([flow, !flow], flow));
+    flows
+}
+
+#[test]
+fn trash_map_takes_the_same_memory_for_an_entry_at_every_size() {
+    for entries in [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000] {
+        let bytes = flows(entries).shape().bytes_per_entry();
+        assert!((38.0..40.0).contains(&bytes), "{bytes:.1} bytes for each of {entries}");
+    }
+}
+
+#[test]
+fn trash_map_takes_up_to_51_bytes_for_an_entry_after_removals() {
+    let mut flows = flows(400_000);
+    for flow in 0..350_000 {
+        flows.remove(&[flow, !flow]);
+        let bytes = flows.allocation_size() as f64 / flows.len() as f64;
+        assert!((38.0..51.2).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
+    }
+}
+
+#[test]
+fn three_or_four_in_a_hundred_entries_of_a_trash_map_are_not_in_their_home() {
+    let shape = flows(1_000_000).shape();
+    let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
+    assert!((0.960..0.975).contains(&home), "{home:.4} are in their home");
+    assert!(shape.buckets_per_hit() < 1.05, "{:.4} buckets", shape.buckets_per_hit());
+}
+
+#[test]
+fn a_hundredth_of_wrong_entries_is_compared() {
+    let flows = flows(200_000);
+    let mut probes = Probes::default();
+    for flow in 200_000..400_000_u64 {
+        assert_eq!(flows.get_observed(&[flow, !flow], &mut probes), None);
+    }
+    // 5.3 entries in a bucket, of which one in 128 has the tag.
+    let compared = f64::from(probes.entries) / 200_000.0;
+    assert!((0.035..0.060).contains(&compared), "{compared:.4} compared");
+}
+
+#[test]
+fn an_entry_of_a_trash_map_is_moved_five_times() {
+    let hasher = Counting::default();
+    let mut flows: Flows<Counting> = TrashMap::with_hasher(hasher.clone());
+    let mut counts = vec![];
+    for flow in 0..400_000_u64 {
+        if flow == 100_000 || flow == 200_000 {
+            counts.push(hasher.1.get());
+        }
+        flows.insert([flow, !flow], flow);
+    }
+    // In one doubling, beside the one for the insertion itself.
+    let moves = (counts[1] - counts[0]) as f64 / 100_000.0 - 1.0;
+    assert!((4.5..6.5).contains(&moves), "{moves:.2} moves for each insertion");
+}
+
+#[test]
+fn chance_does_not_make_a_trash_map_rekey() {
+    assert_eq!(flows(if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 }).rekeys(), 0);
 }

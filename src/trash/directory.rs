@@ -143,6 +143,7 @@ impl<T> Directory<T> {
     }
 
     /// Takes out an entry.
+    #[inline]
     pub(super) fn take(&mut self, index: usize, spot: Spot) -> Option<T> {
         self.places.get_mut(index)?.take(spot)
     }

@@ -78,7 +78,7 @@ pub(super) struct Spot {
 /// What a home says of a hash.
 pub(super) enum Glance<'a, T> {
     /// There is an entry that is the right one, but for one in fifty.
-    Perhaps(&'a T),
+    Perhaps(Spot, &'a T),
     /// There is no such entry.
     Absent,
     /// If there is one, it is behind another bucket.
@@ -300,12 +300,12 @@ impl<T> Segment<T> {
 
     /// The first entry in a bucket that may have this hash.
     #[inline]
-    fn first_match(&self, hash: u64, bucket: usize) -> Option<&T> {
+    fn first_match(&self, hash: u64, bucket: usize) -> Option<(usize, &T)> {
         let slot = self.header(bucket).matches(hash).next()?;
         // SAFETY: only full slots match.
         let entry = unsafe { self.entry(bucket, slot) };
         // SAFETY: M2, and the reference lives as long as the one to the segment.
-        Some(unsafe { &*entry })
+        Some((slot, unsafe { &*entry }))
     }
 
     /// The same, all of its lines asked for. Nothing if entries are boxed: that would mean to wait.
@@ -316,7 +316,7 @@ impl<T> Segment<T> {
             prefetch(self.slot(bucket, slot));
             return None;
         }
-        let entry = self.first_match(hash, bucket)?;
+        let (_, entry) = self.first_match(hash, bucket)?;
         prefetch(entry);
         if Self::SLOT > 1 && LINE % Self::SLOT != 0 {
             prefetch(core::ptr::from_ref(entry).wrapping_byte_add(Self::SLOT - 1));
@@ -329,7 +329,7 @@ impl<T> Segment<T> {
     pub(super) fn glance(&self, hash: u64, path: u64) -> Glance<'_, T> {
         let home = self.home(path);
         match self.first_match(hash, home) {
-            Some(entry) => Glance::Perhaps(entry),
+            Some((slot, entry)) => Glance::Perhaps(Spot::new(home, slot, 0), entry),
             None if self.passed(home) == 0 => Glance::Absent,
             None => Glance::Elsewhere,
         }
@@ -360,6 +360,7 @@ impl<T> Segment<T> {
     }
 
     /// Takes out the entry at `spot`.
+    #[inline]
     pub(super) fn take(&mut self, spot: Spot) -> Option<T> {
         if !self.has(spot) {
             return None;
@@ -393,6 +394,13 @@ impl<T> Segment<T> {
             // SAFETY: boxed entries come from `Box::into_raw`.
             *unsafe { Box::from_raw(entry) }
         }
+    }
+
+    /// Whether the home of this path has a free slot.
+    #[inline]
+    pub(super) fn has_free(&self, path: u64) -> bool {
+        // A segment without buckets looks as if it had one.
+        self.buckets > 0 && self.header(self.home(path)).free().next().is_some()
     }
 
     /// Buckets from the home of this path to the first with a free slot; nothing if all are full.
@@ -429,6 +437,7 @@ impl<T> Segment<T> {
     /// # Panics
     ///
     /// If the segment is full or there is no shell, which would be a mistake of this crate.
+    #[inline]
     pub(super) fn insert(&mut self, hash: u64, path: u64, shell: Shell<T>, entry: T) -> Spot {
         if Self::IS_INLINE {
             let (spot, slot) = self.occupy(hash, path);
@@ -509,30 +518,6 @@ impl<T> Segment<T> {
     /// Takes out the first entry of a bucket, and forgets whom it has passed.
     pub(super) fn pop(&mut self, bucket: usize) -> Option<T> {
         self.take(self.first_in(bucket)?)
-    }
-
-    /// Drops the entries for which `keep` does not say so, and counts `len` down with each.
-    /// `hasher` is asked for their hashes.
-    pub(super) fn retain(
-        &mut self,
-        len: &mut usize,
-        keep: &mut impl FnMut(&mut T) -> bool,
-        hasher: &impl Fn(&T) -> u64,
-    ) {
-        for bucket in 0..self.buckets() {
-            for slot in self.header(bucket).full() {
-                let mut spot = Spot::new(bucket, slot, 0);
-                let Some(entry) = self.get_mut(spot) else { continue };
-                if keep(entry) {
-                    continue;
-                }
-                let path = path(hasher(entry));
-                let distance = (bucket + self.buckets() - self.home(path)) % self.buckets();
-                spot = Spot::new(bucket, slot, distance);
-                *len -= 1;
-                drop(self.take(spot));
-            }
-        }
     }
 
     /// A segment with clones of the entries in the same places.

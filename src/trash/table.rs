@@ -160,7 +160,8 @@ impl<T> Table<T> {
 
     /// Entries that fit before the next step.
     pub(super) const fn capacity(&self) -> usize {
-        self.slots / 64 * GROW_ABOVE + self.slots % 64 * GROW_ABOVE / 64
+        // Slots take a byte each at least, so there is no overflow.
+        self.slots / SLOTS * GROW_ABOVE / (64 / SLOTS)
     }
 
     /// Bytes allocated.
@@ -196,10 +197,15 @@ impl<T> Table<T> {
 
     /// Where the entry of this hash is for which `is` says so.
     #[inline]
-    pub(super) fn locate(&self, hash: u64, is: impl FnMut(&T) -> bool) -> Option<Position> {
+    pub(super) fn locate(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<Position> {
         let path = path(hash);
         let index = self.directory.index(path);
-        let spot = self.directory.get(index)?.locate(hash, path, is)?;
+        let segment = self.directory.get(index)?;
+        let spot = match segment.glance(hash, path) {
+            Glance::Perhaps(spot, entry) if is(entry) => spot,
+            Glance::Absent => return None,
+            _ => segment.locate(hash, path, is)?,
+        };
         Some(Position { index: index as u32, spot })
     }
 
@@ -216,6 +222,7 @@ impl<T> Table<T> {
     }
 
     /// Takes out the entry at a position. The table does not get smaller yet: see [`Self::tidy`].
+    #[inline]
     pub(super) fn take(&mut self, at: Position) -> Option<T> {
         let entry = self.directory.take(at.index as usize, at.spot)?;
         self.len -= 1;
@@ -229,18 +236,32 @@ impl<T> Table<T> {
     /// # Errors
     ///
     /// If memory is needed and cannot be had. While there is a free slot, none is needed.
+    #[inline]
     pub(super) fn make_room(
         &mut self,
         hash: u64,
         hasher: &impl Fn(&T) -> u64,
     ) -> Result<Room<T>, TryReserveError> {
+        let path = path(hash);
+        let mut index = self.directory.index(path);
+        let has_free = self.directory.get(index).is_some_and(|segment| segment.has_free(path));
+        if self.len >= self.capacity() || !has_free {
+            self.widen(path, hasher)?;
+            index = self.directory.index(path);
+        }
+        Ok(Room { index, hash, path, shell: Segment::shell()? })
+    }
+
+    /// Takes a step if one is due, and sees to it that the segment of this path has a free slot.
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self, path: u64, hasher: &impl Fn(&T) -> u64) -> Result<(), TryReserveError> {
         if self.len >= self.capacity() {
             match self.grow(hasher) {
                 Err(error) if self.slots == 0 => return Err(error),
                 _ => {}
             }
         }
-        let path = path(hash);
         let index = self.directory.index(path);
         let free = self.distance_to_free(index, path);
         if free.is_none_or(|distance| distance > REACH) {
@@ -249,7 +270,7 @@ impl<T> Table<T> {
                 _ => {}
             }
         }
-        Ok(Room { index, hash, path, shell: Segment::shell()? })
+        Ok(())
     }
 
     #[inline]
