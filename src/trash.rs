@@ -18,13 +18,13 @@
 //! ```
 //!
 //! - **A look-up** reads the directory, which is small, a header, and the entry. A word operation
-//!   compares all tags of a bucket; one wrong entry in 128 passes it. Three or four entries in a
-//!   hundred are in a bucket behind their home, and a count in each bucket tells when to go on.
-//! - **Growth** is a step for each insertion that needs one: one segment of 16 to 64 KiB gets a quarter
-//!   more buckets, or is split in two. Shrinking is the same backwards. So there are no pauses, and
+//!   compares all tags of a bucket; one wrong entry in 128 passes it. Three or four
+//!   entries in a hundred are in a bucket behind their home; a count in each bucket tells when to go on.
+//! - **Growth** is a step for each insertion that needs one: one segment of up to 64 KiB gets more
+//!   buckets, or is split in two. Shrinking is the same backwards. So there are no pauses, and
 //!   the bytes for an entry do not depend on how many there are. See `table.rs`.
-//! - **Removal** frees the slot and counts down. There are no tombstones: a map under churn stays as it
-//!   was on the first day.
+//! - **Removal** frees the slot, counts down, and lets an entry back that was pushed behind it. There
+//!   are no tombstones: a map under churn stays as it was on the first day.
 //! - **A burst** of look-ups asks for all headers, then for all entries, and then compares: the misses
 //!   of 32 look-ups overlap. See [`get_batch`](TrashMap::get_batch).
 //!
@@ -38,19 +38,23 @@
 //! or removal; look-ups search both tables until it is done. Hashes that are merely weak, such as
 //! small numbers in which the upper bits are zero, are spread by a multiplication first.
 //!
+//! A look-up in a map that has rekeyed hashes twice, since the first hash may be the caller's. What
+//! looks like a flood and is none: entries in the order of another map with an equal hasher, put into
+//! a map that has not reserved the room for them. It is answered in the same way.
+//!
 //! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with them,
 //! and linear; it tries another secret each time that it has doubled, not more often.
 //!
 //! # Price
 //!
-//! Nine bits of tag and count for a slot, and 16 to 32 bytes for a segment; 1.52 slots for an entry
-//! while the map grows, up to 2 after removals. For entries of 24 bytes that is 38 to 51 bytes each, at
-//! every size. Until it is there for good, an entry is moved and hashed again five times on average, by
-//! steps of some thousand entries: microseconds. So the hash of a key should be cheap.
+//! Nine bits of tag and count for a slot, and 16 to 32 bytes for a segment; 1.7 slots for an entry
+//! while the map grows, up to 2.3 after removals. For entries of 24 bytes that is 43 to 58 bytes each,
+//! at every size from some thousand on. Until it is there for good, an entry is moved and hashed again
+//! three times on average, by steps of some thousand entries: microseconds. So the hash of a key should
+//! be cheap.
 //!
-//! The directory doubles at once, once for each doubling of the map. That copies 16 bytes for each
-//! segment, 256 KiB at ten million entries of 24 bytes: no longer than a step. At a billion entries it
-//! would be some milliseconds.
+//! The directory is doubled ahead of time, a place with each step, so no insertion pays for it. It is
+//! halved at once: that copies 16 bytes for each segment.
 //!
 //! # Papers
 //!
@@ -80,6 +84,7 @@ mod check;
 mod directory;
 mod entry;
 mod error;
+mod holes;
 mod iter;
 mod rekey;
 mod segment;
@@ -198,8 +203,8 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// Entries that the map can have before it takes another step of growth, if they are spread as
     /// evenly as chance does it.
     #[must_use]
-    pub const fn capacity(&self) -> usize {
-        self.table.capacity()
+    pub fn capacity(&self) -> usize {
+        self.table.capacity().max(self.len())
     }
 
     /// Bytes that the map has allocated, free slots included; without what keys and values own. O(1).
@@ -218,8 +223,9 @@ impl<K, V, S> TrashMap<K, V, S> {
 
     /// Takes out every entry and gives the memory back. The hash is that of the hasher again.
     pub fn clear(&mut self) {
-        self.rekeyed = None;
-        self.table = Table::new();
+        // Nothing is half gone when an entry panics on its way.
+        let rekeyed = self.rekeyed.take();
+        drop((core::mem::replace(&mut self.table, Table::new()), rekeyed));
     }
 }
 
@@ -251,9 +257,10 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// The value of `key`, whose hash the caller has.
     ///
-    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it. To use the hash that a
-    /// network card delivers, or an index that a packet carries, give the map a hasher that returns
-    /// it.
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with it
+    /// may have the key twice. To use the hash that a network card delivers, or an index that a packet
+    /// carries, give the map a hasher that computes the same. Hashes that others can choose are no
+    /// protection by themselves: after a flood the map hashes keys on its own.
     ///
     /// # Example
     ///
@@ -318,8 +325,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
-        let (_, at) = self.locate(hash, key);
-        self.table.get_mut(at?).map(|(_, value)| value)
+        match self.try_locate(hash, key) {
+            Ok((_, at)) => self.table.get_mut(at?).map(|(_, value)| value),
+            // There is no memory to bring it over.
+            Err(_) => self.former_mut(key).map(|(_, value)| value),
+        }
     }
 
     /// Gives `key` a value and returns the one that it had. The key that was there stays.
@@ -339,7 +349,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// Gives `key` a value and returns the one that it had, or gives both back if there is no memory.
-    /// While there are free slots near, an insertion does without.
+    /// While there are free slots near, an insertion does without. (A key that is there is given the
+    /// value, unlike by methods of the same name elsewhere.)
     ///
     /// # Errors
     ///
@@ -390,14 +401,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<V> {
-        let (_, at) = self.locate(hash, key);
-        self.take(at?).map(|(_, value)| value)
+        self.remove_by(hash, key).map(|(_, value)| value)
     }
 
     /// Takes `key` out and returns the key of the map with its value.
     pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
-        let (_, at) = self.locate(self.hash_of(key), key);
-        self.take(at?)
+        self.remove_by(self.hash_of(key), key)
     }
 
     /// The place of `key`, found once: to look at, fill, change or empty.
@@ -432,12 +441,14 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let mut keep = |(key, value): &mut (K, V)| keep(key, value);
         let Self { table, hasher, rekeyed } = self;
         if let Some(Rekeyed { former: Some(former), .. }) = rekeyed.as_deref_mut() {
+            // Its holes stay: an entry must not move to where it is not looked for any more.
             let secret = former.secret.as_ref();
             former.table.retain(&mut keep, &|(key, _)| rekey::hash(hasher, secret, key));
         }
         let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
         let hasher = |(key, _): &(K, V)| rekey::hash(hasher, secret, key);
         table.retain(keep, &hasher);
+        table.fill_all_holes(&hasher);
         table.tidy(usize::MAX, &hasher);
     }
 
@@ -469,14 +480,16 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// ```
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
         self.make_room(additional)?;
-        let Self { table, .. } = self;
-        table.keep(table.len().saturating_add(additional));
+        self.table.keep(self.len().saturating_add(additional));
         Ok(())
     }
 
     /// Gives back the memory that is reserved, and what is free beyond the load of growth. O(slots).
     pub fn shrink_to_fit(&mut self) {
         self.settle();
+        if self.is_empty() {
+            self.clear();
+        }
         let Self { table, hasher, rekeyed } = self;
         let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
         table.shrink_to_fit(&|(key, _)| rekey::hash(hasher, secret, key));
@@ -586,19 +599,36 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         table.make_room(hash, &|(key, _)| rekey::hash(hasher, secret, key))
     }
 
+    /// Takes out the entry of `key`.
+    #[inline]
+    fn remove_by<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<(K, V)> {
+        match self.try_locate(hash, key) {
+            Ok((_, at)) => self.take(at?),
+            // There is no memory to bring it over.
+            Err(_) => self.take_former(key),
+        }
+    }
+
     /// Takes out the entry at a position.
     #[inline]
     fn take(&mut self, at: Position) -> Option<(K, V)> {
         let Self { table, hasher, rekeyed } = self;
-        let entry = table.take(at);
+        let entry = table.take(at)?;
         let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        table.tidy(1, &|(key, _)| rekey::hash(hasher, secret, key));
-        entry
+        let hasher = |(key, _): &(K, V)| rekey::hash(hasher, secret, key);
+        table.fill_hole(at, &hasher);
+        table.tidy(1, &hasher);
+        Some(entry)
     }
 
     /// Makes room for `additional` entries more, until others leave.
     fn make_room(&mut self, additional: usize) -> Result<(), TryReserveError> {
-        self.settle();
+        let former = self.former_table().map_or(0, Table::len);
+        let additional = additional.checked_add(former).ok_or(TryReserveError::OVERFLOW)?;
         let Self { table, hasher, rekeyed } = self;
         let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
         table.reserve(additional, &|(key, _)| rekey::hash(hasher, secret, key))

@@ -379,17 +379,17 @@ fn flows(entries: u64) -> Flows {
 fn trash_map_takes_the_same_memory_for_an_entry_at_every_size() {
     for entries in [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000] {
         let bytes = flows(entries).shape().bytes_per_entry();
-        assert!((38.0..40.0).contains(&bytes), "{bytes:.1} bytes for each of {entries}");
+        assert!((43.0..45.0).contains(&bytes), "{bytes:.1} bytes for each of {entries}");
     }
 }
 
 #[test]
-fn trash_map_takes_up_to_51_bytes_for_an_entry_after_removals() {
+fn trash_map_takes_up_to_58_bytes_for_an_entry_after_removals() {
     let mut flows = flows(400_000);
     for flow in 0..350_000 {
         flows.remove(&[flow, !flow]);
         let bytes = flows.allocation_size() as f64 / flows.len() as f64;
-        assert!((38.0..51.2).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
+        assert!((43.0..58.5).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
     }
 }
 
@@ -397,7 +397,7 @@ fn trash_map_takes_up_to_51_bytes_for_an_entry_after_removals() {
 fn three_or_four_in_a_hundred_entries_of_a_trash_map_are_not_in_their_home() {
     let shape = flows(1_000_000).shape();
     let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
-    assert!((0.960..0.975).contains(&home), "{home:.4} are in their home");
+    assert!((0.960..0.980).contains(&home), "{home:.4} are in their home");
     assert!(shape.buckets_per_hit() < 1.05, "{:.4} buckets", shape.buckets_per_hit());
 }
 
@@ -414,7 +414,7 @@ fn a_hundredth_of_wrong_entries_is_compared() {
 }
 
 #[test]
-fn an_entry_of_a_trash_map_is_moved_five_times() {
+fn an_entry_of_a_trash_map_is_moved_three_times() {
     let hasher = Counting::default();
     let mut flows: Flows<Counting> = TrashMap::with_hasher(hasher.clone());
     let mut counts = vec![];
@@ -426,7 +426,21 @@ fn an_entry_of_a_trash_map_is_moved_five_times() {
     }
     // In one doubling, beside the one for the insertion itself.
     let moves = (counts[1] - counts[0]) as f64 / 100_000.0 - 1.0;
-    assert!((4.5..6.5).contains(&moves), "{moves:.2} moves for each insertion");
+    assert!((2.5..3.5).contains(&moves), "{moves:.2} moves for each insertion");
+}
+
+#[test]
+fn a_trash_map_under_churn_stays_as_it_was() {
+    let (mut flows, fresh) = (flows(200_000), flows(200_000).shape());
+    for flow in 200_000..1_000_000_u64 {
+        let old = flow - 200_000;
+        assert_eq!(flows.remove(&[old, !old]), Some(old));
+        flows.insert([flow, !flow], flow);
+    }
+    let churned = flows.shape();
+    assert!(churned.bytes.abs_diff(fresh.bytes) * 20 < fresh.bytes, "{churned:?}, not {fresh:?}");
+    let further = churned.buckets_per_hit() - fresh.buckets_per_hit();
+    assert!(further.abs() < 0.01, "{further:.4} buckets more for a hit");
 }
 
 #[test]

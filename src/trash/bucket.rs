@@ -1,10 +1,10 @@
 //! The header of a bucket: eight tags in one word, one for each of its slots.
 //!
-//! A free slot has the tag zero. The entry in slot `i` has byte `i` of its hash, with the highest
-//! bit set: seven bits, and another seven in each slot. So the whole hash, with those bits set, is
-//! compared with all tags at once, without being spread over the word first; no vector
-//! instructions, no special machine. Of the wrong entries one in 128 is taken for the right one, and
-//! then compared whole.
+//! A free slot has the tag zero. A hash has eight tags, one for each slot, and the entry in slot `i` has
+//! the `i`th of its own, with the highest bit set: seven bits. So a word with all tags of a hash is
+//! compared with all tags of a bucket at once, without one tag being spread over the word first; no
+//! vector instructions, no special machine. Of the wrong entries one in 128 is taken for the right one,
+//! and then compared whole.
 
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 8;
@@ -21,12 +21,12 @@ impl Header {
     /// All slots are free.
     pub(super) const FREE: Self = Self(0);
 
-    /// The slots whose entries may have this hash. Free slots are never among them.
+    /// The slots whose entries may have the hash of these tags. Free slots are never among them.
     #[inline]
-    pub(super) fn matches(self, hash: u64) -> Slots {
+    pub(super) fn matches(self, tags: u64) -> Slots {
         // Subtracting one makes a byte that is zero borrow, and a one above it, too: that entry is
         // compared for nothing. A free slot differs by 0x80 or more, which never borrows.
-        let differs = (hash | HIGHEST) ^ self.0;
+        let differs = (tags | HIGHEST) ^ self.0;
         Slots(differs.wrapping_sub(LOWEST) & !differs & HIGHEST)
     }
 
@@ -42,10 +42,10 @@ impl Header {
         Slots(!self.0 & HIGHEST)
     }
 
-    /// With the tag of an entry of this hash in `slot`, which was free.
+    /// With its one of these tags in `slot`, which was free.
     #[inline]
-    pub(super) fn with(self, slot: usize, hash: u64) -> Self {
-        Self(self.0 | (hash | HIGHEST) & 0xff << (8 * slot))
+    pub(super) fn with(self, slot: usize, tags: u64) -> Self {
+        Self(self.0 | (tags | HIGHEST) & (0xff << (8 * slot)))
     }
 
     /// With the tags of the slots up to `slot` alone.

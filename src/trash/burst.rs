@@ -52,7 +52,9 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let hashes = keys.map(|(hash, _)| hash);
         let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
         for ((hashes, keys), found) in bursts {
-            let matches = self.matches(hashes);
+            let mut own = [0; BURST];
+            let matches =
+                self.matches(self.own_hashes(hashes, keys.iter().map(|key| key.1), &mut own));
             for ((&(hash, key), entry), found) in keys.iter().zip(&matches).zip(found) {
                 *found = self.compare(*entry, hash, key);
             }
@@ -73,16 +75,30 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        // In a rekeying, an entry may move once more while the next one is brought over.
-        self.settle();
-        let hashes = keys.map(|key| self.hash_of(key));
-        for hashes in hashes.chunks(BURST) {
-            self.matches(hashes);
+        self.get_many_mut_hashed(keys.map(|key| (self.hash_of(key), key)))
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If two keys have the same entry.
+    #[must_use]
+    pub fn get_many_mut_hashed<Q, const N: usize>(
+        &mut self,
+        keys: [(u64, &Q); N],
+    ) -> [Option<&mut V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let hashes = keys.map(|(hash, _)| hash);
+        for (hashes, keys) in hashes.chunks(BURST).zip(keys.chunks(BURST)) {
+            self.matches(self.own_hashes(hashes, keys.iter().map(|key| key.1), &mut [0; BURST]));
         }
-        let mut number = 0;
-        let at = keys.map(|key| {
-            number += 1;
-            self.locate(hashes[number - 1], key).1
+        self.bring_over(&keys);
+        let at = keys.map(|(hash, key)| {
+            let hash = if self.rekeyed.is_some() { self.own_hash(key) } else { hash };
+            self.table.locate(hash, |(own, _)| key.equivalent(own))
         });
         self.table.get_many_mut(at).map(|entry| entry.map(|(_, value)| value))
     }
@@ -208,13 +224,31 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_bursts(entries.map(|(hash, key, value)| (Some(hash), key, value)), replaced);
     }
 
+    /// The hashes of some keys in the table: those of the hasher, which are given, or the secret's.
+    #[inline]
+    fn own_hashes<'h, 'k, Q>(
+        &self,
+        hashes: &'h [u64],
+        keys: impl Iterator<Item = &'k Q>,
+        own: &'h mut [u64; BURST],
+    ) -> &'h [u64]
+    where
+        Q: Hash + ?Sized + 'k,
+    {
+        if self.rekeyed.is_none() {
+            return hashes;
+        }
+        own.iter_mut().zip(keys).for_each(|(own, key)| *own = self.own_hash(key));
+        &own[..hashes.len()]
+    }
+
     /// The first two stages: the headers are asked for; when they are there, the entries that match.
-    /// In a rekeying none does.
+    /// While entries are moved from a former table none does.
     #[inline]
     fn matches(&self, hashes: &[u64]) -> Matches<'_, (K, V)> {
         let mut matches = [None; BURST];
         let Some(some) = self.table.segment(0) else { return matches };
-        if self.rekeyed.is_some() {
+        if self.former_table().is_some() {
             return matches;
         }
         let mut homes = [(some, 0); BURST];
@@ -246,7 +280,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     where
         Q: Hash + Equivalent<K>,
     {
-        let matches = self.matches(hashes);
+        let matches = self.matches(self.own_hashes(hashes, keys.iter(), &mut [0; BURST]));
         for (((&hash, key), entry), found) in hashes.iter().zip(keys).zip(&matches).zip(found) {
             *found = self.compare(*entry, hash, key);
         }
@@ -261,7 +295,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ) where
         Q: Hash + Equivalent<K>,
     {
-        self.matches(hashes);
+        self.matches(self.own_hashes(hashes, keys.iter(), &mut [0; BURST]));
         for (number, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
             each(first + number, self.get_mut_hashed(hash, key));
         }
@@ -279,11 +313,13 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
                 *place = Some((hash.unwrap_or_else(|| self.hash_of(&key)), key, value));
             }
             let is_last = burst[BURST - 1].is_none();
-            let mut hashes = [0; BURST];
+            let (mut hashes, mut own) = ([0; BURST], [0; BURST]);
             for (hash, entry) in hashes.iter_mut().zip(burst.iter().flatten()) {
                 *hash = entry.0;
             }
-            self.matches(&hashes);
+            let hashes = &hashes[..burst.iter().flatten().count()];
+            let keys = burst.iter().flatten().map(|(_, key, _)| key);
+            self.matches(self.own_hashes(hashes, keys, &mut own));
             for (hash, key, value) in burst.into_iter().flatten() {
                 if let Some(old) = self.insert_hashed(hash, key, value) {
                     replaced(number, old);

@@ -4,7 +4,7 @@ use alloc::vec;
 use core::fmt;
 
 use super::bucket::SLOTS;
-use super::segment::{Segment, path};
+use super::segment::{Segment, path, tags};
 use super::spots::Spots;
 use super::table::Table;
 
@@ -59,7 +59,7 @@ impl<T> Segment<T> {
             let (bucket, slot) = (spot.bucket(), spot.slot());
             let entry = self.get(spot).ok_or(Broken::Lost)?;
             let hash = hasher(entry);
-            if !self.header(bucket).matches(hash).contains(slot) {
+            if !self.header(bucket).matches(tags(hash)).contains(slot) {
                 return Err(Broken::Tag { bucket, slot });
             }
             let mut passing = self.home(path(hash));

@@ -9,17 +9,21 @@
 //!   split B                    A0  A1  B0  B1
 //! ```
 //!
-//! So a look-up takes one index, and does not ask how far the splitting is.
+//! So a look-up takes one index, and does not ask how far the splitting is. The doubled array is made
+//! ahead of time, place by place (`prepare`), so that nobody has to wait for it.
 //!
 //! - **D1** The array is empty, or has a power of two of places, at least two.
 //! - **D2** The segments at places 2i and 2i + 1 are different ones, or one of which both are bitwise
-//!   copies. There are no other copies, and nobody else owns these segments.
+//!   copies. Nobody else owns these segments.
+//! - **D3** `doubled` has the first so many places, each twice, as bitwise copies. It owns nothing, and
+//!   there are no other copies.
 //!
 //! The unsafe code is about owning what is there twice; hence a segment is never handed out to be
 //! changed, only what is in it.
 #![allow(unsafe_code)]
 
 use alloc::vec::{self, Vec};
+use core::alloc::Layout;
 use core::mem::{ManuallyDrop, replace};
 use core::slice::{ChunksExact, ChunksExactMut};
 
@@ -29,6 +33,8 @@ use super::spots::Iter;
 
 pub(super) struct Directory<T> {
     places: Vec<ManuallyDrop<Segment<T>>>,
+    /// What the array will be when it is doubled, as far as it is made.
+    doubled: Vec<ManuallyDrop<Segment<T>>>,
     /// A path is shifted by this to the right. 64 less the logarithm of the number of places.
     shift: u32,
 }
@@ -36,25 +42,19 @@ pub(super) struct Directory<T> {
 impl<T> Directory<T> {
     /// A directory without segments.
     pub(super) const fn new() -> Self {
-        Self { places: Vec::new(), shift: 0 }
+        Self { places: Vec::new(), doubled: Vec::new(), shift: 0 }
     }
 
     /// A directory of one segment, on both places of the only pair.
     pub(super) fn with(segment: Segment<T>) -> Result<Self, TryReserveError> {
         let mut directory = Self::new();
-        directory.reserve(2)?;
+        reserve(&mut directory.places, 2)?;
         let segment = ManuallyDrop::new(segment);
         // SAFETY: D2: the one pair of this directory.
         directory.places.push(unsafe { copy(&segment) });
         directory.places.push(segment);
         directory.shift = 63;
         Ok(directory)
-    }
-
-    fn reserve(&mut self, places: usize) -> Result<(), TryReserveError> {
-        let result = self.places.try_reserve_exact(places);
-        let layout = core::alloc::Layout::array::<Segment<T>>(self.places.len() + places);
-        result.map_err(|_| layout.map_or(TryReserveError::OVERFLOW, TryReserveError::memory))
     }
 
     /// Number of places.
@@ -80,18 +80,34 @@ impl<T> Directory<T> {
         self.places[index & !1].is(&self.places[index | 1])
     }
 
+    /// Makes the doubled array up to so many places of the present one, or takes it back to there. All
+    /// of it is allocated with the first place.
+    pub(super) fn prepare(&mut self, places: usize) -> Result<(), TryReserveError> {
+        debug_assert!(places <= self.len());
+        if self.doubled.capacity() == 0 && places > 0 {
+            let places = 2 * self.len();
+            reserve(&mut self.doubled, places)?;
+        }
+        self.doubled.truncate(2 * places);
+        if places == 0 {
+            self.doubled = Vec::new();
+        }
+        for segment in &self.places[self.doubled.len() / 2..places] {
+            for _ in 0..2 {
+                // SAFETY: D3: a copy in a `ManuallyDrop` that owns nothing.
+                self.doubled.push(unsafe { copy(segment) });
+            }
+        }
+        Ok(())
+    }
+
     /// Doubles the array: every segment is at both places of a pair. None may be so before.
     pub(super) fn double(&mut self) -> Result<(), TryReserveError> {
         debug_assert!((0..self.len()).all(|index| !self.is_twice(index)), "D2");
-        let mut doubled = Self::new();
-        doubled.reserve(2 * self.len())?;
-        for segment in self.places.drain(..) {
-            // SAFETY: D2: the two are a pair, and there is no other copy.
-            doubled.places.push(unsafe { copy(&segment) });
-            doubled.places.push(segment);
-        }
-        doubled.shift = self.shift - 1;
-        *self = doubled;
+        self.prepare(self.len())?;
+        // Copies become owners and owners copies: what is in a `ManuallyDrop` is just forgotten.
+        self.places = core::mem::take(&mut self.doubled);
+        self.shift -= 1;
         Ok(())
     }
 
@@ -105,12 +121,17 @@ impl<T> Directory<T> {
             index % 2 == 1
         });
         self.places.shrink_to_fit();
+        self.doubled = Vec::new();
         self.shift += 1;
     }
 
     /// Puts a segment where one is, on both places if it is twice, and returns that.
     pub(super) fn replace(&mut self, index: usize, segment: Segment<T>) -> Segment<T> {
         let segment = ManuallyDrop::new(segment);
+        for doubled in self.doubled.iter_mut().skip(2 * index).take(2) {
+            // SAFETY: D3: a copy in a `ManuallyDrop` that owns nothing.
+            *doubled = unsafe { copy(&segment) };
+        }
         if self.is_twice(index) {
             // SAFETY: D2: the two are a pair, and there is no other copy.
             self.places[index ^ 1] = unsafe { copy(&segment) };
@@ -121,6 +142,7 @@ impl<T> Directory<T> {
     /// Puts two segments where one is twice, and returns that.
     pub(super) fn split(&mut self, pair: usize, [low, high]: [Segment<T>; 2]) -> Segment<T> {
         assert!(self.is_twice(2 * pair), "only what is twice can be split");
+        self.doubled.clear();
         self.places[2 * pair + 1] = ManuallyDrop::new(high);
         ManuallyDrop::into_inner(replace(&mut self.places[2 * pair], ManuallyDrop::new(low)))
     }
@@ -128,6 +150,7 @@ impl<T> Directory<T> {
     /// Puts one segment twice where two are, and returns those.
     pub(super) fn merge(&mut self, pair: usize, segment: Segment<T>) -> [Segment<T>; 2] {
         assert!(!self.is_twice(2 * pair), "only what is not twice can be merged");
+        self.doubled.clear();
         let segment = ManuallyDrop::new(segment);
         // SAFETY: D2: the two are a pair, and there is no other copy.
         let second = unsafe { copy(&segment) };
@@ -146,6 +169,22 @@ impl<T> Directory<T> {
     #[inline]
     pub(super) fn take(&mut self, index: usize, spot: Spot) -> Option<T> {
         self.places.get_mut(index)?.take(spot)
+    }
+
+    /// Whether entries have passed the bucket of a spot.
+    #[inline]
+    pub(super) fn is_passed(&self, index: usize, spot: Spot) -> bool {
+        let bucket = spot.bucket();
+        let passed =
+            |place: &ManuallyDrop<Segment<T>>| bucket < place.buckets() && place.passed(bucket) > 0;
+        self.places.get(index).is_some_and(passed)
+    }
+
+    /// Lets entries that have passed the bucket of a spot into its free slots.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn fill_hole(&mut self, index: usize, spot: Spot, hasher: &impl Fn(&T) -> u64) {
+        self.places[index].fill_hole(spot.bucket(), hasher);
     }
 
     /// Entries to change, several at once.
@@ -172,18 +211,29 @@ impl<T> Directory<T> {
         entries
     }
 
-    /// Drops the entries for which `keep` does not say so, and counts `len` down with each.
+    /// Drops the entries for which `keep` does not say so, and counts `len` down with each. Leaves the
+    /// holes.
     pub(super) fn retain(
         &mut self,
         len: &mut usize,
         mut keep: impl FnMut(&mut T) -> bool,
         hasher: &impl Fn(&T) -> u64,
     ) {
+        self.each_segment(|segment| segment.retain(len, &mut keep, hasher));
+    }
+
+    /// Lets entries into free slots that they have passed.
+    pub(super) fn fill_all_holes(&mut self, hasher: &impl Fn(&T) -> u64) {
+        self.each_segment(|segment| segment.fill_all_holes(hasher));
+    }
+
+    /// Every segment once, to be changed in place.
+    fn each_segment(&mut self, mut each: impl FnMut(&mut Segment<T>)) {
         for pair in self.places.chunks_exact_mut(2) {
             let twice = pair[0].is(&pair[1]);
-            pair[0].retain(len, &mut keep, hasher);
+            each(&mut pair[0]);
             if !twice {
-                pair[1].retain(len, &mut keep, hasher);
+                each(&mut pair[1]);
             }
         }
     }
@@ -203,7 +253,7 @@ impl<T> Directory<T> {
 
     /// Bytes allocated for the places.
     pub(super) fn allocation_size(&self) -> usize {
-        self.places.capacity() * size_of::<Segment<T>>()
+        (self.places.capacity() + self.doubled.capacity()) * size_of::<Segment<T>>()
     }
 
     /// Every segment once.
@@ -236,8 +286,9 @@ impl<T> Directory<T> {
     where
         T: Clone,
     {
-        let mut clone = Self { places: Vec::new(), shift: self.shift };
-        clone.reserve(self.len())?;
+        let mut clone = Self::new();
+        clone.shift = self.shift;
+        reserve(&mut clone.places, self.len())?;
         for pair in self.places.chunks_exact(2) {
             let first = pair[0].try_clone()?;
             let second = if pair[0].is(&pair[1]) { None } else { Some(pair[1].try_clone()?) };
@@ -250,11 +301,16 @@ impl<T> Directory<T> {
     }
 }
 
+fn reserve<T>(array: &mut Vec<T>, places: usize) -> Result<(), TryReserveError> {
+    let layout = Layout::array::<T>(places).map_err(|_| TryReserveError::OVERFLOW)?;
+    array.try_reserve_exact(places).map_err(|_| TryReserveError::memory(layout))
+}
+
 /// A bitwise copy.
 ///
 /// # Safety
 ///
-/// The original and the copy become a pair as in D2.
+/// The original and the copy become a pair as in D2, or the copy is one of D3.
 unsafe fn copy<T>(segment: &ManuallyDrop<Segment<T>>) -> ManuallyDrop<Segment<T>> {
     // SAFETY: a reference can be read from; that the value is there twice is what D2 is about.
     unsafe { core::ptr::read(segment) }

@@ -70,7 +70,6 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
     }
 
     /// Changes the value if there is one.
-    #[must_use]
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
             change(entry.get_mut());
@@ -112,13 +111,11 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
     }
 
     /// Takes the key out and returns its value.
-    #[must_use]
     pub fn remove(self) -> V {
         self.remove_entry().1
     }
 
     /// Takes the key out and returns it with its value.
-    #[must_use]
     pub fn remove_entry(self) -> (K, V) {
         self.map.take(self.at).expect(OCCUPIED)
     }

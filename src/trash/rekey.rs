@@ -10,13 +10,13 @@
 //! An entry is moved when room has been made for it: no code of the user's runs while it is in
 //! neither table, and memory that cannot be had leaves it where it is.
 
-use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryReserveError;
+use super::segment::{Segment, fill};
 use super::table::{Emptied, Position, Table};
 use crate::hash::DefaultHashBuilder;
 
@@ -104,6 +104,21 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         Ok(())
     }
 
+    /// Sees to it that all these keys are in the table if they are in the map, so that none moves while
+    /// they are located.
+    pub(super) fn bring_over<Q: Hash + Equivalent<K> + ?Sized>(&mut self, keys: &[(u64, &Q)]) {
+        while self.rekeyed.is_some() || self.table.is_flooded() {
+            let rekeys = self.rekeys();
+            for (_, key) in keys {
+                self.watch(*key).unwrap_or_else(|error| error.raise());
+            }
+            // Another rekeying needs twice as many entries, so this ends.
+            if self.rekeys() == rekeys {
+                return;
+            }
+        }
+    }
+
     /// Draws a secret, unless a move is under way or the last secret is not old enough.
     fn rekey(&mut self) {
         self.table.forget_flood();
@@ -114,7 +129,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         if self.table.len() < again_at {
             return;
         }
+        // Without memory it begins another time; the table will say that it is flooded again.
         let mut table = Table::new();
+        let (Ok(Some(shell)), Ok(())) = (Segment::shell(), table.reserve(1, &|_| 0)) else {
+            return;
+        };
         table.keep(self.table.kept());
         let again_at = 2 * self.table.len();
         let former = core::mem::replace(&mut self.table, table);
@@ -123,7 +142,29 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let secret = before.map(|rekeyed| rekeyed.secret);
         let former = Former { table: former, secret, emptied: Emptied::default() };
         let secret = DefaultHashBuilder::new();
-        self.rekeyed = Some(Box::new(Rekeyed { secret, former: Some(former), count, again_at }));
+        self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
+    }
+
+    /// The entry of `key` in the former table.
+    pub(super) fn former_mut<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+    ) -> Option<&mut (K, V)> {
+        let former = self.rekeyed.as_mut()?.former.as_mut()?;
+        let hash = hash(&self.hasher, former.secret.as_ref(), key);
+        let at = former.table.locate(hash, |(own, _)| key.equivalent(own))?;
+        former.table.get_mut(at)
+    }
+
+    /// Takes the entry of `key` out of the former table.
+    pub(super) fn take_former<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+    ) -> Option<(K, V)> {
+        let former = self.rekeyed.as_mut()?.former.as_mut()?;
+        let hash = hash(&self.hasher, former.secret.as_ref(), key);
+        let at = former.table.locate(hash, |(own, _)| key.equivalent(own))?;
+        former.table.take(at)
     }
 
     /// Moves one entry of the former table to the table.

@@ -67,7 +67,7 @@ unsafe impl<T: Sync> Sync for Segment<T> {}
 pub(super) type Shell<T> = Option<Box<MaybeUninit<T>>>;
 
 /// Where an entry is in its segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
     bucket: u32,
     slot: u32,
@@ -175,6 +175,11 @@ impl<T> Segment<T> {
         (((path & 0xffff_ffff) * u64::from(self.buckets)) >> 32) as usize
     }
 
+    /// How many buckets behind the home of this path a bucket is.
+    pub(super) fn distance(&self, bucket: usize, path: u64) -> usize {
+        (bucket + self.buckets() - self.home(path)) % self.buckets()
+    }
+
     /// The bucket behind this one, round the end.
     #[inline]
     pub(super) fn behind(&self, bucket: usize) -> usize {
@@ -255,7 +260,7 @@ impl<T> Segment<T> {
         let mut distance = 0;
         loop {
             observer.node();
-            for slot in self.header(bucket).matches(hash) {
+            for slot in self.header(bucket).matches(tags(hash)) {
                 observer.entry();
                 // SAFETY: only full slots match.
                 let entry = unsafe { self.entry(bucket, slot) };
@@ -301,7 +306,7 @@ impl<T> Segment<T> {
     /// The first entry in a bucket that may have this hash.
     #[inline]
     fn first_match(&self, hash: u64, bucket: usize) -> Option<(usize, &T)> {
-        let slot = self.header(bucket).matches(hash).next()?;
+        let slot = self.header(bucket).matches(tags(hash)).next()?;
         // SAFETY: only full slots match.
         let entry = unsafe { self.entry(bucket, slot) };
         // SAFETY: M2, and the reference lives as long as the one to the segment.
@@ -312,7 +317,7 @@ impl<T> Segment<T> {
     #[inline]
     pub(super) fn prefetch_match(&self, hash: u64, bucket: usize) -> Option<&T> {
         if !Self::IS_INLINE {
-            let slot = self.header(bucket).matches(hash).next()?;
+            let slot = self.header(bucket).matches(tags(hash)).next()?;
             prefetch(self.slot(bucket, slot));
             return None;
         }
@@ -366,18 +371,40 @@ impl<T> Segment<T> {
             return None;
         }
         let (bucket, slot) = (spot.bucket(), spot.slot());
-        for back in 1..=spot.distance as usize {
-            let passing = (bucket + self.buckets() - back) % self.buckets();
-            // A count of zero here is the work of a key type whose hashes change.
-            if let passed @ 1..=254 = self.passed(passing) {
-                self.set_passed(passing, passed - 1);
-            }
+        if spot.distance > 0 {
+            let home = (bucket + self.buckets() - spot.distance as usize) % self.buckets();
+            self.no_longer_passes(home, bucket);
         }
         // SAFETY: the slot is full, as has just been asked.
         let entry = unsafe { self.entry(bucket, slot) };
         self.set_header(bucket, self.header(bucket).without(slot));
         // SAFETY: the entry was initialized (M2), and with its tag gone it is nobody's but ours.
         Some(unsafe { Self::unbox(entry) })
+    }
+
+    /// Counts down in every bucket from one to the one before another.
+    fn no_longer_passes(&mut self, from: usize, to: usize) {
+        let mut bucket = from;
+        while bucket != to {
+            // A count of zero here is the work of a key type whose hashes change.
+            if let passed @ 1..=254 = self.passed(bucket) {
+                self.set_passed(bucket, passed - 1);
+            }
+            bucket = self.behind(bucket);
+        }
+    }
+
+    /// Moves an entry of this hash to a bucket that it has passed, if there are both.
+    pub(super) fn move_back(&mut self, from: Spot, to: usize, hash: u64) {
+        let free = self.header(to).free().next();
+        let Some(slot) = free.filter(|_| self.has(from) && to != from.bucket()) else { return };
+        let (source, target) = (self.slot(from.bucket(), from.slot()), self.slot(to, slot));
+        // SAFETY: two slots of this segment, which are not the same: the one is full, the other free.
+        // The tags say next that the entry is in the other (M2).
+        unsafe { target.copy_from_nonoverlapping(source, Self::SLOT) };
+        self.set_header(from.bucket(), self.header(from.bucket()).without(from.slot()));
+        self.set_header(to, self.header(to).with(slot, tags(hash)));
+        self.no_longer_passes(to, from.bucket());
     }
 
     /// The entry at an address where one was, which becomes free.
@@ -445,11 +472,10 @@ impl<T> Segment<T> {
             unsafe { slot.cast::<T>().write(entry) };
             spot
         } else {
-            let mut shell = shell.expect("a boxed entry has a shell");
-            shell.write(entry);
+            let entry = fill(shell.expect("a boxed entry has a shell"), entry);
             let (spot, slot) = self.occupy(hash, path);
             // SAFETY: the slot is one of this segment's, for a pointer, and was free.
-            unsafe { slot.cast::<*mut T>().write(Box::into_raw(shell).cast()) };
+            unsafe { slot.cast::<*mut T>().write(Box::into_raw(entry)) };
             spot
         }
     }
@@ -462,7 +488,7 @@ impl<T> Segment<T> {
         for distance in 0..self.buckets() {
             let header = self.header(bucket);
             if let Some(slot) = header.free().next() {
-                self.set_header(bucket, header.with(slot, hash));
+                self.set_header(bucket, header.with(slot, tags(hash)));
                 return (Spot::new(bucket, slot, distance), self.slot(bucket, slot));
             }
             self.set_passed(bucket, self.passed(bucket).saturating_add(1));
@@ -511,6 +537,7 @@ impl<T> Segment<T> {
 
     /// Where the first entry of a bucket is, as if it had passed nobody.
     pub(super) fn first_in(&self, bucket: usize) -> Option<Spot> {
+        assert!(bucket < self.buckets());
         let slot = self.header(bucket).full().next()?;
         Some(Spot::new(bucket, slot, 0))
     }
@@ -591,10 +618,24 @@ impl<T> Drop for Segment<T> {
     }
 }
 
+/// A box with a value in it. Takes no memory.
+pub(super) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    shell.write(value);
+    // SAFETY: it has just been written.
+    unsafe { shell.assume_init() }
+}
+
+/// The tags of a hash, one for each slot: its bytes, and those of its path from the other end, so that
+/// a hash of 32 bits has eight tags, too.
+#[inline]
+pub(super) fn tags(hash: u64) -> u64 {
+    hash ^ path(hash).swap_bytes()
+}
+
 /// Mixes a hash into a path: its upper bits lead to a segment, its lower half to a bucket in it.
 ///
 /// A multiplication by an odd number, so that even hashes that are just numbers counted upwards
-/// lead to different segments and buckets. The tags are bytes of the hash itself.
+/// lead to different segments and buckets.
 #[inline]
 pub(super) fn path(hash: u64) -> u64 {
     hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -605,6 +646,9 @@ pub(super) struct IterMut<'a, T> {
     spots: Spots<'a, T>,
     entries: PhantomData<&'a mut T>,
 }
+
+// SAFETY: it is the only way to the entries while it lives, as a mutable reference would be.
+unsafe impl<T: Send> Send for IterMut<'_, T> {}
 
 impl<'a, T> Iterator for IterMut<'a, T> {
     type Item = &'a mut T;

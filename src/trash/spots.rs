@@ -1,7 +1,7 @@
 //! Through a segment, slot by slot.
 
 use super::bucket::Slots;
-use super::segment::{Segment, Spot, path};
+use super::segment::{Segment, Spot};
 
 /// Where the entries of a segment are.
 pub(super) struct Spots<'a, T> {
@@ -86,31 +86,5 @@ impl<T> IntoIterator for Segment<T> {
 
     fn into_iter(self) -> IntoIter<T> {
         IntoIter { segment: self, bucket: 0 }
-    }
-}
-
-impl<T> Segment<T> {
-    /// Drops the entries for which `keep` does not say so, and counts `len` down with each.
-    /// `hasher` is asked for their hashes.
-    pub(super) fn retain(
-        &mut self,
-        len: &mut usize,
-        keep: &mut impl FnMut(&mut T) -> bool,
-        hasher: &impl Fn(&T) -> u64,
-    ) {
-        for bucket in 0..self.buckets() {
-            for slot in self.header(bucket).full() {
-                let mut spot = Spot::new(bucket, slot, 0);
-                let Some(entry) = self.get_mut(spot) else { continue };
-                if keep(entry) {
-                    continue;
-                }
-                let path = path(hasher(entry));
-                let distance = (bucket + self.buckets() - self.home(path)) % self.buckets();
-                spot = Spot::new(bucket, slot, distance);
-                *len -= 1;
-                drop(self.take(spot));
-            }
-        }
     }
 }

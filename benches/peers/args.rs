@@ -1,0 +1,85 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use lexopt::prelude::*;
+
+const HELP: &str = "\
+Our structures against their best peers, in one process.
+
+cargo bench --bench peers -- [OPTIONS] [ENTRIES…]
+
+  ENTRIES           only the timed rounds, with so many entries
+  --only STRUCTURE  only that structure
+  --quick           everything on a small scale, under a minute
+  --churn PAIRS     removals and insertions of the long churn [2000000; 200000 with --quick]
+  --json FILE       a line of JSON for each figure: structure, bench, key, n, threads, unit, ours,
+                    peer, peer_name, ratio (above 1: ours is better)
+  --help            this
+";
+
+/// What was asked for.
+#[derive(Default)]
+pub(crate) struct Plan {
+    pub(crate) quick: bool,
+    pub(crate) only: Option<String>,
+    pub(crate) json: Option<PathBuf>,
+    churn: Option<usize>,
+    sizes: Vec<usize>,
+}
+
+impl Plan {
+    /// The plan of the command line; none if it was only asked for help.
+    pub(crate) fn parse(structures: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
+        let mut plan = Self::default();
+        let mut words = lexopt::Parser::from_env();
+        while let Some(word) = words.next()? {
+            match word {
+                Long("quick") => plan.quick = true,
+                Long("only") => plan.only = Some(words.value()?.string()?),
+                Long("json") => plan.json = Some(words.value()?.into()),
+                Long("churn") => plan.churn = Some(words.value()?.parse_with(number)?),
+                // Cargo says it to every bench.
+                Long("bench") => (),
+                Long("help") | Short('h') => {
+                    print!("{HELP}\nSTRUCTURE is one of: {}\n", structures.join(", "));
+                    return Ok(None);
+                }
+                Value(entries) => plan.sizes.push(OsString::parse_with(&entries, number)?),
+                _ => return Err(word.unexpected().into()),
+            }
+        }
+        if let Some(only) = plan.only.as_deref().filter(|only| !structures.contains(only)) {
+            return Err(format!("no structure {only}; there are: {}", structures.join(", ")).into());
+        }
+        Ok(Some(plan))
+    }
+
+    /// Numbers of entries of the timed rounds, where the structure's own are `full` and `quick`.
+    pub(crate) fn sizes<'a>(&'a self, full: &'a [usize], quick: &'a [usize]) -> &'a [usize] {
+        match (&self.sizes[..], self.quick) {
+            ([], true) => quick,
+            ([], false) => full,
+            (sizes, _) => sizes,
+        }
+    }
+
+    /// Whether only the timed rounds are wanted.
+    pub(crate) fn is_rounds_only(&self) -> bool {
+        !self.sizes.is_empty()
+    }
+
+    /// Pairs of a removal and an insertion in the long churn.
+    pub(crate) fn churn(&self) -> usize {
+        self.churn.unwrap_or(if self.quick { 200_000 } else { 2_000_000 })
+    }
+}
+
+/// A count of something: digits, with or without `_` between them.
+fn number(word: &str) -> Result<usize, String> {
+    match word.replace('_', "").parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(format!("{word} is not a count")),
+    }
+}

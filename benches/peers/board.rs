@@ -1,0 +1,152 @@
+//! Figures: a board collects them round by round, a report prints them and writes them down.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Of everything that may fail here.
+pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+/// What is measured; less is better.
+#[derive(Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) bench: &'static str,
+    pub(crate) unit: &'static str,
+    /// Entries.
+    pub(crate) n: usize,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.bench.len().max(16) + 2
+    }
+}
+
+/// A contestant, and its figures.
+struct Row {
+    name: &'static str,
+    /// The name of the structure, if it is one of ours.
+    structure: Option<&'static str>,
+    /// For each column the figures of the rounds.
+    cells: Vec<Vec<f64>>,
+    remarks: Vec<String>,
+}
+
+/// Figures of some contestants in some columns. The first one of ours is what ratios are printed for.
+pub(crate) struct Board {
+    title: String,
+    key: &'static str,
+    columns: Vec<Column>,
+    rows: Vec<Row>,
+}
+
+impl Board {
+    pub(crate) fn new(title: String, key: &'static str, columns: Vec<Column>) -> Self {
+        Self { title, key, columns, rows: Vec::new() }
+    }
+
+    pub(crate) fn add_row(&mut self, name: &'static str, structure: Option<&'static str>) {
+        self.rows.push(Row {
+            name,
+            structure,
+            cells: vec![Vec::new(); self.columns.len()],
+            remarks: Vec::new(),
+        });
+    }
+
+    /// One more round of the figure of a row in a column.
+    pub(crate) fn note(&mut self, row: usize, column: usize, figure: f64) {
+        self.rows[row].cells[column].push(figure);
+    }
+
+    /// Something to say of a row.
+    pub(crate) fn remark(&mut self, row: usize, remark: String) {
+        self.rows[row].remarks.push(remark);
+    }
+
+    /// JSON for each figure of ours beside each peer's.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        let ours = self.rows.iter().filter(|row| row.structure.is_some());
+        let pairs = ours.flat_map(|ours| {
+            let peers = self.rows.iter().filter(|row| row.structure.is_none());
+            peers.map(move |peer| (ours, peer))
+        });
+        let figures = pairs.flat_map(|pair| (0..self.columns.len()).map(move |at| (pair, at)));
+        figures.filter_map(|((ours, peer), column)| self.line(ours, peer, column))
+    }
+
+    /// None if one of the two has no figure there.
+    fn line(&self, ours: &Row, peer: &Row, column: usize) -> Option<String> {
+        let Column { bench, unit, n } = self.columns[column];
+        let (own, other) = (&ours.cells[column], &peer.cells[column]);
+        Some(format!(
+            r#"{{"structure":"{}","bench":"{bench}","key":"{}","n":{n},"threads":1,"unit":"{unit}","ours":{:.3},"peer":{:.3},"peer_name":"{}","ratio":{}}}"#,
+            ours.structure?,
+            self.key,
+            median(own)?,
+            median(other)?,
+            peer.name,
+            ratio(own, other).map_or("null".into(), |ratio| format!("{ratio:.4}")),
+        ))
+    }
+
+    fn print(&self) {
+        println!("\n{}", self.title);
+        print!("{:26}", "");
+        self.columns.iter().for_each(|column| print!("{:>1$}", column.bench, column.width()));
+        println!();
+        let ours = self.rows.iter().find(|row| row.structure.is_some());
+        for row in &self.rows {
+            print!("{:26}", row.name);
+            for (at, (column, cells)) in self.columns.iter().zip(&row.cells).enumerate() {
+                let figure = median(cells).map_or(String::new(), |figure| short(figure, 1));
+                let ratio = ours.and_then(|ours| ratio(&ours.cells[at], cells));
+                let ratio =
+                    ratio.map_or(String::new(), |ratio| format!("({:>5})", short(ratio, 2)));
+                print!("{figure:>0$} {ratio:7}", column.width() - 8);
+            }
+            println!();
+        }
+        for row in self.rows.iter().filter(|row| !row.remarks.is_empty()) {
+            println!("    {}: {}", row.name, row.remarks.join(", "));
+        }
+    }
+}
+
+/// Where figures go.
+pub(crate) struct Report {
+    json: Option<BufWriter<File>>,
+}
+
+impl Report {
+    /// Prints; and writes to the file `json`, if there is one.
+    pub(crate) fn new(json: Option<&Path>) -> std::io::Result<Self> {
+        Ok(Self { json: json.map(File::create).transpose()?.map(BufWriter::new) })
+    }
+
+    pub(crate) fn show(&mut self, board: &Board) -> Outcome {
+        board.print();
+        if let Some(json) = &mut self.json {
+            board.lines().try_for_each(|line| writeln!(json, "{line}"))?;
+            json.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// With decimals where there is room for them.
+fn short(figure: f64, decimals: usize) -> String {
+    format!("{figure:.*}", if figure < 100.0 { decimals } else { decimals - 1 })
+}
+
+fn median(figures: &[f64]) -> Option<f64> {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+/// How many times ours is better than the peer, round by round.
+fn ratio(ours: &[f64], peer: &[f64]) -> Option<f64> {
+    let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| peer / ours).collect();
+    median(&ratios).filter(|ratio| ratio.is_finite())
+}

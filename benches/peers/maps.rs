@@ -1,0 +1,151 @@
+//! The maps, as contestants.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hash};
+
+use flowtable::{BitString, DefaultHashBuilder, Headed, LcTrieMap, TrashMap};
+use hashbrown::DefaultHashBuilder as Foldhash;
+use indexmap::IndexMap;
+
+use super::contestant::{BURST, Contestant, Map, ours, peer};
+use super::keys::Key;
+
+impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        TrashMap::get(self, key)
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        TrashMap::insert(self, key, value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        TrashMap::remove(self, key)
+    }
+    #[inline]
+    fn burst<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
+        self.get_batch(keys, found);
+    }
+}
+
+/// The paper's TRASH: the plain trie over headed keys.
+pub(crate) struct HeadedTrie<K> {
+    trie: LcTrieMap<Headed<K>, u64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl<K: BitString> HeadedTrie<K> {
+    pub(crate) fn new() -> Self {
+        Self { trie: LcTrieMap::new(), hasher: DefaultHashBuilder::new() }
+    }
+}
+
+impl<K: BitString + Hash + Copy> Map<K> for HeadedTrie<K> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        self.trie.get(&Headed::new(*key, &self.hasher))
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        self.trie.insert(Headed::new(key, &self.hasher), value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        self.trie.remove(&Headed::new(*key, &self.hasher))
+    }
+}
+
+impl<K: Hash + Eq, S: BuildHasher> Map<K> for hashbrown::HashMap<K, u64, S> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        hashbrown::HashMap::get(self, key)
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        hashbrown::HashMap::insert(self, key, value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        hashbrown::HashMap::remove(self, key)
+    }
+}
+
+impl<K: Hash + Eq, S: BuildHasher> Map<K> for std::collections::HashMap<K, u64, S> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        std::collections::HashMap::get(self, key)
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        std::collections::HashMap::insert(self, key, value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        std::collections::HashMap::remove(self, key)
+    }
+}
+
+impl<K: Hash + Eq, S: BuildHasher> Map<K> for IndexMap<K, u64, S> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        IndexMap::get(self, key)
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        IndexMap::insert(self, key, value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        IndexMap::swap_remove(self, key)
+    }
+}
+
+impl<K: Ord> Map<K> for BTreeMap<K, u64> {
+    #[inline]
+    fn get(&self, key: &K) -> Option<&u64> {
+        BTreeMap::get(self, key)
+    }
+    #[inline]
+    fn insert(&mut self, key: K, value: u64) {
+        BTreeMap::insert(self, key, value);
+    }
+    #[inline]
+    fn remove(&mut self, key: &K) -> Option<u64> {
+        BTreeMap::remove(self, key)
+    }
+}
+
+/// Both of our maps: with the default hasher, and with the main peer's. A contestant makes all its
+/// maps with one seed, so that they do the same work for the same keys.
+pub(crate) fn trash_maps<K: Key + Hash>() -> [Box<dyn Contestant<K>>; 2] {
+    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    [
+        ours("trash", "TrashMap", move || TrashMap::<K, u64>::with_hasher(ahash.clone())),
+        ours("trash+foldhash", "TrashMap + foldhash", move || {
+            TrashMap::with_hasher(foldhash.clone())
+        }),
+    ]
+}
+
+/// The main peer.
+pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+    let hasher = Foldhash::default();
+    peer("hashbrown + foldhash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
+}
+
+pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+    let hasher = DefaultHashBuilder::new();
+    peer("hashbrown + ahash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
+}
+
+/// With SipHash, as it comes.
+pub(crate) fn std_map<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+    let hasher = std::hash::RandomState::new();
+    peer("std", move || std::collections::HashMap::with_hasher(hasher.clone()))
+}
+
+pub(crate) fn indexmap<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+    let hasher = Foldhash::default();
+    peer("indexmap + foldhash", move || IndexMap::with_hasher(hasher.clone()))
+}

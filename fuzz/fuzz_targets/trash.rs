@@ -1,0 +1,310 @@
+//! The hash map against `HashMap`, every invariant checked after every step, under hashers good and
+//! bad.
+#![no_main]
+
+use std::collections::{HashMap, hash_map};
+use std::fmt::Debug;
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use arbitrary::Arbitrary;
+use flowtable::TrashMap;
+use flowtable::trash::Entry;
+use flowtable_fuzz::{EntryOp, Key, Seed, Seeds};
+use libfuzzer_sys::fuzz_target;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    entries: Entries,
+    hasher: u8,
+    ops: Vec<Op>,
+}
+
+/// Entries in their slots, in boxes, and none at all.
+#[derive(Arbitrary, Debug)]
+enum Entries {
+    Words,
+    Bytes,
+    Boxed,
+    Few,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Op {
+    Insert(Seeds),
+    InsertHashed(Seeds),
+    InsertBatch(Seeds, bool),
+    Remove(Seeds),
+    RemoveHashed(Seeds),
+    Get(Seed),
+    GetBatch(Seeds, bool),
+    GetBatchMut(Seeds, bool),
+    GetManyMut([Seed; 4]),
+    Entry(Seed, EntryOp),
+    Retain { divisor: u8, keep_multiples: bool },
+    IterMut,
+    Drain(u8),
+    IntoIter(u8),
+    Clone,
+    Reserve(u16),
+    ShrinkToFit,
+    Clear,
+}
+
+/// The lower bits say which part of a good hash is left; the upper ones, how much.
+#[derive(Clone, Copy)]
+struct Weak(u8);
+
+struct Fold(Weak, u64);
+
+impl BuildHasher for Weak {
+    type Hasher = Fold;
+
+    fn build_hasher(&self) -> Fold {
+        Fold(*self, 0)
+    }
+}
+
+impl Hasher for Fold {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.1 = (self.1.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        let mixed = (self.1 ^ self.1 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = mixed ^ mixed >> 29;
+        let lost = u32::from(self.0.0 >> 2);
+        match self.0.0 % 4 {
+            0 => mixed,
+            1 => mixed >> lost,
+            2 => mixed << lost,
+            _ => mixed % (1 + u64::from(lost)),
+        }
+    }
+}
+
+fuzz_target!(|input: Input| match input.entries {
+    Entries::Words => run::<u64, u64>(input, |now| now),
+    Entries::Bytes => run::<[u8; 20], u64>(input, |now| now),
+    Entries::Boxed => run::<u64, [u64; 9]>(input, |now| [now; 9]),
+    Entries::Few => run::<u16, u8>(input, |now| now as u8),
+});
+
+fn run<K: Key + Hash, V: Clone + Debug + PartialEq>(input: Input, make: fn(u64) -> V) {
+    let mut pair: Pair<K, V> = Pair {
+        map: TrashMap::with_hasher(Weak(input.hasher)),
+        model: HashMap::new(),
+        make,
+        now: 0,
+    };
+    for op in input.ops {
+        pair.step(op);
+        pair.map.validate().expect("invariant");
+        assert_eq!(pair.map.len(), pair.model.len());
+        assert_eq!(pair.map.iter().count(), pair.model.len());
+        assert!(pair.map.iter().all(|(key, value)| pair.model.get(key) == Some(value)));
+        assert!(pair.model.iter().all(|(key, value)| pair.map.get(key) == Some(value)));
+    }
+    let shape = pair.map.shape();
+    assert_eq!((shape.entries, shape.bytes), (pair.map.len(), pair.map.allocation_size()));
+    assert_eq!(pair.map.into_iter().collect::<HashMap<K, V>>(), pair.model);
+}
+
+struct Pair<K, V> {
+    map: TrashMap<K, V, Weak>,
+    model: HashMap<K, V>,
+    make: fn(u64) -> V,
+    now: u64,
+}
+
+impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
+    /// A value that has not been there.
+    fn value(&mut self) -> V {
+        self.now += 1;
+        (self.make)(self.now)
+    }
+
+    fn step(&mut self, op: Op) {
+        match op {
+            Op::Insert(seeds) => {
+                for key in seeds.iter().map(K::grow) {
+                    let value = self.value();
+                    assert_eq!(self.map.insert(key, value.clone()), self.model.insert(key, value));
+                }
+            }
+            Op::InsertHashed(seeds) => {
+                for key in seeds.iter().map(K::grow) {
+                    let (hash, value) = (self.map.hash_of(&key), self.value());
+                    let old = self.map.insert_hashed(hash, key, value.clone());
+                    assert_eq!(old, self.model.insert(key, value));
+                    assert!(self.map.get_hashed(hash, &key).is_some());
+                }
+            }
+            Op::InsertBatch(seeds, hashed) => self.insert_batch(seeds, hashed),
+            Op::Remove(seeds) => {
+                for key in seeds.iter().map(K::grow) {
+                    assert_eq!(self.map.remove_entry(&key), self.model.remove_entry(&key));
+                }
+            }
+            Op::RemoveHashed(seeds) => {
+                for key in seeds.iter().map(K::grow) {
+                    let hash = self.map.hash_of(&key);
+                    assert_eq!(self.map.remove_hashed(hash, &key), self.model.remove(&key));
+                }
+            }
+            Op::Get(seed) => {
+                let (Self { map, model, .. }, key) = (self, K::grow(seed));
+                assert_eq!(map.get_key_value(&key), model.get_key_value(&key));
+                assert_eq!(map.get_mut(&key), model.get_mut(&key));
+                assert_eq!(map.contains_key(&key), model.contains_key(&key));
+                assert_eq!(map.get_many([&key, &key]), [model.get(&key); 2]);
+            }
+            Op::GetBatch(seeds, hashed) => self.get_batch(seeds, hashed),
+            Op::GetBatchMut(seeds, hashed) => self.get_batch_mut(seeds, hashed),
+            Op::GetManyMut(seeds) => {
+                let (value, keys) = (self.value(), seeds.map(K::grow));
+                if (1..4).any(|at| keys[..at].contains(&keys[at])) {
+                    return;
+                }
+                for (found, key) in self.map.get_many_mut(keys.each_ref()).into_iter().zip(keys) {
+                    let theirs = self.model.get_mut(&key);
+                    assert_eq!(found, theirs);
+                    found.into_iter().chain(theirs).for_each(|now| *now = value.clone());
+                }
+            }
+            Op::Entry(seed, op) => self.entry(K::grow(seed), op),
+            op => self.whole(op),
+        }
+    }
+
+    fn insert_batch(&mut self, seeds: Seeds, hashed: bool) {
+        let keys = seeds.iter().chain(seeds.iter().take(5)).map(K::grow);
+        let entries: Vec<(K, V)> = keys.map(|key| (key, self.value())).collect();
+        let Self { map, model, .. } = self;
+        let theirs = entries.iter().cloned().enumerate();
+        let theirs = theirs.filter_map(|(at, (key, value))| Some((at, model.insert(key, value)?)));
+        let (theirs, mut ours): (Vec<_>, _) = (theirs.collect(), vec![]);
+        if hashed {
+            let hash = |(key, value)| (Weak::hash_one(map.hasher(), key), key, value);
+            let entries: Vec<_> = entries.into_iter().map(hash).collect();
+            map.insert_batch_hashed(entries, |at, old| ours.push((at, old)));
+        } else {
+            map.insert_batch(entries, |at, old| ours.push((at, old)));
+        }
+        assert_eq!(ours, theirs);
+    }
+
+    fn get_batch(&mut self, seeds: Seeds, hashed: bool) {
+        let Self { map, model, .. } = self;
+        let keys: Vec<K> = seeds.iter().map(K::grow).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let mut found = vec![None; keys.len()];
+        match hashed {
+            true => map.get_batch_hashed(&hashes, &keys, &mut found),
+            false => map.get_batch(&keys, &mut found),
+        }
+        assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
+    }
+
+    fn get_batch_mut(&mut self, seeds: Seeds, hashed: bool) {
+        let value = self.value();
+        let Self { map, model, .. } = self;
+        let keys: Vec<K> = seeds.iter().chain(seeds.iter().take(3)).map(K::grow).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let each = |at: usize, found: Option<&mut V>| {
+            let theirs = model.get_mut(&keys[at]);
+            assert_eq!(found, theirs);
+            found.into_iter().chain(theirs).for_each(|now| *now = value.clone());
+        };
+        match hashed {
+            true => map.get_batch_mut_hashed(&hashes, &keys, each),
+            false => map.get_batch_mut(&keys, each),
+        }
+    }
+
+    fn entry(&mut self, key: K, op: EntryOp) {
+        let (value, default) = (self.value(), self.value());
+        let (ours, theirs) = (self.map.entry(key), self.model.entry(key));
+        assert_eq!(ours.key(), theirs.key());
+        match (op, ours, theirs) {
+            (EntryOp::Key, ours, _) => assert_eq!(ours.key(), &key),
+            (EntryOp::OrInsert, ours, theirs) => {
+                assert_eq!(ours.or_insert(value.clone()), theirs.or_insert(value));
+            }
+            (EntryOp::AndModify, ours, theirs) => {
+                let ours = ours.and_modify(|now| *now = value.clone()).or_insert(default.clone());
+                assert_eq!(ours, theirs.and_modify(|now| *now = value).or_insert(default));
+            }
+            (op, Entry::Occupied(mut ours), hash_map::Entry::Occupied(mut theirs)) => match op {
+                EntryOp::Insert => assert_eq!(ours.insert(value.clone()), theirs.insert(value)),
+                EntryOp::Remove => assert_eq!(ours.remove_entry(), theirs.remove_entry()),
+                _ => {
+                    assert_eq!(ours.get(), theirs.get());
+                    *ours.get_mut() = value.clone();
+                    *theirs.into_mut() = value;
+                }
+            },
+            (op, Entry::Vacant(ours), hash_map::Entry::Vacant(theirs)) => match op {
+                EntryOp::Insert => assert_eq!(ours.insert(value.clone()), theirs.insert(value)),
+                _ => assert_eq!(ours.into_key(), theirs.into_key()),
+            },
+            (_, ours, theirs) => panic!("{ours:?} is not {theirs:?}"),
+        }
+    }
+
+    /// What is done to the whole map.
+    fn whole(&mut self, op: Op) {
+        let value = self.value();
+        let Self { map, model, .. } = self;
+        match op {
+            Op::Retain { divisor, keep_multiples } => {
+                let keep = |key: &K| {
+                    (Weak(0).hash_one(key) % u64::from(divisor.max(1)) == 0) == keep_multiples
+                };
+                map.retain(|key, value| {
+                    assert_eq!(model.get(key), Some(&*value));
+                    keep(key)
+                });
+                model.retain(|key, _| keep(key));
+            }
+            Op::IterMut => {
+                map.iter_mut().for_each(|(_, now)| *now = value.clone());
+                model.values_mut().for_each(|now| *now = value.clone());
+            }
+            Op::Drain(count) => {
+                let mut drained = map.drain();
+                for (key, value) in drained.by_ref().take(count.into()) {
+                    assert_eq!(model.remove(&key), Some(value));
+                }
+                assert_eq!(drained.len(), model.len());
+                model.clear();
+            }
+            Op::IntoIter(count) => {
+                let (mut taken, mut theirs) = (map.clone().into_iter(), model.clone());
+                for (key, value) in taken.by_ref().take(count.into()) {
+                    assert_eq!(theirs.remove(&key), Some(value));
+                }
+                assert_eq!(taken.len(), theirs.len());
+            }
+            Op::Clone => {
+                let copy = map.clone();
+                assert_eq!(copy, *map);
+                *map = copy;
+            }
+            Op::Reserve(more) => {
+                map.reserve(usize::from(more % 4096));
+                assert!(map.capacity() >= map.len() + usize::from(more % 4096));
+            }
+            Op::ShrinkToFit => {
+                let before = map.allocation_size();
+                map.shrink_to_fit();
+                assert!(map.allocation_size() <= before);
+            }
+            _ => {
+                map.clear();
+                model.clear();
+            }
+        }
+    }
+}
