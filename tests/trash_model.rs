@@ -442,7 +442,7 @@ fn config() -> ProptestConfig {
 }
 
 /// Steps per case.
-const STEPS: usize = if cfg!(miri) { 8 } else { 120 };
+const STEPS: usize = if cfg!(miri) { 6 } else { 120 };
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), STEPS / 2..STEPS)
@@ -496,6 +496,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "slow; it has seen boxes")]
     fn boxed_for_their_alignment(ops in ops(), hasher in weak()) {
         run::<u64, Aligned, _>(ops, hasher);
     }

@@ -194,7 +194,7 @@ fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64
                 check(&map, &behind, &behind, &what);
                 drop(map);
                 forget_leaked();
-                good += 1 + good / if cfg!(miri) { 2 } else { 8 };
+                good += 1 + good / 8;
             }
         }
     }
@@ -209,11 +209,10 @@ fn in_slots() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
 fn in_boxes() {
-    if !cfg!(miri) {
-        fail_everywhere::<150>(&changes(), Weak::Mixed, 300);
-    }
-    fail_everywhere::<150>(&wholes(), Weak::Mixed, if cfg!(miri) { 12 } else { 300 });
+    fail_everywhere::<150>(&changes(), Weak::Mixed, 300);
+    fail_everywhere::<150>(&wholes(), Weak::Mixed, 300);
 }
 
 #[test]
@@ -276,6 +275,9 @@ fn on_the_way_up_and_down() {
     }
     let top = if cfg!(miri) { 30 } else { 2500 };
     for hasher in [Weak::Mixed, Weak::TopHalf, Weak::Three] {
+        if cfg!(miri) && hasher != Weak::Mixed {
+            break;
+        }
         test::<0>(hasher, top);
         test::<150>(hasher, top / 2);
     }

@@ -91,6 +91,22 @@ impl Iterator for Slots {
     }
 }
 
+/// The tags of a hash, one for each slot: its bytes, and those of its path from the other end, so that
+/// a hash of 32 bits has eight tags, too.
+#[inline]
+pub(super) fn tags(hash: u64) -> u64 {
+    hash ^ path(hash).swap_bytes()
+}
+
+/// Mixes a hash into a path: its upper bits lead to a segment, its lower half to a bucket in it.
+///
+/// A multiplication by an odd number, so that even hashes that are just numbers counted upwards
+/// lead to different segments and buckets.
+#[inline]
+pub(super) fn path(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,7 +17,7 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::segment::path;
+use super::bucket::path;
 
 /// Keys that go through the stages at a time.
 const BURST: usize = 32;

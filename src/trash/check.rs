@@ -3,8 +3,8 @@
 use alloc::vec;
 use core::fmt;
 
-use super::bucket::SLOTS;
-use super::segment::{Segment, path, tags};
+use super::bucket::{SLOTS, path, tags};
+use super::segment::Segment;
 use super::spots::Spots;
 use super::table::Table;
 

@@ -28,8 +28,8 @@ use core::mem::{ManuallyDrop, replace};
 use core::slice::{ChunksExact, ChunksExactMut};
 
 use super::error::TryReserveError;
-use super::segment::{IterMut, Segment, Shell, Spot};
-use super::spots::Iter;
+use super::segment::{IterMut, Segment, Shell};
+use super::spots::{Iter, Spot};
 
 pub(super) struct Directory<T> {
     places: Vec<ManuallyDrop<Segment<T>>>,

@@ -3,7 +3,9 @@
 //! Without this, entries would stay where they were pushed to when their home was full. Under churn
 //! four times as many would be away from home, and misses would take twice as long.
 
-use super::segment::{Segment, Spot, path};
+use super::bucket::path;
+use super::segment::Segment;
+use super::spots::Spot;
 
 impl<T> Segment<T> {
     /// Fills a free slot of a bucket with an entry that has passed it, and what that leaves behind in the

@@ -36,9 +36,9 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
-use super::bucket::{Header, SLOTS};
+use super::bucket::{Header, SLOTS, path, tags};
 use super::error::TryReserveError;
-use super::spots::{Iter, Spots};
+use super::spots::{Iter, Spot, Spots};
 use crate::observe::Observer;
 use crate::prefetch::prefetch;
 
@@ -66,15 +66,6 @@ unsafe impl<T: Sync> Sync for Segment<T> {}
 /// A box for an entry, still empty; none if entries are in their slots.
 pub(super) type Shell<T> = Option<Box<MaybeUninit<T>>>;
 
-/// Where an entry is in its segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
-    bucket: u32,
-    slot: u32,
-    /// Buckets behind its home.
-    distance: u32,
-}
-
 /// What a home says of a hash.
 pub(super) enum Glance<'a, T> {
     /// There is an entry that is the right one, but for one in fifty.
@@ -83,29 +74,6 @@ pub(super) enum Glance<'a, T> {
     Absent,
     /// If there is one, it is behind another bucket.
     Elsewhere,
-}
-
-impl Spot {
-    #[inline]
-    pub(super) fn new(bucket: usize, slot: usize, distance: usize) -> Self {
-        // A segment has less than 2^32 buckets.
-        Self { bucket: bucket as u32, slot: slot as u32, distance: distance as u32 }
-    }
-
-    #[inline]
-    pub(super) fn bucket(self) -> usize {
-        self.bucket as usize
-    }
-
-    #[inline]
-    pub(super) fn slot(self) -> usize {
-        self.slot as usize
-    }
-
-    /// Whether two ways lead to the same slot.
-    pub(super) fn is_same(self, other: Self) -> bool {
-        (self.bucket, self.slot) == (other.bucket, other.slot)
-    }
 }
 
 impl<T> Copy for Glance<'_, T> {}
@@ -343,7 +311,7 @@ impl<T> Segment<T> {
     /// Whether there is an entry at `spot`.
     #[inline]
     fn has(&self, spot: Spot) -> bool {
-        spot.bucket < self.buckets && self.header(spot.bucket()).full().contains(spot.slot())
+        spot.bucket() < self.buckets() && self.header(spot.bucket()).full().contains(spot.slot())
     }
 
     /// The entry at `spot`.
@@ -371,8 +339,8 @@ impl<T> Segment<T> {
             return None;
         }
         let (bucket, slot) = (spot.bucket(), spot.slot());
-        if spot.distance > 0 {
-            let home = (bucket + self.buckets() - spot.distance as usize) % self.buckets();
+        if spot.distance() > 0 {
+            let home = (bucket + self.buckets() - spot.distance()) % self.buckets();
             self.no_longer_passes(home, bucket);
         }
         // SAFETY: the slot is full, as has just been asked.
@@ -623,22 +591,6 @@ pub(super) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
     shell.write(value);
     // SAFETY: it has just been written.
     unsafe { shell.assume_init() }
-}
-
-/// The tags of a hash, one for each slot: its bytes, and those of its path from the other end, so that
-/// a hash of 32 bits has eight tags, too.
-#[inline]
-pub(super) fn tags(hash: u64) -> u64 {
-    hash ^ path(hash).swap_bytes()
-}
-
-/// Mixes a hash into a path: its upper bits lead to a segment, its lower half to a bucket in it.
-///
-/// A multiplication by an odd number, so that even hashes that are just numbers counted upwards
-/// lead to different segments and buckets.
-#[inline]
-pub(super) fn path(hash: u64) -> u64 {
-    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// All entries of a segment, to change.

@@ -2,7 +2,8 @@
 
 use alloc::vec::Vec;
 
-use super::segment::{Segment, path};
+use super::bucket::path;
+use super::segment::Segment;
 use super::spots::Spots;
 use super::table::Table;
 

@@ -1,7 +1,44 @@
-//! Through a segment, slot by slot.
+//! The spots of a segment, and the way through them.
 
 use super::bucket::Slots;
-use super::segment::{Segment, Spot};
+use super::segment::Segment;
+
+/// Where an entry is in its segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    bucket: u32,
+    slot: u32,
+    /// Buckets behind its home.
+    distance: u32,
+}
+
+impl Spot {
+    #[inline]
+    pub(super) fn new(bucket: usize, slot: usize, distance: usize) -> Self {
+        // A segment has less than 2^32 buckets.
+        Self { bucket: bucket as u32, slot: slot as u32, distance: distance as u32 }
+    }
+
+    #[inline]
+    pub(super) fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+
+    #[inline]
+    pub(super) fn slot(self) -> usize {
+        self.slot as usize
+    }
+
+    #[inline]
+    pub(super) fn distance(self) -> usize {
+        self.distance as usize
+    }
+
+    /// Whether two ways lead to the same slot.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        (self.bucket, self.slot) == (other.bucket, other.slot)
+    }
+}
 
 /// Where the entries of a segment are.
 pub(super) struct Spots<'a, T> {

@@ -25,10 +25,11 @@
 use alloc::vec::Vec;
 use core::alloc::Layout;
 
-use super::bucket::SLOTS;
+use super::bucket::{SLOTS, path};
 use super::directory::{Directory, IntoSegments, Segments, SegmentsMut};
 use super::error::TryReserveError;
-use super::segment::{Glance, Segment, Shell, Spot, path};
+use super::segment::{Glance, Segment, Shell};
+use super::spots::Spot;
 use crate::observe::Observer;
 
 /// A step is taken when the load would get above this, in 64ths.
