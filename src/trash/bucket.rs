@@ -127,6 +127,7 @@ mod tests {
 
     /// All pairs of a tag and a tag searched for, next to all kinds of neighbours below.
     #[test]
+    #[cfg_attr(miri, ignore = "slow, and there is no memory in it")]
     fn matches_are_all_that_match_and_never_a_free_slot() {
         for below in [None, Some(0), Some(1), Some(0x7f)] {
             for tag in 0..0x80_u64 {
