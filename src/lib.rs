@@ -41,9 +41,8 @@
 //!
 //! # Trade-offs
 //!
-//! - **No pauses cost instructions.** A [`TrashMap`] asks a directory where a Swiss table just adds:
-//!   a look-up by itself takes up to twice as long where everything is in a near cache or look-ups
-//!   overlap by themselves. In bursts it is the other way round.
+//! - **No pauses cost instructions.** A [`TrashMap`] asks a directory where a Swiss table has a mask:
+//!   look-ups by themselves take up to twice as long, in bursts of 32 a half to two thirds.
 //! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] takes 2 to 3.5 times as long as in a
 //!   Swiss table. Take it for order, for ranges, for its shape. An insertion may double its root and
 //!   then looks into all keys at once: tens of milliseconds at a million keys.

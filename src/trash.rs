@@ -75,6 +75,8 @@
 //! | the same tag in all eight slots, spread over a word by multiplication | four instructions more for each look-up |
 //! | places in the directory counted with a comparison instead of shown twice | four instructions more |
 //! | segments of 64 to 256 KiB | equal look-ups, longer steps |
+//! | four sweeps for a doubling instead of two | 40 bytes for an entry instead of 43; filling takes 1.2 times as long |
+//! | holes left where they are by removals | after 20 million pairs of them on a million entries 10 % away from home instead of 2.5 %, misses 1.7 times as long |
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
@@ -118,7 +120,8 @@ pub use shape::Shape;
 /// | method | cost |
 /// |---|---|
 /// | `get`, `contains_key`, `entry` | O(1): the line of a header, that of the entry |
-/// | `insert`, `remove` | the same, and one step of at most two segments, some thousand entries |
+/// | `insert` | the same, and one step of at most two segments, some thousand entries |
+/// | `remove` | the same; one in ten hashes the keys of the next bucket, to let one back home |
 /// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
 /// | `iter`, `retain`, `clone`, `drop`, `shape` | O(slots) |
 /// | `len`, `allocation_size` | O(1) |
