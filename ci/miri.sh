@@ -2,11 +2,11 @@
 # Runs tests in Miri, which finds undefined behaviour: those of the library, and every file in
 # tests/ that says `cfg!(miri)`, which is how a file tells that it does less work there.
 #
-# miri.sh [SECONDS] gives up after so many seconds, 360 by default: Miri is a hundred times slower
+# miri.sh [SECONDS] gives up after so many seconds, 300 by default: Miri is a hundred times slower
 # than the machine, and a test that is not bounded goes on for hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-limit=${1:-360}
+limit=${1:-300}
 
 if ! cargo +nightly miri --version >/dev/null 2>&1 &&
     ! timeout 300 rustup toolchain install nightly --profile minimal --component miri,rust-src --no-self-update; then

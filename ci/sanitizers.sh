@@ -24,6 +24,8 @@ done
 # Its own folder, so that the flags do not have everything else compiled again.
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/sanitizers
 export RUSTFLAGS=-Zsanitizer=address
+# Half the time goes into compiling.
+export CARGO_PROFILE_DEV_DEBUG=0
 # What is refused is part of the tests.
 export ASAN_OPTIONS=allocator_may_return_null=1
 export PROPTEST_CASES=${PROPTEST_CASES:-8}
