@@ -442,14 +442,14 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let mut keep = |(key, value): &mut (K, V)| keep(key, value);
-        let Self { table, hasher, rekeyed } = self;
+        let Self { hasher, rekeyed, .. } = self;
         if let Some(Rekeyed { former: Some(former), .. }) = rekeyed.as_deref_mut() {
             // Its holes stay: an entry must not move to where it is not looked for any more.
             let secret = former.secret.as_ref();
             former.table.retain(&mut keep, &|(key, _)| rekey::hash(hasher, secret, key));
         }
-        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        let hasher = |(key, _): &(K, V)| rekey::hash(hasher, secret, key);
+        let Self { table, hasher, rekeyed } = self;
+        let hasher = rekey::own_hasher(hasher, rekeyed);
         table.retain(keep, &hasher);
         table.fill_all_holes(&hasher);
         table.tidy(usize::MAX, &hasher);
@@ -494,8 +494,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
             self.clear();
         }
         let Self { table, hasher, rekeyed } = self;
-        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        table.shrink_to_fit(&|(key, _)| rekey::hash(hasher, secret, key));
+        let hasher = rekey::own_hasher(hasher, rekeyed);
+        table.shrink_to_fit(&hasher);
     }
 
     /// Takes out all entries and hands them over; what is not fetched is dropped. Gives the memory

@@ -23,13 +23,12 @@
 #![allow(unsafe_code)]
 
 use alloc::vec::{self, Vec};
-use core::alloc::Layout;
 use core::mem::{ManuallyDrop, replace};
 use core::slice::{ChunksExact, ChunksExactMut};
 
-use super::error::TryReserveError;
+use super::error::{TryReserveError, reserve};
 use super::segment::{IterMut, Segment, Shell};
-use super::spots::{Iter, Spot};
+use super::spots::Spot;
 
 pub(super) struct Directory<T> {
     places: Vec<ManuallyDrop<Segment<T>>>,
@@ -257,17 +256,7 @@ impl<T> Directory<T> {
     }
 
     /// Every segment once.
-    pub(super) fn segments(&self) -> impl Iterator<Item = &Segment<T>> {
-        let others = |pair: &'_ [ManuallyDrop<Segment<T>>]| !pair[0].is(&pair[1]);
-        self.places
-            .chunks_exact(2)
-            .flat_map(move |pair| [Some(&pair[0]), others(pair).then_some(&pair[1])])
-            .flatten()
-            .map(|place| &**place)
-    }
-
-    /// Every segment once, as its entries.
-    pub(super) fn iter(&self) -> Segments<'_, T> {
+    pub(super) fn segments(&self) -> Segments<'_, T> {
         Segments { pairs: self.places.chunks_exact(2), second: None }
     }
 
@@ -301,11 +290,6 @@ impl<T> Directory<T> {
     }
 }
 
-fn reserve<T>(array: &mut Vec<T>, places: usize) -> Result<(), TryReserveError> {
-    let layout = Layout::array::<T>(places).map_err(|_| TryReserveError::OVERFLOW)?;
-    array.try_reserve_exact(places).map_err(|_| TryReserveError::memory(layout))
-}
-
 /// A bitwise copy.
 ///
 /// # Safety
@@ -323,7 +307,7 @@ impl<T> Drop for Directory<T> {
     }
 }
 
-/// Every segment once, as its entries.
+/// Every segment once.
 pub(super) struct Segments<'a, T> {
     pairs: ChunksExact<'a, ManuallyDrop<Segment<T>>>,
     /// The second one of the pair before, if it is another one.
@@ -337,15 +321,15 @@ impl<T> Clone for Segments<'_, T> {
 }
 
 impl<'a, T> Iterator for Segments<'a, T> {
-    type Item = Iter<'a, T>;
+    type Item = &'a Segment<T>;
 
-    fn next(&mut self) -> Option<Iter<'a, T>> {
+    fn next(&mut self) -> Option<&'a Segment<T>> {
         if let Some(second) = self.second.take() {
-            return Some(second.iter());
+            return Some(second);
         }
         let pair = self.pairs.next()?;
         self.second = (!pair[0].is(&pair[1])).then_some(&*pair[1]);
-        Some(pair[0].iter())
+        Some(&pair[0])
     }
 }
 

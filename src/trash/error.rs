@@ -1,5 +1,6 @@
 //! What can go wrong: memory.
 
+use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
 
@@ -30,6 +31,12 @@ impl TryReserveError {
             None => panic!("capacity overflow"),
         }
     }
+}
+
+/// Allocates room for so many items more, and no more than that.
+pub(super) fn reserve<T>(array: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
+    let layout = Layout::array::<T>(additional).map_err(|_| TryReserveError::OVERFLOW)?;
+    array.try_reserve_exact(additional).map_err(|_| TryReserveError::memory(layout))
 }
 
 impl fmt::Display for TryReserveError {

@@ -10,6 +10,7 @@
 //! An entry is moved when room has been made for it: no code of the user's runs while it is in
 //! neither table, and memory that cannot be had leaves it where it is.
 
+use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
@@ -66,6 +67,16 @@ pub(super) fn hash<Q: Hash + ?Sized>(
     }
 }
 
+/// The hashes of entries in the table.
+#[inline]
+pub(super) fn own_hasher<K: Hash, V>(
+    hasher: &impl BuildHasher,
+    rekeyed: &Option<Box<Rekeyed<K, V>>>,
+) -> impl Fn(&(K, V)) -> u64 {
+    let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
+    move |(key, _)| hash(hasher, secret, key)
+}
+
 impl<K, V, S> TrashMap<K, V, S> {
     /// The table from before, if it is not empty yet.
     pub(super) fn former_table(&self) -> Option<&Table<(K, V)>> {
@@ -93,12 +104,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         if self.table.is_flooded() {
             self.rekey();
         }
-        let is = |(own, _): &(K, V)| key.equivalent(own);
-        let Some(Rekeyed { former: Some(former), .. }) = self.rekeyed.as_deref() else {
-            return Ok(());
-        };
-        let at = former.table.locate(hash(&self.hasher, former.secret.as_ref(), key), is);
-        at.map_or(Ok(()), |at| self.bring(at))?;
+        self.locate_former(key).map_or(Ok(()), |at| self.bring(at))?;
         // Without memory, the move goes on another time.
         let _ = self.move_some(BUCKETS);
         Ok(())
@@ -145,15 +151,25 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
     }
 
+    /// Where the entry of `key` is in the former table.
+    fn locate_former<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
+        let former = self.rekeyed.as_ref()?.former.as_ref()?;
+        let hash = hash(&self.hasher, former.secret.as_ref(), key);
+        former.table.locate(hash, |(own, _)| key.equivalent(own))
+    }
+
+    /// The former table, to be changed.
+    fn former_table_mut(&mut self) -> Option<&mut Table<(K, V)>> {
+        self.rekeyed.as_mut()?.former.as_mut().map(|former| &mut former.table)
+    }
+
     /// The entry of `key` in the former table.
     pub(super) fn former_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         key: &Q,
     ) -> Option<&mut (K, V)> {
-        let former = self.rekeyed.as_mut()?.former.as_mut()?;
-        let hash = hash(&self.hasher, former.secret.as_ref(), key);
-        let at = former.table.locate(hash, |(own, _)| key.equivalent(own))?;
-        former.table.get_mut(at)
+        let at = self.locate_former(key)?;
+        self.former_table_mut()?.get_mut(at)
     }
 
     /// Takes the entry of `key` out of the former table.
@@ -161,10 +177,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &mut self,
         key: &Q,
     ) -> Option<(K, V)> {
-        let former = self.rekeyed.as_mut()?.former.as_mut()?;
-        let hash = hash(&self.hasher, former.secret.as_ref(), key);
-        let at = former.table.locate(hash, |(own, _)| key.equivalent(own))?;
-        former.table.take(at)
+        let at = self.locate_former(key)?;
+        self.former_table_mut()?.take(at)
     }
 
     /// Moves one entry of the former table to the table.
@@ -185,7 +199,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     fn move_some(&mut self, mut buckets: usize) -> Result<(), TryReserveError> {
         while let Some(Rekeyed { former: Some(former), .. }) = self.rekeyed.as_deref_mut() {
             let next = former.table.next_to_empty(&mut former.emptied, &mut buckets);
-            match next.map(|(at, _)| at) {
+            match next {
                 Some(at) => self.bring(at)?,
                 None if buckets == 0 => return Ok(()),
                 None => break,

@@ -38,7 +38,7 @@ use core::ptr::NonNull;
 
 use super::bucket::{Header, SLOTS, path, tags};
 use super::error::TryReserveError;
-use super::spots::{Iter, Spot, Spots};
+use super::spots::{Spot, Spots};
 use crate::observe::Observer;
 use crate::prefetch::prefetch;
 
@@ -74,14 +74,6 @@ pub(super) enum Glance<'a, T> {
     Absent,
     /// If there is one, it is behind another bucket.
     Elsewhere,
-}
-
-impl<T> Copy for Glance<'_, T> {}
-
-impl<T> Clone for Glance<'_, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
 }
 
 impl<T> Segment<T> {
@@ -258,7 +250,8 @@ impl<T> Segment<T> {
     }
 
     /// Where the entry of this hash is for which `is` says so.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(super) fn locate(&self, hash: u64, path: u64, is: impl FnMut(&T) -> bool) -> Option<Spot> {
         self.search(hash, path, is, &mut ()).map(|(spot, _)| spot)
     }
@@ -466,7 +459,7 @@ impl<T> Segment<T> {
     }
 
     /// Moves all entries into other segments: each into that whose number `choose` says of its path.
-    /// `hashes` are those of the entries in the order of [`iter`](Self::iter).
+    /// `hashes` are those of the entries in the order of [`Spots`].
     ///
     /// # Panics
     ///
@@ -493,11 +486,6 @@ impl<T> Segment<T> {
         }
     }
 
-    /// All entries.
-    pub(super) fn iter(&self) -> Iter<'_, T> {
-        Iter(Spots::new(self))
-    }
-
     /// All entries, to change.
     pub(super) fn iter_mut(&mut self) -> IterMut<'_, T> {
         IterMut { spots: Spots::new(self), entries: PhantomData }
@@ -510,9 +498,16 @@ impl<T> Segment<T> {
         Some(Spot::new(bucket, slot, 0))
     }
 
-    /// Takes out the first entry of a bucket, and forgets whom it has passed.
-    pub(super) fn pop(&mut self, bucket: usize) -> Option<T> {
-        self.take(self.first_in(bucket)?)
+    /// Takes out the next entry from a bucket on, which then is the one that it was in. Forgets whom
+    /// it has passed.
+    pub(super) fn pop(&mut self, bucket: &mut usize) -> Option<T> {
+        while *bucket < self.buckets() {
+            if let Some(spot) = self.first_in(*bucket) {
+                return self.take(spot);
+            }
+            *bucket += 1;
+        }
+        None
     }
 
     /// A segment with clones of the entries in the same places.
@@ -554,11 +549,8 @@ impl<T> Segment<T> {
             }
         }
         let mut rest = Rest(self, from);
-        while rest.1 < rest.0.buckets() {
-            match rest.0.pop(rest.1) {
-                Some(entry) => drop(entry),
-                None => rest.1 += 1,
-            }
+        while let Some(entry) = rest.0.pop(&mut rest.1) {
+            drop(entry);
         }
     }
 }

@@ -80,7 +80,16 @@ impl<T> Iterator for Spots<'_, T> {
 }
 
 /// All entries of a segment.
-pub(super) struct Iter<'a, T>(pub(super) Spots<'a, T>);
+pub(super) struct Iter<'a, T>(Spots<'a, T>);
+
+impl<'a, T> IntoIterator for &'a Segment<T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        Iter(Spots::new(self))
+    }
+}
 
 impl<T> Clone for Iter<'_, T> {
     fn clone(&self) -> Self {
@@ -107,13 +116,7 @@ impl<T> Iterator for IntoIter<T> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
-        while self.bucket < self.segment.buckets() {
-            match self.segment.pop(self.bucket) {
-                Some(entry) => return Some(entry),
-                None => self.bucket += 1,
-            }
-        }
-        None
+        self.segment.pop(&mut self.bucket)
     }
 }
 

@@ -23,11 +23,10 @@
 //! *flooded*.
 
 use alloc::vec::Vec;
-use core::alloc::Layout;
 
 use super::bucket::{SLOTS, path};
 use super::directory::{Directory, IntoSegments, Segments, SegmentsMut};
-use super::error::TryReserveError;
+use super::error::{TryReserveError, reserve};
 use super::segment::{Glance, Segment, Shell};
 use super::spots::Spot;
 use crate::observe::Observer;
@@ -147,9 +146,9 @@ impl<T> Table<T> {
         self.slots
     }
 
-    /// Every segment once, as its entries.
+    /// Every segment once.
     pub(super) fn iter(&self) -> Segments<'_, T> {
-        self.directory.iter()
+        self.directory.segments()
     }
 
     /// Every segment once, as its entries, to change.
@@ -394,9 +393,7 @@ impl<T> Table<T> {
         let slots = (wanted / GROW_ABOVE).checked_mul(64).ok_or(TryReserveError::OVERFLOW)?;
         let buckets = slots.saturating_sub(self.slots) / SLOTS;
         let bytes = buckets.checked_mul(Segment::<T>::BUCKET).ok_or(TryReserveError::OVERFLOW)?;
-        let layout = Layout::array::<u8>(bytes).map_err(|_| TryReserveError::OVERFLOW)?;
-        let probed = Vec::<u8>::new().try_reserve_exact(bytes);
-        probed.map_err(|_| TryReserveError::memory(layout))
+        reserve(&mut Vec::<u8>::new(), bytes)
     }
 
     /// Gives back what was reserved, and what is free beyond the load at which the table grows.
@@ -489,11 +486,8 @@ impl<T> Table<T> {
     ) -> Result<Vec<u64>, TryReserveError> {
         let mut hashes = Vec::new();
         if let Some(segment) = self.directory.get(index) {
-            let count = segment.count();
-            let layout = Layout::array::<u64>(count).map_err(|_| TryReserveError::OVERFLOW)?;
-            let reserved = hashes.try_reserve_exact(count);
-            reserved.map_err(|_| TryReserveError::memory(layout))?;
-            hashes.extend(segment.iter().map(hasher));
+            reserve(&mut hashes, segment.count())?;
+            hashes.extend(segment.into_iter().map(hasher));
         }
         Ok(hashes)
     }
@@ -563,13 +557,13 @@ pub(super) struct Emptied {
 }
 
 impl<T> Table<T> {
-    /// The next entry of a table that is being emptied, and where it is. Looks into `buckets` buckets
+    /// Where the next entry of a table is that is being emptied. Looks into `buckets` buckets
     /// at most, and counts them down. Gives back the memory of segments that are empty.
     pub(super) fn next_to_empty(
         &mut self,
         emptied: &mut Emptied,
         buckets: &mut usize,
-    ) -> Option<(Position, &T)> {
+    ) -> Option<Position> {
         while *buckets > 0 && emptied.index < self.directory.len() {
             let Emptied { index, bucket } = *emptied;
             if bucket >= self.buckets_at(index) {
@@ -579,8 +573,7 @@ impl<T> Table<T> {
             }
             let spot = self.directory.get(index).and_then(|segment| segment.first_in(bucket));
             if let Some(spot) = spot {
-                let at = Position { index: index as u32, spot };
-                return self.get(at).map(|entry| (at, entry));
+                return Some(Position { index: index as u32, spot });
             }
             emptied.bucket += 1;
             *buckets -= 1;

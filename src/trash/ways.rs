@@ -86,8 +86,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     #[inline]
     pub(super) fn room_for(&mut self, hash: u64) -> Result<Room<(K, V)>, TryReserveError> {
         let Self { table, hasher, rekeyed } = self;
-        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        table.make_room(hash, &|(key, _)| rekey::hash(hasher, secret, key))
+        let hasher = rekey::own_hasher(hasher, rekeyed);
+        table.make_room(hash, &hasher)
     }
 
     /// Takes out the entry of `key`.
@@ -108,9 +108,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     #[inline]
     pub(super) fn take(&mut self, at: Position) -> Option<(K, V)> {
         let Self { table, hasher, rekeyed } = self;
+        let hasher = rekey::own_hasher(hasher, rekeyed);
         let entry = table.take(at)?;
-        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        let hasher = |(key, _): &(K, V)| rekey::hash(hasher, secret, key);
         table.fill_hole(at, &hasher);
         table.tidy(1, &hasher);
         Some(entry)
@@ -121,7 +120,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let former = self.former_table().map_or(0, Table::len);
         let additional = additional.checked_add(former).ok_or(TryReserveError::OVERFLOW)?;
         let Self { table, hasher, rekeyed } = self;
-        let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-        table.reserve(additional, &|(key, _)| rekey::hash(hasher, secret, key))
+        let hasher = rekey::own_hasher(hasher, rekeyed);
+        table.reserve(additional, &hasher)
     }
 }
