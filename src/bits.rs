@@ -19,6 +19,8 @@
 //! concatenations, and so is [`Headed`]: a hash in front of a key, which is all that makes a
 //! level-compressed trie insensitive to its keys.
 //!
+//! [`Address`] is the way back, from bits to the key: prefixes of addresses are addresses, too.
+//!
 //! Price: a window of an integer or an address is one or two shifts; of an array, one unaligned
 //! load; of a concatenation, that of the part it falls in, or of both.
 //!
@@ -78,6 +80,52 @@ pub trait BitString: Copy + Ord {
     }
 }
 
+/// A bit string that can be put together again from its bits, as an address is from a prefix of it.
+///
+/// # Law
+///
+/// `A::from_windows(|pos| a.window(pos)) == a`.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::Address;
+/// use std::net::Ipv4Addr;
+///
+/// let address = Ipv4Addr::new(10, 1, 2, 3);
+/// assert_eq!(address.truncated(8), Ipv4Addr::new(10, 0, 0, 0));
+/// assert_eq!(address.truncated(32), address);
+/// ```
+pub trait Address: BitString {
+    /// The string with these windows: the contrary of [`window`](BitString::window). What the windows
+    /// say of bits behind the end does not count.
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self;
+
+    /// The same string with zeros from bit `len` on.
+    #[inline]
+    #[must_use]
+    fn truncated(&self, len: u32) -> Self {
+        Self::from_windows(|pos| self.window(pos) & !rest(len.saturating_sub(pos)))
+    }
+}
+
+/// `address` with the ones of `bits`, whose first bit comes to stand at `at`.
+pub(crate) fn joined<A: Address>(address: &A, at: u32, bits: u64) -> A {
+    A::from_windows(|pos| {
+        let bits = match at.checked_sub(pos) {
+            Some(behind) => bits.checked_shr(behind),
+            None => bits.checked_shl(pos - at),
+        };
+        address.window(pos) | bits.unwrap_or(0)
+    })
+}
+
+/// All bits of a window but the first `count`.
+#[inline]
+fn rest(count: u32) -> u64 {
+    u64::MAX.checked_shr(count).unwrap_or(0)
+}
+
 /// The window at `pos` of a left-aligned word.
 #[inline]
 fn shifted(word: u64, pos: u32) -> u64 {
@@ -99,12 +147,26 @@ impl BitString for u8 {
     }
 }
 
+impl Address for u8 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 56) as Self
+    }
+}
+
 impl BitString for u16 {
     const BITS: u32 = 16;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {
         shifted(u64::from(*self) << 48, pos)
+    }
+}
+
+impl Address for u16 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 48) as Self
     }
 }
 
@@ -117,6 +179,13 @@ impl BitString for u32 {
     }
 }
 
+impl Address for u32 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 32) as Self
+    }
+}
+
 impl BitString for u64 {
     const BITS: u32 = 64;
 
@@ -126,12 +195,31 @@ impl BitString for u64 {
     }
 }
 
+impl Address for u64 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        window(0)
+    }
+}
+
 impl BitString for u128 {
     const BITS: u32 = 128;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {
         (self.checked_shl(pos).unwrap_or(0) >> 64) as u64
+    }
+}
+
+impl Address for u128 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from(window(0)) << 64 | Self::from(window(64))
+    }
+
+    #[inline]
+    fn truncated(&self, len: u32) -> Self {
+        self & !Self::MAX.checked_shr(len).unwrap_or(0)
     }
 }
 
@@ -155,12 +243,26 @@ impl<const N: usize> BitString for [u8; N] {
     }
 }
 
+impl<const N: usize> Address for [u8; N] {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        core::array::from_fn(|i| (window(8 * i as u32) >> 56) as u8)
+    }
+}
+
 impl BitString for Ipv4Addr {
     const BITS: u32 = 32;
 
     #[inline]
     fn window(&self, pos: u32) -> u64 {
         self.to_bits().window(pos)
+    }
+}
+
+impl Address for Ipv4Addr {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from_bits(u32::from_windows(window))
     }
 }
 
@@ -173,6 +275,18 @@ impl BitString for Ipv6Addr {
     }
 }
 
+impl Address for Ipv6Addr {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from_bits(u128::from_windows(window))
+    }
+
+    #[inline]
+    fn truncated(&self, len: u32) -> Self {
+        Self::from_bits(self.to_bits().truncated(len))
+    }
+}
+
 /// Concatenation: the bits of the first, then the bits of the second.
 impl<A: BitString, B: BitString> BitString for (A, B) {
     const BITS: u32 = A::BITS + B::BITS;
@@ -180,6 +294,13 @@ impl<A: BitString, B: BitString> BitString for (A, B) {
     #[inline]
     fn window(&self, pos: u32) -> u64 {
         window_of_two(&self.0, &self.1, pos)
+    }
+}
+
+impl<A: Address, B: Address> Address for (A, B) {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (A::from_windows(&window), B::from_windows(|pos| window(pos + A::BITS)))
     }
 }
 

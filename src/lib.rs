@@ -58,13 +58,19 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
 
 pub mod bits;
 pub mod flow;
 pub mod hash;
+pub mod lc_routes;
 pub mod lc_trie;
+pub mod lpm;
 pub mod observe;
+mod popcount;
 mod prefetch;
+pub mod prefix;
 #[cfg(feature = "serde")]
 mod serde;
 mod slab;
@@ -72,11 +78,14 @@ pub mod trash;
 pub mod trie;
 pub mod unicache;
 
-pub use bits::{BitString, Headed};
+pub use bits::{Address, BitString, Headed};
 pub use flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 pub use hash::DefaultHashBuilder;
+pub use lc_routes::LcRouteTable;
 pub use lc_trie::LcTrieMap;
+pub use lpm::RouteTable;
 pub use observe::{Observer, Probes};
+pub use prefix::{Prefix, PrefixError};
 pub use trash::TrashMap;
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
 pub use unicache::{FinWatch, GcError, PassiveGc, Unicache};

@@ -6,12 +6,16 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
+use core::str::FromStr;
 
+use alloc::string::String;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::bits::BitString;
+use crate::bits::{Address, BitString};
 use crate::lc_trie::LcTrieMap;
+use crate::lpm::RouteTable;
+use crate::prefix::Prefix;
 use crate::trash::TrashMap;
 use crate::trie::Thresholds;
 use crate::unicache::PassiveGc;
@@ -54,6 +58,47 @@ impl<'de, K: BitString + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de>
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Entries(PhantomData, |map: &mut Self, key, value| {
             map.insert(key, value);
+        }))
+    }
+}
+
+/// `"10.0.0.0/8"` in formats for people, address and length in others.
+impl<A: Address + fmt::Display + Serialize> Serialize for Prefix<A> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => (self.address(), self.len()).serialize(serializer),
+        }
+    }
+}
+
+impl<'de, A: Address + FromStr + Deserialize<'de>> Deserialize<'de> for Prefix<A> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let prefix = match deserializer.is_human_readable() {
+            true => String::deserialize(deserializer)?.parse(),
+            false => <(A, u32)>::deserialize(deserializer)?.try_into(),
+        };
+        prefix.map_err(D::Error::custom)
+    }
+}
+
+impl<A, V: Serialize> Serialize for RouteTable<A, V>
+where
+    A: Address + fmt::Display + Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self)
+    }
+}
+
+impl<'de, A, V> Deserialize<'de> for RouteTable<A, V>
+where
+    A: Address + FromStr + Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData, |table: &mut Self, prefix, value| {
+            table.insert(prefix, value);
         }))
     }
 }

@@ -26,6 +26,9 @@
 //! has them in an allocation of their own. A leaf holds one key and its value. It compares the whole
 //! key once, and that is where skipped bits are finally checked.
 //!
+//! The nodes of a routing table know one thing more of what is below them: `suffix.rs` says what, and
+//! `backtrack.rs` finds the longest match with it. In all other tries that takes no byte and no time.
+//!
 //! # Invariants
 //!
 //! 1. All keys below a node agree with the node's key on the bits before `pos`.
@@ -34,6 +37,7 @@
 //! 4. A node has `2^bits` slots, `bits >= 1`, and at least two children.
 //! 5. `used` counts the children, `full` those that are nodes and skip nothing.
 //! 6. Every leaf and every node in the slabs hangs in the trie exactly once, its parent known to it.
+//! 7. `slen` is the longest suffix below, or the longest that fits into one slot if that is longer.
 //!
 //! `check.rs` names the first one that is broken.
 //!
@@ -56,11 +60,13 @@
 //! rebalancing starts at a node that an insertion has made, not at its parent; a root of any width
 //! is possible; resized nodes stay in place; a cascade of resizing stops after some levels.
 
+mod backtrack;
 mod check;
 mod node;
 mod policy;
 mod resize;
 mod shape;
+mod suffix;
 mod walk;
 
 use crate::bits::BitString;
@@ -72,13 +78,14 @@ pub(crate) use node::LeafId;
 use node::{Child, Leaf, Link, Node, NodeId};
 pub use policy::{RebalanceFrom, Thresholds, Tuning, TuningError};
 pub use shape::Shape;
+pub(crate) use suffix::Suffixes;
 pub(crate) use walk::Walk;
 
-/// A level-compressed trie of leaves.
+/// A level-compressed trie of leaves, whose nodes keep an `S` of the suffixes below them.
 #[derive(Clone, Debug)]
-pub(crate) struct Trie<K, V> {
+pub(crate) struct Trie<K, V, S = ()> {
     root: Child,
-    nodes: Slab<Node<K>>,
+    nodes: Slab<Node<K, S>>,
     leaves: Slab<Leaf<K, V>>,
     /// Bytes of all slots that are allocations of their own.
     slot_bytes: usize,
@@ -108,7 +115,20 @@ pub(crate) enum Gap {
     Fork(Link, u32),
 }
 
+/// Values that may be changed without the trie, because its nodes keep nothing of them.
 impl<K: BitString, V> Trie<K, V> {
+    pub(crate) fn leaf_mut(&mut self, id: LeafId) -> (&K, &mut V) {
+        let leaf = &mut self.leaves[id.0];
+        (&leaf.key, &mut leaf.value)
+    }
+
+    /// Every leaf in slab order, which is no order of keys.
+    pub(crate) fn leaves_mut(&mut self) -> impl Iterator<Item = (LeafId, &K, &mut V)> {
+        self.leaves.iter_mut().map(|(id, leaf)| (LeafId(id), &leaf.key, &mut leaf.value))
+    }
+}
+
+impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     pub(crate) const fn new(tuning: Tuning) -> Self {
         Self { root: Child::Empty, nodes: Slab::new(), leaves: Slab::new(), slot_bytes: 0, tuning }
     }
@@ -124,16 +144,6 @@ impl<K: BitString, V> Trie<K, V> {
     pub(crate) fn leaf(&self, id: LeafId) -> (&K, &V) {
         let leaf = &self.leaves[id.0];
         (&leaf.key, &leaf.value)
-    }
-
-    pub(crate) fn leaf_mut(&mut self, id: LeafId) -> (&K, &mut V) {
-        let leaf = &mut self.leaves[id.0];
-        (&leaf.key, &mut leaf.value)
-    }
-
-    /// Every leaf in slab order, which is no order of keys.
-    pub(crate) fn leaves_mut(&mut self) -> impl Iterator<Item = (LeafId, &K, &mut V)> {
-        self.leaves.iter_mut().map(|(id, leaf)| (LeafId(id), &leaf.key, &mut leaf.value))
     }
 
     /// The leaf of `key`. Skipped bits are not tested on the way down: the leaf tests all.
@@ -176,8 +186,11 @@ impl<K: BitString, V> Trie<K, V> {
 
     /// Puts a new leaf into the gap that [`locate`](Self::locate) found for its key.
     pub(crate) fn fill(&mut self, gap: Gap, key: K, value: V) -> LeafId {
+        let slen = S::of(&value);
         let id = LeafId(self.leaves.insert(Leaf { key, value }));
         let leaf = Child::Leaf(id);
+        let (Gap::Empty(link) | Gap::Fork(link, _)) = gap;
+        self.push(link.node(), slen);
         match gap {
             Gap::Empty(link) => {
                 self.put(link, leaf);
@@ -216,8 +229,24 @@ impl<K: BitString, V> Trie<K, V> {
     pub(crate) fn vacate(&mut self, seat: Seat) -> (K, V) {
         self.put(seat.link, Child::Empty);
         let entry = self.take_leaf(seat.leaf);
+        self.pull(seat.link.node(), S::of(&entry.1));
         self.rebalance(seat.link.node());
         entry
+    }
+
+    /// Changes the value in a seat that [`locate`](Self::locate) found, and what nodes keep of it.
+    pub(crate) fn change<R>(&mut self, seat: Seat, change: impl FnOnce(&mut V) -> R) -> R {
+        let value = &mut self.leaves[seat.leaf.0].value;
+        let before = S::of(value);
+        let result = change(value);
+        let after = S::of(value);
+        if after > before {
+            self.push(seat.link.node(), after);
+        }
+        if after < before {
+            self.pull(seat.link.node(), before);
+        }
+        result
     }
 
     /// Takes a leaf out of the slab but not out of the trie, which from then on is good for walking
@@ -249,7 +278,8 @@ impl<K: BitString, V> Trie<K, V> {
         }
     }
 
-    /// Hangs `child` by `link`, and keeps the counters of the node there and the parent of `child`.
+    /// Hangs `child` by `link`, and keeps the parent of `child` and what the node there counts. Its
+    /// `slen` does not sink by what hung there before: that is for [`pull`](Self::pull).
     fn put(&mut self, link: Link, child: Child) {
         if let Child::Node(id) = child {
             self.nodes[id.0].parent = link.node();
@@ -261,10 +291,14 @@ impl<K: BitString, V> Trie<K, V> {
         let end = self.nodes[id.0].end();
         let old = self.nodes[id.0].slots.get(index);
         let (gains, loses) = (self.is_full(child, end), self.is_full(old, end));
+        let slen = self.slen_of(child);
         let node = &mut self.nodes[id.0];
         node.full = node.full + u32::from(gains) - u32::from(loses);
         node.used = node.used + u32::from(child != Child::Empty) - u32::from(old != Child::Empty);
         node.slots.set(index, child);
+        if slen > node.slen.get() {
+            node.slen = S::new(slen);
+        }
     }
 
     /// Whether a child is full: a node that branches at `end`, skipping nothing.

@@ -7,9 +7,20 @@ use std::path::{Path, PathBuf};
 
 /// Modules by floor, those to come included. `lib.rs` stands above them all.
 const FLOORS: [&[&str]; 5] = [
-    &["bits", "hash", "tick", "observe", "prefetch", "slab"],
+    &["bits", "hash", "tick", "observe", "popcount", "prefetch", "slab"],
     &["flow", "prefix", "trie", "wheel", "share"],
-    &["lc_trie", "lpm", "trash", "cache", "demux", "ephemeral", "threaded", "dml", "schedule"],
+    &[
+        "lc_trie",
+        "lc_routes",
+        "lpm",
+        "trash",
+        "cache",
+        "demux",
+        "ephemeral",
+        "threaded",
+        "dml",
+        "schedule",
+    ],
     &["unicache", "flow_cache"],
     &["serde", "concurrent"],
 ];

@@ -4,8 +4,9 @@ use alloc::vec;
 use core::error::Error;
 use core::fmt;
 
-use super::Trie;
 use super::node::{Child, Node, NodeId};
+use super::suffix::within_slot;
+use super::{Suffixes, Trie};
 use crate::bits::BitString;
 
 /// An invariant of the trie that does not hold. It never happens; tests ask after each step.
@@ -44,6 +45,13 @@ pub enum Broken {
         /// The slot where the child is.
         slot: usize,
     },
+    /// `slen` of a node is not what its children say.
+    Suffix {
+        /// First bit of the node.
+        pos: u32,
+    },
+    /// The routes of a leaf are none, are not in order, or are not all that there are.
+    Routes,
     /// A node does not know its parent.
     Parent {
         /// First bit of the node.
@@ -68,7 +76,7 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
-impl<K: BitString, V> Trie<K, V> {
+impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Checks every invariant. O(slots).
     pub(crate) fn validate(&self) -> Result<(), Broken> {
         let (mut leaves, mut nodes, mut slot_bytes) = (0, 0, 0);
@@ -99,7 +107,7 @@ impl<K: BitString, V> Trie<K, V> {
     /// child's key is good for all that is below the child.
     fn validate_node(
         &self,
-        node: &Node<K>,
+        node: &Node<K, S>,
         tested: u32,
         parent: Option<NodeId>,
     ) -> Result<(), Broken> {
@@ -113,13 +121,14 @@ impl<K: BitString, V> Trie<K, V> {
         if node.parent != parent {
             return Err(Broken::Parent { pos });
         }
-        let (mut used, mut full) = (0, 0);
+        let (mut used, mut full, mut slen) = (0, 0, within_slot::<K>(node.end()));
         for (slot, child) in node.slots.iter().enumerate() {
             if child == Child::Empty {
                 continue;
             }
             used += 1;
             full += u32::from(self.is_full(child, node.end()));
+            slen = slen.max(self.slen_of(child));
             let key = self.key_of(child);
             if key.first_difference(&node.key, 0).is_some_and(|bit| bit < pos) {
                 return Err(Broken::Prefix { pos });
@@ -133,6 +142,9 @@ impl<K: BitString, V> Trie<K, V> {
         }
         if (used, full) != (node.used, node.full) {
             return Err(Broken::Counters { pos });
+        }
+        if node.slen != S::new(slen) {
+            return Err(Broken::Suffix { pos });
         }
         Ok(())
     }

@@ -21,6 +21,16 @@ pub(crate) enum Child {
     Node(NodeId),
 }
 
+impl Child {
+    /// The leaf, if it is one.
+    pub(crate) fn leaf(self) -> Option<LeafId> {
+        match self {
+            Self::Leaf(id) => Some(id),
+            Self::Empty | Self::Node(_) => None,
+        }
+    }
+}
+
 /// A [`Child`] in four bytes: the slots are most of the memory that a look-up misses the cache on.
 ///
 /// The top bit tells a node from a leaf, and all ones is empty: indices in slabs stay below 2^31 - 1.
@@ -169,12 +179,14 @@ pub(crate) struct Leaf<K, V> {
 /// In the order of declaration, so that what a look-up reads is together at the front.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(crate) struct Node<K> {
+pub(crate) struct Node<K, S> {
     /// Child `i` holds the keys whose bits `pos .. end` are `i`.
     pub(crate) slots: Slots,
     /// First bit that this node branches on. At least the parent's [`end`](Self::end); what lies
     /// between the two is skipped.
     pub(crate) pos: u32,
+    /// The longest suffix below, at least `K::BITS - end`; or nothing.
+    pub(crate) slen: S,
     /// Children that are not empty. At least 2, except while the trie is being changed.
     pub(crate) used: u32,
     /// Children that are nodes and skip nothing: whose `pos` is this node's `end`.
@@ -186,7 +198,7 @@ pub(crate) struct Node<K> {
     pub(crate) key: K,
 }
 
-impl<K: BitString> Node<K> {
+impl<K: BitString, S> Node<K, S> {
     /// log2 of the number of children. At least 1: a node with one child is collapsed.
     #[inline]
     pub(crate) fn bits(&self) -> u32 {
@@ -226,5 +238,18 @@ impl<K: BitString> Node<K> {
             return None;
         }
         self.key.first_difference(key, from).filter(|&bit| bit < self.pos)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_keeps_nothing_of_suffixes_is_as_if_there_were_none() {
+        type Plain = Node<u64, ()>;
+        assert_eq!(offset_of!(Plain, used), offset_of!(Plain, pos) + size_of::<u32>());
     }
 }

@@ -20,9 +20,10 @@
 
 use core::mem;
 
-use super::Trie;
 use super::node::{Child, Link, Node, NodeId, Slots};
 use super::policy::Tuning;
+use super::suffix::within_slot;
+use super::{Suffixes, Trie};
 use crate::bits::BitString;
 
 /// One call doubles or halves a node at most so often; the next change goes on from there. A
@@ -33,7 +34,7 @@ const MAX_WORK: u32 = 10;
 /// Random keys do not come near; one key for each bit of a wide string goes on for a third of them.
 const MAX_CASCADE: u32 = 24;
 
-impl<K: BitString, V> Trie<K, V> {
+impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Resizes `from` and the nodes above it, lowest first.
     pub(super) fn rebalance(&mut self, from: Option<NodeId>) {
         let mut next = from;
@@ -170,7 +171,8 @@ impl<K: BitString, V> Trie<K, V> {
         let key = *self.key_of(first);
         let slots = Slots::new(bits);
         self.slot_bytes += slots.allocation_size();
-        let node = Node { slots, pos, used: 0, full: 0, parent: None, key };
+        let slen = S::new(within_slot::<K>(pos + bits));
+        let node = Node { slots, pos, slen, used: 0, full: 0, parent: None, key };
         let id = NodeId(self.nodes.insert(node));
         for (i, child) in children.enumerate() {
             self.put(Link::Slot(id, i), child);
@@ -186,7 +188,7 @@ impl<K: BitString, V> Trie<K, V> {
         slots
     }
 
-    /// Gives a node `2^bits` empty slots and returns the old ones.
+    /// Gives a node `2^bits` empty slots, and the counters of such, and returns the old ones.
     fn replace_slots(&mut self, id: NodeId, bits: u32) -> Slots {
         let slots = Slots::new(bits);
         let node = &mut self.nodes[id.0];
@@ -194,6 +196,7 @@ impl<K: BitString, V> Trie<K, V> {
         self.slot_bytes -= node.slots.allocation_size();
         node.used = 0;
         node.full = 0;
+        node.slen = S::new(within_slot::<K>(node.pos + bits));
         mem::replace(&mut node.slots, slots)
     }
 }

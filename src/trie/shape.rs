@@ -4,8 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use super::Trie;
 use super::node::Child;
+use super::{Suffixes, Trie};
 use crate::bits::BitString;
 
 /// The shape of a level-compressed trie at one moment.
@@ -93,7 +93,7 @@ fn list(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
     filled.into_iter().try_for_each(|(i, count)| write!(f, " {i}: {count}"))
 }
 
-impl<K: BitString, V> Trie<K, V> {
+impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Measures the trie. O(slots).
     pub(crate) fn shape(&self) -> Shape {
         let mut shape =

@@ -10,7 +10,7 @@
 use core::ops::Bound;
 
 use super::node::{Child, LeafId, Link};
-use super::{Gap, Place, Trie};
+use super::{Gap, Place, Suffixes, Trie};
 use crate::bits::BitString;
 
 /// A walk over leaves. Good until the trie changes.
@@ -29,7 +29,7 @@ impl Walk {
     }
 }
 
-impl<K: BitString, V> Trie<K, V> {
+impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// A walk over all leaves.
     pub(crate) fn walk(&self) -> Walk {
         self.walk_within(Bound::Unbounded, Bound::Unbounded)

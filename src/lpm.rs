@@ -1,0 +1,374 @@
+//! Longest-prefix match: which route does an address take?
+//!
+//! ```text
+//!     bits    0      6             18     24     30
+//!             │ 001010 │ 000001 000000 │ 000010 │ ····
+//!             └──┬───┘ └──────┬──────┘ └──┬───┘
+//!              table of   slot of it    slot of a node
+//!                             │            │
+//!             direct   ┌──────┴────────┐   │
+//!             table    │ /16 ◂ │ node ─┼─→ node   routes  ▕·1··1111▏ ··1·1···   values ▕/20 /22│/24 /24 …▏
+//!                      └───────────────┘          children ▕·······▏·1·······    nodes ──→ at bit 24
+//! ```
+//!
+//! A trie over strides of six bits, because the children of six bits are a word: which ones there are is
+//! a bitmap, and where they lie is the number of ones before theirs. A node holds the routes that end in
+//! its stride, in two more bitmaps and one run of values; the longest one that covers a slot is found by
+//! a mask (`stride.rs`, `node.rs`). So each route is there exactly once, and nothing is copied into the
+//! nodes below: to announce or withdraw a route changes one node. Nodes and values lie in runs of two
+//! pools (`pool.rs`).
+//!
+//! *Path compression*: strides in which all that is below agrees, up to ten of them, are one node
+//! (`change.rs`). *Level compression*: where a part of the trie is dense, its upper levels are one
+//! table of 4096 slots, and a slot says what these levels say (`direct.rs`). In a slot the routes
+//! are pushed to the leaves, which is what makes flat tables fast; but only those of 7 to 18 bits, so
+//! that a change costs 4096 slots at the very most, and a default route none.
+//!
+//! # Invariants
+//!
+//! 1. A node at bit `pos` holds the routes of `pos + 1` to `pos + 6` bits that begin with its prefix; the
+//!    root holds the one of no bits, too.
+//! 2. There is a node for each route, and none that has neither routes nor children.
+//! 3. From bit 18 on, nodes in a row that have no routes and one child are a path, as far as ten strides.
+//! 4. A slot of a direct table is what the nodes at bits 0, 6 and 12 say.
+//! 5. S1 to S3 of `store.rs`.
+//!
+//! `check.rs` names the first one that is broken.
+//!
+//! # Price
+//!
+//! | | IPv4 | IPv6 |
+//! |---|---|---|
+//! | lines that a look-up of the Internet's routes touches one after the other | slot, node, value | slot, 2.4 nodes, value |
+//! | announce or withdraw | a node of 32 bytes and its values | the same |
+//! | the same for a route of 13 to 18 bits, or the first one below 18 bits | and 64 slots | the same |
+//! | the same for a route of 7 to 12 bits | and 4096 slots | the same |
+//!
+//! A table without routes has allocated nothing, one with a few a few kilobytes.
+//!
+//! # Papers
+//!
+//! Nilsson and Tikkanen's level and path compression, as in the papers on TRASH, chosen anew for
+//! longest-prefix match: from Degermark and others, *Small forwarding tables for fast routing lookups*
+//! (1997), the bitmaps; from Eatherton and others, *Tree bitmap* (2004), the routes as a bitmap of a
+//! heap; from Asai and Ohara, *Poptrie* (2015), the stride of a word and the direct table in front.
+//! [`LcRouteTable`](crate::LcRouteTable) is the trie of the papers itself.
+
+mod change;
+mod check;
+mod direct;
+mod iter;
+mod lookup;
+mod node;
+mod pool;
+mod shape;
+mod store;
+mod stride;
+mod traits;
+mod walk;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+use core::mem;
+
+use crate::bits::Address;
+use crate::prefix::Prefix;
+use direct::Direct;
+use store::Store;
+use stride::{STRIDE, Spot, home, slot_of};
+
+pub use check::BrokenRoutes;
+pub use iter::{Covering, IntoIter, Iter};
+pub use shape::RouteShape;
+
+/// Routes: values under prefixes, found by the longest one that contains an address.
+///
+/// | method | cost |
+/// |---|---|
+/// | [`lookup`](Self::lookup) | a slot, a node for each six bits behind it in which routes differ, a value |
+/// | [`lookup_batch`](Self::lookup_batch) | the same, the cache misses of 32 addresses overlapped |
+/// | [`insert`](Self::insert), [`remove`](Self::remove) | the way to the node and up to 126 values of it; for some lengths 64 or 4096 slots |
+/// | [`get`](Self::get) | the way to the node |
+/// | [`matches`](Self::matches), [`covering`](Self::covering) | the way, once |
+/// | [`covered`](Self::covered), [`iter`](Self::iter) | the way, and then all that is below |
+///
+/// Two tables are equal if their routes are.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::RouteTable;
+/// use std::net::Ipv4Addr;
+///
+/// let mut routes = RouteTable::<Ipv4Addr, &str>::new();
+/// routes.insert("0.0.0.0/0".parse()?, "provider");
+/// routes.insert("10.0.0.0/8".parse()?, "core");
+/// routes.insert("10.1.0.0/16".parse()?, "lab");
+///
+/// let (prefix, &via) = routes.lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap();
+/// assert_eq!((prefix.to_string().as_str(), via), ("10.1.0.0/16", "lab"));
+///
+/// routes.remove(&"10.1.0.0/16".parse()?);
+/// assert_eq!(routes.lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap().1, &"core");
+/// assert_eq!(routes.lookup(&Ipv4Addr::new(192, 0, 2, 1)).unwrap().1, &"provider");
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+pub struct RouteTable<A, V> {
+    store: Store<V>,
+    /// There as soon as there has been a route of more than six bits.
+    direct: Option<Box<Direct>>,
+    len: usize,
+    addresses: PhantomData<A>,
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// A table without routes, and without memory.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { store: Store::new(), direct: None, len: 0, addresses: PhantomData }
+    }
+
+    /// The number of routes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no routes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Removes all routes and gives back the memory. O(nodes) if values have to be dropped.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Announces a route. Returns the value that the same prefix had before.
+    ///
+    /// # Panics
+    ///
+    /// If there would be more than 2^27 nodes or 2^32 values: some hundred million routes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut ports = RouteTable::<u16, char>::new();
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'a'), None); // 0 to 1023
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'b'), Some('a'));
+    /// assert_eq!(ports.lookup(&1023).unwrap().1, &'b');
+    /// assert_eq!(ports.lookup(&1024), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
+        self.store.assert_room();
+        let (node, changed) = self.store.make_way(&prefix);
+        let spot = Spot::of(&prefix, home(prefix.len()));
+        if let Some(old) = self.store.value_mut(node, spot) {
+            return Some(mem::replace(old, value));
+        }
+        self.store.put(node, spot, value);
+        self.len += 1;
+        self.refresh(&prefix, changed);
+        if prefix.len() > STRIDE {
+            let direct = self.direct.get_or_insert_with(|| Box::new(Direct::new()));
+            direct.count(&self.store, slot_of(&prefix.address(), 0));
+        }
+        None
+    }
+
+    /// Withdraws a route. Returns its value, if there was one.
+    ///
+    /// When the last route goes, all memory goes.
+    pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
+        let node = self.store.find(prefix)?;
+        let value = self.store.take(node, Spot::of(prefix, home(prefix.len())))?;
+        self.len -= 1;
+        if self.len == 0 {
+            self.clear();
+            return Some(value);
+        }
+        let changed = self.store.clear_way(prefix);
+        if let Some(direct) = self.direct.as_mut().filter(|_| prefix.len() > STRIDE) {
+            direct.discount(slot_of(&prefix.address(), 0));
+        }
+        self.refresh(prefix, changed);
+        Some(value)
+    }
+
+    /// Makes those slots of direct tables anew that see the routes of the home of `prefix`, or the
+    /// children of the node at `changed`.
+    fn refresh(&mut self, prefix: &Prefix<A>, changed: Option<u32>) {
+        let Some(direct) = &mut self.direct else { return };
+        let (home, address) = (home(prefix.len()), prefix.address());
+        let (first, second) = (slot_of(&address, 0), slot_of(&address, STRIDE));
+        if home == STRIDE {
+            direct.refresh(&self.store, first);
+        } else if home == 2 * STRIDE || changed.is_some_and(|pos| pos <= 2 * STRIDE) {
+            direct.refresh_group(&self.store, first, second);
+        }
+    }
+
+    /// The value of exactly this route.
+    #[must_use]
+    pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
+        let node = self.store.find(prefix)?;
+        self.store.value(node, Spot::of(prefix, home(prefix.len())))
+    }
+
+    /// The value of exactly this route, to change.
+    pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
+        let node = self.store.find(prefix)?;
+        self.store.value_mut(node, Spot::of(prefix, home(prefix.len())))
+    }
+
+    /// Whether there is exactly this route.
+    #[must_use]
+    pub fn contains(&self, prefix: &Prefix<A>) -> bool {
+        self.get(prefix).is_some()
+    }
+
+    /// The longest route that contains `address`.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
+        Some(self.route(address, self.find(address)?))
+    }
+
+    /// The longest route that contains `address`, its value to change.
+    pub fn lookup_mut(&mut self, address: &A) -> Option<(Prefix<A>, &mut V)> {
+        let found = self.find(address)?;
+        Some(self.route_mut(address, found))
+    }
+
+    /// The longest route for each of the addresses, which takes a fraction of the time of looking them
+    /// up one by one: the cache misses of 32 of them overlap.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many places in `found` as there are addresses.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = RouteTable::from([(Prefix::new(0x0A00_0000_u32, 8)?, "ten")]);
+    /// let mut found = [None; 2];
+    /// routes.lookup_batch(&[0x0A01_0203, 0x0B00_0000], &mut found);
+    /// assert_eq!(found.map(|route| route.map(|(_, via)| *via)), [Some("ten"), None]);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
+        assert_eq!(addresses.len(), found.len(), "a place for each address");
+        self.batch(addresses, found);
+    }
+
+    /// All routes that contain `address`, the shortest first.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
+    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// assert!(routes.matches(&0x49).map(|(at, ())| at.len()).eq([0, 2, 5]));
+    /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
+    /// ```
+    pub fn matches(&self, address: &A) -> Covering<'_, A, V> {
+        Covering::to(&self.store, &Prefix::host(*address))
+    }
+
+    /// All routes that cover `prefix`, the shortest first; the last one may be of `prefix` itself.
+    pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V> {
+        Covering::to(&self.store, prefix)
+    }
+
+    /// All routes that `prefix` covers, in order; the first one may be of `prefix` itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
+    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// assert!(routes.covered(&Prefix::new(0x40, 2)?).map(|(at, ())| at.len()).eq([2, 5]));
+    /// assert!(routes.covered(&Prefix::new(0x40, 3)?).map(|(at, ())| at.len()).eq([5]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V> {
+        Iter::below(&self.store, prefix)
+    }
+
+    /// Whether there is a route with an address in common with `prefix`: one that covers it, or that it
+    /// covers.
+    #[must_use]
+    pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
+        self.covering(prefix).next().is_some() || walk::has_below(&self.store.nodes, prefix)
+    }
+
+    /// All routes in order: by address, and of the same address the shorter first.
+    pub fn iter(&self) -> Iter<'_, A, V> {
+        self.covered(&Prefix::default_route())
+    }
+
+    /// The prefixes of all routes in order.
+    pub fn prefixes(&self) -> impl Iterator<Item = Prefix<A>> {
+        self.iter().map(|(prefix, _)| prefix)
+    }
+
+    /// The values of all routes in the order of their prefixes.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Keeps the routes of which `keep` says so, and may change their values. It is asked in order; if
+    /// it panics, all routes stay.
+    ///
+    /// # Example
+    ///
+    /// A peer goes down:
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = [(0x40_u8, 2, "a"), (0x48, 5, "b"), (0x80, 1, "a")];
+    /// let routes = routes.map(|(at, len, peer)| (Prefix::new(at, len).unwrap(), peer));
+    /// let mut routes = RouteTable::from(routes);
+    /// routes.retain(|_, peer| *peer != "a");
+    /// assert!(routes.values().eq(&["b"]));
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+        let mut going = Vec::new();
+        iter::visit(&mut self.store, |prefix, value| {
+            if !keep(prefix, value) {
+                going.push(prefix);
+            }
+        });
+        going.iter().for_each(|prefix| drop(self.remove(prefix)));
+    }
+
+    /// Closes the gaps that routes have left that are gone or have moved. O(routes); needs the memory
+    /// of both tables for a while.
+    pub fn shrink_to_fit(&mut self) {
+        self.store.compact();
+        if let Some(direct) = &mut self.direct {
+            direct.refresh_all(&self.store);
+        }
+    }
+
+    /// Bytes that the table has allocated, free ones included; without what values own.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let direct =
+            self.direct.as_ref().map(|tables| tables.allocation_size() + size_of::<Direct>());
+        let (nodes, values) = self.store.allocation_size();
+        nodes + values + direct.unwrap_or(0)
+    }
+}

@@ -1,0 +1,209 @@
+//! Making the way to a prefix, and clearing it.
+//!
+//! ```text
+//!     a route of 48 bits comes to a root without children:       another one, that differs in bit 25:
+//!
+//!     root ─ 6 ─ 12 ─ 18 ┄┄┄┄┄┄┄┄ path ┄┄┄┄┄┄┄┄ 42                root ─ 6 ─ 12 ─ 18 ┄ 24 ┄┄ path ┄┄ 42
+//!     └─── nodes ───┘                           └ its home                             └┄┄┄ path ┄┄ 42
+//! ```
+//!
+//! Nodes stand at every sixth bit. Above bit [`PATHS_FROM`] there is a node for each stride, since
+//! direct tables look there; from there on two nodes in a row that have no routes and one child are a
+//! path, and so are paths, if one word holds their bits. So a route costs a node or two, however long
+//! it is. Removing the last route of a branch cuts the branch off at the last node that has something
+//! else.
+
+use super::node::{Node, Path};
+use super::pool::Blank;
+use super::store::{ROOT, Store};
+use super::stride::{STRIDE, home, slot_of};
+use crate::bits::Address;
+use crate::prefix::Prefix;
+
+/// The first position of paths.
+pub(super) const PATHS_FROM: u32 = 3 * STRIDE;
+
+/// A node on the way to a prefix, and what leads to it.
+#[derive(Clone, Copy)]
+struct Step {
+    id: u32,
+    pos: u32,
+    /// The node before it, and its position.
+    before: u32,
+    before_pos: u32,
+}
+
+impl<V> Store<V> {
+    /// The home of `prefix`, if there is one.
+    pub(super) fn find<A: Address>(&self, prefix: &Prefix<A>) -> Option<u32> {
+        let (mut id, mut pos, end) = (ROOT, 0, home(prefix.len()));
+        if self.nodes.is_empty() {
+            return None;
+        }
+        loop {
+            let node = self.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                let strides = path.agreement(prefix.address().window(pos));
+                if strides < path.strides || pos + path.len() > end {
+                    return None;
+                }
+                (id, pos) = (path.child, pos + path.len());
+            } else if pos == end {
+                return Some(id);
+            } else {
+                (id, pos) = (node.child(slot_of(&prefix.address(), pos))?, pos + STRIDE);
+            }
+        }
+    }
+
+    /// The home of `prefix`, which is made if there is none. Also the position of the first node that
+    /// has got or lost a child, if there is one.
+    pub(super) fn make_way<A: Address>(&mut self, prefix: &Prefix<A>) -> (u32, Option<u32>) {
+        self.make_root();
+        let (mut id, mut pos, end) = (ROOT, 0, home(prefix.len()));
+        let (mut changed, mut before) = (None, None);
+        loop {
+            let node = *self.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                let window = prefix.address().window(pos);
+                let strides = path.agreement(window).min((end - pos) / STRIDE);
+                let end_of_path = if strides == path.strides {
+                    path.child
+                } else {
+                    let fork = self.split(id, path, strides);
+                    // The path before may have room for the first strides now.
+                    before.filter(|_| strides > 0).into_iter().for_each(|id| self.join(id));
+                    fork
+                };
+                before = Some(id);
+                (id, pos) = (end_of_path, pos + strides * STRIDE);
+            } else if pos == end {
+                return (id, changed);
+            } else {
+                let slot = slot_of(&prefix.address(), pos);
+                before = (pos >= PATHS_FROM).then_some(id);
+                id = node.child(slot).unwrap_or_else(|| {
+                    changed = changed.or(Some(pos));
+                    let child = self.branch(prefix, pos + STRIDE);
+                    self.add_child(id, slot, child)
+                });
+                pos += STRIDE;
+            }
+        }
+    }
+
+    /// Clears the way to the home of `prefix` as far as it leads to nothing else. The position of the
+    /// node that has lost a child, if there is one.
+    pub(super) fn clear_way<A: Address>(&mut self, prefix: &Prefix<A>) -> Option<u32> {
+        let end = home(prefix.len());
+        let mut at = Step { id: ROOT, pos: 0, before: ROOT, before_pos: 0 };
+        // The last one that stays if the branch to the home goes.
+        let mut keeper = at;
+        while at.pos < end {
+            let node = self.nodes.get(at.id);
+            let (id, pos) = match node.as_path() {
+                Some(path) => (path.child, at.pos + path.len()),
+                None => {
+                    if node.as_passage().is_none() {
+                        keeper = at;
+                    }
+                    let slot = slot_of(&prefix.address(), at.pos);
+                    (node.child_of(slot), at.pos + STRIDE)
+                }
+            };
+            at = Step { id, pos, before: at.id, before_pos: at.pos };
+        }
+        if !self.nodes.get(at.id).is_empty() {
+            self.shorten(at);
+            return None;
+        }
+        if at.id == ROOT {
+            return None;
+        }
+        self.cut(keeper.id, slot_of(&prefix.address(), keeper.pos));
+        self.shorten(keeper);
+        Some(keeper.pos)
+    }
+
+    /// A node at `pos` that leads to the home of `prefix`: the home itself, or a path to it.
+    fn branch<A: Address>(&mut self, prefix: &Prefix<A>, pos: u32) -> Node {
+        let mut left = (home(prefix.len()) - pos) / STRIDE;
+        if pos < PATHS_FROM || left == 0 {
+            return Node::BLANK;
+        }
+        let mut node = Node::BLANK;
+        while left > 0 {
+            let strides = left.min(Path::LONGEST);
+            left -= strides;
+            let window = prefix.address().window(pos + left * STRIDE);
+            let child = self.nodes.single(node);
+            node = Node::passage(Path { bits: window, strides, child }.first(strides, child));
+        }
+        node
+    }
+
+    /// Gives a node a child in a slot that has none.
+    fn add_child(&mut self, id: u32, slot: u32, child: Node) -> u32 {
+        let node = *self.nodes.get(id);
+        let (run, len) = node.children_run();
+        let at = node.child_of(slot) - run;
+        let run = self.nodes.insert(run, len, at, child);
+        self.nodes.get_mut(id).flip_child(slot, run);
+        run + at
+    }
+
+    /// Puts a node behind the first strides of a path, for what else comes there. Returns the node,
+    /// whose child leads to where the path has led.
+    fn split(&mut self, id: u32, path: Path, strides: u32) -> u32 {
+        let rest = path.behind(strides + 1);
+        let child = match rest.strides {
+            0 => path.child,
+            _ => {
+                let rest = self.nodes.single(Node::passage(rest));
+                self.join(rest);
+                rest
+            }
+        };
+        let fork = Node::passage(path.behind(strides).first(1, child));
+        if strides == 0 {
+            *self.nodes.get_mut(id) = fork;
+            return id;
+        }
+        let fork = self.nodes.single(fork);
+        *self.nodes.get_mut(id) = Node::passage(path.first(strides, fork));
+        fork
+    }
+
+    /// Frees the child of a slot and all below it: no routes, and one child each.
+    fn cut(&mut self, id: u32, slot: u32) {
+        let node = *self.nodes.get(id);
+        let (run, len) = node.children_run();
+        let (mut below, run) = self.nodes.remove(run, len, node.child_of(slot) - run);
+        self.nodes.get_mut(id).flip_child(slot, run);
+        while let Some(child) = below.only_child() {
+            below = self.nodes.remove(child, 1, 0).0;
+        }
+    }
+
+    /// Makes a path of a node without routes and with one child, and of those before and behind it.
+    fn shorten(&mut self, at: Step) {
+        if at.pos < PATHS_FROM {
+            return;
+        }
+        self.join(at.id);
+        if at.before_pos >= PATHS_FROM {
+            self.join(at.before);
+        }
+    }
+
+    /// Makes one path of a node and its child, if both lead to one child and to nothing else, and one
+    /// path can be that long.
+    fn join(&mut self, id: u32) {
+        let Some(path) = self.nodes.get(id).as_passage() else { return };
+        let next = self.nodes.get(path.child).as_passage();
+        if let Some(joined) = next.and_then(|next| path.joined(next)) {
+            self.nodes.remove(path.child, 1, 0);
+            *self.nodes.get_mut(id) = Node::passage(joined);
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Iterators over routes.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use super::node::Node;
+use super::pool::Pool;
+use super::store::{Store, Values};
+use super::walk::{Ascent, Walk};
+use crate::bits::Address;
+use crate::prefix::Prefix;
+
+/// Routes in order: each before those that it covers.
+///
+/// Made by [`RouteTable::iter`](super::RouteTable::iter) and [`covered`](super::RouteTable::covered).
+pub struct Iter<'t, A, V> {
+    store: &'t Store<V>,
+    walk: Walk<A>,
+}
+
+impl<'t, A: Address, V> Iter<'t, A, V> {
+    pub(super) fn below(store: &'t Store<V>, prefix: &Prefix<A>) -> Self {
+        Self { store, walk: Walk::below(&store.nodes, prefix) }
+    }
+}
+
+impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
+    type Item = (Prefix<A>, &'t V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.walk.next(&self.store.nodes)?;
+        // SAFETY: a walk finds routes that nodes have.
+        Some((prefix, unsafe { self.store.values.get(value) }))
+    }
+}
+
+impl<A: Address, V> FusedIterator for Iter<'_, A, V> {}
+
+impl<A: Clone, V> Clone for Iter<'_, A, V> {
+    fn clone(&self) -> Self {
+        Self { store: self.store, walk: self.walk.clone() }
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// The routes that contain an address, or cover a prefix, the shortest first.
+///
+/// Made by [`RouteTable::matches`](super::RouteTable::matches) and
+/// [`covering`](super::RouteTable::covering).
+pub struct Covering<'t, A, V> {
+    store: &'t Store<V>,
+    ascent: Ascent<A>,
+}
+
+impl<'t, A: Address, V> Covering<'t, A, V> {
+    pub(super) fn to(store: &'t Store<V>, prefix: &Prefix<A>) -> Self {
+        Self { store, ascent: Ascent::to(&store.nodes, prefix) }
+    }
+}
+
+impl<'t, A: Address, V> Iterator for Covering<'t, A, V> {
+    type Item = (Prefix<A>, &'t V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.ascent.next(&self.store.nodes)?;
+        // SAFETY: a walk finds routes that nodes have.
+        Some((prefix, unsafe { self.store.values.get(value) }))
+    }
+}
+
+impl<A: Address, V> FusedIterator for Covering<'_, A, V> {}
+
+impl<A: Clone, V> Clone for Covering<'_, A, V> {
+    fn clone(&self) -> Self {
+        Self { store: self.store, ascent: self.ascent.clone() }
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// Shows all routes in order, their values to change.
+pub(super) fn visit<A: Address, V>(store: &mut Store<V>, mut see: impl FnMut(Prefix<A>, &mut V)) {
+    let mut walk = Walk::below(&store.nodes, &Prefix::default_route());
+    while let Some((prefix, value)) = walk.next(&store.nodes) {
+        // SAFETY: a walk finds routes that nodes have.
+        see(prefix, unsafe { store.values.get_mut(value) });
+    }
+}
+
+/// All routes of a table, in order, by value.
+pub struct IntoIter<A: Address, V> {
+    nodes: Pool<Node>,
+    /// Those of the routes that the walk has not come to yet.
+    values: Values<V>,
+    walk: Walk<A>,
+    left: usize,
+}
+
+impl<A: Address, V> IntoIter<A, V> {
+    /// Takes everything out of a store that has so many routes.
+    pub(super) fn of(store: &mut Store<V>, routes: usize) -> Self {
+        let (nodes, values) = store.take_all();
+        let walk = Walk::below(&nodes, &Prefix::default_route());
+        Self { nodes, values, walk, left: routes }
+    }
+}
+
+impl<A: Address, V> Iterator for IntoIter<A, V> {
+    type Item = (Prefix<A>, V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.walk.next(&self.nodes)?;
+        self.left -= 1;
+        // SAFETY: a walk finds routes that nodes have, each once, and nobody else reads the values.
+        Some((prefix, unsafe { self.values.read(value) }))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<A: Address, V> ExactSizeIterator for IntoIter<A, V> {}
+
+impl<A: Address, V> FusedIterator for IntoIter<A, V> {}
+
+impl<A: Address, V> Drop for IntoIter<A, V> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<V>() {
+            self.for_each(drop);
+        }
+    }
+}
+
+impl<A: Address, V> fmt::Debug for IntoIter<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,307 @@
+//! Looking up the longest match, for one address or for a burst of them.
+//!
+//! ```text
+//!     direct table ─→ node ─→ (node …) ─→ value          one: each step waits for the one before
+//!
+//!     burst of 32     slots   s0 s1 s2 …                 all slots are asked for,
+//!                     nodes   n0 n1 n2 …                 then all nodes, level by level, those that
+//!                                n1    …                 end falling out,
+//!                     values  v0 v1 v2 …                 then all values
+//! ```
+//!
+//! On the way down only the last node is remembered that has a match; where its value lies is counted at
+//! the end, once.
+#![allow(unsafe_code)]
+
+use super::RouteTable;
+use super::direct::{BEHIND, Found, Slot};
+use super::node::{Node, Path};
+use super::store::{NOWHERE, ROOT};
+use super::stride::{STRIDE, first_slot, slot_of};
+use crate::bits::Address;
+use crate::popcount::may_count;
+use crate::prefetch::prefetch;
+use crate::prefix::Prefix;
+
+/// Addresses that go through the levels together. About ten cache misses overlap; more addresses than
+/// that fill the gaps between them.
+const BURST: usize = 32;
+
+/// The longest match in a node at `pos` that has one.
+#[inline]
+fn found(node: &Node, slot: u32, pos: u32) -> Found {
+    let route = node.longest_of(slot);
+    Found { value: route.value, len: pos + route.level }
+}
+
+/// The last node on the way that has a match, and its position; [`NOWHERE`] if there is none.
+#[derive(Clone, Copy)]
+struct Best {
+    id: u32,
+    pos: u32,
+}
+
+impl Best {
+    const NONE: Self = Self { id: NOWHERE, pos: 0 };
+
+    /// This one, or the other one if there is none.
+    fn or(self, other: Self) -> Self {
+        if self.id == NOWHERE { other } else { self }
+    }
+}
+
+/// Addresses of a burst for which a slot and a node are not the end.
+struct Deep {
+    /// Which ones are still going; the first `count` count.
+    going: [u8; BURST],
+    count: usize,
+    /// The slots of all.
+    slots: [Slot; BURST],
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// The longest match.
+    #[inline(always)]
+    pub(super) fn find(&self, address: &A) -> Option<Found> {
+        if self.store.nodes.is_empty() {
+            return None;
+        }
+        let slot = self.direct.as_ref().and_then(|direct| direct.slot(address));
+        let Some(slot) = slot else {
+            return self.matched(self.descend(ROOT, 0, address), address);
+        };
+        // Below the tables of IPv4 there is one node to look at, but for a few addresses.
+        let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
+        if node.ends(at) {
+            if node.covers(at) {
+                return Some(found(node, at, BEHIND));
+            }
+        } else {
+            let best = self.descend(slot.node(), BEHIND, address);
+            if best.id != NOWHERE {
+                return self.matched(best, address);
+            }
+        }
+        slot.route().or_else(|| self.short(address))
+    }
+
+    #[inline(always)]
+    fn node(&self, id: u32) -> &Node {
+        // SAFETY: what slots and nodes lead to is in the runs of children (S1), or the root or the
+        // blank node (S3), since there have been routes.
+        unsafe { self.store.nodes.get_unchecked(id) }
+    }
+
+    /// Goes down from a node as far as there are children.
+    fn descend(&self, id: u32, pos: u32, address: &A) -> Best {
+        if may_count() {
+            // SAFETY: the processor has the instruction.
+            return unsafe { self.walk_counting(id, pos, address) };
+        }
+        self.walk(id, pos, address)
+    }
+
+    /// [`walk`](Self::walk), compiled to count bits in one instruction.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instruction.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
+    unsafe fn walk_counting(&self, id: u32, pos: u32, address: &A) -> Best {
+        self.walk(id, pos, address)
+    }
+
+    /// See [`descend`](Self::descend).
+    #[inline(always)]
+    fn walk(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
+        let mut best = Best::NONE;
+        loop {
+            // A word of the address, and no look at the address again before it is used up.
+            let mut window = address.window(pos);
+            for _ in 0..Path::LONGEST {
+                let node = self.node(id);
+                if let Some(path) = node.as_path() {
+                    if path.agreement(address.window(pos)) < path.strides {
+                        return best;
+                    }
+                    (id, pos) = (path.child, pos + path.len());
+                    break;
+                }
+                let slot = first_slot(window);
+                if node.covers(slot) {
+                    best = Best { id, pos };
+                }
+                let Some(child) = node.child(slot) else { return best };
+                (id, pos) = (child, pos + STRIDE);
+                window <<= STRIDE;
+            }
+        }
+    }
+
+    /// The match in the best node.
+    #[inline(always)]
+    fn matched(&self, best: Best, address: &A) -> Option<Found> {
+        if best.id == NOWHERE {
+            return None;
+        }
+        Some(found(self.node(best.id), slot_of(address, best.pos), best.pos))
+    }
+
+    /// The match among the routes of up to six bits, which are in no direct table.
+    #[inline(always)]
+    fn short(&self, address: &A) -> Option<Found> {
+        let route = self.store.nodes.get(ROOT).longest(slot_of(address, 0))?;
+        Some(Found { value: route.value, len: route.level })
+    }
+
+    /// What has been found, as it is handed out.
+    #[inline]
+    pub(super) fn route(&self, address: &A, found: Found) -> (Prefix<A>, &V) {
+        // SAFETY: what `find` finds is what a node says of a route that it has, or what a slot says,
+        // which is made from the nodes anew whenever they change.
+        let value = unsafe { self.store.values.get(found.value) };
+        (Prefix::of(address, found.len), value)
+    }
+
+    /// What has been found, its value to change.
+    pub(super) fn route_mut(&mut self, address: &A, found: Found) -> (Prefix<A>, &mut V) {
+        // SAFETY: as for `route`.
+        let value = unsafe { self.store.values.get_mut(found.value) };
+        (Prefix::of(address, found.len), value)
+    }
+
+    /// The longest match of each of up to [`BURST`] addresses.
+    #[inline]
+    pub(super) fn find_burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+        if self.store.nodes.is_empty() {
+            return;
+        }
+        if may_count() {
+            // SAFETY: the processor has the instruction.
+            unsafe { self.burst_counting(addresses, routes) };
+        } else {
+            self.burst(addresses, routes);
+        }
+    }
+
+    /// [`burst`](Self::burst), compiled to count bits in one instruction.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instruction.
+    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
+    unsafe fn burst_counting(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+        self.burst(addresses, routes);
+    }
+
+    #[inline(always)]
+    fn burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+        let slots = self.slots(addresses);
+        let mut deep = [0; BURST];
+        let mut count = 0;
+        for (nth, (address, &slot)) in addresses.iter().zip(&slots).enumerate() {
+            if slot == Slot::NONE {
+                routes[nth] = self.find_alone(address);
+                continue;
+            }
+            let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
+            if node.ends(at) {
+                let route = node.covers(at).then(|| found(node, at, BEHIND));
+                routes[nth] = self.arrived(route, slot, address);
+            } else {
+                deep[count] = nth as u8;
+                count += 1;
+            }
+        }
+        if count > 0 {
+            let mut deep = Deep { going: deep, count, slots };
+            self.go_deep(&mut deep, addresses, routes);
+        }
+    }
+
+    /// Goes on behind the direct tables, a level of all addresses after the other.
+    #[inline(always)]
+    fn go_deep(&self, deep: &mut Deep, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+        let mut ids = deep.slots.map(Slot::node);
+        let mut bests = [Best::NONE; BURST];
+        let mut windows = [0; BURST];
+        for level in 0.. {
+            let (pos, mut still) = (BEHIND + level * STRIDE, 0);
+            for turn in 0..deep.count {
+                let nth = usize::from(deep.going[turn]) % BURST;
+                let (address, id) = (&addresses[nth], ids[nth]);
+                if level % Path::LONGEST == 0 {
+                    windows[nth] = address.window(pos);
+                }
+                let (node, slot) = (self.node(id), first_slot(windows[nth]));
+                windows[nth] <<= STRIDE;
+                // Paths are few, and end where no other address is: those go on by themselves.
+                let best = if node.is_path() {
+                    self.walk(id, pos, address).or(bests[nth])
+                } else {
+                    if node.covers(slot) {
+                        bests[nth] = Best { id, pos };
+                    }
+                    if let Some(child) = node.child(slot) {
+                        self.prefetch(child);
+                        ids[nth] = child;
+                        deep.going[still] = nth as u8;
+                        still += 1;
+                        continue;
+                    }
+                    bests[nth]
+                };
+                routes[nth] = self.arrived(self.matched(best, address), deep.slots[nth], address);
+            }
+            if still == 0 {
+                return;
+            }
+            deep.count = still;
+        }
+    }
+
+    /// An address that has no direct table, in a burst.
+    #[inline(never)]
+    fn find_alone(&self, address: &A) -> Option<Found> {
+        self.find(address)
+    }
+
+    /// The slots of addresses, whose nodes the cache is asked for.
+    #[inline(always)]
+    fn slots(&self, addresses: &[A]) -> [Slot; BURST] {
+        let mut slots = [Slot::NONE; BURST];
+        if let Some(direct) = &self.direct {
+            for (slot, address) in slots.iter_mut().zip(addresses) {
+                *slot = direct.slot(address).unwrap_or(Slot::NONE);
+                self.prefetch(slot.node());
+            }
+        }
+        slots
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, id: u32) {
+        prefetch(self.node(id));
+    }
+
+    /// The match of an address that is at its end: the one of nodes, if there is one, or that of its
+    /// slot. The cache is asked for the value.
+    #[inline(always)]
+    fn arrived(&self, route: Option<Found>, slot: Slot, address: &A) -> Option<Found> {
+        let route = route.or_else(|| slot.route()).or_else(|| self.short(address))?;
+        // SAFETY: as in `route`.
+        unsafe { self.store.values.prefetch(route.value) };
+        Some(route)
+    }
+
+    /// See [`RouteTable::lookup_batch`].
+    pub(super) fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut routes = [None; BURST];
+            self.find_burst(addresses, &mut routes);
+            for ((address, route), found) in addresses.iter().zip(&routes).zip(found) {
+                *found = route.map(|route| self.route(address, route));
+            }
+        }
+    }
+}

@@ -1,0 +1,655 @@
+//! `RouteTable`, its methods one by one and its corners by name. What they do in sequence is in
+//! `lpm_model.rs`.
+
+use core::fmt::Debug;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flowtable::{Address, Prefix, RouteTable};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+type V4 = Prefix<Ipv4Addr>;
+type V6 = Prefix<Ipv6Addr>;
+
+fn v4(text: &str) -> V4 {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn v6(text: &str) -> V6 {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn ip4(text: &str) -> Ipv4Addr {
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn prefix<A: Address>(address: A, len: u32) -> Prefix<A> {
+    Prefix::new(address, len).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `address` with its bit `at` turned.
+fn turned<A: Address>(address: &A, at: u32) -> A {
+    A::from_windows(|pos| match at.checked_sub(pos) {
+        Some(behind @ 0..64) => address.window(pos) ^ 1 << (63 - behind),
+        _ => address.window(pos),
+    })
+}
+
+fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
+    let mut items = items.to_vec();
+    items.shuffle(&mut StdRng::seed_from_u64(seed));
+    items
+}
+
+/// Routes of a small network, each of which knows its own name.
+const NETWORK: [&str; 8] = [
+    "0.0.0.0/0",
+    "10.0.0.0/8",
+    "10.1.0.0/16",
+    "10.1.2.0/24",
+    "10.1.2.3/32",
+    "10.2.0.0/16",
+    "192.0.2.0/25",
+    "192.0.2.128/25",
+];
+
+fn network() -> RouteTable<Ipv4Addr, &'static str> {
+    NETWORK.into_iter().map(|name| (v4(name), name)).collect()
+}
+
+fn names<'a, A: Address>(
+    routes: impl Iterator<Item = (Prefix<A>, &'a &'static str)>,
+) -> Vec<&'static str> {
+    routes.map(|(_, name)| *name).collect()
+}
+
+#[test]
+fn an_empty_table_has_nothing_and_takes_nothing() {
+    fn test<A: Address + Debug>() {
+        let mut table: RouteTable<A, u64> = RouteTable::new();
+        let (zero, all) = (A::from_windows(|_| 0), A::from_windows(|_| u64::MAX));
+        for address in [zero, all] {
+            assert_eq!(table.lookup(&address), None);
+            assert_eq!(table.lookup_mut(&address), None);
+            assert!(table.matches(&address).next().is_none());
+            for len in [0, 1, A::BITS] {
+                let prefix = prefix(address, len);
+                assert_eq!(table.get(&prefix), None);
+                assert_eq!(table.get_mut(&prefix), None);
+                assert_eq!((table.remove(&prefix), table.contains(&prefix)), (None, false));
+                assert!(table.covering(&prefix).next().is_none());
+                assert!(table.covered(&prefix).next().is_none());
+                assert!(!table.overlaps(&prefix));
+            }
+        }
+        let mut found = [Some((Prefix::default_route(), &5)); 3];
+        table.lookup_batch(&[zero, all, zero], &mut found);
+        assert_eq!(found, [None; 3], "what was there before is overwritten");
+        table.lookup_batch(&[], &mut []);
+        table.retain(|_, _| unreachable!());
+        table.extend([]);
+        table.clear();
+        table.shrink_to_fit();
+        assert_eq!((table.len(), table.is_empty(), table.allocation_size()), (0, true, 0));
+        assert!(table.iter().next().is_none() && table.prefixes().next().is_none());
+        assert!(table.values().next().is_none() && (&table).into_iter().next().is_none());
+        assert_eq!(table, table.clone());
+        assert_eq!((table.clone(), table.clone()), (RouteTable::default(), [].into()));
+        assert_eq!(format!("{table:?}"), "{}");
+        assert!(!table.shape().to_string().is_empty());
+        table.validate().unwrap();
+        assert!(table.into_iter().next().is_none());
+    }
+    test::<u8>();
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+    test::<[u8; 40]>();
+}
+
+#[test]
+fn a_table_can_be_a_constant() {
+    const NONE: RouteTable<Ipv6Addr, String> = RouteTable::new();
+    let mut table = NONE;
+    table.insert(V6::default_route(), "all".to_owned());
+    assert_eq!((table.len(), NONE.len()), (1, 0));
+}
+
+#[test]
+fn the_longest_match_is_found() {
+    let table = network();
+    table.validate().unwrap();
+    for (address, name) in [
+        ("10.1.2.3", "10.1.2.3/32"),
+        ("10.1.2.2", "10.1.2.0/24"),
+        ("10.1.2.4", "10.1.2.0/24"),
+        ("10.1.3.3", "10.1.0.0/16"),
+        ("10.2.2.3", "10.2.0.0/16"),
+        ("10.3.2.3", "10.0.0.0/8"),
+        ("11.1.2.3", "0.0.0.0/0"),
+        ("192.0.2.127", "192.0.2.0/25"),
+        ("192.0.2.128", "192.0.2.128/25"),
+        ("192.0.3.0", "0.0.0.0/0"),
+        ("0.0.0.0", "0.0.0.0/0"),
+        ("255.255.255.255", "0.0.0.0/0"),
+    ] {
+        assert_eq!(table.lookup(&ip4(address)), Some((v4(name), &name)), "{address}");
+    }
+}
+
+#[test]
+fn a_route_under_another_is_uncovered_when_that_goes() {
+    let mut table = network();
+    let asked = ip4("10.1.2.3");
+    // From the longest up, the route to the address is the next one that is left.
+    for name in ["10.1.2.3/32", "10.1.2.0/24", "10.1.0.0/16", "10.0.0.0/8", "0.0.0.0/0"] {
+        assert_eq!(table.lookup(&asked), Some((v4(name), &name)));
+        assert_eq!(table.remove(&v4(name)), Some(name));
+        assert_eq!(table.remove(&v4(name)), None);
+        table.validate().unwrap();
+    }
+    assert_eq!(table.lookup(&asked), None);
+    assert_eq!(table.lookup(&ip4("10.2.0.0")), Some((v4("10.2.0.0/16"), &"10.2.0.0/16")));
+    // From the shortest down, nothing changes for it until the last one goes.
+    let mut table = network();
+    for name in ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"] {
+        assert_eq!(table.lookup(&asked), Some((v4("10.1.2.3/32"), &"10.1.2.3/32")));
+        assert_eq!(table.remove(&v4(name)), Some(name));
+        table.validate().unwrap();
+    }
+    assert_eq!((table.lookup(&asked), table.len()), (None, 3));
+}
+
+#[test]
+fn exactly_this_route() {
+    let mut table = network();
+    assert_eq!(table.get(&v4("10.1.0.0/16")), Some(&"10.1.0.0/16"));
+    for absent in ["10.1.0.0/17", "10.0.0.0/15", "10.1.0.0/32", "0.0.0.0/1", "0.0.0.0/32"] {
+        let absent = v4(absent);
+        assert_eq!(table.get(&absent), None, "{absent}");
+        assert_eq!(table.get_mut(&absent), None, "{absent}");
+        assert_eq!((table.contains(&absent), table.remove(&absent)), (false, None), "{absent}");
+    }
+    for name in NETWORK {
+        assert!(table.contains(&v4(name)));
+        *table.get_mut(&v4(name)).unwrap() = "changed";
+    }
+    assert!(table.values().all(|name| *name == "changed"));
+    assert_eq!(table.len(), NETWORK.len());
+}
+
+#[test]
+fn insertion_gives_the_old_value_back() {
+    let mut table = RouteTable::new();
+    for (round, old) in [(1, None), (2, Some(1)), (3, Some(2))] {
+        for name in NETWORK {
+            assert_eq!(table.insert(v4(name), round), old);
+        }
+        assert_eq!(table.len(), NETWORK.len());
+        table.validate().unwrap();
+    }
+    assert!(table.values().eq([3; NETWORK.len()].iter()));
+}
+
+#[test]
+fn a_value_is_changed_by_an_address_below_it() {
+    let mut table = network();
+    let (found, name) = table.lookup_mut(&ip4("10.1.2.9")).unwrap();
+    assert_eq!((found, *name), (v4("10.1.2.0/24"), "10.1.2.0/24"));
+    *name = "changed";
+    assert_eq!(table.get(&v4("10.1.2.0/24")), Some(&"changed"));
+    assert_eq!(table.lookup(&ip4("10.1.2.3")), Some((v4("10.1.2.3/32"), &"10.1.2.3/32")));
+    table.remove(&V4::default_route());
+    assert_eq!(table.lookup_mut(&ip4("8.8.8.8")), None);
+}
+
+#[test]
+fn bursts_of_all_lengths() {
+    let mut table = network();
+    table.remove(&V4::default_route());
+    let asked = |i: u32| match i % 5 {
+        0 => ip4("10.1.2.3"),
+        1 => ip4("192.0.2.200"),
+        2 => Ipv4Addr::from_bits(i.wrapping_mul(0x9e37_79b9)),
+        3 => ip4("10.1.9.9"),
+        _ => ip4("172.16.0.1"),
+    };
+    for count in (0..70).chain([127, 128, 129, 1000]) {
+        let asked: Vec<Ipv4Addr> = (0..count).map(asked).collect();
+        let mut found = vec![Some((V4::default_route(), &"before")); asked.len()];
+        table.lookup_batch(&asked, &mut found);
+        assert!(found.into_iter().eq(asked.iter().map(|one| table.lookup(one))), "{count}");
+    }
+    let short = AssertUnwindSafe(|| table.lookup_batch(&[asked(0)], &mut []));
+    assert!(catch_unwind(short).is_err());
+    let long = AssertUnwindSafe(|| table.lookup_batch(&[asked(0)], &mut [None; 2]));
+    assert!(catch_unwind(long).is_err());
+}
+
+#[test]
+fn what_a_burst_found_outlives_the_addresses() {
+    let table = network();
+    let mut found = [None; 2];
+    {
+        let asked = vec![ip4("10.1.2.3"), ip4("192.0.2.1")];
+        table.lookup_batch(&asked, &mut found);
+    }
+    assert_eq!(found.map(|found| *found.unwrap().1), ["10.1.2.3/32", "192.0.2.0/25"]);
+}
+
+#[test]
+fn all_routes_to_an_address_shortest_first() {
+    let table = network();
+    let to = |address| names(table.matches(&ip4(address)));
+    assert_eq!(to("10.1.2.3"), NETWORK[..5]);
+    assert_eq!(to("10.1.2.4"), NETWORK[..4]);
+    assert_eq!(to("192.0.2.1"), ["0.0.0.0/0", "192.0.2.0/25"]);
+    assert_eq!(to("8.8.8.8"), ["0.0.0.0/0"]);
+    assert!(table.matches(&ip4("10.1.2.3")).all(|(prefix, name)| prefix == v4(name)));
+    // Whatever there is for an address, the last of it is its longest match.
+    let last = table.matches(&ip4("10.1.2.3")).last();
+    assert_eq!(last, table.lookup(&ip4("10.1.2.3")));
+}
+
+#[test]
+fn what_covers_a_prefix_and_what_it_covers() {
+    let mut table = network();
+    let covering = |table: &RouteTable<_, _>, of| names(table.covering(&v4(of)));
+    let covered = |table: &RouteTable<_, _>, by| names(table.covered(&v4(by)));
+    assert_eq!(covering(&table, "10.1.2.0/24"), NETWORK[..4], "itself included");
+    assert_eq!(covering(&table, "10.1.2.0/25"), NETWORK[..4]);
+    assert_eq!(covering(&table, "10.1.2.0/23"), NETWORK[..3]);
+    assert_eq!(covering(&table, "10.0.0.0/7"), ["0.0.0.0/0"]);
+    assert_eq!(covering(&table, "0.0.0.0/0"), ["0.0.0.0/0"]);
+    assert_eq!(covered(&table, "0.0.0.0/0"), NETWORK);
+    assert_eq!(covered(&table, "10.0.0.0/8"), NETWORK[1..6]);
+    assert_eq!(covered(&table, "10.0.0.0/9"), NETWORK[2..6], "itself not included");
+    assert_eq!(covered(&table, "10.1.2.3/32"), ["10.1.2.3/32"]);
+    assert_eq!(covered(&table, "10.1.2.2/31"), ["10.1.2.3/32"]);
+    assert_eq!(covered(&table, "10.1.2.4/32"), [""; 0]);
+    assert_eq!(covered(&table, "192.0.2.0/24"), NETWORK[6..]);
+    assert_eq!(covered(&table, "128.0.0.0/1"), NETWORK[6..]);
+    assert!(NETWORK.iter().all(|name| table.overlaps(&v4(name))));
+    assert!(table.overlaps(&v4("8.8.8.8/32")), "with the default route");
+    table.remove(&V4::default_route());
+    assert_eq!(covering(&table, "10.0.0.0/7"), [""; 0]);
+    for (other, overlaps) in [
+        ("0.0.0.0/0", true),
+        ("8.0.0.0/5", true),
+        ("10.0.0.0/7", true),
+        ("10.200.0.0/16", true),
+        ("10.1.2.3/32", true),
+        ("11.0.0.0/8", false),
+        ("8.0.0.0/7", false),
+        ("192.0.2.64/26", true),
+        ("192.0.3.0/24", false),
+        ("192.0.2.0/23", true),
+    ] {
+        assert_eq!(table.overlaps(&v4(other)), overlaps, "{other}");
+    }
+}
+
+#[test]
+fn in_order_each_before_what_it_covers() {
+    let table: RouteTable<_, _> = NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
+    assert_eq!(names(table.iter()), NETWORK, "the names are in order, too");
+    assert!(table.prefixes().eq(NETWORK.map(v4)));
+    assert!(table.values().eq(NETWORK.iter()));
+    let mut count = 0;
+    for (prefix, name) in &table {
+        assert_eq!(prefix, v4(name));
+        count += 1;
+    }
+    assert_eq!(count, table.len());
+    let taken: Vec<(V4, &str)> = table.into_iter().collect();
+    assert_eq!(taken, NETWORK.map(|name| (v4(name), name)));
+}
+
+#[test]
+fn retain_asks_once_for_each_in_order() {
+    let mut table = network();
+    let mut asked = vec![];
+    table.retain(|prefix, name| {
+        asked.push(prefix);
+        assert_eq!(prefix, v4(name));
+        *name = "kept";
+        prefix.len() % 16 == 0
+    });
+    assert_eq!(asked, NETWORK.map(v4));
+    assert_eq!(names(table.iter()), ["kept"; 4]);
+    table.validate().unwrap();
+    assert_eq!(table.lookup(&ip4("10.1.2.4")), Some((v4("10.1.0.0/16"), &"kept")));
+    assert_eq!(table.lookup(&ip4("10.9.9.9")), Some((v4("0.0.0.0/0"), &"kept")));
+    table.retain(|_, _| false);
+    assert_eq!((table.len(), table.allocation_size()), (0, 0));
+    table.validate().unwrap();
+}
+
+#[test]
+fn clear_leaves_a_table_that_can_be_used() {
+    let mut table = network();
+    table.clear();
+    assert_eq!((table.len(), table.lookup(&ip4("10.1.2.3"))), (0, None));
+    assert!(table.iter().next().is_none());
+    table.validate().unwrap();
+    table.extend(NETWORK.map(|name| (v4(name), name)));
+    assert_eq!(table, network());
+}
+
+#[test]
+fn tables_are_equal_whatever_the_order_of_insertion() {
+    let table = network();
+    let turned: RouteTable<_, _> = NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
+    assert_eq!(table, turned);
+    assert_eq!(table, RouteTable::from(NETWORK.map(|name| (v4(name), name))));
+    let mut other = table.clone();
+    assert_eq!(other, table);
+    *other.get_mut(&v4("10.1.2.3/32")).unwrap() = "another value";
+    assert_ne!(other, table);
+    other.remove(&v4("10.1.2.3/32"));
+    assert_ne!(other, table);
+    other.insert(v4("10.1.2.4/32"), "10.1.2.3/32");
+    assert_ne!(other, table, "as many routes with the same values");
+    assert_eq!(table.get(&v4("10.1.2.3/32")), Some(&"10.1.2.3/32"), "the original stays");
+    let debugged = format!("{:?}", RouteTable::from([(v4("10.0.0.0/8"), 'a')]));
+    assert!(debugged.starts_with('{') && debugged.contains("'a'"), "{debugged}");
+}
+
+#[test]
+fn collected_routes_that_repeat() {
+    let twice = [(v4("10.0.0.0/8"), 1), (v4("11.0.0.0/8"), 2), (v4("10.0.0.0/8"), 3)];
+    for table in [RouteTable::from(twice), twice.into_iter().collect()] {
+        assert_eq!((table.len(), table.get(&v4("10.0.0.0/8"))), (2, Some(&3)), "the last counts");
+    }
+}
+
+#[test]
+fn host_bits_do_not_count() {
+    let mut table = RouteTable::new();
+    table.insert(prefix(ip4("10.1.2.3"), 8), 'a');
+    table.insert(prefix(ip4("10.200.0.0"), 8), 'b');
+    assert_eq!((table.len(), table.get(&v4("10.0.0.0/8"))), (1, Some(&'b')));
+    assert_eq!(table.lookup(&ip4("10.9.9.9")), Some((v4("10.0.0.0/8"), &'b')));
+    assert!(V4::try_from((ip4("10.1.2.3"), 8)).is_err());
+}
+
+#[test]
+fn v4_mapped_addresses_are_of_v6() {
+    let mapped = v6("::ffff:10.0.0.0/104");
+    let mut table = RouteTable::from([(mapped, "ten"), (v6("::/96"), "compatible")]);
+    let ten = Ipv4Addr::new(10, 1, 2, 3);
+    assert_eq!(table.lookup(&ten.to_ipv6_mapped()), Some((mapped, &"ten")));
+    assert_eq!(table.lookup(&ten.to_ipv6_compatible()), Some((v6("::/96"), &"compatible")));
+    assert_eq!(table.lookup(&Ipv4Addr::new(11, 1, 2, 3).to_ipv6_mapped()), None);
+    table.insert(v6("::ffff:0:0/96"), "mapped");
+    table.insert(Prefix::host(ten.to_ipv6_mapped()), "host");
+    let to_ten = ["mapped", "ten", "host"];
+    assert_eq!(names(table.matches(&ten.to_ipv6_mapped())), to_ten);
+    assert_eq!(names(table.covered(&v6("::ffff:0:0/96"))), to_ten);
+    assert_eq!(names(table.iter()), ["compatible", "mapped", "ten", "host"]);
+}
+
+/// Routes of every length to one address, alone and together, in several orders.
+#[test]
+fn every_length() {
+    fn check<A: Address + Debug>(table: &RouteTable<A, u32>, address: A, lens: &[u32]) {
+        table.validate().unwrap();
+        let found = |of: &A| table.lookup(of).map(|(found, len)| (found, *len));
+        let longest = |most: u32| {
+            let len = lens.iter().copied().filter(|&len| len <= most).max()?;
+            Some((prefix(address, len), len))
+        };
+        assert_eq!(found(&address), longest(A::BITS));
+        // An address that differs first in this bit matches what is not longer.
+        let bits = (0..A::BITS).step_by(if A::BITS > 64 { 3 } else { 1 });
+        for bit in bits.filter(|bit| !cfg!(miri) || bit % 7 == 0) {
+            assert_eq!(found(&turned(&address, bit)), longest(bit), "bit {bit}");
+        }
+        let mut sorted = lens.to_vec();
+        sorted.sort_unstable();
+        assert!(table.matches(&address).map(|(_, len)| *len).eq(sorted));
+    }
+    fn test<A: Address + Debug>(address: A, step: usize) {
+        let step = if cfg!(miri) { 11 } else { step };
+        let lens: Vec<u32> = (0..=A::BITS).rev().step_by(step).chain([0]).collect();
+        for &len in &lens {
+            check(&RouteTable::from([(prefix(address, len), len)]), address, &[len]);
+        }
+        let turned = lens.iter().copied().rev().collect();
+        let mut orders = vec![lens.clone(), turned, shuffled(&lens, 1), shuffled(&lens, 2)];
+        orders.iter_mut().for_each(Vec::dedup);
+        for order in orders.iter().skip(if cfg!(miri) { 3 } else { 0 }) {
+            let (mut table, mut there) = (RouteTable::new(), vec![]);
+            for &len in order {
+                let old = there.contains(&len).then_some(len);
+                assert_eq!(table.insert(prefix(address, len), len), old);
+                there.push(len);
+                there.sort_unstable();
+                there.dedup();
+                check(&table, address, &there);
+            }
+            for &len in order {
+                let old = there.contains(&len).then_some(len);
+                assert_eq!(table.remove(&prefix(address, len)), old);
+                there.retain(|&other| other != len);
+                check(&table, address, &there);
+            }
+            assert_eq!((table.len(), table.allocation_size()), (0, 0));
+        }
+    }
+    test(0xa5_u8, 1);
+    test(Ipv4Addr::from_bits(0xa5a5_5a5a), 1);
+    test(Ipv6Addr::from_bits(u128::MAX / 5), 2);
+    if cfg!(miri) {
+        return;
+    }
+    test(0xa55a_u16, 1);
+    test([0xff_u8, 0, 0x81], 1);
+    test((0x81_u8, 0x7ffe_u16), 1);
+    test(Ipv4Addr::UNSPECIFIED, 1);
+    test(Ipv4Addr::BROADCAST, 1);
+    test(0x0123_4567_89ab_cdef_u64, 1);
+    test(Ipv6Addr::UNSPECIFIED, 5);
+    test([0x5a_u8; 40], 7);
+    test([0_u8; 40], 6);
+}
+
+/// A route somewhere in what leads to a far one: at every length, and beside it at every bit.
+#[test]
+fn a_long_way_is_split_anywhere() {
+    fn test<A: Address + Debug>(far: A, step: usize) {
+        let far_route = Prefix::host(far);
+        for at in (0..A::BITS).step_by(step) {
+            let beside = turned(&far, at);
+            for other in [prefix(far, at), prefix(beside, at + 1), Prefix::host(beside)] {
+                for first_far in [true, false] {
+                    let mut table = RouteTable::new();
+                    let mut routes = [(far_route, "far"), (other, "other")];
+                    routes.sort_by_key(|route| (route.1 == "far") != first_far);
+                    table.extend(routes);
+                    table.validate().unwrap();
+                    assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
+                    let near = other.contains(&beside).then_some((other, &"other"));
+                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    assert_eq!(table.remove(&other), Some("other"));
+                    table.validate().unwrap();
+                    assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
+                    assert_eq!(table.lookup(&beside), None);
+                    table.insert(other, "other");
+                    assert_eq!(table.remove(&far_route), Some("far"));
+                    table.validate().unwrap();
+                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    let left = other.contains(&far).then_some((other, &"other"));
+                    assert_eq!(table.lookup(&far), left, "{at}");
+                    table.remove(&other);
+                    assert_eq!(table.allocation_size(), 0, "{at}");
+                }
+            }
+        }
+    }
+    let step = if cfg!(miri) { 31 } else { 1 };
+    test(Ipv4Addr::from_bits(0xdead_beef), step);
+    test(Ipv6Addr::from_bits(0xdead_beef_0123 << 60), step);
+    test([0x99_u8; 40], if cfg!(miri) { 131 } else { 3 });
+}
+
+/// All prefixes of eight bits: each address against what is in the table, however it is filled.
+#[test]
+fn all_there_is_in_a_byte() {
+    let all: Vec<Prefix<u8>> = (0..=8_u32)
+        .flat_map(|len| (0..1 << len).map(move |i: u16| prefix((i << (8 - len)) as u8, len)))
+        .collect();
+    assert_eq!(all.len(), 511);
+    let mut table = RouteTable::new();
+    let mut model = BTreeMap::new();
+    let rounds = if cfg!(miri) { 40 } else { 3 * 511 };
+    for round in 0..rounds {
+        // Its greatest common divisor with 511 is 1; the third time round, they are taken out.
+        let route = all[round * 100 % 511];
+        if round < 2 * 511 {
+            assert_eq!(table.insert(route, round), model.insert(route, round));
+        } else {
+            assert_eq!(table.remove(&route), model.remove(&route));
+        }
+        table.validate().unwrap();
+        assert!(table.iter().eq(model.iter().map(|(prefix, value)| (*prefix, value))));
+        for address in (0..=255_u8).step_by(if cfg!(miri) { 50 } else { 1 }) {
+            let mut covers = (0..=8).map(|len| prefix(address, len));
+            let longest = covers.rfind(|cover| model.contains_key(cover));
+            assert_eq!(table.lookup(&address), longest.map(|cover| (cover, &model[&cover])));
+        }
+    }
+    assert!(cfg!(miri) || table.is_empty());
+}
+
+/// Every route and every way on that a node can have, at each place where there is one.
+#[test]
+fn nodes_with_all_they_can_have() {
+    fn test<A: Address + Debug>(base: A, at: u32) {
+        let deepest = A::BITS.min(at + 7);
+        let mut routes = vec![prefix(base, at)];
+        for len in at..deepest {
+            let above: Vec<A> =
+                routes.iter().filter(|one| one.len() == len).map(Prefix::address).collect();
+            let below = above.iter().flat_map(|one| [*one, turned(one, len)]);
+            routes.extend(below.map(|one| prefix(one, len + 1)));
+        }
+        let routes = shuffled(&routes, at.into());
+        let mut table: RouteTable<A, u32> = routes.iter().copied().zip(0..).collect();
+        table.validate().unwrap();
+        assert_eq!((table.len() + 1).ilog2(), deepest - at + 1);
+        for (route, value) in routes.iter().zip(0..) {
+            assert_eq!(table.get(route), Some(&value));
+            if route.len() == deepest {
+                assert_eq!(table.lookup(&route.address()), Some((*route, &value)));
+                let lens = table.matches(&route.address()).map(|(prefix, _)| prefix.len());
+                assert!(lens.eq(at..=deepest));
+            }
+        }
+        let mut sorted = routes.clone();
+        sorted.sort_unstable();
+        assert!(table.prefixes().eq(sorted));
+        for (i, route) in shuffled(&routes, 7).iter().enumerate() {
+            assert!(table.remove(route).is_some());
+            if i % 16 == 0 {
+                table.validate().unwrap();
+            }
+        }
+        assert_eq!((table.len(), table.allocation_size()), (0, 0));
+    }
+    let places: &[u32] =
+        if cfg!(miri) { &[24] } else { &[0, 5, 6, 7, 11, 12, 13, 17, 18, 19, 24, 25, 30, 31, 32] };
+    for &at in places {
+        test(Ipv4Addr::from_bits(0xc000_02aa), at);
+    }
+    if cfg!(miri) {
+        return;
+    }
+    for at in (0..=128).step_by(6).chain([1, 64, 77, 78, 79, 125, 127, 128]) {
+        test(Ipv6Addr::from_bits(u128::MAX / 3), at);
+    }
+    for at in [0, 18, 60, 78, 138, 198, 258, 312, 318, 320] {
+        test([0xc3_u8; 40], at);
+    }
+}
+
+/// Values that take no memory, that have an alignment, that own memory, and that are large.
+#[test]
+fn values_of_all_kinds() {
+    fn test<V: Clone + Debug + PartialEq>(make: impl Fn(u32) -> V) {
+        let count = if cfg!(miri) { 12 } else { 700 };
+        let route = |i: u32| prefix(Ipv4Addr::from_bits((i / 3).reverse_bits()), 8 + i % 25);
+        let (mut table, mut model) = (RouteTable::new(), BTreeMap::new());
+        for i in 0..count {
+            assert_eq!(table.insert(route(i), make(i)), model.insert(route(i), make(i)));
+            if i % 64 == 0 {
+                table.validate().unwrap();
+            }
+        }
+        table.validate().unwrap();
+        let (clone, sorted) = (table.clone(), model.clone());
+        assert!(clone.iter().eq(model.iter().map(|(prefix, value)| (*prefix, value))));
+        for i in 0..count {
+            assert_eq!(table.get(&route(i)), model.get(&route(i)));
+            assert_eq!(table.get_mut(&route(i)), model.get_mut(&route(i)));
+            assert_eq!(table.remove(&route(i)), model.remove(&route(i)));
+        }
+        assert_eq!((table.len(), table.allocation_size()), (0, 0));
+        assert!(clone.into_iter().eq(sorted));
+    }
+    #[derive(Clone, Debug, PartialEq)]
+    #[repr(align(64))]
+    struct Aligned(u8);
+    #[derive(Clone, Debug, PartialEq)]
+    #[repr(align(32))]
+    struct AlignedNothing;
+
+    test(|_| ());
+    test(|i| i as u8);
+    test(|i| (i, i as u8));
+    test(|i| format!("route {i}"));
+    test(|i| Box::new(i));
+    test(|i| Some(i % 2 == 0).filter(|_| i % 3 == 0));
+    test(|i| Aligned(i as u8));
+    test(|_| AlignedNothing);
+    test(|i| [u64::from(i); 25]);
+    test(|i| [i as u8; 300]);
+}
+
+#[test]
+fn a_table_can_go_where_its_values_can() {
+    fn is_send_and_sync<T: Send + Sync>(_: &T) {}
+    is_send_and_sync(&network());
+    let table = network();
+    let found = std::thread::scope(|scope| {
+        let ask = || table.lookup(&ip4("10.1.2.3")).map(|(_, name)| *name);
+        [scope.spawn(ask), scope.spawn(ask)].map(|thread| thread.join().ok().flatten())
+    });
+    assert_eq!(found, [Some("10.1.2.3/32"); 2]);
+}
+
+#[test]
+fn the_shape_says_what_there_is() {
+    let table = network();
+    let shape = table.shape();
+    assert_eq!(shape.to_string(), table.clone().shape().to_string());
+    assert!(shape.to_string().contains('8'), "{shape}");
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn written_in_order_and_read_back() {
+    use serde_json::{from_str, to_string};
+    let table = RouteTable::from([(v4("10.0.0.0/8"), 'b'), (V4::default_route(), 'a')]);
+    let written = to_string(&table).unwrap();
+    assert_eq!(written, r#"{"0.0.0.0/0":"a","10.0.0.0/8":"b"}"#);
+    let read: RouteTable<Ipv4Addr, char> = from_str(&written).unwrap();
+    assert_eq!(read, table);
+    read.validate().unwrap();
+    assert_eq!(to_string(&RouteTable::<Ipv6Addr, char>::new()).unwrap(), "{}");
+    for wrong in [r#"{"10.0.0.1/8":"a"}"#, r#"{"10.0.0.0/33":"a"}"#, r#"{"::/0":"a"}"#, "[]"] {
+        assert!(from_str::<RouteTable<Ipv4Addr, char>>(wrong).is_err(), "{wrong}");
+    }
+}
