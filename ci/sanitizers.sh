@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of TrashMap, whose segments are unsafe code, under AddressSanitizer, which sees
-# accesses to memory that is not owned, and leaks. Miri sees more, but only small maps.
+# Runs the tests of TrashMap and RouteTable, which have unsafe code, under AddressSanitizer, which sees
+# accesses to memory that is not owned, and leaks. Miri sees more, but only small tables.
 #
 # sanitizers.sh [SECONDS] gives up after so many seconds, 600 by default.
 set -euo pipefail
@@ -18,7 +18,7 @@ if [ "$(rustc -vV | sed -n 's/^host: //p')" != "$target" ]; then
     exit 77
 fi
 tests=()
-for file in tests/trash*.rs; do
+for file in tests/trash*.rs tests/lpm*.rs; do
     tests+=(--test "$(basename "$file" .rs)")
 done
 # Its own folder, so that the flags do not have everything else compiled again.

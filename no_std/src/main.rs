@@ -5,7 +5,9 @@
 
 mod bump;
 
-use flowtable::{DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, TrashMap, Unicache};
+use flowtable::{
+    DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable, TrashMap, Unicache,
+};
 
 #[global_allocator]
 static HEAP: bump::Bump = bump::Bump::new();
@@ -35,6 +37,14 @@ fn work() -> usize {
     let mut found = [None; 3];
     flows.get_batch(&[1, 2, 198], &mut found);
     let lost = flows.len().abs_diff(100) + usize::from(found != [None, Some(&2), Some(&198)]);
+
+    let mut routes = RouteTable::<u32, u32>::new();
+    for len in 0..=32 {
+        routes.extend(Prefix::new(0x0A01_0203, len).map(|prefix| (prefix, len)));
+    }
+    routes.retain(|_, len| *len % 2 == 0);
+    let longest = routes.lookup(&0x0A01_0202).map(|(_, &len)| len);
+    let lost = lost + usize::from(longest != Some(30)) + routes.len().abs_diff(17);
 
     let missing = (2..=1000).step_by(2).filter(|port| ports.get(port).is_none()).count();
     lost + missing + 500_usize.abs_diff(cache.len() + evicted)

@@ -140,11 +140,8 @@ fn validate_node<A: Address>(node: &Node, pos: u32) -> Result<(), BrokenRoutes> 
     let fits = |spot: Spot| !node.has(spot) || (pos + spot.level() <= A::BITS);
     let is_root = pos == 0;
     let ends = pos + STRIDE >= A::BITS;
-    let spots = core::iter::successors(Some(Spot::TOP), |spot| spot.next_below(Spot::TOP));
-    if !spots.clone().all(fits)
-        || (!is_root && node.has(Spot::TOP))
-        || (ends && node.branches() != 0)
-    {
+    let mut spots = (1..128).map(Spot::numbered);
+    if !spots.all(fits) || (!is_root && node.has(Spot::TOP)) || (ends && node.branches() != 0) {
         return Err(BrokenRoutes::Position { pos });
     }
     Ok(())

@@ -62,11 +62,16 @@ impl Slot {
         (self.0 >> 37) as u32
     }
 
+    /// The longest of the routes of 7 to 18 bits; of no bits if there is none.
+    #[inline]
+    pub(super) const fn found(self) -> Found {
+        Found { value: self.0 as u32, len: (self.0 >> 32) as u32 & 31 }
+    }
+
     /// The longest of the routes of 7 to 18 bits.
     #[inline]
     pub(super) fn route(self) -> Option<Found> {
-        let len = (self.0 >> 32) as u32 & 31;
-        (len > 0).then_some(Found { value: self.0 as u32, len })
+        Some(self.found()).filter(|route| route.len > 0)
     }
 }
 

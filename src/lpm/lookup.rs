@@ -73,16 +73,25 @@ impl<A: Address, V> RouteTable<A, V> {
         // Below the tables of IPv4 there is one node to look at, but for a few addresses.
         let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
         if node.ends(at) {
-            if node.covers(at) {
-                return Some(found(node, at, BEHIND));
-            }
-        } else {
-            let best = self.descend(slot.node(), BEHIND, address);
-            if best.id != NOWHERE {
-                return self.matched(best, address);
-            }
+            return self.nearest(node, at, slot, address);
         }
-        slot.route().or_else(|| self.short(address))
+        let best = self.descend(slot.node(), BEHIND, address);
+        self.matched(best, address).or_else(|| slot.route()).or_else(|| self.short(address))
+    }
+
+    /// The match behind a slot whose node leads no further: of the node, or else of the slot, which is
+    /// chosen without a branch, since it cannot be foreseen.
+    #[inline(always)]
+    fn nearest(&self, node: &Node, at: u32, slot: Slot, address: &A) -> Option<Found> {
+        let (inner, outer) = (found(node, at, BEHIND), slot.found());
+        let (value, len) = match node.covers(at) {
+            true => (inner.value, inner.len),
+            false => (outer.value, outer.len),
+        };
+        if len == 0 {
+            return self.short(address);
+        }
+        Some(Found { value, len })
     }
 
     #[inline(always)]
@@ -206,8 +215,7 @@ impl<A: Address, V> RouteTable<A, V> {
             }
             let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
             if node.ends(at) {
-                let route = node.covers(at).then(|| found(node, at, BEHIND));
-                routes[nth] = self.arrived(route, slot, address);
+                routes[nth] = self.arrived(self.nearest(node, at, slot, address));
             } else {
                 deep[count] = nth as u8;
                 count += 1;
@@ -251,7 +259,8 @@ impl<A: Address, V> RouteTable<A, V> {
                     }
                     bests[nth]
                 };
-                routes[nth] = self.arrived(self.matched(best, address), deep.slots[nth], address);
+                let route = self.matched(best, address).or_else(|| deep.slots[nth].route());
+                routes[nth] = self.arrived(route.or_else(|| self.short(address)));
             }
             if still == 0 {
                 return;
@@ -284,14 +293,11 @@ impl<A: Address, V> RouteTable<A, V> {
         prefetch(self.node(id));
     }
 
-    /// The match of an address that is at its end: the one of nodes, if there is one, or that of its
-    /// slot. The cache is asked for the value.
+    /// What has been found, whose value the cache is asked for.
     #[inline(always)]
-    fn arrived(&self, route: Option<Found>, slot: Slot, address: &A) -> Option<Found> {
-        let route = route.or_else(|| slot.route()).or_else(|| self.short(address))?;
+    fn arrived(&self, route: Option<Found>) -> Option<Found> {
         // SAFETY: as in `route`.
-        unsafe { self.store.values.prefetch(route.value) };
-        Some(route)
+        route.inspect(|route| unsafe { self.store.values.prefetch(route.value) })
     }
 
     /// See [`RouteTable::lookup_batch`].

@@ -166,12 +166,22 @@ impl Node {
         Match { value: self.values.wrapping_add(place), level: spot.level() }
     }
 
+    /// The spots of the inner routes.
+    fn inner_spots(&self) -> impl Iterator<Item = Spot> {
+        let rests = iter::successors(Some(self.inner), |rest| Some(rest & rest.checked_sub(1)?));
+        rests.take_while(|&rest| rest != 0).map(|rest| Spot::numbered(rest.trailing_zeros().into()))
+    }
+
+    /// The slots where a route begins, or that have a child. Not of a path.
+    pub(super) fn beginnings(&self) -> u64 {
+        let begin = |slots, spot: Spot| slots | 1 << spot.first_slot();
+        self.inner_spots().fold(self.outer | self.branches, begin)
+    }
+
     /// Whether it has a route or a child at or below a spot. Not of a path.
     pub(super) fn has_below(&self, top: Spot) -> bool {
-        let mut spots = iter::successors(Some(top), |spot| spot.next_below(top));
-        spots.any(|spot| {
-            self.has(spot) || spot.slot().is_some_and(|slot| self.child(slot).is_some())
-        })
+        (self.outer | self.branches) & top.slots() != 0
+            || self.inner_spots().any(|spot| top.covers(spot))
     }
 
     /// Whether it has the route of a spot.

@@ -111,18 +111,28 @@ impl Spot {
         (self.0 as u64) << (63 - self.level()) << 1
     }
 
-    /// The spot behind this one, if there is one below `top`: in order, and each before all that it
-    /// covers.
-    pub(super) const fn next_below(self, top: Self) -> Option<Self> {
-        let next = match self.slot() {
-            None => 2 * self.0,
-            Some(_) => {
-                let right = self.0 + 1;
-                right >> right.trailing_zeros()
-            }
-        };
-        let deeper = Self(next).level().saturating_sub(top.level());
-        if deeper > 0 && next >> deeper == top.0 { Some(Self(next)) } else { None }
+    /// The first slot that it covers.
+    pub(super) const fn first_slot(self) -> u32 {
+        self.0 << (STRIDE - self.level()) & (SLOTS - 1)
+    }
+
+    /// The slots that it covers.
+    pub(super) const fn slots(self) -> u64 {
+        let count = SLOTS >> self.level();
+        u64::MAX >> (SLOTS - count) << self.first_slot()
+    }
+
+    /// Whether it is `other`, or shorter and covers it.
+    pub(super) const fn covers(self, other: Self) -> bool {
+        match other.level().checked_sub(self.level()) {
+            Some(longer) => other.0 >> longer == self.0,
+            None => false,
+        }
+    }
+
+    /// The first level of which a spot begins at `slot`.
+    pub(super) const fn first_level(slot: u32) -> u32 {
+        STRIDE.saturating_sub(slot.trailing_zeros())
     }
 }
 
@@ -133,17 +143,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spots_come_in_order_and_each_before_what_it_covers() {
-        for top in 1..128 {
-            let mut found = vec![];
-            let mut next = Some(Spot(top));
-            while let Some(spot) = next {
-                found.push((spot.bits(), spot.level()));
-                next = spot.next_below(Spot(top));
+    fn spots_begin_at_slots_and_cover_what_is_below() {
+        for spot in (1..128).map(Spot::numbered) {
+            let slot = spot.first_slot();
+            assert_eq!(spot, Spot::above(slot, spot.level()));
+            assert_eq!(u64::from(slot) << 58, spot.bits());
+            assert!(spot.level() >= Spot::first_level(slot));
+            for other in 0..SLOTS {
+                let covers = spot.covers(Spot::above(other, STRIDE));
+                assert_eq!(covers, spot.slots() >> other & 1 != 0);
+                assert_eq!(covers, Spot::above(other, spot.level()) == spot);
             }
-            assert!(found.is_sorted(), "{found:?}");
-            assert_eq!(found.len(), (1 << (7 - Spot(top).level())) - 1);
         }
+        let begin = |slot| 1 + STRIDE - Spot::first_level(slot);
+        assert_eq!((0..SLOTS).map(begin).sum::<u32>(), 127, "each spot begins once");
     }
 
     #[test]

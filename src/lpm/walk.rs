@@ -1,7 +1,7 @@
 //! Going through the routes: in order, and along one address.
 //!
-//! In a node each spot comes before those that it covers, and the child of a slot right behind the
-//! route of that slot: that is the order of prefixes. A walk keeps the nodes that it is in, with the
+//! In a node, slot by slot: the routes that begin there, the shortest first, and then the child. That is
+//! the order of prefixes. A walk keeps the nodes that it is in, with the
 //! bits that lead there; addresses are put together from these.
 
 use alloc::vec::Vec;
@@ -20,9 +20,10 @@ struct Frame<A> {
     pos: u32,
     /// The prefix that the node stands for.
     address: A,
-    /// Only what this spot covers is to come, or is the spot itself.
-    top: Spot,
-    next: Option<Spot>,
+    /// Slots where something begins, and that are still to come.
+    slots: u64,
+    /// The level that comes next in the first of them.
+    level: u32,
 }
 
 /// A walk over routes in order. Good until the table changes.
@@ -42,7 +43,8 @@ impl<A: Address> Walk<A> {
                 walk.enter(nodes, id, address, pos);
             } else {
                 let top = Spot::of(prefix, pos);
-                walk.frames.push(Frame { node, pos, address, top, next: Some(top) });
+                let slots = node.beginnings() & top.slots();
+                walk.frames.push(Frame { node, pos, address, slots, level: top.level() });
             }
         }
         walk
@@ -52,22 +54,23 @@ impl<A: Address> Walk<A> {
     pub(super) fn next(&mut self, nodes: &Pool<Node>) -> Option<(Prefix<A>, u32)> {
         loop {
             let frame = self.frames.last_mut()?;
-            let Some(spot) = frame.next else {
+            if frame.slots == 0 {
                 self.frames.pop();
                 continue;
-            };
-            frame.next = spot.next_below(frame.top);
-            let (node, pos) = (frame.node, frame.pos);
-            let child = spot.slot().and_then(|slot| node.child(slot));
-            if child.is_none() && !node.has(spot) {
-                continue;
             }
-            let address = joined(&frame.address, pos, spot.bits());
-            if let Some(child) = child {
-                self.enter(nodes, child, address, pos + STRIDE);
-            }
-            if node.has(spot) {
+            let (node, pos, slot) = (frame.node, frame.pos, frame.slots.trailing_zeros());
+            let levels = frame.level.max(Spot::first_level(slot))..=STRIDE;
+            let mut spots = levels.map(|level| Spot::above(slot, level));
+            if let Some(spot) = spots.find(|&spot| node.has(spot)) {
+                frame.level = spot.level() + 1;
+                let address = joined(&frame.address, pos, spot.bits());
                 return Some((Prefix::of(&address, pos + spot.level()), node.value(spot)));
+            }
+            frame.slots &= frame.slots - 1;
+            frame.level = 0;
+            if let Some(child) = node.child(slot) {
+                let address = joined(&frame.address, pos, Spot::above(slot, STRIDE).bits());
+                self.enter(nodes, child, address, pos + STRIDE);
             }
         }
     }
@@ -78,8 +81,8 @@ impl<A: Address> Walk<A> {
             address = joined(&address, pos, path.bits);
             (id, pos) = (path.child, pos + path.len());
         }
-        let (node, top) = (*nodes.get(id), Spot::TOP);
-        self.frames.push(Frame { node, pos, address, top, next: Some(top) });
+        let node = *nodes.get(id);
+        self.frames.push(Frame { node, pos, address, slots: node.beginnings(), level: 0 });
     }
 }
 
