@@ -13,6 +13,8 @@
 //! the end, once.
 #![allow(unsafe_code)]
 
+use core::{iter, mem};
+
 use super::RouteTable;
 use super::direct::{BEHIND, Found, Slot};
 use super::node::{Node, Path};
@@ -25,7 +27,7 @@ use crate::prefix::Prefix;
 
 /// Addresses that go through the levels together. About ten cache misses overlap; more addresses than
 /// that fill the gaps between them.
-const BURST: usize = 32;
+const BURST: usize = u32::BITS as usize;
 
 /// The longest match in a node at `pos` that has one.
 #[inline]
@@ -52,11 +54,33 @@ impl Best {
 
 /// Addresses of a burst for which a slot and a node are not the end.
 struct Deep {
-    /// Which ones are still going; the first `count` count.
-    going: [u8; BURST],
-    count: usize,
-    /// The slots of all.
-    slots: [Slot; BURST],
+    /// The next node of each, the bits of the address from there on, and the last node with a match.
+    ids: [u32; BURST],
+    windows: [u64; BURST],
+    bests: [Best; BURST],
+    /// Which addresses these are, and which of them have a next node.
+    all: u32,
+    going: u32,
+}
+
+impl Deep {
+    const NONE: Self = Self {
+        ids: [NOWHERE; BURST],
+        windows: [0; BURST],
+        bests: [Best::NONE; BURST],
+        all: 0,
+        going: 0,
+    };
+}
+
+/// The places of the ones in a word: below [`BURST`].
+#[inline(always)]
+fn ones(mut word: u32) -> impl Iterator<Item = usize> {
+    iter::from_fn(move || {
+        let place = (word != 0).then(|| word.trailing_zeros() as usize % BURST);
+        word &= word.wrapping_sub(1);
+        place
+    })
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -73,7 +97,7 @@ impl<A: Address, V> RouteTable<A, V> {
         // Below the tables of IPv4 there is one node to look at, but for a few addresses.
         let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
         if node.ends(at) {
-            return self.nearest(node, at, slot, address);
+            return self.nearest(node, at, BEHIND, slot, address);
         }
         let best = self.descend(slot.node(), BEHIND, address);
         self.matched(best, address).or_else(|| slot.route()).or_else(|| self.short(address))
@@ -82,8 +106,8 @@ impl<A: Address, V> RouteTable<A, V> {
     /// The match behind a slot whose node leads no further: of the node, or else of the slot, which is
     /// chosen without a branch, since it cannot be foreseen.
     #[inline(always)]
-    fn nearest(&self, node: &Node, at: u32, slot: Slot, address: &A) -> Option<Found> {
-        let (inner, outer) = (found(node, at, BEHIND), slot.found());
+    fn nearest(&self, node: &Node, at: u32, pos: u32, slot: Slot, address: &A) -> Option<Found> {
+        let (inner, outer) = (found(node, at, pos), slot.found());
         let (value, len) = match node.covers(at) {
             true => (inner.value, inner.len),
             false => (outer.value, outer.len),
@@ -206,66 +230,64 @@ impl<A: Address, V> RouteTable<A, V> {
     #[inline(always)]
     fn burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
         let slots = self.slots(addresses);
-        let mut deep = [0; BURST];
-        let mut count = 0;
+        let mut deep = Deep::NONE;
         for (nth, (address, &slot)) in addresses.iter().zip(&slots).enumerate() {
-            if slot == Slot::NONE {
-                routes[nth] = self.find_alone(address);
-                continue;
-            }
-            let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
+            let pos = if slot == Slot::NONE { 0 } else { BEHIND };
+            let (node, window) = (self.node(slot.node()), address.window(pos));
+            let at = first_slot(window);
             if node.ends(at) {
-                routes[nth] = self.arrived(self.nearest(node, at, slot, address));
+                routes[nth] = self.arrived(self.nearest(node, at, pos, slot, address));
+            } else if pos == 0 {
+                routes[nth] = self.find_alone(address);
             } else {
-                deep[count] = nth as u8;
-                count += 1;
+                (deep.ids[nth], deep.windows[nth]) = (slot.node(), window);
+                self.step(&mut deep, nth, pos, address);
+                deep.all |= 1 << nth;
             }
         }
-        if count > 0 {
-            let mut deep = Deep { going: deep, count, slots };
-            self.go_deep(&mut deep, addresses, routes);
+        if deep.all != 0 {
+            self.level_by_level(&mut deep, addresses);
+            for nth in ones(deep.all) {
+                let route = self.matched(deep.bests[nth], &addresses[nth]);
+                let route = route.or_else(|| slots[nth].route());
+                routes[nth] = self.arrived(route.or_else(|| self.short(&addresses[nth])));
+            }
         }
     }
 
-    /// Goes on behind the direct tables, a level of all addresses after the other.
+    /// Goes on until no address has a further node.
     #[inline(always)]
-    fn go_deep(&self, deep: &mut Deep, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
-        let mut ids = deep.slots.map(Slot::node);
-        let mut bests = [Best::NONE; BURST];
-        let mut windows = [0; BURST];
-        for level in 0.. {
-            let (pos, mut still) = (BEHIND + level * STRIDE, 0);
-            for turn in 0..deep.count {
-                let nth = usize::from(deep.going[turn]) % BURST;
-                let (address, id) = (&addresses[nth], ids[nth]);
-                if level % Path::LONGEST == 0 {
-                    windows[nth] = address.window(pos);
-                }
-                let (node, slot) = (self.node(id), first_slot(windows[nth]));
-                windows[nth] <<= STRIDE;
-                // Paths are few, and end where no other address is: those go on by themselves.
-                let best = if node.is_path() {
-                    self.walk(id, pos, address).or(bests[nth])
-                } else {
-                    if node.covers(slot) {
-                        bests[nth] = Best { id, pos };
-                    }
-                    if let Some(child) = node.child(slot) {
-                        self.prefetch(child);
-                        ids[nth] = child;
-                        deep.going[still] = nth as u8;
-                        still += 1;
-                        continue;
-                    }
-                    bests[nth]
-                };
-                let route = self.matched(best, address).or_else(|| deep.slots[nth].route());
-                routes[nth] = self.arrived(route.or_else(|| self.short(address)));
+    fn level_by_level(&self, deep: &mut Deep, addresses: &[A]) {
+        let mut pos = BEHIND + STRIDE;
+        while deep.going != 0 {
+            let going = mem::take(&mut deep.going);
+            if (pos - BEHIND) % (Path::LONGEST * STRIDE) == 0 {
+                ones(going).for_each(|nth| deep.windows[nth] = addresses[nth].window(pos));
             }
-            if still == 0 {
-                return;
-            }
-            deep.count = still;
+            ones(going).for_each(|nth| self.step(deep, nth, pos, &addresses[nth]));
+            pos += STRIDE;
+        }
+    }
+
+    /// Looks at the node of an address at `pos`, and asks the cache for the next one.
+    #[inline(always)]
+    fn step(&self, deep: &mut Deep, nth: usize, pos: u32, address: &A) {
+        let (id, slot) = (deep.ids[nth], first_slot(deep.windows[nth]));
+        let node = self.node(id);
+        // Paths are few: who comes to one goes on alone.
+        if node.is_path() {
+            deep.bests[nth] = self.descend(id, pos, address).or(deep.bests[nth]);
+            return;
+        }
+        if node.covers(slot) {
+            deep.bests[nth] = Best { id, pos };
+        }
+        if node.has_child(slot) {
+            let child = node.child_of(slot);
+            self.prefetch(child);
+            deep.ids[nth] = child;
+            deep.windows[nth] <<= STRIDE;
+            deep.going |= 1 << nth;
         }
     }
 

@@ -205,7 +205,13 @@ impl Node {
     /// The child in a slot.
     #[inline]
     pub(super) fn child(&self, slot: u32) -> Option<u32> {
-        (self.branches >> slot & 1 != 0).then(|| self.child_of(slot))
+        self.has_child(slot).then(|| self.child_of(slot))
+    }
+
+    /// Whether there is a child in a slot.
+    #[inline]
+    pub(super) const fn has_child(&self, slot: u32) -> bool {
+        self.branches >> slot & 1 != 0
     }
 
     /// The child in a slot that has one.
