@@ -110,7 +110,7 @@ pub trait Address: BitString {
 }
 
 /// `address` with the ones of `bits`, whose first bit comes to stand at `at`.
-pub(crate) fn joined<A: Address>(address: &A, at: u32, bits: u64) -> A {
+pub(crate) fn with_bits<A: Address>(address: &A, at: u32, bits: u64) -> A {
     A::from_windows(|pos| {
         let bits = match at.checked_sub(pos) {
             Some(behind) => bits.checked_shr(behind),

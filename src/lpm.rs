@@ -39,12 +39,44 @@
 //!
 //! | | IPv4 | IPv6 |
 //! |---|---|---|
-//! | lines that a look-up of the Internet's routes touches one after the other | slot, node, value | slot, 2.4 nodes, value |
-//! | announce or withdraw | a node of 32 bytes and its values | the same |
+//! | lines that a look-up of the Internet's routes waits for, one after the other | slot, node, value | slot, 4.3 nodes (of which two are in a near cache), value |
+//! | announce or withdraw | a node, and up to 126 values and 63 nodes that move | the same |
 //! | the same for a route of 13 to 18 bits, or the first one below 18 bits | and 64 slots | the same |
 //! | the same for a route of 7 to 12 bits | and 4096 slots | the same |
+//! | bytes of a route of the Internet, small values | 9.3 | 20.4 |
 //!
-//! A table without routes has allocated nothing, one with a few a few kilobytes.
+//! Between a slot and a node, and between a node and a value, there is a table of chunks, which is small
+//! enough for the nearest cache. A table without routes has allocated nothing, one with a few routes and
+//! small values a few kilobytes.
+//!
+//! # Two families
+//!
+//! IPv4 and IPv6 have a table each, and a `match` between them:
+//!
+//! ```
+//! use flowtable::{Prefix, RouteTable};
+//! use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//!
+//! #[derive(Default)]
+//! struct Routes {
+//!     v4: RouteTable<Ipv4Addr, u32>,
+//!     v6: RouteTable<Ipv6Addr, u32>,
+//! }
+//!
+//! impl Routes {
+//!     fn next_hop(&self, address: IpAddr) -> Option<u32> {
+//!         match address.to_canonical() {
+//!             IpAddr::V4(address) => self.v4.lookup(&address).map(|(_, &hop)| hop),
+//!             IpAddr::V6(address) => self.v6.lookup(&address).map(|(_, &hop)| hop),
+//!         }
+//!     }
+//! }
+//!
+//! let mut routes = Routes::default();
+//! routes.v4.insert("192.0.2.0/24".parse()?, 7);
+//! assert_eq!(routes.next_hop("::ffff:192.0.2.1".parse().unwrap()), Some(7)); // v4-mapped
+//! # Ok::<(), flowtable::PrefixError>(())
+//! ```
 //!
 //! # Papers
 //!
@@ -74,8 +106,9 @@ use core::mem;
 
 use crate::bits::Address;
 use crate::prefix::Prefix;
-use direct::Direct;
-use store::Store;
+use change::Trace;
+use direct::{BEHIND, Direct, Slot};
+use store::{NOWHERE, ROOT, Store};
 use stride::{STRIDE, Spot, home, slot_of};
 
 pub use check::BrokenRoutes;
@@ -122,6 +155,17 @@ pub struct RouteTable<A, V> {
     addresses: PhantomData<A>,
 }
 
+/// The position of the homes whose routes only some slots see.
+const HOME_12: u32 = 2 * STRIDE;
+
+/// Where the way to a home begins.
+struct Start {
+    /// The first six bits.
+    first: u32,
+    /// A node, and its position.
+    node: (u32, u32),
+}
+
 impl<A: Address, V> RouteTable<A, V> {
     /// A table without routes, and without memory.
     #[must_use]
@@ -141,7 +185,19 @@ impl<A: Address, V> RouteTable<A, V> {
         self.len == 0
     }
 
-    /// Removes all routes and gives back the memory. O(nodes) if values have to be dropped.
+    /// Removes all routes and gives back the memory. O(memory), and O(nodes) if values have to be dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, ())]);
+    /// routes.clear();
+    /// assert!(routes.is_empty());
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn clear(&mut self) {
         *self = Self::new();
     }
@@ -150,7 +206,8 @@ impl<A: Address, V> RouteTable<A, V> {
     ///
     /// # Panics
     ///
-    /// If there would be more than 2^27 nodes or 2^32 values: some hundred million routes.
+    /// If there are nearly 2^27 nodes or 2^32 values, which is at some hundred million routes; even if it
+    /// would only change the value of a route.
     ///
     /// # Example
     ///
@@ -166,82 +223,177 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
         self.store.assert_room();
-        let (node, changed) = self.store.make_way(&prefix);
         let spot = Spot::of(&prefix, home(prefix.len()));
+        let start = self.start(&prefix);
+        let (node, trace) = self.store.make_way(&prefix, start.node);
         if let Some(old) = self.store.value_mut(node, spot) {
             return Some(mem::replace(old, value));
         }
         self.store.put(node, spot, value);
         self.len += 1;
-        self.refresh(&prefix, changed);
+        self.refresh(prefix.len(), trace);
         if prefix.len() > STRIDE {
             let direct = self.direct.get_or_insert_with(|| Box::new(Direct::new()));
-            direct.count(&self.store, slot_of(&prefix.address(), 0));
+            direct.count(&self.store, start.first);
         }
         None
     }
 
     /// Withdraws a route. Returns its value, if there was one.
     ///
-    /// When the last route goes, all memory goes.
+    /// When the last route goes, all memory goes, which takes some time if the table was large.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.remove(&long), Some('a'));
+    /// assert_eq!(routes.remove(&long), None);
+    /// assert_eq!(routes.lookup(&0x49), Some((short, &'b')));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let node = self.store.find(prefix)?;
-        let value = self.store.take(node, Spot::of(prefix, home(prefix.len())))?;
+        let spot = Spot::of(prefix, home(prefix.len()));
+        let start = self.start(prefix);
+        let (node, trace) = self.store.home_of(prefix, start.node)?;
+        let value = self.store.take(node, spot)?;
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return Some(value);
         }
-        let changed = self.store.clear_way(prefix);
+        self.refresh(prefix.len(), trace);
         if let Some(direct) = self.direct.as_mut().filter(|_| prefix.len() > STRIDE) {
-            direct.discount(slot_of(&prefix.address(), 0));
+            direct.discount(start.first);
         }
-        self.refresh(prefix, changed);
+        if self.store.is_useless(node) {
+            let trace = self.store.clear_way(prefix);
+            self.refresh_branches(trace);
+        }
         Some(value)
     }
 
-    /// Makes those slots of direct tables anew that see the routes of the home of `prefix`, or the
-    /// children of the node at `changed`.
-    fn refresh(&mut self, prefix: &Prefix<A>, changed: Option<u32>) {
+    /// Where the way to the home of `prefix` may begin: at the root, or behind a direct table.
+    fn start(&self, prefix: &Prefix<A>) -> Start {
+        let first = slot_of(&prefix.address(), 0);
+        let slot = self.direct.as_ref().filter(|_| home(prefix.len()) >= BEHIND);
+        let slot = slot.and_then(|direct| direct.slot(&prefix.address()));
+        let node = slot.map_or(NOWHERE, Slot::node);
+        Start { first, node: if node == NOWHERE { (ROOT, 0) } else { (node, BEHIND) } }
+    }
+
+    /// Makes those slots of direct tables anew that see the home of a route of `len` bits, whose
+    /// values have moved, or its branches.
+    fn refresh(&mut self, len: u32, trace: Trace) {
+        match (&mut self.direct, home(len)) {
+            (Some(direct), STRIDE) => direct.refresh(&self.store, trace.first),
+            (Some(direct), HOME_12) => {
+                direct.refresh_group(&self.store, trace.first, trace.second);
+            }
+            _ => self.refresh_branches(trace),
+        }
+    }
+
+    /// Makes those slots anew that see which nodes have got or lost a child.
+    fn refresh_branches(&mut self, trace: Trace) {
         let Some(direct) = &mut self.direct else { return };
-        let (home, address) = (home(prefix.len()), prefix.address());
-        let (first, second) = (slot_of(&address, 0), slot_of(&address, STRIDE));
-        if home == STRIDE {
-            direct.refresh(&self.store, first);
-        } else if home == 2 * STRIDE || changed.is_some_and(|pos| pos <= 2 * STRIDE) {
-            direct.refresh_group(&self.store, first, second);
+        if trace.changed.is_some_and(|pos| pos < BEHIND) {
+            direct.refresh_group(&self.store, trace.first, trace.second);
         }
     }
 
     /// The value of exactly this route.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.get(&long), Some(&'a'));
+    /// assert_eq!(routes.get(&Prefix::new(0x48, 4)?), None); // covered, but not a route
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
-        let node = self.store.find(prefix)?;
+        let (node, _) = self.store.home_of(prefix, self.start(prefix).node)?;
         self.store.value(node, Spot::of(prefix, home(prefix.len())))
     }
 
     /// The value of exactly this route, to change.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// *routes.get_mut(&long).unwrap() = 'c';
+    /// assert_eq!(routes.lookup(&0x49), Some((long, &'c')));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
-        let node = self.store.find(prefix)?;
+        let (node, _) = self.store.home_of(prefix, self.start(prefix).node)?;
         self.store.value_mut(node, Spot::of(prefix, home(prefix.len())))
     }
 
     /// Whether there is exactly this route.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.contains(&long) && !routes.contains(&Prefix::host(0x48)));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[must_use]
     pub fn contains(&self, prefix: &Prefix<A>) -> bool {
         self.get(prefix).is_some()
     }
 
     /// The longest route that contains `address`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.lookup(&0x49), Some((long, &'a')));
+    /// assert_eq!(routes.lookup(&0x50), Some((short, &'b')));
+    /// assert_eq!(routes.lookup(&0x80), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        Some(self.route(address, self.find(address)?))
+        Some(self.route(address, self.longest(address)?))
     }
 
     /// The longest route that contains `address`, its value to change.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// *routes.lookup_mut(&0x50).unwrap().1 = 'c';
+    /// assert_eq!(routes.get(&short), Some(&'c'));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn lookup_mut(&mut self, address: &A) -> Option<(Prefix<A>, &mut V)> {
-        let found = self.find(address)?;
+        let found = self.longest(address)?;
         Some(self.route_mut(address, found))
     }
 
@@ -281,12 +433,24 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
     /// ```
     pub fn matches(&self, address: &A) -> Covering<'_, A, V> {
-        Covering::to(&self.store, &Prefix::host(*address))
+        Covering::along(&self.store, *address, A::BITS)
     }
 
     /// All routes that cover `prefix`, the shortest first; the last one may be of `prefix` itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.covering(&long).map(|(at, _)| at).eq([short, long]));
+    /// assert!(routes.covering(&Prefix::new(0x48, 4)?).map(|(at, _)| at).eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V> {
-        Covering::to(&self.store, prefix)
+        Covering::along(&self.store, prefix.address(), prefix.len())
     }
 
     /// All routes that `prefix` covers, in order; the first one may be of `prefix` itself.
@@ -303,33 +467,79 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V> {
-        Iter::below(&self.store, prefix)
+        let all = prefix.is_default_route().then_some(self.len);
+        Iter::below(&self.store, prefix, all)
     }
 
     /// Whether there is a route with an address in common with `prefix`: one that covers it, or that it
     /// covers.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.overlaps(&Prefix::host(0x49)) && routes.overlaps(&Prefix::default_route()));
+    /// assert!(!routes.overlaps(&Prefix::host(0x80)));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[must_use]
     pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
         self.covering(prefix).next().is_some() || walk::has_below(&self.store.nodes, prefix)
     }
 
     /// All routes in order: by address, and of the same address the shorter first.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.iter().eq([(short, &'b'), (long, &'a')]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn iter(&self) -> Iter<'_, A, V> {
         self.covered(&Prefix::default_route())
     }
 
     /// The prefixes of all routes in order.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.prefixes().eq([short, long]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn prefixes(&self) -> impl Iterator<Item = Prefix<A>> {
         self.iter().map(|(prefix, _)| prefix)
     }
 
     /// The values of all routes in the order of their prefixes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.values().eq(&['b', 'a']));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
     }
 
     /// Keeps the routes of which `keep` says so, and may change their values. It is asked in order; if
-    /// it panics, all routes stay.
+    /// `keep` panics, all routes stay.
     ///
     /// # Example
     ///
@@ -344,9 +554,31 @@ impl<A: Address, V> RouteTable<A, V> {
     /// routes.retain(|_, peer| *peer != "a");
     /// assert!(routes.values().eq(&["b"]));
     /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+    pub fn retain(&mut self, keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+        self.retain_covered(&Prefix::default_route(), keep);
+    }
+
+    /// [`retain`](Self::retain) among the routes that `prefix` covers; all others stay. O(routes that it
+    /// covers).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// routes.retain_covered(&Prefix::new(0x48, 3)?, |_, _| false);
+    /// assert!(routes.prefixes().eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn retain_covered(
+        &mut self,
+        prefix: &Prefix<A>,
+        mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
+    ) {
         let mut going = Vec::new();
-        iter::visit(&mut self.store, |prefix, value| {
+        iter::visit(&mut self.store, prefix, |prefix, value| {
             if !keep(prefix, value) {
                 going.push(prefix);
             }
@@ -357,10 +589,13 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Closes the gaps that routes have left that are gone or have moved. O(routes); needs the memory
     /// of both tables for a while.
     pub fn shrink_to_fit(&mut self) {
+        // Apart, for as long as its slots are of what has moved.
+        let direct = self.direct.take();
         self.store.compact();
-        if let Some(direct) = &mut self.direct {
+        self.direct = direct.map(|mut direct| {
             direct.refresh_all(&self.store);
-        }
+            direct
+        });
     }
 
     /// Bytes that the table has allocated, free ones included; without what values own.

@@ -6,7 +6,8 @@
 //! and a test. Where the answer is known when the crate is compiled (`-C target-cpu=x86-64-v2`, or any
 //! other architecture) nothing is decided. Without `std` nobody says what the processor can.
 
-/// Whether code with the target feature `popcnt` may run, and is other code.
+/// Whether to run the copy that is compiled with the target feature `popcnt`: the processor has the
+/// instruction, and the rest of the crate is compiled without it.
 #[inline(always)]
 pub(crate) fn may_count() -> bool {
     #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "popcnt")))]

@@ -9,8 +9,8 @@
 //!
 //! Nodes stand at every sixth bit. Above bit [`PATHS_FROM`] there is a node for each stride, since
 //! direct tables look there; from there on two nodes in a row that have no routes and one child are a
-//! path, and so are paths, if one word holds their bits. So a route costs a node or two, however long
-//! it is. Removing the last route of a branch cuts the branch off at the last node that has something
+//! path, and so are paths, if one word holds their bits. So a route costs a node, and
+//! one for each sixty bits that lead to it alone. Removing the last route of a branch cuts the branch off at the last node that has something
 //! else.
 
 use super::node::{Node, Path};
@@ -33,10 +33,40 @@ struct Step {
     before_pos: u32,
 }
 
+impl Step {
+    const START: Self = Self { id: ROOT, pos: 0, before: ROOT, before_pos: 0 };
+}
+
+/// What a change has touched: the slots that were taken at bits 0 and 6, as far as there was a choice,
+/// and the position of the first node that has got or lost a child.
+///
+/// These are the slots that were really taken. To ask the address again could give others, if its type
+/// breaks the law, and then direct tables would keep what is no more.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Trace {
+    pub(super) first: u32,
+    pub(super) second: u32,
+    pub(super) changed: Option<u32>,
+}
+
+impl Trace {
+    fn note(&mut self, pos: u32, slot: u32) {
+        match pos {
+            0 => self.first = slot,
+            STRIDE => self.second = slot,
+            _ => {}
+        }
+    }
+}
+
 impl<V> Store<V> {
-    /// The home of `prefix`, if there is one.
-    pub(super) fn find<A: Address>(&self, prefix: &Prefix<A>) -> Option<u32> {
-        let (mut id, mut pos, end) = (ROOT, 0, home(prefix.len()));
+    /// The home of `prefix`, if there is one below the node `id` at `pos`.
+    pub(super) fn home_of<A: Address>(
+        &self,
+        prefix: &Prefix<A>,
+        (mut id, mut pos): (u32, u32),
+    ) -> Option<(u32, Trace)> {
+        let (end, mut trace) = (home(prefix.len()), Trace::default());
         if self.nodes.is_empty() {
             return None;
         }
@@ -49,19 +79,23 @@ impl<V> Store<V> {
                 }
                 (id, pos) = (path.child, pos + path.len());
             } else if pos == end {
-                return Some(id);
+                return Some((id, trace));
             } else {
-                (id, pos) = (node.child(slot_of(&prefix.address(), pos))?, pos + STRIDE);
+                let slot = slot_of(&prefix.address(), pos);
+                trace.note(pos, slot);
+                (id, pos) = (node.child(slot)?, pos + STRIDE);
             }
         }
     }
 
-    /// The home of `prefix`, which is made if there is none. Also the position of the first node that
-    /// has got or lost a child, if there is one.
-    pub(super) fn make_way<A: Address>(&mut self, prefix: &Prefix<A>) -> (u32, Option<u32>) {
+    /// The home of `prefix` below the node `id` at `pos`; it is made if there is none.
+    pub(super) fn make_way<A: Address>(
+        &mut self,
+        prefix: &Prefix<A>,
+        (mut id, mut pos): (u32, u32),
+    ) -> (u32, Trace) {
         self.make_root();
-        let (mut id, mut pos, end) = (ROOT, 0, home(prefix.len()));
-        let (mut changed, mut before) = (None, None);
+        let (end, mut trace, mut before) = (home(prefix.len()), Trace::default(), None);
         loop {
             let node = *self.nodes.get(id);
             if let Some(path) = node.as_path() {
@@ -75,15 +109,17 @@ impl<V> Store<V> {
                     before.filter(|_| strides > 0).into_iter().for_each(|id| self.join(id));
                     fork
                 };
+                // If it has been joined with the one before it, what comes now is no path anyway.
                 before = Some(id);
                 (id, pos) = (end_of_path, pos + strides * STRIDE);
             } else if pos == end {
-                return (id, changed);
+                return (id, trace);
             } else {
                 let slot = slot_of(&prefix.address(), pos);
+                trace.note(pos, slot);
                 before = (pos >= PATHS_FROM).then_some(id);
                 id = node.child(slot).unwrap_or_else(|| {
-                    changed = changed.or(Some(pos));
+                    trace.changed = trace.changed.or(Some(pos));
                     let child = self.branch(prefix, pos + STRIDE);
                     self.add_child(id, slot, child)
                 });
@@ -92,37 +128,40 @@ impl<V> Store<V> {
         }
     }
 
-    /// Clears the way to the home of `prefix` as far as it leads to nothing else. The position of the
-    /// node that has lost a child, if there is one.
-    pub(super) fn clear_way<A: Address>(&mut self, prefix: &Prefix<A>) -> Option<u32> {
-        let end = home(prefix.len());
-        let mut at = Step { id: ROOT, pos: 0, before: ROOT, before_pos: 0 };
-        // The last one that stays if the branch to the home goes.
-        let mut keeper = at;
+    /// Whether a node that has lost a route must not stay as it is.
+    pub(super) fn is_useless(&self, id: u32) -> bool {
+        let node = self.nodes.get(id);
+        node.is_empty() || node.as_passage().is_some()
+    }
+
+    /// Clears the way to the home of `prefix` as far as it leads to nothing else.
+    pub(super) fn clear_way<A: Address>(&mut self, prefix: &Prefix<A>) -> Trace {
+        let (end, mut trace, mut at) = (home(prefix.len()), Trace::default(), Step::START);
+        // The last node that stays if the branch to the home goes, and the slot of the branch.
+        let mut keeper = (at, None);
         while at.pos < end {
             let node = self.nodes.get(at.id);
-            let (id, pos) = match node.as_path() {
-                Some(path) => (path.child, at.pos + path.len()),
-                None => {
-                    if node.as_passage().is_none() {
-                        keeper = at;
-                    }
-                    let slot = slot_of(&prefix.address(), at.pos);
-                    (node.child_of(slot), at.pos + STRIDE)
+            let (id, pos) = if let Some(path) = node.as_path() {
+                (path.child, at.pos + path.len())
+            } else {
+                let slot = slot_of(&prefix.address(), at.pos);
+                trace.note(at.pos, slot);
+                if at.id == ROOT || node.as_passage().is_none() {
+                    keeper = (at, Some(slot));
                 }
+                let Some(child) = node.child(slot) else { return trace };
+                (child, at.pos + STRIDE)
             };
             at = Step { id, pos, before: at.id, before_pos: at.pos };
         }
         if !self.nodes.get(at.id).is_empty() {
             self.shorten(at);
-            return None;
+        } else if let (keeper, Some(slot)) = keeper {
+            self.cut(keeper.id, slot);
+            self.shorten(keeper);
+            trace.changed = Some(keeper.pos);
         }
-        if at.id == ROOT {
-            return None;
-        }
-        self.cut(keeper.id, slot_of(&prefix.address(), keeper.pos));
-        self.shorten(keeper);
-        Some(keeper.pos)
+        trace
     }
 
     /// A node at `pos` that leads to the home of `prefix`: the home itself, or a path to it.
@@ -177,6 +216,7 @@ impl<V> Store<V> {
     /// Frees the child of a slot and all below it: no routes, and one child each.
     fn cut(&mut self, id: u32, slot: u32) {
         let node = *self.nodes.get(id);
+        debug_assert!(node.has_child(slot));
         let (run, len) = node.children_run();
         let (mut below, run) = self.nodes.remove(run, len, node.child_of(slot) - run);
         self.nodes.get_mut(id).flip_child(slot, run);

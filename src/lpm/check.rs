@@ -8,10 +8,10 @@ use core::fmt;
 use super::RouteTable;
 use super::change::PATHS_FROM;
 use super::node::{Node, Path};
-use super::pool::room;
-use super::store::ROOT;
+use super::pool::{Blank, room};
+use super::store::{NOWHERE, ROOT};
 use super::stride::{SLOTS, STRIDE, Spot};
-use crate::bits::{Address, joined};
+use crate::bits::{Address, with_bits};
 
 /// An invariant of a route table that does not hold. It never happens; tests ask after each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub enum BrokenRoutes {
         /// First bit of the node.
         pos: u32,
     },
+    /// The node that is for slots that lead nowhere is not blank.
+    Nowhere,
     /// Two nodes have a unit of a pool in common.
     Shared,
     /// The routes or the units in use are not all that there are.
@@ -73,6 +75,9 @@ impl<A: Address, V> RouteTable<A, V> {
     pub fn validate(&self) -> Result<(), BrokenRoutes> {
         let mut tally = Tally { by_first: vec![0; SLOTS as usize], ..Tally::default() };
         if !self.store.nodes.is_empty() {
+            if *self.store.nodes.get(NOWHERE) != Node::BLANK {
+                return Err(BrokenRoutes::Nowhere);
+            }
             tally.nodes.push((0, 2));
             let mut open = vec![(ROOT, 0, A::from_windows(|_| 0))];
             while let Some((id, pos, address)) = open.pop() {
@@ -82,7 +87,7 @@ impl<A: Address, V> RouteTable<A, V> {
                     Some(path) => {
                         self.validate_path(path, pos)?;
                         tally.nodes.push((path.child, 1));
-                        let end = joined(&address, pos, path.bits);
+                        let end = with_bits(&address, pos, path.bits);
                         open.push((path.child, pos + path.len(), end));
                     }
                     None => {
@@ -90,7 +95,7 @@ impl<A: Address, V> RouteTable<A, V> {
                         tally.count(&node, pos, &address);
                         open.extend((0..SLOTS).filter_map(|slot| {
                             let bits = Spot::above(slot, STRIDE).bits();
-                            Some((node.child(slot)?, pos + STRIDE, joined(&address, pos, bits)))
+                            Some((node.child(slot)?, pos + STRIDE, with_bits(&address, pos, bits)))
                         }));
                     }
                 }

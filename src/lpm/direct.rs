@@ -13,8 +13,8 @@
 //! nodes stay: they are what is changed, and the slots are made from them.
 //!
 //! A table of 32 KiB is made when there are [`MAKE_AT`] routes below its six bits and given back when
-//! there are fewer than [`DROP_BELOW`], so it is 8 bytes a route at most when it is made. A full
-//! Internet table has about 55 of them, of IPv6 four.
+//! there are fewer than [`DROP_BELOW`]: 8 bytes a route when it comes, 32 when it goes. The Internet's
+//! routes have 52 of them, those of IPv6 three.
 //!
 //! # Price
 //!
@@ -31,10 +31,12 @@ use super::store::{NOWHERE, ROOT, Store};
 use super::stride::{SLOTS, STRIDE, slot_of};
 use crate::bits::Address;
 
-/// Routes from which on a table is made.
+/// Routes from which on a table is made: it then costs 8 bytes for each of them, about what they take
+/// themselves.
 const MAKE_AT: u32 = 4096;
 
-/// Routes below which a table is given back.
+/// Routes below which a table is given back. Four times fewer, so that no table is made and dropped in
+/// turns.
 const DROP_BELOW: u32 = 1024;
 
 /// Slots of a table.
@@ -51,8 +53,8 @@ impl Slot {
     /// Of an address that has no table. The root is in no slot.
     pub(super) const NONE: Self = Self((ROOT as u64) << 37);
 
-    fn new(node: u32, route: Option<Match>) -> Self {
-        let Match { value, level: len } = route.unwrap_or(Match { value: 0, level: 0 });
+    fn new(node: u32, route: Option<Found>) -> Self {
+        let Found { value, len } = route.unwrap_or(Found { value: 0, len: 0 });
         Self(u64::from(node) << 37 | u64::from(len) << 32 | u64::from(value))
     }
 
@@ -116,7 +118,8 @@ impl Direct {
 
     /// Counts a route out; drops the table if it is time.
     pub(super) fn discount(&mut self, first: u32) {
-        self.routes[first as usize] -= 1;
+        // Not below, in case an address has changed its mind about its first bits.
+        self.routes[first as usize] = self.routes[first as usize].saturating_sub(1);
         if self.routes[first as usize] < DROP_BELOW {
             self.tables[first as usize] = None;
         }
@@ -144,7 +147,7 @@ impl Direct {
 
     /// Bytes that are allocated, for the tables alone.
     pub(super) fn allocation_size(&self) -> usize {
-        self.tables.iter().flatten().count() * size_of::<[Slot; WIDTH]>()
+        self.tables() * size_of::<[Slot; WIDTH]>()
     }
 
     /// How many tables there are.
@@ -182,12 +185,12 @@ fn group_of<V>(store: &Store<V>, first: u32, second: u32) -> [Slot; SLOTS as usi
     let node_at = |child: Option<u32>| child.map_or(Node::BLANK, |id| *store.nodes.get(id));
     let at_6 = node_at(store.nodes.get(ROOT).child(first));
     let at_12 = node_at(at_6.child(second));
-    let longer = |pos: u32, route: Match| Match { level: pos + route.level, ..route };
-    let short = at_6.longest(second).map(|route| longer(STRIDE, route));
+    let found = |pos: u32, route: Match| Found { value: route.value, len: pos + route.level };
+    let short = at_6.longest(second).map(|route| found(STRIDE, route));
     let mut slots = [Slot::new(NOWHERE, short); SLOTS as usize];
     if at_12 != Node::BLANK {
         for (slot, entry) in (0..).zip(&mut slots) {
-            let long = at_12.longest(slot).map(|route| longer(2 * STRIDE, route));
+            let long = at_12.longest(slot).map(|route| found(2 * STRIDE, route));
             *entry = Slot::new(at_12.child(slot).unwrap_or(NOWHERE), long.or(short));
         }
     }

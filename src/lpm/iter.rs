@@ -17,11 +17,13 @@ use crate::prefix::Prefix;
 pub struct Iter<'t, A, V> {
     store: &'t Store<V>,
     walk: Walk<A>,
+    /// How many are to come, if that is known.
+    left: Option<usize>,
 }
 
 impl<'t, A: Address, V> Iter<'t, A, V> {
-    pub(super) fn below(store: &'t Store<V>, prefix: &Prefix<A>) -> Self {
-        Self { store, walk: Walk::below(&store.nodes, prefix) }
+    pub(super) fn below(store: &'t Store<V>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
+        Self { store, walk: Walk::below(&store.nodes, prefix), left }
     }
 }
 
@@ -30,8 +32,14 @@ impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (prefix, value) = self.walk.next(&self.store.nodes)?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
         // SAFETY: a walk finds routes that nodes have.
         Some((prefix, unsafe { self.store.values.get(value) }))
+    }
+
+    /// Exact for a walk over all routes.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left.unwrap_or(0), self.left)
     }
 }
 
@@ -39,7 +47,7 @@ impl<A: Address, V> FusedIterator for Iter<'_, A, V> {}
 
 impl<A: Clone, V> Clone for Iter<'_, A, V> {
     fn clone(&self) -> Self {
-        Self { store: self.store, walk: self.walk.clone() }
+        Self { store: self.store, walk: self.walk.clone(), left: self.left }
     }
 }
 
@@ -59,8 +67,8 @@ pub struct Covering<'t, A, V> {
 }
 
 impl<'t, A: Address, V> Covering<'t, A, V> {
-    pub(super) fn to(store: &'t Store<V>, prefix: &Prefix<A>) -> Self {
-        Self { store, ascent: Ascent::to(&store.nodes, prefix) }
+    pub(super) fn along(store: &'t Store<V>, address: A, longest: u32) -> Self {
+        Self { store, ascent: Ascent::along(&store.nodes, address, longest) }
     }
 }
 
@@ -88,9 +96,13 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
     }
 }
 
-/// Shows all routes in order, their values to change.
-pub(super) fn visit<A: Address, V>(store: &mut Store<V>, mut see: impl FnMut(Prefix<A>, &mut V)) {
-    let mut walk = Walk::below(&store.nodes, &Prefix::default_route());
+/// Shows the routes that `prefix` covers in order, their values to change.
+pub(super) fn visit<A: Address, V>(
+    store: &mut Store<V>,
+    prefix: &Prefix<A>,
+    mut see: impl FnMut(Prefix<A>, &mut V),
+) {
+    let mut walk = Walk::below(&store.nodes, prefix);
     while let Some((prefix, value)) = walk.next(&store.nodes) {
         // SAFETY: a walk finds routes that nodes have.
         see(prefix, unsafe { store.values.get_mut(value) });

@@ -86,7 +86,7 @@ fn ones(mut word: u32) -> impl Iterator<Item = usize> {
 impl<A: Address, V> RouteTable<A, V> {
     /// The longest match.
     #[inline(always)]
-    pub(super) fn find(&self, address: &A) -> Option<Found> {
+    pub(super) fn longest(&self, address: &A) -> Option<Found> {
         if self.store.nodes.is_empty() {
             return None;
         }
@@ -174,10 +174,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// The match in the best node.
     #[inline(always)]
     fn matched(&self, best: Best, address: &A) -> Option<Found> {
-        if best.id == NOWHERE {
-            return None;
-        }
-        Some(found(self.node(best.id), slot_of(address, best.pos), best.pos))
+        let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
+        // Asked again, since the address could say something else this time.
+        node.covers(slot).then(|| found(node, slot, best.pos))
     }
 
     /// The match among the routes of up to six bits, which are in no direct table.
@@ -190,7 +189,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// What has been found, as it is handed out.
     #[inline]
     pub(super) fn route(&self, address: &A, found: Found) -> (Prefix<A>, &V) {
-        // SAFETY: what `find` finds is what a node says of a route that it has, or what a slot says,
+        // SAFETY: what `longest` finds is what a node says of a route that it has, or what a slot says,
         // which is made from the nodes anew whenever they change.
         let value = unsafe { self.store.values.get(found.value) };
         (Prefix::of(address, found.len), value)
@@ -205,7 +204,7 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// The longest match of each of up to [`BURST`] addresses.
     #[inline]
-    pub(super) fn find_burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+    pub(super) fn longest_of_burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
         if self.store.nodes.is_empty() {
             return;
         }
@@ -238,7 +237,7 @@ impl<A: Address, V> RouteTable<A, V> {
             if node.ends(at) {
                 routes[nth] = self.arrived(self.nearest(node, at, pos, slot, address));
             } else if pos == 0 {
-                routes[nth] = self.find_alone(address);
+                routes[nth] = self.longest_alone(address);
             } else {
                 (deep.ids[nth], deep.windows[nth]) = (slot.node(), window);
                 self.step(&mut deep, nth, pos, address);
@@ -293,8 +292,8 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// An address that has no direct table, in a burst.
     #[inline(never)]
-    fn find_alone(&self, address: &A) -> Option<Found> {
-        self.find(address)
+    fn longest_alone(&self, address: &A) -> Option<Found> {
+        self.longest(address)
     }
 
     /// The slots of addresses, whose nodes the cache is asked for.
@@ -326,7 +325,7 @@ impl<A: Address, V> RouteTable<A, V> {
     pub(super) fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
         for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut routes = [None; BURST];
-            self.find_burst(addresses, &mut routes);
+            self.longest_of_burst(addresses, &mut routes);
             for ((address, route), found) in addresses.iter().zip(&routes).zip(found) {
                 *found = route.map(|route| self.route(address, route));
             }

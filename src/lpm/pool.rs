@@ -2,18 +2,22 @@
 //!
 //! ```text
 //!     chunk 0  ▕aaa▏bbbbbbb▏··▏ccc▏d▏····▏eeee▏      chunk 1  ▕ffffff▏·········
-//!                            2        4                               └ end
-//!     free     2: [10]   4: [14]   …                 the gaps, by the class of their room
+//!     free      000 0000000 11 000 0 1111 0000                       └ end
+//!     hints    2: [10]   4: [14]   …                 gaps, by the class of their room
 //! ```
 //!
 //! A run is some units side by side, found by the index of the first. Who has a run knows how many
 //! units are in use; from that follows how much room it takes, which is one of [`ROOMS`]. A run that
-//! goes leaves a gap that is good for the next run of the same room; without one, a run is cut from the
-//! end. Gaps are not joined: most runs of a growing table that leave one class enter it elsewhere. Of
-//! the real Internet table, put in in random order, nine tenths of the units are in use.
+//! goes leaves a gap, which is remembered for the next run of the same room; without one, a run is cut
+//! from the end. Of the Internet's table, put in in random order, nine tenths of the units are in use.
 //!
-//! Chunks never move, except for the first one while it is small. So what a run costs does not depend
-//! on how many there are.
+//! Where all runs grow together, nobody comes to want the gaps of shorter ones. So which units are free
+//! is in a bitmap, too, in which gaps that meet are one without anybody joining them; and when a quarter
+//! of all units is free, chunks are looked through for gaps of any length before the end is touched.
+//! The lists are hints then: a gap that is taken from one is asked whether it still is one.
+//!
+//! Chunks never move, except for the first one while it is small, and are not given back before all is.
+//! So what a run costs does not depend on how many there are: at the most, two chunks are looked through.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -48,6 +52,12 @@ const CLASSES: [u8; LONGEST + 1] = {
     classes
 };
 
+/// So many chunks are looked through for a run, and so many asked whether that is worth it.
+const PATIENCE: (usize, usize) = (2, 16);
+
+/// Hints of a class: more are not remembered, so that no update has to move a long list to a longer one.
+const MOST_HINTS: usize = 1 << 12;
+
 /// One route makes fewer runs than fit in so many chunks.
 const FRESH: u64 = 64;
 
@@ -60,15 +70,28 @@ pub(super) fn room(len: u32) -> u32 {
     if len == 0 { 0 } else { u32::from(ROOMS[class_of(len)]) }
 }
 
+/// Which units of a chunk are gaps.
+#[derive(Debug)]
+struct Gaps {
+    /// A one for each.
+    map: Box<[u64]>,
+    free: usize,
+}
+
 /// Runs of units of type `T`.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     chunks: Vec<Box<[T]>>,
-    /// Gaps by class.
-    free: [Vec<u32>; ROOMS.len()],
+    gaps: Vec<Gaps>,
+    /// Where there have been gaps, by the class of their room; and how many hints that are.
+    hints: Vec<Vec<u32>>,
+    hinted: usize,
+    /// The chunk to be looked through next.
+    next: usize,
     /// The first unit that has never been in a run.
     end: u32,
-    /// Units in runs.
+    /// Units in gaps, and in runs.
+    free: usize,
     used: usize,
 }
 
@@ -86,7 +109,16 @@ impl<T: Blank> Pool<T> {
     const UNITS: usize = 1 << Self::SHIFT;
 
     pub(super) const fn new() -> Self {
-        Self { chunks: Vec::new(), free: [const { Vec::new() }; ROOMS.len()], end: 0, used: 0 }
+        Self {
+            chunks: Vec::new(),
+            gaps: Vec::new(),
+            hints: Vec::new(),
+            hinted: 0,
+            next: 0,
+            end: 0,
+            free: 0,
+            used: 0,
+        }
     }
 
     #[inline]
@@ -144,11 +176,13 @@ impl<T: Blank> Pool<T> {
     /// Bytes that are allocated.
     pub(super) fn allocation_size(&self) -> usize {
         let units: usize = self.chunks.iter().map(|chunk| chunk.len()).sum();
-        let gaps: usize = self.free.iter().map(Vec::capacity).sum();
-        let chunks = self.chunks.capacity();
+        let hints: usize = self.hints.iter().map(Vec::capacity).sum();
         units * mem::size_of::<T>()
-            + gaps * mem::size_of::<u32>()
-            + chunks * mem::size_of::<Box<[T]>>()
+            + self.gaps.len() * (Self::UNITS / 8)
+            + hints * mem::size_of::<u32>()
+            + self.hints.capacity() * mem::size_of::<Vec<u32>>()
+            + self.chunks.capacity() * mem::size_of::<Box<[T]>>()
+            + self.gaps.capacity() * mem::size_of::<Gaps>()
     }
 
     /// Whether some more runs can be made for sure.
@@ -179,22 +213,103 @@ impl<T: Blank> Pool<T> {
             return run;
         }
         let resized = if new_len > 0 { self.take(class_of(new_len)) } else { run };
+        // Nobody takes the gap before its units have moved.
+        if len > 0 {
+            self.used -= room(len) as usize;
+            self.leave(run, room(len) as usize);
+        }
         for at in 0..len.min(new_len) {
             let unit = mem::replace(self.get_mut(run + at), T::BLANK);
             *self.get_mut(resized + at) = unit;
-        }
-        if len > 0 {
-            self.used -= room(len) as usize;
-            self.free[class_of(len)].push(run);
         }
         resized
     }
 
     /// Takes a run of a class. Somebody has asked whether the pool [`has_room`](Self::has_room).
     fn take(&mut self, class: usize) -> u32 {
-        let room = usize::from(ROOMS[class]);
-        self.used += room;
-        self.free[class].pop().unwrap_or_else(|| self.cut(room))
+        self.used += usize::from(ROOMS[class]);
+        if let Some(gap) = self.reuse(class) {
+            return gap;
+        }
+        if self.free > (self.free + self.used) / 4 {
+            self.look_through();
+            if let Some(gap) = (class..ROOMS.len()).find_map(|larger| self.part(larger, class)) {
+                return gap;
+            }
+        }
+        self.cut(usize::from(ROOMS[class]))
+    }
+
+    /// Takes a gap of a class that is hinted at.
+    fn reuse(&mut self, class: usize) -> Option<u32> {
+        loop {
+            let gap = self.hints.get_mut(class)?.pop()?;
+            self.hinted -= 1;
+            let (at, room) = (gap as usize % Self::UNITS, usize::from(ROOMS[class]));
+            let gaps = &mut self.gaps[(gap >> Self::SHIFT) as usize];
+            if gaps.are_free(at, room) {
+                gaps.set(at, room, false);
+                self.free -= room;
+                return Some(gap);
+            }
+        }
+    }
+
+    /// Takes a run of a class out of a gap of another one, which is as large or larger.
+    fn part(&mut self, larger: usize, class: usize) -> Option<u32> {
+        let gap = self.reuse(larger)?;
+        let rest = usize::from(ROOMS[larger] - ROOMS[class]);
+        if rest > 0 {
+            self.leave(gap + u32::from(ROOMS[class]), rest);
+        }
+        Some(gap)
+    }
+
+    /// Remembers the gaps of the next chunks that have some, at their full lengths.
+    fn look_through(&mut self) {
+        if self.hinted > self.free {
+            // More hints than units: most are of what is no more.
+            self.hints.iter_mut().for_each(Vec::clear);
+            self.hinted = 0;
+        }
+        let mut looked = 0;
+        for _ in 0..PATIENCE.1.min(self.gaps.len()) {
+            self.next = (self.next + 1) % self.gaps.len();
+            if self.gaps[self.next].free < Self::UNITS / 8 {
+                continue;
+            }
+            let (mut at, first) = (0, (self.next << Self::SHIFT) as u32);
+            while let Some((gap, length)) = self.gaps[self.next].next_gap(at) {
+                self.hint(first + gap as u32, length);
+                at = gap + length;
+            }
+            looked += 1;
+            if looked == PATIENCE.0 {
+                return;
+            }
+        }
+    }
+
+    /// Remembers the parts of a gap.
+    fn hint(&mut self, mut from: u32, mut length: usize) {
+        while length > 0 {
+            let class = ROOMS.iter().rposition(|&room| usize::from(room) <= length);
+            let class = class.expect("there is a room of one unit");
+            if self.hints[class].len() < MOST_HINTS {
+                self.hints[class].push(from);
+                self.hinted += 1;
+            }
+            from += u32::from(ROOMS[class]);
+            length -= usize::from(ROOMS[class]);
+        }
+    }
+
+    /// Makes a gap of some units.
+    fn leave(&mut self, from: u32, length: usize) {
+        let gaps = &mut self.gaps[(from >> Self::SHIFT) as usize];
+        gaps.set(from as usize % Self::UNITS, length, true);
+        self.free += length;
+        self.hint(from, length);
     }
 
     /// Cuts a run of `room` units from the end.
@@ -202,8 +317,12 @@ impl<T: Blank> Pool<T> {
         let mut left = self.units() - self.end as usize;
         while left < room {
             if !self.grow_first() {
-                self.leave(left);
+                if left > 0 {
+                    self.leave(self.end, left);
+                    self.end += left as u32;
+                }
                 self.chunks.push(blank(Self::UNITS));
+                self.gaps.push(Gaps::new(Self::UNITS));
             }
             left = self.units() - self.end as usize;
         }
@@ -221,19 +340,12 @@ impl<T: Blank> Pool<T> {
         }
     }
 
-    /// Makes gaps of the units that are left at the end.
-    fn leave(&mut self, mut left: usize) {
-        while left > 0 {
-            let class = ROOMS.iter().rposition(|&room| usize::from(room) <= left);
-            let class = class.expect("there is a room of one unit");
-            self.free[class].push(self.end);
-            self.end += u32::from(ROOMS[class]);
-            left -= usize::from(ROOMS[class]);
-        }
-    }
-
     /// Makes the first chunk, or doubles it while it is small.
     fn grow_first(&mut self) -> bool {
+        if self.gaps.is_empty() {
+            self.gaps.push(Gaps::new(Self::UNITS));
+            self.hints.resize(ROOMS.len(), Vec::new());
+        }
         let units = match self.chunks.as_slice() {
             [] => LONGEST / 4,
             [first] if first.len() < Self::UNITS => 2 * first.len(),
@@ -249,6 +361,55 @@ impl<T: Blank> Pool<T> {
 
 fn blank<T: Blank>(units: usize) -> Box<[T]> {
     iter::repeat_with(|| T::BLANK).take(units).collect()
+}
+
+impl Gaps {
+    fn new(units: usize) -> Self {
+        Self { map: iter::repeat_n(0, units / 64).collect(), free: 0 }
+    }
+
+    /// Makes units free, or not.
+    fn set(&mut self, at: usize, count: usize, free: bool) {
+        for (word, mask) in masks(at, count) {
+            match free {
+                true => self.map[word] |= mask,
+                false => self.map[word] &= !mask,
+            }
+        }
+        self.free = if free { self.free + count } else { self.free - count };
+    }
+
+    fn are_free(&self, at: usize, count: usize) -> bool {
+        masks(at, count).all(|(word, mask)| self.map[word] & mask == mask)
+    }
+
+    /// The first gap at or behind a unit, and its length.
+    fn next_gap(&self, from: usize) -> Option<(usize, usize)> {
+        let gap = self.first(from, 0)?;
+        let end = self.first(gap, u64::MAX).unwrap_or(64 * self.map.len());
+        Some((gap, end - gap))
+    }
+
+    /// The first one at or behind a unit, in the map with its bits flipped by `flip`.
+    fn first(&self, from: usize, flip: u64) -> Option<usize> {
+        let words = self.map.get(from / 64..)?.iter().enumerate();
+        let mut ones = words.map(|(nth, word)| (from / 64 * 64 + 64 * nth, word ^ flip));
+        let (first, word) = ones.next()?;
+        let rest = word >> (from % 64) << (from % 64);
+        iter::once((first, rest))
+            .chain(ones)
+            .find(|&(_, word)| word != 0)
+            .map(|(first, word)| first + word.trailing_zeros() as usize)
+    }
+}
+
+/// The words that some bits are in, each with a mask of them.
+fn masks(at: usize, count: usize) -> impl Iterator<Item = (usize, u64)> {
+    let end = at + count;
+    (at / 64..end.div_ceil(64)).map(move |word| {
+        let (from, to) = (at.max(64 * word) - 64 * word, end.min(64 * word + 64) - 64 * word);
+        (word, u64::MAX >> (64 - (to - from)) << from)
+    })
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ pub struct RouteShape {
     pub paths: usize,
     /// Direct tables, of 32 KiB.
     pub direct_tables: usize,
-    /// How many routes are found in the `n`-th node of a look-up, at index `n`: at 0 those that a direct
-    /// table says.
+    /// At index `n`: how many routes a look-up finds in the `n`-th node that it reads. At 0 are those that
+    /// a direct table tells of.
     pub routes_by_nodes: Vec<usize>,
     /// Bytes allocated for nodes, free ones included.
     pub node_bytes: usize,
@@ -47,7 +47,7 @@ pub struct RouteShape {
 }
 
 impl RouteShape {
-    /// In the how manieth node of its look-up a route is found, on average over the routes.
+    /// How many nodes a look-up reads up to the one with its route, on average over the routes.
     #[must_use]
     pub fn average_nodes(&self) -> f64 {
         let nodes = self.routes_by_nodes.iter().enumerate().map(|(nodes, routes)| nodes * routes);
@@ -92,7 +92,7 @@ impl<A: Address, V> RouteTable<A, V> {
         };
         let start = if self.store.nodes.is_empty() { vec![] } else { vec![(ROOT, 0, 1, false)] };
         let mut open = start;
-        // A node, its position, the how manieth it is on its way, and whether that has a direct table.
+        // A node, its position, its number on its way, and whether that begins in a direct table.
         while let Some((id, pos, nth, in_table)) = open.pop() {
             let node = self.store.nodes.get(id);
             if let Some(path) = node.as_path() {

@@ -10,7 +10,7 @@ use super::node::Node;
 use super::pool::Pool;
 use super::store::ROOT;
 use super::stride::{STRIDE, Spot, home, slot_of};
-use crate::bits::{Address, joined};
+use crate::bits::{Address, with_bits};
 use crate::prefix::Prefix;
 
 /// A node that a walk is in.
@@ -36,7 +36,7 @@ impl<A: Address> Walk<A> {
     /// A walk over the routes that `prefix` covers.
     pub(super) fn below(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Self {
         let mut walk = Self { frames: Vec::new() };
-        if let Some((id, pos)) = descend(nodes, prefix) {
+        if let Some((id, pos)) = top_of(nodes, prefix) {
             let address = prefix.address().truncated(pos);
             let node = *nodes.get(id);
             if node.is_path() {
@@ -63,13 +63,13 @@ impl<A: Address> Walk<A> {
             let mut spots = levels.map(|level| Spot::above(slot, level));
             if let Some(spot) = spots.find(|&spot| node.has(spot)) {
                 frame.level = spot.level() + 1;
-                let address = joined(&frame.address, pos, spot.bits());
+                let address = with_bits(&frame.address, pos, spot.bits());
                 return Some((Prefix::of(&address, pos + spot.level()), node.value(spot)));
             }
             frame.slots &= frame.slots - 1;
             frame.level = 0;
             if let Some(child) = node.child(slot) {
-                let address = joined(&frame.address, pos, Spot::above(slot, STRIDE).bits());
+                let address = with_bits(&frame.address, pos, Spot::above(slot, STRIDE).bits());
                 self.enter(nodes, child, address, pos + STRIDE);
             }
         }
@@ -78,7 +78,7 @@ impl<A: Address> Walk<A> {
     /// Goes into a node, or to the end of the paths that begin there.
     fn enter(&mut self, nodes: &Pool<Node>, mut id: u32, mut address: A, mut pos: u32) {
         while let Some(path) = nodes.get(id).as_path() {
-            address = joined(&address, pos, path.bits);
+            address = with_bits(&address, pos, path.bits);
             (id, pos) = (path.child, pos + path.len());
         }
         let node = *nodes.get(id);
@@ -88,7 +88,7 @@ impl<A: Address> Walk<A> {
 
 /// Where all routes are that `prefix` covers, and its position: in its home, or behind a path that
 /// goes on from the bits of `prefix`.
-fn descend<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Option<(u32, u32)> {
+fn top_of<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Option<(u32, u32)> {
     let (mut id, mut pos, end) = (ROOT, 0, home(prefix.len()));
     if nodes.is_empty() {
         return None;
@@ -114,7 +114,7 @@ fn descend<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Option<(u32, u
 
 /// Whether `prefix` covers a route.
 pub(super) fn has_below<A: Address>(nodes: &Pool<Node>, prefix: &Prefix<A>) -> bool {
-    descend(nodes, prefix).is_some_and(|(id, pos)| {
+    top_of(nodes, prefix).is_some_and(|(id, pos)| {
         let node = nodes.get(id);
         // Behind a path there is a route in any case.
         node.is_path() || node.has_below(Spot::of(prefix, pos))
@@ -134,10 +134,10 @@ pub(super) struct Ascent<A> {
 }
 
 impl<A: Address> Ascent<A> {
-    /// A walk over the routes that cover `prefix`.
-    pub(super) fn to(nodes: &Pool<Node>, prefix: &Prefix<A>) -> Self {
+    /// A walk over the routes of up to `longest` bits that contain `address`.
+    pub(super) fn along(nodes: &Pool<Node>, address: A, longest: u32) -> Self {
         let at = (!nodes.is_empty()).then_some((ROOT, 0));
-        Self { address: prefix.address(), longest: prefix.len(), at, level: 0 }
+        Self { address, longest, at, level: 0 }
     }
 
     /// The next route, and where its value is.

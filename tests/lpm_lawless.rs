@@ -1,0 +1,166 @@
+//! Addresses that break the law of `BitString`, or panic: answers may be wrong, and panics may come of
+//! it, but what is read is always the value of some route, and each is dropped once.
+//!
+//! Miri and AddressSanitizer see whether that is so; values are boxed for them.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flowtable::{Address, BitString, Prefix, RouteTable};
+
+thread_local! {
+    /// How many windows are right before one is not; none is wrong if that is negative.
+    static RIGHT: Cell<i32> = const { Cell::new(-1) };
+    static FAULT: Cell<Fault> = const { Cell::new(Fault::Panic) };
+}
+
+/// What is wrong with a window.
+#[derive(Clone, Copy)]
+enum Fault {
+    Panic,
+    Once(u64),
+    FromThenOn(u64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Lawless(u32);
+
+impl BitString for Lawless {
+    const BITS: u32 = 32;
+
+    fn window(&self, pos: u32) -> u64 {
+        let (right, window) = (RIGHT.get(), self.0.window(pos));
+        if right > 0 {
+            RIGHT.set(right - 1);
+        }
+        if right != 0 {
+            return window;
+        }
+        match FAULT.get() {
+            Fault::Panic => {
+                RIGHT.set(-1);
+                panic!("a window that cannot be had")
+            }
+            Fault::Once(flipped) => {
+                RIGHT.set(-1);
+                window ^ flipped
+            }
+            Fault::FromThenOn(flipped) => window ^ flipped,
+        }
+    }
+}
+
+impl Address for Lawless {
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self(u32::from_windows(window))
+    }
+
+    fn truncated(&self, len: u32) -> Self {
+        Self(self.0.truncated(len))
+    }
+}
+
+/// Runs something that gets a wrong window after so many right ones.
+fn wrong_after(right: i32, work: impl FnOnce()) {
+    RIGHT.set(right);
+    // A panic is all right.
+    let _ = catch_unwind(AssertUnwindSafe(work));
+    RIGHT.set(-1);
+}
+
+fn address(group: u32) -> Lawless {
+    Lawless(0x0800_0001 | group << 14)
+}
+
+fn prefix(group: u32, len: u32) -> Prefix<Lawless> {
+    Prefix::new(address(group), len).expect("it is not too long")
+}
+
+/// Enough routes for a direct table, with some that its slots tell of.
+fn table() -> RouteTable<Lawless, Box<u32>> {
+    let routes = if cfg!(miri) { 40 } else { 4200 };
+    let long = (0..routes).map(|i| (Lawless(0x0800_0000 | i << 10), 24, i));
+    let short = (0..40).map(|group| (address(group), 18, group));
+    let make = |(at, len, value)| (Prefix::new(at, len).expect("it fits"), Box::new(value));
+    long.chain(short).map(make).collect()
+}
+
+fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
+    let addresses: Vec<_> = (0..64).map(address).collect();
+    let mut found = vec![None; addresses.len()];
+    table.lookup_batch(&addresses, &mut found);
+    for (address, found) in addresses.iter().zip(found) {
+        let values = [found, table.lookup(address)].into_iter().flatten();
+        assert!(values.map(|(_, value)| **value).all(|value| value < 5000 || value == 7777));
+        assert!(table.matches(address).all(|(_, value)| **value < 10_000));
+    }
+}
+
+fn survives(fault: Fault) {
+    let (most, step) = if cfg!(miri) { (12, 3) } else { (40, 1) };
+    for right in (0..most).step_by(step) {
+        FAULT.set(fault);
+        let mut table = table();
+        for (group, len) in [(3, 17), (7, 16), (9, 18), (12, 12), (5, 24), (2, 30), (1, 3)] {
+            let prefix = prefix(group, len);
+            wrong_after(right, || drop(table.insert(prefix, Box::new(7777))));
+            read_all(&table);
+            wrong_after(right, || drop(table.remove(&prefix)));
+            read_all(&table);
+            wrong_after(right, || read_all(&table));
+        }
+        wrong_after(right, || table.retain(|prefix, _| prefix.len() == 24));
+        read_all(&table);
+        wrong_after(right, || drop(table.iter().count()));
+        table.shrink_to_fit();
+        read_all(&table);
+    }
+}
+
+#[test]
+fn a_window_may_panic() {
+    survives(Fault::Panic);
+}
+
+#[test]
+fn a_window_may_be_wrong_once() {
+    survives(Fault::Once(u64::MAX));
+    survives(Fault::Once(1 << 63));
+}
+
+#[test]
+fn windows_may_be_wrong_from_some_time_on() {
+    survives(Fault::FromThenOn(u64::MAX));
+}
+
+/// The same wrong window each time: zeros where there are ones, and only if it is asked for at bit 24.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Skewed(u64);
+
+impl BitString for Skewed {
+    const BITS: u32 = 64;
+
+    fn window(&self, pos: u32) -> u64 {
+        if pos == 24 { !self.0 << 24 } else { self.0.window(pos) }
+    }
+}
+
+impl Address for Skewed {
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self(window(0))
+    }
+}
+
+#[test]
+fn windows_need_not_agree_with_each_other() {
+    let mut table = RouteTable::new();
+    let at = 0x1234_5678_9ABC_DEF0;
+    table.insert(Prefix::new(Skewed(at), 30).expect("it fits"), Box::new(2));
+    for slot in 0..64 {
+        let address = Skewed(at & !(63 << 34) | slot << 34);
+        assert!(table.lookup(&address).is_none_or(|(_, value)| **value == 2));
+        let mut found = [None];
+        table.lookup_batch(&[address], &mut found);
+        assert!(found[0].is_none_or(|(_, value): (_, &Box<u32>)| **value == 2));
+    }
+}
