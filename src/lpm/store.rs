@@ -13,6 +13,7 @@
 #![allow(unsafe_code)]
 
 use alloc::vec;
+use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
 use super::node::Node;
@@ -152,28 +153,37 @@ impl<V> Store<V> {
 
     /// Puts the runs of all nodes one behind the other, so that there are no gaps.
     pub(super) fn compact(&mut self) {
-        let (nodes, mut values) = self.take_all();
+        let (nodes, values) = self.take_all();
+        // SAFETY: it is asked once for the value of each route that a node has, and `values` drops none.
+        *self = Self::copied(&nodes, |index| unsafe { values.read(index) });
+    }
+
+    /// The same nodes, one behind the other, with the values that are given for theirs.
+    fn copied(nodes: &Pool<Node>, mut value: impl FnMut(u32) -> V) -> Self {
+        let (mut store, mut row) = (Self::new(), Vec::new());
         if nodes.is_empty() {
-            return;
+            return store;
         }
-        self.make_root();
+        store.make_root();
         let mut open = vec![(ROOT, ROOT)];
         while let Some((from, to)) = open.pop() {
-            let node = *nodes.get(from);
+            let node = nodes.get(from);
             let (old_children, children) = match node.as_path() {
                 Some(path) => (path.child, 1),
                 None => node.children_run(),
             };
             let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_run() };
-            let new_values = self.values.0.run(routes);
-            let new_children = self.nodes.run(children);
-            for nth in 0..routes {
-                let unit = mem::replace(values.0.get_mut(old_values + nth), MaybeUninit::uninit());
-                *self.values.0.get_mut(new_values + nth) = unit;
+            let new_values = store.values.0.run(routes);
+            let new_children = store.nodes.run(children);
+            // All of a node before one of them is in the store, in case that one cannot be had.
+            row.extend((0..routes).map(|nth| value(old_values + nth)));
+            for (nth, value) in (0..).zip(row.drain(..)) {
+                *store.values.0.get_mut(new_values + nth) = MaybeUninit::new(value);
             }
-            *self.nodes.get_mut(to) = node.moved(new_values, new_children);
+            *store.nodes.get_mut(to) = node.moved(new_values, new_children);
             open.extend((0..children).map(|nth| (old_children + nth, new_children + nth)));
         }
+        store
     }
 
     /// Units of both pools that are in use: nodes, values.
@@ -184,6 +194,13 @@ impl<V> Store<V> {
     /// Bytes that are allocated: for nodes, for values.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
         (self.nodes.allocation_size(), self.values.0.allocation_size())
+    }
+}
+
+impl<V: Clone> Clone for Store<V> {
+    fn clone(&self) -> Self {
+        // SAFETY: it is asked for the values of the routes that nodes have.
+        Self::copied(&self.nodes, |index| unsafe { self.values.get(index) }.clone())
     }
 }
 

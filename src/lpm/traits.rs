@@ -22,7 +22,10 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
 /// A table with the same routes, in memory of their own and without gaps.
 impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
     fn clone(&self) -> Self {
-        self.iter().map(|(prefix, value)| (prefix, value.clone())).collect()
+        let store = self.store.clone();
+        let mut direct = self.direct.clone();
+        direct.iter_mut().for_each(|direct| direct.refresh_all(&store));
+        Self { store, direct, ..*self }
     }
 }
 
