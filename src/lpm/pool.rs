@@ -213,16 +213,28 @@ impl<T: Blank> Pool<T> {
             return run;
         }
         let resized = if new_len > 0 { self.take(class_of(new_len)) } else { run };
-        // Nobody takes the gap before its units have moved.
+        // Nobody takes the gap before the units in it have moved.
         if len > 0 {
             self.used -= room(len) as usize;
             self.leave(run, room(len) as usize);
         }
-        for at in 0..len.min(new_len) {
-            let unit = mem::replace(self.get_mut(run + at), T::BLANK);
-            *self.get_mut(resized + at) = unit;
-        }
+        self.exchange(run, resized, len.min(new_len) as usize);
         resized
+    }
+
+    /// Exchanges the units of two runs, which have none in common.
+    fn exchange(&mut self, one: u32, other: u32, len: usize) {
+        let chunk_of = |run| (run >> Self::SHIFT) as usize;
+        let (at, to) = (one as usize % Self::UNITS, other as usize % Self::UNITS);
+        let mut chunk = mem::take(&mut self.chunks[chunk_of(one)]);
+        if chunk_of(one) == chunk_of(other) {
+            let (low, high) = chunk.split_at_mut(at.max(to));
+            low[at.min(to)..][..len].swap_with_slice(&mut high[..len]);
+        } else {
+            let others = &mut self.chunks[chunk_of(other)][to..][..len];
+            chunk[at..][..len].swap_with_slice(others);
+        }
+        self.chunks[chunk_of(one)] = chunk;
     }
 
     /// Takes a run of a class. Somebody has asked whether the pool [`has_room`](Self::has_room).
