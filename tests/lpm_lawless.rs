@@ -78,15 +78,15 @@ fn prefix(group: u32, len: u32) -> Prefix<Lawless> {
 
 /// Enough routes for a direct table, with some that its slots tell of.
 fn table() -> RouteTable<Lawless, Box<u32>> {
-    let routes = if cfg!(miri) { 40 } else { 4200 };
+    let (routes, groups) = if cfg!(miri) { (5, 3) } else { (4200, 40) };
     let long = (0..routes).map(|i| (Lawless(0x0800_0000 | i << 10), 24, i));
-    let short = (0..40).map(|group| (address(group), 18, group));
+    let short = (0..groups).map(|group| (address(group), 18, group));
     let make = |(at, len, value)| (Prefix::new(at, len).expect("it fits"), Box::new(value));
     long.chain(short).map(make).collect()
 }
 
 fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
-    let addresses: Vec<_> = (0..64).map(address).collect();
+    let addresses: Vec<_> = (0..if cfg!(miri) { 4 } else { 64 }).map(address).collect();
     let mut found = vec![None; addresses.len()];
     table.lookup_batch(&addresses, &mut found);
     for (address, found) in addresses.iter().zip(found) {
@@ -97,11 +97,12 @@ fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
 }
 
 fn survives(fault: Fault) {
-    let (most, step) = if cfg!(miri) { (12, 3) } else { (40, 1) };
-    for right in (0..most).step_by(step) {
+    let (most, step) = if cfg!(miri) { (9, 4) } else { (40, 1) };
+    for right in (1..most).step_by(step) {
         FAULT.set(fault);
         let mut table = table();
-        for (group, len) in [(3, 17), (7, 16), (9, 18), (12, 12), (5, 24), (2, 30), (1, 3)] {
+        let changes = [(2, 30), (1, 18), (3, 17), (7, 16), (12, 12), (5, 24), (1, 3)];
+        for &(group, len) in &changes[..if cfg!(miri) { 2 } else { 7 }] {
             let prefix = prefix(group, len);
             wrong_after(right, || drop(table.insert(prefix, Box::new(7777))));
             read_all(&table);
@@ -125,7 +126,9 @@ fn a_window_may_panic() {
 #[test]
 fn a_window_may_be_wrong_once() {
     survives(Fault::Once(u64::MAX));
-    survives(Fault::Once(1 << 63));
+    if !cfg!(miri) {
+        survives(Fault::Once(1 << 63));
+    }
 }
 
 #[test]
