@@ -97,7 +97,7 @@ fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
 }
 
 fn survives(fault: Fault) {
-    let (most, step) = if cfg!(miri) { (9, 4) } else { (40, 1) };
+    let (most, step) = if cfg!(miri) { (6, 4) } else { (40, 1) };
     for right in (1..most).step_by(step) {
         FAULT.set(fault);
         let mut table = table();
@@ -124,11 +124,10 @@ fn a_window_may_panic() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "the other two say as much")]
 fn a_window_may_be_wrong_once() {
     survives(Fault::Once(u64::MAX));
-    if !cfg!(miri) {
-        survives(Fault::Once(1 << 63));
-    }
+    survives(Fault::Once(1 << 63));
 }
 
 #[test]

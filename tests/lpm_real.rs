@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use common::by_length::ByLength;
 use flate2::read::MultiGzDecoder;
+use flowtable::lpm::RouteShape;
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
 use rand::distr::Distribution;
 use rand::rngs::StdRng;
@@ -189,4 +190,25 @@ fn v4_routes_of_the_whole_internet() {
 #[test]
 fn v6_routes_of_the_whole_internet() {
     test::<Ipv6Addr>(160_147, 2, 46.0);
+}
+
+/// What the documentation of `RouteTable` says of these routes, put in in random order.
+#[test]
+fn the_shape_that_the_documentation_tells_of() {
+    fn shape<A: Address + FromStr>(file: &Path) -> RouteShape {
+        let mut routes = routes::<A>(file);
+        routes.shuffle(&mut StdRng::seed_from_u64(1));
+        routes.into_iter().zip(0_u32..).collect::<RouteTable<A, u32>>().shape()
+    }
+    #[track_caller]
+    fn assert_shape(shape: &RouteShape, tables: usize, nodes: f64, bytes: f64) {
+        println!("{shape}");
+        assert_eq!(shape.direct_tables, tables);
+        assert!((shape.average_nodes() - nodes).abs() < 0.05, "{}", shape.average_nodes());
+        let bytes_of_one = shape.bytes() as f64 / shape.routes as f64;
+        assert!((bytes_of_one - bytes).abs() < 0.1, "{bytes_of_one} bytes a route, not {bytes}");
+    }
+    let Some(file) = file() else { return };
+    assert_shape(&shape::<Ipv4Addr>(&file), 52, 1.0, 9.4);
+    assert_shape(&shape::<Ipv6Addr>(&file), 3, 4.3, 20.6);
 }

@@ -52,6 +52,9 @@ const CLASSES: [u8; LONGEST + 1] = {
     classes
 };
 
+/// So many hints at what is no gap any more are put up with for a run.
+const STALE: usize = 16;
+
 /// So many chunks are looked through for a run, and so many asked whether that is worth it.
 const PATIENCE: (usize, usize) = (2, 16);
 
@@ -254,7 +257,7 @@ impl<T: Blank> Pool<T> {
 
     /// Takes a gap of a class that is hinted at.
     fn reuse(&mut self, class: usize) -> Option<u32> {
-        loop {
+        for _ in 0..STALE {
             let gap = self.hints.get_mut(class)?.pop()?;
             self.hinted -= 1;
             let (at, room) = (gap as usize % Self::UNITS, usize::from(ROOMS[class]));
@@ -265,6 +268,7 @@ impl<T: Blank> Pool<T> {
                 return Some(gap);
             }
         }
+        None
     }
 
     /// Takes a run of a class out of a gap of another one, which is as large or larger.
