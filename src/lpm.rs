@@ -43,7 +43,7 @@
 //! | announce or withdraw | a node, and up to 126 values and 63 nodes that move | the same |
 //! | the same for a route of 13 to 18 bits, or the first one below 18 bits | and 64 slots | the same |
 //! | the same for a route of 7 to 12 bits | and 4096 slots | the same |
-//! | bytes of a route of the Internet, small values | 9.4 | 20.6 |
+//! | bytes of a route of the Internet, small values | 9.4 | 20.4 |
 //!
 //! Between a slot and a node, and between a node and a value, there is a table of chunks, which is small
 //! enough for the nearest cache. A table without routes has allocated nothing, one with a few routes and
