@@ -33,6 +33,7 @@ mod peers {
     pub(crate) mod memory;
     pub(crate) mod pauses;
     pub(crate) mod prefetched;
+    pub(crate) mod routes;
     pub(crate) mod trash;
 }
 
@@ -40,13 +41,14 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
-use peers::{lc_trie, machine, trash};
+use peers::{lc_trie, machine, routes, trash};
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
 
 /// What there is to measure, by the name that `--only` knows.
-const STRUCTURES: [(&str, Measure); 2] = [("trash", trash::run), ("lc_trie", lc_trie::run)];
+const STRUCTURES: [(&str, Measure); 3] =
+    [("trash", trash::run), ("lc_trie", lc_trie::run), ("routes", routes::run)];
 
 fn main() -> ExitCode {
     let names = STRUCTURES.map(|(name, _)| name);
