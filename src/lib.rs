@@ -48,9 +48,8 @@
 //! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] takes 2 to 3.5 times as long as in a
 //!   Swiss table. Take it for order, for ranges, for its shape. An insertion may double its root and
 //!   then looks into all keys at once: tens of milliseconds at a million keys.
-//! - **A route table counts bits.** A [`RouteTable`] needs a seventh of the memory of a flat table for the
-//!   same routes, and look-ups take two to three times as long as in that; where the processor counts
-//!   bits in one instruction and the crate is compiled for it, less.
+//! - **A route table counts bits.** A [`RouteTable`] needs an eighth of the memory of a flat array for
+//!   the same routes, and look-ups take two to three times as long.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
 //!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
