@@ -44,6 +44,13 @@ fn shuffled<T: Clone>(items: &[T], seed: u64) -> Vec<T> {
     items
 }
 
+/// Every invariant. Miri has seen enough without them.
+fn check<A: Address, V>(table: &RouteTable<A, V>) {
+    if !cfg!(miri) {
+        table.validate().unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
 /// Routes of a small network, each of which knows its own name.
 const NETWORK: [&str; 8] = [
     "0.0.0.0/0",
@@ -100,13 +107,15 @@ fn an_empty_table_has_nothing_and_takes_nothing() {
         assert_eq!((table.clone(), table.clone()), (RouteTable::default(), [].into()));
         assert_eq!(format!("{table:?}"), "{}");
         assert!(!table.shape().to_string().is_empty());
-        table.validate().unwrap();
+        check(&table);
         assert!(table.into_iter().next().is_none());
     }
     test::<u8>();
-    test::<Ipv4Addr>();
-    test::<Ipv6Addr>();
-    test::<[u8; 40]>();
+    if !cfg!(miri) {
+        test::<Ipv4Addr>();
+        test::<Ipv6Addr>();
+        test::<[u8; 40]>();
+    }
 }
 
 #[test]
@@ -120,7 +129,7 @@ fn a_table_can_be_a_constant() {
 #[test]
 fn the_longest_match_is_found() {
     let table = network();
-    table.validate().unwrap();
+    check(&table);
     for (address, name) in [
         ("10.1.2.3", "10.1.2.3/32"),
         ("10.1.2.2", "10.1.2.0/24"),
@@ -148,7 +157,7 @@ fn a_route_under_another_is_uncovered_when_that_goes() {
         assert_eq!(table.lookup(&asked), Some((v4(name), &name)));
         assert_eq!(table.remove(&v4(name)), Some(name));
         assert_eq!(table.remove(&v4(name)), None);
-        table.validate().unwrap();
+        check(&table);
     }
     assert_eq!(table.lookup(&asked), None);
     assert_eq!(table.lookup(&ip4("10.2.0.0")), Some((v4("10.2.0.0/16"), &"10.2.0.0/16")));
@@ -157,7 +166,7 @@ fn a_route_under_another_is_uncovered_when_that_goes() {
     for name in ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"] {
         assert_eq!(table.lookup(&asked), Some((v4("10.1.2.3/32"), &"10.1.2.3/32")));
         assert_eq!(table.remove(&v4(name)), Some(name));
-        table.validate().unwrap();
+        check(&table);
     }
     assert_eq!((table.lookup(&asked), table.len()), (None, 3));
 }
@@ -188,7 +197,7 @@ fn insertion_gives_the_old_value_back() {
             assert_eq!(table.insert(v4(name), round), old);
         }
         assert_eq!(table.len(), NETWORK.len());
-        table.validate().unwrap();
+        check(&table);
     }
     assert!(table.values().eq([3; NETWORK.len()].iter()));
 }
@@ -216,7 +225,8 @@ fn bursts_of_all_lengths() {
         3 => ip4("10.1.9.9"),
         _ => ip4("172.16.0.1"),
     };
-    for count in (0..70).chain([127, 128, 129, 1000]) {
+    let counts = (0..70).chain([127, 128, 129, 1000]);
+    for count in counts.filter(|count| !cfg!(miri) || count % 33 == 0) {
         let asked: Vec<Ipv4Addr> = (0..count).map(asked).collect();
         let mut found = vec![Some((V4::default_route(), &"before")); asked.len()];
         table.lookup_batch(&asked, &mut found);
@@ -319,12 +329,12 @@ fn retain_asks_once_for_each_in_order() {
     });
     assert_eq!(asked, NETWORK.map(v4));
     assert_eq!(names(table.iter()), ["kept"; 4]);
-    table.validate().unwrap();
+    check(&table);
     assert_eq!(table.lookup(&ip4("10.1.2.4")), Some((v4("10.1.0.0/16"), &"kept")));
     assert_eq!(table.lookup(&ip4("10.9.9.9")), Some((v4("0.0.0.0/0"), &"kept")));
     table.retain(|_, _| false);
     assert_eq!((table.len(), table.allocation_size()), (0, 0));
-    table.validate().unwrap();
+    check(&table);
 }
 
 #[test]
@@ -333,12 +343,13 @@ fn clear_leaves_a_table_that_can_be_used() {
     table.clear();
     assert_eq!((table.len(), table.lookup(&ip4("10.1.2.3"))), (0, None));
     assert!(table.iter().next().is_none());
-    table.validate().unwrap();
+    check(&table);
     table.extend(NETWORK.map(|name| (v4(name), name)));
     assert_eq!(table, network());
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "its like has been seen")]
 fn tables_are_equal_whatever_the_order_of_insertion() {
     let table = network();
     let turned: RouteTable<_, _> = NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
@@ -393,9 +404,10 @@ fn v4_mapped_addresses_are_of_v6() {
 
 /// Routes of every length to one address, alone and together, in several orders.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn every_length() {
-    fn check<A: Address + Debug>(table: &RouteTable<A, u32>, address: A, lens: &[u32]) {
-        table.validate().unwrap();
+    fn check_all<A: Address + Debug>(table: &RouteTable<A, u32>, address: A, lens: &[u32]) {
+        check(table);
         let found = |of: &A| table.lookup(of).map(|(found, len)| (found, *len));
         let longest = |most: u32| {
             let len = lens.iter().copied().filter(|&len| len <= most).max()?;
@@ -404,7 +416,7 @@ fn every_length() {
         assert_eq!(found(&address), longest(A::BITS));
         // An address that differs first in this bit matches what is not longer.
         let bits = (0..A::BITS).step_by(if A::BITS > 64 { 3 } else { 1 });
-        for bit in bits.filter(|bit| !cfg!(miri) || bit % 7 == 0) {
+        for bit in bits {
             assert_eq!(found(&turned(&address, bit)), longest(bit), "bit {bit}");
         }
         let mut sorted = lens.to_vec();
@@ -412,15 +424,14 @@ fn every_length() {
         assert!(table.matches(&address).map(|(_, len)| *len).eq(sorted));
     }
     fn test<A: Address + Debug>(address: A, step: usize) {
-        let step = if cfg!(miri) { 11 } else { step };
         let lens: Vec<u32> = (0..=A::BITS).rev().step_by(step).chain([0]).collect();
         for &len in &lens {
-            check(&RouteTable::from([(prefix(address, len), len)]), address, &[len]);
+            check_all(&RouteTable::from([(prefix(address, len), len)]), address, &[len]);
         }
         let turned = lens.iter().copied().rev().collect();
         let mut orders = vec![lens.clone(), turned, shuffled(&lens, 1), shuffled(&lens, 2)];
         orders.iter_mut().for_each(Vec::dedup);
-        for order in orders.iter().skip(if cfg!(miri) { 3 } else { 0 }) {
+        for order in &orders {
             let (mut table, mut there) = (RouteTable::new(), vec![]);
             for &len in order {
                 let old = there.contains(&len).then_some(len);
@@ -428,13 +439,13 @@ fn every_length() {
                 there.push(len);
                 there.sort_unstable();
                 there.dedup();
-                check(&table, address, &there);
+                check_all(&table, address, &there);
             }
             for &len in order {
                 let old = there.contains(&len).then_some(len);
                 assert_eq!(table.remove(&prefix(address, len)), old);
                 there.retain(|&other| other != len);
-                check(&table, address, &there);
+                check_all(&table, address, &there);
             }
             assert_eq!((table.len(), table.allocation_size()), (0, 0));
         }
@@ -442,9 +453,6 @@ fn every_length() {
     test(0xa5_u8, 1);
     test(Ipv4Addr::from_bits(0xa5a5_5a5a), 1);
     test(Ipv6Addr::from_bits(u128::MAX / 5), 2);
-    if cfg!(miri) {
-        return;
-    }
     test(0xa55a_u16, 1);
     test([0xff_u8, 0, 0x81], 1);
     test((0x81_u8, 0x7ffe_u16), 1);
@@ -458,6 +466,7 @@ fn every_length() {
 
 /// A route somewhere in what leads to a far one: at every length, and beside it at every bit.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn a_long_way_is_split_anywhere() {
     fn test<A: Address + Debug>(far: A, step: usize) {
         let far_route = Prefix::host(far);
@@ -469,17 +478,17 @@ fn a_long_way_is_split_anywhere() {
                     let mut routes = [(far_route, "far"), (other, "other")];
                     routes.sort_by_key(|route| (route.1 == "far") != first_far);
                     table.extend(routes);
-                    table.validate().unwrap();
+                    check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
                     let near = other.contains(&beside).then_some((other, &"other"));
                     assert_eq!(table.lookup(&beside), near, "{at}");
                     assert_eq!(table.remove(&other), Some("other"));
-                    table.validate().unwrap();
+                    check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
                     assert_eq!(table.lookup(&beside), None);
                     table.insert(other, "other");
                     assert_eq!(table.remove(&far_route), Some("far"));
-                    table.validate().unwrap();
+                    check(&table);
                     assert_eq!(table.lookup(&beside), near, "{at}");
                     let left = other.contains(&far).then_some((other, &"other"));
                     assert_eq!(table.lookup(&far), left, "{at}");
@@ -489,14 +498,14 @@ fn a_long_way_is_split_anywhere() {
             }
         }
     }
-    let step = if cfg!(miri) { 31 } else { 1 };
-    test(Ipv4Addr::from_bits(0xdead_beef), step);
-    test(Ipv6Addr::from_bits(0xdead_beef_0123 << 60), step);
-    test([0x99_u8; 40], if cfg!(miri) { 131 } else { 3 });
+    test(Ipv4Addr::from_bits(0xdead_beef), 1);
+    test(Ipv6Addr::from_bits(0xdead_beef_0123 << 60), 1);
+    test([0x99_u8; 40], 3);
 }
 
 /// All prefixes of eight bits: each address against what is in the table, however it is filled.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn all_there_is_in_a_byte() {
     let all: Vec<Prefix<u8>> = (0..=8_u32)
         .flat_map(|len| (0..1 << len).map(move |i: u16| prefix((i << (8 - len)) as u8, len)))
@@ -504,8 +513,7 @@ fn all_there_is_in_a_byte() {
     assert_eq!(all.len(), 511);
     let mut table = RouteTable::new();
     let mut model = BTreeMap::new();
-    let rounds = if cfg!(miri) { 40 } else { 3 * 511 };
-    for round in 0..rounds {
+    for round in 0..3 * 511 {
         // Its greatest common divisor with 511 is 1; the third time round, they are taken out.
         let route = all[round * 100 % 511];
         if round < 2 * 511 {
@@ -513,19 +521,20 @@ fn all_there_is_in_a_byte() {
         } else {
             assert_eq!(table.remove(&route), model.remove(&route));
         }
-        table.validate().unwrap();
+        check(&table);
         assert!(table.iter().eq(model.iter().map(|(prefix, value)| (*prefix, value))));
-        for address in (0..=255_u8).step_by(if cfg!(miri) { 50 } else { 1 }) {
+        for address in 0..=255_u8 {
             let mut covers = (0..=8).map(|len| prefix(address, len));
             let longest = covers.rfind(|cover| model.contains_key(cover));
             assert_eq!(table.lookup(&address), longest.map(|cover| (cover, &model[&cover])));
         }
     }
-    assert!(cfg!(miri) || table.is_empty());
+    assert!(table.is_empty());
 }
 
 /// Every route and every way on that a node can have, at each place where there is one.
 #[test]
+#[cfg_attr(miri, ignore = "slow")]
 fn nodes_with_all_they_can_have() {
     fn test<A: Address + Debug>(base: A, at: u32) {
         let deepest = A::BITS.min(at + 7);
@@ -538,7 +547,7 @@ fn nodes_with_all_they_can_have() {
         }
         let routes = shuffled(&routes, at.into());
         let mut table: RouteTable<A, u32> = routes.iter().copied().zip(0..).collect();
-        table.validate().unwrap();
+        check(&table);
         assert_eq!((table.len() + 1).ilog2(), deepest - at + 1);
         for (route, value) in routes.iter().zip(0..) {
             assert_eq!(table.get(route), Some(&value));
@@ -554,18 +563,13 @@ fn nodes_with_all_they_can_have() {
         for (i, route) in shuffled(&routes, 7).iter().enumerate() {
             assert!(table.remove(route).is_some());
             if i % 16 == 0 {
-                table.validate().unwrap();
+                check(&table);
             }
         }
         assert_eq!((table.len(), table.allocation_size()), (0, 0));
     }
-    let places: &[u32] =
-        if cfg!(miri) { &[24] } else { &[0, 5, 6, 7, 11, 12, 13, 17, 18, 19, 24, 25, 30, 31, 32] };
-    for &at in places {
+    for at in [0, 5, 6, 7, 11, 12, 13, 17, 18, 19, 24, 25, 30, 31, 32] {
         test(Ipv4Addr::from_bits(0xc000_02aa), at);
-    }
-    if cfg!(miri) {
-        return;
     }
     for at in (0..=128).step_by(6).chain([1, 64, 77, 78, 79, 125, 127, 128]) {
         test(Ipv6Addr::from_bits(u128::MAX / 3), at);
@@ -579,16 +583,16 @@ fn nodes_with_all_they_can_have() {
 #[test]
 fn values_of_all_kinds() {
     fn test<V: Clone + Debug + PartialEq>(make: impl Fn(u32) -> V) {
-        let count = if cfg!(miri) { 12 } else { 700 };
+        let count = if cfg!(miri) { 3 } else { 700 };
         let route = |i: u32| prefix(Ipv4Addr::from_bits((i / 3).reverse_bits()), 8 + i % 25);
         let (mut table, mut model) = (RouteTable::new(), BTreeMap::new());
         for i in 0..count {
             assert_eq!(table.insert(route(i), make(i)), model.insert(route(i), make(i)));
             if i % 64 == 0 {
-                table.validate().unwrap();
+                check(&table);
             }
         }
-        table.validate().unwrap();
+        check(&table);
         let (clone, sorted) = (table.clone(), model.clone());
         assert!(clone.iter().eq(model.iter().map(|(prefix, value)| (*prefix, value))));
         for i in 0..count {
@@ -607,10 +611,13 @@ fn values_of_all_kinds() {
     struct AlignedNothing;
 
     test(|_| ());
+    test(Box::new);
+    if cfg!(miri) {
+        return;
+    }
     test(|i| i as u8);
     test(|i| (i, i as u8));
     test(|i| format!("route {i}"));
-    test(|i| Box::new(i));
     test(|i| Some(i % 2 == 0).filter(|_| i % 3 == 0));
     test(|i| Aligned(i as u8));
     test(|_| AlignedNothing);
@@ -631,11 +638,18 @@ fn a_table_can_go_where_its_values_can() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "nothing unsafe in it")]
 fn the_shape_says_what_there_is() {
-    let table = network();
+    let mut table = network();
     let shape = table.shape();
-    assert_eq!(shape.to_string(), table.clone().shape().to_string());
-    assert!(shape.to_string().contains('8'), "{shape}");
+    assert_eq!((shape.routes, shape.direct_tables), (table.len(), 0));
+    assert_eq!(shape.routes_by_nodes.iter().sum::<usize>(), table.len());
+    assert!(shape.bytes() <= table.allocation_size() && shape.average_nodes() >= 1.0);
+    assert!(shape.to_string().starts_with("8 routes in "), "{shape}");
+    table.clear();
+    let shape = table.shape();
+    assert_eq!((shape.routes, shape.nodes, shape.bytes()), (0, 0, 0));
+    assert!(shape.average_nodes() == 0.0);
 }
 
 #[cfg(feature = "serde")]
@@ -647,7 +661,7 @@ fn written_in_order_and_read_back() {
     assert_eq!(written, r#"{"0.0.0.0/0":"a","10.0.0.0/8":"b"}"#);
     let read: RouteTable<Ipv4Addr, char> = from_str(&written).unwrap();
     assert_eq!(read, table);
-    read.validate().unwrap();
+    check(&read);
     assert_eq!(to_string(&RouteTable::<Ipv6Addr, char>::new()).unwrap(), "{}");
     for wrong in [r#"{"10.0.0.1/8":"a"}"#, r#"{"10.0.0.0/33":"a"}"#, r#"{"::/0":"a"}"#, "[]"] {
         assert!(from_str::<RouteTable<Ipv4Addr, char>>(wrong).is_err(), "{wrong}");

@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-const MANY: u64 = if cfg!(miri) { 25 } else { 3000 };
+const MANY: u64 = if cfg!(miri) { 4 } else { 3000 };
 
 type Value<const PAD: usize> = (Counted, [u8; PAD]);
 type Table<const PAD: usize> = RouteTable<Ipv6Addr, Value<PAD>>;
@@ -41,7 +41,9 @@ fn table<const PAD: usize>(count: u64) -> Table<PAD> {
 
 /// What is in the table is alive, and nothing else but so many others.
 fn check<const PAD: usize>(table: &Table<PAD>, others: usize) {
-    table.validate().unwrap();
+    if !cfg!(miri) {
+        table.validate().unwrap();
+    }
     for (prefix, value) in table {
         assert!(value.0.is_alive() && route(value.0.number) == prefix);
         assert_eq!(value.1, [value.0.number as u8; PAD]);
@@ -53,8 +55,10 @@ fn check<const PAD: usize>(table: &Table<PAD>, others: usize) {
 fn with_both(small: fn(), large: fn()) {
     small();
     assert_eq!(alive(), 0, "small values");
-    large();
-    assert_eq!(alive(), 0, "large values");
+    if !cfg!(miri) {
+        large();
+        assert_eq!(alive(), 0, "large values");
+    }
 }
 
 #[test]
@@ -112,6 +116,7 @@ fn by_removal() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
 fn by_a_random_sequence() {
     fn test<const PAD: usize>() {
         let mut random = StdRng::seed_from_u64(2);
@@ -165,7 +170,8 @@ fn by_iterators_that_stop_half_way() {
     fn test<const PAD: usize>() {
         let original: Table<PAD> = table(MANY);
         let count = original.len();
-        for taken in [0, 1, 2, count / 3, count - 1, count] {
+        let some = [1, 0, 2, count / 3, count - 1, count];
+        for taken in some.into_iter().take(if cfg!(miri) { 1 } else { 6 }) {
             let mut routes = original.clone().into_iter();
             for (prefix, value) in routes.by_ref().take(taken) {
                 assert!(value.0.is_alive() && route(value.0.number) == prefix);
@@ -201,12 +207,11 @@ fn by_clones() {
     with_both(test::<0>, test::<200>);
 }
 
-/// The places at which something is made to panic: the first ones, and some of the others.
+/// The places at which something is made to panic: the first and the last ones, and some between.
 fn places(count: usize) -> impl Iterator<Item = u32> {
-    let step = if cfg!(miri) { 6 } else { count / 12 + 1 };
-    let few = if cfg!(miri) { 1 } else { 8 };
-    (0..count as u32)
-        .filter(move |&at| at < few || at as usize % step == 0 || at as usize + 1 == count)
+    let (few, step) = if cfg!(miri) { (0, count) } else { (8, count / 12 + 1) };
+    let is_one = move |&at: &usize| at < few || at % step == 1 || at + 1 == count;
+    (0..count).filter(is_one).map(|at| at as u32)
 }
 
 #[test]

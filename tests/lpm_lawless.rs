@@ -112,7 +112,7 @@ fn survives(fault: Fault) {
         }
         wrong_after(right, || table.retain(|prefix, _| prefix.len() == 24));
         read_all(&table);
-        wrong_after(right, || drop(table.iter().count()));
+        wrong_after(right, || drop(table.iter().collect::<Vec<_>>()));
         table.shrink_to_fit();
         read_all(&table);
     }
@@ -161,8 +161,8 @@ fn windows_need_not_agree_with_each_other() {
     for slot in 0..64 {
         let address = Skewed(at & !(63 << 34) | slot << 34);
         assert!(table.lookup(&address).is_none_or(|(_, value)| **value == 2));
-        let mut found = [None];
+        let mut found = [table.lookup(&address)];
         table.lookup_batch(&[address], &mut found);
-        assert!(found[0].is_none_or(|(_, value): (_, &Box<u32>)| **value == 2));
+        assert!(found[0].is_none_or(|(_, value)| **value == 2));
     }
 }

@@ -1,25 +1,23 @@
 //! `RouteTable` against the linear table and against the reference on the LC-trie, with the invariants
-//! checked after each step; and back and forth across the thresholds of its direct tables.
+//! checked after each step.
 
 mod common {
-    pub(crate) mod by_length;
     pub(crate) mod linear_routes;
+    pub(crate) mod prefixes;
 }
 
-use core::cmp::Ordering;
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use std::collections::HashMap;
 
-use common::by_length::ByLength;
 use common::linear_routes::LinearRoutes;
+use common::prefixes::{cut, last, spliced, turned};
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
 
 /// What values are made of, by number.
 trait Value: Clone + Debug + PartialEq {
@@ -91,29 +89,6 @@ impl Seed {
     }
 }
 
-fn cut<A: Address>(address: A, len: u32) -> Prefix<A> {
-    Prefix::new(address, len).unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// `address` with its bit `at` turned.
-fn turned<A: Address>(address: &A, at: u32) -> A {
-    A::from_windows(|pos| match at.checked_sub(pos) {
-        Some(behind @ 0..64) => address.window(pos) ^ 1 << (63 - behind),
-        _ => address.window(pos),
-    })
-}
-
-/// The first `at` bits of one, and those of the other behind them.
-fn spliced<A: Address>(front: &A, at: u32, back: &A) -> A {
-    let (front, hidden) = (front.truncated(at), back.truncated(at));
-    A::from_windows(|pos| front.window(pos) | (back.window(pos) ^ hidden.window(pos)))
-}
-
-/// The last address of a prefix.
-fn last<A: Address>(prefix: &Prefix<A>) -> A {
-    spliced(&prefix.address(), prefix.len(), &A::from_windows(|_| u64::MAX))
-}
-
 /// A prefix to do something with: a new one, or one that is near to a route that is there, by number.
 #[derive(Clone, Copy, Debug)]
 enum Pick {
@@ -179,18 +154,18 @@ fn pick() -> impl Strategy<Value = Pick> + Clone {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let many = vec(pick(), 0..if cfg!(miri) { 6 } else { 40 });
+    let many = vec(pick(), 0..if cfg!(miri) { 4 } else { 40 });
     let (bit, value) = (0..320_u32, any::<u32>());
     prop_oneof![
-        8 => (pick(), value.clone()).prop_map(|(pick, value)| Op::Insert(pick, value)),
+        8 => (pick(), value).prop_map(|(pick, value)| Op::Insert(pick, value)),
         4 => many.clone().prop_map(Op::InsertMany),
         1 => many.clone().prop_map(Op::Extend),
         5 => pick().prop_map(Op::Remove),
         3 => many.prop_map(Op::RemoveMany),
         1 => pick().prop_map(Op::RemoveCovered),
-        2 => (pick(), value.clone()).prop_map(|(pick, value)| Op::Get(pick, value)),
+        2 => (pick(), value).prop_map(|(pick, value)| Op::Get(pick, value)),
         3 => (pick(), bit.clone()).prop_map(|(pick, bit)| Op::Lookup(pick, bit)),
-        2 => vec((pick(), bit.clone()), 0..100).prop_map(Op::LookupBatch),
+        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 }).prop_map(Op::LookupBatch),
         3 => (pick(), bit).prop_map(|(pick, bit)| Op::Walk(pick, bit)),
         2 => prop_oneof![any::<u64>(), Just(0), Just(!1), Just(u64::MAX)].prop_map(Op::Retain),
         1 => (0..50_usize).prop_map(Op::IntoIter),
@@ -409,8 +384,10 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
     /// All of it, but look-ups only around every so many routes, from this one on.
     fn compare(&self, from: usize, step: usize) {
         let Self { ours, linear, reference } = self;
-        ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
-        reference.validate().unwrap_or_else(|broken| panic!("{broken}"));
+        if !cfg!(miri) {
+            ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
+            reference.validate().unwrap_or_else(|broken| panic!("{broken}"));
+        }
         assert_eq!((ours.len(), reference.len()), (linear.len(), linear.len()));
         assert_eq!(ours.is_empty(), linear.len() == 0);
         assert!(!ours.is_empty() || ours.allocation_size() == 0);
@@ -455,7 +432,7 @@ fn config() -> ProptestConfig {
 }
 
 /// Steps per case.
-const STEPS: usize = if cfg!(miri) { 12 } else { 120 };
+const STEPS: usize = if cfg!(miri) { 5 } else { 120 };
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), STEPS / 2..STEPS)
@@ -514,9 +491,11 @@ proptest! {
             }
             if let Some((prefix, value)) = routes.first() {
                 shuffled.insert(*prefix, value + 1);
-                assert!(shuffled != sorted && sorted != shuffled);
+                assert_ne!(shuffled, sorted);
+                assert_ne!(sorted, shuffled);
                 shuffled.remove(prefix);
-                assert!(shuffled != sorted && sorted != shuffled);
+                assert_ne!(shuffled, sorted);
+                assert_ne!(sorted, shuffled);
             }
         }
         test::<u8>(&seeds, order);
@@ -524,245 +503,4 @@ proptest! {
         test::<Ipv6Addr>(&seeds, order);
         test::<[u8; 40]>(&seeds, order);
     }
-}
-
-/// A large table and its twin, with routes below a few prefixes of six bits, which have a direct table
-/// from [`MANY`] routes on until there are fewer than [`FEW`].
-struct Dense<A> {
-    ours: RouteTable<A, u32>,
-    twin: ByLength<A, u32>,
-    /// In any order.
-    there: Vec<Prefix<A>>,
-    /// How many are below each prefix of six bits, without that itself.
-    below: HashMap<A, usize>,
-    random: StdRng,
-    now: u32,
-}
-
-const MANY: usize = 4096;
-const FEW: usize = 1024;
-
-impl<A: Address + Debug + Hash> Dense<A> {
-    fn new(seed: u64) -> Self {
-        let random = StdRng::seed_from_u64(seed);
-        let (ours, twin, below) = (RouteTable::new(), ByLength::new(), HashMap::new());
-        Self { ours, twin, there: vec![], below, random, now: 0 }
-    }
-
-    fn random_address(&mut self) -> A {
-        let windows: [u64; 6] = self.random.random();
-        A::from_windows(|pos| match (windows[pos as usize / 64], pos % 64) {
-            (window, 0) => window,
-            (window, odd) => window << odd | windows[(pos as usize / 64 + 1) % 6] >> (64 - odd),
-        })
-    }
-
-    /// An address below the first six bits of `base`, mostly near to others: bits 6 to 18 have few
-    /// values.
-    fn address_below(&mut self, base: &A) -> A {
-        let (address, near) = (self.random_address(), self.random.random_range(0..8));
-        let near = turned(&turned(base, 6 + near), 17 - near / 3);
-        let front = if self.random.random_bool(0.5) { spliced(base, 6, &address) } else { near };
-        spliced(&front, self.random.random_range(6..20), &address)
-    }
-
-    fn insert(&mut self, prefix: Prefix<A>) {
-        self.now += 1;
-        let old = self.twin.insert(prefix, self.now);
-        assert_eq!(self.ours.insert(prefix, self.now), old, "{prefix:?}");
-        if old.is_none() {
-            self.there.push(prefix);
-            *self.count_at(&prefix) += usize::from(prefix.len() > 6);
-        }
-        self.check_at(&prefix);
-    }
-
-    fn remove(&mut self, at: usize) {
-        let prefix = self.there.swap_remove(at);
-        let old = self.twin.remove(&prefix);
-        assert!(old.is_some());
-        *self.count_at(&prefix) -= usize::from(prefix.len() > 6);
-        assert_eq!(self.ours.remove(&prefix), old, "{prefix:?}");
-        assert_eq!(self.ours.remove(&prefix), None, "{prefix:?}");
-        self.check_at(&prefix);
-    }
-
-    fn count_at(&mut self, prefix: &Prefix<A>) -> &mut usize {
-        self.below.entry(prefix.address().truncated(6)).or_insert(0)
-    }
-
-    fn look_up(&self, address: &A) {
-        assert_eq!(self.ours.lookup(address), self.twin.lookup(address), "{address:?}");
-    }
-
-    /// At both ends of the prefix, beside it and somewhere in it.
-    fn check_at(&mut self, prefix: &Prefix<A>) {
-        let (first, last) = (prefix.address(), last(prefix));
-        let inside = spliced(&first, prefix.len(), &self.random_address());
-        [first, last, inside].iter().for_each(|address| self.look_up(address));
-        if let Some(bit) = prefix.len().checked_sub(1) {
-            self.look_up(&turned(&first, bit));
-        }
-    }
-
-    /// A change of one of the lengths that a direct table has in itself, or that are above it.
-    fn change_short(&mut self, base: &A) {
-        let address = self.address_below(base);
-        let prefix = cut(address, self.random.random_range(0..=19));
-        match self.there.iter().position(|there| *there == prefix) {
-            Some(at) if self.random.random_bool(0.7) => self.remove(at),
-            _ => self.insert(prefix),
-        }
-    }
-
-    /// Adds and removes routes below the base, one at a time, until there are so many.
-    fn go_to(&mut self, base: &A, count: usize) {
-        let base = cut(*base, 6);
-        loop {
-            match (*self.count_at(&base)).cmp(&count) {
-                Ordering::Equal => break,
-                Ordering::Less => {
-                    let address = self.address_below(&base.address());
-                    let len = self.random.random_range(15..=A::BITS.min(36));
-                    self.insert(cut(address, len));
-                }
-                Ordering::Greater => {
-                    let at = self.random.random_range(0..self.there.len());
-                    if base.covers(&self.there[at]) {
-                        self.remove(at);
-                    }
-                }
-            }
-            if self.now % 8 == 0 {
-                self.change_short(&base.address());
-            }
-            if self.now % 512 == 0 {
-                self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
-            }
-        }
-        self.compare();
-    }
-
-    /// All of it.
-    fn compare(&mut self) {
-        self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
-        self.there.sort_unstable();
-        assert_eq!((self.ours.len(), self.twin.len()), (self.there.len(), self.there.len()));
-        assert!(self.ours.prefixes().eq(self.there.iter().copied()));
-        let asked: Vec<A> = self.there.iter().flat_map(|one| [one.address(), last(one)]).collect();
-        let mut found = vec![None; asked.len()];
-        self.ours.lookup_batch(&asked, &mut found);
-        for (address, found) in asked.iter().zip(found) {
-            assert_eq!(found, self.twin.lookup(address), "{address:?}");
-            assert_eq!(found, self.ours.lookup(address), "{address:?}");
-        }
-        for prefix in self.there.iter().step_by(17) {
-            assert_eq!(self.ours.get(prefix), self.twin.get(prefix));
-            let covers = (0..=prefix.len()).map(|len| cut(prefix.address(), len));
-            let covers = covers.filter_map(|cover| Some((cover, self.twin.get(&cover)?)));
-            assert!(self.ours.covering(prefix).eq(covers), "{prefix:?}");
-            let from = self.there.partition_point(|one| one < prefix);
-            let covered = self.there[from..].iter().take_while(|one| prefix.covers(one));
-            assert!(self.ours.covered(prefix).map(|(one, _)| one).eq(covered.copied()));
-        }
-    }
-
-    /// Knows what is in the twin.
-    fn take_over(&mut self) {
-        self.there = self.twin.prefixes();
-        self.below.clear();
-        for prefix in self.there.clone() {
-            *self.count_at(&prefix) += usize::from(prefix.len() > 6);
-        }
-    }
-
-    /// Keeps one of so many routes, all at once.
-    fn retain(&mut self, one_of: u32) {
-        let twin = &mut self.twin;
-        self.ours.retain(|prefix, value| {
-            assert_eq!(twin.get(&prefix), Some(&*value));
-            let is_kept = *value % one_of == 0;
-            if !is_kept {
-                twin.remove(&prefix);
-            }
-            is_kept
-        });
-        self.take_over();
-        self.compare();
-    }
-}
-
-fn across_the_thresholds<A: Address + Debug + Hash>(base: A, seed: u64) {
-    let mut dense = Dense::new(seed);
-    let other = turned(&base, 5);
-    dense.go_to(&base, MANY + 500);
-    for round in 0..2 {
-        for _ in 0..200 {
-            dense.change_short(&base);
-            dense.change_short(&other);
-        }
-        // There and back, and to and fro at each of them.
-        let base = if round == 0 { base } else { other };
-        for count in [FEW, FEW - 1, FEW, MANY - 1, MANY, MANY - 1, FEW + 1, FEW - 1, MANY + 9] {
-            dense.go_to(&base, count);
-        }
-        // A copy goes its own way.
-        let (ours, twin) = (dense.ours.clone(), dense.twin.clone());
-        dense.retain(6 + round);
-        dense.ours.shrink_to_fit();
-        (0..100).for_each(|_| dense.change_short(&base));
-        dense.compare();
-        dense = Dense { ours, twin, ..dense };
-        dense.take_over();
-        dense.compare();
-    }
-    dense.go_to(&base, 0);
-    dense.go_to(&other, 0);
-    while !dense.there.is_empty() {
-        dense.remove(0);
-    }
-    assert_eq!(dense.ours.allocation_size(), 0);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn across_the_thresholds_of_a_direct_table_for_v4() {
-    across_the_thresholds(Ipv4Addr::new(192, 0, 2, 0), 1);
-    across_the_thresholds(Ipv4Addr::new(0, 0, 0, 0), 2);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn across_the_thresholds_of_a_direct_table_for_v6() {
-    across_the_thresholds(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 3);
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn across_the_thresholds_of_a_direct_table_for_narrow_addresses() {
-    // 24 bits: six behind a direct table.
-    across_the_thresholds([0xfd_u8, 0x80, 0], 4);
-}
-
-/// All routes of 18 bits below one of six, and then those of 17, and so on: a direct table full of
-/// covers, each of which is uncovered in turn.
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn a_direct_table_full_of_covers() {
-    let mut dense = Dense::<Ipv4Addr>::new(5);
-    for len in (6..=18).rev() {
-        for slot in 0..1_u32 << (len - 6) {
-            dense.insert(cut(Ipv4Addr::from_bits(0x80 << 24 | slot << (32 - len)), len));
-        }
-        dense.ours.validate().unwrap();
-    }
-    dense.compare();
-    for len in [18, 6, 12, 17, 7, 16, 8, 15, 9, 14, 10, 13, 11] {
-        let mut at = 0;
-        while at < dense.there.len() {
-            if dense.there[at].len() == len { dense.remove(at) } else { at += 1 }
-        }
-        dense.compare();
-    }
-    assert_eq!(dense.ours.allocation_size(), 0);
 }

@@ -138,8 +138,6 @@ impl Spot {
 
 #[cfg(test)]
 mod tests {
-    use alloc::vec;
-
     use super::*;
 
     #[test]

@@ -1,0 +1,27 @@
+//! Prefixes and addresses made of others.
+
+use flowtable::{Address, Prefix};
+
+/// A prefix that is not too long.
+pub(crate) fn cut<A: Address>(address: A, len: u32) -> Prefix<A> {
+    Prefix::new(address, len).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// `address` with its bit `at` turned.
+pub(crate) fn turned<A: Address>(address: &A, at: u32) -> A {
+    A::from_windows(|pos| match at.checked_sub(pos) {
+        Some(behind @ 0..64) => address.window(pos) ^ 1 << (63 - behind),
+        _ => address.window(pos),
+    })
+}
+
+/// The first `at` bits of one, and those of the other behind them.
+pub(crate) fn spliced<A: Address>(front: &A, at: u32, back: &A) -> A {
+    let (front, hidden) = (front.truncated(at), back.truncated(at));
+    A::from_windows(|pos| front.window(pos) | (back.window(pos) ^ hidden.window(pos)))
+}
+
+/// The last address of a prefix.
+pub(crate) fn last<A: Address>(prefix: &Prefix<A>) -> A {
+    spliced(&prefix.address(), prefix.len(), &A::from_windows(|_| u64::MAX))
+}
