@@ -82,6 +82,7 @@ impl<'de, A: Address + FromStr + Deserialize<'de>> Deserialize<'de> for Prefix<A
     }
 }
 
+/// A map from prefixes to values; for addresses that can be printed and parsed, which byte arrays cannot.
 impl<A, V: Serialize> Serialize for RouteTable<A, V>
 where
     A: Address + fmt::Display + Serialize,
