@@ -9,9 +9,9 @@
 //!
 //! Nodes stand at every sixth bit. Above bit [`PATHS_FROM`] there is a node for each stride, since
 //! direct tables look there; from there on two nodes in a row that have no routes and one child are a
-//! path, and so are paths, if one word holds their bits. So a route costs a node, and
-//! one for each sixty bits that lead to it alone. Removing the last route of a branch cuts the branch off at the last node that has something
-//! else.
+//! path, and so are paths, if one word holds their bits. So a route costs a node, and one for each sixty
+//! bits that lead to it alone. Removing the last route of a branch cuts the branch off at the last node
+//! that has something else.
 
 use super::node::{Node, Path};
 use super::pool::Blank;
