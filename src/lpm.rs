@@ -106,10 +106,9 @@ use core::mem;
 
 use crate::bits::Address;
 use crate::prefix::Prefix;
-use change::Trace;
-use direct::{BEHIND, Direct, Slot};
-use store::{NOWHERE, ROOT, Store};
-use stride::{STRIDE, Spot, home, slot_of};
+use direct::Direct;
+use store::Store;
+use stride::{STRIDE, Spot, home};
 
 pub use check::BrokenRoutes;
 pub use iter::{Covering, IntoIter, Iter};
@@ -153,17 +152,6 @@ pub struct RouteTable<A, V> {
     direct: Option<Box<Direct>>,
     len: usize,
     addresses: PhantomData<A>,
-}
-
-/// The position of the homes whose routes only some slots see.
-const HOME_12: u32 = 2 * STRIDE;
-
-/// Where the way to a home begins.
-struct Start {
-    /// The first six bits.
-    first: u32,
-    /// A node, and its position.
-    node: (u32, u32),
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -274,35 +262,6 @@ impl<A: Address, V> RouteTable<A, V> {
             self.refresh_branches(trace);
         }
         Some(value)
-    }
-
-    /// Where the way to the home of `prefix` may begin: at the root, or behind a direct table.
-    fn start(&self, prefix: &Prefix<A>) -> Start {
-        let first = slot_of(&prefix.address(), 0);
-        let slot = self.direct.as_ref().filter(|_| home(prefix.len()) >= BEHIND);
-        let slot = slot.and_then(|direct| direct.slot(&prefix.address()));
-        let node = slot.map_or(NOWHERE, Slot::node);
-        Start { first, node: if node == NOWHERE { (ROOT, 0) } else { (node, BEHIND) } }
-    }
-
-    /// Makes those slots of direct tables anew that see the home of a route of `len` bits, whose
-    /// values have moved, or its branches.
-    fn refresh(&mut self, len: u32, trace: Trace) {
-        match (&mut self.direct, home(len)) {
-            (Some(direct), STRIDE) => direct.refresh(&self.store, trace.first),
-            (Some(direct), HOME_12) => {
-                direct.refresh_group(&self.store, trace.first, trace.second);
-            }
-            _ => self.refresh_branches(trace),
-        }
-    }
-
-    /// Makes those slots anew that see which nodes have got or lost a child.
-    fn refresh_branches(&mut self, trace: Trace) {
-        let Some(direct) = &mut self.direct else { return };
-        if trace.changed.is_some_and(|pos| pos < BEHIND) {
-            direct.refresh_group(&self.store, trace.first, trace.second);
-        }
     }
 
     /// The value of exactly this route.

@@ -13,15 +13,17 @@
 //! bits that lead to it alone. Removing the last route of a branch cuts the branch off at the last node
 //! that has something else.
 
+use super::RouteTable;
+use super::direct::{BEHIND, Slot};
 use super::node::{Node, Path};
 use super::pool::Blank;
-use super::store::{ROOT, Store};
+use super::store::{NOWHERE, ROOT, Store};
 use super::stride::{STRIDE, home, slot_of};
 use crate::bits::Address;
 use crate::prefix::Prefix;
 
-/// The first position of paths.
-pub(super) const PATHS_FROM: u32 = 3 * STRIDE;
+/// The first position of paths: direct tables look at each node before it.
+pub(super) const PATHS_FROM: u32 = BEHIND;
 
 /// A node on the way to a prefix, and what leads to it.
 #[derive(Clone, Copy)]
@@ -55,6 +57,48 @@ impl Trace {
             0 => self.first = slot,
             STRIDE => self.second = slot,
             _ => {}
+        }
+    }
+}
+
+/// The position of the homes whose routes only some slots see.
+const HOME_12: u32 = 2 * STRIDE;
+
+/// Where the way to a home begins.
+pub(super) struct Start {
+    /// The first six bits.
+    pub(super) first: u32,
+    /// A node, and its position.
+    pub(super) node: (u32, u32),
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Where the way to the home of `prefix` may begin: at the root, or behind a direct table.
+    pub(super) fn start(&self, prefix: &Prefix<A>) -> Start {
+        let first = slot_of(&prefix.address(), 0);
+        let slot = self.direct.as_ref().filter(|_| home(prefix.len()) >= BEHIND);
+        let slot = slot.and_then(|direct| direct.slot(&prefix.address()));
+        let node = slot.map_or(NOWHERE, Slot::node);
+        Start { first, node: if node == NOWHERE { (ROOT, 0) } else { (node, BEHIND) } }
+    }
+
+    /// Makes those slots of direct tables anew that see the home of a route of `len` bits, whose
+    /// values have moved, or its branches.
+    pub(super) fn refresh(&mut self, len: u32, trace: Trace) {
+        match (&mut self.direct, home(len)) {
+            (Some(direct), STRIDE) => direct.refresh(&self.store, trace.first),
+            (Some(direct), HOME_12) => {
+                direct.refresh_group(&self.store, trace.first, trace.second);
+            }
+            _ => self.refresh_branches(trace),
+        }
+    }
+
+    /// Makes those slots anew that see which nodes have got or lost a child.
+    pub(super) fn refresh_branches(&mut self, trace: Trace) {
+        let Some(direct) = &mut self.direct else { return };
+        if trace.changed.is_some_and(|pos| pos < BEHIND) {
+            direct.refresh_group(&self.store, trace.first, trace.second);
         }
     }
 }

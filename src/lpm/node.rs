@@ -14,7 +14,7 @@
 use core::iter;
 
 use super::pool::Blank;
-use super::stride::{COVERS, STRIDE, Spot};
+use super::stride::{COVERS, STRIDE, Spot, first_slot};
 
 /// Half a cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +77,6 @@ impl Path {
         Self { bits, strides: self.strides - strides, child: self.child }
     }
 
-    /// The slot of a stride of it.
-    pub(super) fn slot(self, stride: u32) -> u32 {
-        (self.bits << (stride * STRIDE) >> (64 - STRIDE)) as u32
-    }
-
     /// Both in a row, if a path can be that long.
     pub(super) fn joined(self, next: Self) -> Option<Self> {
         let strides = self.strides + next.strides;
@@ -102,7 +97,11 @@ impl Node {
     /// met too often for a look-up to foresee which kind of node comes.
     pub(super) fn passage(path: Path) -> Self {
         if path.strides == 1 {
-            return Self { branches: 1 << path.slot(0), children: path.child, ..Self::BLANK };
+            return Self {
+                branches: 1 << first_slot(path.bits),
+                children: path.child,
+                ..Self::BLANK
+            };
         }
         Self {
             inner: 1,
