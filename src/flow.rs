@@ -11,6 +11,9 @@
 //! other; [`normalized`](FiveTuple::normalized) gives one name for both and says which direction
 //! this was, so that one entry can serve both.
 //!
+//! What is a name of both directions is a [`FlowName`]: the tuples are, and so is a pair of a zone and
+//! a tuple. So are numbers and arrays of bytes, such as connection IDs, which name one direction.
+//!
 //! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They hash
 //! themselves in whole words, not field by field: keyed hashes pay per call.
 
@@ -28,6 +31,112 @@ pub enum Direction {
     Forward,
     /// Against it.
     Reverse,
+}
+
+impl Direction {
+    /// The other one.
+    #[inline]
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+}
+
+/// A name by which packets say which flow is theirs.
+///
+/// The methods that are provided are right for a name of one direction only, such as a connection ID:
+/// all of its packets go forward. A name of both directions says which one of the two it is.
+///
+/// The law: `name.reversed().normalized()` is what `name.normalized()` is, in the other direction, and
+/// reversing twice changes nothing. Where the law is broken, flows are not found; nothing worse.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Direction, FlowName, FourTuple};
+///
+/// let tuple = FourTuple { src: 0x0a00_0002_u32, dst: 0x0a00_0001, sport: 40_000, dport: 443 };
+/// assert_eq!(FlowName::normalized(&tuple), (tuple.reversed(), Direction::Reverse));
+/// // The same addresses in another zone are another flow.
+/// let zoned = (7_u16, tuple);
+/// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
+/// let connection_id = *b"\x01\x02\x03\x04";
+/// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
+/// ```
+pub trait FlowName: Clone + Eq + Hash {
+    /// One name for both directions, and which of the two this is.
+    #[inline]
+    #[must_use]
+    fn normalized(&self) -> (Self, Direction) {
+        (self.clone(), Direction::Forward)
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    fn reversed(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl FlowName for u8 {}
+impl FlowName for u16 {}
+impl FlowName for u32 {}
+impl FlowName for u64 {}
+impl FlowName for u128 {}
+impl<const N: usize> FlowName for [u8; N] {}
+
+impl<A: BitString> FlowName for FourTuple<A> {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FourTuple::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FourTuple::reversed(*self)
+    }
+}
+
+impl<A: BitString> FlowName for FiveTuple<A> {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FiveTuple::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FiveTuple::reversed(*self)
+    }
+}
+
+impl FlowName for FlowKey {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FlowKey::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FlowKey::reversed(*self)
+    }
+}
+
+/// A zone, such as a VLAN, a VRF or a network interface, and a name in it.
+impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        let (name, direction) = self.1.normalized();
+        ((self.0.clone(), name), direction)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        (self.0.clone(), self.1.reversed())
+    }
 }
 
 /// A pair of sockets: what TCP finds a connection by.

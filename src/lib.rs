@@ -68,10 +68,15 @@ extern crate alloc;
 extern crate std;
 
 pub mod bits;
+mod chunks;
+pub mod evict;
 pub mod flow;
+pub mod flow_cache;
 pub mod hash;
 pub mod lc_routes;
 pub mod lc_trie;
+pub mod life;
+mod lists;
 pub mod lpm;
 pub mod observe;
 mod popcount;
@@ -80,21 +85,33 @@ pub mod prefix;
 #[cfg(feature = "serde")]
 mod serde;
 mod slab;
+mod slots;
+pub mod timestamp;
 pub mod trash;
 pub mod trie;
 pub mod unicache;
+mod wheel;
 
 pub use bits::{Address, BitString, Headed};
-pub use flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
+pub use evict::{ByClass, Clock, Eviction, GcError, Lru, Passive, PassiveGc, Random, Standing};
+pub use flow::{Direction, FiveTuple, FlowKey, FlowName, FourTuple, TcpFlags};
+pub use flow_cache::{
+    Config, ConfigError, Cursor, Departed, Emergency, Event, FlowCache, Found, Handle, Image,
+    ImageError, Metrics, NameError, Observed, Progress, Refused, Report, Resident, Version,
+};
 pub use hash::DefaultHashBuilder;
 pub use lc_routes::LcRouteTable;
 pub use lc_trie::LcTrieMap;
+pub use life::{
+    Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError, Timeouts,
+};
 pub use lpm::RouteTable;
 pub use observe::{Observer, Probes};
 pub use prefix::{Prefix, PrefixError};
+pub use timestamp::Timestamp;
 pub use trash::TrashMap;
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
-pub use unicache::{FinWatch, GcError, PassiveGc, Unicache};
+pub use unicache::Unicache;
 
 /// The examples of the README are tests like all others.
 #[cfg(doctest)]

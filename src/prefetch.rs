@@ -21,3 +21,13 @@ pub(crate) fn prefetch<T>(address: *const T) {
     // Where there is no hint, nothing is done with it.
     let _ = address;
 }
+
+/// Bytes of a cache line, nearly everywhere.
+const LINE: usize = 64;
+
+/// Asks for all lines of a value. It is not accessed.
+#[inline]
+pub(crate) fn prefetch_value<T>(value: &T) {
+    let value: *const T = value;
+    (0..size_of::<T>()).step_by(LINE).for_each(|line| prefetch(value.wrapping_byte_add(line)));
+}

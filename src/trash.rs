@@ -309,7 +309,18 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
         observer: &mut impl Observer,
     ) -> Option<&V> {
-        self.search(self.hash_of(key), key, observer).map(|(_, value)| value)
+        self.get_observed_hashed(self.hash_of(key), key, observer)
+    }
+
+    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    #[inline]
+    pub fn get_observed_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&V> {
+        self.find_observed(hash, key, observer).map(|(_, value)| value)
     }
 
     /// The value of `key`, to change.
@@ -369,7 +380,21 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// }
     /// ```
     pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<K, V>> {
-        let (hash, at) = match self.try_locate(self.hash_of(&key), &key) {
+        self.try_insert_hashed(self.hash_of(&key), key, value)
+    }
+
+    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_insert`](Self::try_insert).
+    pub fn try_insert_hashed(
+        &mut self,
+        hash: u64,
+        key: K,
+        value: V,
+    ) -> Result<Option<V>, TryInsertError<K, V>> {
+        let (hash, at) = match self.try_locate(hash, &key) {
             Ok(located) => located,
             Err(error) => return Err(TryInsertError { key, value, error }),
         };

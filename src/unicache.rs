@@ -24,93 +24,13 @@
 //! it cannot dangle; and a reset ends a connection, too.
 
 use alloc::vec::Vec;
-use core::error::Error;
 use core::fmt;
 use core::ops::Bound;
 
 use crate::bits::BitString;
-use crate::flow::TcpFlags;
+pub use crate::evict::{GcError, PassiveGc};
 use crate::lc_trie::{IntoIter, Iter, LcTrieMap};
 use crate::trie::Tuning;
-
-/// When a [`Unicache`] collects garbage, and how much at once.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::PassiveGc;
-///
-/// let gc = PassiveGc::new(100_000, 100)?; // the paper's
-/// assert_eq!(gc, PassiveGc::TRASH_2006);
-/// let error = PassiveGc::new(0, 100).unwrap_err();
-/// assert_eq!(error.to_string(), "garbage collection threshold of 0 entries: must be at least 1");
-/// # Ok::<(), flowtable::GcError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct PassiveGc {
-    threshold: usize,
-    goal: usize,
-}
-
-impl PassiveGc {
-    /// How many leaves are looked at for each one that leaves.
-    pub const RING: usize = 4;
-
-    /// What the paper measured with.
-    pub const TRASH_2006: Self = Self { threshold: 100_000, goal: 100 };
-
-    /// Never collects.
-    pub const NEVER: Self = Self { threshold: usize::MAX, goal: 1 };
-
-    /// Collects before a cache of `threshold` entries takes a new one: up to `goal` entries at once,
-    /// and a quarter of them, rounded up, at most.
-    ///
-    /// # Errors
-    ///
-    /// If one of them is 0.
-    pub const fn new(threshold: usize, goal: usize) -> Result<Self, GcError> {
-        match (threshold, goal) {
-            (0, _) => Err(GcError::Threshold),
-            (_, 0) => Err(GcError::Goal),
-            _ => Ok(Self { threshold, goal }),
-        }
-    }
-
-    /// Entries from which on a new one starts a collection.
-    #[must_use]
-    pub const fn threshold(self) -> usize {
-        self.threshold
-    }
-
-    /// Most entries that leave in one collection.
-    #[must_use]
-    pub const fn goal(self) -> usize {
-        self.goal
-    }
-}
-
-/// Why parameters of the garbage collection were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum GcError {
-    /// A threshold of 0 entries leaves no room for any.
-    Threshold,
-    /// A goal of 0 entries collects nothing.
-    Goal,
-}
-
-impl fmt::Display for GcError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
-            Self::Threshold => "threshold",
-            Self::Goal => "goal",
-        };
-        write!(f, "garbage collection {what} of 0 entries: must be at least 1")
-    }
-}
-
-impl Error for GcError {}
 
 /// A map over bit strings that keeps itself at a threshold by evicting what scores lowest.
 ///
@@ -227,7 +147,7 @@ impl<K: BitString, V> Unicache<K, V> {
         score: impl FnMut(&K, &V) -> Option<S>,
         evicted: impl FnMut(K, V),
     ) -> Option<V> {
-        if self.len() >= self.gc.threshold && !self.trie.contains_key(&key) {
+        if self.len() >= self.gc.threshold() && !self.trie.contains_key(&key) {
             self.collect(score, evicted);
         }
         self.trie.insert(key, value)
@@ -276,7 +196,7 @@ impl<K: BitString, V> Unicache<K, V> {
         let once_around = self.trie.range((behind, Bound::Unbounded)).chain(wrapped);
         let mut leaves = once_around.take(self.trie.len());
         let mut victims = Vec::new();
-        for _ in 0..self.gc.goal.min(self.trie.len().div_ceil(PassiveGc::RING)) {
+        for _ in 0..self.gc.goal().min(self.trie.len().div_ceil(PassiveGc::RING)) {
             let mut lowest: Option<(S, K)> = None;
             for (key, value) in leaves.by_ref().take(PassiveGc::RING) {
                 self.rover = Some(*key);
@@ -315,60 +235,5 @@ impl<'a, K: BitString, V> IntoIterator for &'a Unicache<K, V> {
 
     fn into_iter(self) -> Iter<'a, K, V> {
         self.iter()
-    }
-}
-
-/// Watches one direction of a TCP connection for its end: the paper's active garbage collection.
-///
-/// ```text
-///     A → B   FIN ACK     A's direction is marked
-///     B → A   FIN ACK     B's direction is marked
-///     A → B   ACK         marked, and no FIN: over, both directions may go
-/// ```
-///
-/// Keep one with each direction's entry and feed it that direction's flags. A reset ends it at once,
-/// and a new SYN on the same sockets begins it anew. A connection that is closed on one side only
-/// counts as over at the next ACK from that side: that costs a cache one miss, but a table that must
-/// know open connections asks that both directions be [closed](Self::is_closed).
-///
-/// # Example
-///
-/// ```
-/// use flowtable::{FinWatch, TcpFlags};
-///
-/// let mut direction = FinWatch::default();
-/// assert!(!direction.observe(TcpFlags::ACK));
-/// assert!(!direction.observe(TcpFlags::FIN | TcpFlags::ACK));
-/// assert!(direction.is_closed());
-/// assert!(direction.observe(TcpFlags::ACK));
-/// assert!(FinWatch::default().observe(TcpFlags::RST));
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FinWatch {
-    closed: bool,
-}
-
-impl FinWatch {
-    /// Sees the flags of the next segment; whether the connection is over with it.
-    #[must_use]
-    pub fn observe(&mut self, flags: TcpFlags) -> bool {
-        if flags.contains(TcpFlags::RST) {
-            return true;
-        }
-        if flags.contains(TcpFlags::SYN) {
-            self.closed = false;
-            return false;
-        }
-        if flags.contains(TcpFlags::FIN) {
-            self.closed = true;
-            return false;
-        }
-        self.closed && flags.contains(TcpFlags::ACK)
-    }
-
-    /// Whether a FIN was seen in this direction.
-    #[must_use]
-    pub const fn is_closed(self) -> bool {
-        self.closed
     }
 }

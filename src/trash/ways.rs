@@ -19,13 +19,31 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<&(K, V)> {
+        self.find_observed(hash, key, &mut ())
+    }
+
+    /// The same, counting.
+    #[inline]
+    pub(super) fn find_observed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&(K, V)> {
         if self.rekeyed.is_some() {
-            return self.search_on(hash, key);
+            return self.search_on(hash, key, observer);
         }
         match self.table.glance(hash) {
-            Glance::Perhaps(_, entry) if key.equivalent(&entry.0) => Some(entry),
-            Glance::Absent => None,
-            _ => self.search_on(hash, key),
+            Glance::Perhaps(_, entry) if key.equivalent(&entry.0) => {
+                observer.node();
+                observer.entry();
+                Some(entry)
+            }
+            Glance::Absent => {
+                observer.node();
+                None
+            }
+            _ => self.search_on(hash, key, observer),
         }
     }
 
@@ -36,8 +54,9 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &self,
         hash: u64,
         key: &Q,
+        observer: &mut impl Observer,
     ) -> Option<&(K, V)> {
-        self.search(hash, key, &mut ())
+        self.search(hash, key, observer)
     }
 
     /// The entry of `key`, in all its buckets and both tables.

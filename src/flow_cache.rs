@@ -1,0 +1,450 @@
+//! A bounded table of flows that have a life: made by packets, ended by silence, and told about.
+//!
+//! ```text
+//!                     key, packet, now                               now, budget
+//!                            │                                            │ advance
+//!                            ▼ observe                                    ▼
+//!     names      ┌──────────────────────┐     slots            ┌──────────────────────┐
+//!     of both    │ index                │  ┌─▸ life │ life │ … │ wheel                │
+//!     directions │ TrashMap: name → slot├──┘   flow │ flow │ … │ slots by deadline    │
+//!                └──────────────────────┘  ┌─▸ name │ name │ …  └──────────────────────┘
+//!                  further names ──────────┘        ▲
+//!                                                   │ who leaves?
+//!                                        ┌──────────┴───────────┐
+//!                                        │ eviction policy,     │
+//!                                        │ shares of tenants    │
+//!                                        └──────────────────────┘
+//! ```
+//!
+//! - **One look-up for a packet**: [`observe`](FlowCache::observe) finds the flow under the normalised
+//!   name of both directions, says in which direction the packet goes seen from who began, or makes the
+//!   flow. [`observe_batch`](FlowCache::observe_batch) does it for a burst, whose misses overlap.
+//! - **Several names, one entry**: a [further name](FlowCache::add_name), such as a translated tuple
+//!   or another connection ID, leads to the same flow, and goes with it.
+//! - **A life**: packets move a flow from class to class ([`crate::life`]); each has its timeout. A packet
+//!   only writes the time into the flow; [`advance`](FlowCache::advance) ends what was silent too long and
+//!   reports what has lived long, a bounded number of flows with each call.
+//! - **Full**: a new flow has another evicted, found in O(1) by a policy: see [`crate::evict`]. The default
+//!   gives up closing flows first, then half-open, then unreplied ones, and established ones only when
+//!   there are no others. A flow that is [pinned](FlowCache::set_pinned) stays; a tenant that has its
+//!   [share](FlowCache::set_share) loses its own.
+//! - **Nothing is lost silently**: who leaves is handed over, with its value and the reason.
+//!   [`metrics`](FlowCache::metrics) counts everything.
+//! - **A [`Handle`]** finds a flow without its name, for as long as it lives, and never another.
+//!
+//! # Time
+//!
+//! There is no clock inside. The cache's time is the latest that it was given: it stands still when packets
+//! come late, and goes on from there. A clock that has been set is told with
+//! [`set_clock`](FlowCache::set_clock), and all flows keep their ages; without that, flows after a jump
+//! ahead by mistake are not ended until the caller's time has caught up, though still evicted.
+//!
+//! # Hostile packets
+//!
+//! Names are hashed with a seed. Floods of new flows displace flows that were never answered; of an
+//! established flow they take nothing. What costs most is a flow that is made: a removal, an insertion,
+//! and some links. Sequence numbers are not checked: see [`crate::life`].
+//!
+//! # Price
+//!
+//! A hit touches the index as a look-up there does, the line of the life, and those of the value:
+//! three or four lines, of which the last two are fetched together. A miss touches some twenty. Each
+//! flow takes what its name takes in the index ([`crate::trash`]: twice the size of name and number, about),
+//! 64 bytes for its life, its key and value, and 16 for links in wheel and policy; a further name takes as
+//! much as the first in the index, and itself. Nothing is copied when it grows, but by the index, which
+//! does so in steps; memory of flows is kept for flows to come until [`clear`](FlowCache::clear).
+//!
+//! On its way through the wheel a flow is looked at once for each level that its timeout spans: with
+//! ticks of 10 ms, three times for a minute. While packets come, a flow is armed again once in each timeout.
+//!
+//! # Papers
+//!
+//! Olsson and Nilsson, *TRASH* (2006): the flow cache with passive and active garbage collection is its
+//! section 4. What they had: eviction of the least valuable of four, at once for a hundred
+//! ([`Passive`](crate::Passive) does it spread over insertions), and removal of closed connections
+//! ([`CloseRule::FirstAck`](crate::CloseRule::FirstAck)). What is here besides is what flow meters and
+//! connection tracking do.
+
+mod age;
+mod check;
+mod clock;
+mod config;
+mod event;
+mod image;
+mod metrics;
+mod names;
+mod observe;
+mod room;
+mod store;
+mod tenants;
+mod walk;
+
+use core::fmt;
+use core::hash::BuildHasher;
+
+use crate::evict::{ByClass, Eviction};
+use crate::flow::FlowName;
+use crate::hash::DefaultHashBuilder;
+use crate::life::{Class, EndReason, Tenant};
+use crate::timestamp::Timestamp;
+use crate::trash::TrashMap;
+use crate::wheel::Wheel;
+use clock::Clock;
+use store::{Place, Store};
+use tenants::Tenants;
+
+pub use config::{Config, ConfigError, Emergency};
+pub use event::{Departed, Event, Found, NameError, Observed, Progress, Refused, Report};
+pub use image::{Image, ImageError};
+pub use metrics::Metrics;
+pub use store::{Handle, Version};
+pub use walk::{Cursor, Resident};
+
+/// A bounded table of flows under names `K`, with a value `V` each, an eviction policy `P` and a hasher
+/// `S`. See the [module](self).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, Event, FlowCache, FlowKey, Packet, Timeouts, Timestamp};
+///
+/// #[derive(Default)]
+/// struct Counts {
+///     packets: u64,
+/// }
+///
+/// let config = Config::new(1_000_000)?.with_timeouts(Timeouts::METER);
+/// let mut cache: FlowCache<FlowKey, Counts> = FlowCache::new(config);
+/// let key = FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 5353, 53, 17).unwrap();
+/// for (key, seconds) in [(key, 10), (key.reversed(), 11)] {
+///     let seen = cache.observe(&key, Packet::UDP, Timestamp::from_secs(seconds))?;
+///     seen.flow.packets += 1;
+/// }
+/// let mut report = vec![];
+/// cache.advance(Timestamp::from_secs(80), 100, |event| {
+///     if let Event::Ended(flow) = event {
+///         report.push((flow.key, flow.value.packets, flow.reason.code()));
+///     }
+/// });
+/// assert_eq!(report, [(key, 2, 1)]);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
+    config: Config,
+    /// Normalised names.
+    index: TrashMap<K, Place, S>,
+    store: Store<K, V>,
+    wheel: Wheel,
+    policy: P,
+    tenants: Tenants,
+    clock: Clock,
+    /// Changes that there have been.
+    version: u64,
+    metrics: Metrics,
+    is_emergency: bool,
+    /// Has left, and is not told yet: there was no memory for the flow that it left for.
+    pending: Option<Departed<K, V>>,
+}
+
+impl<K: FlowName, V> FlowCache<K, V> {
+    /// An empty cache that evicts by class.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self::with_policy(config, ByClass::new())
+    }
+}
+
+impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
+    /// An empty cache with another eviction policy.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Lru, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, (), _> = FlowCache::with_policy(Config::new(2)?, Lru::new());
+    /// for id in [1, 2, 1] {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// let third = cache.observe(&3, Packet::UDP, Timestamp::ZERO)?;
+    /// assert_eq!(third.departed.map(|flow| flow.key), Some(2));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_policy(config: Config, policy: P) -> Self {
+        Self::with_policy_and_hasher(config, policy, DefaultHashBuilder::new())
+    }
+}
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// An empty cache with another eviction policy and hasher.
+    #[must_use]
+    pub fn with_policy_and_hasher(config: Config, policy: P, hasher: S) -> Self {
+        let clock = Clock::new();
+        Self {
+            index: TrashMap::with_hasher(hasher),
+            store: Store::new(),
+            wheel: Wheel::new(clock.now() / config.tick),
+            policy,
+            tenants: Tenants::new(),
+            clock,
+            version: 0,
+            metrics: Metrics::default(),
+            is_emergency: false,
+            pending: None,
+            config,
+        }
+    }
+
+    /// What the cache was made with.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The eviction policy, to look at.
+    #[must_use]
+    pub const fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// Number of flows.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Whether there are no flows.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most flows that there may be.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.config.flows
+    }
+
+    /// Bytes that the cache has allocated, without what keys and values own. O(1).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.index.allocation_size()
+            + self.store.allocation_size()
+            + self.wheel.allocation_size()
+            + self.policy.allocation_size()
+            + self.tenants.allocation_size()
+    }
+
+    /// The latest time that the cache was given.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.caller(self.clock.now())
+    }
+
+    /// Takes note that the caller's clock was set: what was [`now`](Self::now) is this from here on, and
+    /// all flows keep their ages. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::from_secs(5000))?.handle;
+    /// cache.advance(Timestamp::from_secs(5010), 10, |_| ());
+    /// cache.set_clock(Timestamp::from_secs(100));
+    /// let flow = cache.resident(handle).expect("it is there");
+    /// assert_eq!(cache.now().since(flow.last_seen()), Duration::from_secs(10));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn set_clock(&mut self, now: Timestamp) {
+        self.clock.set(now);
+    }
+
+    /// How much has changed: to be given to [`Cursor::changed_since`].
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        Version(self.version)
+    }
+
+    /// What there is, and what has happened. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Class, Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(2)?);
+    /// for id in [1, 2, 2, 3] {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// let metrics = cache.metrics();
+    /// assert_eq!((metrics.hits, metrics.misses, metrics.evicted()), (1, 3, 1));
+    /// assert_eq!(metrics.flows_of(Class::Unreplied), 2);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> Metrics {
+        Metrics {
+            flows: self.len(),
+            capacity: self.capacity(),
+            names: self.store.names.len(),
+            bytes: self.allocation_size(),
+            emergency: self.is_emergency,
+            rekeys: self.index.rekeys(),
+            ..self.metrics
+        }
+    }
+
+    /// The value of a flow; `None` if it is gone.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, handle: Handle) -> Option<&V> {
+        let slot = self.store.slot_of(handle)?;
+        Some(&self.store.flows.get(slot)?.value)
+    }
+
+    /// The value of a flow, to change; `None` if it is gone. The flow counts as changed, and does not live
+    /// longer.
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, handle: Handle) -> Option<&mut V> {
+        let slot = self.store.slot_of(handle)?;
+        self.touch(slot);
+        Some(&mut self.store.flows.get_mut(slot)?.value)
+    }
+
+    /// A flow, to look at; `None` if it is gone.
+    #[must_use]
+    pub fn resident(&self, handle: Handle) -> Option<Resident<'_, K, V>> {
+        self.resident_at(self.store.slot_of(handle)?)
+    }
+
+    /// Ends a flow; `None` if it is gone already.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, EndReason, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, char> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe_with(&7, Packet::UDP, Timestamp::ZERO, || 'x')?.handle;
+    /// let flow = cache.remove(handle).expect("it is there");
+    /// assert_eq!((flow.key, flow.value, flow.reason), (7, 'x', EndReason::Forced));
+    /// assert!(cache.remove(handle).is_none() && cache.get(handle).is_none());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn remove(&mut self, handle: Handle) -> Option<Departed<K, V>> {
+        self.depart(self.store.slot_of(handle)?, EndReason::Forced)
+    }
+
+    /// Ends all flows, in the order of their slots. Those that are not taken from the iterator stay.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..5 {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// assert!(cache.drain().map(|flow| flow.key).eq(0..5));
+    /// assert!(cache.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn drain(&mut self) -> impl Iterator<Item = Departed<K, V>> {
+        let mut slots = 0..self.store.flows.count();
+        core::iter::from_fn(move || {
+            let pending = self.pending.take();
+            pending.or_else(|| slots.find_map(|slot| self.depart(slot, EndReason::Forced)))
+        })
+    }
+
+    /// Drops all flows, untold, and gives back their memory; what the index and the policy have is kept for
+    /// flows to come. Handles find nothing any more.
+    pub fn clear(&mut self) {
+        self.drain().for_each(drop);
+        self.store.shrink();
+        self.wheel.clear();
+    }
+
+    /// Has a flow never be evicted, or be evicted again. It still expires. Returns whether it is there.
+    ///
+    /// Pinned flows count for the capacity and for the share of their tenant.
+    pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
+        let Some(slot) = self.store.slot_of(handle) else { return false };
+        self.touch(slot);
+        let life = &mut self.store.lives[slot];
+        match (core::mem::replace(&mut life.is_pinned, pinned), pinned) {
+            (false, true) => {
+                self.metrics.pinned += 1;
+                self.policy.leave(slot);
+                self.tenants.leave(slot);
+            }
+            (true, false) => {
+                self.metrics.pinned -= 1;
+                self.policy.enter(slot, life.course.class as u8);
+                self.tenants.enter(life.tenant, slot, life.course.class);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Gives a flow another class, as its packets would: for protocols whose packets this crate cannot
+    /// read. Returns whether it is there.
+    pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
+        let Some(slot) = self.store.slot_of(handle) else { return false };
+        self.touch(slot);
+        let before = core::mem::replace(&mut self.store.lives[slot].course.class, class);
+        if before != class {
+            self.reclass(slot, before);
+        }
+        true
+    }
+
+    /// Gives a tenant a share: the most flows that it may have. A flow of its own leaves for each that would
+    /// be more. `None`, and tenant 0, is no limit.
+    ///
+    /// A tenant that has more already loses one for each new one until time has done the rest. Shares may
+    /// add up to more than the cache has; then it may be full, and anybody's flows leave.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Tenant, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// cache.set_share(Tenant(7), Some(2));
+    /// let packet = Packet::UDP.from_tenant(Tenant(7));
+    /// for id in 0..2 {
+    ///     cache.observe(&id, packet, Timestamp::ZERO)?;
+    /// }
+    /// cache.observe(&2, Packet::UDP, Timestamp::ZERO)?;
+    /// let third = cache.observe(&3, packet, Timestamp::ZERO)?;
+    /// assert_eq!(third.departed.map(|flow| flow.key), Some(0));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
+        self.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+    }
+
+    /// The flow has changed.
+    fn touch(&mut self, slot: u32) {
+        self.version += 1;
+        self.store.lives[slot].version = self.version;
+    }
+}
+
+impl<K, V, P, S> fmt::Debug for FlowCache<K, V, P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlowCache")
+            .field("config", &self.config)
+            .field("len", &self.store.len())
+            .finish_non_exhaustive()
+    }
+}

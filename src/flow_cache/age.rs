@@ -1,0 +1,160 @@
+//! Time passes: what is due is found by the wheel, in bounded steps.
+//!
+//! A flow is armed once, for the earlier of its idle and its active deadline. A packet only writes the
+//! time at which it came; when the wheel gives the flow, the deadline is computed anew, and if it
+//! is later, the flow is armed for that. So a busy flow is looked at about once in each timeout.
+
+use core::hash::BuildHasher;
+
+use super::FlowCache;
+use super::config::Emergency;
+use super::event::{Event, Progress, Report};
+use crate::evict::Eviction;
+use crate::flow::FlowName;
+use crate::life::{Class, EndReason, NEVER};
+use crate::timestamp::Timestamp;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Ends and reports what is due, looking at `budget` flows at most.
+    ///
+    /// A flow that is silent for its timeout is reported by the first call that comes a
+    /// [tick](super::Config::tick) after that or later, and whose budget suffices; budgets that do not
+    /// leave the rest to the next call, the earliest first. Nothing is reported early, and nothing twice.
+    /// `now` counts as the latest time so far, if it is earlier than that: time may stand still,
+    /// or jump.
+    ///
+    /// Call it as often as the tick when packets come and when none do. A budget of twice the flows that
+    /// are made between two calls keeps up with any traffic: a flow is looked at when it ends,
+    /// and once in each timeout, and [twice or three times](crate::flow_cache) on its way through the wheel.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::{Config, EndReason, Event, FlowCache, Packet, Timeouts, Timestamp};
+    ///
+    /// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
+    /// let mut cache: FlowCache<u64, u64> = FlowCache::new(config);
+    /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(1))?.flow += 1;
+    /// let mut ended = vec![];
+    /// let progress = cache.advance(Timestamp::from_secs(62), 10, |event| match event {
+    ///     Event::Ended(flow) => ended.push((flow.key, flow.value, flow.reason)),
+    ///     Event::Active(_) => unreachable!("it would be reported after 300 s"),
+    /// });
+    /// assert_eq!(ended, [(7, 1, EndReason::Idle)]);
+    /// assert!(progress.is_done && cache.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn advance(
+        &mut self,
+        now: Timestamp,
+        budget: usize,
+        mut each: impl FnMut(Event<'_, K, V>),
+    ) -> Progress {
+        self.clock.pass(now);
+        let mut progress = Progress::default();
+        if let Some(departed) = self.pending.take() {
+            progress.ended += 1;
+            each(Event::Ended(departed));
+        }
+        let tick = self.clock.now() / self.config.tick;
+        while progress.examined < budget {
+            let Some(slot) = self.wheel.pop(tick) else {
+                progress.is_done = true;
+                break;
+            };
+            progress.examined += 1;
+            self.examine(slot, &mut progress, &mut each);
+        }
+        if let Some(emergency) = self.config.emergency {
+            self.relieve(emergency, budget, &mut progress, &mut each);
+        }
+        if progress.is_done {
+            let next = self.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
+            progress.next = next.map(|next| self.clock.caller(next));
+        }
+        progress
+    }
+
+    /// A flow that the wheel gives: ends it, reports it, or arms it for later.
+    fn examine(
+        &mut self,
+        slot: u32,
+        progress: &mut Progress,
+        each: &mut impl FnMut(Event<'_, K, V>),
+    ) {
+        let now = self.clock.now();
+        let life = &self.store.lives[slot];
+        if life.idle_deadline(&self.config.timeouts) <= now {
+            let is_over = life.course.class == Class::Closing;
+            let reason = if is_over { EndReason::Ended } else { EndReason::Idle };
+            if let Some(departed) = self.depart(slot, reason) {
+                progress.ended += 1;
+                each(Event::Ended(departed));
+            }
+            return;
+        }
+        let is_due = life.active_deadline(&self.config.timeouts) <= now;
+        let since = life.reported;
+        if is_due {
+            self.store.lives[slot].reported = now;
+        }
+        self.arm(slot);
+        if is_due {
+            progress.reported += 1;
+            self.metrics.reported += 1;
+            each(Event::Active(self.report(slot, since)));
+        }
+    }
+
+    fn report(&mut self, slot: u32, since: u64) -> Report<'_, K, V> {
+        let handle = self.store.handle(slot);
+        let life = &self.store.lives[slot];
+        let flow = self.store.flows.get_mut(slot).expect("there is a flow where there is a life");
+        Report {
+            handle,
+            key: &flow.key,
+            value: &mut flow.value,
+            class: life.course.class,
+            protocol: life.course.protocol,
+            tenant: life.tenant,
+            first_seen: self.clock.caller(life.first_seen),
+            last_seen: self.clock.caller(life.last_seen),
+            since: self.clock.caller(since),
+        }
+    }
+
+    /// Ends flows that have been silent for a while, if the cache is crowded.
+    fn relieve(
+        &mut self,
+        emergency: Emergency,
+        budget: usize,
+        progress: &mut Progress,
+        each: &mut impl FnMut(Event<'_, K, V>),
+    ) {
+        self.is_emergency &= self.store.len() >= emergency.leave;
+        while self.is_emergency && progress.examined < budget {
+            progress.examined += 1;
+            let Some(slot) = self.victim(None) else { return };
+            let life = &self.store.lives[slot];
+            let is_silent = life.last_seen.saturating_add(emergency.idle) <= self.clock.now();
+            if life.course.class == Class::Established || !is_silent {
+                return;
+            }
+            if let Some(departed) = self.depart(slot, EndReason::Resources) {
+                progress.ended += 1;
+                each(Event::Ended(departed));
+            }
+            self.is_emergency = self.store.len() >= emergency.leave;
+        }
+    }
+
+    /// Has the wheel give the flow when something is to be done about it.
+    pub(super) fn arm(&mut self, slot: u32) {
+        match self.store.lives[slot].deadline(&self.config.timeouts) {
+            NEVER => self.wheel.disarm(slot),
+            // At the first tick at which it is over.
+            deadline => self.wheel.arm(slot, deadline.div_ceil(self.config.tick)),
+        }
+    }
+}

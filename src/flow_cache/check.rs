@@ -1,0 +1,79 @@
+//! What must hold of a cache, checked from the outside in, for tests.
+
+use alloc::format;
+use alloc::string::String;
+use core::hash::BuildHasher;
+
+use super::FlowCache;
+use super::store::Place;
+use crate::evict::Eviction;
+use crate::flow::FlowName;
+use crate::life::{Class, NEVER, Tenant};
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Checks that everything in the cache agrees. O(n): for tests.
+    ///
+    /// # Errors
+    ///
+    /// What does not.
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), String> {
+        self.index.validate().map_err(|broken| format!("index: {broken}"))?;
+        let (flows, names) = (self.store.flows.len(), self.store.names.len());
+        same("names of the index", self.index.len(), flows + names)?;
+        if flows > self.config.flows {
+            return Err(format!("{flows} flows of {}", self.config.flows));
+        }
+        let lives = self.store.lives.iter().filter(|life| life.id != 0).count();
+        same("lives", lives, flows)?;
+        let slots = 0..self.store.flows.count();
+        let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
+        let mut found = (0, 0, [0; 4]);
+        for slot in slots {
+            found.0 += self.check_flow(slot).map_err(|why| format!("slot {slot}: {why}"))?;
+            let life = &self.store.lives[slot];
+            found.1 += usize::from(life.is_pinned);
+            found.2[life.course.class as usize] += 1;
+        }
+        same("further names", found.0, names)?;
+        same("pinned", self.metrics.pinned, found.1)?;
+        for class in Class::ALL {
+            let counted = self.metrics.flows_of(class);
+            same("flows of a class", counted, found.2[class as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Checks a flow, and returns how many further names it has.
+    fn check_flow(&self, slot: u32) -> Result<usize, String> {
+        let life = &self.store.lives[slot];
+        let key = &self.store.flows.get(slot).ok_or("no flow")?.key;
+        let (name, initiator) = key.normalized();
+        same("initiator", initiator, life.initiator)?;
+        same("place of the key", self.index.get(&name), Some(&Place::slot(slot)))?;
+        let mut count = 0;
+        for (at, further) in self.store.further_names(life.names) {
+            let (name, initiator) = further.key.normalized();
+            same("initiator of a name", initiator, further.initiator)?;
+            same("place of a name", self.index.get(&name), Some(&Place::name(at)))?;
+            same("slot of a name", further.slot, slot)?;
+            count += 1;
+        }
+        let is_mortal = life.deadline(&self.config.timeouts) != NEVER;
+        if is_mortal && !self.wheel.is_armed(slot) {
+            return Err("not armed".into());
+        }
+        let times = [life.first_seen, life.last_seen, self.clock.now()];
+        if !times.is_sorted() || life.reported < life.first_seen || life.version > self.version {
+            return Err(format!("times {times:?}, reported {}", life.reported));
+        }
+        if life.tenant != Tenant::default() && self.tenants.standing(life.tenant).is_none() {
+            return Err(format!("tenant {} is not known", life.tenant.0));
+        }
+        Ok(count)
+    }
+}
+
+fn same<T: PartialEq + core::fmt::Debug>(what: &str, one: T, other: T) -> Result<(), String> {
+    if one == other { Ok(()) } else { Err(format!("{what}: {one:?} and {other:?}")) }
+}

@@ -1,0 +1,198 @@
+//! Coming and going: a flow gets room, and another leaves for it if it must.
+
+use core::hash::BuildHasher;
+use core::mem;
+
+use super::FlowCache;
+use super::config::Emergency;
+use super::event::{Departed, Refused};
+use super::store::{Flow, Hit, Life, NO_NAME, Place};
+use crate::evict::{Eviction, Standing};
+use crate::flow::{Direction, FlowName};
+use crate::life::{Course, EndReason, Packet, Tenant};
+use crate::wheel::Wheel;
+
+/// The most that a step of the index allocates at once, but for its directory: a segment, while its
+/// predecessor is still there.
+const SEGMENTS: usize = 256 << 10;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Makes a flow under a name that leads nowhere, or to a flow that is over and leaves. Makes room for
+    /// it if it must. Returns its slot and who left.
+    pub(super) fn create(
+        &mut self,
+        (hash, name): (u64, K),
+        (key, initiator): (K, Direction),
+        (mut packet, direction): (Packet, Direction),
+        reused: Option<Hit>,
+        value: V,
+    ) -> Result<(u32, Option<Departed<K, V>>), Refused> {
+        let over = reused.and_then(|hit| self.depart(hit.slot, EndReason::Ended));
+        let departed = match over {
+            Some(over) => {
+                // Its room is that of the tenant who had it.
+                packet = packet.from_tenant(over.tenant);
+                Some(over)
+            }
+            None => self.make_room(packet.tenant()).inspect_err(|_| self.metrics.refused += 1)?,
+        };
+        let slot = self.store.flows.next();
+        if self.index.try_insert_hashed(hash, name, Place::slot(slot)).is_err() {
+            self.pending = departed;
+            self.metrics.refused += 1;
+            return Err(Refused::Memory);
+        }
+        let now = self.clock.now();
+        self.version += 1;
+        let life = Life {
+            id: 0,
+            last_seen: now,
+            first_seen: now,
+            reported: now,
+            version: self.version,
+            names: NO_NAME,
+            tenant: packet.tenant(),
+            course: Course::begin(packet, direction, self.config.close_rule),
+            is_used: false,
+            is_pinned: false,
+            initiator,
+        };
+        self.settle(Flow { key, value }, life);
+        self.metrics.created += 1;
+        Ok((slot, departed))
+    }
+
+    /// Puts in a flow whose name the index has for the next free slot.
+    pub(super) fn settle(&mut self, flow: Flow<K, V>, life: Life) {
+        if self.store.len() == 0 {
+            // Nothing is armed: the wheel need not turn for it.
+            self.wheel.restart(self.clock.now() / self.config.tick);
+        }
+        let Life { tenant, course: Course { class, .. }, is_pinned, .. } = life;
+        let slot = self.store.insert(flow, life).slot;
+        self.wheel.cover(slot);
+        self.arm(slot);
+        self.tenants.count_in(tenant);
+        self.metrics.enter(class);
+        self.metrics.pinned += usize::from(is_pinned);
+        if !is_pinned {
+            self.policy.enter(slot, class as u8);
+            self.tenants.enter(tenant, slot, class);
+        }
+        let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
+        if !self.is_emergency && self.config.emergency.is_some_and(begins) {
+            self.is_emergency = true;
+            self.metrics.emergencies += 1;
+        }
+    }
+
+    /// Has someone leave, if a new flow of the tenant needs it.
+    fn make_room(&mut self, tenant: Tenant) -> Result<Option<Departed<K, V>>, Refused> {
+        let is_full = self.store.len() >= self.config.flows;
+        let is_due = self.policy.is_due(self.store.len());
+        let (of, refusal) = if self.tenants.is_at_share(tenant) {
+            (Some(tenant), Some(Refused::Tenant))
+        } else if is_full {
+            (None, Some(Refused::Full))
+        } else if !self.has_memory_for(self.growth()) {
+            (None, Some(Refused::Memory))
+        } else if is_due {
+            (None, None)
+        } else {
+            return Ok(self.pending.take());
+        };
+        if self.pending.is_some() {
+            // It has not been told yet who left, and there is one answer.
+            return refusal.map_or_else(|| Ok(self.pending.take()), Err);
+        }
+        let departed = self.victim(of).and_then(|slot| self.depart(slot, EndReason::Resources));
+        match refusal {
+            Some(refusal) if departed.is_none() => Err(refusal),
+            // It left its slot, but the index may want more.
+            Some(_) if !self.has_memory_for(self.index_growth()) => {
+                self.pending = departed;
+                Err(Refused::Memory)
+            }
+            _ => Ok(departed),
+        }
+    }
+
+    /// Who leaves next: of a tenant, or of all.
+    pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
+        let (lives, clock) = (&mut self.store.lives, &self.clock);
+        let look = |slot| match lives.get_mut(slot) {
+            Some(life) => Standing {
+                used: mem::take(&mut life.is_used),
+                last_use: clock.caller(life.last_seen),
+            },
+            None => Standing::default(),
+        };
+        let victim = match of {
+            Some(tenant) => self.tenants.victim(tenant, look),
+            None => self.policy.victim(look),
+        };
+        // The policy may be anyone's, and say anything.
+        victim.filter(|slot| {
+            let life = self.store.lives.get(*slot);
+            life.is_some_and(|life| life.id != 0 && !life.is_pinned)
+        })
+    }
+
+    /// Takes out a flow with all of its names.
+    pub(super) fn depart(&mut self, slot: u32, reason: EndReason) -> Option<Departed<K, V>> {
+        // The index first: it asks keys for their hashes, which may panic.
+        let key = self.store.flows.get(slot)?.key.normalized().0;
+        while let Some(name) = self.store.names.get(self.store.lives[slot].names) {
+            self.index.remove(&name.key.normalized().0);
+            self.store.drop_first_name(slot);
+        }
+        self.index.remove(&key);
+
+        let handle = self.store.handle(slot);
+        let (Flow { key, value }, life) = self.store.take(slot)?;
+        self.wheel.disarm(slot);
+        self.policy.leave(slot);
+        self.tenants.leave(slot);
+        self.tenants.count_out(life.tenant);
+        self.metrics.depart(reason, life.course.class);
+        self.metrics.pinned -= usize::from(life.is_pinned);
+        self.version += 1;
+        Some(Departed {
+            handle,
+            key,
+            value,
+            reason,
+            class: life.course.class,
+            protocol: life.course.protocol,
+            tenant: life.tenant,
+            first_seen: self.clock.caller(life.first_seen),
+            last_seen: self.clock.caller(life.last_seen),
+        })
+    }
+
+    /// Whether so many bytes more are allowed.
+    pub(super) fn has_memory_for(&self, bytes: usize) -> bool {
+        self.config.max_bytes == usize::MAX
+            || self.allocation_size().saturating_add(bytes) <= self.config.max_bytes
+    }
+
+    /// Bytes that another flow may need at once, what is given back in the same step included.
+    fn growth(&self) -> usize {
+        if self.config.max_bytes == usize::MAX {
+            return 0;
+        }
+        let chunks = match self.store.growth() {
+            0 => 0,
+            // Of the wheel, the policy and the tenants; their vectors of chunks are as long.
+            growth => growth + 3 * (Wheel::GROWTH + self.store.outer_growth()),
+        };
+        chunks + self.index_growth()
+    }
+
+    /// Bytes that another key may need at once in the index.
+    pub(super) fn index_growth(&self) -> usize {
+        let allocated = self.index.allocation_size();
+        // A directory that doubles has a place of 16 bytes, or two, for each segment.
+        SEGMENTS.min(3 * allocated + 4096) + allocated / 256
+    }
+}

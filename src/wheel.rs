@@ -1,0 +1,274 @@
+//! A timer wheel over slots: what may be due now, in bounded steps, over all of time.
+//!
+//! ```text
+//!     time, in ticks:   … 6 bits │ 6 bits │ 6 bits │ 6 bits
+//!                          level 3  level 2  level 1  level 0
+//!
+//!     level 1   ┌─┬─┬─┬─┬─┬─┬─ … ─┐  64 lists; one for each 64 ticks of these 4096
+//!               └─┴─┴─┴─┴┬┴─┴─ … ─┘  and a word that says which are not empty
+//!     level 0   ┌─┬─┬─┬─┬▼┬─┬─ … ─┐  64 lists; one for each tick of these 64
+//!               └─┴─┴─┴─┴─┴─┴─ … ─┘
+//! ```
+//!
+//! An entry lies in the level of the highest six bits in which its tick differs from that of the wheel,
+//! in the list that these bits number. Eleven levels cover all of 64 bits, so no period is too long, and
+//! a jump of years over an empty wheel looks at eleven words.
+//!
+//! The wheel keeps no deadlines. [`pop`](Wheel::pop) gives a slot when its list begins: at its tick if
+//! that is in level 0, and up to a turn of the level too early if it is above. Whoever gets it knows
+//! when it really is due, and [arms](Wheel::arm) it again if that is later. That is how entries come
+//! down the levels, and also how a packet puts off its flow's end: it writes the time and leaves
+//! the wheel alone.
+//!
+//! Invariants:
+//! - nothing is in a list that began before the wheel's tick, but for the list of that tick;
+//! - the word of a level has the bit of each list that is not empty; it may have others.
+//!
+//! Price: arming and disarming are O(1) in doubly linked lists. An entry is popped once in each level
+//! that its period spans: at ticks of 10 ms, three times for a minute, and four for a day. 8 bytes
+//! for each slot.
+//!
+//! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. What differs:
+//! they keep deadlines and move entries down when a list begins; the words make skipping empty lists
+//! free.
+
+use crate::lists::Lists;
+
+const LEVELS: usize = 11;
+/// Bits of the tick for each level.
+const BITS: u32 = 6;
+/// Lists in a level.
+const LISTS: usize = 1 << BITS;
+
+/// Slots by the tick at which to look at them.
+#[derive(Clone, Debug)]
+pub(crate) struct Wheel {
+    /// Lists that begin before this tick are empty.
+    tick: u64,
+    /// For each level, the lists that may have slots.
+    taken: [u64; LEVELS],
+    lists: Lists,
+}
+
+impl Wheel {
+    /// Bytes that arming may allocate.
+    pub(crate) const GROWTH: usize = Lists::GROWTH;
+
+    /// A wheel without slots that stands at this tick.
+    pub(crate) fn new(tick: u64) -> Self {
+        Self { tick, taken: [0; LEVELS], lists: Lists::new(LEVELS * LISTS) }
+    }
+
+    /// Has a wheel without slots stand at another tick.
+    pub(crate) fn restart(&mut self, tick: u64) {
+        self.taken = [0; LEVELS];
+        self.tick = tick;
+    }
+
+    /// Allocates what a slot will need, so that arming it does not.
+    pub(crate) fn cover(&mut self, slot: u32) {
+        self.lists.cover(slot);
+    }
+
+    /// Has the slot popped at `due`, or at the next call if that is over. Takes it out of where it was.
+    pub(crate) fn arm(&mut self, slot: u32, due: u64) {
+        self.lists.remove(slot);
+        let (level, list) = self.place(due);
+        self.taken[level] |= 1 << list;
+        self.lists.push_back(level * LISTS + list, slot);
+    }
+
+    /// Forgets the slot.
+    pub(crate) fn disarm(&mut self, slot: u32) {
+        self.lists.remove(slot);
+    }
+
+    fn place(&self, due: u64) -> (usize, usize) {
+        let due = due.max(self.tick);
+        let level = (due ^ self.tick).checked_ilog2().unwrap_or(0) / BITS;
+        (level as usize, (due >> (level * BITS)) as usize % LISTS)
+    }
+
+    /// Takes out a slot of a list that has begun at `now`, the earliest list first.
+    ///
+    /// The slot must be due at `now`, or be armed for later: else it comes back at once.
+    pub(crate) fn pop(&mut self, now: u64) -> Option<u32> {
+        while let Some((begin, level, list)) = self.next_list() {
+            if begin > now {
+                break;
+            }
+            // Not backwards: a list of the wheel's own tick begins with the tick, or before.
+            self.tick = self.tick.max(begin);
+            if let Some(slot) = self.lists.front(level * LISTS + list) {
+                self.lists.remove(slot);
+                return Some(slot);
+            }
+            self.taken[level] &= !(1 << list);
+        }
+        self.tick = self.tick.max(now);
+        None
+    }
+
+    /// A tick before which [`pop`](Self::pop) has nothing; `None` if it never has.
+    pub(crate) fn next_tick(&mut self) -> Option<u64> {
+        while let Some((begin, level, list)) = self.next_list() {
+            if !self.lists.is_empty(level * LISTS + list) {
+                return Some(begin);
+            }
+            self.taken[level] &= !(1 << list);
+        }
+        None
+    }
+
+    /// When the first list begins that may have slots, and which it is.
+    ///
+    /// That is not always one of the lowest level with any: after a `pop`, the list that it took from
+    /// may have more.
+    fn next_list(&self) -> Option<(u64, usize, usize)> {
+        let first_of = |level: usize| {
+            let shift = level as u32 * BITS;
+            let here = (self.tick >> shift) as u32 % LISTS as u32;
+            let ahead = self.taken[level] >> here;
+            if ahead == 0 {
+                return None;
+            }
+            let list = here + ahead.trailing_zeros();
+            // The wheel's tick with `list` for its bits in this level, and zeros below.
+            let above = self.tick.checked_shr(shift + BITS).unwrap_or(0);
+            let begin = (above << BITS | u64::from(list)) << shift;
+            Some((begin, level, list as usize))
+        };
+        (0..LEVELS).filter_map(first_of).min_by_key(|(begin, ..)| *begin)
+    }
+
+    /// Whether the slot is armed.
+    pub(crate) fn is_armed(&self, slot: u32) -> bool {
+        self.lists.contains(slot)
+    }
+
+    /// Forgets all slots, and gives back their memory.
+    pub(crate) fn clear(&mut self) {
+        self.lists.clear();
+        self.taken = [0; LEVELS];
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn allocation_size(&self) -> usize {
+        self.lists.allocation_size()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A period from nothing to all of time, as likely short as long.
+    fn periods() -> impl Strategy<Value = u64> {
+        (0..64_u32, any::<u64>()).prop_map(|(bits, period)| period >> bits)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Arm(u32, u64),
+        Disarm(u32),
+        /// Time passes, and so many slots at most are popped.
+        Pass(u64, usize),
+    }
+
+    fn steps() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..20_u32, periods()).prop_map(|(slot, period)| Step::Arm(slot, period)),
+            (0..20_u32).prop_map(Step::Disarm),
+            (periods(), 0..20_usize).prop_map(|(period, budget)| Step::Pass(period, budget)),
+        ]
+    }
+
+    /// The wheel, and the deadlines that it does not keep.
+    struct Judged {
+        wheel: Wheel,
+        due: BTreeMap<u32, u64>,
+        now: u64,
+    }
+
+    impl Judged {
+        /// Pops as its user does: what is not due yet is armed again. What was due, and whether that
+        /// was all.
+        fn pass(&mut self, budget: usize) -> (Vec<u32>, bool) {
+            let mut ended = Vec::new();
+            for _ in 0..budget {
+                let Some(slot) = self.wheel.pop(self.now) else { return (ended, true) };
+                match self.due[&slot] {
+                    due if due > self.now => self.wheel.arm(slot, due),
+                    _ => {
+                        self.due.remove(&slot);
+                        ended.push(slot);
+                    }
+                }
+            }
+            (ended, false)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_that_is_due_is_popped_and_nothing_is_lost(
+            start in periods(),
+            steps in prop::collection::vec(steps(), 1..200),
+        ) {
+            let mut judged = Judged { wheel: Wheel::new(start), due: BTreeMap::new(), now: start };
+            for step in steps {
+                match step {
+                    Step::Arm(slot, period) => {
+                        let due = judged.now.saturating_add(period);
+                        judged.wheel.arm(slot, due);
+                        judged.due.insert(slot, due);
+                    }
+                    Step::Disarm(slot) => {
+                        judged.wheel.disarm(slot);
+                        judged.due.remove(&slot);
+                    }
+                    Step::Pass(period, budget) => {
+                        judged.now = judged.now.saturating_add(period);
+                        let (_, is_done) = judged.pass(budget);
+                        let left = judged.due.values().filter(|due| **due <= judged.now).count();
+                        prop_assert!(!is_done || left == 0, "{left} are late");
+                    }
+                }
+                for slot in 0..20 {
+                    prop_assert_eq!(judged.wheel.is_armed(slot), judged.due.contains_key(&slot));
+                }
+                let first = judged.due.values().min();
+                let next = judged.wheel.next_tick();
+                prop_assert_eq!(next.is_some(), first.is_some());
+                prop_assert!(next <= first.map(|due| *due.max(&judged.wheel.tick)));
+            }
+            judged.now = u64::MAX;
+            let armed = judged.due.len();
+            let (ended, is_done) = judged.pass(usize::MAX);
+            prop_assert_eq!((ended.len(), is_done), (armed, true));
+        }
+    }
+
+    #[test]
+    fn a_minute_is_popped_three_times_at_ticks_of_ten_milliseconds() {
+        let mut wheel = Wheel::new(1_000_003);
+        let due = 1_000_003 + 6_000;
+        wheel.arm(0, due);
+        let mut pops = Vec::new();
+        for now in 1_000_003..=due {
+            while let Some(slot) = wheel.pop(now) {
+                pops.push(now);
+                if now < due {
+                    wheel.arm(slot, due);
+                }
+            }
+        }
+        assert_eq!((pops.len(), pops.last()), (3, Some(&due)));
+        assert_eq!(wheel.next_tick(), None);
+    }
+}
