@@ -71,6 +71,7 @@ mod clock;
 mod config;
 mod event;
 mod image;
+mod ledger;
 mod metrics;
 mod names;
 mod observe;
@@ -88,10 +89,9 @@ use crate::hash::DefaultHashBuilder;
 use crate::life::{Class, EndReason, Tenant};
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
-use crate::wheel::Wheel;
 use clock::Clock;
+use ledger::Ledger;
 use store::{Place, Store};
-use tenants::Tenants;
 
 pub use config::{Config, ConfigError, Emergency};
 pub use event::{Departed, Event, Found, NameError, Observed, Progress, Refused, Report};
@@ -135,13 +135,10 @@ pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     /// Normalised names.
     index: TrashMap<K, Place, S>,
     store: Store<K, V>,
-    wheel: Wheel,
-    policy: P,
-    tenants: Tenants,
+    ledger: Ledger<P>,
     clock: Clock,
     /// Changes that there have been.
     version: u64,
-    metrics: Metrics,
     is_emergency: bool,
     /// Has left, and is not told yet: there was no memory for the flow that it left for.
     pending: Option<Departed<K, V>>,
@@ -185,12 +182,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Self {
             index: TrashMap::with_hasher(hasher),
             store: Store::new(),
-            wheel: Wheel::new(clock.now() / config.tick),
-            policy,
-            tenants: Tenants::new(),
+            ledger: Ledger::new(policy, clock.now() / config.tick),
             clock,
             version: 0,
-            metrics: Metrics::default(),
             is_emergency: false,
             pending: None,
             config,
@@ -206,7 +200,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// The eviction policy, to look at.
     #[must_use]
     pub const fn policy(&self) -> &P {
-        &self.policy
+        &self.ledger.policy
     }
 
     /// Number of flows.
@@ -230,11 +224,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Bytes that the cache has allocated, without what keys and values own. O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.index.allocation_size()
-            + self.store.allocation_size()
-            + self.wheel.allocation_size()
-            + self.policy.allocation_size()
-            + self.tenants.allocation_size()
+        self.index.allocation_size() + self.store.allocation_size() + self.ledger.allocation_size()
     }
 
     /// The latest time that the cache was given.
@@ -295,7 +285,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             bytes: self.allocation_size(),
             emergency: self.is_emergency,
             rekeys: self.index.rekeys(),
-            ..self.metrics
+            ..self.ledger.metrics
         }
     }
 
@@ -369,7 +359,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
         self.store.shrink();
-        self.wheel.clear();
+        self.ledger.wheel.clear();
     }
 
     /// Has a flow never be evicted, or be evicted again. It still expires. Returns whether it is there.
@@ -378,17 +368,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let life = &mut self.store.lives[slot];
+        let life = &mut self.store.flow_mut(slot).life;
         match (core::mem::replace(&mut life.is_pinned, pinned), pinned) {
             (false, true) => {
-                self.metrics.pinned += 1;
-                self.policy.leave(slot);
-                self.tenants.leave(slot);
+                self.ledger.metrics.pinned += 1;
+                self.ledger.shelter(slot);
             }
             (true, false) => {
-                self.metrics.pinned -= 1;
-                self.policy.enter(slot, life.course.class as u8);
-                self.tenants.enter(life.tenant, slot, life.course.class);
+                self.ledger.metrics.pinned -= 1;
+                self.ledger.expose(slot, life);
             }
             _ => {}
         }
@@ -400,9 +388,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let before = core::mem::replace(&mut self.store.lives[slot].course.class, class);
+        let life = &mut self.store.flow_mut(slot).life;
+        let before = core::mem::replace(&mut life.course.class, class);
         if before != class {
-            self.reclass(slot, before);
+            self.ledger.reclass(slot, life, before, &self.config);
         }
         true
     }
@@ -430,13 +419,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
-        self.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+        self.ledger.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
     }
 
     /// The flow has changed.
     fn touch(&mut self, slot: u32) {
         self.version += 1;
-        self.store.lives[slot].version = self.version;
+        self.store.flow_mut(slot).life.version = self.version;
     }
 }
 

@@ -62,6 +62,11 @@ impl<T> Slots<T> {
         if self.is_full() { self.slots.growth() } else { 0 }
     }
 
+    /// Those of them that are for the list of chunks.
+    pub(crate) fn outer_growth(&self) -> usize {
+        self.growth().saturating_sub(Chunks::<Slot<T>>::GROWTH)
+    }
+
     /// Asks for the memory of a slot.
     #[inline]
     pub(crate) fn prefetch(&self, slot: u32) {

@@ -9,9 +9,10 @@ use core::hash::BuildHasher;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Event, Progress, Report};
+use super::store::Flow;
 use crate::evict::Eviction;
 use crate::flow::FlowName;
-use crate::life::{Class, EndReason, NEVER};
+use crate::life::{Class, EndReason};
 use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
@@ -59,7 +60,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         let tick = self.clock.now() / self.config.tick;
         while progress.examined < budget {
-            let Some(slot) = self.wheel.pop(tick) else {
+            let Some(slot) = self.ledger.wheel.pop(tick) else {
                 progress.is_done = true;
                 break;
             };
@@ -70,7 +71,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             self.relieve(emergency, budget, &mut progress, &mut each);
         }
         if progress.is_done {
-            let next = self.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
+            let next =
+                self.ledger.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
             progress.next = next.map(|next| self.clock.caller(next));
         }
         progress
@@ -84,7 +86,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         each: &mut impl FnMut(Event<'_, K, V>),
     ) {
         let now = self.clock.now();
-        let life = &self.store.lives[slot];
+        let life = &self.store.flow(slot).life;
         if life.idle_deadline(&self.config.timeouts) <= now {
             let is_over = life.course.class == Class::Closing;
             let reason = if is_over { EndReason::Ended } else { EndReason::Idle };
@@ -97,24 +99,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let is_due = life.active_deadline(&self.config.timeouts) <= now;
         let since = life.reported;
         if is_due {
-            self.store.lives[slot].reported = now;
+            self.store.flow_mut(slot).life.reported = now;
         }
-        self.arm(slot);
+        self.ledger.arm(slot, &self.store.flow(slot).life, &self.config);
         if is_due {
             progress.reported += 1;
-            self.metrics.reported += 1;
+            self.ledger.metrics.reported += 1;
             each(Event::Active(self.report(slot, since)));
         }
     }
 
     fn report(&mut self, slot: u32, since: u64) -> Report<'_, K, V> {
         let handle = self.store.handle(slot);
-        let life = &self.store.lives[slot];
-        let flow = self.store.flows.get_mut(slot).expect("there is a flow where there is a life");
+        let Flow { life, value, key } = self.store.flow_mut(slot);
         Report {
             handle,
-            key: &flow.key,
-            value: &mut flow.value,
+            key,
+            value,
             class: life.course.class,
             protocol: life.course.protocol,
             tenant: life.tenant,
@@ -136,7 +137,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         while self.is_emergency && progress.examined < budget {
             progress.examined += 1;
             let Some(slot) = self.victim(None) else { return };
-            let life = &self.store.lives[slot];
+            let life = &self.store.flow(slot).life;
             let is_silent = life.last_seen.saturating_add(emergency.idle) <= self.clock.now();
             if life.course.class == Class::Established || !is_silent {
                 return;
@@ -146,15 +147,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 each(Event::Ended(departed));
             }
             self.is_emergency = self.store.len() >= emergency.leave;
-        }
-    }
-
-    /// Has the wheel give the flow when something is to be done about it.
-    pub(super) fn arm(&mut self, slot: u32) {
-        match self.store.lives[slot].deadline(&self.config.timeouts) {
-            NEVER => self.wheel.disarm(slot),
-            // At the first tick at which it is over.
-            deadline => self.wheel.arm(slot, deadline.div_ceil(self.config.tick)),
         }
     }
 }

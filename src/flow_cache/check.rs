@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::store::Place;
+use super::store::{Flow, Place};
 use crate::evict::Eviction;
 use crate::flow::FlowName;
 use crate::life::{Class, NEVER, Tenant};
@@ -24,21 +24,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if flows > self.config.flows {
             return Err(format!("{flows} flows of {}", self.config.flows));
         }
-        let lives = self.store.lives.iter().filter(|life| life.id != 0).count();
-        same("lives", lives, flows)?;
         let slots = 0..self.store.flows.count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
         let mut found = (0, 0, [0; 4]);
         for slot in slots {
             found.0 += self.check_flow(slot).map_err(|why| format!("slot {slot}: {why}"))?;
-            let life = &self.store.lives[slot];
+            let life = &self.store.flow(slot).life;
             found.1 += usize::from(life.is_pinned);
             found.2[life.course.class as usize] += 1;
         }
         same("further names", found.0, names)?;
-        same("pinned", self.metrics.pinned, found.1)?;
+        same("pinned", self.ledger.metrics.pinned, found.1)?;
         for class in Class::ALL {
-            let counted = self.metrics.flows_of(class);
+            let counted = self.ledger.metrics.flows_of(class);
             same("flows of a class", counted, found.2[class as usize])?;
         }
         Ok(())
@@ -46,8 +44,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Checks a flow, and returns how many further names it has.
     fn check_flow(&self, slot: u32) -> Result<usize, String> {
-        let life = &self.store.lives[slot];
-        let key = &self.store.flows.get(slot).ok_or("no flow")?.key;
+        let Flow { life, key, .. } = self.store.flow(slot);
         let (name, initiator) = key.normalized();
         same("initiator", initiator, life.initiator)?;
         same("place of the key", self.index.get(&name), Some(&Place::slot(slot)))?;
@@ -60,14 +57,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             count += 1;
         }
         let is_mortal = life.deadline(&self.config.timeouts) != NEVER;
-        if is_mortal && !self.wheel.is_armed(slot) {
+        if is_mortal && !self.ledger.wheel.is_armed(slot) {
             return Err("not armed".into());
         }
         let times = [life.first_seen, life.last_seen, self.clock.now()];
         if !times.is_sorted() || life.reported < life.first_seen || life.version > self.version {
             return Err(format!("times {times:?}, reported {}", life.reported));
         }
-        if life.tenant != Tenant::default() && self.tenants.standing(life.tenant).is_none() {
+        if life.tenant != Tenant::default() && self.ledger.tenants.standing(life.tenant).is_none() {
             return Err(format!("tenant {} is not known", life.tenant.0));
         }
         Ok(count)

@@ -3,25 +3,27 @@
 use crate::timestamp::Timestamp;
 
 /// What the time of the cache is at the caller's origin: flows of a restart image are older than that.
-const ORIGIN: i128 = 1 << 62;
+const ORIGIN: u64 = 1 << 62;
 
 /// Translates the caller's time to nanoseconds that never go back.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     now: u64,
-    /// By how much the time of the cache is ahead of the caller's.
-    ahead: i128,
+    /// By how much the time of the cache is ahead of the caller's, or behind: one of them is 0.
+    ahead: u64,
+    behind: u64,
 }
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { now: ORIGIN as u64, ahead: ORIGIN }
+        Self { now: ORIGIN, ahead: ORIGIN, behind: 0 }
     }
 
     /// The caller says what time it is. What it is then.
     #[inline]
     pub(super) fn pass(&mut self, now: Timestamp) -> u64 {
-        self.now = self.now.max(clamp(i128::from(now.as_nanos()) + self.ahead));
+        let now = now.as_nanos().saturating_sub(self.behind).saturating_add(self.ahead);
+        self.now = self.now.max(now);
         self.now
     }
 
@@ -32,18 +34,14 @@ impl Clock {
 
     /// The caller's clock was set: it is still the same time.
     pub(super) fn set(&mut self, now: Timestamp) {
-        self.ahead = i128::from(self.now) - i128::from(now.as_nanos());
+        self.ahead = self.now.saturating_sub(now.as_nanos());
+        self.behind = now.as_nanos().saturating_sub(self.now);
     }
 
     /// What the caller calls a time.
     pub(super) fn caller(&self, time: u64) -> Timestamp {
-        Timestamp::from_nanos(clamp(i128::from(time) - self.ahead))
+        Timestamp::from_nanos(time.saturating_sub(self.ahead).saturating_add(self.behind))
     }
-}
-
-#[inline]
-fn clamp(nanos: i128) -> u64 {
-    nanos.clamp(0, i128::from(u64::MAX)) as u64
 }
 
 #[cfg(test)]

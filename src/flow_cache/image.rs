@@ -81,7 +81,7 @@ struct SavedName<K> {
 
 impl<K: Clone, V: Clone> Saved<K, V> {
     fn of(flow: &Resident<'_, K, V>) -> Self {
-        let (life, now) = (flow.life, flow.clock.now());
+        let (life, now) = (&flow.flow.life, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
         let saved = |name: &Name<K>| SavedName { key: name.key.clone(), number: name.number };
         Self {
@@ -101,13 +101,13 @@ impl<K: Clone, V: Clone> Saved<K, V> {
 impl<K, V> Image<K, V> {
     /// Number of flows.
     #[must_use]
-    pub const fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.flows.len()
     }
 
     /// Whether there are none.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
@@ -177,7 +177,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             is_pinned: saved.is_pinned,
             initiator,
         };
-        self.settle(Flow { key: saved.key, value: saved.value }, life);
+        self.settle(Flow { life, value: saved.value, key: saved.key });
         for SavedName { key, number } in saved.names.into_iter().rev() {
             let (name, initiator) = key.normalized();
             self.index.insert(name, Place::name(self.store.names.next()));
@@ -220,7 +220,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         for saved in &image.flows {
             let count = flows.entry(saved.tenant.0).or_default();
             *count += 1;
-            let (has, share) = self.tenants.standing(saved.tenant).unwrap_or((0, usize::MAX));
+            let (has, share) =
+                self.ledger.tenants.standing(saved.tenant).unwrap_or((0, usize::MAX));
             if *count > share.saturating_sub(has) {
                 return Err(ImageError::Share(saved.tenant));
             }
@@ -231,7 +232,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Bytes that the flows of an image will need, at least.
     fn size_of(&self, image: &Image<K, V>) -> usize {
         let names: usize = image.flows.iter().map(|saved| saved.names.len()).sum();
-        let flow = size_of::<Life>() + size_of::<Flow<K, V>>() + 32;
+        let flow = size_of::<Flow<K, V>>() + 32;
         let key = 3 * (size_of::<K>() + 8);
         image.len() * (flow + key) + names * (size_of::<Name<K>>() + key) + self.index_growth()
     }

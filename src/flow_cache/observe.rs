@@ -6,10 +6,10 @@ use equivalent::Equivalent;
 
 use super::FlowCache;
 use super::event::{Observed, Refused};
-use super::store::{Handle, Hit, Life};
+use super::store::{Flow, Handle, Hit};
 use crate::evict::Eviction;
 use crate::flow::{Direction, FlowName};
-use crate::life::{Class, Course, Packet};
+use crate::life::{Class, Packet};
 use crate::observe::Probes;
 use crate::timestamp::Timestamp;
 
@@ -85,7 +85,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut probes = Probes::default();
         let place = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
         let hit = place.and_then(|place| self.store.follow(*place));
-        self.metrics.look_up(probes, hit.is_some());
+        self.ledger.metrics.look_up(probes, hit.is_some());
         match hit {
             Some(hit) if !self.is_reuse(hit, packet) => {
                 Ok(self.pass(hit, carried.direction, packet))
@@ -145,7 +145,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                     Some((handle, hit, direction))
                         if self.store.slot_of(handle).is_some() && !self.is_reuse(hit, *packet) =>
                     {
-                        self.metrics.hits += 1;
+                        self.ledger.metrics.hits += 1;
                         Ok(self.pass(hit, direction, *packet))
                     }
                     _ => self.observe_with(key, *packet, Timestamp::ZERO, V::default),
@@ -186,7 +186,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Whether a packet opens a connection between sockets whose last one is over.
     #[inline]
     fn is_reuse(&self, hit: Hit, packet: Packet) -> bool {
-        packet.is_opening() && self.store.lives[hit.slot].course.class == Class::Closing
+        packet.is_opening() && self.store.flow(hit.slot).life.course.class == Class::Closing
     }
 
     /// A packet of a flow that is there.
@@ -195,19 +195,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let Hit { slot, name, initiator } = hit;
         let direction = if carried == initiator { Direction::Forward } else { Direction::Reverse };
         self.version += 1;
-        let life = &mut self.store.lives[slot];
+        let Flow { life, value, .. } = self.store.flow_mut(slot);
         life.last_seen = self.clock.now();
         life.version = self.version;
         life.is_used = true;
-        let before = life.course.class;
+        let (before, handle) = (life.course.class, Handle { id: life.id, slot });
         life.course.see(packet, direction, self.config.close_rule);
-        let (class, handle) = (life.course.class, Handle { id: life.id, slot });
+        let class = life.course.class;
+        self.ledger.policy.touch(slot);
         if class != before {
-            self.reclass(slot, before);
+            self.ledger.reclass(slot, life, before, &self.config);
         }
-        self.policy.touch(slot);
-        let flow = &mut self.store.flow_mut(slot).value;
-        Observed { flow, handle, direction, name, class, fresh: false, departed: None }
+        Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
     }
 
     /// The first packet of a flow, which may have the name of one that is over.
@@ -230,34 +229,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         let (name, first) = ((carried.hash, carried.name), (key, initiator));
         let (slot, departed) = self.create(name, first, (packet, direction), reused, value)?;
-        let Life { id, course, .. } = self.store.lives[slot];
-        let flow = &mut self.store.flow_mut(slot).value;
-        let handle = Handle { id, slot };
-        Ok(Observed {
-            flow,
-            handle,
-            direction,
-            name: 0,
-            class: course.class,
-            fresh: true,
-            departed,
-        })
-    }
-
-    /// What follows from another class of a flow.
-    pub(super) fn reclass(&mut self, slot: u32, before: Class) {
-        let life = &self.store.lives[slot];
-        let (Course { class, protocol, .. }, tenant) = (life.course, life.tenant);
-        self.metrics.reclass(before, class);
-        if !life.is_pinned {
-            self.policy.rerank(slot, class as u8);
-            self.tenants.enter(tenant, slot, class);
-        }
-        // Later deadlines need nothing: the wheel asks again when the earlier one comes.
-        let idle = |class| self.config.timeouts.idle_nanos(protocol, class);
-        if idle(class) < idle(before) {
-            self.arm(slot);
-        }
+        let Flow { life, value, .. } = self.store.flow_mut(slot);
+        let (handle, class) = (Handle { id: life.id, slot }, life.course.class);
+        Ok(Observed { flow: value, handle, direction, name: 0, class, fresh: true, departed })
     }
 }
 

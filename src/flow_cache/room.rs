@@ -6,7 +6,7 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Departed, Refused};
-use super::store::{Flow, Hit, Life, NO_NAME, Place};
+use super::store::{Flow, Handle, Hit, Life, NO_NAME, Place};
 use crate::evict::{Eviction, Standing};
 use crate::flow::{Direction, FlowName};
 use crate::life::{Course, EndReason, Packet, Tenant};
@@ -34,12 +34,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 packet = packet.from_tenant(over.tenant);
                 Some(over)
             }
-            None => self.make_room(packet.tenant()).inspect_err(|_| self.metrics.refused += 1)?,
+            None => {
+                self.make_room(packet.tenant()).inspect_err(|_| self.ledger.metrics.refused += 1)?
+            }
         };
         let slot = self.store.flows.next();
         if self.index.try_insert_hashed(hash, name, Place::slot(slot)).is_err() {
             self.pending = departed;
-            self.metrics.refused += 1;
+            self.ledger.metrics.refused += 1;
             return Err(Refused::Memory);
         }
         let now = self.clock.now();
@@ -57,40 +59,31 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             is_pinned: false,
             initiator,
         };
-        self.settle(Flow { key, value }, life);
-        self.metrics.created += 1;
+        self.settle(Flow { life, value, key });
+        self.ledger.metrics.created += 1;
         Ok((slot, departed))
     }
 
     /// Puts in a flow whose name the index has for the next free slot.
-    pub(super) fn settle(&mut self, flow: Flow<K, V>, life: Life) {
+    pub(super) fn settle(&mut self, flow: Flow<K, V>) {
         if self.store.len() == 0 {
             // Nothing is armed: the wheel need not turn for it.
-            self.wheel.restart(self.clock.now() / self.config.tick);
+            self.ledger.wheel.restart(self.clock.now() / self.config.tick);
         }
-        let Life { tenant, course: Course { class, .. }, is_pinned, .. } = life;
-        let slot = self.store.insert(flow, life).slot;
-        self.wheel.cover(slot);
-        self.arm(slot);
-        self.tenants.count_in(tenant);
-        self.metrics.enter(class);
-        self.metrics.pinned += usize::from(is_pinned);
-        if !is_pinned {
-            self.policy.enter(slot, class as u8);
-            self.tenants.enter(tenant, slot, class);
-        }
+        let slot = self.store.insert(flow);
+        self.ledger.enter(slot, &self.store.flow(slot).life, &self.config);
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
         if !self.is_emergency && self.config.emergency.is_some_and(begins) {
             self.is_emergency = true;
-            self.metrics.emergencies += 1;
+            self.ledger.metrics.emergencies += 1;
         }
     }
 
     /// Has someone leave, if a new flow of the tenant needs it.
     fn make_room(&mut self, tenant: Tenant) -> Result<Option<Departed<K, V>>, Refused> {
         let is_full = self.store.len() >= self.config.flows;
-        let is_due = self.policy.is_due(self.store.len());
-        let (of, refusal) = if self.tenants.is_at_share(tenant) {
+        let is_due = self.ledger.policy.is_due(self.store.len());
+        let (of, refusal) = if self.ledger.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))
         } else if is_full {
             (None, Some(Refused::Full))
@@ -119,43 +112,35 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Who leaves next: of a tenant, or of all.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
-        let (lives, clock) = (&mut self.store.lives, &self.clock);
-        let look = |slot| match lives.get_mut(slot) {
-            Some(life) => Standing {
+        let (flows, clock) = (&mut self.store.flows, &self.clock);
+        let look = |slot| match flows.get_mut(slot) {
+            Some(Flow { life, .. }) => Standing {
                 used: mem::take(&mut life.is_used),
                 last_use: clock.caller(life.last_seen),
             },
             None => Standing::default(),
         };
         let victim = match of {
-            Some(tenant) => self.tenants.victim(tenant, look),
-            None => self.policy.victim(look),
+            Some(tenant) => self.ledger.tenants.victim(tenant, look),
+            None => self.ledger.policy.victim(look),
         };
         // The policy may be anyone's, and say anything.
-        victim.filter(|slot| {
-            let life = self.store.lives.get(*slot);
-            life.is_some_and(|life| life.id != 0 && !life.is_pinned)
-        })
+        victim.filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.life.is_pinned))
     }
 
     /// Takes out a flow with all of its names.
     pub(super) fn depart(&mut self, slot: u32, reason: EndReason) -> Option<Departed<K, V>> {
         // The index first: it asks keys for their hashes, which may panic.
         let key = self.store.flows.get(slot)?.key.normalized().0;
-        while let Some(name) = self.store.names.get(self.store.lives[slot].names) {
+        while let Some(name) = self.store.names.get(self.store.flow(slot).life.names) {
             self.index.remove(&name.key.normalized().0);
             self.store.drop_first_name(slot);
         }
         self.index.remove(&key);
 
-        let handle = self.store.handle(slot);
-        let (Flow { key, value }, life) = self.store.take(slot)?;
-        self.wheel.disarm(slot);
-        self.policy.leave(slot);
-        self.tenants.leave(slot);
-        self.tenants.count_out(life.tenant);
-        self.metrics.depart(reason, life.course.class);
-        self.metrics.pinned -= usize::from(life.is_pinned);
+        let Flow { life, value, key } = self.store.flows.take(slot)?;
+        let handle = Handle { id: life.id, slot };
+        self.ledger.leave(slot, &life, reason);
         self.version += 1;
         Some(Departed {
             handle,
@@ -181,10 +166,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if self.config.max_bytes == usize::MAX {
             return 0;
         }
-        let chunks = match self.store.growth() {
+        let chunks = match self.store.flows.growth() {
             0 => 0,
-            // Of the wheel, the policy and the tenants; their vectors of chunks are as long.
-            growth => growth + 3 * (Wheel::GROWTH + self.store.outer_growth()),
+            // Of the wheel, the policy and the tenants, as many as there are of flows.
+            growth => growth + 3 * (Wheel::GROWTH + self.store.flows.outer_growth()),
         };
         chunks + self.index_growth()
     }

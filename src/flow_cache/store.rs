@@ -1,20 +1,20 @@
 //! What the cache knows of each flow, at stable slots.
 //!
 //! ```text
-//!     slot       0      1      2      3
-//!     lives   │ life │ life │ free │ life │     a line each: all that a packet writes
-//!     flows   │ k, v │ k, v │  –   │ k, v │     the key of the initiator, and the user's value
-//!     names            │ k → 1, next – │ …      further names of a flow, in a list
+//!     slot             0              1           2            3
+//!     flows   │ life, v, k │ life, v, k │   –   │ life, v, k │     what a packet writes is in front
+//!     names          │ k → 1, next – │ …                           further names of a flow, in a list
 //! ```
 //!
 //! A [`Handle`] is a slot and the number of its flow. Numbers are never used twice, so a handle of a flow
 //! that is gone finds nothing, for ever.
 
-use crate::chunks::Chunks;
 use crate::flow::Direction;
 use crate::life::{Course, Tenant, Timeouts};
-use crate::prefetch::prefetch_value;
 use crate::slots::Slots;
+
+/// What is known when a slot is named without asking whether it is taken.
+const FLOW: &str = "what leads to a slot goes with its flow";
 
 /// No further name.
 pub(super) const NO_NAME: u32 = u32::MAX;
@@ -44,9 +44,7 @@ pub struct Version(pub(super) u64);
 
 /// All of a flow but its names and value. Times are those of the cache.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
 pub(super) struct Life {
-    /// 0 is nobody.
     pub(super) id: u64,
     pub(super) last_seen: u64,
     pub(super) first_seen: u64,
@@ -81,11 +79,14 @@ impl Life {
     }
 }
 
-/// A key in the direction of the initiator, and what the user keeps.
+/// A life, what the user keeps, and the key in the direction of the initiator. In this order: a packet
+/// needs the first two.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct Flow<K, V> {
-    pub(super) key: K,
+    pub(super) life: Life,
     pub(super) value: V,
+    pub(super) key: K,
 }
 
 /// A further name of a flow.
@@ -131,7 +132,6 @@ pub(super) struct Hit {
 /// The flows.
 #[derive(Clone, Debug)]
 pub(super) struct Store<K, V> {
-    pub(super) lives: Chunks<Life>,
     pub(super) flows: Slots<Flow<K, V>>,
     pub(super) names: Slots<Name<K>>,
     /// Flows that there have been.
@@ -140,7 +140,7 @@ pub(super) struct Store<K, V> {
 
 impl<K, V> Store<K, V> {
     pub(super) const fn new() -> Self {
-        Self { lives: Chunks::new(), flows: Slots::new(), names: Slots::new(), last_id: 0 }
+        Self { flows: Slots::new(), names: Slots::new(), last_id: 0 }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -151,7 +151,7 @@ impl<K, V> Store<K, V> {
     #[inline]
     pub(super) fn follow(&self, place: Place) -> Option<Hit> {
         if place.0 & Place::FURTHER == 0 {
-            let life = self.lives.get(place.0).filter(|life| life.id != 0)?;
+            let life = &self.flows.get(place.0)?.life;
             return Some(Hit { slot: place.0, name: 0, initiator: life.initiator });
         }
         let name = self.names.get(place.0 ^ Place::FURTHER)?;
@@ -163,58 +163,49 @@ impl<K, V> Store<K, V> {
     pub(super) fn prefetch(&self, place: Place) {
         let name = || self.names.get(place.0 ^ Place::FURTHER).map_or(0, |name| name.slot);
         let slot = if place.0 & Place::FURTHER == 0 { place.0 } else { name() };
-        if let Some(life) = self.lives.get(slot) {
-            prefetch_value(life);
-        }
         self.flows.prefetch(slot);
     }
 
-    /// The flow of a slot, where there is a life.
+    /// The flow of a slot that has one.
+    #[inline]
+    pub(super) fn flow(&self, slot: u32) -> &Flow<K, V> {
+        self.flows.get(slot).expect(FLOW)
+    }
+
+    /// The flow of a slot that has one, to change.
     #[inline]
     pub(super) fn flow_mut(&mut self, slot: u32) -> &mut Flow<K, V> {
-        self.flows.get_mut(slot).expect("there is a flow where there is a life")
+        self.flows.get_mut(slot).expect(FLOW)
     }
 
-    /// Puts in a flow, at the next free slot. The life gets a number of its own.
-    pub(super) fn insert(&mut self, flow: Flow<K, V>, life: Life) -> Handle {
+    /// Puts in a flow, at the next free slot, and numbers it.
+    pub(super) fn insert(&mut self, mut flow: Flow<K, V>) -> u32 {
         self.last_id += 1;
-        let life = Life { id: self.last_id, ..life };
-        let slot = self.flows.insert(flow);
-        match self.lives.get_mut(slot) {
-            Some(place) => *place = life,
-            None => _ = self.lives.push(life),
-        }
-        Handle { id: self.last_id, slot }
-    }
-
-    /// Takes out the flow of a slot, but for its further names.
-    pub(super) fn take(&mut self, slot: u32) -> Option<(Flow<K, V>, Life)> {
-        let flow = self.flows.take(slot)?;
-        let life = self.lives.get_mut(slot)?;
-        let taken = life.clone();
-        life.id = 0;
-        Some((flow, taken))
+        flow.life.id = self.last_id;
+        self.flows.insert(flow)
     }
 
     /// Gives a flow another name.
     pub(super) fn add_name(&mut self, slot: u32, name: Name<K>) {
-        let next = self.lives[slot].names;
-        self.lives[slot].names = self.names.insert(Name { next, ..name });
+        let next = self.flow(slot).life.names;
+        let first = self.names.insert(Name { next, ..name });
+        self.flow_mut(slot).life.names = first;
     }
 
     /// Takes away the newest of a flow's further names.
     pub(super) fn drop_first_name(&mut self, slot: u32) {
-        let life = &mut self.lives[slot];
-        life.names = self.names.take(life.names).map_or(NO_NAME, |name| name.next);
+        let first = self.flow(slot).life.names;
+        let next = self.names.take(first).map_or(NO_NAME, |name| name.next);
+        self.flow_mut(slot).life.names = next;
     }
 
     /// Takes away a further name, by its number in the slab of names.
     pub(super) fn drop_name(&mut self, slot: u32, name: u32) {
-        if self.lives[slot].names == name {
+        if self.flow(slot).life.names == name {
             return self.drop_first_name(slot);
         }
         let next = self.names.take(name).map_or(NO_NAME, |name| name.next);
-        let mut at = self.lives[slot].names;
+        let mut at = self.flow(slot).life.names;
         while let Some(before) = self.names.get_mut(at) {
             if before.next == name {
                 before.next = next;
@@ -231,26 +222,14 @@ impl<K, V> Store<K, V> {
         }
     }
 
-    /// Bytes that the next flow allocates.
-    pub(super) fn growth(&self) -> usize {
-        if self.flows.is_full() { self.lives.growth() + self.flows.growth() } else { 0 }
-    }
-
-    /// Those of them that are for the list of chunks, twice.
-    pub(super) fn outer_growth(&self) -> usize {
-        self.lives.growth().saturating_sub(Chunks::<Life>::GROWTH)
-    }
-
     /// The slot of a handle whose flow lives.
     #[inline]
     pub(super) fn slot_of(&self, handle: Handle) -> Option<u32> {
-        let life = self.lives.get(handle.slot)?;
-        // No handle has the number 0.
-        (life.id == handle.id).then_some(handle.slot)
+        (self.flows.get(handle.slot)?.life.id == handle.id).then_some(handle.slot)
     }
 
     pub(super) fn handle(&self, slot: u32) -> Handle {
-        Handle { id: self.lives[slot].id, slot }
+        Handle { id: self.flow(slot).life.id, slot }
     }
 
     /// The further names of a flow, the newest first.
@@ -259,7 +238,7 @@ impl<K, V> Store<K, V> {
     }
 
     pub(super) fn allocation_size(&self) -> usize {
-        self.lives.allocation_size() + self.flows.allocation_size() + self.names.allocation_size()
+        self.flows.allocation_size() + self.names.allocation_size()
     }
 }
 

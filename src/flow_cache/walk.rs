@@ -10,7 +10,7 @@ use core::iter;
 
 use super::FlowCache;
 use super::clock::Clock;
-use super::store::{Flow, FurtherNames, Handle, Life, Version};
+use super::store::{Flow, FurtherNames, Handle, Version};
 use crate::evict::Eviction;
 use crate::flow::FlowName;
 use crate::life::{Class, Protocol, Tenant};
@@ -105,12 +105,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// The flow of a slot.
     pub(super) fn resident_at(&self, slot: u32) -> Option<Resident<'_, K, V>> {
         let flow = self.store.flows.get(slot)?;
-        let life = self.store.lives.get(slot)?;
         Some(Resident {
-            handle: self.store.handle(slot),
-            life,
+            handle: Handle { id: flow.life.id, slot },
             flow,
-            further_names: self.store.further_names(life.names),
+            further_names: self.store.further_names(flow.life.names),
             clock: &self.clock,
         })
     }
@@ -119,8 +117,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// A flow to look at.
 pub struct Resident<'a, K, V> {
     handle: Handle,
-    pub(super) life: &'a Life,
-    flow: &'a Flow<K, V>,
+    pub(super) flow: &'a Flow<K, V>,
     pub(super) further_names: FurtherNames<'a, K>,
     pub(super) clock: &'a Clock,
 }
@@ -152,43 +149,43 @@ impl<'a, K, V> Resident<'a, K, V> {
     /// Its class.
     #[must_use]
     pub const fn class(&self) -> Class {
-        self.life.course.class
+        self.flow.life.course.class
     }
 
     /// The protocol of its first packet.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
-        self.life.course.protocol
+        self.flow.life.course.protocol
     }
 
     /// The tenant of its first packet.
     #[must_use]
     pub const fn tenant(&self) -> Tenant {
-        self.life.tenant
+        self.flow.life.tenant
     }
 
     /// Whether it may not be evicted.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
-        self.life.is_pinned
+        self.flow.life.is_pinned
     }
 
     /// The time of the cache at its first packet.
     #[must_use]
     pub fn first_seen(&self) -> Timestamp {
-        self.clock.caller(self.life.first_seen)
+        self.clock.caller(self.flow.life.first_seen)
     }
 
     /// The time of the cache at its last packet.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp {
-        self.clock.caller(self.life.last_seen)
+        self.clock.caller(self.flow.life.last_seen)
     }
 
     /// When it changed last.
     #[must_use]
     pub const fn version(&self) -> Version {
-        Version(self.life.version)
+        Version(self.flow.life.version)
     }
 }
 

@@ -1,0 +1,101 @@
+//! What is booked about each flow besides itself: when to look at it, who leaves before it, whose it is,
+//! and the counts.
+//!
+//! All of it goes by slot numbers, so there are no keys and values here.
+
+use super::config::Config;
+use super::metrics::Metrics;
+use super::store::Life;
+use super::tenants::Tenants;
+use crate::evict::Eviction;
+use crate::life::{Class, EndReason, NEVER};
+use crate::wheel::Wheel;
+
+/// The books of a cache.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger<P> {
+    pub(super) wheel: Wheel,
+    pub(super) policy: P,
+    pub(super) tenants: Tenants,
+    pub(super) metrics: Metrics,
+}
+
+impl<P: Eviction> Ledger<P> {
+    pub(super) fn new(policy: P, tick: u64) -> Self {
+        Self {
+            wheel: Wheel::new(tick),
+            policy,
+            tenants: Tenants::new(),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// A flow came.
+    pub(super) fn enter(&mut self, slot: u32, life: &Life, config: &Config) {
+        self.wheel.cover(slot);
+        self.arm(slot, life, config);
+        self.tenants.count_in(life.tenant);
+        self.metrics.enter(life.course.class);
+        if life.is_pinned {
+            self.metrics.pinned += 1;
+        } else {
+            self.expose(slot, life);
+        }
+    }
+
+    /// A flow left.
+    pub(super) fn leave(&mut self, slot: u32, life: &Life, reason: EndReason) {
+        self.wheel.disarm(slot);
+        self.tenants.count_out(life.tenant);
+        self.metrics.depart(reason, life.course.class);
+        if life.is_pinned {
+            self.metrics.pinned -= 1;
+        } else {
+            self.shelter(slot);
+        }
+    }
+
+    /// A flow may be evicted from now on.
+    pub(super) fn expose(&mut self, slot: u32, life: &Life) {
+        self.policy.enter(slot, life.course.class as u8);
+        self.tenants.enter(life.tenant, slot, life.course.class);
+    }
+
+    /// A flow may not be evicted any more.
+    pub(super) fn shelter(&mut self, slot: u32) {
+        self.policy.leave(slot);
+        self.tenants.leave(slot);
+    }
+
+    /// A flow has got another class than the one before.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reclass(&mut self, slot: u32, life: &Life, before: Class, config: &Config) {
+        let class = life.course.class;
+        self.metrics.reclass(before, class);
+        if !life.is_pinned {
+            self.policy.rerank(slot, class as u8);
+            self.tenants.enter(life.tenant, slot, class);
+        }
+        // Later deadlines need nothing: the wheel asks again when the earlier one comes.
+        let idle = |class| config.timeouts.idle_nanos(life.course.protocol, class);
+        if idle(class) < idle(before) {
+            self.arm(slot, life, config);
+        }
+    }
+
+    /// Has the wheel give the flow when something is to be done about it.
+    pub(super) fn arm(&mut self, slot: u32, life: &Life, config: &Config) {
+        match life.deadline(&config.timeouts) {
+            NEVER => self.wheel.disarm(slot),
+            // At the first tick at which it is over.
+            deadline => self.wheel.arm(slot, deadline.div_ceil(config.tick)),
+        }
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.wheel.allocation_size()
+            + self.policy.allocation_size()
+            + self.tenants.allocation_size()
+    }
+}
