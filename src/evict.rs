@@ -15,7 +15,7 @@
 //!
 //! | policy | gives up | a hit costs | a victim costs |
 //! |---|---|---|---|
-//! | [`ByClass`] | the lowest rank; in it, what was not used since it was looked at last | nothing | 8 looks at most |
+//! | [`ByClass`] | the lowest rank; in it, what was not used since it was looked at last | nothing | 16 looks at most |
 //! | [`Clock`] | what was not used since it was looked at last | nothing | 8 looks at most |
 //! | [`Lru`] | what was used longest ago, exactly | 4 links are written | nothing |
 //! | [`Random`] | any | nothing | a random number |
@@ -131,8 +131,23 @@ pub trait Eviction {
     /// of use away: the next look at a slot says whether it was used since.
     fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32>;
 
+    /// The slots at which the policy will look for the next victims, the first one first, as far as it can
+    /// tell: a burst fetches their memory ahead. Fills `slots` from the front and returns how many
+    /// they are.
+    #[inline]
+    fn upcoming(&self, slots: &mut [u32]) -> usize {
+        _ = slots;
+        0
+    }
+
     /// Bytes allocated. O(1).
     fn allocation_size(&self) -> usize;
+}
+
+/// The first slots of a list.
+fn first_of(lists: &Lists, list: usize, slots: &mut [u32]) -> usize {
+    let firsts = slots.iter_mut().zip(lists.iter(list));
+    firsts.map(|(place, slot)| *place = slot).count()
 }
 
 /// Most slots that [`second_chance`] looks at. With more than 8 in a row in use nearly all are, and
@@ -149,16 +164,29 @@ pub(crate) fn second_chance(
     mut look: impl FnMut(u32) -> Standing,
 ) -> Option<u32> {
     let mut oldest: Option<(Timestamp, u32)> = None;
+    let unused = first_unused(lists, list, |slot| {
+        let standing = look(slot);
+        if oldest.is_none_or(|(least, _)| standing.last_use < least) {
+            oldest = Some((standing.last_use, slot));
+        }
+        standing
+    });
+    unused.or(oldest.map(|(_, slot)| slot))
+}
+
+/// The first slot of `list` that was not used, if it is among the first 8; used ones in front of it go to
+/// the back.
+fn first_unused(
+    lists: &mut Lists,
+    list: usize,
+    mut look: impl FnMut(u32) -> Standing,
+) -> Option<u32> {
     for _ in 0..LOOKS {
         let slot = lists.front(list)?;
-        let Standing { used, last_use } = look(slot);
-        if !used {
+        if !look(slot).used {
             return Some(slot);
         }
         lists.move_to_back(list, slot);
-        if oldest.is_none_or(|(least, _)| last_use < least) {
-            oldest = Some((last_use, slot));
-        }
     }
-    oldest.map(|(_, slot)| slot)
+    None
 }

@@ -51,7 +51,8 @@ impl Direction {
 /// all of its packets go forward. A name of both directions says which one of the two it is.
 ///
 /// The law: `name.reversed().normalized()` is what `name.normalized()` is, in the other direction, and
-/// reversing twice changes nothing. Where the law is broken, flows are not found; nothing worse.
+/// reversing twice changes nothing. Where it is broken, or that of `Eq` and `Hash`, a packet may find
+/// no flow, or another one; nothing worse.
 ///
 /// # Example
 ///

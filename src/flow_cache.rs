@@ -137,9 +137,11 @@ pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     store: Store<K, V>,
     ledger: Ledger<P>,
     clock: Clock,
-    /// Changes that there have been.
+    /// Changes that there have been, and one more: a flow that never changed has changed since 0.
     version: u64,
     is_emergency: bool,
+    /// Of the last burst.
+    recent_misses: usize,
     /// Has left, and is not told yet: there was no memory for the flow that it left for.
     pending: Option<Departed<K, V>>,
 }
@@ -184,8 +186,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             store: Store::new(),
             ledger: Ledger::new(policy, clock.now() / config.tick),
             clock,
-            version: 0,
+            version: 1,
             is_emergency: false,
+            recent_misses: 0,
             pending: None,
             config,
         }
@@ -377,6 +380,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             (true, false) => {
                 self.ledger.metrics.pinned -= 1;
                 self.ledger.expose(slot, life);
+                self.ledger.arm(slot, life, &self.config, self.clock.now());
             }
             _ => {}
         }
@@ -391,7 +395,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let life = &mut self.store.flow_mut(slot).life;
         let before = core::mem::replace(&mut life.course.class, class);
         if before != class {
-            self.ledger.reclass(slot, life, before, &self.config);
+            self.ledger.reclass(slot, life, before, (&self.config, self.clock.now()));
         }
         true
     }

@@ -33,6 +33,9 @@ pub(crate) struct Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// Bytes for the slots that are allocated together.
+    pub(crate) const GROWTH: usize = Chunks::<Slot<T>>::GROWTH;
+
     pub(crate) const fn new() -> Self {
         Self { slots: Chunks::new(), first_free: END, len: 0 }
     }
@@ -60,11 +63,6 @@ impl<T> Slots<T> {
     /// Bytes that the next insertion allocates.
     pub(crate) fn growth(&self) -> usize {
         if self.is_full() { self.slots.growth() } else { 0 }
-    }
-
-    /// Those of them that are for the list of chunks.
-    pub(crate) fn outer_growth(&self) -> usize {
-        self.growth().saturating_sub(Chunks::<Slot<T>>::GROWTH)
     }
 
     /// Asks for the memory of a slot.

@@ -5,12 +5,12 @@
 //! flows are worked out by hand.
 
 mod data;
+mod meter;
 mod program;
 
-use core::fmt;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -18,8 +18,8 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use data::{BIG, ETHERNET, IP_AT, LINKS, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, Record};
+use data::{NO_CAPTURES, announce, captures, flows, folder, gzip, seeds, small, tcp6, truth, udp};
 use data::{block, enhanced, interface, obsolete, pcap, section, simple};
-use data::{captures, flows, folder, gzip, seeds, segment, small, tcp6, truth, udp};
 use program::{Run, example};
 
 /// A file in the build folder, named after the test that made it.
@@ -331,85 +331,14 @@ fn packets_without_a_flow_are_counted_by_reason() {
     assert_eq!((run.code, run.count("of an unknown link type")), (Some(0), 8));
 }
 
-/// The example's own traffic as rows, with more arguments.
-fn generated(arguments: &[&str]) -> Run {
-    let mut all: Vec<&OsStr> = vec!["--csv".as_ref(), "-".as_ref()];
-    all.extend(arguments.iter().map(OsStr::new));
-    let run = Run::with(&all);
-    assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
-    run
-}
-
-#[test]
-fn records_that_leave_early_add_up_to_the_exact_flows() {
-    let exact = generated(&[]);
-    let flows_exact = flows(exact.stdout.as_bytes());
-    assert_eq!(flows_exact.len(), exact.rows().len(), "one row per flow");
-    assert_eq!(exact.count("flow records"), flows_exact.len() as u64);
-    for arguments in [
-        &["--threshold", "1", "--goal", "1"][..],
-        &["--threshold", "100"],
-        &["--threshold", "1000", "--goal", "7"],
-        &["--fin"],
-        &["--fin", "--threshold", "50", "--goal", "10"],
-        // More than there is to collect ends with what there is.
-        &["--threshold", "1000", "--goal", "4000000000"],
-        &["--threshold", "1", "--goal", &usize::MAX.to_string()],
-    ] {
-        let run = generated(arguments);
-        assert_eq!(flows(run.stdout.as_bytes()), flows_exact, "{arguments:?}");
-        let (rows, evicted, ended) = (
-            run.rows().len() as u64,
-            run.count("as garbage"),
-            run.count("end of their connection"),
-        );
-        assert_eq!(run.count("cache at the end") + evicted + ended, rows, "{arguments:?}");
-        assert_eq!(evicted > 0, arguments.contains(&"--threshold"), "{arguments:?}");
-        assert_eq!(ended > 0, arguments.contains(&"--fin"), "{arguments:?}");
-    }
-    let above = generated(&["--threshold", &(flows_exact.len() + 1).to_string()]);
-    assert_eq!(above.rows(), exact.rows());
-}
-
-/// The same sockets twice: the handshake of the second connection is not the end of the first.
-#[test]
-fn a_connection_on_reused_sockets_is_not_over_at_its_handshake() {
-    const OPEN: [(bool, &str); 3] = [(true, "S"), (false, "SA"), (true, "A")];
-    const DATA: [(bool, &str); 2] = [(true, "A"), (false, "A")];
-    const CLOSE: [(bool, &str); 2] = [(true, "FA"), (false, "FA")];
-    let metered = |parts: &[&[(bool, &str)]]| {
-        let frames: Vec<Vec<u8>> = parts
-            .concat()
-            .iter()
-            .map(|(from_client, flags)| segment(*from_client, flags))
-            .collect();
-        let records: Vec<Record<'_>> = (1..).zip(&frames).map(|(s, f)| (s, 0, &f[..])).collect();
-        let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
-        let run = Run::piped(&capture, usize::MAX, &["--fin", "--csv", "-"]);
-        assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
-        let sums = flows(run.stdout.as_bytes());
-        assert_eq!(
-            sums,
-            flows(Run::piped(&capture, usize::MAX, &["--csv", "-"]).stdout.as_bytes())
-        );
-        (run.rows().len(), run.count("end of their connection"))
-    };
-    let last_ack: &[(bool, &str)] = &[(true, "A")];
-    assert_eq!(metered(&[&OPEN, &DATA, &CLOSE]), (2, 0));
-    assert_eq!(metered(&[&OPEN, &DATA, &CLOSE, last_ack]), (2, 2));
-    // Ended as it should be: the SYN has a record of its own.
-    assert_eq!(metered(&[&OPEN, &DATA, &CLOSE, last_ack, &OPEN, &DATA]), (4, 2));
-    // The last ACK is not in the capture: the record goes on, and ends with the second connection.
-    assert_eq!(metered(&[&OPEN, &DATA, &CLOSE, &OPEN, &DATA]), (2, 0));
-    assert_eq!(metered(&[&OPEN, &DATA, &CLOSE, &OPEN, &DATA, &CLOSE, last_ack]), (2, 2));
-}
-
 #[test]
 fn without_arguments_it_meters_traffic_of_its_own() {
     let run = Run::with(&[]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.starts_with("generated traffic"), "{run:?}");
-    for words in ["hit rate", "largest flows", "root of ", "keys by depth:", "packets per second"] {
+    for words in
+        ["hit rate", "largest records", "flows of 1000000", "established", "packets per second"]
+    {
         assert!(run.stdout.contains(words), "{words}: {run:?}");
     }
     let packets = run.count("packets, ");
@@ -422,7 +351,7 @@ fn without_arguments_it_meters_traffic_of_its_own() {
         let run = Run::with(&["--top".as_ref(), count.as_ref()]);
         run.stdout.lines().filter(|line| line.contains(" > ")).count()
     };
-    assert_eq!((top("0"), top("3"), top("10"), top("4000000")), (0, 3, 10, 4918));
+    assert_eq!((top("0"), top("3"), top("10"), top("4000000")), (0, 3, 10, 2598));
 }
 
 #[test]
@@ -509,23 +438,35 @@ fn what_is_no_capture_is_refused_in_one_line() {
 #[test]
 fn wrong_arguments_are_refused_in_one_line() {
     for (arguments, words) in [
-        (&["--threshold", "0"][..], "threshold of 0"),
-        (&["--goal", "0"], "goal of 0"),
-        (&["--threshold", "many"], "--threshold many"),
-        (&["--threshold", "-1"], "-1"),
+        (&["--capacity", "0"][..], "--capacity 0: capacity of 0 flows"),
+        (&["--capacity", "many"], "--capacity many"),
+        (&["--capacity", "-1"], "-1"),
+        (&["--capacity", "4000000000"], "--capacity 4000000000"),
         (&["--top", "99999999999999999999999"], "--top 99999999999999999999999"),
         (&["--top"], "--top"),
+        (&["--idle", "0"], "--idle 0: timeout of 0"),
+        (&["--idle", "-0.5"], "--idle -0.5"),
+        (&["--active", "soon"], "--active soon"),
+        (&["--active", "nan"], "--active nan"),
+        (&["--active", "1e10"], "--active 1e10: timeout longer than"),
+        (&["--linger", "1e300"], "--linger 1e300"),
+        (&["--timeouts", "never"], "--timeouts never: not off, meter or conntrack"),
         (&["--color"], "--color"),
-        (&["--fin=no"], "--fin"),
+        (&["--live=no"], "--live"),
         (&["a", "b"], "b"),
         (&["--csv", "no such folder/rows.csv"], "no such folder/rows.csv"),
+        (&["--json", "no such folder/lines"], "no such folder/lines"),
+        (&["--ipfix", "no such folder/messages"], "no such folder/messages"),
+        (&["--ipfix", "192.0.2.1:65536"], "192.0.2.1:65536"),
+        (&["--ipfix", "host.invalid:4739"], "host.invalid:4739"),
+        (&["--csv", "-", "--json", "-"], "only one of the results"),
     ] {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         is_refused(&Run::with(&arguments), words);
     }
     let help = Run::with(&["--help".as_ref()]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    assert!(help.stdout.contains("--threshold N"), "{help:?}");
+    assert!(help.stdout.contains("--capacity N"), "{help:?}");
 }
 
 #[test]
@@ -567,7 +508,7 @@ fn changed_captures_never_crash_it() {
         let run = Run::piped(
             &bytes,
             usize::MAX,
-            &["--csv", "-", "--threshold", "2", "--goal", "1", "--fin"],
+            &["--csv", "-", "--capacity", "2", "--timeouts", "meter", "--active", "0.5"],
         );
         assert!(run.is_sane(), "round {round}: {run:?} from {bytes:x?}");
     }
@@ -581,17 +522,11 @@ const EXCEPTIONS: [(&str, &str); 0] = [];
 const JUDGED_BY_TSHARK: usize = 13;
 const JUDGED_BY_ALL: usize = 44;
 
-/// A line on standard error that the harness does not hold back when the test passes.
-fn announce(line: fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr(), "flows_are_those_that_other_tools_see: {line}");
-}
-
 #[test]
 fn flows_are_those_that_other_tools_see() {
+    const TEST: &str = "flows_are_those_that_other_tools_see";
     let Some(folder) = folder() else {
-        return announce(format_args!(
-            "SKIPPED: no captures here; set FLOWTABLE_DATA to their folder"
-        ));
+        return announce(TEST, format_args!("SKIPPED: {NO_CAPTURES}"));
     };
     let (mut equal, mut differing, mut not_judged) = (0, vec![], 0);
     for capture in captures(&folder) {
@@ -611,9 +546,8 @@ fn flows_are_those_that_other_tools_see() {
         }
     }
     if not_judged > 0 {
-        announce(format_args!(
-            "SKIPPED: {not_judged} captures NOT judged, {equal} equal: there is no python3"
-        ));
+        let skipped = format!("{not_judged} captures NOT judged, {equal} equal");
+        announce(TEST, format_args!("SKIPPED: {skipped}: there is no python3"));
     }
     assert_eq!(differing, EXCEPTIONS.map(|(name, _why)| name));
     let least = if not_judged > 0 { JUDGED_BY_TSHARK } else { JUDGED_BY_ALL };

@@ -1,10 +1,18 @@
 //! A queue with a second chance for each rank.
 
-use super::{Eviction, Standing, second_chance};
+use super::{Eviction, Standing, first_of, first_unused, second_chance};
+use crate::chunks::Chunks;
 use crate::lists::Lists;
 
 /// Ranks that are told apart.
 const RANKS: usize = 4;
+
+/// The highest rank: entries that are given up last.
+const TOP: usize = RANKS - 1;
+
+/// One of so many entries may be of the ranks between the lowest and the highest whatever the highest
+/// needs: newcomers, who have had no time to rise.
+const NEWCOMERS: usize = 8;
 
 /// Gives up an entry of the lowest rank of which there are any; among these, as [`Clock`] does, the
 /// one that came first, unless it was used since it was looked at last.
@@ -13,14 +21,20 @@ const RANKS: usize = 4;
 ///     rank 0                            is empty
 ///     rank 1   front  a*  b  c          b leaves; a, which was used, goes to the back of its rank
 ///     rank 2   front  d
-///     rank 3   front  e  f*  g
+///     rank 3   front  e  f*  g          e leaves instead if a to d were less than an eighth of all
 /// ```
 ///
 /// In a flow cache ranks are the [`Class`](crate::Class)es of flows: a flood of half-open connections
 /// displaces its own flows and not the established ones, whatever came or was used last.
 ///
+/// There is one exception, or a cache full of established flows would be closed to all others: each
+/// new flow would be given up for the next one before it could rise. So while less than an eighth of
+/// all entries are of ranks 1 and 2, and none is of rank 0, an entry of rank 3 is given up that was not
+/// used since it was looked at last. If eight in a row were used, it is a newcomer after all. A flood
+/// takes nothing of established flows that fill less than seven eighths.
+///
 /// Ranks above 3 count as 3. An entry whose rank changes goes to the back of the new one. A hit costs
-/// nothing; a victim takes 8 looks at most, and all is O(1).
+/// nothing; a victim takes 16 looks at most, and all is O(1). 9 bytes for each slot.
 ///
 /// Paper: Corbató 1968 for the second chance, see [`Clock`]. The order by state is that of Linux,
 /// whose connection tracking drops connections that are not assured early.
@@ -43,6 +57,10 @@ const RANKS: usize = 4;
 pub struct ByClass {
     /// One list for each rank.
     queues: Lists,
+    /// Of each slot that has been in a list, the last one.
+    ranks: Chunks<u8>,
+    /// Entries of each rank.
+    lens: [usize; RANKS],
 }
 
 impl ByClass {
@@ -57,7 +75,19 @@ impl ByClass {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self { queues: Lists::new(RANKS) }
+        Self { queues: Lists::new(RANKS), ranks: Chunks::new(), lens: [0; RANKS] }
+    }
+
+    /// The lowest rank with entries.
+    fn lowest(&self) -> Option<usize> {
+        self.lens.iter().position(|len| *len > 0)
+    }
+
+    /// Whether there are so few newcomers that one of the highest rank leaves for the next.
+    fn has_few_newcomers(&self) -> bool {
+        let all: usize = self.lens.iter().sum();
+        let newcomers: usize = self.lens[1..TOP].iter().sum();
+        self.lens[0] == 0 && newcomers * NEWCOMERS < all
     }
 }
 
@@ -70,32 +100,51 @@ impl Default for ByClass {
 /// The list of the entries with this rank.
 const fn queue_of(rank: u8) -> usize {
     let rank = rank as usize;
-    if rank < RANKS { rank } else { RANKS - 1 }
+    if rank < RANKS { rank } else { TOP }
 }
 
 impl Eviction for ByClass {
-    #[inline]
     fn enter(&mut self, slot: u32, rank: u8) {
-        self.queues.push_back(queue_of(rank), slot);
+        self.leave(slot);
+        let queue = queue_of(rank);
+        self.queues.push_back(queue, slot);
+        self.lens[queue] += 1;
+        while self.ranks.len() <= slot {
+            self.ranks.push(0);
+        }
+        self.ranks[slot] = queue as u8;
     }
 
-    #[inline]
     fn rerank(&mut self, slot: u32, rank: u8) {
-        self.queues.move_to_back(queue_of(rank), slot);
+        if self.queues.contains(slot) {
+            self.enter(slot, rank);
+        }
     }
 
-    #[inline]
     fn leave(&mut self, slot: u32) {
-        self.queues.remove(slot);
+        if self.queues.contains(slot) {
+            self.queues.remove(slot);
+            self.lens[usize::from(self.ranks[slot])] -= 1;
+        }
     }
 
-    fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32> {
-        let lowest = (0..RANKS).find(|&rank| !self.queues.is_empty(rank))?;
+    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        if self.has_few_newcomers() {
+            if let Some(slot) = first_unused(&mut self.queues, TOP, &mut look) {
+                return Some(slot);
+            }
+        }
+        let lowest = self.lowest()?;
         second_chance(&mut self.queues, lowest, look)
     }
 
+    fn upcoming(&self, slots: &mut [u32]) -> usize {
+        let rank = if self.has_few_newcomers() { Some(TOP) } else { self.lowest() };
+        rank.map_or(0, |rank| first_of(&self.queues, rank, slots))
+    }
+
     fn allocation_size(&self) -> usize {
-        self.queues.allocation_size()
+        self.queues.allocation_size() + self.ranks.allocation_size()
     }
 }
 

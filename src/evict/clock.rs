@@ -1,6 +1,6 @@
 //! A queue with a second chance.
 
-use super::{Eviction, Standing, second_chance};
+use super::{Eviction, Standing, first_of, second_chance};
 use crate::lists::Lists;
 
 /// Gives up the entry that came first, unless it was used since it was looked at last: then it gets
@@ -70,6 +70,10 @@ impl Eviction for Clock {
 
     fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32> {
         second_chance(&mut self.queue, 0, look)
+    }
+
+    fn upcoming(&self, slots: &mut [u32]) -> usize {
+        first_of(&self.queue, 0, slots)
     }
 
     fn allocation_size(&self) -> usize {

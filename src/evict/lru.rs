@@ -1,6 +1,6 @@
 //! The least recently used one.
 
-use super::{Eviction, Standing};
+use super::{Eviction, Standing, first_of};
 use crate::lists::Lists;
 
 /// Gives up the entry that was used longest ago. Ranks do not count.
@@ -73,6 +73,10 @@ impl Eviction for Lru {
     #[inline]
     fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
         self.order.front(0)
+    }
+
+    fn upcoming(&self, slots: &mut [u32]) -> usize {
+        first_of(&self.order, 0, slots)
     }
 
     fn allocation_size(&self) -> usize {

@@ -3,7 +3,7 @@
 use core::error::Error;
 use core::fmt;
 
-use super::{Eviction, Standing};
+use super::{Eviction, Standing, first_of};
 use crate::lists::Lists;
 
 /// When a cache collects garbage, and how much: a [`Unicache`](crate::Unicache) at once, [`Passive`]
@@ -213,6 +213,10 @@ impl Eviction for Passive {
             self.pass_over(slot);
         }
         Some(lowest.1)
+    }
+
+    fn upcoming(&self, slots: &mut [u32]) -> usize {
+        first_of(&self.ring, 0, slots)
     }
 
     fn allocation_size(&self) -> usize {

@@ -9,7 +9,7 @@ use core::hash::BuildHasher;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Event, Progress, Report};
-use super::store::Flow;
+use super::store::{Flow, Life};
 use crate::evict::Eviction;
 use crate::flow::FlowName;
 use crate::life::{Class, EndReason};
@@ -67,9 +67,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             progress.examined += 1;
             self.examine(slot, &mut progress, &mut each);
         }
-        if let Some(emergency) = self.config.emergency {
-            self.relieve(emergency, budget, &mut progress, &mut each);
-        }
         if progress.is_done {
             let next =
                 self.ledger.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
@@ -86,11 +83,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         each: &mut impl FnMut(Event<'_, K, V>),
     ) {
         let now = self.clock.now();
-        let life = &self.store.flow(slot).life;
-        if life.idle_deadline(&self.config.timeouts) <= now {
-            let is_over = life.course.class == Class::Closing;
-            let reason = if is_over { EndReason::Ended } else { EndReason::Idle };
-            if let Some(departed) = self.depart(slot, reason) {
+        let Some(Flow { life, .. }) = self.store.flows.get(slot) else { return };
+        if let Some(reason) = self.verdict(life) {
+            // Should a key panic on its way out of the index, the flow will be here again.
+            self.ledger.wheel.arm(slot, now / self.config.tick + 1);
+            let departed = self.depart(slot, reason);
+            self.ledger.wheel.disarm(slot);
+            if let Some(departed) = departed {
                 progress.ended += 1;
                 each(Event::Ended(departed));
             }
@@ -101,11 +100,27 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if is_due {
             self.store.flow_mut(slot).life.reported = now;
         }
-        self.ledger.arm(slot, &self.store.flow(slot).life, &self.config);
+        self.ledger.arm(slot, &self.store.flow(slot).life, &self.config, now);
         if is_due {
             progress.reported += 1;
             self.ledger.metrics.reported += 1;
             each(Event::Active(self.report(slot, since)));
+        }
+    }
+
+    /// Why a flow is over, if it is.
+    fn verdict(&self, life: &Life) -> Option<EndReason> {
+        let now = self.clock.now();
+        let is_crowded_out = |emergency: Emergency| {
+            self.is_emergency && life.relief(emergency).is_some_and(|relief| relief <= now)
+        };
+        if life.idle_deadline(&self.config.timeouts) <= now {
+            let is_over = life.course.class == Class::Closing;
+            Some(if is_over { EndReason::Ended } else { EndReason::Idle })
+        } else if self.config.emergency.is_some_and(is_crowded_out) {
+            Some(EndReason::Resources)
+        } else {
+            None
         }
     }
 
@@ -122,31 +137,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             first_seen: self.clock.caller(life.first_seen),
             last_seen: self.clock.caller(life.last_seen),
             since: self.clock.caller(since),
-        }
-    }
-
-    /// Ends flows that have been silent for a while, if the cache is crowded.
-    fn relieve(
-        &mut self,
-        emergency: Emergency,
-        budget: usize,
-        progress: &mut Progress,
-        each: &mut impl FnMut(Event<'_, K, V>),
-    ) {
-        self.is_emergency &= self.store.len() >= emergency.leave;
-        while self.is_emergency && progress.examined < budget {
-            progress.examined += 1;
-            let Some(slot) = self.victim(None) else { return };
-            let life = &self.store.flow(slot).life;
-            let is_silent = life.last_seen.saturating_add(emergency.idle) <= self.clock.now();
-            if life.course.class == Class::Established || !is_silent {
-                return;
-            }
-            if let Some(departed) = self.depart(slot, EndReason::Resources) {
-                progress.ended += 1;
-                each(Event::Ended(departed));
-            }
-            self.is_emergency = self.store.len() >= emergency.leave;
         }
     }
 }

@@ -49,16 +49,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         same("initiator", initiator, life.initiator)?;
         same("place of the key", self.index.get(&name), Some(&Place::slot(slot)))?;
         let mut count = 0;
-        for (at, further) in self.store.further_names(life.names) {
+        for (at, further) in self.store.further_names(slot) {
             let (name, initiator) = further.key.normalized();
             same("initiator of a name", initiator, further.initiator)?;
             same("place of a name", self.index.get(&name), Some(&Place::name(at)))?;
             same("slot of a name", further.slot, slot)?;
             count += 1;
         }
-        let is_mortal = life.deadline(&self.config.timeouts) != NEVER;
-        if is_mortal && !self.ledger.wheel.is_armed(slot) {
-            return Err("not armed".into());
+        let deadline = life.deadline(&self.config.timeouts);
+        if deadline != NEVER && self.ledger.wheel.armed(slot) > deadline.div_ceil(self.config.tick)
+        {
+            return Err("the wheel will be late".into());
         }
         let times = [life.first_seen, life.last_seen, self.clock.now()];
         if !times.is_sorted() || life.reported < life.first_seen || life.version > self.version {

@@ -37,6 +37,9 @@ impl Config {
     /// The most flows that there may be.
     pub const MAX_FLOWS: usize = (1 << 31) - (1 << 11);
 
+    /// The least limit of memory: a cache without flows has its wheel.
+    pub const MIN_BYTES: usize = 8 << 10;
+
     const LONGEST_TICK: Duration = Duration::from_secs(3600);
 
     /// At most so many flows, with the timeouts of [`Timeouts::CONNTRACK`] and ticks of 10 ms.
@@ -81,10 +84,13 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// If that is 0. Where it does not suffice for a single flow, each is
-    /// [refused](super::Refused::Memory).
+    /// If that is less than [`MIN_BYTES`](Self::MIN_BYTES). Where it does not suffice for a single flow,
+    /// each is [refused](super::Refused::Memory).
     pub const fn with_max_bytes(self, bytes: usize) -> Result<Self, ConfigError> {
-        if bytes == 0 { Err(ConfigError::Bytes) } else { Ok(Self { max_bytes: bytes, ..self }) }
+        if bytes < Self::MIN_BYTES {
+            return Err(ConfigError::Bytes(bytes));
+        }
+        Ok(Self { max_bytes: bytes, ..self })
     }
 
     /// Other timeouts.
@@ -126,9 +132,11 @@ impl Config {
 
 /// What is done when a cache gets crowded: flows that have been silent for a while leave early.
 ///
-/// From `enter` flows on until there are fewer than `leave`, each `advance` also ends flows that have
-/// been idle for `idle`, in the order of the eviction policy, but never established or pinned ones.
-/// So there is room when the next burst of new flows comes, and none is evicted that has just come.
+/// From `enter` flows on until there are fewer than `leave`, `advance` ends all flows that have been
+/// silent for `idle`, but not established or pinned ones. So there is room when the next burst of new flows
+/// comes, and none is evicted that has just come. A flow that has been silent for longer when it begins
+/// is noticed after another `idle` at the latest. In return each silent flow that is not established is
+/// looked at every `idle`, emergency or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emergency {
     pub(super) enter: usize,
@@ -159,8 +167,8 @@ impl Emergency {
 pub enum ConfigError {
     /// So many flows: none, or more than [`Config::MAX_FLOWS`].
     Flows(usize),
-    /// No bytes.
-    Bytes,
+    /// So many bytes: less than [`Config::MIN_BYTES`].
+    Bytes(usize),
     /// A tick of 0, or of more than an hour.
     Tick(Duration),
     /// An emergency that would end before it begins, or never begin.
@@ -175,7 +183,9 @@ impl fmt::Display for ConfigError {
             Self::Flows(flows) => {
                 write!(f, "capacity of {flows} flows: must be 1 to {}", Config::MAX_FLOWS)
             }
-            Self::Bytes => write!(f, "memory of 0 bytes: must be at least 1"),
+            Self::Bytes(bytes) => {
+                write!(f, "memory of {bytes} bytes: must be at least {}", Config::MIN_BYTES)
+            }
             Self::Tick(tick) => write!(f, "tick of {tick:?}: must be more than 0, at most an hour"),
             Self::Emergency => write!(
                 f,

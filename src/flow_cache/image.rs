@@ -141,7 +141,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Takes in the flows of an image, each as old at `now` as it was in the image. Returns how many
     /// they are. O(flows of the image): for the beginning, not for when packets wait.
     ///
-    /// The flows have new handles, and count as not [changed](super::Cursor::changed_since) since.
+    /// The flows have new handles, and count as [changed](super::Cursor::changed_since).
     ///
     /// # Errors
     ///
@@ -164,6 +164,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let slot = self.store.flows.next();
         let (name, initiator) = saved.key.normalized();
         self.index.insert(name, Place::slot(slot));
+        self.version += 1;
         let life = Life {
             id: 0,
             last_seen: now - saved.silent,
@@ -190,7 +191,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(ImageError::Format(image.format));
         }
         let room = self.config.flows - self.store.len();
-        if image.len() > room || !self.has_memory_for(self.size_of(image)) {
+        let names = image.flows.iter().map(|saved| saved.names.len()).sum();
+        if image.len() > room || !self.has_memory_for(self.growth_for(image.len(), names)) {
             return Err(ImageError::TooMany { flows: image.len(), room });
         }
         self.check_shares(image)?;
@@ -227,14 +229,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
         }
         Ok(())
-    }
-
-    /// Bytes that the flows of an image will need, at least.
-    fn size_of(&self, image: &Image<K, V>) -> usize {
-        let names: usize = image.flows.iter().map(|saved| saved.names.len()).sum();
-        let flow = size_of::<Flow<K, V>>() + 32;
-        let key = 3 * (size_of::<K>() + 8);
-        image.len() * (flow + key) + names * (size_of::<Name<K>>() + key) + self.index_growth()
     }
 }
 

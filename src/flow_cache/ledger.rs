@@ -31,9 +31,9 @@ impl<P: Eviction> Ledger<P> {
     }
 
     /// A flow came.
-    pub(super) fn enter(&mut self, slot: u32, life: &Life, config: &Config) {
+    pub(super) fn enter(&mut self, slot: u32, life: &Life, config: &Config, now: u64) {
         self.wheel.cover(slot);
-        self.arm(slot, life, config);
+        self.arm(slot, life, config, now);
         self.tenants.count_in(life.tenant);
         self.metrics.enter(life.course.class);
         if life.is_pinned {
@@ -45,7 +45,7 @@ impl<P: Eviction> Ledger<P> {
 
     /// A flow left.
     pub(super) fn leave(&mut self, slot: u32, life: &Life, reason: EndReason) {
-        self.wheel.disarm(slot);
+        // The wheel keeps the slot for the next flow, which will hardly be due before.
         self.tenants.count_out(life.tenant);
         self.metrics.depart(reason, life.course.class);
         if life.is_pinned {
@@ -70,26 +70,34 @@ impl<P: Eviction> Ledger<P> {
     /// A flow has got another class than the one before.
     #[cold]
     #[inline(never)]
-    pub(super) fn reclass(&mut self, slot: u32, life: &Life, before: Class, config: &Config) {
+    pub(super) fn reclass(
+        &mut self,
+        slot: u32,
+        life: &Life,
+        before: Class,
+        (config, now): (&Config, u64),
+    ) {
         let class = life.course.class;
         self.metrics.reclass(before, class);
         if !life.is_pinned {
             self.policy.rerank(slot, class as u8);
             self.tenants.enter(life.tenant, slot, class);
         }
-        // Later deadlines need nothing: the wheel asks again when the earlier one comes.
-        let idle = |class| config.timeouts.idle_nanos(life.course.protocol, class);
-        if idle(class) < idle(before) {
-            self.arm(slot, life, config);
-        }
+        self.arm(slot, life, config, now);
     }
 
     /// Has the wheel give the flow when something is to be done about it.
-    pub(super) fn arm(&mut self, slot: u32, life: &Life, config: &Config) {
-        match life.deadline(&config.timeouts) {
-            NEVER => self.wheel.disarm(slot),
+    pub(super) fn arm(&mut self, slot: u32, life: &Life, config: &Config, now: u64) {
+        let mut deadline = life.deadline(&config.timeouts);
+        if let Some((relief, idle)) =
+            config.emergency.and_then(|emergency| Some((life.relief(emergency)?, emergency.idle)))
+        {
+            // There may be an emergency by then; if not, it is asked again.
+            deadline = deadline.min(if relief > now { relief } else { now.saturating_add(idle) });
+        }
+        if deadline != NEVER {
             // At the first tick at which it is over.
-            deadline => self.wheel.arm(slot, deadline.div_ceil(config.tick)),
+            self.wheel.arm(slot, deadline.div_ceil(config.tick));
         }
     }
 

@@ -85,7 +85,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     fn free_number(&self, slot: u32) -> Option<u8> {
         let mut taken = [false; MOST + 1];
         taken[0] = true;
-        let names = self.store.further_names(self.store.flow(slot).life.names);
+        let names = self.store.further_names(slot);
         names.for_each(|(_, name)| taken[usize::from(name.number)] = true);
         taken.iter().position(|taken| !taken).map(|number| number as u8)
     }
@@ -102,10 +102,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(NameError::First);
         }
         let name = key.normalized().0;
-        let mut names = self.store.further_names(self.store.flow(slot).life.names);
+        let mut names = self.store.further_names(slot);
         let (at, _) =
             names.find(|(_, own)| own.key.normalized().0 == name).ok_or(NameError::NotItsName)?;
-        self.index.remove(&name);
+        self.unname(name, Place::name(at));
         self.store.drop_name(slot, at);
         self.touch(slot);
         Ok(())

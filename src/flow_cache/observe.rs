@@ -16,6 +16,9 @@ use crate::timestamp::Timestamp;
 /// How many packets are looked up together: as many misses as a machine has under way, and some more.
 const BURST: usize = 32;
 
+/// How many flows that may have to leave are fetched ahead of a burst.
+const VICTIMS: usize = 16;
+
 /// What a packet's key has become.
 struct Carried<K> {
     hash: u64,
@@ -136,6 +139,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) where
         V: Default,
     {
+        let misses = self.ledger.metrics.misses;
         let found = self.find_burst(packets);
         for (number, ((key, packet), found)) in packets.iter().zip(found).enumerate() {
             each(
@@ -152,22 +156,55 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 },
             );
         }
+        self.recent_misses = (self.ledger.metrics.misses - misses) as usize;
     }
 
     /// The flows of a burst that are there before it, and which direction their packets carry.
+    ///
+    /// All stages ask for memory that the next one needs: first what the index has of the packets
+    /// and of flows that will leave for them, then the flows.
     fn find_burst(&mut self, packets: &[(K, Packet)]) -> [Option<(Handle, Hit, Direction)>; BURST] {
+        let (victims, count) = self.prefetch_victims();
         let wanted: [Wanted<K>; BURST] = core::array::from_fn(|number| {
             Wanted(packets.get(number).map(|(key, _)| self.carry(key)))
         });
+        let victims = &victims[..count];
+        let leaving = self.prefetch_names(victims);
         let hashes = wanted.each_ref().map(|wanted| wanted.0.as_ref().map_or(0, |key| key.hash));
         let mut places = [None; BURST];
         let count = packets.len().min(BURST);
         self.index.get_batch_hashed(&hashes[..count], &wanted[..count], &mut places[..count]);
         places.iter().flatten().for_each(|place| self.store.prefetch(**place));
+        leaving[..victims.len()].iter().for_each(|hash| self.index.prefetch_entry(*hash));
         core::array::from_fn(|number| {
             let hit = self.store.follow(*places[number]?)?;
             Some((self.store.handle(hit.slot), hit, wanted[number].0.as_ref()?.direction))
         })
+    }
+
+    /// Asks for the flows that may have to leave in this burst, if about as many come as in the last.
+    fn prefetch_victims(&self) -> ([u32; VICTIMS], usize) {
+        let mut slots = [0; VICTIMS];
+        if self.store.len() < self.config.flows {
+            return (slots, 0);
+        }
+        // As many again get a second chance.
+        let count = VICTIMS.min(2 * self.recent_misses);
+        let count = self.ledger.policy.upcoming(&mut slots[..count]);
+        slots[..count].iter().for_each(|slot| self.store.flows.prefetch(*slot));
+        (slots, count)
+    }
+
+    /// Asks for where the index has these flows. Returns the hashes of their names.
+    fn prefetch_names(&self, slots: &[u32]) -> [u64; VICTIMS] {
+        let mut hashes = [0; VICTIMS];
+        for (hash, slot) in hashes.iter_mut().zip(slots) {
+            if let Some(flow) = self.store.flows.get(*slot) {
+                *hash = self.carry(&flow.key).hash;
+                self.index.prefetch_bucket(*hash);
+            }
+        }
+        hashes
     }
 
     #[inline]
@@ -204,7 +241,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let class = life.course.class;
         self.ledger.policy.touch(slot);
         if class != before {
-            self.ledger.reclass(slot, life, before, &self.config);
+            self.ledger.reclass(slot, life, before, (&self.config, self.clock.now()));
         }
         Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
     }

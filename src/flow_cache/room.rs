@@ -6,15 +6,22 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Departed, Refused};
-use super::store::{Flow, Handle, Hit, Life, NO_NAME, Place};
+use super::store::{Flow, Handle, Hit, Life, NO_NAME, Name, Place};
+use super::tenants::Tenants;
 use crate::evict::{Eviction, Standing};
 use crate::flow::{Direction, FlowName};
 use crate::life::{Course, EndReason, Packet, Tenant};
+use crate::lists::Lists;
+use crate::slots::Slots;
+use crate::trash::Entry;
 use crate::wheel::Wheel;
 
 /// The most that a step of the index allocates at once, but for its directory: a segment, while its
 /// predecessor is still there.
 const SEGMENTS: usize = 256 << 10;
+
+/// Flows whose memory is allocated together.
+const CHUNK: usize = 1024;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Makes a flow under a name that leads nowhere, or to a flow that is over and leaves. Makes room for
@@ -67,11 +74,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Puts in a flow whose name the index has for the next free slot.
     pub(super) fn settle(&mut self, flow: Flow<K, V>) {
         if self.store.len() == 0 {
-            // Nothing is armed: the wheel need not turn for it.
-            self.ledger.wheel.restart(self.clock.now() / self.config.tick);
+            // The wheel need not turn for what has been without flows.
+            self.ledger.wheel.skip_to(self.clock.now() / self.config.tick);
         }
         let slot = self.store.insert(flow);
-        self.ledger.enter(slot, &self.store.flow(slot).life, &self.config);
+        let (config, now) = (&self.config, self.clock.now());
+        self.ledger.enter(slot, &self.store.flow(slot).life, config, now);
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
         if !self.is_emergency && self.config.emergency.is_some_and(begins) {
             self.is_emergency = true;
@@ -87,7 +95,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             (Some(tenant), Some(Refused::Tenant))
         } else if is_full {
             (None, Some(Refused::Full))
-        } else if !self.has_memory_for(self.growth()) {
+        } else if !self.has_memory_for(self.growth(tenant)) {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
@@ -102,7 +110,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         match refusal {
             Some(refusal) if departed.is_none() => Err(refusal),
             // It left its slot, but the index may want more.
-            Some(_) if !self.has_memory_for(self.index_growth()) => {
+            Some(_) if !self.has_memory_for(self.growth_in_place(tenant)) => {
                 self.pending = departed;
                 Err(Refused::Memory)
             }
@@ -132,16 +140,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn depart(&mut self, slot: u32, reason: EndReason) -> Option<Departed<K, V>> {
         // The index first: it asks keys for their hashes, which may panic.
         let key = self.store.flows.get(slot)?.key.normalized().0;
-        while let Some(name) = self.store.names.get(self.store.flow(slot).life.names) {
-            self.index.remove(&name.key.normalized().0);
-            self.store.drop_first_name(slot);
+        while let Some((at, name)) = self.store.further_names(slot).next() {
+            let key = name.key.normalized().0;
+            self.unname(key, Place::name(at));
+            self.store.drop_name(slot, at);
         }
-        self.index.remove(&key);
+        self.unname(key, Place::slot(slot));
 
         let Flow { life, value, key } = self.store.flows.take(slot)?;
         let handle = Handle { id: life.id, slot };
         self.ledger.leave(slot, &life, reason);
         self.version += 1;
+        let ends = |emergency: Emergency| self.store.len() < emergency.leave;
+        self.is_emergency &= !self.config.emergency.is_some_and(ends);
         Some(Departed {
             handle,
             key,
@@ -155,23 +166,50 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         })
     }
 
+    /// Takes a name out of the index if it leads where it should. It does, unless keys break their law.
+    pub(super) fn unname(&mut self, name: K, place: Place) {
+        match self.index.entry(name) {
+            Entry::Occupied(entry) if *entry.get() == place => drop(entry.remove_entry()),
+            _ => {}
+        }
+    }
+
     /// Whether so many bytes more are allowed.
     pub(super) fn has_memory_for(&self, bytes: usize) -> bool {
         self.config.max_bytes == usize::MAX
             || self.allocation_size().saturating_add(bytes) <= self.config.max_bytes
     }
 
-    /// Bytes that another flow may need at once, what is given back in the same step included.
-    fn growth(&self) -> usize {
-        if self.config.max_bytes == usize::MAX {
-            return 0;
-        }
-        let chunks = match self.store.flows.growth() {
-            0 => 0,
-            // Of the wheel, the policy and the tenants, as many as there are of flows.
-            growth => growth + 3 * (Wheel::GROWTH + self.store.flows.outer_growth()),
-        };
-        chunks + self.index_growth()
+    /// Bytes that another flow of the tenant may need at once, if it has a slot; what is given back in
+    /// the same step included.
+    fn growth_in_place(&self, tenant: Tenant) -> usize {
+        self.index_growth() + self.ledger.tenants.growth(tenant)
+    }
+
+    /// The same without a slot.
+    fn growth(&self, tenant: Tenant) -> usize {
+        let chunks = if self.store.flows.growth() == 0 { 0 } else { 1 };
+        self.chunks_of_flows(chunks) + self.growth_in_place(tenant)
+    }
+
+    /// Bytes for so many chunks of flows more, here and in the ledger, whose lists of chunks may double.
+    fn chunks_of_flows(&self, chunks: usize) -> usize {
+        let headers = 4 * 24 * 2 * (self.store.flows.count() as usize / CHUNK + chunks).max(4);
+        let lists = Wheel::GROWTH + 2 * Lists::GROWTH + CHUNK;
+        if chunks == 0 { 0 } else { chunks * (Slots::<Flow<K, V>>::GROWTH + lists) + headers }
+    }
+
+    /// Bytes that so many flows and further names may need, whoever they are of.
+    pub(super) fn growth_for(&self, flows: usize, names: usize) -> usize {
+        let chunks = flows.div_ceil(CHUNK);
+        let name = 2 * size_of::<Name<K>>() + 48;
+        // The index has up to 2.3 places for an entry.
+        let entry = 3 * (size_of::<(K, Place)>() + 2);
+        self.chunks_of_flows(chunks)
+            + (names + CHUNK) * name
+            + (flows + names) * entry
+            + flows * Tenants::ACCOUNT
+            + self.index_growth()
     }
 
     /// Bytes that another key may need at once in the index.

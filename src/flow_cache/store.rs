@@ -9,8 +9,9 @@
 //! A [`Handle`] is a slot and the number of its flow. Numbers are never used twice, so a handle of a flow
 //! that is gone finds nothing, for ever.
 
+use super::config::Emergency;
 use crate::flow::Direction;
-use crate::life::{Course, Tenant, Timeouts};
+use crate::life::{Class, Course, Tenant, Timeouts};
 use crate::slots::Slots;
 
 /// What is known when a slot is named without asking whether it is taken.
@@ -67,6 +68,12 @@ impl Life {
     /// When something is to be done about it, if no packet comes.
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> u64 {
         self.idle_deadline(timeouts).min(self.active_deadline(timeouts))
+    }
+
+    /// From when on it leaves in an emergency, if it may.
+    pub(super) fn relief(&self, emergency: Emergency) -> Option<u64> {
+        let may_leave = self.course.class != Class::Established && !self.is_pinned;
+        may_leave.then(|| self.last_seen.saturating_add(emergency.idle))
     }
 
     pub(super) fn idle_deadline(&self, timeouts: &Timeouts) -> u64 {
@@ -192,26 +199,15 @@ impl<K, V> Store<K, V> {
         self.flow_mut(slot).life.names = first;
     }
 
-    /// Takes away the newest of a flow's further names.
-    pub(super) fn drop_first_name(&mut self, slot: u32) {
-        let first = self.flow(slot).life.names;
-        let next = self.names.take(first).map_or(NO_NAME, |name| name.next);
-        self.flow_mut(slot).life.names = next;
-    }
-
-    /// Takes away a further name, by its number in the slab of names.
-    pub(super) fn drop_name(&mut self, slot: u32, name: u32) {
-        if self.flow(slot).life.names == name {
-            return self.drop_first_name(slot);
-        }
-        let next = self.names.take(name).map_or(NO_NAME, |name| name.next);
-        let mut at = self.flow(slot).life.names;
-        while let Some(before) = self.names.get_mut(at) {
-            if before.next == name {
-                before.next = next;
-                return;
-            }
-            at = before.next;
+    /// Takes away a further name, by its number in the slab of names. Nothing is half done if it panics
+    /// when it is dropped.
+    pub(super) fn drop_name(&mut self, slot: u32, at: u32) {
+        let before = self.further_names(slot).find(|(_, name)| name.next == at);
+        let before = before.map(|(before, _)| before);
+        let Some(name) = self.names.take(at) else { return };
+        match before.and_then(|before| self.names.get_mut(before)) {
+            Some(before) => before.next = name.next,
+            None => self.flow_mut(slot).life.names = name.next,
         }
     }
 
@@ -232,9 +228,10 @@ impl<K, V> Store<K, V> {
         Handle { id: self.flow(slot).life.id, slot }
     }
 
-    /// The further names of a flow, the newest first.
-    pub(super) fn further_names(&self, first: u32) -> FurtherNames<'_, K> {
-        FurtherNames { names: &self.names, next: first }
+    /// The further names of a flow, the newest first, with their numbers in the slab of names.
+    pub(super) fn further_names(&self, slot: u32) -> FurtherNames<'_, K> {
+        let next = self.flows.get(slot).map_or(NO_NAME, |flow| flow.life.names);
+        FurtherNames { names: &self.names, next }
     }
 
     pub(super) fn allocation_size(&self) -> usize {
@@ -242,7 +239,7 @@ impl<K, V> Store<K, V> {
     }
 }
 
-/// Further names of a flow, with their numbers in the slab of names.
+/// See [`Store::further_names`].
 #[derive(Debug)]
 pub(super) struct FurtherNames<'a, K> {
     names: &'a Slots<Name<K>>,

@@ -26,6 +26,19 @@ pub(super) struct Tenants {
 }
 
 impl Tenants {
+    /// Bytes that an account may take.
+    pub(super) const ACCOUNT: usize = 256;
+
+    /// Bytes that may be allocated at once for a tenant that has no account yet.
+    pub(super) fn growth(&self, tenant: Tenant) -> usize {
+        if tenant == Tenant::default() || self.known(tenant).is_some() {
+            return 0;
+        }
+        let lists = CLASSES * size_of::<u64>();
+        let vectors = self.accounts.capacity().max(4) * (size_of::<Account>() + lists);
+        2 * vectors + 3 * self.numbers.allocation_size() + 4096
+    }
+
     pub(super) fn new() -> Self {
         Self { numbers: TrashMap::new(), accounts: Vec::new(), queues: Lists::new(0) }
     }

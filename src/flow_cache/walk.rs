@@ -108,7 +108,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(Resident {
             handle: Handle { id: flow.life.id, slot },
             flow,
-            further_names: self.store.further_names(flow.life.names),
+            further_names: self.store.further_names(slot),
             clock: &self.clock,
         })
     }

@@ -224,6 +224,25 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_bursts(entries.map(|(hash, key, value)| (Some(hash), key, value)), replaced);
     }
 
+    /// Asks for the header that a removal or insertion under this hash begins with.
+    #[inline]
+    pub(crate) fn prefetch_bucket(&self, hash: u64) {
+        let path = path(hash);
+        if let Some(segment) = self.table.segment(path) {
+            segment.prefetch_home(path);
+        }
+    }
+
+    /// Asks for the entry that may have this hash; its header should be there already. In a map that has
+    /// rekeyed it is another one, and nothing is gained.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, hash: u64) {
+        let path = path(hash);
+        if let Some(segment) = self.table.segment(path) {
+            segment.prefetch_match(hash, segment.home(path));
+        }
+    }
+
     /// The hashes of some keys in the table: those of the hasher, which are given, or the secret's.
     #[inline]
     fn own_hashes<'h, 'k, Q>(

@@ -1,5 +1,6 @@
 //! Captures: made here byte by byte, and those of the project's data folder.
 
+use core::fmt;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -136,7 +137,12 @@ pub(crate) fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
 /// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose letters
 /// are given: S, A, F, R.
 pub(crate) fn segment(from_client: bool, flags: &str) -> Vec<u8> {
-    let (client, server) = (([192, 0, 2, 1], 40_000), ([198, 51, 100, 2], 443));
+    segment_of(40_000, from_client, flags)
+}
+
+/// The same for another port of the client.
+pub(crate) fn segment_of(port: u16, from_client: bool, flags: &str) -> Vec<u8> {
+    let (client, server) = (([192, 0, 2, 1], port), ([198, 51, 100, 2], 443));
     let ((src, sport), (dst, dport)) =
         if from_client { (client, server) } else { (server, client) };
     let mut header = etherparse::TcpHeader::new(sport, dport, 1, 1);
@@ -254,6 +260,14 @@ pub(crate) fn folder() -> Option<PathBuf> {
     is_there.then_some(folder)
 }
 
+/// Why tests on the data folder are skipped.
+pub(crate) const NO_CAPTURES: &str = "no captures here; set FLOWTABLE_DATA to their folder";
+
+/// A line on standard error about a test, which the harness does not hold back when it passes.
+pub(crate) fn announce(test: &str, line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{test}: {line}");
+}
+
 pub(crate) fn captures(data: &Path) -> Vec<PathBuf> {
     let folders = ["captures", "mix", "oltp"].map(|folder| data.join(folder));
     let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
@@ -269,16 +283,26 @@ pub(crate) fn has_python() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// The flows of a capture as tshark saw them, or else as the Python script of the data folder
-/// does; `None` if there is neither.
-pub(crate) fn truth(data: &Path, capture: &Path) -> Option<Flows> {
+/// What another tool made of a capture: a file of the data folder with this suffix, if there is one.
+pub(crate) fn truth_file(data: &Path, capture: &Path, suffix: &str) -> Option<impl Read> {
     let is_compressed = capture.extension() == Some("gz".as_ref());
     let stem = if is_compressed { capture.file_stem() } else { capture.file_name() };
     let mut name = stem.map(OsStr::to_owned).unwrap_or_else(OsString::new);
-    name.push(".tshark-uni.csv.gz");
+    name.push(suffix);
     match File::open(data.join("truth").join(name)) {
-        Ok(file) => return Some(flows(MultiGzDecoder::new(file))),
-        Err(error) => assert_eq!(error.kind(), ErrorKind::NotFound, "{}", capture.display()),
+        Ok(file) => Some(MultiGzDecoder::new(file)),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{}", capture.display());
+            None
+        }
+    }
+}
+
+/// The flows of a capture as tshark saw them, or else as the Python script of the data folder
+/// does; `None` if there is neither.
+pub(crate) fn truth(data: &Path, capture: &Path) -> Option<Flows> {
+    if let Some(file) = truth_file(data, capture, ".tshark-uni.csv.gz") {
+        return Some(flows(file));
     }
     if !has_python() {
         return None;

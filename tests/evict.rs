@@ -1,0 +1,353 @@
+//! Each policy against a twin that is obviously right: a vector, and the rule as one says it.
+
+use std::mem;
+
+use flowtable::{ByClass, Clock, Eviction, Lru, Passive, PassiveGc, Random, Standing, Timestamp};
+use proptest::prelude::*;
+
+/// First come, first served, with a second chance, in each of so many ranks.
+struct Queues {
+    ranks: u8,
+    /// Ranks and slots in the order of the queue.
+    queue: Vec<(u8, u32)>,
+}
+
+impl Queues {
+    const fn new(ranks: u8) -> Self {
+        Self { ranks, queue: vec![] }
+    }
+
+    fn push(&mut self, slot: u32, rank: u8) {
+        self.queue.push((rank.min(self.ranks - 1), slot));
+    }
+}
+
+impl Eviction for Queues {
+    fn enter(&mut self, slot: u32, rank: u8) {
+        self.push(slot, rank);
+    }
+
+    fn rerank(&mut self, slot: u32, rank: u8) {
+        if self.ranks > 1 && self.queue.iter().any(|entry| entry.1 == slot) {
+            self.leave(slot);
+            self.push(slot, rank);
+        }
+    }
+
+    fn leave(&mut self, slot: u32) {
+        self.queue.retain(|entry| entry.1 != slot);
+    }
+
+    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        let lowest = self.queue.iter().map(|entry| entry.0).min()?;
+        let mut used = vec![];
+        while used.len() < 8 {
+            let first = self.queue.iter().position(|entry| entry.0 == lowest)?;
+            let (_, slot) = self.queue[first];
+            let standing = look(slot);
+            if !standing.used {
+                return Some(slot);
+            }
+            let entry = self.queue.remove(first);
+            self.queue.push(entry);
+            used.push((standing.last_use, slot));
+        }
+        used.into_iter().min_by_key(|&(last_use, _)| last_use).map(|(_, slot)| slot)
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+/// Slots with a time of their own: how many steps were made before their last use.
+#[derive(Default)]
+struct LongestAgo {
+    steps: u64,
+    slots: Vec<(u64, u32)>,
+}
+
+impl Eviction for LongestAgo {
+    fn enter(&mut self, slot: u32, _rank: u8) {
+        self.steps += 1;
+        self.slots.push((self.steps, slot));
+    }
+
+    fn touch(&mut self, slot: u32) {
+        self.steps += 1;
+        self.slots.iter_mut().filter(|entry| entry.1 == slot).for_each(|it| it.0 = self.steps);
+    }
+
+    fn leave(&mut self, slot: u32) {
+        self.slots.retain(|entry| entry.1 != slot);
+    }
+
+    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        self.slots.iter().min().map(|entry| entry.1)
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+/// A vector and a generator.
+struct Any {
+    slots: Vec<u32>,
+    state: u64,
+}
+
+impl Eviction for Any {
+    fn enter(&mut self, slot: u32, _rank: u8) {
+        self.slots.push(slot);
+    }
+
+    fn leave(&mut self, slot: u32) {
+        if let Some(position) = self.slots.iter().position(|&other| other == slot) {
+            self.slots.swap_remove(position);
+        }
+    }
+
+    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let random = mixed ^ (mixed >> 31);
+        Some(self.slots[((u128::from(random) * self.slots.len() as u128) >> 64) as usize])
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+/// A ring that stays where it is, and a rover in it.
+struct Ring {
+    gc: PassiveGc,
+    slots: Vec<u32>,
+    /// The place in `slots` of the next one to be looked at.
+    rover: usize,
+    /// When the threshold was reached, and was not paid since: what was owed then, and the number of
+    /// leaves since.
+    owed: Option<(usize, usize)>,
+}
+
+impl Ring {
+    const fn new(gc: PassiveGc) -> Self {
+        Self { gc, slots: vec![], rover: 0, owed: None }
+    }
+}
+
+impl Eviction for Ring {
+    /// In front of the rover, which comes to it last.
+    fn enter(&mut self, slot: u32, _rank: u8) {
+        self.slots.insert(self.rover, slot);
+        self.rover += 1;
+    }
+
+    fn leave(&mut self, slot: u32) {
+        let Some(place) = self.slots.iter().position(|&other| other == slot) else { return };
+        self.slots.remove(place);
+        self.rover -= usize::from(place < self.rover);
+        if let Some((owed, paid)) = &mut self.owed {
+            *paid += 1;
+            if paid == owed {
+                self.owed = None;
+            }
+        }
+    }
+
+    fn is_due(&mut self, len: usize) -> bool {
+        if self.owed.is_none() && len >= self.gc.threshold() {
+            self.owed = Some((self.gc.goal().min(len.div_ceil(4)), 0));
+        }
+        self.owed.is_some()
+    }
+
+    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        let once_around = self.slots.iter().cycle().skip(self.rover).take(self.slots.len());
+        let four: Vec<(Timestamp, u32)> =
+            once_around.take(4).map(|&slot| (look(slot).last_use, slot)).collect();
+        let lowest = four.iter().map(|entry| entry.0).min()?;
+        self.rover = (self.rover + four.len()) % self.slots.len();
+        four.into_iter().rfind(|entry| entry.0 == lowest).map(|(_, slot)| slot)
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enter(u32, u8),
+    Touch(u32),
+    Rerank(u32, u8),
+    Leave(u32),
+    /// Whether the victim leaves.
+    Victim(bool),
+    /// An entry comes to a cache that asks whether one is due.
+    Come(u32, u8),
+}
+
+/// Slots in several chunks, and few enough that they meet.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let slot = || (0..24_u32).prop_map(|slot| slot * 97);
+    let step = prop_oneof![
+        3 => (slot(), 0..6_u8).prop_map(|(slot, rank)| Step::Enter(slot, rank)),
+        3 => (slot(), 0..6_u8).prop_map(|(slot, rank)| Step::Come(slot, rank)),
+        4 => slot().prop_map(Step::Touch),
+        1 => (slot(), 0..6_u8).prop_map(|(slot, rank)| Step::Rerank(slot, rank)),
+        1 => slot().prop_map(Step::Leave),
+        3 => any::<bool>().prop_map(Step::Victim),
+    ];
+    prop::collection::vec(step, 0..200)
+}
+
+/// A cache: what it knows of its entries by slot, and what a policy was told and asked.
+struct Cache<P> {
+    policy: P,
+    now: Timestamp,
+    entries: Vec<Option<Standing>>,
+    /// Every slot looked at.
+    looks: Vec<u32>,
+}
+
+impl<P: Eviction> Cache<P> {
+    fn new(policy: P) -> Self {
+        let entries = vec![None; 24 * 97];
+        Self { policy, now: Timestamp::ZERO, entries, looks: vec![] }
+    }
+
+    fn len(&self) -> usize {
+        self.entries.iter().flatten().count()
+    }
+
+    fn enter(&mut self, slot: u32, rank: u8) {
+        let entry = &mut self.entries[slot as usize];
+        if entry.is_none() {
+            *entry = Some(Standing { used: false, last_use: self.now });
+            self.policy.enter(slot, rank);
+        }
+    }
+
+    fn touch(&mut self, slot: u32) {
+        if let Some(entry) = &mut self.entries[slot as usize] {
+            *entry = Standing { used: true, last_use: self.now };
+        }
+        self.policy.touch(slot);
+    }
+
+    fn leave(&mut self, slot: u32) {
+        self.entries[slot as usize] = None;
+        self.policy.leave(slot);
+    }
+
+    fn victim(&mut self) -> Option<u32> {
+        let looked = self.looks.len();
+        let victim = self.policy.victim(|slot| {
+            self.looks.push(slot);
+            let entry = self.entries[slot as usize].as_mut().expect("an entry is there");
+            Standing { used: mem::take(&mut entry.used), ..*entry }
+        });
+        assert!(self.looks.len() - looked <= 8);
+        assert_eq!(victim.is_some(), self.len() > 0);
+        victim
+    }
+
+    /// Takes the step; what the policy answered.
+    fn step(&mut self, step: Step, number: u64) -> (bool, Option<u32>) {
+        // Every third time is that of the step before.
+        self.now = Timestamp::from_secs(number - number % 3 / 2);
+        match step {
+            Step::Enter(slot, rank) => self.enter(slot, rank),
+            Step::Touch(slot) => self.touch(slot),
+            Step::Rerank(slot, rank) => self.policy.rerank(slot, rank),
+            Step::Leave(slot) => self.leave(slot),
+            Step::Victim(leaves) => {
+                let victim = self.victim();
+                victim.filter(|_| leaves).into_iter().for_each(|slot| self.leave(slot));
+                return (false, victim);
+            }
+            Step::Come(slot, rank) => {
+                let is_due = self.policy.is_due(self.len());
+                let victim = if is_due { self.victim() } else { None };
+                victim.into_iter().for_each(|slot| self.leave(slot));
+                self.enter(slot, rank);
+                return (is_due, victim);
+            }
+        }
+        (false, None)
+    }
+}
+
+/// The policy answers as its twin, and looks at the same slots in the same order.
+fn agree(policy: impl Eviction, twin: impl Eviction, steps: &[Step]) -> Result<(), TestCaseError> {
+    let (mut cache, mut twin) = (Cache::new(policy), Cache::new(twin));
+    for (number, &step) in (1..).zip(steps) {
+        prop_assert_eq!(cache.step(step, number), twin.step(step, number), "step {}", number);
+        prop_assert_eq!(&cache.looks, &twin.looks, "step {}", number);
+    }
+    // What is left leaves in the same order.
+    while twin.len() > 0 {
+        let step = Step::Victim(true);
+        prop_assert_eq!(cache.step(step, 1000), twin.step(step, 1000));
+    }
+    prop_assert_eq!(cache.len(), 0);
+    // Three chunks of links, an outer vector for four, and heads.
+    prop_assert!(cache.policy.allocation_size() <= 3 * 8 * 1024 + 4 * 24 + 4 * 8);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn by_class_is_four_queues_with_a_second_chance(steps in steps()) {
+        agree(ByClass::new(), Queues::new(4), &steps)?;
+    }
+
+    #[test]
+    fn clock_is_a_queue_with_a_second_chance(steps in steps()) {
+        agree(Clock::new(), Queues::new(1), &steps)?;
+    }
+
+    #[test]
+    fn lru_gives_up_what_was_used_longest_ago(steps in steps()) {
+        agree(Lru::new(), LongestAgo::default(), &steps)?;
+    }
+
+    #[test]
+    fn random_is_a_vector_and_a_generator(steps in steps(), seed: u64) {
+        agree(Random::with_seed(seed), Any { slots: vec![], state: seed }, &steps)?;
+    }
+
+    #[test]
+    fn passive_is_a_rover_on_a_ring(steps in steps(), threshold in 1..20_usize, goal in 1..8_usize) {
+        let gc = PassiveGc::new(threshold, goal).unwrap();
+        agree(Passive::new(gc), Ring::new(gc), &steps)?;
+    }
+
+    #[test]
+    fn passive_keeps_a_cache_at_its_threshold(len in 1..500_u32, goal in 1..100_usize) {
+        let gc = PassiveGc::new(len as usize, goal).unwrap();
+        let mut cache = Cache::new(Passive::new(gc));
+        for number in 0..1000 {
+            let slot = (0..).find(|&slot: &u32| cache.entries[slot as usize].is_none());
+            cache.step(Step::Come(slot.unwrap(), 0), number);
+        }
+        prop_assert_eq!(cache.len(), len as usize);
+    }
+
+    #[test]
+    fn passive_owes_nothing_from_better_times(steps in steps(), goal in 1..8_usize) {
+        let gc = PassiveGc::new(16, goal).unwrap();
+        let mut cache = Cache::new(Passive::new(gc));
+        for (number, step) in (1..).zip(steps) {
+            let len = cache.len();
+            let (is_due, _) = cache.step(step, number);
+            prop_assert!(!is_due || len > 16 - goal, "{} of 16 - {}", len, goal);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The table of `--live`.
+
+use std::ffi::OsStr;
+
+use crate::program::Run;
+
+#[test]
+fn without_a_terminal_there_is_no_table() {
+    let run = Run::with(&[OsStr::new("--live")]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    assert!(!run.stdout.contains('\x1b'), "{run:?}");
+}
+
+/// A terminal that `script` makes shows the table, and is clear of it at the end.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_shows_a_table_and_keeps_the_report() {
+    use std::process::{Command, Stdio};
+
+    use crate::data::announce;
+    use crate::program::example;
+
+    let binary = example().to_str().expect("the build folder has a name in UTF-8");
+    let shown = format!("stty cols 120 rows 40; '{binary}' --live --top 3 --timeouts meter");
+    let mut command = Command::new("script");
+    command.args(["-qec", &shown, "/dev/null"]).stdin(Stdio::null());
+    let Ok(output) = command.output() else {
+        let why = format_args!("SKIPPED: there is no program `script`, which makes terminals");
+        return announce("a_terminal_shows_a_table", why);
+    };
+    let run = Run::new(output);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    for words in ["read per second", " % of 1,000,000", "established", "largest flows"] {
+        assert!(run.stdout.contains(words), "{words}: {run:?}");
+    }
+    let (_, behind) = run.stdout.split_once("generated traffic").expect("the report");
+    assert!(!behind.contains('\x1b') && behind.contains("largest records"), "{run:?}");
+}
