@@ -33,6 +33,7 @@ mod clock;
 mod lru;
 mod passive;
 mod random;
+mod rings;
 
 pub use by_class::ByClass;
 pub use clock::Clock;
@@ -148,45 +149,4 @@ pub trait Eviction {
 fn first_of(lists: &Lists, list: usize, slots: &mut [u32]) -> usize {
     let firsts = slots.iter_mut().zip(lists.iter(list));
     firsts.map(|(place, slot)| *place = slot).count()
-}
-
-/// Most slots that [`second_chance`] looks at. With more than 8 in a row in use nearly all are, and
-/// then the one that was silent longest of 8 is a good victim.
-const LOOKS: usize = 8;
-
-/// The first slot of `list` that was not used; used ones in front of it go to the back. After 8 used
-/// ones, that of them which was used longest ago, the first of equals.
-///
-/// In a list of fewer than 8 a slot comes round again, and by then its mark is gone.
-pub(crate) fn second_chance(
-    lists: &mut Lists,
-    list: usize,
-    mut look: impl FnMut(u32) -> Standing,
-) -> Option<u32> {
-    let mut oldest: Option<(Timestamp, u32)> = None;
-    let unused = first_unused(lists, list, |slot| {
-        let standing = look(slot);
-        if oldest.is_none_or(|(least, _)| standing.last_use < least) {
-            oldest = Some((standing.last_use, slot));
-        }
-        standing
-    });
-    unused.or(oldest.map(|(_, slot)| slot))
-}
-
-/// The first slot of `list` that was not used, if it is among the first 8; used ones in front of it go to
-/// the back.
-fn first_unused(
-    lists: &mut Lists,
-    list: usize,
-    mut look: impl FnMut(u32) -> Standing,
-) -> Option<u32> {
-    for _ in 0..LOOKS {
-        let slot = lists.front(list)?;
-        if !look(slot).used {
-            return Some(slot);
-        }
-        lists.move_to_back(list, slot);
-    }
-    None
 }

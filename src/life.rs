@@ -334,6 +334,11 @@ impl Course {
             return;
         }
         let flags = packet.flags;
+        let is_turn = flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST).0 != 0;
+        if self.class == Class::Established && !is_turn && rule == CloseRule::BothSides {
+            // As nearly all are.
+            return;
+        }
         let is_over = self.sides[usize::from(is_reverse)].observe(flags);
         let is_closed = match rule {
             CloseRule::FirstAck => is_over,

@@ -1,8 +1,7 @@
-//! A queue with a second chance for each rank.
+//! A clock for each rank.
 
-use super::{Eviction, Standing, first_of, first_unused, second_chance};
-use crate::chunks::Chunks;
-use crate::lists::Lists;
+use super::rings::Rings;
+use super::{Eviction, Standing};
 
 /// Ranks that are told apart.
 const RANKS: usize = 4;
@@ -15,13 +14,13 @@ const TOP: usize = RANKS - 1;
 const NEWCOMERS: usize = 8;
 
 /// Gives up an entry of the lowest rank of which there are any; among these, as [`Clock`] does, the
-/// one that came first, unless it was used since it was looked at last.
+/// next one that was not used since it was looked at last.
 ///
 /// ```text
 ///     rank 0                            is empty
-///     rank 1   front  a*  b  c          b leaves; a, which was used, goes to the back of its rank
-///     rank 2   front  d
-///     rank 3   front  e  f*  g          e leaves instead if a to d were less than an eighth of all
+///     rank 1   hand ▸ a*  b  c          b leaves, and a, which was used, loses its mark
+///     rank 2   hand ▸ d
+///     rank 3   hand ▸ e  f*  g          e leaves instead if a to d were less than an eighth of all
 /// ```
 ///
 /// In a flow cache ranks are the [`Class`](crate::Class)es of flows: a flood of half-open connections
@@ -33,8 +32,8 @@ const NEWCOMERS: usize = 8;
 /// used since it was looked at last. If eight in a row were used, it is a newcomer after all. A flood
 /// takes nothing of established flows that fill less than seven eighths.
 ///
-/// Ranks above 3 count as 3. An entry whose rank changes goes to the back of the new one. A hit costs
-/// nothing; a victim takes 16 looks at most, and all is O(1). 9 bytes for each slot.
+/// Ranks above 3 count as 3. A hit costs nothing; a victim takes 16 looks at most, and all is O(1). 8
+/// bytes for each slot.
 ///
 /// Paper: Corbató 1968 for the second chance, see [`Clock`]. The order by state is that of Linux,
 /// whose connection tracking drops connections that are not assured early.
@@ -55,12 +54,8 @@ const NEWCOMERS: usize = 8;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ByClass {
-    /// One list for each rank.
-    queues: Lists,
-    /// Of each slot that has been in a list, the last one.
-    ranks: Chunks<u8>,
-    /// Entries of each rank.
-    lens: [usize; RANKS],
+    /// One for each rank.
+    rings: Rings<RANKS>,
 }
 
 impl ByClass {
@@ -74,20 +69,20 @@ impl ByClass {
     /// assert_eq!(ByClass::new().victim(|_| Standing::default()), None);
     /// ```
     #[must_use]
-    pub fn new() -> Self {
-        Self { queues: Lists::new(RANKS), ranks: Chunks::new(), lens: [0; RANKS] }
+    pub const fn new() -> Self {
+        Self { rings: Rings::new() }
     }
 
     /// The lowest rank with entries.
     fn lowest(&self) -> Option<usize> {
-        self.lens.iter().position(|len| *len > 0)
+        (0..RANKS).find(|rank| self.rings.count(*rank) > 0)
     }
 
     /// Whether there are so few newcomers that one of the highest rank leaves for the next.
     fn has_few_newcomers(&self) -> bool {
-        let all: usize = self.lens.iter().sum();
-        let newcomers: usize = self.lens[1..TOP].iter().sum();
-        self.lens[0] == 0 && newcomers * NEWCOMERS < all
+        let counts: [usize; RANKS] = core::array::from_fn(|rank| self.rings.count(rank));
+        let newcomers: usize = counts[1..TOP].iter().sum();
+        counts[0] == 0 && newcomers * NEWCOMERS < newcomers + counts[TOP]
     }
 }
 
@@ -97,54 +92,45 @@ impl Default for ByClass {
     }
 }
 
-/// The list of the entries with this rank.
-const fn queue_of(rank: u8) -> usize {
+/// The ring of the entries with this rank.
+const fn ring_of(rank: u8) -> usize {
     let rank = rank as usize;
     if rank < RANKS { rank } else { TOP }
 }
 
 impl Eviction for ByClass {
     fn enter(&mut self, slot: u32, rank: u8) {
-        self.leave(slot);
-        let queue = queue_of(rank);
-        self.queues.push_back(queue, slot);
-        self.lens[queue] += 1;
-        while self.ranks.len() <= slot {
-            self.ranks.push(0);
-        }
-        self.ranks[slot] = queue as u8;
+        self.rings.enter(slot, ring_of(rank));
     }
 
     fn rerank(&mut self, slot: u32, rank: u8) {
-        if self.queues.contains(slot) {
-            self.enter(slot, rank);
+        let ring = self.rings.ring_of(slot);
+        if ring.is_some_and(|ring| ring != ring_of(rank)) {
+            self.rings.enter(slot, ring_of(rank));
         }
     }
 
     fn leave(&mut self, slot: u32) {
-        if self.queues.contains(slot) {
-            self.queues.remove(slot);
-            self.lens[usize::from(self.ranks[slot])] -= 1;
-        }
+        self.rings.leave(slot);
     }
 
     fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
         if self.has_few_newcomers() {
-            if let Some(slot) = first_unused(&mut self.queues, TOP, &mut look) {
+            if let Some(slot) = self.rings.first_unused(TOP, &mut look) {
                 return Some(slot);
             }
         }
         let lowest = self.lowest()?;
-        second_chance(&mut self.queues, lowest, look)
+        self.rings.second_chance(lowest, look)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
         let rank = if self.has_few_newcomers() { Some(TOP) } else { self.lowest() };
-        rank.map_or(0, |rank| first_of(&self.queues, rank, slots))
+        rank.map_or(0, |rank| self.rings.upcoming(rank, slots))
     }
 
     fn allocation_size(&self) -> usize {
-        self.queues.allocation_size() + self.ranks.allocation_size()
+        self.rings.allocation_size()
     }
 }
 
@@ -170,12 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_goes_to_the_back_of_its_new_rank() {
+    fn an_entry_is_of_its_new_rank() {
         let mut policy = ByClass::new();
         (0..3).for_each(|slot| policy.enter(slot, 1));
         policy.rerank(2, 0);
-        policy.rerank(0, 1);
+        policy.rerank(0, 2);
         policy.rerank(7, 0);
         assert_eq!([(); 4].map(|()| next(&mut policy)), [Some(2), Some(1), Some(0), None]);
+    }
+
+    #[test]
+    fn newcomers_have_an_eighth() {
+        let mut policy = ByClass::new();
+        (0..70).for_each(|slot| policy.enter(slot, 3));
+        (70..80).for_each(|slot| policy.enter(slot, 1));
+        assert_eq!(next(&mut policy), Some(70), "10 of 80 are an eighth");
+        assert_eq!(next(&mut policy), Some(0), "9 of 79 are less");
+        let victim = policy.victim(|_| Standing { used: true, ..Standing::default() });
+        assert_eq!(victim, Some(71), "all of the others are in use");
     }
 }

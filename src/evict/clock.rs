@@ -1,23 +1,22 @@
-//! A queue with a second chance.
+//! A ring with a hand.
 
-use super::{Eviction, Standing, first_of, second_chance};
-use crate::lists::Lists;
+use super::rings::Rings;
+use super::{Eviction, Standing};
 
-/// Gives up the entry that came first, unless it was used since it was looked at last: then it gets
-/// a second chance, at the end of the queue. Ranks do not count.
+/// Gives up the next entry behind its hand that was not used since the hand came by last. Ranks do not
+/// count.
 ///
 /// ```text
-///     front  a*  b  c*  d*          * used
-///            │   └ leaves
-///            └ used: to the back, without its mark          front  b  c*  d*  a
+///     hand ▸ a*  b  c*  d*          * used
+///            │   └ leaves; who comes next takes its place
+///            └ loses its mark
 /// ```
 ///
 /// It is nearly as good as [`Lru`](super::Lru), and a hit costs it nothing: the mark is the cache's.
 /// If 8 entries in a row were used, that of them which was used longest ago leaves, so a victim is
 /// found in O(1), also when all entries are in use. Entering and leaving are O(1).
 ///
-/// Paper: Corbató, *A Paging Experiment with the Multics System*, 1968, which has the queue as
-/// a ring with a hand, hence the name. What differs: the bound of 8.
+/// Paper: Corbató, *A Paging Experiment with the Multics System*, 1968. What differs: the bound of 8.
 ///
 /// # Example
 ///
@@ -31,8 +30,7 @@ use crate::lists::Lists;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Clock {
-    /// One list.
-    queue: Lists,
+    ring: Rings<1>,
 }
 
 impl Clock {
@@ -46,8 +44,8 @@ impl Clock {
     /// assert_eq!(Clock::new().victim(|_| Standing::default()), None);
     /// ```
     #[must_use]
-    pub fn new() -> Self {
-        Self { queue: Lists::new(1) }
+    pub const fn new() -> Self {
+        Self { ring: Rings::new() }
     }
 }
 
@@ -60,24 +58,24 @@ impl Default for Clock {
 impl Eviction for Clock {
     #[inline]
     fn enter(&mut self, slot: u32, _rank: u8) {
-        self.queue.push_back(0, slot);
+        self.ring.enter(slot, 0);
     }
 
     #[inline]
     fn leave(&mut self, slot: u32) {
-        self.queue.remove(slot);
+        self.ring.leave(slot);
     }
 
     fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32> {
-        second_chance(&mut self.queue, 0, look)
+        self.ring.second_chance(0, look)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        first_of(&self.queue, 0, slots)
+        self.ring.upcoming(0, slots)
     }
 
     fn allocation_size(&self) -> usize {
-        self.queue.allocation_size()
+        self.ring.allocation_size()
     }
 }
 

@@ -46,13 +46,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     fn check_flow(&self, slot: u32) -> Result<usize, String> {
         let Flow { life, key, .. } = self.store.flow(slot);
         let (name, initiator) = key.normalized();
-        same("initiator", initiator, life.initiator)?;
-        same("place of the key", self.index.get(&name), Some(&Place::slot(slot)))?;
+        same("place of the key", self.index.get(&name), Some(&Place::slot(slot, initiator)))?;
         let mut count = 0;
         for (at, further) in self.store.further_names(slot) {
             let (name, initiator) = further.key.normalized();
-            same("initiator of a name", initiator, further.initiator)?;
-            same("place of a name", self.index.get(&name), Some(&Place::name(at)))?;
+            same("place of a name", self.index.get(&name), Some(&Place::name(at, initiator)))?;
             same("slot of a name", further.slot, slot)?;
             count += 1;
         }

@@ -35,7 +35,7 @@ pub struct Config {
 
 impl Config {
     /// The most flows that there may be.
-    pub const MAX_FLOWS: usize = (1 << 31) - (1 << 11);
+    pub const MAX_FLOWS: usize = (1 << 30) - 1;
 
     /// The least limit of memory: a cache without flows has its wheel.
     pub const MIN_BYTES: usize = 8 << 10;

@@ -163,7 +163,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let now = self.clock.now();
         let slot = self.store.flows.next();
         let (name, initiator) = saved.key.normalized();
-        self.index.insert(name, Place::slot(slot));
+        self.index.insert(name, Place::slot(slot, initiator));
         self.version += 1;
         let life = Life {
             id: 0,
@@ -176,13 +176,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             course: saved.course,
             is_used: false,
             is_pinned: saved.is_pinned,
-            initiator,
         };
         self.settle(Flow { life, value: saved.value, key: saved.key });
         for SavedName { key, number } in saved.names.into_iter().rev() {
             let (name, initiator) = key.normalized();
-            self.index.insert(name, Place::name(self.store.names.next()));
-            self.store.add_name(slot, Name { key, slot, next: NO_NAME, number, initiator });
+            let at = self.store.names.next();
+            self.index.insert(name, Place::name(at, initiator));
+            self.store.add_name(slot, Name { key, slot, next: NO_NAME, number });
         }
     }
 

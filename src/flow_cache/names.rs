@@ -11,9 +11,6 @@ use crate::flow::{Direction, FlowName};
 /// As many further names as a flow may have.
 const MOST: usize = 255;
 
-/// More than that a place of the index cannot tell apart.
-const MOST_IN_ALL: usize = 1 << 31;
-
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// The flow that `key` is a name of. Changes nothing: the flow does not live longer by it. O(1).
     ///
@@ -70,13 +67,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let number = self.free_number(slot).ok_or(NameError::TooMany)?;
         let growth = self.store.names.growth() + self.index_growth();
         let at = self.store.names.next();
-        if !self.has_memory_for(growth) || at as usize >= MOST_IN_ALL {
+        if !self.has_memory_for(growth) || at >= Place::MOST {
             return Err(NameError::Memory);
         }
         let (name, initiator) = key.normalized();
         let key = key.clone();
-        self.index.try_insert(name, Place::name(at)).map_err(|_| NameError::Memory)?;
-        self.store.add_name(slot, Name { key, slot, next: NO_NAME, number, initiator });
+        self.index.try_insert(name, Place::name(at, initiator)).map_err(|_| NameError::Memory)?;
+        self.store.add_name(slot, Name { key, slot, next: NO_NAME, number });
         self.touch(slot);
         Ok(number)
     }
@@ -101,11 +98,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if found.ok_or(NameError::NotItsName)?.name == 0 {
             return Err(NameError::First);
         }
-        let name = key.normalized().0;
+        let (name, initiator) = key.normalized();
         let mut names = self.store.further_names(slot);
         let (at, _) =
             names.find(|(_, own)| own.key.normalized().0 == name).ok_or(NameError::NotItsName)?;
-        self.unname(name, Place::name(at));
+        self.unname(name, Place::name(at, initiator));
         self.store.drop_name(slot, at);
         self.touch(slot);
         Ok(())

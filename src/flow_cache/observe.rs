@@ -5,8 +5,11 @@ use core::hash::{BuildHasher, Hash, Hasher};
 use equivalent::Equivalent;
 
 use super::FlowCache;
+use super::clock::Clock;
+use super::config::Config;
 use super::event::{Observed, Refused};
-use super::store::{Flow, Handle, Hit};
+use super::ledger::Ledger;
+use super::store::{Flow, Handle, Hit, Life, Place};
 use crate::evict::Eviction;
 use crate::flow::{Direction, FlowName};
 use crate::life::{Class, Packet};
@@ -16,8 +19,14 @@ use crate::timestamp::Timestamp;
 /// How many packets are looked up together: as many misses as a machine has under way, and some more.
 const BURST: usize = 32;
 
-/// How many flows that may have to leave are fetched ahead of a burst.
-const VICTIMS: usize = 16;
+/// Packets that are fewer are looked up one by one.
+const SMALL: usize = 8;
+
+/// How many lives are fetched ahead of a burst for the eviction policy to look at, at most.
+const LOOKS: usize = 64;
+
+/// How many flows that will have to leave are fetched ahead of a burst, at most.
+const VICTIMS: usize = 8;
 
 /// What a packet's key has become.
 struct Carried<K> {
@@ -88,12 +97,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut probes = Probes::default();
         let place = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
         let hit = place.and_then(|place| self.store.follow(*place));
-        self.ledger.metrics.look_up(probes, hit.is_some());
-        match hit {
-            Some(hit) if !self.is_reuse(hit, packet) => {
-                Ok(self.pass(hit, carried.direction, packet))
+        let flow = hit.and_then(|hit| Some((hit, &self.store.flows.get(hit.slot)?.life)));
+        self.ledger.metrics.look_up(probes, flow.is_some());
+        match flow {
+            Some((hit, life)) if !is_reuse(life, packet) => {
+                self.version += 1;
+                let moment = Moment::of(&self.config, &self.clock, self.version);
+                let flow = self.store.flow_mut(hit.slot);
+                Ok(pass(flow, hit, (packet, carried.direction), moment, &mut self.ledger))
             }
-            _ => self.begin(key, carried, hit, packet, new()),
+            over => {
+                let over = over.map(|(hit, _)| hit.slot);
+                self.begin(key, carried, over, packet, new())
+            }
         }
     }
 
@@ -128,7 +144,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     {
         self.clock.pass(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
-            self.observe_burst(packets, |number, seen| each(burst * BURST + number, seen));
+            let first = burst * BURST;
+            if packets.len() < SMALL {
+                for (number, (key, packet)) in packets.iter().enumerate() {
+                    each(first + number, self.observe(key, *packet, now));
+                }
+            } else {
+                self.observe_burst(packets, |number, seen| each(first + number, seen));
+            }
         }
     }
 
@@ -140,71 +163,77 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         V: Default,
     {
         let misses = self.ledger.metrics.misses;
+        let last_id = self.store.last_id();
         let found = self.find_burst(packets);
-        for (number, ((key, packet), found)) in packets.iter().zip(found).enumerate() {
-            each(
-                number,
-                match found {
-                    // A packet before it in the burst may have ended the flow.
-                    Some((handle, hit, direction))
-                        if self.store.slot_of(handle).is_some() && !self.is_reuse(hit, *packet) =>
-                    {
-                        self.ledger.metrics.hits += 1;
-                        Ok(self.pass(hit, direction, *packet))
-                    }
-                    _ => self.observe_with(key, *packet, Timestamp::ZERO, V::default),
-                },
-            );
+        for (number, ((key, packet), (place, direction))) in packets.iter().zip(found).enumerate() {
+            let hit = place.and_then(|place| self.store.follow(place));
+            let flow = hit.and_then(|hit| Some((hit, self.store.flows.get_mut(hit.slot)?)));
+            match flow {
+                // A packet before it in the burst may have ended the flow: another one has a greater id.
+                Some((hit, flow)) if flow.life.id <= last_id && !is_reuse(&flow.life, *packet) => {
+                    self.version += 1;
+                    self.ledger.metrics.hits += 1;
+                    let moment = Moment::of(&self.config, &self.clock, self.version);
+                    let packet = (*packet, direction);
+                    each(number, Ok(pass(flow, hit, packet, moment, &mut self.ledger)));
+                }
+                _ => each(number, self.observe(key, *packet, Timestamp::ZERO)),
+            }
         }
         self.recent_misses = (self.ledger.metrics.misses - misses) as usize;
     }
 
-    /// The flows of a burst that are there before it, and which direction their packets carry.
+    /// What the index has of a burst before it, and which direction its packets carry.
     ///
-    /// All stages ask for memory that the next one needs: first what the index has of the packets
-    /// and of flows that will leave for them, then the flows.
-    fn find_burst(&mut self, packets: &[(K, Packet)]) -> [Option<(Handle, Hit, Direction)>; BURST] {
-        let (victims, count) = self.prefetch_victims();
-        let wanted: [Wanted<K>; BURST] = core::array::from_fn(|number| {
-            Wanted(packets.get(number).map(|(key, _)| self.carry(key)))
-        });
-        let victims = &victims[..count];
-        let leaving = self.prefetch_names(victims);
-        let hashes = wanted.each_ref().map(|wanted| wanted.0.as_ref().map_or(0, |key| key.hash));
+    /// Each stage asks for memory that the next one needs: for the packets what the index has of them, then
+    /// their flows; for flows that may have to leave the same backwards.
+    fn find_burst(&mut self, packets: &[(K, Packet)]) -> [(Option<Place>, Direction); BURST] {
+        let mut slots = [0; LOOKS];
+        let upcoming = self.prefetch_upcoming(&mut slots);
+        // A short burst is filled up with its last packet.
+        let last = packets.len() - 1;
+        let carried: [Carried<K>; BURST] =
+            core::array::from_fn(|number| self.carry(&packets[number.min(last)].0));
+        let mut victims = [0; VICTIMS];
+        let victims = self.prefetch_victims(&slots[..upcoming], &mut victims);
+        let hashes = carried.each_ref().map(|carried| carried.hash);
         let mut places = [None; BURST];
-        let count = packets.len().min(BURST);
-        self.index.get_batch_hashed(&hashes[..count], &wanted[..count], &mut places[..count]);
+        self.index.get_batch_hashed(&hashes, &carried, &mut places);
         places.iter().flatten().for_each(|place| self.store.prefetch(**place));
+        let mut leaving = [0; VICTIMS];
+        for (hash, slot) in leaving.iter_mut().zip(victims) {
+            *hash = self.carry(&self.store.flow(*slot).key).hash;
+            self.index.prefetch_bucket(*hash);
+        }
+        let found =
+            core::array::from_fn(|number| (places[number].copied(), carried[number].direction));
         leaving[..victims.len()].iter().for_each(|hash| self.index.prefetch_entry(*hash));
-        core::array::from_fn(|number| {
-            let hit = self.store.follow(*places[number]?)?;
-            Some((self.store.handle(hit.slot), hit, wanted[number].0.as_ref()?.direction))
-        })
+        found
     }
 
-    /// Asks for the flows that may have to leave in this burst, if about as many come as in the last.
-    fn prefetch_victims(&self) -> ([u32; VICTIMS], usize) {
-        let mut slots = [0; VICTIMS];
+    /// Asks for the lives that the policy will look at in this burst, if about as many flows come in it
+    /// as in the last.
+    fn prefetch_upcoming(&self, slots: &mut [u32; LOOKS]) -> usize {
         if self.store.len() < self.config.flows {
-            return (slots, 0);
+            return 0;
         }
-        // As many again get a second chance.
-        let count = VICTIMS.min(2 * self.recent_misses);
+        let count = LOOKS.min(8 * self.recent_misses);
         let count = self.ledger.policy.upcoming(&mut slots[..count]);
-        slots[..count].iter().for_each(|slot| self.store.flows.prefetch(*slot));
-        (slots, count)
+        slots[..count].iter().for_each(|slot| self.store.flows.prefetch_head(*slot));
+        count
     }
 
-    /// Asks for where the index has these flows. Returns the hashes of their names.
-    fn prefetch_names(&self, slots: &[u32]) -> [u64; VICTIMS] {
-        let mut hashes = [0; VICTIMS];
-        for (hash, slot) in hashes.iter_mut().zip(slots) {
-            if let Some(flow) = self.store.flows.get(*slot) {
-                *hash = self.carry(&flow.key).hash;
-                self.index.prefetch_bucket(*hash);
-            }
+    /// Asks for the flows among those that have not been used: they will leave.
+    fn prefetch_victims<'a>(&self, slots: &[u32], victims: &'a mut [u32; VICTIMS]) -> &'a [u32] {
+        let is_unused =
+            |slot: &&u32| self.store.flows.get(**slot).is_some_and(|flow| !flow.life.is_used);
+        let mut count = 0;
+        for (place, slot) in victims.iter_mut().zip(slots.iter().filter(is_unused)) {
+            self.store.flows.prefetch(*slot);
+            *place = *slot;
+            count += 1;
         }
-        hashes
+        &victims[..count]
     }
 
     #[inline]
@@ -220,32 +249,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some((self.store.follow(*place)?, direction))
     }
 
-    /// Whether a packet opens a connection between sockets whose last one is over.
-    #[inline]
-    fn is_reuse(&self, hit: Hit, packet: Packet) -> bool {
-        packet.is_opening() && self.store.flow(hit.slot).life.course.class == Class::Closing
-    }
-
-    /// A packet of a flow that is there.
-    #[inline]
-    fn pass(&mut self, hit: Hit, carried: Direction, packet: Packet) -> Observed<'_, K, V> {
-        let Hit { slot, name, initiator } = hit;
-        let direction = if carried == initiator { Direction::Forward } else { Direction::Reverse };
-        self.version += 1;
-        let Flow { life, value, .. } = self.store.flow_mut(slot);
-        life.last_seen = self.clock.now();
-        life.version = self.version;
-        life.is_used = true;
-        let (before, handle) = (life.course.class, Handle { id: life.id, slot });
-        life.course.see(packet, direction, self.config.close_rule);
-        let class = life.course.class;
-        self.ledger.policy.touch(slot);
-        if class != before {
-            self.ledger.reclass(slot, life, before, (&self.config, self.clock.now()));
-        }
-        Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
-    }
-
     /// The first packet of a flow, which may have the name of one that is over.
     #[cold]
     #[inline(never)]
@@ -253,7 +256,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         &mut self,
         key: &K,
         carried: Carried<K>,
-        reused: Option<Hit>,
+        over: Option<u32>,
         packet: Packet,
         value: V,
     ) -> Result<Observed<'_, K, V>, Refused> {
@@ -265,27 +268,68 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             direction = Direction::Reverse;
         }
         let (name, first) = ((carried.hash, carried.name), (key, initiator));
-        let (slot, departed) = self.create(name, first, (packet, direction), reused, value)?;
+        let (slot, departed) = self.create(name, first, (packet, direction), over, value)?;
         let Flow { life, value, .. } = self.store.flow_mut(slot);
         let (handle, class) = (Handle { id: life.id, slot }, life.course.class);
         Ok(Observed { flow: value, handle, direction, name: 0, class, fresh: true, departed })
     }
 }
 
-/// A key among those of a burst, or none.
-struct Wanted<K>(Option<Carried<K>>);
-
-impl<K: Hash> Hash for Wanted<K> {
+/// As the key itself: the index may have to hash it on its own.
+impl<K: Hash> Hash for Carried<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        // As the key itself: the index may have to hash it on its own.
-        if let Some(key) = &self.0 {
-            key.name.hash(state);
-        }
+        self.name.hash(state);
     }
 }
 
-impl<K: Eq> Equivalent<K> for Wanted<K> {
+impl<K: Eq> Equivalent<K> for Carried<K> {
+    #[inline]
     fn equivalent(&self, key: &K) -> bool {
-        self.0.as_ref().is_some_and(|wanted| wanted.name == *key)
+        self.name == *key
     }
+}
+
+/// When a packet comes.
+#[derive(Clone, Copy)]
+struct Moment<'a> {
+    config: &'a Config,
+    now: u64,
+    version: u64,
+}
+
+impl<'a> Moment<'a> {
+    #[inline]
+    fn of(config: &'a Config, clock: &Clock, version: u64) -> Self {
+        Self { config, now: clock.now(), version }
+    }
+}
+
+/// Whether a packet opens a connection between sockets whose last one is over.
+#[inline]
+fn is_reuse(life: &Life, packet: Packet) -> bool {
+    packet.is_opening() && life.course.class == Class::Closing
+}
+
+/// A packet of a flow that is there.
+#[inline]
+fn pass<'a, K, V, P: Eviction>(
+    flow: &'a mut Flow<K, V>,
+    Hit { slot, name, initiator }: Hit,
+    (packet, carried): (Packet, Direction),
+    Moment { config, now, version }: Moment<'_>,
+    ledger: &mut Ledger<P>,
+) -> Observed<'a, K, V> {
+    let direction = if carried == initiator { Direction::Forward } else { Direction::Reverse };
+    let Flow { life, value, .. } = flow;
+    life.last_seen = now;
+    life.version = version;
+    life.is_used = true;
+    let (before, handle) = (life.course.class, Handle { id: life.id, slot });
+    life.course.see(packet, direction, config.close_rule);
+    let class = life.course.class;
+    ledger.policy.touch(slot);
+    if class != before {
+        ledger.reclass(slot, life, before, (config, now));
+    }
+    Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
 }

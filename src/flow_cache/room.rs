@@ -6,7 +6,7 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Departed, Refused};
-use super::store::{Flow, Handle, Hit, Life, NO_NAME, Name, Place};
+use super::store::{Flow, Handle, Life, NO_NAME, Name, Place};
 use super::tenants::Tenants;
 use crate::evict::{Eviction, Standing};
 use crate::flow::{Direction, FlowName};
@@ -31,10 +31,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         (hash, name): (u64, K),
         (key, initiator): (K, Direction),
         (mut packet, direction): (Packet, Direction),
-        reused: Option<Hit>,
+        over: Option<u32>,
         value: V,
     ) -> Result<(u32, Option<Departed<K, V>>), Refused> {
-        let over = reused.and_then(|hit| self.depart(hit.slot, EndReason::Ended));
+        let over = over.and_then(|slot| self.depart(slot, EndReason::Ended));
         let departed = match over {
             Some(over) => {
                 // Its room is that of the tenant who had it.
@@ -46,7 +46,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
         };
         let slot = self.store.flows.next();
-        if self.index.try_insert_hashed(hash, name, Place::slot(slot)).is_err() {
+        if self.index.try_insert_hashed(hash, name, Place::slot(slot, initiator)).is_err() {
             self.pending = departed;
             self.ledger.metrics.refused += 1;
             return Err(Refused::Memory);
@@ -64,7 +64,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             course: Course::begin(packet, direction, self.config.close_rule),
             is_used: false,
             is_pinned: false,
-            initiator,
         };
         self.settle(Flow { life, value, key });
         self.ledger.metrics.created += 1;
@@ -139,13 +138,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Takes out a flow with all of its names.
     pub(super) fn depart(&mut self, slot: u32, reason: EndReason) -> Option<Departed<K, V>> {
         // The index first: it asks keys for their hashes, which may panic.
-        let key = self.store.flows.get(slot)?.key.normalized().0;
+        let (key, initiator) = self.store.flows.get(slot)?.key.normalized();
         while let Some((at, name)) = self.store.further_names(slot).next() {
-            let key = name.key.normalized().0;
-            self.unname(key, Place::name(at));
+            let (key, initiator) = name.key.normalized();
+            self.unname(key, Place::name(at, initiator));
             self.store.drop_name(slot, at);
         }
-        self.unname(key, Place::slot(slot));
+        self.unname(key, Place::slot(slot, initiator));
 
         let Flow { life, value, key } = self.store.flows.take(slot)?;
         let handle = Handle { id: life.id, slot };

@@ -60,8 +60,6 @@ pub(super) struct Life {
     /// Since an eviction policy looked at it.
     pub(super) is_used: bool,
     pub(super) is_pinned: bool,
-    /// Which direction of the normalised key is the initiator's.
-    pub(super) initiator: Direction,
 }
 
 impl Life {
@@ -105,24 +103,40 @@ pub(super) struct Name<K> {
     /// The next name of the flow.
     pub(super) next: u32,
     pub(super) number: u8,
-    pub(super) initiator: Direction,
 }
 
-/// What the index says of a key: a slot, or with the upper bit one of the further names.
+/// What the index says of a key: a slot, or one of the further names; and which direction of the key is
+/// the initiator's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
 impl Place {
     const FURTHER: u32 = 1 << 31;
+    const REVERSE: u32 = 1 << 30;
+
+    /// Slots and names there may be.
+    pub(super) const MOST: u32 = 1 << 30;
 
     /// The key is the first name of the flow in this slot.
-    pub(super) const fn slot(slot: u32) -> Self {
-        Self(slot)
+    pub(super) fn slot(slot: u32, initiator: Direction) -> Self {
+        Self(slot | if initiator == Direction::Reverse { Self::REVERSE } else { 0 })
     }
 
     /// The key is a further name.
-    pub(super) const fn name(name: u32) -> Self {
-        Self(name | Self::FURTHER)
+    pub(super) fn name(name: u32, initiator: Direction) -> Self {
+        Self(Self::slot(name, initiator).0 | Self::FURTHER)
+    }
+
+    const fn is_further(self) -> bool {
+        self.0 & Self::FURTHER != 0
+    }
+
+    const fn number(self) -> u32 {
+        self.0 & (Self::MOST - 1)
+    }
+
+    const fn initiator(self) -> Direction {
+        if self.0 & Self::REVERSE == 0 { Direction::Forward } else { Direction::Reverse }
     }
 }
 
@@ -150,27 +164,33 @@ impl<K, V> Store<K, V> {
         Self { flows: Slots::new(), names: Slots::new(), last_id: 0 }
     }
 
+    /// The greatest number that a flow has had.
+    pub(super) const fn last_id(&self) -> u64 {
+        self.last_id
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Where a place of the index leads. Nowhere, if keys break their law.
+    /// Where a place of the index leads. If keys break their law, there may be no name, or no flow.
     #[inline]
     pub(super) fn follow(&self, place: Place) -> Option<Hit> {
-        if place.0 & Place::FURTHER == 0 {
-            let life = &self.flows.get(place.0)?.life;
-            return Some(Hit { slot: place.0, name: 0, initiator: life.initiator });
-        }
-        let name = self.names.get(place.0 ^ Place::FURTHER)?;
-        Some(Hit { slot: name.slot, name: name.number, initiator: name.initiator })
+        let (slot, name) = if place.is_further() {
+            let name = self.names.get(place.number())?;
+            (name.slot, name.number)
+        } else {
+            (place.number(), 0)
+        };
+        Some(Hit { slot, name, initiator: place.initiator() })
     }
 
     /// Asks for all that a packet of the flow at this place needs.
     #[inline]
     pub(super) fn prefetch(&self, place: Place) {
-        let name = || self.names.get(place.0 ^ Place::FURTHER).map_or(0, |name| name.slot);
-        let slot = if place.0 & Place::FURTHER == 0 { place.0 } else { name() };
-        self.flows.prefetch(slot);
+        if let Some(hit) = self.follow(place) {
+            self.flows.prefetch(hit.slot);
+        }
     }
 
     /// The flow of a slot that has one.

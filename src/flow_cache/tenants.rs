@@ -2,12 +2,15 @@
 
 use alloc::vec::Vec;
 
-use crate::evict::{Standing, second_chance};
+use crate::evict::Standing;
 use crate::life::{Class, Tenant};
 use crate::lists::Lists;
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
+
+/// Most flows of a tenant that are passed over for one that leaves.
+const LOOKS: usize = 8;
 
 /// What is known of a tenant.
 #[derive(Clone, Copy, Debug)]
@@ -110,11 +113,19 @@ impl Tenants {
     pub(super) fn victim(
         &mut self,
         tenant: Tenant,
-        look: impl FnMut(u32) -> Standing,
+        mut look: impl FnMut(u32) -> Standing,
     ) -> Option<u32> {
         let first = self.known(tenant)? * CLASSES;
         let queue = (first..first + CLASSES).find(|queue| !self.queues.is_empty(*queue))?;
-        second_chance(&mut self.queues, queue, look)
+        // Rings are for few large crowds; these are many small ones.
+        for _ in 0..LOOKS {
+            let slot = self.queues.front(queue)?;
+            if !look(slot).used {
+                break;
+            }
+            self.queues.move_to_back(queue, slot);
+        }
+        self.queues.front(queue)
     }
 
     pub(super) fn allocation_size(&self) -> usize {
