@@ -5,23 +5,24 @@
 //! structures for that, `no_std` with `alloc`.
 //!
 //! ```
-//! use flowtable::{DefaultHashBuilder, FlowKey, Headed, PassiveGc, Unicache};
+//! use flowtable::{Config, Event, FlowCache, FlowKey, Packet, Timeouts, Timestamp};
 //!
-//! let hasher = DefaultHashBuilder::new();
-//! let mut flows = Unicache::new(PassiveGc::new(100_000, 100)?);
-//! for (now, packet) in (0_u64..).zip([
-//!     FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 443, 6).unwrap(),
-//!     FlowKey::new("2001:db8::1".parse()?, "2001:db8::2".parse()?, 53, 53, 17).unwrap(),
-//!     FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 443, 6).unwrap(),
-//! ]) {
-//!     let key = Headed::new(packet, &hasher);
-//!     match flows.get_mut(&key) {
-//!         Some((packets, last)) => (*packets, *last) = (*packets + 1, now),
-//!         // At 100,000 flows the ones that were silent longest make room, and are handed over.
-//!         None => _ = flows.insert(key, (1, now), |_, flow| Some(flow.1), |_left, _flow| ()),
-//!     }
+//! let config = Config::new(100_000)?.with_timeouts(Timeouts::METER);
+//! let mut flows: FlowCache<FlowKey, u64> = FlowCache::new(config);
+//! let query = FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 53, 17).unwrap();
+//! for (milliseconds, key, length) in [(0, query, 60), (20, query.reversed(), 120)] {
+//!     // One look-up; the answer is a packet of the same flow. Time is what the caller says.
+//!     let seen = flows.observe(&key, Packet::UDP, Timestamp::from_millis(milliseconds))?;
+//!     *seen.flow += length;
+//!     // At 100,000 flows another one had to leave, and is handed over.
+//!     assert!(seen.departed.is_none());
 //! }
-//! assert_eq!(flows.len(), 2);
+//! // A minute of silence ends a flow. Never more work at once than the caller allows.
+//! flows.advance(Timestamp::from_secs(61), 100, |event| match event {
+//!     Event::Ended(flow) => assert_eq!((flow.key, flow.value), (query, 180)),
+//!     Event::Active(_) => unreachable!("it would have lived for 300 seconds"),
+//! });
+//! assert!(flows.is_empty());
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
@@ -29,12 +30,14 @@
 //!
 //! | you want | take | because |
 //! |---|---|---|
+//! | flows that begin, live and end; a bounded table of them | [`FlowCache`] | timeouts, TCP's states, two names for an entry, eviction by class, who left and why |
 //! | state by key | [`TrashMap`] | a hash table that never pauses, with look-ups in bursts |
 //! | state by key, keys in order or ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
 //! | the route of an address: the longest prefix | [`RouteTable`] | a node or two for each look-up, nothing rebuilt by updates |
 //! | the same on the trie of the papers, to see how it works | [`LcRouteTable`] | what Linux routes with; look-ups backtrack |
-//! | a bounded cache of flows | [`Unicache`] | it evicts what scores lowest, and says what left |
+//! | who leaves a full table of your own | [`evict`] | LRU, clocks, the paper's garbage collection, all O(1) over slot numbers |
+//! | the flow cache of the TRASH paper, as it was | [`Unicache`] | a trie that evicts what scores lowest |
 //! | a key made of a packet's header | [`FlowKey`], [`FiveTuple`], [`FourTuple`] | they are bit strings, hash in whole words, and know their reverse |
 //! | a key of your own | [`BitString`], and [`Address`] for one that has prefixes | one method each |
 //!
@@ -45,6 +48,8 @@
 //!
 //! - **No pauses cost instructions.** A [`TrashMap`] asks a directory where a Swiss table has a mask:
 //!   look-ups by themselves take up to twice as long, in bursts of 32 a half to two thirds.
+//! - **A flow has a life, and that costs lines.** An observation in a [`FlowCache`] touches one line more than
+//!   a look-up of the same value would, and its instructions are three times as many: take it in bursts.
 //! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] takes 2 to 3.5 times as long as in a
 //!   Swiss table. Take it for order, for ranges, for its shape. An insertion may double its root and
 //!   then looks into all keys at once: tens of milliseconds at a million keys.
@@ -57,7 +62,8 @@
 //!
 //! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and asking the
 //!   processor whether it counts bits.
-//! - `serde`: `Serialize` and `Deserialize` for keys, maps, parameters and shapes.
+//! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](Image) of flow caches, `Serialize` for
+//!   parameters, shapes and metrics.
 //! - `ipnet`: conversion of [`Prefix`] from and to the types of the crate `ipnet`.
 //! - `concurrent`: reserved for the structures whose readers never wait; there are none yet.
 #![no_std]

@@ -22,6 +22,8 @@
 //!
 //! Paper: Olsson and Nilsson, *TRASH*, section 4. What differs: the rover is a key, not a leaf, so
 //! it cannot dangle; and a reset ends a connection, too.
+//!
+//! [`FinWatch`]: crate::FinWatch
 
 use alloc::vec::Vec;
 use core::fmt;
