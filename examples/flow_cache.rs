@@ -3,29 +3,28 @@
 //! ```text
 //! cargo run --release --example flow_cache                      # generated traffic
 //! cargo run --release --example flow_cache -- capture.pcapng.gz --csv flows.csv
-//! tcpdump -w - | cargo run --release --example flow_cache -- - --threshold 100000 --fin
+//! tcpdump -w - | cargo run --release --example flow_cache -- - --timeouts meter --live \
+//!     --ipfix 127.0.0.1:2055
 //! ```
 //!
-//! Prints totals, the hit rate, the largest flows and the shape of the trie; writes one row per
-//! flow with `--csv`. With `--threshold`, garbage is collected as in the TRASH paper, and with
-//! `--fin` TCP connections leave at their end: rows of one flow then add up to it.
+//! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes records
+//! as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the end of the
+//! capture, or a million flows: captures in, exact flows out.
 //!
 //! Exits with 0 if the capture was read, even if it is cut; with 1 if the results could not be
-//! written; with 2 if there is no capture to read, or the arguments are wrong.
+//! written or did not arrive; with 2 if there is no capture to read, or the arguments are wrong.
 
 mod capture;
 mod meter;
 
 use core::fmt;
 use core::time::Duration;
-use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use capture::{Capture, End, OpenError, synth};
-use meter::{Destination, Export, Input, Meter, Options, Progress, Report, USAGE};
+use meter::{Export, Input, Meter, Options, Progress, Report, USAGE, open_sinks};
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;
@@ -37,7 +36,7 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             say(&failure);
-            ExitCode::from(if matches!(failure, Failure::Output(_)) { 1 } else { 2 })
+            failure.code()
         }
     }
 }
@@ -47,30 +46,34 @@ fn run() -> Result<(), Failure> {
     if options.help {
         return Ok(io::stdout().write_all(USAGE.as_bytes())?);
     }
+    let config = options.config().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut capture = open(&options.input)?;
     // Created only now: a mistyped name of a capture must not cost an older file of rows.
-    let mut export = Export::new(rows(&options, &capture)?, options.top)?;
-    let mut meter = Meter::new(options.gc, options.fin);
-    let elapsed = read(&mut capture, &mut meter, &mut export)?;
+    let sinks = open_sinks(&options, &capture).map_err(Failure::Usage)?;
+    let mut export = Export::new(sinks, options.top);
+    let mut meter = Meter::new(config, options.ending.watches_close());
+    let elapsed = read(&mut capture, &mut meter, &mut export, &options)?;
     if let Some(end @ (End::Cut | End::BadLength(_) | End::Unreadable(_))) = capture.end() {
         say(&format_args!("capture is cut after packet {}: {end}", capture.whole_packets()));
     }
 
-    let (totals, shape) = (meter.totals().clone(), meter.shape());
-    for (key, record) in meter.into_records() {
-        export.take(key, record)?;
+    let metrics = meter.metrics();
+    for record in meter.drain() {
+        export.take(record)?;
     }
     export.flush()?;
+    let (counts, losses) = (export.counts(), export.losses());
     let report = Report {
         input: &options.input,
-        totals: &totals,
+        totals: meter.totals(),
         skipped_blocks: capture.skipped_blocks(),
-        records: export.records(),
+        counts,
         largest: export.largest(),
-        shape: &shape,
+        metrics: &metrics,
         elapsed,
     };
-    print(&report, &options.csv)
+    print(&report, &options)?;
+    losses.map_or(Ok(()), |losses| Err(Failure::Lost(losses)))
 }
 
 fn open(input: &Input) -> Result<Capture, Failure> {
@@ -82,62 +85,33 @@ fn open(input: &Input) -> Result<Capture, Failure> {
     capture.map_err(|error| Failure::Input(input.to_string(), error))
 }
 
-/// Where the rows go, if anywhere.
-fn rows(options: &Options, capture: &Capture) -> Result<Option<Box<dyn Write>>, Failure> {
-    match &options.csv {
-        Destination::Nowhere => Ok(None),
-        Destination::StandardOutput => Ok(Some(Box::new(io::stdout()))),
-        Destination::File(path) => {
-            let refuse = |why| Failure::Usage(format!("--csv {}: {why}", path.display()));
-            if is_capture(capture, &options.input, path) {
-                return Err(refuse("is the capture".to_owned()));
-            }
-            let file = File::create(path).map_err(|error| refuse(error.to_string()))?;
-            Ok(Some(Box::new(file)))
-        }
-    }
-}
-
-/// Whether the capture is read from the file at `path`, whatever other names that has.
-#[cfg(unix)]
-fn is_capture(capture: &Capture, _: &Input, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |file: &fs::Metadata| (file.dev(), file.ino());
-    match (capture.metadata(), fs::metadata(path)) {
-        // Nothing but a file is emptied by writing to it.
-        (Some(input), Ok(output)) => input.is_file() && identity(input) == identity(&output),
-        _ => false,
-    }
-}
-
-/// Whether the capture is the file at `path`. Hard links and what standard input was redirected from
-/// are not told apart.
-#[cfg(not(unix))]
-fn is_capture(_: &Capture, input: &Input, path: &Path) -> bool {
-    let Input::File(input) = input else { return false };
-    matches!((fs::canonicalize(input), fs::canonicalize(path)), (Ok(one), Ok(other)) if one == other)
-}
-
 /// Meters all frames, and returns how long it took.
-fn read(capture: &mut Capture, meter: &mut Meter, export: &mut Export) -> io::Result<Duration> {
-    let mut progress = Progress::new(capture.size());
+fn read(
+    capture: &mut Capture,
+    meter: &mut Meter,
+    export: &mut Export,
+    options: &Options,
+) -> io::Result<Duration> {
+    let mut progress = Progress::new(capture.size(), options.live.then_some(options.top));
     let start = Instant::now();
     while let Some(frame) = capture.next_frame() {
-        meter.observe(&frame);
-        for (key, record) in meter.take_left() {
-            export.take(key, record)?;
+        while !meter.advance(&frame) {
+            export.take_all(meter.take_made())?;
         }
-        progress.packet(capture.bytes_read());
+        meter.observe(&frame);
+        export.take_all(meter.take_made())?;
+        export.tick(meter.cache().now())?;
+        progress.packet(capture.bytes_read(), meter);
     }
     progress.finish();
     Ok(start.elapsed())
 }
 
-/// Prints the report where it does not mix with the rows.
-fn print(report: &Report<'_>, rows: &Destination) -> Result<(), Failure> {
-    let out: Box<dyn Write> = match rows {
-        Destination::StandardOutput => Box::new(io::stderr()),
-        Destination::Nowhere | Destination::File(_) => Box::new(io::stdout()),
+/// Prints the report where it does not mix with results.
+fn print(report: &Report<'_>, options: &Options) -> Result<(), Failure> {
+    let out: Box<dyn Write> = match options.standard_outputs() {
+        0 => Box::new(io::stdout()),
+        _ => Box::new(io::stderr()),
     };
     let mut out = BufWriter::new(out);
     write!(out, "{report}")?;
@@ -158,6 +132,17 @@ enum Failure {
     Input(String, OpenError),
     /// The results cannot be written.
     Output(io::Error),
+    /// Some of the results did not arrive.
+    Lost(String),
+}
+
+impl Failure {
+    fn code(&self) -> ExitCode {
+        match self {
+            Self::Output(_) | Self::Lost(_) => ExitCode::from(1),
+            Self::Usage(_) | Self::Input(..) => ExitCode::from(2),
+        }
+    }
 }
 
 impl From<io::Error> for Failure {
@@ -172,6 +157,7 @@ impl fmt::Display for Failure {
             Self::Usage(what) => write!(f, "{what} (--help lists the options)"),
             Self::Input(name, error) => write!(f, "{name} {error}"),
             Self::Output(error) => write!(f, "the results cannot be written: {error}"),
+            Self::Lost(what) => write!(f, "{what}"),
         }
     }
 }

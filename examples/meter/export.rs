@@ -1,76 +1,112 @@
-//! Where records go when they leave the cache: rows of CSV, and the largest of them.
+//! Where records go: to everything that wants them, and the largest are remembered.
 
 use core::cmp::Reverse;
-use std::io::{self, Write};
+use std::io;
 
-use csv::{ErrorKind, Writer, WriterBuilder};
-use flowtable::FlowKey;
+use flowtable::{EndReason, Timestamp};
 
 use super::record::Record;
 
-const HEADER: [&str; 9] =
-    ["src", "dst", "proto", "sport", "dport", "packets", "ip_bytes", "first_ns", "last_ns"];
+/// Something that takes records.
+pub(crate) trait Sink {
+    /// Writes a record, or keeps it until [`flush`](Self::flush).
+    fn write(&mut self, record: &Record) -> io::Result<()>;
+
+    /// Hands on all that was kept.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// What is known not to have arrived, in words.
+    fn losses(&self) -> Option<String> {
+        None
+    }
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) records: u64,
+    /// Records of flows that lived on.
+    pub(crate) reports: u64,
+    /// Directions with packets.
+    pub(crate) rows: u64,
+}
 
 /// Takes records.
 pub(crate) struct Export {
-    csv: Option<Writer<Box<dyn Write>>>,
+    sinks: Vec<Box<dyn Sink>>,
     /// How many of the largest are wanted.
     top: usize,
     /// All of them, and at most as many again that are not.
-    largest: Vec<(FlowKey, Record)>,
-    records: u64,
+    largest: Vec<Record>,
+    counts: Counts,
+    /// What was kept is handed on once in a second of the packets' time.
+    flushed_s: u64,
 }
 
 impl Export {
-    /// Writes CSV to `out`, if there is one, and remembers the `top` largest records.
-    pub(crate) fn new(out: Option<Box<dyn Write>>, top: usize) -> io::Result<Self> {
-        let mut csv = out.map(|out| WriterBuilder::new().has_headers(false).from_writer(out));
-        if let Some(csv) = &mut csv {
-            csv.write_record(HEADER).map_err(io_error)?;
-        }
-        Ok(Self { csv, top, largest: Vec::new(), records: 0 })
+    /// Hands records to `sinks`, and remembers the `top` largest.
+    pub(crate) fn new(sinks: Vec<Box<dyn Sink>>, top: usize) -> Self {
+        Self { sinks, top, largest: Vec::new(), counts: Counts::default(), flushed_s: 0 }
     }
 
-    pub(crate) fn take(&mut self, key: FlowKey, record: Record) -> io::Result<()> {
-        self.records += 1;
-        self.largest.push((key, record));
+    /// Takes a record. One without packets tells of a flow that was reported and silent since:
+    /// nothing is left to say.
+    pub(crate) fn take(&mut self, record: Record) -> io::Result<()> {
+        if record.counted.packets() == 0 {
+            return Ok(());
+        }
+        self.counts.records += 1;
+        self.counts.reports += u64::from(record.reason == EndReason::Active);
+        self.counts.rows += record.directions().count() as u64;
+        for sink in &mut self.sinks {
+            sink.write(&record)?;
+        }
+        self.largest.push(record);
         if self.largest.len() / 2 > self.top {
             self.drop_smaller();
         }
-        let Some(csv) = &mut self.csv else { return Ok(()) };
-        let addresses = (key.src(), key.dst());
-        let ports = (key.protocol(), key.sport(), key.dport());
-        let counts = (record.packets, record.bytes, record.first_ns, record.last_ns);
-        csv.serialize((addresses, ports, counts)).map_err(io_error)
+        Ok(())
     }
 
-    /// Hands all rows on.
+    pub(crate) fn take_all(&mut self, mut records: impl Iterator<Item = Record>) -> io::Result<()> {
+        records.try_for_each(|record| self.take(record))
+    }
+
+    /// Tells the time, so that no record waits long for company.
+    pub(crate) fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+        let second = now.as_nanos() / 1_000_000_000;
+        if second == self.flushed_s {
+            return Ok(());
+        }
+        self.flushed_s = second;
+        self.flush()
+    }
+
+    /// Hands everything on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.csv.as_mut().map_or(Ok(()), Writer::flush)
+        self.sinks.iter_mut().try_for_each(|sink| sink.flush())
     }
 
-    /// Number of records taken.
-    pub(crate) const fn records(&self) -> u64 {
-        self.records
+    pub(crate) const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// What is known not to have arrived where it was sent to.
+    pub(crate) fn losses(&self) -> Option<String> {
+        self.sinks.iter().find_map(|sink| sink.losses())
     }
 
     /// The largest records by bytes, the largest first.
-    pub(crate) fn largest(&mut self) -> &[(FlowKey, Record)] {
+    pub(crate) fn largest(&mut self) -> &[Record] {
         self.drop_smaller();
         &self.largest
     }
 
     fn drop_smaller(&mut self) {
-        self.largest
-            .sort_unstable_by_key(|(key, record)| (Reverse(record.bytes), record.first_ns, *key));
+        self.largest.sort_unstable_by_key(|record| {
+            let counted = &record.counted;
+            (Reverse(counted.bytes()), counted.first_ns(), record.key, record.id)
+        });
         self.largest.truncate(self.top);
-    }
-}
-
-/// The error below, whose kind the conversion that `csv` offers would hide.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
     }
 }

@@ -1,41 +1,53 @@
-//! Meters flows with a [`Unicache`].
+//! Meters flows with a [`FlowCache`]: both directions of a conversation in one entry.
 //!
 //! ```text
-//!     Frame ─► Packet ─► cache ──────────────────► rows of CSV, largest flows
-//!                          │  evicted, ended, or    ▲
-//!                          └─ there at the end ─────┘
+//!     Frame ─► Packet ─► observe ─► FlowCache ──────────► Record ─► rows of CSV, lines of JSON,
+//!       │                              │  evicted, idle,    ▲        messages of IPFIX, largest
+//!       └─ its time ─► advance ────────┘  over, reported,   │
+//!                                         there at the end ─┘
 //! ```
 //!
-//! A flow that leaves the cache and comes back has two records; together they are exact.
+//! Time is that of the packets. What is due by then leaves before the packet is counted, so that no
+//! record spans a silence that is longer than the timeout by more than a tick, 10 ms. Records of one
+//! flow add up to it.
 
+mod biflow;
+mod collector;
+mod ending;
 mod export;
+mod files;
+mod ipfix;
+mod lines;
+mod live;
 mod options;
 mod progress;
 mod record;
 mod report;
+mod rows;
 
-use flowtable::{DefaultHashBuilder, FlowKey, Headed, PassiveGc, Shape, Unicache};
+use flowtable::{Config, FlowCache, FlowKey, Metrics, Protocol, TcpFlags, Timestamp};
 
-use crate::capture::{Frame, Packet, Ports, Reject};
+use crate::capture::{self, Frame, Ports, Reject};
 
+use biflow::Biflow;
 pub(crate) use export::Export;
-pub(crate) use options::{Destination, Input, Options, USAGE};
+pub(crate) use files::open_sinks;
+pub(crate) use options::{Input, Options, USAGE};
 pub(crate) use progress::Progress;
-pub(crate) use record::Record;
+use record::Record;
 pub(crate) use report::Report;
 
 /// A flow cache and what it has seen.
 pub(crate) struct Meter {
-    cache: Unicache<Headed<FlowKey>, Record>,
-    hasher: DefaultHashBuilder,
-    /// Whether the end of a TCP connection ends its records.
-    watch_fins: bool,
+    cache: FlowCache<FlowKey, Biflow>,
+    /// Whether the cache is shown the flags that close a connection.
+    watch_close: bool,
     totals: Totals,
-    /// Records that left the cache and were not fetched.
-    left: Vec<(FlowKey, Record)>,
+    /// Records that were made and not fetched.
+    made: Vec<Record>,
 }
 
-/// Counts of packets and of records.
+/// Counts of packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) packets: u64,
@@ -46,36 +58,40 @@ pub(crate) struct Totals {
     pub(crate) cut_ports: u64,
     /// By [`Reject`].
     pub(crate) rejects: [u64; Reject::ALL.len()],
-    /// IP packets whose record was in the cache.
-    pub(crate) hits: u64,
-    /// Records that the garbage collection removed.
-    pub(crate) evicted: u64,
-    /// Records that ended with their connection.
-    pub(crate) ended: u64,
+    /// IP packets that the cache had no room for.
+    pub(crate) refused: u64,
 }
 
 impl Meter {
-    pub(crate) fn new(gc: PassiveGc, watch_fins: bool) -> Self {
-        Self {
-            cache: Unicache::new(gc),
-            hasher: DefaultHashBuilder::new(),
-            watch_fins,
-            totals: Totals::default(),
-            left: Vec::new(),
-        }
+    /// Flows that one step of expiry looks at. It bounds the records that wait to be fetched.
+    const STEP: usize = 256;
+
+    pub(crate) fn new(config: Config, watch_close: bool) -> Self {
+        let cache = FlowCache::new(config);
+        Self { cache, watch_close, totals: Totals::default(), made: Vec::new() }
+    }
+
+    /// Makes records of what is due before this frame. False if there is more of it than one step does.
+    pub(crate) fn advance(&mut self, frame: &Frame<'_>) -> bool {
+        // Clocks of captures run backwards now and then.
+        let now = Timestamp::from_nanos(frame.time_ns).max(self.cache.now());
+        let made = &mut self.made;
+        let progress =
+            self.cache.advance(now, Self::STEP, |event| made.push(Record::of_event(event, now)));
+        progress.is_done
     }
 
     /// Counts a frame.
     pub(crate) fn observe(&mut self, frame: &Frame<'_>) {
         self.totals.packets += 1;
         self.totals.wire_bytes += u64::from(frame.wire_len);
-        match Packet::of(frame) {
+        match capture::Packet::of(frame) {
             Ok(packet) => self.meter(&packet),
             Err(reject) => self.totals.rejects[reject as usize] += 1,
         }
     }
 
-    fn meter(&mut self, packet: &Packet) {
+    fn meter(&mut self, packet: &capture::Packet) {
         self.totals.ip_packets += 1;
         self.totals.ip_bytes += packet.bytes;
         match packet.ports {
@@ -83,57 +99,47 @@ impl Meter {
             Ports::LaterFragment => self.totals.later_fragments += 1,
             Ports::Cut => self.totals.cut_ports += 1,
         }
-        let key = Headed::new(packet.key, &self.hasher);
-        let is_over = match self.cache.get_mut(&key) {
-            Some(record) => {
-                self.totals.hits += 1;
-                record.add(packet)
-            }
-            None => self.open(key, packet),
+        let now = Timestamp::from_nanos(packet.time_ns).max(self.cache.now());
+        let Ok(seen) = self.cache.observe(&packet.key, self.shown(packet), now) else {
+            self.totals.refused += 1;
+            return;
         };
-        if is_over && self.watch_fins {
-            self.close(&key);
-            self.close(&Headed::new(packet.key.reversed(), &self.hasher));
-        }
+        seen.flow.add(seen.direction, packet);
+        self.made.extend(seen.departed.map(|flow| Record::of_departed(flow, now)));
     }
 
-    /// Gives the packet's flow a record; whether its connection is over at once.
-    fn open(&mut self, key: Headed<FlowKey>, packet: &Packet) -> bool {
-        let mut record = Record::new(packet.time_ns);
-        let is_over = record.add(packet);
-        let (totals, left) = (&mut self.totals, &mut self.left);
-        self.cache.insert(key, record, Record::score, |key, record| {
-            totals.evicted += 1;
-            left.push((key.into_key(), record));
-        });
-        is_over
+    /// What the cache is shown of a packet.
+    fn shown(&self, packet: &capture::Packet) -> flowtable::Packet {
+        let closing = TcpFlags::FIN | TcpFlags::RST;
+        let hidden = if self.watch_close { TcpFlags::default() } else { closing };
+        let flags = packet.flags.unwrap_or_default();
+        let protocol = Protocol::from(packet.key.protocol());
+        flowtable::Packet::new(protocol, TcpFlags(flags.0 & !hidden.0))
     }
 
-    fn close(&mut self, key: &Headed<FlowKey>) {
-        if let Some(record) = self.cache.remove(key) {
-            self.totals.ended += 1;
-            self.left.push((*key.key(), record));
-        }
-    }
-
-    /// Records that left the cache since the last call.
-    pub(crate) fn take_left(&mut self) -> impl Iterator<Item = (FlowKey, Record)> + '_ {
-        self.left.drain(..)
+    /// Records made since the last call.
+    pub(crate) fn take_made(&mut self) -> impl Iterator<Item = Record> + '_ {
+        self.made.drain(..)
     }
 
     pub(crate) const fn totals(&self) -> &Totals {
         &self.totals
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        self.cache.trie().shape()
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.cache.metrics()
     }
 
-    /// The records still in the cache, in the order of their first packets.
-    pub(crate) fn into_records(self) -> Vec<(FlowKey, Record)> {
-        let entries = self.cache.into_iter();
-        let mut records: Vec<_> = entries.map(|(key, record)| (key.into_key(), record)).collect();
-        records.sort_unstable_by_key(|(key, record)| (record.first_ns, *key));
+    pub(crate) const fn cache(&self) -> &FlowCache<FlowKey, Biflow> {
+        &self.cache
+    }
+
+    /// Records of the flows still in the cache, in the order of their first packets.
+    pub(crate) fn drain(&mut self) -> Vec<Record> {
+        let now = self.cache.now();
+        let flows = self.cache.drain();
+        let mut records: Vec<_> = flows.map(|flow| Record::of_departed(flow, now)).collect();
+        records.sort_unstable_by_key(|record| (record.counted.first_ns(), record.key));
         records
     }
 }

@@ -1,58 +1,59 @@
-//! What is known of one flow.
+//! What a meter tells of a flow: all that was counted, or what was counted since it told before.
 
-use core::net::IpAddr;
+use flowtable::{Class, Departed, Direction, EndReason, Event, FlowKey, Timestamp};
 
-use flowtable::{FinWatch, FlowKey, Headed, TcpFlags};
+use super::biflow::{Biflow, Counters};
 
-use crate::capture::Packet;
-
-/// One direction of a conversation, or a part of it between two stays in the cache.
+/// Packets of a flow, from one report to the next or to the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
-    pub(crate) packets: u64,
-    /// Lengths of the IP packets together.
-    pub(crate) bytes: u64,
-    /// Nanoseconds since the epoch of the earliest packet, which need not have come first.
-    pub(crate) first_ns: u64,
-    /// The same of the latest packet.
-    pub(crate) last_ns: u64,
-    /// All flags of TCP seen.
-    pub(crate) flags: TcpFlags,
-    end: FinWatch,
+    /// The number of the flow; all of its records have it.
+    pub(crate) id: u64,
+    /// The name of the flow, as packets of its initiator carry it.
+    pub(crate) key: FlowKey,
+    pub(crate) counted: Biflow,
+    pub(crate) reason: EndReason,
+    pub(crate) class: Class,
+    /// When it was made, by the clock of the packets.
+    pub(crate) made: Timestamp,
+}
+
+/// One direction of a record that has packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OneWay {
+    /// The name, as packets of this direction carry it.
+    pub(crate) key: FlowKey,
+    pub(crate) direction: Direction,
+    pub(crate) counters: Counters,
 }
 
 impl Record {
-    /// A record without packets, the first of which will come at this time.
-    pub(crate) fn new(time_ns: u64) -> Self {
-        Self {
-            packets: 0,
-            bytes: 0,
-            first_ns: time_ns,
-            last_ns: time_ns,
-            flags: TcpFlags::default(),
-            end: FinWatch::default(),
+    pub(crate) fn of_departed(flow: Departed<FlowKey, Biflow>, made: Timestamp) -> Self {
+        let Departed { handle, key, value, reason, class, .. } = flow;
+        Self { id: handle.id(), key, counted: value, reason, class, made }
+    }
+
+    /// The record that an event gives. A flow that lives on is counted from 0 again.
+    pub(crate) fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
+        match event {
+            Event::Ended(flow) => Self::of_departed(flow, made),
+            Event::Active(flow) => Self {
+                id: flow.handle.id(),
+                key: *flow.key,
+                counted: flow.value.take(),
+                reason: EndReason::Active,
+                class: flow.class,
+                made,
+            },
         }
     }
 
-    /// Adds a packet; whether the TCP connection is over with it.
-    pub(crate) fn add(&mut self, packet: &Packet) -> bool {
-        self.packets += 1;
-        self.bytes += packet.bytes;
-        self.first_ns = self.first_ns.min(packet.time_ns);
-        self.last_ns = self.last_ns.max(packet.time_ns);
-        packet.flags.is_some_and(|flags| {
-            self.flags |= flags;
-            self.end.observe(flags)
-        })
-    }
-
-    /// How much the record is worth to the cache, as Linux scored its routes: flows to a single
-    /// host more than others, and among equals the one seen last.
-    pub(crate) fn score(key: &Headed<FlowKey>, record: &Self) -> Option<(bool, u64)> {
-        let is_to_one_host = match key.key().dst() {
-            IpAddr::V4(dst) => !dst.is_multicast() && !dst.is_broadcast(),
-            IpAddr::V6(dst) => !dst.is_multicast(),
-        };
-        Some((is_to_one_host, record.last_ns))
+    /// The directions that have packets, the initiator's first.
+    pub(crate) fn directions(&self) -> impl Iterator<Item = OneWay> {
+        let Biflow { forward, reverse } = self.counted;
+        let there = OneWay { key: self.key, direction: Direction::Forward, counters: forward };
+        let back =
+            OneWay { key: self.key.reversed(), direction: Direction::Reverse, counters: reverse };
+        [there, back].into_iter().filter(|way| way.counters.packets > 0)
     }
 }

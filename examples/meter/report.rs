@@ -3,9 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
-use flowtable::{FlowKey, Shape};
+use flowtable::{EndReason, Metrics};
 
 use super::Totals;
+use super::export::Counts;
 use super::record::Record;
 use crate::capture::Reject;
 
@@ -16,11 +17,11 @@ pub(crate) struct Report<'a> {
     pub(crate) totals: &'a Totals,
     /// Blocks of a pcapng without a packet that could be read.
     pub(crate) skipped_blocks: u64,
-    /// Records written, in all.
-    pub(crate) records: u64,
-    pub(crate) largest: &'a [(FlowKey, Record)],
-    /// The cache at the end.
-    pub(crate) shape: &'a Shape,
+    /// What was exported.
+    pub(crate) counts: Counts,
+    pub(crate) largest: &'a [Record],
+    /// The cache behind the last packet.
+    pub(crate) metrics: &'a Metrics,
     /// The time that reading and metering took.
     pub(crate) elapsed: Duration,
 }
@@ -31,7 +32,7 @@ impl fmt::Display for Report<'_> {
         self.packets(f)?;
         self.flows(f)?;
         self.largest(f)?;
-        writeln!(f, "\ntrie at the end: {}", self.shape)?;
+        writeln!(f, "\n{}", self.metrics)?;
         let seconds = self.elapsed.as_secs_f64();
         let rate = self.totals.packets as f64 / seconds.max(f64::MIN_POSITIVE);
         writeln!(f, "\n{seconds:.3} s, {rate:.0} packets per second")
@@ -45,6 +46,9 @@ impl Report<'_> {
         writeln!(f, "{:>12} IP packets, {} bytes", totals.ip_packets, totals.ip_bytes)?;
         writeln!(f, "{:>12} later fragments", totals.later_fragments)?;
         writeln!(f, "{:>12} cut in front of their ports", totals.cut_ports)?;
+        if totals.refused > 0 {
+            writeln!(f, "{:>12} refused: the cache had no room", totals.refused)?;
+        }
         let rejected = |malformed| {
             let counted = Reject::ALL.into_iter().zip(totals.rejects);
             counted.filter(move |(reject, _)| reject.is_malformed() == malformed)
@@ -52,9 +56,9 @@ impl Report<'_> {
         let non_ip: u64 = rejected(false).map(|(_, count)| count).sum();
         let malformed: u64 = rejected(true).map(|(_, count)| count).sum();
         writeln!(f, "{non_ip:>12} non-IP packets")?;
-        reasons(f, rejected(false))?;
+        parts(f, rejected(false))?;
         writeln!(f, "{malformed:>12} malformed packets")?;
-        reasons(f, rejected(true))?;
+        parts(f, rejected(true))?;
         if self.skipped_blocks > 0 {
             writeln!(
                 f,
@@ -66,12 +70,20 @@ impl Report<'_> {
     }
 
     fn flows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let totals = self.totals;
-        writeln!(f, "\n{:>12} flow records", self.records)?;
-        writeln!(f, "{:>12} of them in the cache at the end", self.shape.leaves)?;
-        writeln!(f, "{:>12} collected before, as garbage", totals.evicted)?;
-        writeln!(f, "{:>12} removed before, at the end of their connection", totals.ended)?;
-        let rate = 100.0 * totals.hits as f64 / totals.ip_packets.max(1) as f64;
+        let metrics = self.metrics;
+        writeln!(f, "\n{:>12} flows, each of both directions", metrics.created)?;
+        for (reason, what) in [
+            (EndReason::Idle, "were idle"),
+            (EndReason::Ended, "were closed, or their sockets used again"),
+            (EndReason::Resources, "were evicted from the full cache"),
+        ] {
+            writeln!(f, "{:>12} {what}", metrics.departed_for(reason))?;
+        }
+        writeln!(f, "{:>12} were there at the end", metrics.flows)?;
+        let Counts { records, reports, rows } = self.counts;
+        writeln!(f, "{records:>12} records, {reports} of them of flows that lived on")?;
+        writeln!(f, "{rows:>12} rows: their directions with packets")?;
+        let rate = 100.0 * metrics.hit_rate();
         writeln!(f, "{rate:>10.2} % hit rate: IP packets that found their flow in the cache")
     }
 
@@ -79,16 +91,29 @@ impl Report<'_> {
         if self.largest.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{:>12} {:>9} {:>9}  largest flows", "bytes", "packets", "flags")?;
-        for (key, record) in self.largest {
-            let flags = record.flags.to_string();
-            writeln!(f, "{:>12} {:>9} {flags:>9}  {key}", record.bytes, record.packets)?;
+        writeln!(
+            f,
+            "\n{:>12} {:>9} {:>12} {:>9} {:>9}  largest records",
+            "bytes", "packets", "bytes back", "packets", "flags"
+        )?;
+        for Record { key, counted, .. } in self.largest {
+            let (there, back) = (&counted.forward, &counted.reverse);
+            let flags = (there.flags | back.flags).to_string();
+            writeln!(
+                f,
+                "{:>12} {:>9} {:>12} {:>9} {flags:>9}  {key}",
+                there.bytes, there.packets, back.bytes, back.packets
+            )?;
         }
         Ok(())
     }
 }
 
-fn reasons(f: &mut fmt::Formatter<'_>, counts: impl Iterator<Item = (Reject, u64)>) -> fmt::Result {
+/// What a count is made of.
+fn parts<N: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    counts: impl Iterator<Item = (N, u64)>,
+) -> fmt::Result {
     let mut counts = counts.filter(|(_, count)| *count > 0);
-    counts.try_for_each(|(reject, count)| writeln!(f, "{count:>20} {reject}"))
+    counts.try_for_each(|(name, count)| writeln!(f, "{count:>20} {name}"))
 }

@@ -5,6 +5,7 @@
 //! is later, the flow is armed for that. So a busy flow is looked at about once in each timeout.
 
 use core::hash::BuildHasher;
+use core::mem;
 
 use super::FlowCache;
 use super::config::Emergency;
@@ -95,13 +96,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             return;
         }
-        let is_due = life.active_deadline(&self.config.timeouts) <= now;
+        let Flow { life, .. } = self.store.flow_mut(slot);
         let since = life.reported;
+        let is_due = life.active_deadline(&self.config.timeouts) <= now;
+        let is_reported = is_due && mem::take(&mut life.has_news);
         if is_due {
-            self.store.flow_mut(slot).life.reported = now;
+            life.reported = now;
         }
-        self.ledger.arm(slot, &self.store.flow(slot).life, &self.config, now);
-        if is_due {
+        self.ledger.arm(slot, life, &self.config, now);
+        if is_reported {
             progress.reported += 1;
             self.ledger.metrics.reported += 1;
             each(Event::Active(self.report(slot, since)));

@@ -55,7 +55,7 @@ pub struct Departed<K, V> {
 pub enum Event<'a, K, V> {
     /// A flow is over.
     Ended(Departed<K, V>),
-    /// A flow lives, and has not been reported for the active timeout.
+    /// A flow lives, and has packets that were not reported for the active timeout.
     Active(Report<'a, K, V>),
 }
 
@@ -78,7 +78,7 @@ pub struct Report<'a, K, V> {
     pub first_seen: Timestamp,
     /// The time of the cache at its last packet.
     pub last_seen: Timestamp,
-    /// When it was reported last, or its first packet.
+    /// What came before this has been reported; or its first packet.
     pub since: Timestamp,
 }
 

@@ -67,6 +67,7 @@ struct Saved<K, V> {
     course: Course,
     tenant: Tenant,
     is_pinned: bool,
+    has_news: bool,
     silent: u64,
     unreported: u64,
     age: u64,
@@ -91,6 +92,7 @@ impl<K: Clone, V: Clone> Saved<K, V> {
             course: life.course,
             tenant: life.tenant,
             is_pinned: life.is_pinned,
+            has_news: life.has_news,
             silent: age(life.last_seen),
             unreported: age(life.reported),
             age: age(life.first_seen),
@@ -175,6 +177,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             tenant: saved.tenant,
             course: saved.course,
             is_used: false,
+            has_news: saved.has_news,
             is_pinned: saved.is_pinned,
         };
         self.settle(Flow { life, value: saved.value, key: saved.key });

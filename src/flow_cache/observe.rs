@@ -324,6 +324,7 @@ fn pass<'a, K, V, P: Eviction>(
     life.last_seen = now;
     life.version = version;
     life.is_used = true;
+    life.has_news = true;
     let (before, handle) = (life.course.class, Handle { id: life.id, slot });
     life.course.see(packet, direction, config.close_rule);
     let class = life.course.class;

@@ -63,6 +63,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             tenant: packet.tenant(),
             course: Course::begin(packet, direction, self.config.close_rule),
             is_used: false,
+            has_news: true,
             is_pinned: false,
         };
         self.settle(Flow { life, value, key });

@@ -49,7 +49,7 @@ pub(super) struct Life {
     pub(super) id: u64,
     pub(super) last_seen: u64,
     pub(super) first_seen: u64,
-    /// When it was reported last, or the first packet.
+    /// When it was reported last, or had nothing to report, or the first packet.
     pub(super) reported: u64,
     /// When it changed last.
     pub(super) version: u64,
@@ -59,6 +59,8 @@ pub(super) struct Life {
     pub(super) course: Course,
     /// Since an eviction policy looked at it.
     pub(super) is_used: bool,
+    /// Whether it has had a packet since it was reported.
+    pub(super) has_news: bool,
     pub(super) is_pinned: bool,
 }
 

@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use super::Record;
-use crate::data::flows;
+use crate::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
 use crate::is_refused;
 use crate::program::{Run, example};
 
@@ -111,24 +115,28 @@ fn results_never_go_over_each_other() {
 /// each within a second of the packets' time.
 #[test]
 fn lines_do_not_wait_for_company() {
-    use crate::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, udp};
-    use std::io::{BufRead, BufReader, Write};
     let frame = udp(1, 2, 0);
     let mut command = Command::new(example());
     command.args(["-", "--json", "-", "--idle", "1"]);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the example can be run");
+    let stdout = child.stdout.take().expect("it was asked for");
+    let (sender, lines) = mpsc::channel();
+    let reader = thread::spawn(move || {
+        BufReader::new(stdout).lines().try_for_each(|line| sender.send(line))
+    });
     let mut pipe = child.stdin.take().expect("it was asked for");
-    let mut lines = BufReader::new(child.stdout.take().expect("it was asked for")).lines();
-    let mut records = vec![(1, 0, &frame[..]), (5, 0, &frame), (9, 0, &frame)];
     // The reader of the capture has read on when it counts a packet.
-    records.push((9, 1, &frame));
+    let records = [(1, 0, &frame[..]), (5, 0, &frame), (9, 0, &frame), (9, 1, &frame)];
     pipe.write_all(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records)).expect("it reads");
     for _ in 0..2 {
-        let line = lines.next().expect("there is a line").expect("it can be read");
+        let line = lines.recv_timeout(Duration::from_secs(60)).expect("a line, with the pipe open");
+        let line = line.expect("it can be read");
         assert!(line.contains("\"end_reason\":\"idle\""), "{line}");
     }
     drop(pipe);
-    assert_eq!(lines.count(), 1);
+    assert_eq!(lines.iter().count(), 1);
     assert!(child.wait().expect("it ends").success());
+    let heard = reader.join().expect("it does not panic");
+    heard.expect("all lines are wanted");
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# A real collector understands what the example flow_cache sends: the flows that nfcapd receives as
+# IPFIX, and nfdump prints, are the rows of CSV that the same run of the example wrote.
+#
+# nfdump.sh [CAPTURE]; without, the example generates traffic.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+install() {
+    local sudo=
+    [ "$(id -u)" = 0 ] || sudo="sudo -n"
+    timeout 300 $sudo apt-get install -y --no-install-recommends nfdump ||
+        { timeout 300 $sudo apt-get update && timeout 300 $sudo apt-get install -y --no-install-recommends nfdump; }
+}
+if ! { command -v nfcapd && command -v nfdump || install; } >/dev/null 2>&1; then
+    echo "SKIPPED: a real collector, because nfdump could not be installed"
+    exit 77
+fi
+cargo build --example flow_cache
+example=${CARGO_TARGET_DIR:-target}/debug/examples/flow_cache
+work=$(mktemp -d)
+collector=
+trap '[ -z "$collector" ] || kill "$collector" 2>/dev/null || true; rm -rf "$work"' EXIT
+
+# Starts nfcapd on a free port of the loopback: sets `port` and `collector`.
+start_collector() {
+    local attempt
+    rm -rf "$work/flows" && mkdir "$work/flows"
+    : >"$work/log"
+    for attempt in {1..20}; do
+        port=$((20000 + RANDOM % 20000))
+        nfcapd -b 127.0.0.1 -p "$port" -w "$work/flows" >"$work/log" 2>&1 &
+        collector=$!
+        for _ in {1..50}; do
+            grep -q 'Startup nfcapd' "$work/log" && return
+            kill -0 "$collector" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill "$collector" 2>/dev/null || true
+    done
+    echo "FAILED: nfcapd does not start" && cat "$work/log" && exit 1
+}
+
+# Milliseconds, from rows of CSV with nanoseconds: numbers too long for awk stay text.
+ours() {
+    tail -n +2 "$1" | awk -F, -v OFS=, '
+        function ms(ns) { return length(ns) > 6 ? substr(ns, 1, length(ns) - 6) : 0 }
+        { print ms($8), ms($9), $1, $2, $3, $4, $5, $6, $7 }' | sort
+}
+
+# The same of what was collected. nfdump 1.7.1 prints %ter wrongly, so times are read from text.
+theirs() {
+    local columns='%ts|%te|%sa|%da|%pr|%sp|%dp|%pkt|%byt'
+    TZ=UTC nfdump -R "$work/flows" -q -N -6 -o "fmt:$columns" | sed 's/ *| */|/g; s/^ *//; s/ *$//' >"$work/text"
+    for column in 1 2; do
+        cut -d'|' -f$column "$work/text" | date -u -f - +%s%3N >"$work/time$column"
+    done
+    # The port of ICMP is printed as type.code.
+    cut -d'|' -f3- "$work/text" | awk -F'|' -v OFS=, '{ sub(/\..*/, "", $5); print $1, $2, $3, $4, $5, $6, $7 }' |
+        paste -d, "$work/time1" "$work/time2" - | sort
+}
+
+# Runs the example with these arguments, and sets `received` to what nfcapd says at its end.
+collect() {
+    start_collector
+    "$example" "$@" --top 0 --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
+    # What is in its socket is read within this time.
+    sleep 1
+    kill "$collector"
+    wait "$collector" || true
+    collector=
+    received=$(grep 'Flows: [1-9]' "$work/log" || true)
+}
+
+# Runs the example with these arguments, and compares.
+compare() {
+    # UDP may lose messages where the machine is busy. nfcapd sees it by their numbers.
+    for _ in 1 2 3; do
+        collect "$@"
+        [[ $received != *"Sequence Errors: 0"* ]] || break
+    done
+    if [[ $received != *"Sequence Errors: 0, Bad Packets: 0"* ]]; then
+        echo "FAILED: nfcapd complains" && cat "$work/log" && exit 1
+    fi
+    ours "$work/csv" >"$work/ours"
+    theirs >"$work/theirs"
+    if ! diff "$work/ours" "$work/theirs" >"$work/diff"; then
+        echo "FAILED: nfdump shows other flows" && head -20 "$work/diff" && exit 1
+    fi
+    echo "nfdump shows the same $(wc -l <"$work/ours") records: flow_cache $*"
+}
+
+compare "$@"
+compare "$@" --idle 1 --active 0.02 --linger 0.1
+compare "$@" --timeouts meter --capacity 100
