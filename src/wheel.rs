@@ -1,22 +1,19 @@
 //! A timer wheel over slots: what may be due now, in bounded steps, over all of time.
 //!
 //! ```text
-//!     time, in ticks:   … 6 bits │ 6 bits │ 6 bits │ 6 bits
-//!                          level 3  level 2  level 1  level 0
-//!
-//!     level 1   ┌─┬─┬─┬─┬─┬─┬─ … ─┐  64 lists; one for each 64 ticks of these 4096
-//!               └─┴─┴─┴─┴┬┴─┴─ … ─┘  and a word that says which are not empty
-//!     level 0   ┌─┬─┬─┬─┬▼┬─┬─ … ─┐  64 lists; one for each tick of these 64
-//!               └─┴─┴─┴─┴─┴─┴─ … ─┘
+//!                        64 lists, and a word that says which are not empty
+//!     level 0   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each of the next 64 ticks
+//!     level 1   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each 8 ticks of the next 512
+//!     level 2   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each 64 ticks of the next 4096
+//!         …
 //! ```
 //!
-//! An entry lies in the level of the highest six bits in which its tick differs from that of the wheel,
-//! in the list that these bits number. Eleven levels cover all of 64 bits, so no period is too long, and
-//! a jump of years over an empty wheel looks at eleven words.
+//! An entry lies in the lowest level that reaches its tick. 22 levels reach all of 64 bits, so no period is
+//! too long; a jump of years over an empty wheel looks at one word.
 //!
 //! The wheel does not know when a slot is due. [`pop`](Wheel::pop) gives it when its list begins: at the
-//! tick for which it was armed if that is in level 0, and up to a turn of the level too early if it is
-//! above. Whoever gets it knows when it really is due, and [arms](Wheel::arm) it again if that is
+//! tick for which it was armed if that is in level 0, and up to an eighth of the period too early if it
+//! is above. Whoever gets it knows when it really is due, and [arms](Wheel::arm) it again if that is
 //! later. That is how entries come down the levels, and how a packet puts off its flow's end: it
 //! writes the time and leaves the wheel alone. It is also how the next flow of a slot inherits what
 //! the one before has left armed: arming for later than that does nothing. So a flood, in which slots have
@@ -28,21 +25,23 @@
 //! - an armed slot is popped at the tick of `armed` or before.
 //!
 //! Price: all is O(1). Arming touches 8 bytes if it is for later, else the links of three slots. An
-//! entry is popped once in each level that its period spans: at ticks of 10 ms, three times for a minute,
-//! and four for a day. 16 bytes for each slot.
+//! entry is popped two or three levels further down each time: at ticks of 10 ms three times for a minute,
+//! and four for a day. While its flow is busy, it is popped and armed again a little more often than once
+//! in each period. 16 bytes for each slot.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. What differs:
-//! they keep deadlines and move entries down when a list begins; the words make skipping empty lists
-//! free.
+//! they keep deadlines and move entries down when a list begins. Levels that overlap, so that
+//! the lists of a period are short against it, are those of Linux since 2016; there an entry is popped late.
 
 use crate::chunks::Chunks;
 use crate::lists::Lists;
 
-const LEVELS: usize = 11;
-/// Bits of the tick for each level.
-const BITS: u32 = 6;
-/// Lists in a level.
-const LISTS: usize = 1 << BITS;
+/// Lists in a level: bits of a word.
+const LISTS: usize = 64;
+/// The lists of a level are for 2^3 times as many ticks as those of the one below.
+const BITS: u32 = 3;
+/// As many as it takes for the last one to reach all ticks.
+const LEVELS: usize = 22;
 
 /// Slots by the tick at which to look at them.
 #[derive(Clone, Debug)]
@@ -51,6 +50,10 @@ pub(crate) struct Wheel {
     tick: u64,
     /// For each level, the lists that may have slots.
     taken: [u64; LEVELS],
+    /// The levels that may.
+    levels: u32,
+    /// Where [`pop`](Self::pop) took the last slot from.
+    last: usize,
     lists: Lists,
     /// For each slot the tick for which it is armed, or [`NEVER`].
     armed: Chunks<u64>,
@@ -66,7 +69,7 @@ impl Wheel {
     /// A wheel without slots that stands at this tick.
     pub(crate) fn new(tick: u64) -> Self {
         let lists = Lists::new(LEVELS * LISTS);
-        Self { tick, taken: [0; LEVELS], lists, armed: Chunks::new() }
+        Self { tick, taken: [0; LEVELS], levels: 0, last: 0, lists, armed: Chunks::new() }
     }
 
     /// Has a wheel that has nothing armed stand at another tick.
@@ -105,13 +108,22 @@ impl Wheel {
         self.armed[slot] = due;
         let (level, list) = self.place(due);
         self.taken[level] |= 1 << list;
+        self.levels |= 1 << level;
         self.lists.push_back(level * LISTS + list, slot);
     }
 
+    /// The lowest level whose lists reach a tick, and the list in it.
     fn place(&self, due: u64) -> (usize, usize) {
         let due = due.max(self.tick);
-        let level = (due ^ self.tick).checked_ilog2().unwrap_or(0) / BITS;
-        (level as usize, (due >> (level * BITS)) as usize % LISTS)
+        let reaches = |level: &usize| {
+            let shift = *level as u32 * BITS;
+            (due >> shift) - (self.tick >> shift) < LISTS as u64
+        };
+        // It differs from the tick in its bits up to this one: no level that is more than two lower will do.
+        let bits = u64::BITS - (due ^ self.tick).leading_zeros();
+        let least = (bits.saturating_sub(1) / BITS).saturating_sub(2) as usize;
+        let level = (least..LEVELS).find(reaches).unwrap_or(LEVELS - 1);
+        (level, (due >> (level as u32 * BITS)) as usize % LISTS)
     }
 
     /// Takes out a slot of a list that has begun at `now`, the earliest list first.
@@ -124,15 +136,30 @@ impl Wheel {
             }
             // Not backwards: a list of the wheel's own tick begins with the tick, or before.
             self.tick = self.tick.max(begin);
-            if let Some(slot) = self.lists.front(level * LISTS + list) {
+            self.last = level * LISTS + list;
+            if let Some(slot) = self.lists.front(self.last) {
                 self.lists.remove(slot);
                 self.armed[slot] = NEVER;
                 return Some(slot);
             }
-            self.taken[level] &= !(1 << list);
+            self.empty(level, list);
         }
         self.tick = self.tick.max(now);
         None
+    }
+
+    /// The slot that is most likely popped next.
+    #[inline]
+    pub(crate) fn upcoming(&self) -> Option<u32> {
+        self.lists.front(self.last)
+    }
+
+    /// Takes note that a list has no slots.
+    fn empty(&mut self, level: usize, list: usize) {
+        self.taken[level] &= !(1 << list);
+        if self.taken[level] == 0 {
+            self.levels &= !(1 << level);
+        }
     }
 
     /// A tick before which [`pop`](Self::pop) has nothing; `None` if it never has.
@@ -141,30 +168,28 @@ impl Wheel {
             if !self.lists.is_empty(level * LISTS + list) {
                 return Some(begin);
             }
-            self.taken[level] &= !(1 << list);
+            self.empty(level, list);
         }
         None
     }
 
     /// When the first list begins that may have slots, and which it is.
-    ///
-    /// That is not always one of the lowest level with any: after a `pop`, the list that it took from
-    /// may have more.
     fn next_list(&self) -> Option<(u64, usize, usize)> {
-        let first_of = |level: usize| {
+        let mut levels = self.levels;
+        let mut first: Option<(u64, usize, usize)> = None;
+        while levels != 0 {
+            let level = levels.trailing_zeros() as usize;
+            levels &= levels - 1;
             let shift = level as u32 * BITS;
-            let here = (self.tick >> shift) as u32 % LISTS as u32;
-            let ahead = self.taken[level] >> here;
-            if ahead == 0 {
-                return None;
+            let here = self.tick >> shift;
+            let ahead = self.taken[level].rotate_right(here as u32 % LISTS as u32).trailing_zeros();
+            let list = here.saturating_add(u64::from(ahead));
+            let begin = list << shift;
+            if first.is_none_or(|(earliest, ..)| begin < earliest) {
+                first = Some((begin, level, list as usize % LISTS));
             }
-            let list = here + ahead.trailing_zeros();
-            // The wheel's tick with `list` for its bits in this level, and zeros below.
-            let above = self.tick.checked_shr(shift + BITS).unwrap_or(0);
-            let begin = (above << BITS | u64::from(list)) << shift;
-            Some((begin, level, list as usize))
-        };
-        (0..LEVELS).filter_map(first_of).min_by_key(|(begin, ..)| *begin)
+        }
+        first
     }
 
     /// The tick for which the slot is armed; the end of time if it is not.
@@ -176,7 +201,7 @@ impl Wheel {
     pub(crate) fn clear(&mut self) {
         self.lists.clear();
         self.armed.clear();
-        self.taken = [0; LEVELS];
+        (self.taken, self.levels) = ([0; LEVELS], 0);
     }
 
     /// Bytes allocated.

@@ -66,6 +66,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 break;
             };
             progress.examined += 1;
+            if let Some(next) = self.ledger.wheel.upcoming() {
+                self.store.flows.prefetch(next);
+            }
             self.examine(slot, &mut progress, &mut each);
         }
         if progress.is_done {
