@@ -48,6 +48,9 @@ impl<T> Chunks<T> {
     /// Bytes that a push allocates for elements, if it needs a chunk.
     pub(crate) const GROWTH: usize = CHUNK * size_of::<T>();
 
+    /// The elements of a chunk.
+    pub(crate) const CHUNK: usize = CHUNK;
+
     /// No elements, and no memory.
     pub(crate) const fn new() -> Self {
         Self { chunks: Vec::new(), len: 0 }

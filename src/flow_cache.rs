@@ -35,7 +35,8 @@
 //! # Time
 //!
 //! There is no clock inside. The cache's time is the latest that it was given: it stands still when packets
-//! come late, and goes on from there. A clock that has been set is told with
+//! come late, and goes on from there; and no more than a year passes at once, so that one wrong time does not
+//! use up the 438 that there are. A clock that has been set is told with
 //! [`set_clock`](FlowCache::set_clock), and all flows keep their ages; without that, flows after a jump
 //! ahead by mistake are not ended until the caller's time has caught up, though still evicted.
 //!
@@ -72,6 +73,7 @@ mod config;
 mod event;
 mod image;
 mod ledger;
+mod memory;
 mod metrics;
 mod names;
 mod observe;
@@ -357,10 +359,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         })
     }
 
-    /// Drops all flows, untold, and gives back their memory; what the index and the policy have is kept for
-    /// flows to come. Handles find nothing any more.
+    /// Drops all flows, untold, and gives back their memory, but for that of the policy. Handles find
+    /// nothing any more. O(slots).
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
+        // Keys that break their law may have left something there.
+        self.index.clear();
         self.store.shrink();
         self.ledger.wheel.clear();
     }
@@ -375,7 +379,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         match (core::mem::replace(&mut life.is_pinned, pinned), pinned) {
             (false, true) => {
                 self.ledger.metrics.pinned += 1;
-                self.ledger.shelter(slot);
+                self.ledger.shelter(slot, life);
             }
             (true, false) => {
                 self.ledger.metrics.pinned -= 1;
@@ -403,8 +407,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Gives a tenant a share: the most flows that it may have. A flow of its own leaves for each that would
     /// be more. `None`, and tenant 0, is no limit.
     ///
-    /// A tenant that has more already loses one for each new one until time has done the rest. Shares may
-    /// add up to more than the cache has; then it may be full, and anybody's flows leave.
+    /// O(1), but for a tenant that has had no share before: its flows are counted, O(slots); so this is for
+    /// the beginning. A tenant that has more already loses one for each new one until time has done the
+    /// rest. Shares may add up to more than the cache has; then it may be full, and anybody's flows leave.
     ///
     /// # Example
     ///
@@ -423,7 +428,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
-        self.ledger.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+        let is_new = tenant != Tenant::default()
+            && self.ledger.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+        let slots = if is_new { 0..self.store.flows.count() } else { 0..0 };
+        for slot in slots {
+            self.ledger.tenants.cover(slot);
+            let life = self.store.flows.get(slot).map(|flow| &flow.life);
+            if let Some(life) = life.filter(|life| life.tenant == tenant) {
+                self.ledger.tenants.count_in(tenant);
+                if !life.is_pinned {
+                    self.ledger.tenants.enter(tenant, slot, life.course.class);
+                }
+            }
+        }
+    }
+
+    /// The flows that a tenant has, if it has been given a share. O(1).
+    #[must_use]
+    pub fn tenant_flows(&self, tenant: Tenant) -> Option<usize> {
+        self.ledger.tenants.standing(tenant).map(|(flows, _)| flows)
     }
 
     /// The flow has changed.

@@ -30,4 +30,6 @@ const LINE: usize = 64;
 pub(crate) fn prefetch_value<T>(value: &T) {
     let value: *const T = value;
     (0..size_of::<T>()).step_by(LINE).for_each(|line| prefetch(value.wrapping_byte_add(line)));
+    // It need not begin where a line does.
+    prefetch(value.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
 }

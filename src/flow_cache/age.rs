@@ -71,6 +71,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             self.examine(slot, &mut progress, &mut each);
         }
+        while progress.examined < budget && !self.has_memory_for(0, 1) {
+            progress.examined += 1;
+            let victim = self.victim(None);
+            let Some(departed) = victim.and_then(|slot| self.depart(slot, EndReason::Resources))
+            else {
+                break;
+            };
+            progress.ended += 1;
+            each(Event::Ended(departed));
+        }
         if progress.is_done {
             let next =
                 self.ledger.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));
@@ -110,6 +120,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if is_reported {
             progress.reported += 1;
             self.ledger.metrics.reported += 1;
+            self.touch(slot);
             each(Event::Active(self.report(slot, since)));
         }
     }

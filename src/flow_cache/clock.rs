@@ -1,9 +1,13 @@
 //! The time of the cache: it stands still or goes on, whatever the caller's does.
 
+use crate::life::NEVER;
 use crate::timestamp::Timestamp;
 
 /// What the time of the cache is at the caller's origin: flows of a restart image are older than that.
 const ORIGIN: u64 = 1 << 62;
+
+/// More than this never passes at once: a year. One wrong time does not use up all time.
+const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
 /// Translates the caller's time to nanoseconds that never go back.
 #[derive(Clone, Debug)]
@@ -21,9 +25,15 @@ impl Clock {
 
     /// The caller says what time it is. What it is then.
     #[inline]
-    pub(super) fn pass(&mut self, now: Timestamp) -> u64 {
-        let now = now.as_nanos().saturating_sub(self.behind).saturating_add(self.ahead);
-        self.now = self.now.max(now);
+    pub(super) fn pass(&mut self, time: Timestamp) -> u64 {
+        let now = time.as_nanos().saturating_sub(self.behind).saturating_add(self.ahead);
+        if now > self.now {
+            let passed = (now - self.now).min(JUMP);
+            self.now = self.now.saturating_add(passed).min(NEVER - 1);
+            if passed == JUMP {
+                self.set(time);
+            }
+        }
         self.now
     }
 
@@ -57,7 +67,9 @@ mod tests {
         clock.set(Timestamp::from_secs(7));
         assert_eq!((clock.now(), clock.caller(start)), (start, Timestamp::from_secs(7)));
         assert_eq!(clock.pass(Timestamp::from_secs(8)), start + 1_000_000_000);
-        assert_eq!(clock.pass(Timestamp::MAX), u64::MAX);
+        assert_eq!(clock.pass(Timestamp::MAX), start + 1_000_000_000 + JUMP);
+        clock.set(Timestamp::ZERO);
+        assert_eq!(clock.pass(Timestamp::from_nanos(1)), start + 1_000_000_001 + JUMP);
         assert_eq!(clock.caller(0), Timestamp::ZERO);
     }
 }

@@ -15,11 +15,12 @@ use core::hash::BuildHasher;
 use core::{iter, mem};
 
 use super::FlowCache;
+use super::event::NameError;
 use super::store::{Flow, Life, NO_NAME, Name, Place};
 use super::walk::Resident;
 use crate::evict::Eviction;
 use crate::flow::FlowName;
-use crate::life::{Course, Tenant};
+use crate::life::{Course, EndReason, Tenant};
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
@@ -100,6 +101,13 @@ impl<K: Clone, V: Clone> Saved<K, V> {
     }
 }
 
+/// No flows.
+impl<K, V> Default for Image<K, V> {
+    fn default() -> Self {
+        Self { format: FORMAT, flows: Vec::new() }
+    }
+}
+
 impl<K, V> Image<K, V> {
     /// Number of flows.
     #[must_use]
@@ -125,7 +133,7 @@ impl<K, V> Image<K, V> {
 
 impl<'a, K: Clone, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
     fn from_iter<I: IntoIterator<Item = Resident<'a, K, V>>>(flows: I) -> Self {
-        let mut image = Self { format: FORMAT, flows: Vec::new() };
+        let mut image = Self::default();
         image.extend(flows);
         image
     }
@@ -153,19 +161,34 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
         self.check_image(&image)?;
         self.clock.pass(now);
-        let count = image.len();
+        let (flows, metrics, last_id) = (image.len(), self.ledger.metrics, self.store.last_id());
         // The one seen last comes last, as it did.
-        for saved in image.flows.into_iter().rev() {
-            self.restore_flow(saved);
+        for (room, saved) in image.flows.into_iter().rev().enumerate() {
+            if self.restore_flow(saved).is_err() {
+                // As if nothing had been.
+                for slot in 0..self.store.flows.count() {
+                    if self.store.flows.get(slot).is_some_and(|flow| flow.life.id > last_id) {
+                        self.depart(slot, EndReason::Forced);
+                    }
+                }
+                self.ledger.metrics = metrics;
+                return Err(ImageError::TooMany { flows, room });
+            }
         }
-        Ok(count)
+        self.ledger.metrics.restored += flows as u64;
+        Ok(flows)
     }
 
-    fn restore_flow(&mut self, saved: Saved<K, V>) {
+    /// An error if there is no memory, or not by the cache's limit.
+    fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(), NameError> {
+        if !self.has_memory_for(self.growth(), 2) {
+            return Err(NameError::Memory);
+        }
         let now = self.clock.now();
         let slot = self.store.flows.next();
         let (name, initiator) = saved.key.normalized();
-        self.index.insert(name, Place::slot(slot, initiator));
+        let place = Place::slot(slot, initiator);
+        self.index.try_insert(name, place).map_err(|_| NameError::Memory)?;
         self.version += 1;
         let life = Life {
             id: 0,
@@ -181,12 +204,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             is_pinned: saved.is_pinned,
         };
         self.settle(Flow { life, value: saved.value, key: saved.key });
-        for SavedName { key, number } in saved.names.into_iter().rev() {
-            let (name, initiator) = key.normalized();
-            let at = self.store.names.next();
-            self.index.insert(name, Place::name(at, initiator));
-            self.store.add_name(slot, Name { key, slot, next: NO_NAME, number });
-        }
+        let mut names = saved.names.into_iter().rev();
+        names.try_for_each(|SavedName { key, number }| self.put_name(slot, &key, number))
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {
@@ -194,8 +213,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(ImageError::Format(image.format));
         }
         let room = self.config.flows - self.store.len();
-        let names = image.flows.iter().map(|saved| saved.names.len()).sum();
-        if image.len() > room || !self.has_memory_for(self.growth_for(image.len(), names)) {
+        if image.len() > room {
             return Err(ImageError::TooMany { flows: image.len(), room });
         }
         self.check_shares(image)?;
@@ -241,7 +259,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 pub enum ImageError {
     /// It has this format, and not that of this version of the crate.
     Format(u32),
-    /// It has so many flows, and there is room, or memory, for fewer.
+    /// It has so many flows, and there is room, or memory, for fewer: [truncate](Image::truncate) it.
     TooMany {
         /// Flows of the image.
         flows: usize,
@@ -267,7 +285,7 @@ impl fmt::Display for ImageError {
         match self {
             Self::Format(format) => write!(f, "image of format {format}: must be {FORMAT}"),
             Self::TooMany { flows, room } => {
-                write!(f, "image of {flows} flows: there is room for {room}, or no memory")
+                write!(f, "image of {flows} flows: there is room for {room}")
             }
             Self::Share(tenant) => {
                 write!(f, "image with more flows of tenant {} than its share", tenant.0)

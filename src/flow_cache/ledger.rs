@@ -33,6 +33,7 @@ impl<P: Eviction> Ledger<P> {
     /// A flow came.
     pub(super) fn enter(&mut self, slot: u32, life: &Life, config: &Config, now: u64) {
         self.wheel.cover(slot);
+        self.tenants.cover(slot);
         self.arm(slot, life, config, now);
         self.tenants.count_in(life.tenant);
         self.metrics.enter(life.course.class);
@@ -45,13 +46,13 @@ impl<P: Eviction> Ledger<P> {
 
     /// A flow left.
     pub(super) fn leave(&mut self, slot: u32, life: &Life, reason: EndReason) {
-        // The wheel keeps the slot for the next flow, which will hardly be due before.
+        // The wheel keeps the slot armed: the next flow in it will be due later, and then need not be armed.
         self.tenants.count_out(life.tenant);
         self.metrics.depart(reason, life.course.class);
         if life.is_pinned {
             self.metrics.pinned -= 1;
         } else {
-            self.shelter(slot);
+            self.shelter(slot, life);
         }
     }
 
@@ -62,9 +63,9 @@ impl<P: Eviction> Ledger<P> {
     }
 
     /// A flow may not be evicted any more.
-    pub(super) fn shelter(&mut self, slot: u32) {
+    pub(super) fn shelter(&mut self, slot: u32, life: &Life) {
         self.policy.leave(slot);
-        self.tenants.leave(slot);
+        self.tenants.leave(life.tenant, slot, life.course.class);
     }
 
     /// A flow has got another class than the one before.
@@ -81,6 +82,7 @@ impl<P: Eviction> Ledger<P> {
         self.metrics.reclass(before, class);
         if !life.is_pinned {
             self.policy.rerank(slot, class as u8);
+            self.tenants.leave(life.tenant, slot, before);
             self.tenants.enter(life.tenant, slot, class);
         }
         self.arm(slot, life, config, now);

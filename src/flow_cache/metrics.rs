@@ -26,10 +26,12 @@ pub struct Metrics {
     pub emergency: bool,
     /// Packets whose flow was there.
     pub hits: u64,
-    /// Packets whose flow was not there.
+    /// Packets whose flow was not there, or was over.
     pub misses: u64,
-    /// Flows made.
+    /// Flows made by packets.
     pub created: u64,
+    /// Flows taken in from images.
+    pub restored: u64,
     /// Packets without a flow, since none could be made.
     pub refused: u64,
     /// Flows that left, by reason and class: see [`departed`](Self::departed).
@@ -40,9 +42,10 @@ pub struct Metrics {
     pub emergencies: u64,
     /// How often the index drew a secret because hashes were not random.
     pub rekeys: usize,
-    /// Packets by the number of keys that were compared for them; the last place is for more, too.
+    /// Packets by the number of keys that were compared for them; the last place is for more, too. Hits of
+    /// bursts are not in it.
     pub probes: [u64; 8],
-    /// Packets by the number of buckets that were looked into for them; the last place is for more, too.
+    /// The same by the number of buckets that were looked into.
     pub depths: [u64; 8],
 }
 

@@ -6,7 +6,7 @@ use super::FlowCache;
 use super::event::{Found, NameError};
 use super::store::{Handle, NO_NAME, Name, Place};
 use crate::evict::Eviction;
-use crate::flow::{Direction, FlowName};
+use crate::flow::FlowName;
 
 /// As many further names as a flow may have.
 const MOST: usize = 255;
@@ -29,9 +29,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[must_use]
     pub fn find(&self, key: &K) -> Option<Found> {
         let (hit, carried) = self.lead(key)?;
-        let is_forward = carried == hit.initiator;
-        let direction = if is_forward { Direction::Forward } else { Direction::Reverse };
-        Some(Found { handle: self.store.handle(hit.slot), direction, name: hit.name })
+        let (handle, direction) = (self.store.handle(hit.slot), hit.direction(carried));
+        Some(Found { handle, direction, name: hit.name })
     }
 
     /// Gives a flow another name: `key`, as packets of the initiator's direction carry it. Returns its
@@ -65,17 +64,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(NameError::Taken(found.handle));
         }
         let number = self.free_number(slot).ok_or(NameError::TooMany)?;
-        let growth = self.store.names.growth() + self.index_growth();
+        self.put_name(slot, key, number)?;
+        self.touch(slot);
+        Ok(number)
+    }
+
+    /// Gives a flow a name that leads nowhere.
+    pub(super) fn put_name(&mut self, slot: u32, key: &K, number: u8) -> Result<(), NameError> {
         let at = self.store.names.next();
-        if !self.has_memory_for(growth) || at >= Place::MOST {
+        if !self.has_memory_for(self.store.names.growth(), 2) || at >= Place::MOST {
             return Err(NameError::Memory);
         }
         let (name, initiator) = key.normalized();
         let key = key.clone();
-        self.index.try_insert(name, Place::name(at, initiator)).map_err(|_| NameError::Memory)?;
+        let place = Place::name(at, initiator);
+        self.index.try_insert(name, place).map_err(|_| NameError::Memory)?;
         self.store.add_name(slot, Name { key, slot, next: NO_NAME, number });
-        self.touch(slot);
-        Ok(number)
+        Ok(())
     }
 
     /// The least number that no further name of the flow has.
@@ -98,10 +103,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if found.ok_or(NameError::NotItsName)?.name == 0 {
             return Err(NameError::First);
         }
-        let (name, initiator) = key.normalized();
+        let name = key.normalized().0;
         let mut names = self.store.further_names(slot);
-        let (at, _) =
-            names.find(|(_, own)| own.key.normalized().0 == name).ok_or(NameError::NotItsName)?;
+        let own = names.find(|(_, own)| own.key.normalized().0 == name);
+        let (at, own) = own.ok_or(NameError::NotItsName)?;
+        let initiator = own.key.normalized().1;
         self.unname(name, Place::name(at, initiator));
         self.store.drop_name(slot, at);
         self.touch(slot);

@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 const BURST: usize = 32;
 
 /// Packets that are fewer are looked up one by one.
-const SMALL: usize = 8;
+const SMALL: usize = 16;
 
 /// How many lives are fetched ahead of a burst for the eviction policy to look at, at most.
 const LOOKS: usize = 64;
@@ -98,9 +98,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let place = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
         let hit = place.and_then(|place| self.store.follow(*place));
         let flow = hit.and_then(|hit| Some((hit, &self.store.flows.get(hit.slot)?.life)));
-        self.ledger.metrics.look_up(probes, flow.is_some());
+        let is_over = flow.is_some_and(|(_, life)| is_reuse(life, packet));
+        self.ledger.metrics.look_up(probes, flow.is_some() && !is_over);
         match flow {
-            Some((hit, life)) if !is_reuse(life, packet) => {
+            Some((hit, _)) if !is_over => {
                 self.version += 1;
                 let moment = Moment::of(&self.config, &self.clock, self.version);
                 let flow = self.store.flow_mut(hit.slot);
@@ -143,8 +144,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         V: Default,
     {
         self.clock.pass(now);
-        for (burst, packets) in packets.chunks(BURST).enumerate() {
-            let first = burst * BURST;
+        // Bursts of about the same size: none is much shorter than the others.
+        let size = packets.len().div_ceil(packets.len().div_ceil(BURST).max(1)).max(1);
+        for (burst, packets) in packets.chunks(size).enumerate() {
+            let first = burst * size;
             if packets.len() < SMALL {
                 for (number, (key, packet)) in packets.iter().enumerate() {
                     each(first + number, self.observe(key, *packet, now));
@@ -218,7 +221,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return 0;
         }
         let count = LOOKS.min(8 * self.recent_misses);
-        let count = self.ledger.policy.upcoming(&mut slots[..count]);
+        let count = self.ledger.policy.upcoming(&mut slots[..count]).min(count);
         slots[..count].iter().for_each(|slot| self.store.flows.prefetch_head(*slot));
         count
     }
@@ -245,8 +248,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Where a key leads, found without a packet.
     pub(super) fn lead(&self, key: &K) -> Option<(Hit, Direction)> {
         let Carried { hash, name, direction } = self.carry(key);
-        let place = self.index.get_hashed(hash, &name)?;
-        Some((self.store.follow(*place)?, direction))
+        let hit = self.store.follow(*self.index.get_hashed(hash, &name)?)?;
+        // Keys that break their law may lead to where no flow is.
+        self.store.flows.get(hit.slot).map(|_| (hit, direction))
     }
 
     /// The first packet of a flow, which may have the name of one that is over.
@@ -314,12 +318,12 @@ fn is_reuse(life: &Life, packet: Packet) -> bool {
 #[inline]
 fn pass<'a, K, V, P: Eviction>(
     flow: &'a mut Flow<K, V>,
-    Hit { slot, name, initiator }: Hit,
+    hit: Hit,
     (packet, carried): (Packet, Direction),
     Moment { config, now, version }: Moment<'_>,
     ledger: &mut Ledger<P>,
 ) -> Observed<'a, K, V> {
-    let direction = if carried == initiator { Direction::Forward } else { Direction::Reverse };
+    let (direction, Hit { slot, name, .. }) = (hit.direction(carried), hit);
     let Flow { life, value, .. } = flow;
     life.last_seen = now;
     life.version = version;

@@ -6,22 +6,11 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Departed, Refused};
-use super::store::{Flow, Handle, Life, NO_NAME, Name, Place};
-use super::tenants::Tenants;
+use super::store::{Flow, Handle, Life, NO_NAME, Place};
 use crate::evict::{Eviction, Standing};
 use crate::flow::{Direction, FlowName};
 use crate::life::{Course, EndReason, Packet, Tenant};
-use crate::lists::Lists;
-use crate::slots::Slots;
-use crate::trash::Entry;
-use crate::wheel::Wheel;
-
-/// The most that a step of the index allocates at once, but for its directory: a segment, while its
-/// predecessor is still there.
-const SEGMENTS: usize = 256 << 10;
-
-/// Flows whose memory is allocated together.
-const CHUNK: usize = 1024;
+use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Makes a flow under a name that leads nowhere, or to a flow that is over and leaves. Makes room for
@@ -34,6 +23,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         over: Option<u32>,
         value: V,
     ) -> Result<(u32, Option<Departed<K, V>>), Refused> {
+        if self.pending.is_some() {
+            // Memory was short a moment ago, and it has not been told yet who left in vain.
+            self.ledger.metrics.refused += 1;
+            return Err(Refused::Memory);
+        }
         let over = over.and_then(|slot| self.depart(slot, EndReason::Ended));
         let departed = match over {
             Some(over) => {
@@ -89,42 +83,35 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Has someone leave, if a new flow of the tenant needs it.
     fn make_room(&mut self, tenant: Tenant) -> Result<Option<Departed<K, V>>, Refused> {
-        let is_full = self.store.len() >= self.config.flows;
         let is_due = self.ledger.policy.is_due(self.store.len());
-        let (of, refusal) = if self.ledger.tenants.is_at_share(tenant) {
+        let (of, refusal) = if !self.has_memory_for(0, 1) {
+            return Err(Refused::Memory);
+        } else if self.ledger.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))
-        } else if is_full {
+        } else if self.store.len() >= self.config.flows {
             (None, Some(Refused::Full))
-        } else if !self.has_memory_for(self.growth(tenant)) {
+        } else if !self.has_memory_for(self.growth(), 2) {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
         } else {
-            return Ok(self.pending.take());
+            return Ok(None);
         };
-        if self.pending.is_some() {
-            // It has not been told yet who left, and there is one answer.
-            return refusal.map_or_else(|| Ok(self.pending.take()), Err);
-        }
         let departed = self.victim(of).and_then(|slot| self.depart(slot, EndReason::Resources));
         match refusal {
             Some(refusal) if departed.is_none() => Err(refusal),
-            // It left its slot, but the index may want more.
-            Some(_) if !self.has_memory_for(self.growth_in_place(tenant)) => {
-                self.pending = departed;
-                Err(Refused::Memory)
-            }
             _ => Ok(departed),
         }
     }
 
     /// Who leaves next: of a tenant, or of all.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
-        let (flows, clock) = (&mut self.store.flows, &self.clock);
+        let flows = &mut self.store.flows;
         let look = |slot| match flows.get_mut(slot) {
             Some(Flow { life, .. }) => Standing {
                 used: mem::take(&mut life.is_used),
-                last_use: clock.caller(life.last_seen),
+                // Its order counts, and the caller's clock may have been set.
+                last_use: Timestamp::from_nanos(life.last_seen),
             },
             None => Standing::default(),
         };
@@ -168,54 +155,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Takes a name out of the index if it leads where it should. It does, unless keys break their law.
     pub(super) fn unname(&mut self, name: K, place: Place) {
-        match self.index.entry(name) {
-            Entry::Occupied(entry) if *entry.get() == place => drop(entry.remove_entry()),
-            _ => {}
+        if self.index.get(&name) == Some(&place) {
+            self.index.remove(&name);
         }
-    }
-
-    /// Whether so many bytes more are allowed.
-    pub(super) fn has_memory_for(&self, bytes: usize) -> bool {
-        self.config.max_bytes == usize::MAX
-            || self.allocation_size().saturating_add(bytes) <= self.config.max_bytes
-    }
-
-    /// Bytes that another flow of the tenant may need at once, if it has a slot; what is given back in
-    /// the same step included.
-    fn growth_in_place(&self, tenant: Tenant) -> usize {
-        self.index_growth() + self.ledger.tenants.growth(tenant)
-    }
-
-    /// The same without a slot.
-    fn growth(&self, tenant: Tenant) -> usize {
-        let chunks = if self.store.flows.growth() == 0 { 0 } else { 1 };
-        self.chunks_of_flows(chunks) + self.growth_in_place(tenant)
-    }
-
-    /// Bytes for so many chunks of flows more, here and in the ledger, whose lists of chunks may double.
-    fn chunks_of_flows(&self, chunks: usize) -> usize {
-        let headers = 4 * 24 * 2 * (self.store.flows.count() as usize / CHUNK + chunks).max(4);
-        let lists = Wheel::GROWTH + 2 * Lists::GROWTH + CHUNK;
-        if chunks == 0 { 0 } else { chunks * (Slots::<Flow<K, V>>::GROWTH + lists) + headers }
-    }
-
-    /// Bytes that so many flows and further names may need, whoever they are of.
-    pub(super) fn growth_for(&self, flows: usize, names: usize) -> usize {
-        let chunks = flows.div_ceil(CHUNK);
-        let name = 2 * size_of::<Name<K>>() + 48;
-        // The index has up to 2.3 places for an entry.
-        let entry = 3 * (size_of::<(K, Place)>() + 2);
-        self.chunks_of_flows(chunks)
-            + (names + CHUNK) * name
-            + (flows + names) * entry
-            + flows * Tenants::ACCOUNT
-            + self.index_growth()
-    }
-
-    /// Bytes that another key may need at once in the index.
-    pub(super) fn index_growth(&self) -> usize {
-        let allocated = self.index.allocation_size();
-        // A directory that doubles has a place of 16 bytes, or two, for each segment.
-        SEGMENTS.min(3 * allocated + 4096) + allocated / 256
     }
 }

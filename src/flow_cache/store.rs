@@ -11,7 +11,7 @@
 
 use super::config::Emergency;
 use crate::flow::Direction;
-use crate::life::{Class, Course, Tenant, Timeouts};
+use crate::life::{Class, Course, NEVER, Tenant, Timeouts};
 use crate::slots::Slots;
 
 /// What is known when a slot is named without asking whether it is taken.
@@ -73,16 +73,23 @@ impl Life {
     /// From when on it leaves in an emergency, if it may.
     pub(super) fn relief(&self, emergency: Emergency) -> Option<u64> {
         let may_leave = self.course.class != Class::Established && !self.is_pinned;
-        may_leave.then(|| self.last_seen.saturating_add(emergency.idle))
+        may_leave.then(|| after(self.last_seen, emergency.idle))
     }
 
     pub(super) fn idle_deadline(&self, timeouts: &Timeouts) -> u64 {
-        let idle = timeouts.idle_nanos(self.course.protocol, self.course.class);
-        self.last_seen.saturating_add(idle)
+        after(self.last_seen, timeouts.idle_nanos(self.course.protocol, self.course.class))
     }
 
     pub(super) fn active_deadline(&self, timeouts: &Timeouts) -> u64 {
-        self.reported.saturating_add(timeouts.active_nanos())
+        after(self.reported, timeouts.active_nanos())
+    }
+}
+
+/// So long after a time, which is at the end of time at the latest; but never is never.
+const fn after(time: u64, period: u64) -> u64 {
+    match time.saturating_add(period) {
+        NEVER if period != NEVER => NEVER - 1,
+        time => time,
     }
 }
 
@@ -150,6 +157,14 @@ pub(super) struct Hit {
     pub(super) name: u8,
     /// Which direction of that name is the initiator's.
     pub(super) initiator: Direction,
+}
+
+impl Hit {
+    /// The direction of the flow in which a packet goes that carries the name in this direction.
+    #[inline]
+    pub(super) fn direction(self, carried: Direction) -> Direction {
+        if carried == self.initiator { Direction::Forward } else { Direction::Reverse }
+    }
 }
 
 /// The flows.
@@ -224,8 +239,10 @@ impl<K, V> Store<K, V> {
     /// Takes away a further name, by its number in the slab of names. Nothing is half done if it panics
     /// when it is dropped.
     pub(super) fn drop_name(&mut self, slot: u32, at: u32) {
-        let before = self.further_names(slot).find(|(_, name)| name.next == at);
-        let before = before.map(|(before, _)| before);
+        let is_first = self.flow(slot).life.names == at;
+        // The first is the one that a flow loses first when it departs: then there is nothing to look for.
+        let others = (!is_first).then(|| self.further_names(slot)).into_iter().flatten();
+        let before = others.into_iter().find(|(_, name)| name.next == at).map(|(at, _)| at);
         let Some(name) = self.names.take(at) else { return };
         match before.and_then(|before| self.names.get_mut(before)) {
             Some(before) => before.next = name.next,

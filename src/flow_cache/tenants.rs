@@ -12,14 +12,20 @@ const CLASSES: usize = Class::ALL.len();
 /// Most flows of a tenant that are passed over for one that leaves.
 const LOOKS: usize = 8;
 
+/// One of so many flows of a tenant may be new or unreplied whatever its established ones need.
+const NEWCOMERS: usize = 8;
+
 /// What is known of a tenant.
 #[derive(Clone, Copy, Debug)]
 struct Account {
-    flows: usize,
     share: usize,
+    /// Pinned ones included.
+    flows: usize,
+    /// Of each class, those that may be evicted.
+    exposed: [usize; CLASSES],
 }
 
-/// The tenants, but for nobody.
+/// The tenants that have had a share.
 #[derive(Clone, Debug)]
 pub(super) struct Tenants {
     numbers: TrashMap<u16, u32>,
@@ -29,53 +35,36 @@ pub(super) struct Tenants {
 }
 
 impl Tenants {
-    /// Bytes that an account may take.
-    pub(super) const ACCOUNT: usize = 256;
-
-    /// Bytes that may be allocated at once for a tenant that has no account yet.
-    pub(super) fn growth(&self, tenant: Tenant) -> usize {
-        if tenant == Tenant::default() || self.known(tenant).is_some() {
-            return 0;
-        }
-        let lists = CLASSES * size_of::<u64>();
-        let vectors = self.accounts.capacity().max(4) * (size_of::<Account>() + lists);
-        2 * vectors + 3 * self.numbers.allocation_size() + 4096
-    }
-
     pub(super) fn new() -> Self {
         Self { numbers: TrashMap::new(), accounts: Vec::new(), queues: Lists::new(0) }
     }
 
-    fn known(&self, tenant: Tenant) -> Option<usize> {
-        if tenant == Tenant::default() {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    fn number(&self, tenant: Tenant) -> Option<usize> {
+        if self.is_empty() {
             return None;
         }
         self.numbers.get(&tenant.0).map(|number| *number as usize)
     }
 
-    /// Its account, opened if there is none. There are no more than tenants.
-    fn account(&mut self, tenant: Tenant) -> Option<usize> {
-        if tenant == Tenant::default() {
-            return None;
-        }
-        self.known(tenant).or_else(|| {
-            let number = self.accounts.len();
-            self.accounts.push(Account { flows: 0, share: usize::MAX });
-            (0..CLASSES).for_each(|_| _ = self.queues.add_list());
-            self.numbers.insert(tenant.0, number as u32);
-            Some(number)
-        })
-    }
-
-    pub(super) fn set_share(&mut self, tenant: Tenant, share: usize) {
-        if let Some(number) = self.account(tenant) {
+    /// Gives a tenant a share. Whether it had none: then its flows are to be [counted in](Self::count_in).
+    pub(super) fn set_share(&mut self, tenant: Tenant, share: usize) -> bool {
+        if let Some(number) = self.number(tenant) {
             self.accounts[number].share = share;
+            return false;
         }
+        self.numbers.insert(tenant.0, self.accounts.len() as u32);
+        self.accounts.push(Account { share, flows: 0, exposed: [0; CLASSES] });
+        (0..CLASSES).for_each(|_| _ = self.queues.add_list());
+        true
     }
 
     /// The flows that a tenant has, and may have.
     pub(super) fn standing(&self, tenant: Tenant) -> Option<(usize, usize)> {
-        let Account { flows, share } = self.accounts[self.known(tenant)?];
+        let Account { flows, share, .. } = self.accounts[self.number(tenant)?];
         Some((flows, share))
     }
 
@@ -83,49 +72,74 @@ impl Tenants {
         self.standing(tenant).is_some_and(|(flows, share)| flows >= share)
     }
 
+    /// Allocates what a slot will need.
+    pub(super) fn cover(&mut self, slot: u32) {
+        if !self.is_empty() {
+            self.queues.cover(slot);
+        }
+    }
+
     /// A flow of the tenant came.
     pub(super) fn count_in(&mut self, tenant: Tenant) {
-        if let Some(number) = self.account(tenant) {
+        if let Some(number) = self.number(tenant) {
             self.accounts[number].flows += 1;
         }
     }
 
     /// A flow of the tenant left.
     pub(super) fn count_out(&mut self, tenant: Tenant) {
-        if let Some(number) = self.known(tenant) {
+        if let Some(number) = self.number(tenant) {
             self.accounts[number].flows -= 1;
         }
     }
 
     /// The flow may be evicted, as one of this class; the last of them.
     pub(super) fn enter(&mut self, tenant: Tenant, slot: u32, class: Class) {
-        if let Some(number) = self.known(tenant) {
+        if let Some(number) = self.number(tenant) {
+            self.accounts[number].exposed[class as usize] += 1;
             self.queues.push_back(number * CLASSES + class as usize, slot);
         }
     }
 
-    /// The flow may not be evicted.
-    pub(super) fn leave(&mut self, slot: u32) {
-        self.queues.remove(slot);
+    /// The flow, which was one of this class, may not be evicted.
+    pub(super) fn leave(&mut self, tenant: Tenant, slot: u32, class: Class) {
+        if let Some(number) = self.number(tenant) {
+            self.accounts[number].exposed[class as usize] -= 1;
+            self.queues.remove(slot);
+        }
     }
 
-    /// Which of its flows a tenant loses: the lowest class first, with a second chance.
+    /// Which of its flows a tenant loses: as [`ByClass`](crate::ByClass) has it, newcomers included.
     pub(super) fn victim(
         &mut self,
         tenant: Tenant,
         mut look: impl FnMut(u32) -> Standing,
     ) -> Option<u32> {
-        let first = self.known(tenant)? * CLASSES;
+        let number = self.number(tenant)?;
+        let [closing, new, unreplied, established] = self.accounts[number].exposed;
+        let newcomers = new + unreplied;
+        let first = number * CLASSES;
+        if closing == 0 && newcomers * NEWCOMERS < newcomers + established {
+            let unused = self.first_unused(first + Class::Established as usize, &mut look);
+            if unused.is_some() {
+                return unused;
+            }
+        }
         let queue = (first..first + CLASSES).find(|queue| !self.queues.is_empty(*queue))?;
-        // Rings are for few large crowds; these are many small ones.
+        self.first_unused(queue, look).or_else(|| self.queues.front(queue))
+    }
+
+    /// The first flow of a queue that was not used, if it is among the first ones; used ones go to the
+    /// back. Rings are for few large crowds; these are many small ones.
+    fn first_unused(&mut self, queue: usize, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
         for _ in 0..LOOKS {
             let slot = self.queues.front(queue)?;
             if !look(slot).used {
-                break;
+                return Some(slot);
             }
             self.queues.move_to_back(queue, slot);
         }
-        self.queues.front(queue)
+        None
     }
 
     pub(super) fn allocation_size(&self) -> usize {
