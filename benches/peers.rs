@@ -25,6 +25,7 @@ mod peers {
     pub(crate) mod churn;
     pub(crate) mod contest;
     pub(crate) mod contestant;
+    pub(crate) mod flows;
     pub(crate) mod keys;
     pub(crate) mod lc_trie;
     pub(crate) mod limit;
@@ -41,14 +42,18 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
-use peers::{lc_trie, machine, routes, trash};
+use peers::{flows, lc_trie, machine, routes, trash};
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
 
 /// What there is to measure, by the name that `--only` knows.
-const STRUCTURES: [(&str, Measure); 3] =
-    [("trash", trash::run), ("lc_trie", lc_trie::run), ("routes", routes::run)];
+const STRUCTURES: [(&str, Measure); 4] = [
+    ("trash", trash::run),
+    ("lc_trie", lc_trie::run),
+    ("routes", routes::run),
+    ("flows", flows::run),
+];
 
 fn main() -> ExitCode {
     let names = STRUCTURES.map(|(name, _)| name);

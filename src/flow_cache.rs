@@ -55,8 +55,8 @@
 //! much as the first in the index, and itself. Nothing is copied when it grows, but by the index, which
 //! does so in steps; memory of flows is kept for flows to come until [`clear`](FlowCache::clear).
 //!
-//! On its way through the wheel a flow is looked at once for each level that its timeout spans: with
-//! ticks of 10 ms, three times for a minute. While packets come, a flow is armed again once in each timeout.
+//! The wheel looks at a silent flow once for a timeout of less than 64 [ticks](Config::with_tick), twice for
+//! one of less than 4096, three times for one of less than 262,144; at a busy one about once in each timeout.
 //!
 //! # Papers
 //!
@@ -283,7 +283,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        Metrics {
+        let mut metrics = Metrics {
             flows: self.len(),
             capacity: self.capacity(),
             names: self.store.names.len(),
@@ -291,7 +291,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             emergency: self.is_emergency,
             rekeys: self.index.rekeys(),
             ..self.ledger.metrics
-        }
+        };
+        let quick = self.ledger.quick_hits;
+        metrics.hits += quick;
+        metrics.probes[1] += quick;
+        metrics.depths[1] += quick;
+        metrics
     }
 
     /// The value of a flow; `None` if it is gone.

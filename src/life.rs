@@ -135,6 +135,12 @@ impl Packet {
         self.tenant
     }
 
+    /// Whether it says nothing but that its flow lives.
+    #[inline]
+    pub(crate) const fn is_plain(self) -> bool {
+        self.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0
+    }
+
     /// Whether it opens a connection, and is no answer.
     pub(crate) fn is_opening(self) -> bool {
         self.flags_of_tcp().0 & (TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST).0 == TcpFlags::SYN.0
@@ -322,8 +328,14 @@ impl Course {
         course
     }
 
-    /// A packet of the flow.
+    /// Whether plain packets leave it as it is, as nearly all do.
     #[inline]
+    pub(crate) fn is_steady(&self, rule: CloseRule) -> bool {
+        self.class == Class::Established
+            && (rule == CloseRule::BothSides || !self.sides.iter().any(|side| side.is_closed()))
+    }
+
+    /// A packet of the flow.
     pub(crate) fn see(&mut self, packet: Packet, direction: Direction, rule: CloseRule) {
         let is_reverse = direction == Direction::Reverse;
         if self.protocol != Protocol::Tcp || packet.protocol != Protocol::Tcp {
@@ -334,11 +346,6 @@ impl Course {
             return;
         }
         let flags = packet.flags;
-        let is_turn = flags.0 & (TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST).0 != 0;
-        if self.class == Class::Established && !is_turn && rule == CloseRule::BothSides {
-            // As nearly all are.
-            return;
-        }
         let is_over = self.sides[usize::from(is_reverse)].observe(flags);
         let is_closed = match rule {
             CloseRule::FirstAck => is_over,

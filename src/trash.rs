@@ -323,6 +323,16 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.find_observed(hash, key, observer).map(|(_, value)| value)
     }
 
+    /// The value of `key` if the first entry that is looked at is its own, as nearly all are that are there.
+    #[inline]
+    pub(crate) fn get_first_hashed<Q: Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&V> {
+        self.find_first(hash, key).map(|(_, value)| value)
+    }
+
     /// The value of `key`, to change.
     #[inline]
     #[must_use]

@@ -25,8 +25,8 @@
 //! - an armed slot is popped at the tick of `armed` or before.
 //!
 //! Price: all is O(1). Arming touches 8 bytes if it is for later, else the links of three slots. An
-//! entry is popped two or three levels further down each time: at ticks of 10 ms three times for a minute,
-//! and four for a day. While its flow is busy, it is popped and armed again a little more often than once
+//! entry is popped two levels further down each time: at ticks of a second once for a minute, twice for an
+//! hour; at ticks of 10 ms three times, and four times. While its flow is busy, it is popped and armed again a little more often than once
 //! in each period. 16 bytes for each slot.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. What differs:
@@ -52,8 +52,6 @@ pub(crate) struct Wheel {
     taken: [u64; LEVELS],
     /// The levels that may.
     levels: u32,
-    /// Where [`pop`](Self::pop) took the last slot from.
-    last: usize,
     lists: Lists,
     /// For each slot the tick for which it is armed, or [`NEVER`].
     armed: Chunks<u64>,
@@ -69,7 +67,7 @@ impl Wheel {
     /// A wheel without slots that stands at this tick.
     pub(crate) fn new(tick: u64) -> Self {
         let lists = Lists::new(LEVELS * LISTS);
-        Self { tick, taken: [0; LEVELS], levels: 0, last: 0, lists, armed: Chunks::new() }
+        Self { tick, taken: [0; LEVELS], levels: 0, lists, armed: Chunks::new() }
     }
 
     /// Has a wheel that has nothing armed stand at another tick.
@@ -136,8 +134,7 @@ impl Wheel {
             }
             // Not backwards: a list of the wheel's own tick begins with the tick, or before.
             self.tick = self.tick.max(begin);
-            self.last = level * LISTS + list;
-            if let Some(slot) = self.lists.front(self.last) {
+            if let Some(slot) = self.lists.front(level * LISTS + list) {
                 self.lists.remove(slot);
                 self.armed[slot] = NEVER;
                 return Some(slot);
@@ -148,10 +145,20 @@ impl Wheel {
         None
     }
 
-    /// The slot that is most likely popped next.
-    #[inline]
-    pub(crate) fn upcoming(&self) -> Option<u32> {
-        self.lists.front(self.last)
+    /// The slots that are popped next at `now`, as far as they are of one list. Fills `slots` from the front
+    /// and returns how many they are.
+    pub(crate) fn upcoming(&mut self, now: u64, slots: &mut [u32]) -> usize {
+        while let Some((begin, level, list)) = self.next_list().filter(|(begin, ..)| *begin <= now)
+        {
+            let upcoming = slots.iter_mut().zip(self.lists.iter(level * LISTS + list));
+            let count = upcoming.map(|(place, slot)| *place = slot).count();
+            if count > 0 {
+                return count;
+            }
+            self.tick = self.tick.max(begin);
+            self.empty(level, list);
+        }
+        0
     }
 
     /// Takes note that a list has no slots.

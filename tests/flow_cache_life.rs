@@ -268,6 +268,23 @@ fn another_name_is_used_again_while_its_flow_lingers() {
 }
 
 #[test]
+fn another_name_is_taken_away_in_either_direction() {
+    let mut cache = cache();
+    let one = goes(&mut cache, &[(Forward, ACK, Unreplied)]);
+    let other = cache.observe(&Key::make(2), Packet::UDP, at(0)).expect("there is room").handle;
+    let (gone, next) = (Key::make(7), Key::make(8));
+    for (given, taken) in [(gone, gone.reversed()), (gone.reversed(), gone), (gone, gone)] {
+        assert_eq!(cache.add_name(one, &given), Ok(1));
+        assert_eq!(cache.remove_name(one, &taken), Ok(()));
+        // The next name has the place of that one, and its packets find nobody.
+        assert_eq!(cache.add_name(other, &next), Ok(1));
+        assert_eq!((cache.find(&gone), cache.find(&gone.reversed())), (None, None));
+        assert_eq!(cache.remove_name(other, &next), Ok(()));
+        cache.validate().expect("invariant");
+    }
+}
+
+#[test]
 fn an_open_connection_is_not_begun_anew() {
     let mut cache = cache();
     // Half open, half closed: the SYN is an old one, or one to find out.
@@ -487,6 +504,10 @@ fn timeouts_of_zero_or_beyond_the_wheel_are_refused() {
     let timeouts = Timeouts::OFF.with_all_idle(longest).expect("it is the longest");
     let mut cache = cache_with(timeouts, CloseRule::BothSides);
     goes(&mut cache, &[(Forward, ACK, Unreplied)]);
+    // A year at most passes at once.
+    for day in (0..longest.as_secs() / 86_400).step_by(300) {
+        assert!(ends(&mut cache, at(86_400 * day)).is_empty());
+    }
     assert!(ends(&mut cache, Timestamp::ZERO + longest - Duration::from_secs(1)).is_empty());
     assert_eq!(ends(&mut cache, Timestamp::ZERO + longest + Duration::from_millis(10)).len(), 1);
 }

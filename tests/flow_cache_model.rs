@@ -1,4 +1,5 @@
-//! `FlowCache` against a naive twin that keeps its flows in a row, compared after each step.
+//! `FlowCache` against a naive twin that keeps its flows in a row, compared after each step; and bursts
+//! against the same packets one by one.
 
 mod common {
     pub(crate) mod flow_keys;
@@ -24,7 +25,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const KEYS: u32 = 10;
+const KEYS: u32 = 20;
 const TICK: Duration = Duration::from_millis(10);
 
 /// A packet of the flow of this number, one way or the other.
@@ -114,6 +115,22 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
+/// Anything, twice, or packets both ways of so many flows.
+fn burst() -> impl Strategy<Value = Vec<Sent>> {
+    let both_ways = |(first, count): (u32, u32)| {
+        let seen = common::flow_keys::udp();
+        let numbers = (first..first + count).map(|number| number % KEYS);
+        let sent = numbers
+            .flat_map(move |number| [false, true].map(|reverse| Sent { number, reverse, seen }));
+        sent.collect()
+    };
+    prop_oneof![
+        2 => vec(sent(), 0..40),
+        1 => vec(sent(), 0..40).prop_map(|sent| [&sent[..], &sent].concat()),
+        1 => (0..KEYS, 0..KEYS).prop_map(both_ways),
+    ]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let by = |nanos: u64| Step::By(Duration::from_nanos(nanos));
     prop_oneof![
@@ -141,7 +158,7 @@ fn flow_op() -> impl Strategy<Value = FlowOp> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         16 => sent().prop_map(Op::Observe),
-        2 => vec(sent(), 0..40).prop_map(Op::Burst),
+        3 => burst().prop_map(Op::Burst),
         6 => (0..KEYS, any::<bool>(), 1..=TALK.len())
             .prop_map(|(number, reverse, count)| Op::Talk(number, reverse, count)),
         8 => prop_oneof![0..4_usize, Just(1000)].prop_map(Op::Advance),
@@ -188,7 +205,8 @@ fn setting() -> impl Strategy<Value = Setting> {
     ];
     let rule = select(vec![CloseRule::BothSides, CloseRule::FirstAck]);
     let emergency = proptest::option::of((0..100_usize, 0..100_usize, 1..2000_u64));
-    (1..10_usize, timeouts(), tick, rule, emergency).prop_map(
+    let flows = prop_oneof![1..10_usize, 10..KEYS as usize];
+    (flows, timeouts(), tick, rule, emergency).prop_map(
         |(flows, timeouts, tick, rule, emergency)| {
             let emergency = emergency.map(|(enter, leave, idle)| {
                 let enter = 1 + enter % flows;
@@ -203,22 +221,31 @@ fn ops() -> impl Strategy<Value = Vec<(Step, Op)>> {
     vec((step(), op()), STEPS / 2..STEPS)
 }
 
-/// What runs: the twins, and all that the operations ask for.
+/// What runs: a cache that gets bursts, and one that gets their packets one by one; each with its twin.
 struct Run<K, P, S> {
-    twin: Twin<K, P, S>,
+    burst: Twin<K, P, S>,
+    single: Twin<K, P, S>,
     keys: Vec<K>,
 }
 
-impl<K: Keyed, P: Eviction, S: BuildHasher> Run<K, P, S> {
+impl<K: Keyed, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
+    fn new(setting: Setting, policy: P, hasher: S) -> Self {
+        Self {
+            burst: Twin::new(setting, policy.clone(), hasher.clone()),
+            single: Twin::new(setting, policy, hasher),
+            keys: both_ways((0..KEYS).map(K::make)),
+        }
+    }
+
     fn handle(&self, nth: usize) -> Option<Handle> {
-        let naive = &self.twin.naive;
+        let naive = &self.single.naive;
         let alive = naive.flows.iter().map(|flow| flow.handle);
         let handles: Vec<Handle> = alive.chain(naive.dead.iter().rev().take(4).copied()).collect();
         (!handles.is_empty()).then(|| handles[nth % handles.len()])
     }
 
     fn time(&self, step: Step) -> Timestamp {
-        let now = timestamp(self.twin.naive.now);
+        let now = timestamp(self.single.naive.now);
         match step {
             Step::By(time) => now + time,
             Step::Back(time) => {
@@ -228,79 +255,101 @@ impl<K: Keyed, P: Eviction, S: BuildHasher> Run<K, P, S> {
         }
     }
 
-    fn step(&mut self, op: Op, now: Timestamp) {
-        match op {
-            Op::Observe(sent) => self.twin.observe(&sent.key(), sent.seen, now),
-            Op::Burst(burst) => {
-                let burst: Vec<(K, Seen)> =
-                    burst.into_iter().map(|sent| (sent.key(), sent.seen)).collect();
-                self.twin.observe_batch(&burst, now);
-            }
-            Op::Talk(number, swapped, count) => {
-                for &(reverse, flags) in &TALK[..count] {
-                    let seen = common::flow_keys::tcp(TcpFlags(flags));
-                    let sent = Sent { number, reverse: reverse != swapped, seen };
-                    self.twin.observe(&sent.key(), seen, now);
-                }
-            }
-            Op::Advance(budget) => _ = self.twin.advance(now, budget),
-            Op::AdvanceToNext => {
-                if let Some(next) = self.twin.advance(now, 1000).next {
-                    self.twin.advance(next, 1000);
-                }
-            }
-            Op::SetShare(tenant, share) => self.twin.set_share(Tenant(tenant), share),
-            Op::SetClock(time) => self.twin.set_clock(Timestamp::from(time)),
-            Op::Drain(count) => self.twin.drain(count),
-            Op::Flow(nth, op) => {
-                if let Some(handle) = self.handle(nth) {
-                    self.flow(handle, op);
-                }
+    /// Takes the step on both, which agree with their twins and with each other then: so they have
+    /// answered the same, and the same flows have left in the same order.
+    fn step(&mut self, op: &Op, now: Timestamp) {
+        let handle = if let Op::Flow(nth, _) = op { self.handle(*nth) } else { None };
+        for twin in [&mut self.burst, &mut self.single] {
+            match op {
+                Op::Burst(_) => {}
+                Op::Flow(_, op) => handle.iter().for_each(|handle| change(twin, *handle, *op)),
+                op => happen(twin, op, now),
             }
         }
-    }
-
-    fn flow(&mut self, handle: Handle, op: FlowOp) {
-        let twin = &mut self.twin;
-        match op {
-            FlowOp::Add(more) => twin.add(handle, more),
-            FlowOp::AddName(sent) => twin.add_name(handle, &sent.key()),
-            FlowOp::RemoveName(sent) => twin.remove_name(handle, &sent.key()),
-            FlowOp::Remove => twin.remove(handle),
-            FlowOp::Pin(pinned) => twin.set_pinned(handle, pinned),
-            FlowOp::SetClass(class) => twin.set_class(handle, class),
+        if let Op::Burst(sent) = op {
+            let sent: Vec<(K, Seen)> = sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
+            self.burst.observe_batch(&sent, now);
+            // Time passes with a burst of nothing, too.
+            self.single.advance(now, 0);
+            sent.iter().for_each(|(key, seen)| self.single.observe(key, *seen, now));
         }
+        self.burst.compare(&self.keys);
+        self.single.compare(&self.keys);
+        assert_eq!(self.burst.naive, self.single.naive, "a burst is not its packets");
+        let [burst, single] = [&self.burst, &self.single].map(|twin| twin.ours.metrics());
+        assert_eq!((burst.hits, burst.misses), (single.hits, single.misses));
+        assert_eq!(self.burst.ours.version(), self.single.ours.version());
     }
 }
 
-/// Runs the operations on both, which must agree after each.
-fn run<K: Keyed, P: Eviction, S: BuildHasher>(
+fn happen<K: Keyed, P: Eviction, S: BuildHasher>(
+    twin: &mut Twin<K, P, S>,
+    op: &Op,
+    now: Timestamp,
+) {
+    match *op {
+        Op::Observe(sent) => twin.observe(&sent.key(), sent.seen, now),
+        Op::Talk(number, swapped, count) => {
+            for &(reverse, flags) in &TALK[..count] {
+                let seen = common::flow_keys::tcp(TcpFlags(flags));
+                let sent = Sent { number, reverse: reverse != swapped, seen };
+                twin.observe(&sent.key(), seen, now);
+            }
+        }
+        Op::Advance(budget) => _ = twin.advance(now, budget),
+        Op::AdvanceToNext => {
+            if let Some(next) = twin.advance(now, 1000).next {
+                twin.advance(next, 1000);
+            }
+        }
+        Op::SetShare(tenant, share) => twin.set_share(Tenant(tenant), share),
+        Op::SetClock(time) => twin.set_clock(Timestamp::from(time)),
+        Op::Drain(count) => twin.drain(count),
+        Op::Burst(_) | Op::Flow(..) => unreachable!("they are different for each"),
+    }
+}
+
+fn change<K: Keyed, P: Eviction, S: BuildHasher>(
+    twin: &mut Twin<K, P, S>,
+    handle: Handle,
+    op: FlowOp,
+) {
+    match op {
+        FlowOp::Add(more) => twin.add(handle, more),
+        FlowOp::AddName(sent) => twin.add_name(handle, &sent.key()),
+        FlowOp::RemoveName(sent) => twin.remove_name(handle, &sent.key()),
+        FlowOp::Remove => twin.remove(handle),
+        FlowOp::Pin(pinned) => twin.set_pinned(handle, pinned),
+        FlowOp::SetClass(class) => twin.set_class(handle, class),
+    }
+}
+
+/// Runs the operations on all, which must agree after each.
+fn run<K: Keyed, P: Eviction + Clone, S: BuildHasher + Clone>(
     setting: Setting,
     policy: P,
     hasher: S,
     ops: Vec<(Step, Op)>,
 ) {
-    let keys = both_ways((0..KEYS).map(K::make));
-    let mut run: Run<K, P, S> = Run { twin: Twin::new(setting, policy, hasher), keys };
+    let mut run: Run<K, P, S> = Run::new(setting, policy, hasher);
     for (step, op) in ops {
         let now = run.time(step);
-        run.step(op, now);
-        run.twin.compare(&run.keys);
+        run.step(&op, now);
     }
     // All that is to end does.
-    let end = timestamp(run.twin.naive.now) + Duration::from_secs(60 * 60 * 24 * 365);
-    assert!(run.twin.advance(end, 10_000).is_done);
-    run.twin.compare(&run.keys);
+    let end = run.time(Step::By(Duration::from_secs(60 * 60 * 24 * 365)));
+    run.step(&Op::Advance(10_000), end);
+    assert!(run.single.advance(end, 10_000).is_done);
 }
 
 /// As many cases as the environment says, or else what takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 300 }))
+    ProptestConfig::with_cases(cases.unwrap_or(300))
 }
 
 /// Steps per case.
-const STEPS: usize = if cfg!(miri) { 20 } else { 160 };
+const STEPS: usize = 160;
 
 proptest! {
     #![proptest_config(proptest_config())]
@@ -312,32 +361,27 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen five-tuples")]
     fn four_tuples(setting in setting(), ops in ops(), hasher in select(&Weak::ALL)) {
         let setting = Setting { leaves: Leaves::Lowest, ..setting };
         run::<FourTuple<Ipv6Addr>, _, _>(setting, ByClass::new(), hasher, ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen five-tuples")]
     fn in_zones(setting in setting(), ops in ops()) {
         run::<(u16, FlowKey), _, _>(setting, Clock::new(), Weak::Mixed, ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen five-tuples")]
     fn names_of_one_direction(setting in setting(), ops in ops()) {
         run::<u64, _, _>(setting, Lru::new(), Weak::Three, ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen five-tuples")]
     fn any_may_leave(setting in setting(), ops in ops(), seed in any::<u64>()) {
         run::<[u8; 20], _, _>(setting, Random::with_seed(seed), Weak::Mixed, ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen five-tuples")]
     fn they_leave_early(setting in setting(), ops in ops(), gc in (1..10_usize, 1..10_usize)) {
         let setting = Setting { leaves: Leaves::AnyEarly, ..setting };
         let gc = PassiveGc::new(gc.0, gc.1).expect("both are above 0");

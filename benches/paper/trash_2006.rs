@@ -17,6 +17,7 @@ mod trash_2006 {
     pub(crate) mod contest;
     pub(crate) mod day;
     pub(crate) mod figure;
+    pub(crate) mod flow_cache;
     pub(crate) mod rdos;
     pub(crate) mod report;
     pub(crate) mod shapes;

@@ -139,7 +139,7 @@ fn short(figure: f64, decimals: usize) -> String {
     format!("{figure:.*}", if figure < 100.0 { decimals } else { decimals - 1 })
 }
 
-fn median(figures: &[f64]) -> Option<f64> {
+pub(crate) fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied()

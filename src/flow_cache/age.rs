@@ -16,6 +16,9 @@ use crate::flow::FlowName;
 use crate::life::{Class, EndReason};
 use crate::timestamp::Timestamp;
 
+/// How many flows are fetched together.
+const GROUP: usize = 8;
+
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Ends and reports what is due, looking at `budget` flows at most.
     ///
@@ -25,9 +28,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// `now` counts as the latest time so far, if it is earlier than that: time may stand still,
     /// or jump.
     ///
-    /// Call it as often as the tick when packets come and when none do. A budget of twice the flows that
-    /// are made between two calls keeps up with any traffic: a flow is looked at when it ends,
-    /// and once in each timeout, and [twice or three times](crate::flow_cache) on its way through the wheel.
+    /// Call it as often as the tick, when packets come and when none do. A flow is looked at once in each
+    /// timeout while it is busy, and [up to four times](crate::flow_cache) on its way to the end; many
+    /// of them come at once, when a list of the wheel begins. So give it a budget of tens of flows, and
+    /// when it says that it is not done, more of it before the next packets.
     ///
     /// # Example
     ///
@@ -60,16 +64,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             each(Event::Ended(departed));
         }
         let tick = self.clock.now() / self.config.tick;
-        while progress.examined < budget {
-            let Some(slot) = self.ledger.wheel.pop(tick) else {
-                progress.is_done = true;
-                break;
-            };
-            progress.examined += 1;
-            if let Some(next) = self.ledger.wheel.upcoming() {
-                self.store.flows.prefetch(next);
+        while !progress.is_done && progress.examined < budget {
+            let count = self.prefetch_due(tick, GROUP.min(budget - progress.examined));
+            progress.is_done = count == 0;
+            for _ in 0..count {
+                let Some(slot) = self.ledger.wheel.pop(tick) else { break };
+                progress.examined += 1;
+                self.examine(slot, &mut progress, &mut each);
             }
-            self.examine(slot, &mut progress, &mut each);
         }
         while progress.examined < budget && !self.has_memory_for(0, 1) {
             progress.examined += 1;
@@ -87,6 +89,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             progress.next = next.map(|next| self.clock.caller(next));
         }
         progress
+    }
+
+    /// Asks for the memory of the flows that the wheel gives next, and for where the index has those
+    /// that are over. Returns how many they are.
+    fn prefetch_due(&mut self, tick: u64, most: usize) -> usize {
+        let (mut slots, mut hashes) = ([0; GROUP], [None; GROUP]);
+        let count = self.ledger.wheel.upcoming(tick, &mut slots[..most]);
+        let slots = &slots[..count];
+        slots.iter().for_each(|slot| self.store.flows.prefetch(*slot));
+        for (hash, slot) in hashes.iter_mut().zip(slots) {
+            let flow = self.store.flows.get(*slot);
+            let over = flow.filter(|flow| self.verdict(&flow.life).is_some());
+            *hash = over.map(|flow| self.index.hash_of(&flow.key.normalized().0));
+            hash.iter().for_each(|hash| self.index.prefetch_bucket(*hash));
+        }
+        hashes.iter().flatten().for_each(|hash| self.index.prefetch_entry(*hash));
+        count
     }
 
     /// A flow that the wheel gives: ends it, reports it, or arms it for later.

@@ -8,7 +8,7 @@ use super::FlowCache;
 use super::store::{Flow, Place};
 use crate::evict::Eviction;
 use crate::flow::FlowName;
-use crate::life::{Class, NEVER, Tenant};
+use crate::life::{Class, NEVER};
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Checks that everything in the cache agrees. O(n): for tests.
@@ -62,9 +62,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let times = [life.first_seen, life.last_seen, self.clock.now()];
         if !times.is_sorted() || life.reported < life.first_seen || life.version > self.version {
             return Err(format!("times {times:?}, reported {}", life.reported));
-        }
-        if life.tenant != Tenant::default() && self.ledger.tenants.standing(life.tenant).is_none() {
-            return Err(format!("tenant {} is not known", life.tenant.0));
         }
         Ok(count)
     }

@@ -18,6 +18,8 @@ pub(super) struct Ledger<P> {
     pub(super) policy: P,
     pub(super) tenants: Tenants,
     pub(super) metrics: Metrics,
+    /// Hits that are not in the metrics: one key compared, in the first bucket.
+    pub(super) quick_hits: u64,
 }
 
 impl<P: Eviction> Ledger<P> {
@@ -27,6 +29,7 @@ impl<P: Eviction> Ledger<P> {
             policy,
             tenants: Tenants::new(),
             metrics: Metrics::default(),
+            quick_hits: 0,
         }
     }
 
@@ -85,7 +88,11 @@ impl<P: Eviction> Ledger<P> {
             self.tenants.leave(life.tenant, slot, before);
             self.tenants.enter(life.tenant, slot, class);
         }
-        self.arm(slot, life, config, now);
+        // Later deadlines need nothing: the wheel asks again when the earlier one comes.
+        let idle = |class| config.timeouts.idle_nanos(life.course.protocol, class);
+        if idle(class) < idle(before) || config.emergency.is_some() {
+            self.arm(slot, life, config, now);
+        }
     }
 
     /// Has the wheel give the flow when something is to be done about it.

@@ -42,8 +42,8 @@ pub struct Metrics {
     pub emergencies: u64,
     /// How often the index drew a secret because hashes were not random.
     pub rekeys: usize,
-    /// Packets by the number of keys that were compared for them; the last place is for more, too. Hits of
-    /// bursts are not in it.
+    /// Packets by the number of keys that were compared for them; the last place is for more, too. A hit
+    /// in a burst counts as one.
     pub probes: [u64; 8],
     /// The same by the number of buckets that were looked into.
     pub depths: [u64; 8],

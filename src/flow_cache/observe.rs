@@ -94,6 +94,37 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, Refused> {
         self.clock.pass(now);
         let carried = self.carry(key);
+        match self.find_steady(&carried, packet) {
+            Some(hit) => {
+                self.ledger.quick_hits += 1;
+                self.version += 1;
+                let moment = Moment::of(&self.config, &self.clock, self.version);
+                let flow = self.store.flow_mut(hit.slot);
+                Ok(note(flow, hit, carried.direction, moment, &mut self.ledger))
+            }
+            None => self.observe_any(key, carried, packet, new),
+        }
+    }
+
+    /// The flow of a packet that changes nothing but times, as most do, found at the first look.
+    #[inline]
+    fn find_steady(&self, carried: &Carried<K>, packet: Packet) -> Option<Hit> {
+        if !packet.is_plain() {
+            return None;
+        }
+        let hit = self.index.get_first_hashed(carried.hash, &carried.name)?.first_name()?;
+        let course = &self.store.flows.get(hit.slot)?.life.course;
+        course.is_steady(self.config.close_rule).then_some(hit)
+    }
+
+    #[inline(never)]
+    fn observe_any(
+        &mut self,
+        key: &K,
+        carried: Carried<K>,
+        packet: Packet,
+        new: impl FnOnce() -> V,
+    ) -> Result<Observed<'_, K, V>, Refused> {
         let mut probes = Probes::default();
         let place = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
         let hit = place.and_then(|place| self.store.follow(*place));
@@ -167,30 +198,34 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     {
         let misses = self.ledger.metrics.misses;
         let last_id = self.store.last_id();
-        let found = self.find_burst(packets);
-        for (number, ((key, packet), (place, direction))) in packets.iter().zip(found).enumerate() {
+        let (carried, places) = self.find_burst(packets);
+        let found = carried.into_iter().zip(places);
+        for (number, ((key, packet), (carried, place))) in packets.iter().zip(found).enumerate() {
             let hit = place.and_then(|place| self.store.follow(place));
             let flow = hit.and_then(|hit| Some((hit, self.store.flows.get_mut(hit.slot)?)));
             match flow {
                 // A packet before it in the burst may have ended the flow: another one has a greater id.
                 Some((hit, flow)) if flow.life.id <= last_id && !is_reuse(&flow.life, *packet) => {
                     self.version += 1;
-                    self.ledger.metrics.hits += 1;
+                    self.ledger.quick_hits += 1;
                     let moment = Moment::of(&self.config, &self.clock, self.version);
-                    let packet = (*packet, direction);
+                    let packet = (*packet, carried.direction);
                     each(number, Ok(pass(flow, hit, packet, moment, &mut self.ledger)));
                 }
-                _ => each(number, self.observe(key, *packet, Timestamp::ZERO)),
+                _ => each(number, self.observe_any(key, carried, *packet, V::default)),
             }
         }
         self.recent_misses = (self.ledger.metrics.misses - misses) as usize;
     }
 
-    /// What the index has of a burst before it, and which direction its packets carry.
+    /// What the packets of a burst carry, and what the index has of them before it.
     ///
     /// Each stage asks for memory that the next one needs: for the packets what the index has of them, then
     /// their flows; for flows that may have to leave the same backwards.
-    fn find_burst(&mut self, packets: &[(K, Packet)]) -> [(Option<Place>, Direction); BURST] {
+    fn find_burst(
+        &mut self,
+        packets: &[(K, Packet)],
+    ) -> ([Carried<K>; BURST], [Option<Place>; BURST]) {
         let mut slots = [0; LOOKS];
         let upcoming = self.prefetch_upcoming(&mut slots);
         // A short burst is filled up with its last packet.
@@ -202,16 +237,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let hashes = carried.each_ref().map(|carried| carried.hash);
         let mut places = [None; BURST];
         self.index.get_batch_hashed(&hashes, &carried, &mut places);
-        places.iter().flatten().for_each(|place| self.store.prefetch(**place));
+        let places = places.map(Option::<&Place>::copied);
+        places.iter().flatten().for_each(|place| self.store.prefetch(*place));
         let mut leaving = [0; VICTIMS];
         for (hash, slot) in leaving.iter_mut().zip(victims) {
             *hash = self.carry(&self.store.flow(*slot).key).hash;
             self.index.prefetch_bucket(*hash);
         }
-        let found =
-            core::array::from_fn(|number| (places[number].copied(), carried[number].direction));
         leaving[..victims.len()].iter().for_each(|hash| self.index.prefetch_entry(*hash));
-        found
+        (carried, places)
     }
 
     /// Asks for the lives that the policy will look at in this burst, if about as many flows come in it
@@ -320,21 +354,37 @@ fn pass<'a, K, V, P: Eviction>(
     flow: &'a mut Flow<K, V>,
     hit: Hit,
     (packet, carried): (Packet, Direction),
-    Moment { config, now, version }: Moment<'_>,
+    moment: Moment<'_>,
+    ledger: &mut Ledger<P>,
+) -> Observed<'a, K, V> {
+    let Moment { config, now, .. } = moment;
+    if !packet.is_plain() || !flow.life.course.is_steady(config.close_rule) {
+        let before = flow.life.course.class;
+        flow.life.course.see(packet, hit.direction(carried), config.close_rule);
+        if flow.life.course.class != before {
+            flow.life.last_seen = now;
+            ledger.reclass(hit.slot, &flow.life, before, (config, now));
+        }
+    }
+    note(flow, hit, carried, moment, ledger)
+}
+
+/// Notes in a flow that it has had a packet.
+#[inline]
+fn note<'a, K, V, P: Eviction>(
+    flow: &'a mut Flow<K, V>,
+    hit: Hit,
+    carried: Direction,
+    moment: Moment<'_>,
     ledger: &mut Ledger<P>,
 ) -> Observed<'a, K, V> {
     let (direction, Hit { slot, name, .. }) = (hit.direction(carried), hit);
     let Flow { life, value, .. } = flow;
-    life.last_seen = now;
-    life.version = version;
+    life.last_seen = moment.now;
+    life.version = moment.version;
     life.is_used = true;
     life.has_news = true;
-    let (before, handle) = (life.course.class, Handle { id: life.id, slot });
-    life.course.see(packet, direction, config.close_rule);
-    let class = life.course.class;
     ledger.policy.touch(slot);
-    if class != before {
-        ledger.reclass(slot, life, before, (config, now));
-    }
+    let (handle, class) = (Handle { id: life.id, slot }, life.course.class);
     Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
 }

@@ -136,6 +136,13 @@ impl Place {
         Self(Self::slot(name, initiator).0 | Self::FURTHER)
     }
 
+    /// Where it leads if the key is a first name.
+    #[inline]
+    pub(super) const fn first_name(self) -> Option<Hit> {
+        let (slot, initiator) = (self.number(), self.initiator());
+        if self.is_further() { None } else { Some(Hit { slot, name: 0, initiator }) }
+    }
+
     const fn is_further(self) -> bool {
         self.0 & Self::FURTHER != 0
     }
@@ -193,13 +200,10 @@ impl<K, V> Store<K, V> {
     /// Where a place of the index leads. If keys break their law, there may be no name, or no flow.
     #[inline]
     pub(super) fn follow(&self, place: Place) -> Option<Hit> {
-        let (slot, name) = if place.is_further() {
-            let name = self.names.get(place.number())?;
-            (name.slot, name.number)
-        } else {
-            (place.number(), 0)
-        };
-        Some(Hit { slot, name, initiator: place.initiator() })
+        place.first_name().or_else(|| {
+            let Name { slot, number, .. } = *self.names.get(place.number())?;
+            Some(Hit { slot, name: number, initiator: place.initiator() })
+        })
     }
 
     /// Asks for all that a packet of the flow at this place needs.

@@ -39,7 +39,7 @@ impl Tenants {
         Self { numbers: TrashMap::new(), accounts: Vec::new(), queues: Lists::new(0) }
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.accounts.is_empty()
     }
 

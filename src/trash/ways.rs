@@ -22,7 +22,20 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.find_observed(hash, key, &mut ())
     }
 
-    /// The same, counting.
+    /// The entry of `key` if it is in its home and the first with its tag.
+    #[inline]
+    pub(super) fn find_first<Q: Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&(K, V)> {
+        match self.table.glance(hash) {
+            Glance::Perhaps(_, entry) if key.equivalent(&entry.0) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The entry of `key`, counting.
     #[inline]
     pub(super) fn find_observed<Q: Hash + Equivalent<K> + ?Sized>(
         &self,

@@ -1,10 +1,13 @@
-//! Keys of flows, by number.
+//! Keys of flows, by number, packets, and flows of any class.
 #![allow(dead_code, reason = "not every test has all")]
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use flowtable::{FiveTuple, FlowKey, FlowName, FourTuple, Protocol, TcpFlags, Tenant};
+use flowtable::{
+    Class, Eviction, FiveTuple, FlowCache, FlowKey, FlowName, FourTuple, Handle, Packet, Protocol,
+    TcpFlags, Tenant,
+};
 
 use super::naive_flows::Seen;
 
@@ -69,4 +72,33 @@ pub(crate) fn tcp(flags: TcpFlags) -> Seen {
 
 pub(crate) fn udp() -> Seen {
     Seen { protocol: Protocol::Udp, flags: TcpFlags(0), tenant: Tenant::default() }
+}
+
+/// A connection of one host to the host of this number.
+pub(crate) fn key(number: u32) -> FlowKey {
+    let dst = (0x0b00_0000 + number).to_be_bytes().into();
+    FlowKey::new([10, 0, 0, 1].into(), dst, 40_000, 443, 6).expect("both are of one version")
+}
+
+/// A flow of this class under the key of this number; none may leave for it.
+pub(crate) fn add<V: Default, P: Eviction>(
+    cache: &mut FlowCache<FlowKey, V, P>,
+    number: u32,
+    class: Class,
+) -> Handle {
+    let now = cache.now();
+    let (first, answer) = match class {
+        Class::Closing => (RST, None),
+        Class::New => (SYN, Some(SYN_ACK)),
+        Class::Unreplied => (ACK, None),
+        Class::Established => (ACK, Some(ACK)),
+    };
+    let observed = cache.observe(&key(number), Packet::tcp(first), now).expect("there is room");
+    assert!(observed.departed.is_none());
+    let handle = observed.handle;
+    if let Some(answer) = answer {
+        cache.observe(&key(number).reversed(), Packet::tcp(answer), now).expect("it is there");
+    }
+    assert_eq!(cache.resident(handle).map(|flow| flow.class()), Some(class));
+    handle
 }

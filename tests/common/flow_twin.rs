@@ -170,7 +170,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> Twin<K, P, S> {
         let found = self.ours.set_pinned(handle, pinned);
         assert_eq!(found, self.naive.at(handle).is_some());
         if found {
-            self.naive.flow(handle).pinned = pinned;
+            self.naive.set_pinned(handle, pinned);
         }
     }
 
@@ -178,7 +178,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> Twin<K, P, S> {
         let found = self.ours.set_class(handle, class);
         assert_eq!(found, self.naive.at(handle).is_some());
         if found {
-            self.naive.flow(handle).class = class;
+            self.naive.set_class(handle, class);
         }
     }
 
@@ -207,7 +207,10 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> Twin<K, P, S> {
         let Self { ours, naive } = self;
         ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
         assert_eq!((ours.len(), ours.now()), (naive.flows.len(), timestamp(naive.now)));
-        assert_eq!((ours.is_empty(), ours.capacity()), (ours.len() == 0, naive.setting.flows));
+        assert_eq!(
+            (ours.is_empty(), ours.capacity()),
+            (naive.flows.is_empty(), naive.setting.flows)
+        );
         naive.flows.iter().for_each(|flow| self.compare_flow(flow.handle));
         for &handle in naive.dead.iter().rev().take(64) {
             assert!(ours.get(handle).is_none() && ours.resident(handle).is_none(), "{handle:?}");

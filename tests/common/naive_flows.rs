@@ -50,7 +50,7 @@ impl Seen {
 }
 
 /// What the cache is told before it begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     pub(crate) flows: usize,
     pub(crate) timeouts: Timeouts,
@@ -64,14 +64,14 @@ pub(crate) struct Setting {
 /// What a policy promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaves {
-    /// Of the lowest class there is.
+    /// Of the lowest class there is, or for want of newcomers an established one.
     Lowest,
     Any,
     /// Any, although there is room.
     AnyEarly,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Flow<K> {
     pub(crate) handle: Handle,
     /// By number, the first one first, as packets of the initiator carry them.
@@ -82,10 +82,16 @@ pub(crate) struct Flow<K> {
     pub(crate) protocol: Protocol,
     pub(crate) tenant: Tenant,
     pub(crate) pinned: bool,
+    /// Whether its class was given, and not what its packets had made of it.
+    is_given: bool,
     pub(crate) first_seen: Moment,
     pub(crate) last_seen: Moment,
     /// The last report, or the beginning.
     pub(crate) since: Moment,
+    /// The first packet of which has not been told.
+    news: Option<Moment>,
+    /// Its last packet, or when it was given another class or pinned or not.
+    changed: Moment,
     /// Whether the responder has sent a packet.
     replied: bool,
     /// Whether the initiator has sent a FIN, and whether the responder has.
@@ -116,7 +122,7 @@ pub(crate) struct Counts {
     pub(crate) departed: [[u64; 4]; 5],
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Naive<K> {
     pub(crate) setting: Setting,
     pub(crate) now: Moment,
@@ -124,7 +130,15 @@ pub(crate) struct Naive<K> {
     pub(crate) dead: Vec<Handle>,
     pub(crate) shares: Vec<(Tenant, usize)>,
     pub(crate) emergency: bool,
+    /// When the last emergency began.
+    crowded_since: Moment,
     pub(crate) counts: Counts,
+}
+
+/// Whether so few are newcomers that one that is established may leave for the next.
+fn lacks_newcomers(classes: &[Class]) -> bool {
+    let of = |class| classes.iter().filter(|other| **other == class).count();
+    of(Class::Closing) == 0 && 8 * (of(Class::New) + of(Class::Unreplied)) < classes.len()
 }
 
 /// The class of a flow whose first packet this is.
@@ -146,9 +160,12 @@ impl<K: FlowName + Debug> Flow<K> {
             protocol: seen.protocol,
             tenant: seen.tenant,
             pinned: false,
+            is_given: false,
             first_seen: now,
             last_seen: now,
             since: now,
+            news: Some(now),
+            changed: now,
             replied: false,
             closed: [false; 2],
         }
@@ -191,13 +208,14 @@ impl<K: FlowName + Debug> Flow<K> {
         timeouts.idle(self.protocol, self.class).map(|idle| self.last_seen + nanos(idle))
     }
 
-    /// When it is due to be reported.
+    /// When it has been reported, at the latest: the timeout may have begun before its packets.
     fn report(&self, timeouts: &Timeouts) -> Option<Moment> {
-        timeouts.active().map(|active| self.since + nanos(active))
+        Some(self.news? + nanos(timeouts.active()?))
     }
 
-    fn next_due(&self, timeouts: &Timeouts) -> Option<Moment> {
-        self.end(timeouts).into_iter().chain(self.report(timeouts)).min()
+    /// Whether it leaves in an emergency if it is silent.
+    fn is_loose(&self) -> bool {
+        self.class != Class::Established && !self.pinned
     }
 
     fn assert_departed(&self, departed: &Departed<K, u64>) {
@@ -223,6 +241,7 @@ impl<K: FlowName + Debug> Naive<K> {
             dead: vec![],
             shares: vec![],
             emergency: false,
+            crowded_since: 0,
             counts: Counts::default(),
         }
     }
@@ -250,6 +269,18 @@ impl<K: FlowName + Debug> Naive<K> {
         &mut self.flows[at]
     }
 
+    pub(crate) fn set_pinned(&mut self, handle: Handle, pinned: bool) {
+        let now = self.now;
+        let flow = self.flow(handle);
+        (flow.pinned, flow.changed) = (pinned, now);
+    }
+
+    pub(crate) fn set_class(&mut self, handle: Handle, class: Class) {
+        let now = self.now;
+        let flow = self.flow(handle);
+        (flow.class, flow.changed, flow.is_given) = (class, now, true);
+    }
+
     pub(crate) fn flows_of(&self, class: Class) -> usize {
         self.flows.iter().filter(|flow| flow.class == class).count()
     }
@@ -264,8 +295,14 @@ impl<K: FlowName + Debug> Naive<K> {
         tenant != Tenant::default() && self.share(tenant).is_some_and(|share| count >= share)
     }
 
+    /// Time passes; of more than a year at once it is as if the clock had been set.
     pub(crate) fn tick_clock(&mut self, now: Timestamp) {
-        self.now = self.now.max(moment(now));
+        let year = nanos(Duration::from_secs(366 * 24 * 3600));
+        let now = moment(now);
+        if now - self.now > year {
+            self.move_by(now - self.now - year);
+        }
+        self.now = self.now.max(now);
     }
 
     /// A packet came, and the cache answered.
@@ -316,12 +353,16 @@ impl<K: FlowName + Debug> Naive<K> {
     ) {
         let (now, rule) = (self.now, self.setting.rule);
         let flow = &mut self.flows[at];
-        flow.last_seen = now;
+        (flow.last_seen, flow.changed) = (now, now);
+        flow.news.get_or_insert(now);
         flow.value += 1;
-        // Replied and said to be unreplied: it is the cache's which of them holds with the next packet.
-        let either = flow.replied && flow.class == Class::Unreplied;
+        // A given class may be at odds with what packets have said: the cache may believe either.
+        let given = flow.class;
+        let has_reply = flow.replied && given == Class::Unreplied;
         flow.live(seen, direction, rule);
-        if either && flow.class == Class::Unreplied && answer.class == Class::Established {
+        if flow.is_given
+            && (answer.class == given || has_reply && answer.class == Class::Established)
+        {
             flow.class = answer.class;
         }
         assert!(answer.departed.is_none(), "nobody leaves for a packet of a flow that is there");
@@ -371,13 +412,18 @@ impl<K: FlowName + Debug> Naive<K> {
         assert_eq!(departed.reason, EndReason::Resources);
         assert!(!is_over || departed.tenant == tenant, "{tenant:?} takes from its own");
         let allowed = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
-        let lowest = allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).min();
-        let lowest = lowest.filter(|_| is_over || self.setting.leaves == Leaves::Lowest);
+        let allowed: Vec<Class> =
+            allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).collect();
+        if is_over || self.setting.leaves == Leaves::Lowest {
+            let lacks_newcomers = lacks_newcomers(&allowed);
+            let is_lowest = allowed.iter().all(|class| departed.class <= *class);
+            assert!(
+                is_lowest || lacks_newcomers && departed.class == Class::Established,
+                "{departed:?} of {allowed:?}"
+            );
+        }
         let victim = self.flow(departed.handle);
         assert!(!victim.pinned, "{victim:?} is pinned");
-        if lowest.is_some() {
-            assert_eq!(lowest, Some(departed.class), "lower ones go first");
-        }
         self.depart(departed);
     }
 
@@ -410,7 +456,7 @@ impl<K: FlowName + Debug> Naive<K> {
             EndReason::Ended => assert!(is_due && flow.class == Class::Closing, "{flow:?}"),
             EndReason::Resources => {
                 let (.., idle) = emergency.expect("there is an emergency");
-                assert!(flow.class != Class::Established && !flow.pinned, "{flow:?}");
+                assert!(flow.is_loose(), "{flow:?}");
                 assert!(flow.idle(now) >= nanos(idle), "{flow:?}");
             }
             reason => panic!("time is no reason for {reason:?}"),
@@ -422,27 +468,43 @@ impl<K: FlowName + Debug> Naive<K> {
     pub(crate) fn reported(&mut self, report: &Report<'_, K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let flow = self.flow(report.handle);
-        assert!(flow.report(&timeouts).is_some_and(|due| due <= now), "{flow:?} is not due");
+        let active = timeouts.active().expect("reports are asked for");
+        let news = flow.news.unwrap_or_else(|| panic!("nothing is new of {flow:?}"));
+        // The caller knows no time before its origin.
+        let is_known = report.since > Timestamp::ZERO;
+        let since = if is_known { moment(report.since) } else { flow.since };
+        assert!(since + nanos(active) <= now, "{flow:?} is not due: {report:?}");
+        // Since it was looked at and had nothing new, or since what was told last.
+        let since = timestamp(flow.since)..=timestamp(news);
+        assert!(since.contains(&report.since), "{flow:?}: {report:?}");
         assert!(*report.key == flow.names[0].1, "{flow:?}: {:?}", report.key);
         assert_eq!(
             (*report.value, report.class, report.protocol, report.tenant),
             (flow.value, flow.class, flow.protocol, flow.tenant)
         );
         assert_eq!(
-            [report.first_seen, report.last_seen, report.since],
-            [flow.first_seen, flow.last_seen, flow.since].map(timestamp)
+            [report.first_seen, report.last_seen],
+            [flow.first_seen, flow.last_seen].map(timestamp)
         );
-        (flow.since, flow.value) = (now, 0);
+        (flow.since, flow.news, flow.value) = (now, None, 0);
         self.counts.reported += 1;
+    }
+
+    /// When something is done about a flow if no packet comes: it ends or is reported, or leaves as
+    /// things are. Who was silent before the emergency may stay for as long as who was not.
+    fn due(&self, flow: &Flow<K>) -> Option<Moment> {
+        let timeouts = &self.setting.timeouts;
+        let emergency = self.setting.emergency.filter(|_| self.emergency && flow.is_loose());
+        let relief = emergency.map(|(.., idle)| flow.changed.max(self.crowded_since) + nanos(idle));
+        [flow.end(timeouts), flow.report(timeouts), relief].into_iter().flatten().min()
     }
 
     /// Nothing may be there still that was due a tick ago.
     pub(crate) fn assert_done(&self) {
-        let Setting { timeouts, tick, .. } = self.setting;
         for flow in &self.flows {
-            let due = flow.next_due(&timeouts);
+            let due = self.due(flow);
             assert!(
-                due.is_none_or(|due| self.now < due + nanos(tick)),
+                due.is_none_or(|due| self.now < due + nanos(self.setting.tick)),
                 "{flow:?} was due at {due:?}"
             );
         }
@@ -450,24 +512,28 @@ impl<K: FlowName + Debug> Naive<K> {
 
     /// When something is due, if it ever is.
     pub(crate) fn next_due(&self) -> Option<Moment> {
-        self.flows.iter().filter_map(|flow| flow.next_due(&self.setting.timeouts)).min()
+        self.flows.iter().filter_map(|flow| self.due(flow)).min()
     }
 
     /// The clock of the caller was set: all that has been was as long ago as before.
     pub(crate) fn set_clock(&mut self, now: Timestamp) {
-        let moved = moment(now) - self.now;
+        self.move_by(moment(now) - self.now);
+    }
+
+    fn move_by(&mut self, moved: Moment) {
         for flow in &mut self.flows {
-            for time in [&mut flow.first_seen, &mut flow.last_seen, &mut flow.since] {
-                *time += moved;
-            }
+            let Flow { first_seen, last_seen, since, changed, news, .. } = flow;
+            let times = [first_seen, last_seen, since, changed].into_iter().chain(news);
+            times.for_each(|time| *time += moved);
         }
+        self.crowded_since += moved;
         self.now += moved;
     }
 
     fn watch(&mut self) {
         let Some((enter, leave, _)) = self.setting.emergency else { return };
         if !self.emergency && self.flows.len() >= enter {
-            self.emergency = true;
+            (self.emergency, self.crowded_since) = (true, self.now);
             self.counts.emergencies += 1;
         } else if self.flows.len() < leave {
             self.emergency = false;

@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use flowtable::{BitString, DefaultHashBuilder, PassiveGc, Shape, Tuning, Unicache};
 use hashbrown::HashTable;
 
-use super::traffic::{Flow, src_dst};
+use super::traffic::{Flow, Packet, src_dst};
 
 /// When an entry was used last: its score in garbage collection.
 pub(crate) type Tick = u64;
@@ -16,7 +16,7 @@ pub(crate) trait Cache {
     /// What a packet's flow is found by. Made once per packet, hash included.
     type Key: Copy;
 
-    fn key(&self, flow: &Flow) -> Self::Key;
+    fn key(&self, packet: &Packet) -> Self::Key;
 
     /// Whether the flow is there; it then has been used now.
     fn touch(&mut self, key: &Self::Key, now: Tick) -> bool;
@@ -26,6 +26,15 @@ pub(crate) trait Cache {
 
     /// Takes out a flow that has ended.
     fn end(&mut self, key: &Self::Key);
+
+    /// A packet: whether its flow was there. It is now.
+    fn see(&mut self, key: &Self::Key, now: Tick) -> bool {
+        let is_hit = self.touch(key, now);
+        if !is_hit {
+            self.admit(*key, now);
+        }
+        is_hit
+    }
 
     fn state(&self) -> State;
 }
@@ -53,8 +62,8 @@ impl<K: BitString, F: Fn(&Flow) -> K> Trash<K, F> {
 impl<K: BitString, F: Fn(&Flow) -> K> Cache for Trash<K, F> {
     type Key = K;
 
-    fn key(&self, flow: &Flow) -> K {
-        (self.key)(flow)
+    fn key(&self, packet: &Packet) -> K {
+        (self.key)(&packet.flow)
     }
 
     fn touch(&mut self, key: &K, now: Tick) -> bool {
@@ -166,8 +175,8 @@ impl Chained {
 impl Cache for Chained {
     type Key = (u64, u128);
 
-    fn key(&self, flow: &Flow) -> (u64, u128) {
-        let key = src_dst(flow);
+    fn key(&self, packet: &Packet) -> (u64, u128) {
+        let key = src_dst(&packet.flow);
         (self.hasher.hash_one(key), key)
     }
 
@@ -246,8 +255,8 @@ impl Swiss {
 impl Cache for Swiss {
     type Key = (u64, u128);
 
-    fn key(&self, flow: &Flow) -> (u64, u128) {
-        let key = src_dst(flow);
+    fn key(&self, packet: &Packet) -> (u64, u128) {
+        let key = src_dst(&packet.flow);
         (self.hasher.hash_one(key), key)
     }
 

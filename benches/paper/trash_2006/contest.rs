@@ -35,31 +35,32 @@ impl<C: Cache> Forwarder<C> {
         Self { active_gc: true, ..Self::new(cache) }
     }
 
-    fn step(&mut self, packet: &Packet, admit: impl FnOnce(&mut C, C::Key, Tick)) -> bool {
+    fn step(&mut self, packet: &Packet, see: impl FnOnce(&mut C, &C::Key, Tick) -> bool) -> bool {
         self.now += 1;
-        let key = self.cache.key(&packet.flow);
-        let hit = self.cache.touch(&key, self.now);
-        if !hit {
-            admit(&mut self.cache, key, self.now);
-        }
+        let key = self.cache.key(packet);
+        let is_hit = see(&mut self.cache, &key, self.now);
         if self.active_gc && packet.last {
             self.cache.end(&key);
         }
-        hit
+        is_hit
     }
 }
 
 impl<C: Cache> Contestant for Forwarder<C> {
     fn forward(&mut self, packets: &[Packet]) -> usize {
-        packets.iter().filter(|packet| self.step(packet, C::admit)).count()
+        packets.iter().filter(|packet| self.step(packet, C::see)).count()
     }
 
     fn forward_watched(&mut self, packets: &[Packet], insertions: &mut Vec<u64>) {
         for packet in packets {
             self.step(packet, |cache, key, now| {
-                let start = Instant::now();
-                cache.admit(key, now);
-                insertions.push(start.elapsed().as_nanos() as u64);
+                let is_hit = cache.touch(key, now);
+                if !is_hit {
+                    let start = Instant::now();
+                    cache.admit(*key, now);
+                    insertions.push(start.elapsed().as_nanos() as u64);
+                }
+                is_hit
             });
         }
     }

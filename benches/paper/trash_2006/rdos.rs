@@ -1,12 +1,13 @@
 //! The paper's table: a denial of service, which starts a flow with every second packet, and the
 //! other extreme, a single flow.
 
-use flowtable::{BitString, DefaultHashBuilder, PassiveGc};
+use flowtable::{BitString, ByClass, DefaultHashBuilder, Passive, PassiveGc};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::cache::{Chained, State, Swiss, Trash};
 use super::contest::{Contestant, Forwarder, Score, compete};
+use super::flow_cache::Flows;
 use super::report::{Outcome, Report, Table, two};
 use super::traffic::{Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide};
 
@@ -81,6 +82,27 @@ fn rows(gc: PassiveGc) -> Vec<Row> {
             "-",
             None,
             Box::new(Forwarder::with_active_gc(Swiss::new(gc, hasher()))),
+        ),
+        row(
+            "FlowCache, passive",
+            "-",
+            "-",
+            None,
+            Box::new(Forwarder::new(Flows::new(gc, Passive::new(gc), hasher()))),
+        ),
+        row(
+            "FlowCache, passive + AGC",
+            "-",
+            "-",
+            None,
+            Box::new(Forwarder::new(Flows::with_active_gc(gc, Passive::new(gc), hasher()))),
+        ),
+        row(
+            "FlowCache, by class",
+            "-",
+            "-",
+            None,
+            Box::new(Forwarder::new(Flows::new(gc, ByClass::new(), hasher()))),
         ),
     ]
 }
@@ -232,12 +254,14 @@ pub(crate) fn single_flow(report: &Report, quick: bool) -> Outcome {
         passive(gc, move |flow| trash(flow, &h160)),
         passive(gc, move |flow| wide::<44>(flow, &h384)),
         Box::new(Forwarder::new(Swiss::new(gc, hasher()))),
+        Box::new(Forwarder::new(Flows::new(gc, Passive::new(gc), hasher()))),
     ];
     let paper = [
         ("chained hash", "-", Some(1308.0)),
         ("TRASH 160", "1.00 / 1", Some(1218.0)),
         ("TRASH 384", "1.00 / 1", Some(1193.0)),
         ("hashbrown", "-", None),
+        ("FlowCache", "-", None),
     ];
     let mut rng = StdRng::seed_from_u64(2006);
     let two_packets =

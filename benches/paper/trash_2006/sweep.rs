@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use flowtable::{DefaultHashBuilder, PassiveGc, Shape};
+use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
 
 use super::cache::Trash;
 use super::contest::{Contestant, Forwarder};
 use super::figure::{Figure, Line, Panel, Scale};
+use super::flow_cache::Flows;
 use super::report::{Outcome, Report, Table, two};
 use super::traffic::{Order, Packet, Rings, trash};
 
@@ -19,9 +20,15 @@ const CHUNK: usize = 1 << 16;
 /// What was measured at one threshold.
 struct Point {
     threshold: usize,
+    shape: Shape,
+    trie: Speed,
+    flow_cache: Speed,
+}
+
+/// What a cache does with packets.
+struct Speed {
     hit_rate: f64,
     ns_per_packet: f64,
-    shape: Shape,
 }
 
 /// Flows take turns, so that nothing is used again before all others were.
@@ -40,16 +47,24 @@ pub(crate) fn cache_size(report: &Report, quick: bool) -> Outcome {
 fn measure(flows: usize, threshold: usize) -> Result<Point, Box<dyn std::error::Error>> {
     let hasher = DefaultHashBuilder::with_seed(2006);
     let gc = PassiveGc::new(threshold, PassiveGc::TRASH_2006.goal())?;
+    let mut flows_cache = Forwarder::new(Flows::new(gc, Passive::new(gc), hasher.clone()));
+    let flow_cache = speed(&mut flows_cache, flows, threshold);
+    drop(flows_cache);
     let mut cache = Forwarder::new(Trash::new(gc, move |flow| trash(flow, &hasher)));
+    let trie = speed(&mut cache, flows, threshold);
+    let shape = cache.state().shape.expect("it is a trie");
+    Ok(Point { threshold, shape, trie, flow_cache })
+}
+
+fn speed(cache: &mut dyn Contestant, flows: usize, threshold: usize) -> Speed {
     let mut packets = Rings::new(flows / 2, PACKETS_PER_FLOW, Order::RoundRobin, Rings::ADJACENT);
     // A cache with room for more fills up with ended flows, a tenth of all in a turn.
     let room = threshold.saturating_sub(flows);
     let filling = if threshold < flows / 2 { flows } else { 4 * flows + 10 * room };
-    forward(&mut cache, &mut packets, filling);
-    let (hits, ns) = forward(&mut cache, &mut packets, 2 * flows);
-    let shape = cache.state().shape.expect("it is a trie");
-    let (hit_rate, ns_per_packet) = (hits as f64 / (2 * flows) as f64, ns / (2 * flows) as f64);
-    Ok(Point { threshold, hit_rate, ns_per_packet, shape })
+    forward(cache, &mut packets, filling);
+    let (hits, ns) = forward(cache, &mut packets, 2 * flows);
+    let count = (2 * flows) as f64;
+    Speed { hit_rate: hits as f64 / count, ns_per_packet: ns / count }
 }
 
 /// Hits, and nanoseconds without those for making the packets.
@@ -78,6 +93,8 @@ fn table(points: &[Point]) -> Table {
         "max depth",
         "hit rate %",
         "ns per packet",
+        "FlowCache: hit rate %",
+        "ns per packet of FlowCache",
     ]);
     for point in points {
         table.row(&[
@@ -86,8 +103,10 @@ fn table(points: &[Point]) -> Table {
             &point.shape.root_bits,
             &two(point.shape.average_depth()),
             &point.shape.max_depth(),
-            &two(100.0 * point.hit_rate),
-            &format!("{:.0}", point.ns_per_packet),
+            &two(100.0 * point.trie.hit_rate),
+            &format!("{:.0}", point.trie.ns_per_packet),
+            &two(100.0 * point.flow_cache.hit_rate),
+            &format!("{:.0}", point.flow_cache.ns_per_packet),
         ]);
     }
     table
@@ -98,7 +117,7 @@ fn figure(points: &[Point], flows: usize) -> Figure<'static> {
         name,
         points: points.iter().map(|point| (point.threshold as f64, y(point))).collect(),
     };
-    let slowest = points.iter().map(|point| point.ns_per_packet).fold(0.0, f64::max);
+    let slowest = points.iter().map(|point| point.trie.ns_per_packet).fold(0.0, f64::max);
     let panels = vec![
         Panel {
             y_label: "depth, nodes",
@@ -116,12 +135,18 @@ fn figure(points: &[Point], flows: usize) -> Figure<'static> {
         Panel {
             y_label: "hits, % of packets",
             y: 0.0..105.0,
-            lines: vec![line("hit rate", |point| 100.0 * point.hit_rate)],
+            lines: vec![
+                line("hit rate", |point| 100.0 * point.trie.hit_rate),
+                line("of FlowCache", |point| 100.0 * point.flow_cache.hit_rate),
+            ],
         },
         Panel {
             y_label: "time, ns per packet",
             y: 0.0..1.3 * slowest,
-            lines: vec![line("time per packet", |point| point.ns_per_packet)],
+            lines: vec![
+                line("time per packet", |point| point.trie.ns_per_packet),
+                line("of FlowCache", |point| point.flow_cache.ns_per_packet),
+            ],
         },
     ];
     let title = match flows {
