@@ -22,7 +22,7 @@
 //! | [`Passive`] | of the next four the one that was used longest ago | nothing | 4 looks |
 //!
 //! What holds of each: all operations are O(1), amortised over slots without gaps; memory is 8 bytes
-//! for each slot up to the greatest one, allocated by 1024 slots and given back with the policy; growth
+//! for each slot up to the greatest one (up to 20 for [`ByClass`]), allocated by 1024 slots and given back with the policy; growth
 //! moves nothing; slots that are not in it do no harm.
 
 use crate::lists::Lists;
@@ -36,6 +36,7 @@ mod random;
 mod rings;
 
 pub use by_class::ByClass;
+pub(crate) use by_class::{has_few_newcomers, turn};
 pub use clock::Clock;
 pub use lru::Lru;
 pub use passive::{GcError, Passive, PassiveGc};
@@ -98,7 +99,7 @@ pub struct Standing {
 pub trait Eviction {
     /// An entry came, at a slot where there is none. Rank 0 is given up first.
     ///
-    /// The policies of this crate panic if the slot is 2^31 or more.
+    /// The policies of this crate panic if the slot is 2^30 - 1 or more.
     fn enter(&mut self, slot: u32, rank: u8);
 
     /// The entry at `slot` was used.

@@ -23,11 +23,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::bits::BitString;
 
-/// Which way a packet goes, relative to the [`normalized`](FiveTuple::normalized) key of its flow.
+/// Which way a packet goes: relative to the [`normalized`](FiveTuple::normalized) key of its flow or, where
+/// a flow remembers that, to who began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Direction {
-    /// As the normalised key reads: from its `src` to its `dst`.
+    /// As the key reads: from its `src` to its `dst`.
     Forward,
     /// Against it.
     Reverse,

@@ -25,8 +25,8 @@
 //!   only writes the time into the flow; [`advance`](FlowCache::advance) ends what was silent too long and
 //!   reports what has lived long, a bounded number of flows with each call.
 //! - **Full**: a new flow has another evicted, found in O(1) by a policy: see [`crate::evict`]. The default
-//!   gives up closing flows first, then half-open, then unreplied ones, and established ones only when
-//!   there are no others. A flow that is [pinned](FlowCache::set_pinned) stays; a tenant that has its
+//!   gives up closing flows first, then half-open, then unreplied ones, and established ones when there are
+//!   hardly any others: see [`ByClass`]. A flow that is [pinned](FlowCache::set_pinned) stays; a tenant that has its
 //!   [share](FlowCache::set_share) loses its own.
 //! - **Nothing is lost silently**: who leaves is handed over, with its value and the reason.
 //!   [`metrics`](FlowCache::metrics) counts everything.
@@ -42,8 +42,8 @@
 //!
 //! # Hostile packets
 //!
-//! Names are hashed with a seed. Floods of new flows displace flows that were never answered; of an
-//! established flow they take nothing. What costs most is a flow that is made: a removal, an insertion,
+//! Names are hashed with a seed. Floods of new flows displace flows that were never answered; while
+//! established ones fill less than seven eighths of the cache, they take none of them. What costs most is a flow that is made: a removal, an insertion,
 //! and some links. Sequence numbers are not checked: see [`crate::life`].
 //!
 //! # Price

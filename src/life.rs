@@ -22,7 +22,11 @@
 //! SYN with an ACK: then that is who gets it.
 //!
 //! A closing flow *lingers*: its last acknowledgement, and what else was under way, still find it, and
-//! do not look like another flow of one packet. A SYN tells that its sockets are used again.
+//! do not look like another flow of one packet. A SYN tells that its sockets are used again; an answer to a
+//! SYN that was not seen does not, since it may be late.
+//!
+//! Names of one direction only, and those of sockets that talk to themselves, have no other direction: their
+//! flows stay new or unreplied. Who knows better says so: [`FlowCache::set_class`](crate::FlowCache::set_class).
 //!
 //! Sequence numbers are not followed. Who can forge a RST can have a flow closed, which costs its entry
 //! in a table and not the connection; who must not believe a RST decides before the table sees it.
@@ -116,7 +120,8 @@ impl Packet {
         Self::new(Protocol::Tcp, flags)
     }
 
-    /// The same packet, of a tenant. A flow belongs to the tenant of its first packet.
+    /// The same packet, of a tenant. A flow belongs to the tenant of its first packet, or to that of the flow
+    /// whose sockets it has taken over.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {

@@ -29,11 +29,12 @@ const NEWCOMERS: usize = 8;
 /// There is one exception, or a cache full of established flows would be closed to all others: each
 /// new flow would be given up for the next one before it could rise. So while less than an eighth of
 /// all entries are of ranks 1 and 2, and none is of rank 0, an entry of rank 3 is given up that was not
-/// used since it was looked at last. If eight in a row were used, it is a newcomer after all. A flood
-/// takes nothing of established flows that fill less than seven eighths.
+/// used since it was looked at last; if there is none among eight, one of the newcomers. A flood takes
+/// nothing of established flows that fill less than seven eighths. (There is no such exception between
+/// ranks 1 and 2: a full cache that is flooded with datagrams gives up half-open connections first.)
 ///
 /// Ranks above 3 count as 3. A hit costs nothing; a victim takes 16 looks at most, and all is O(1). 8
-/// bytes for each slot.
+/// bytes for each slot, and up to 20 when each rank has had most of the entries.
 ///
 /// Paper: Corbató 1968 for the second chance, see [`Clock`]. The order by state is that of Linux,
 /// whose connection tracking drops connections that are not assured early.
@@ -73,17 +74,24 @@ impl ByClass {
         Self { rings: Rings::new() }
     }
 
-    /// The lowest rank with entries.
-    fn lowest(&self) -> Option<usize> {
-        (0..RANKS).find(|rank| self.rings.count(*rank) > 0)
+    fn counts(&self) -> Counts {
+        core::array::from_fn(|rank| self.rings.count(rank))
     }
+}
 
-    /// Whether there are so few newcomers that one of the highest rank leaves for the next.
-    fn has_few_newcomers(&self) -> bool {
-        let counts: [usize; RANKS] = core::array::from_fn(|rank| self.rings.count(rank));
-        let newcomers: usize = counts[1..TOP].iter().sum();
-        counts[0] == 0 && newcomers * NEWCOMERS < newcomers + counts[TOP]
-    }
+/// Entries of each rank.
+pub(crate) type Counts = [usize; RANKS];
+
+/// The rank that an entry leaves.
+pub(crate) fn turn(counts: Counts) -> Option<usize> {
+    counts.iter().position(|count| *count > 0)
+}
+
+/// Whether there are so few newcomers that one of the highest rank leaves for the next, if one was not used.
+pub(crate) fn has_few_newcomers(counts: Counts) -> bool {
+    let [lowest, first, second, top] = counts;
+    let newcomers = first + second;
+    lowest == 0 && newcomers * NEWCOMERS < newcomers + top
 }
 
 impl Default for ByClass {
@@ -115,17 +123,18 @@ impl Eviction for ByClass {
     }
 
     fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
-        if self.has_few_newcomers() {
+        let counts = self.counts();
+        if has_few_newcomers(counts) {
             if let Some(slot) = self.rings.first_unused(TOP, &mut look) {
                 return Some(slot);
             }
         }
-        let lowest = self.lowest()?;
-        self.rings.second_chance(lowest, look)
+        self.rings.second_chance(turn(counts)?, look)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        let rank = if self.has_few_newcomers() { Some(TOP) } else { self.lowest() };
+        let counts = self.counts();
+        let rank = if has_few_newcomers(counts) { Some(TOP) } else { turn(counts) };
         rank.map_or(0, |rank| self.rings.upcoming(rank, slots))
     }
 

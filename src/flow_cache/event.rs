@@ -109,13 +109,13 @@ pub struct Found {
     pub name: u8,
 }
 
-/// Why a packet has no flow. The cache is as it was, and counts it.
+/// Why a packet has no flow. The cache counts it, and has the flows that it had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
     /// The cache is full, and no flow may be evicted: all are pinned.
     Full,
-    /// The tenant has its share, and none of its flows may be evicted.
+    /// The tenant has its share, and none of its flows may be evicted, or it has no share at all.
     Tenant,
     /// There is no memory for it, or not by the cache's limit.
     Memory,
@@ -125,7 +125,7 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the cache is full, and all of its flows are pinned",
-            Self::Tenant => "the tenant has its share, and all of its flows are pinned",
+            Self::Tenant => "the tenant has its share, and none of its flows may leave",
             Self::Memory => "there is no memory for another flow",
         })
     }

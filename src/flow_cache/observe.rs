@@ -45,8 +45,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// # Errors
     ///
-    /// If there is no room for a new flow, and none may leave. The packet is counted; nothing else is
-    /// changed.
+    /// If there is no room for a new flow, and none may leave. The packet is counted; no flow is changed.
+    /// (Where memory itself cannot be had, one may have left in vain: `advance` tells.)
     ///
     /// # Example
     ///
@@ -145,8 +145,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Sees a burst of packets: their misses overlap. `each` gets what [`observe`](Self::observe)
-    /// returns for each, with its number, in order.
+    /// Sees a burst of packets of the same moment: their cache misses overlap. `each` gets what
+    /// [`observe`](Self::observe) returns for each, with its number, in order. Bursts of 32 are best, and
+    /// fewer than 16 are seen one by one.
     ///
     /// # Example
     ///

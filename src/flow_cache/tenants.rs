@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::evict::Standing;
+use crate::evict::{Standing, has_few_newcomers, turn};
 use crate::life::{Class, Tenant};
 use crate::lists::Lists;
 use crate::trash::TrashMap;
@@ -11,9 +11,6 @@ const CLASSES: usize = Class::ALL.len();
 
 /// Most flows of a tenant that are passed over for one that leaves.
 const LOOKS: usize = 8;
-
-/// One of so many flows of a tenant may be new or unreplied whatever its established ones need.
-const NEWCOMERS: usize = 8;
 
 /// What is known of a tenant.
 #[derive(Clone, Copy, Debug)]
@@ -116,16 +113,15 @@ impl Tenants {
         mut look: impl FnMut(u32) -> Standing,
     ) -> Option<u32> {
         let number = self.number(tenant)?;
-        let [closing, new, unreplied, established] = self.accounts[number].exposed;
-        let newcomers = new + unreplied;
+        let exposed = self.accounts[number].exposed;
         let first = number * CLASSES;
-        if closing == 0 && newcomers * NEWCOMERS < newcomers + established {
+        if has_few_newcomers(exposed) {
             let unused = self.first_unused(first + Class::Established as usize, &mut look);
             if unused.is_some() {
                 return unused;
             }
         }
-        let queue = (first..first + CLASSES).find(|queue| !self.queues.is_empty(*queue))?;
+        let queue = first + turn(exposed)?;
         self.first_unused(queue, look).or_else(|| self.queues.front(queue))
     }
 
