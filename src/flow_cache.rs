@@ -259,7 +259,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.clock.set(now);
     }
 
-    /// How much has changed: to be given to [`Cursor::changed_since`].
+    /// How much has changed: to be given to [`Cursor::changed_since`], which has an example.
     #[must_use]
     pub const fn version(&self) -> Version {
         Version(self.version)
@@ -299,7 +299,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         metrics
     }
 
-    /// The value of a flow; `None` if it is gone.
+    /// The value of a flow; `None` if it is gone. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// assert_eq!(cache.get(handle), Some(&0));
+    /// cache.remove(handle);
+    /// assert_eq!(cache.get(handle), None);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn get(&self, handle: Handle) -> Option<&V> {
@@ -308,7 +321,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// The value of a flow, to change; `None` if it is gone. The flow counts as changed, and does not live
-    /// longer.
+    /// longer. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// *cache.get_mut(handle).expect("it is there") += 1;
+    /// assert_eq!(cache.get(handle), Some(&1));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut V> {
@@ -317,13 +342,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(&mut self.store.flows.get_mut(slot)?.value)
     }
 
-    /// A flow, to look at; `None` if it is gone.
+    /// A flow, to look at; `None` if it is gone. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let flow = cache.resident(handle).expect("it is there");
+    /// assert_eq!((*flow.key(), flow.class()), (7, flowtable::Class::Unreplied));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn resident(&self, handle: Handle) -> Option<Resident<'_, K, V>> {
         self.resident_at(self.store.slot_of(handle)?)
     }
 
-    /// Ends a flow; `None` if it is gone already.
+    /// Ends a flow; `None` if it is gone already. O(1), and O(names) if it has further ones.
     ///
     /// # Example
     ///
@@ -366,6 +403,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Drops all flows, untold, and gives back their memory, but for that of the policy. Handles find
     /// nothing any more. O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// cache.clear();
+    /// assert!(cache.is_empty() && cache.get(handle).is_none());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
         // Keys that break their law may have left something there.
@@ -376,7 +425,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Has a flow never be evicted, or be evicted again. It still expires. Returns whether it is there.
     ///
-    /// Pinned flows count for the capacity and for the share of their tenant.
+    /// Pinned flows count for the capacity and for the share of their tenant. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Refused, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(1)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// assert!(cache.set_pinned(handle, true));
+    /// assert_eq!(cache.observe(&8, Packet::UDP, Timestamp::ZERO).unwrap_err(), Refused::Full);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
@@ -397,7 +458,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Gives a flow another class, as its packets would: for protocols whose packets this crate cannot
-    /// read. Returns whether it is there.
+    /// read. Returns whether it is there. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// // A CONNECTION_CLOSE of QUIC, say.
+    /// assert!(cache.set_class(handle, flowtable::Class::Closing));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);

@@ -73,6 +73,24 @@ impl Config {
         &self.timeouts
     }
 
+    /// The most bytes that it may allocate; `usize::MAX` is no limit.
+    #[must_use]
+    pub const fn max_bytes(&self) -> usize {
+        self.max_bytes
+    }
+
+    /// When TCP connections count as closed.
+    #[must_use]
+    pub const fn close_rule(&self) -> CloseRule {
+        self.close_rule
+    }
+
+    /// What is done when the cache gets crowded, if anything.
+    #[must_use]
+    pub const fn emergency(&self) -> Option<Emergency> {
+        self.emergency
+    }
+
     /// How late the end of a flow may be reported if `advance` is called often enough.
     #[must_use]
     pub const fn tick(&self) -> Duration {

@@ -91,10 +91,10 @@ pub struct Progress {
     pub ended: usize,
     /// Flows that were reported and live.
     pub reported: usize,
-    /// Whether nothing that was due is left. If not, the budget was used up.
+    /// Whether nothing that was due is left. If not, the budget was used up, perhaps by the last one due.
     pub is_done: bool,
-    /// Before this nothing will be due, if no packet comes: a time to sleep until. `None`: never, or
-    /// not known because it is not done.
+    /// Before this nothing will be due, if no packet comes: a time to sleep until. `None` if nothing ever
+    /// will, and while it is not done.
     pub next: Option<Timestamp>,
 }
 

@@ -97,6 +97,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Errors
     ///
     /// If the flow is gone, or `key` is its first name or none of its names.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// cache.add_name(handle, &8)?;
+    /// cache.remove_name(handle, &8)?;
+    /// assert_eq!(cache.find(&8), None);
+    /// assert!(cache.remove_name(handle, &7).is_err(), "it goes with the flow");
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn remove_name(&mut self, handle: Handle, key: &K) -> Result<(), NameError> {
         let slot = self.store.slot_of(handle).ok_or(NameError::NoFlow)?;
         let found = self.find(key).filter(|found| found.handle == handle);

@@ -79,11 +79,24 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.observe_with(key, packet, now, V::default)
     }
 
-    /// The same with a value for a flow that is made.
+    /// The same with a value for a flow that is made. It is made before anyone leaves.
     ///
     /// # Errors
     ///
     /// As [`observe`](Self::observe).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, String> = FlowCache::new(Config::new(100)?);
+    /// for _ in 0..2 {
+    ///     let seen = cache.observe_with(&7, Packet::UDP, Timestamp::ZERO, || "new".to_owned())?;
+    ///     assert_eq!(seen.flow, "new");
+    /// }
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     pub fn observe_with(
         &mut self,
