@@ -203,6 +203,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn elements_never_move() {
         let mut chunks = Chunks::new();
         let first = chunks.push(0);
@@ -214,6 +215,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn growth_is_said_before_and_is_exact() {
         let mut chunks = Chunks::new();
         for element in 0..20_000_u64 {
@@ -245,6 +247,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn elements_are_dropped_and_may_have_no_size() {
         let mut boxes = Chunks::default();
         (0..3000).for_each(|number| _ = boxes.push(Box::new(number)));

@@ -286,6 +286,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn random_steps_are_those_of_queues() {
         let mut lists = Lists::new(3);
         let mut queues = vec![VecDeque::new(); 3];

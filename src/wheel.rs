@@ -273,6 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
+        #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
         fn all_that_is_due_is_popped_and_nothing_is_lost(
             start in periods(),
             steps in prop::collection::vec(steps(), 1..200),
@@ -311,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn a_minute_is_popped_three_times_at_ticks_of_ten_milliseconds() {
         let mut wheel = Wheel::new(1_000_003);
         wheel.cover(0);

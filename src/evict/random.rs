@@ -134,6 +134,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn each_entry_is_as_likely_as_the_others() {
         let mut random = Random::with_seed(1);
         (0..1500).filter(|slot| slot % 3 > 0).for_each(|slot| random.enter(slot, 0));
