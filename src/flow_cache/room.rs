@@ -12,6 +12,9 @@ use crate::flow::{Direction, FlowName};
 use crate::life::{Course, EndReason, Packet, Tenant};
 use crate::timestamp::Timestamp;
 
+/// How many of the next victims are fetched ahead.
+const AHEAD: usize = 4;
+
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Makes a flow under a name that leads nowhere, or to a flow that is over and leaves. Makes room for
     /// it if it must. Returns its slot and who left.
@@ -98,9 +101,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Ok(None);
         };
         let departed = self.victim(of).and_then(|slot| self.depart(slot, EndReason::Resources));
+        self.prefetch_next();
         match refusal {
             Some(refusal) if departed.is_none() => Err(refusal),
             _ => Ok(departed),
+        }
+    }
+
+    /// Asks for what the next victims need: the first one's place in the index, and the flows of those behind
+    /// it, the first of which will be there when it is the first one.
+    fn prefetch_next(&self) {
+        let mut slots = [0; AHEAD];
+        let count = self.ledger.policy.upcoming(&mut slots).min(AHEAD);
+        let Some((first, others)) = slots[..count].split_first() else { return };
+        others.iter().for_each(|slot| self.store.flows.prefetch(*slot));
+        if let Some(flow) = self.store.flows.get(*first).filter(|flow| !flow.life.is_used) {
+            self.index.prefetch_bucket(self.index.hash_of(&flow.key.normalized().0));
         }
     }
 
