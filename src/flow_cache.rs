@@ -486,7 +486,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// be more. `None`, and tenant 0, is no limit.
     ///
     /// O(1), but for a tenant that has had no share before: its flows are counted, O(slots); so this is for
-    /// the beginning. A tenant that has more already loses one for each new one until time has done the
+    /// the beginning, and is not asked whether there is [memory](Config::with_max_bytes). A tenant that has more already loses one for each new one until time has done the
     /// rest. Shares may add up to more than the cache has; then it may be full, and anybody's flows leave.
     ///
     /// # Example

@@ -9,7 +9,8 @@ use core::time::Duration;
 
 use common::flow_keys::{ACK, RST, SYN, add, key};
 use flowtable::{
-    Class, Config, Emergency, EndReason, Event, FlowCache, FlowKey, Packet, Timeouts, Timestamp,
+    Class, Config, Cursor, Emergency, EndReason, Event, FlowCache, FlowKey, Image, ImageError,
+    Packet, Timeouts, Timestamp,
 };
 
 type Cache = FlowCache<FlowKey, u32>;
@@ -176,4 +177,27 @@ fn who_comes_between_resets_is_not_kept() {
     advance(&mut cache, 10_000 + NOTICED, 1000);
     assert!((30..80).all(|number| !is_there(&cache, number)));
     assert!((0..30).all(|number| is_there(&cache, number)));
+}
+
+#[test]
+fn an_image_that_is_refused_for_memory_begins_no_emergency() {
+    let config = || Config::new(20).expect("some").with_timeouts(Timeouts::OFF);
+    let mut original: FlowCache<u64, ()> = FlowCache::new(config());
+    for id in 100..106 {
+        original.observe(&id, Packet::UDP, Timestamp::from_secs(id)).expect("there is room");
+    }
+    // The last one to be restored has names for which there is no memory.
+    let last = original.find(&105).expect("it is there").handle;
+    (0..250).for_each(|name| _ = original.add_name(last, &(1000 + name)).expect("it is free"));
+    let image: Image<_, _> = original.page(&mut Cursor::new(), usize::MAX).collect();
+
+    let emergency = Emergency::new(6, 1, Duration::from_secs(5)).expect("it leaves below");
+    let config = config().with_emergency(emergency).expect("it enters in time");
+    let config = config.with_max_bytes(150 << 10).expect("it is not too little");
+    let mut cache: FlowCache<u64, ()> = FlowCache::new(config);
+    cache.observe(&1, Packet::UDP, Timestamp::ZERO).expect("there is room");
+    let error = cache.restore(image, Timestamp::ZERO).unwrap_err();
+    assert!(matches!(error, ImageError::TooMany { flows: 6, .. }));
+    let metrics = cache.metrics();
+    assert_eq!((metrics.flows, metrics.emergencies, metrics.emergency), (1, 0, false));
 }

@@ -161,7 +161,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
         self.check_image(&image)?;
         self.clock.pass(now);
-        let (flows, metrics, last_id) = (image.len(), self.ledger.metrics, self.store.last_id());
+        let (flows, last_id) = (image.len(), self.store.last_id());
+        let (metrics, is_emergency) = (self.ledger.metrics, self.is_emergency);
         // The one seen last comes last, as it did.
         for (room, saved) in image.flows.into_iter().rev().enumerate() {
             if self.restore_flow(saved).is_err() {
@@ -171,7 +172,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                         self.depart(slot, EndReason::Forced);
                     }
                 }
-                self.ledger.metrics = metrics;
+                (self.ledger.metrics, self.is_emergency) = (metrics, is_emergency);
                 return Err(ImageError::TooMany { flows, room });
             }
         }
