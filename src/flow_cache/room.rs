@@ -171,8 +171,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Takes a name out of the index if it leads where it should. It does, unless keys break their law.
     pub(super) fn unname(&mut self, name: K, place: Place) {
-        if self.index.get(&name) == Some(&place) {
-            self.index.remove(&name);
+        let hash = self.index.hash_of(&name);
+        if self.index.get_hashed(hash, &name) == Some(&place) {
+            self.index.remove_hashed(hash, &name);
         }
     }
 }
