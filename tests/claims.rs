@@ -1,10 +1,11 @@
 //! Every number that our documentation states, with its seed and size.
 
 use std::collections::{HashSet, VecDeque};
+use std::net::Ipv4Addr;
 
 use flowtable::{
-    BitString, DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Probes, RebalanceFrom, Shape,
-    Thresholds, TrashMap, Tuning, Unicache,
+    BitString, Config, DefaultHashBuilder, FiveTuple, FlowCache, Headed, LcTrieMap, Packet,
+    PassiveGc, Probes, RebalanceFrom, Shape, Thresholds, Timestamp, TrashMap, Tuning, Unicache,
 };
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -446,4 +447,25 @@ fn a_trash_map_under_churn_stays_as_it_was() {
 #[test]
 fn chance_does_not_make_a_trash_map_rekey() {
     assert_eq!(flows(if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 }).rekeys(), 0);
+}
+
+#[test]
+fn a_flow_takes_165_bytes() {
+    let config = Config::new(200_000).expect("it is a capacity");
+    let mut cache: FlowCache<FiveTuple<Ipv4Addr>, [u64; 4]> = FlowCache::new(config);
+    let mut rng = StdRng::seed_from_u64(5);
+    for filled in 1..=200_000_usize {
+        let key = FiveTuple {
+            src: rng.random::<u32>().into(),
+            dst: rng.random::<u32>().into(),
+            sport: rng.random(),
+            dport: 53,
+            protocol: 17,
+        };
+        cache.observe(&key, Packet::UDP, Timestamp::ZERO).expect("there is room");
+        if filled % 50_000 == 0 {
+            let bytes = cache.allocation_size() as f64 / cache.len() as f64;
+            assert!((162.0..168.0).contains(&bytes), "{bytes} with {filled}");
+        }
+    }
 }
