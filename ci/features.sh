@@ -10,6 +10,8 @@ for set in "" std concurrent serde std,serde concurrent,serde; do
 done
 # The tests with the default features are `cargo test` itself.
 [ "${1-}" = --no-default-tests ] || cargo test
+# The same tests again, so fewer cases of those that draw them.
+export PROPTEST_CASES=${PROPTEST_CASES:-64}
 cargo test --no-default-features
 cargo test --all-features
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a while, from its seeds on: fuzz.sh [SECONDS], 10 for each by default.
+# Runs every fuzz target for a while, from its seeds on: fuzz.sh [SECONDS], 5 for each by default.
 #
 # Under AddressSanitizer, which sees what unsafe code does to memory. It needs nightly Rust; where
 # that cannot be had, the targets run without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-10}
+seconds=${1:-5}
 
 if ! cargo fuzz --version >/dev/null 2>&1 && ! timeout 600 cargo install cargo-fuzz --locked; then
     echo "SKIPPED: fuzzing, because cargo-fuzz could not be installed"
