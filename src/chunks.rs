@@ -79,6 +79,17 @@ impl<T> Chunks<T> {
         index
     }
 
+    /// Has an element at `index`: pushes `filler` as often as it takes.
+    #[inline]
+    pub(crate) fn cover(&mut self, index: u32, filler: T)
+    where
+        T: Copy,
+    {
+        while self.len <= index {
+            self.push(filler);
+        }
+    }
+
     /// Room for 1024 elements more.
     #[cold]
     fn add_chunk(&mut self) {

@@ -110,9 +110,7 @@ impl Lists {
     #[inline]
     pub(crate) fn cover(&mut self, slot: u32) {
         assert!(slot & HEAD == 0, "slot {slot}: must be less than 2^31");
-        while self.links.len() <= slot {
-            self.links.push(Link::LOOSE);
-        }
+        self.links.cover(slot, Link::LOOSE);
     }
 
     /// Takes `slot` out of the list in which it is, if it is in one.

@@ -80,9 +80,7 @@ impl Wheel {
     /// Allocates what a slot will need, so that arming it does not.
     pub(crate) fn cover(&mut self, slot: u32) {
         self.lists.cover(slot);
-        while self.armed.len() <= slot {
-            self.armed.push(NEVER);
-        }
+        self.armed.cover(slot, NEVER);
     }
 
     /// Has the slot, which is [covered](Self::cover), popped at `due` or before, or at the next call if

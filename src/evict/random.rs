@@ -83,9 +83,7 @@ impl Random {
 impl Eviction for Random {
     fn enter(&mut self, slot: u32, _rank: u8) {
         assert!(slot < 1 << 31, "slot {slot}: must be less than 2^31");
-        while self.places.len() <= slot {
-            self.places.push(Place { slot: NONE, position: NONE });
-        }
+        self.places.cover(slot, Place { slot: NONE, position: NONE });
         if self.position(slot).is_none() {
             self.places[self.len].slot = slot;
             self.places[slot].position = self.len;

@@ -135,9 +135,7 @@ impl<const N: usize> Rings<N> {
     pub(super) fn enter(&mut self, slot: u32, ring: usize) {
         assert!(slot < (1 << POSITION) - 1, "slot {slot}: must be less than 2^30 - 1");
         self.leave(slot);
-        while self.places.len() <= slot {
-            self.places.push(NONE);
-        }
+        self.places.cover(slot, NONE);
         let position = self.rings[ring].enter(slot);
         self.set_place(slot, ring, position);
     }

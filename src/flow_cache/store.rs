@@ -243,10 +243,12 @@ impl<K, V> Store<K, V> {
     /// Takes away a further name, by its number in the slab of names. Nothing is half done if it panics
     /// when it is dropped.
     pub(super) fn drop_name(&mut self, slot: u32, at: u32) {
-        let is_first = self.flow(slot).life.names == at;
-        // The first is the one that a flow loses first when it departs: then there is nothing to look for.
-        let others = (!is_first).then(|| self.further_names(slot)).into_iter().flatten();
-        let before = others.into_iter().find(|(_, name)| name.next == at).map(|(at, _)| at);
+        // A flow that departs loses the first one each time: then there is nothing to look for.
+        let before = match self.flow(slot).life.names == at {
+            true => None,
+            false => self.further_names(slot).find(|(_, name)| name.next == at),
+        };
+        let before = before.map(|(before, _)| before);
         let Some(name) = self.names.take(at) else { return };
         match before.and_then(|before| self.names.get_mut(before)) {
             Some(before) => before.next = name.next,
