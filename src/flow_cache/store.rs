@@ -244,11 +244,12 @@ impl<K, V> Store<K, V> {
     /// when it is dropped.
     pub(super) fn drop_name(&mut self, slot: u32, at: u32) {
         // A flow that departs loses the first one each time: then there is nothing to look for.
-        let before = match self.flow(slot).life.names == at {
-            true => None,
-            false => self.further_names(slot).find(|(_, name)| name.next == at),
+        let is_first = self.flow(slot).life.names == at;
+        let before = if is_first {
+            None
+        } else {
+            self.further_names(slot).find(|(_, name)| name.next == at).map(|(before, _)| before)
         };
-        let before = before.map(|(before, _)| before);
         let Some(name) = self.names.take(at) else { return };
         match before.and_then(|before| self.names.get_mut(before)) {
             Some(before) => before.next = name.next,
