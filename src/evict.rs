@@ -134,7 +134,7 @@ pub trait Eviction {
     fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32>;
 
     /// The slots at which the policy will look for the next victims, the first one first, as far as it can
-    /// tell: a burst fetches their memory ahead. Fills `slots` from the front and returns how many
+    /// tell: the cache fetches their memory ahead. Fills `slots` from the front and returns how many
     /// they are.
     #[inline]
     fn upcoming(&self, slots: &mut [u32]) -> usize {

@@ -144,8 +144,6 @@ pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     /// Changes that there have been, and one more: a flow that never changed has changed since 0.
     version: u64,
     is_emergency: bool,
-    /// Of the last burst.
-    recent_misses: usize,
     /// Has left, and is not told yet: there was no memory for the flow that it left for.
     pending: Option<Departed<K, V>>,
 }
@@ -192,7 +190,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             clock,
             version: 1,
             is_emergency: false,
-            recent_misses: 0,
             pending: None,
             config,
         }

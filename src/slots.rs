@@ -12,7 +12,7 @@
 use core::mem;
 
 use crate::chunks::Chunks;
-use crate::prefetch::{prefetch, prefetch_value};
+use crate::prefetch::prefetch_value;
 
 /// The end of the free list.
 const END: u32 = u32::MAX;
@@ -70,14 +70,6 @@ impl<T> Slots<T> {
     pub(crate) fn prefetch(&self, slot: u32) {
         if let Some(slot) = self.slots.get(slot) {
             prefetch_value(slot);
-        }
-    }
-
-    /// Asks for the first line of a slot.
-    #[inline]
-    pub(crate) fn prefetch_head(&self, slot: u32) {
-        if let Some(slot) = self.slots.get(slot) {
-            prefetch(slot);
         }
     }
 

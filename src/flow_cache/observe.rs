@@ -22,12 +22,6 @@ const BURST: usize = 32;
 /// Packets that are fewer are looked up one by one.
 const SMALL: usize = 16;
 
-/// How many lives are fetched ahead of a burst for the eviction policy to look at, at most.
-const LOOKS: usize = 64;
-
-/// How many flows that will have to leave are fetched ahead of a burst, at most.
-const VICTIMS: usize = 8;
-
 /// What a packet's key has become.
 struct Carried<K> {
     hash: u64,
@@ -210,7 +204,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) where
         V: Default,
     {
-        let misses = self.ledger.metrics.misses;
         let last_id = self.store.last_id();
         let (carried, places) = self.find_burst(packets);
         let found = carried.into_iter().zip(places);
@@ -229,62 +222,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 _ => each(number, self.observe_any(key, carried, *packet, V::default)),
             }
         }
-        self.recent_misses = (self.ledger.metrics.misses - misses) as usize;
     }
 
-    /// What the packets of a burst carry, and what the index has of them before it.
-    ///
-    /// Each stage asks for memory that the next one needs: for the packets what the index has of them, then
-    /// their flows; for flows that may have to leave the same backwards.
-    fn find_burst(
-        &mut self,
-        packets: &[(K, Packet)],
-    ) -> ([Carried<K>; BURST], [Option<Place>; BURST]) {
-        let mut slots = [0; LOOKS];
-        let upcoming = self.prefetch_upcoming(&mut slots);
+    /// What the packets of a burst carry, and what the index has of them before it. The flows are asked for.
+    fn find_burst(&self, packets: &[(K, Packet)]) -> ([Carried<K>; BURST], [Option<Place>; BURST]) {
         // A short burst is filled up with its last packet.
         let last = packets.len() - 1;
         let carried: [Carried<K>; BURST] =
             core::array::from_fn(|number| self.carry(&packets[number.min(last)].0));
-        let mut victims = [0; VICTIMS];
-        let victims = self.prefetch_victims(&slots[..upcoming], &mut victims);
         let hashes = carried.each_ref().map(|carried| carried.hash);
         let mut places = [None; BURST];
         self.index.get_batch_hashed(&hashes, &carried, &mut places);
         let places = places.map(Option::<&Place>::copied);
         places.iter().flatten().for_each(|place| self.store.prefetch(*place));
-        let mut leaving = [0; VICTIMS];
-        for (hash, slot) in leaving.iter_mut().zip(victims) {
-            *hash = self.carry(&self.store.flow(*slot).key).hash;
-            self.index.prefetch_bucket(*hash);
-        }
-        leaving[..victims.len()].iter().for_each(|hash| self.index.prefetch_entry(*hash));
         (carried, places)
-    }
-
-    /// Asks for the lives that the policy will look at in this burst, if about as many flows come in it
-    /// as in the last.
-    fn prefetch_upcoming(&self, slots: &mut [u32; LOOKS]) -> usize {
-        if self.store.len() < self.config.flows {
-            return 0;
-        }
-        let count = LOOKS.min(8 * self.recent_misses);
-        let count = self.ledger.policy.upcoming(&mut slots[..count]).min(count);
-        slots[..count].iter().for_each(|slot| self.store.flows.prefetch_head(*slot));
-        count
-    }
-
-    /// Asks for the flows among those that have not been used: they will leave.
-    fn prefetch_victims<'a>(&self, slots: &[u32], victims: &'a mut [u32; VICTIMS]) -> &'a [u32] {
-        let is_unused =
-            |slot: &&u32| self.store.flows.get(**slot).is_some_and(|flow| !flow.life.is_used);
-        let mut count = 0;
-        for (place, slot) in victims.iter_mut().zip(slots.iter().filter(is_unused)) {
-            self.store.flows.prefetch(*slot);
-            *place = *slot;
-            count += 1;
-        }
-        &victims[..count]
     }
 
     #[inline]

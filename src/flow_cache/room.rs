@@ -13,7 +13,7 @@ use crate::life::{Course, EndReason, Packet, Tenant};
 use crate::timestamp::Timestamp;
 
 /// How many of the next victims are fetched ahead.
-const AHEAD: usize = 4;
+const AHEAD: usize = 8;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Makes a flow under a name that leads nowhere, or to a flow that is over and leaves. Makes room for
