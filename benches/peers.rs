@@ -23,6 +23,10 @@ mod peers {
     pub(crate) mod board;
     pub(crate) mod bytes;
     pub(crate) mod churn;
+    #[cfg(feature = "concurrent")]
+    pub(crate) mod concurrent;
+    #[cfg(feature = "concurrent")]
+    pub(crate) mod concurrent_routes;
     pub(crate) mod contest;
     pub(crate) mod contestant;
     pub(crate) mod flows;
@@ -42,21 +46,27 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
+#[cfg(feature = "concurrent")]
+use peers::{concurrent, concurrent_routes};
 use peers::{flows, lc_trie, machine, routes, trash};
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
 
 /// What there is to measure, by the name that `--only` knows.
-const STRUCTURES: [(&str, Measure); 4] = [
+const STRUCTURES: &[(&str, Measure)] = &[
     ("trash", trash::run),
     ("lc_trie", lc_trie::run),
     ("routes", routes::run),
     ("flows", flows::run),
+    #[cfg(feature = "concurrent")]
+    ("concurrent", concurrent::run),
+    #[cfg(feature = "concurrent")]
+    ("concurrent_routes", concurrent_routes::run),
 ];
 
 fn main() -> ExitCode {
-    let names = STRUCTURES.map(|(name, _)| name);
+    let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
     match Plan::parse(&names).and_then(|plan| plan.map_or(Ok(()), |plan| measure(&plan))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -70,7 +80,7 @@ fn measure(plan: &Plan) -> Outcome {
     let mut report = Report::new(plan.json.as_deref())?;
     println!("{}; {}", machine::cpu(), machine::pages());
     println!("In brackets: how many times ours is better.");
-    for (name, run) in STRUCTURES {
+    for &(name, run) in STRUCTURES {
         if plan.only.as_deref().is_none_or(|only| only == name) {
             run(plan, &mut report)?;
         }

@@ -75,6 +75,8 @@ extern crate std;
 
 pub mod bits;
 mod chunks;
+#[cfg(feature = "concurrent")]
+pub mod concurrent;
 pub mod evict;
 pub mod flow;
 pub mod flow_cache;
@@ -92,6 +94,7 @@ pub mod prefix;
 mod serde;
 mod slab;
 mod slots;
+mod tags;
 pub mod timestamp;
 pub mod trash;
 pub mod trie;
@@ -99,6 +102,8 @@ pub mod unicache;
 mod wheel;
 
 pub use bits::{Address, BitString, Headed};
+#[cfg(feature = "concurrent")]
+pub use concurrent::{ConcurrentMap, ConcurrentRoutes, Pinned, WouldExceed};
 pub use evict::{ByClass, Clock, Eviction, GcError, Lru, Passive, PassiveGc, Random, Standing};
 pub use flow::{Direction, FiveTuple, FlowKey, FlowName, FourTuple, TcpFlags};
 pub use flow_cache::{

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules by floor, those to come included. `lib.rs` stands above them all.
 const FLOORS: [&[&str]; 6] = [
-    &["bits", "hash", "timestamp", "observe", "popcount", "prefetch", "slab", "chunks"],
+    &["bits", "hash", "timestamp", "observe", "popcount", "prefetch", "slab", "chunks", "tags"],
     &["flow", "prefix", "trie", "lists", "slots", "share"],
     &["life", "wheel", "evict"],
     &[

@@ -1,0 +1,39 @@
+//! papaya: a table without locks; readers have a guard.
+
+use flowtable::DefaultHashBuilder;
+use papaya::{Guard, HashMap, LocalGuard};
+
+use super::Key;
+use super::contestant::{Shared, View};
+
+type Papaya = HashMap<Key, u64, DefaultHashBuilder>;
+
+pub(crate) struct Guarded<'a> {
+    map: &'a Papaya,
+    guard: LocalGuard<'a>,
+}
+
+impl Shared for Papaya {
+    type View<'a> = Guarded<'a>;
+
+    fn view(&self) -> Guarded<'_> {
+        Guarded { map: self, guard: self.guard() }
+    }
+}
+
+impl View for Guarded<'_> {
+    #[inline]
+    fn repin(&mut self) {
+        self.guard.refresh();
+    }
+
+    #[inline]
+    fn get(&self, key: &Key) -> Option<u64> {
+        self.map.get(key, &self.guard).copied()
+    }
+
+    #[inline]
+    fn insert(&mut self, key: Key, value: u64) {
+        self.map.insert(key, value, &self.guard);
+    }
+}

@@ -1,0 +1,100 @@
+//! Routes, addresses and updates.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::Read;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+use flowtable::{Prefix, RouteTable};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+pub(crate) type Table = RouteTable<Ipv4Addr, u32>;
+
+/// A route that is announced, or withdrawn.
+pub(crate) type Update = (Prefix<Ipv4Addr>, Option<u32>);
+
+/// Routes that are away at a time.
+const AWAY: usize = 1000;
+
+/// Routes of a table that is made up.
+const SYNTHETIC: usize = 500_000;
+
+pub(crate) struct Feed {
+    pub(crate) origin: &'static str,
+    prefixes: Vec<Prefix<Ipv4Addr>>,
+    rng: StdRng,
+}
+
+impl Feed {
+    /// The IPv4 routes of the project's data folder, if it is at hand. At most `n`.
+    pub(crate) fn new(n: usize) -> Result<Self, Box<dyn Error>> {
+        let mut rng = StdRng::seed_from_u64(1);
+        let (origin, mut prefixes) = match real()? {
+            Some(prefixes) => ("the real table", prefixes),
+            None => ("a made-up table", synthetic(&mut rng)),
+        };
+        prefixes.shuffle(&mut rng);
+        prefixes.truncate(n);
+        Ok(Self { origin, prefixes, rng })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        self.prefixes.iter().map(|&prefix| (prefix, prefix.len())).collect()
+    }
+
+    /// Addresses in any routes.
+    pub(crate) fn addresses(&mut self, count: usize) -> Vec<Ipv4Addr> {
+        let Self { prefixes, rng, .. } = self;
+        let mut inside = || {
+            let prefix = prefixes[rng.random_range(0..prefixes.len())];
+            let host = rng.random::<u32>().checked_shr(prefix.len()).unwrap_or(0);
+            Ipv4Addr::from_bits(prefix.address().to_bits() | host)
+        };
+        (0..count).map(|_| inside()).collect()
+    }
+
+    /// Update `at` of a replay without end: routes are withdrawn, and announced again when many others
+    /// have been withdrawn.
+    pub(crate) fn update(&self, at: usize) -> Update {
+        let prefix = |at: usize| self.prefixes[at % self.prefixes.len()];
+        match at % 2 {
+            0 => (prefix(at / 2 + AWAY), None),
+            _ => (prefix(at / 2), Some(at as u32)),
+        }
+    }
+}
+
+/// Nothing if there is no such folder; one that was named must have them.
+fn real() -> Result<Option<Vec<Prefix<Ipv4Addr>>>, Box<dyn Error>> {
+    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
+    let is_named = named.is_some();
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let file = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
+    if !file.is_file() && !is_named {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(&file)?).read_to_string(&mut text)?;
+    Ok(Some(text.lines().filter_map(|line| line.parse().ok()).collect()))
+}
+
+/// Most of them of 24 bits, and near to each other.
+fn synthetic(rng: &mut StdRng) -> Vec<Prefix<Ipv4Addr>> {
+    let mut prefix = || {
+        let len = if rng.random_ratio(3, 5) { 24 } else { rng.random_range(12..24) };
+        let address = rng.random::<u32>() & !(rng.random::<u32>() & 0x3F << 24);
+        Prefix::new(Ipv4Addr::from_bits(address), len).expect("a length of IPv4")
+    };
+    let mut prefixes: Vec<_> = (0..SYNTHETIC).map(|_| prefix()).collect();
+    prefixes.sort();
+    prefixes.dedup();
+    prefixes
+}

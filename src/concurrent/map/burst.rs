@@ -1,0 +1,149 @@
+//! Bursts: look-ups in stages, so that the misses of one overlap with those of the others.
+//!
+//! As in [`TrashMap`](crate::TrashMap): all buckets are asked for, then all entries, and then keys are compared. Those
+//! whose entry is not the first with its tag in its home are looked up again by themselves.
+
+use core::hash::{BuildHasher, Hash};
+
+use equivalent::Equivalent;
+
+use super::bucket::Bucket;
+use super::directory::{path, shard_of};
+use super::index::Entry;
+use super::pinned::Pinned;
+use crate::prefetch::prefetch;
+
+/// Keys that go through the stages at a time.
+const BURST: usize = 32;
+
+impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
+    /// The values of several keys at once. Each is a look-up of its own; together they are no snapshot.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
+    /// assert_eq!(map.pin().get_many(["b", "c", "a"]), [Some(&2), None, Some(&1)]);
+    /// ```
+    #[must_use]
+    pub fn get_many<Q, const N: usize>(&self, keys: [&Q; N]) -> [Option<&V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    #[must_use]
+    pub fn get_many_hashed<Q, const N: usize>(&self, keys: [(u64, &Q); N]) -> [Option<&V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let mut found = [None; N];
+        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = key.0);
+            let matches = self.matches(&hashes[..keys.len()]);
+            for ((&(hash, key), entry), found) in keys.iter().zip(matches).zip(found) {
+                *found = self.compare(entry, hash, key);
+            }
+        }
+        found
+    }
+
+    /// The values of a burst of keys, each put where its key is in the slice. Each is a look-up of its own;
+    /// together they are no snapshot.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many places as keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map: flowtable::ConcurrentMap<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
+    /// let (pin, packets) = (map.pin(), [3, 2000, 3]);
+    /// let mut found = [None; 3];
+    /// pin.get_batch(&packets, &mut found);
+    /// assert_eq!(found, [Some(&4), None, Some(&4)]);
+    /// ```
+    pub fn get_batch<'p, Q>(&'p self, keys: &[Q], found: &mut [Option<&'p V>])
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), found.len(), "a place for each key");
+        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            self.get_burst(&hashes[..keys.len()], keys, found);
+        }
+    }
+
+    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many hashes and places as keys.
+    pub fn get_batch_hashed<'p, Q>(
+        &'p self,
+        hashes: &[u64],
+        keys: &[Q],
+        found: &mut [Option<&'p V>],
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
+        assert_eq!(keys.len(), found.len(), "a place for each key");
+        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
+        for ((hashes, keys), found) in bursts {
+            self.get_burst(hashes, keys, found);
+        }
+    }
+
+    #[inline]
+    fn get_burst<'p, Q>(&'p self, hashes: &[u64], keys: &[Q], found: &mut [Option<&'p V>])
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        let matches = self.matches(hashes);
+        for (((&hash, key), entry), found) in hashes.iter().zip(keys).zip(matches).zip(found) {
+            *found = self.compare(entry, hash, key);
+        }
+    }
+
+    /// The first two stages: the buckets are asked for; when they are there, the entries that match.
+    #[inline]
+    fn matches(&self, hashes: &[u64]) -> [Option<Entry<'_, (K, V)>>; BURST] {
+        let some = self.map.indices[0].home(0, &self.guard);
+        let mut homes: [&Bucket; BURST] = [some; BURST];
+        for (&hash, home) in hashes.iter().zip(&mut homes) {
+            let path = path(hash);
+            *home = self.map.indices[shard_of(path)].home(path, &self.guard);
+            prefetch(core::ptr::from_ref(*home));
+        }
+        let mut matches = [None; BURST];
+        for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
+            let path = path(hash);
+            let index = &self.map.indices[shard_of(path)];
+            *entry = index.prefetch_match(home, hash, path, &self.guard);
+        }
+        matches
+    }
+
+    /// The last stage.
+    #[inline]
+    fn compare<'p, Q>(
+        &'p self,
+        entry: Option<Entry<'p, (K, V)>>,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&'p V>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        match entry {
+            Some(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
+            _ => self.get_hashed(hash, key),
+        }
+    }
+}

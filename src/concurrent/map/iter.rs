@@ -1,0 +1,138 @@
+//! Traversals beside writers.
+//!
+//! A shard is visited with the directory that it has when the traversal comes to it, and each of its segments
+//! bucket by bucket. An entry does not move in a segment, and belongs to one segment of a directory: so one
+//! that stays is visited once.
+
+use core::iter::FusedIterator;
+use core::slice;
+
+use super::bucket::Bucket;
+use super::directory::Directory;
+use super::index::{Entry, InBucket, Index};
+use super::pinned::Pinned;
+
+impl<K, V, S> Pinned<'_, K, V, S> {
+    /// All entries, in no order. What comes or goes meanwhile is visited once or not at all, what stays
+    /// exactly once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
+    /// let pin = map.pin();
+    /// assert_eq!(pin.iter().map(|(_, value)| value).sum::<i32>(), 3);
+    /// ```
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V, S> {
+        Iter { entries: self.entries() }
+    }
+
+    /// All keys: see [`iter`](Self::iter).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
+    /// assert!(map.pin().keys().eq(&["a"]));
+    /// ```
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// All values: see [`iter`](Self::iter).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([("a", 1)]);
+    /// assert!(map.pin().values().eq(&[1]));
+    /// ```
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    pub(super) fn entries(&self) -> Entries<'_, K, V, S> {
+        let (index, directory, buckets) = (None, None, [].iter());
+        Entries { pin: self, shard: 0, index, directory, place: 0, buckets, entries: None }
+    }
+}
+
+/// Where each entry is.
+pub(super) struct Entries<'p, K, V, S> {
+    pin: &'p Pinned<'p, K, V, S>,
+    /// The next shard.
+    shard: usize,
+    /// The shard before it.
+    index: Option<&'p Index<(K, V)>>,
+    directory: Option<Directory<'p>>,
+    /// The next place of the directory.
+    place: usize,
+    /// The next buckets of the segment.
+    buckets: slice::Iter<'p, Bucket>,
+    entries: Option<InBucket<'p, (K, V)>>,
+}
+
+impl<'p, K, V, S> Entries<'p, K, V, S> {
+    /// Goes on to the next segment. False if there is none.
+    fn next_segment(&mut self) -> bool {
+        loop {
+            if let Some(directory) = self.directory {
+                if self.place < directory.places().len() {
+                    self.buckets = directory.at(self.place).buckets().iter();
+                    let span = directory.span(self.place);
+                    self.place = span.first + span.len;
+                    return true;
+                }
+            }
+            let Some(index) = self.pin.map.indices.get(self.shard) else { return false };
+            self.shard += 1;
+            (self.directory, self.place) = (Some(index.root.directory(&self.pin.guard)), 0);
+            self.index = Some(index);
+        }
+    }
+}
+
+impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
+    type Item = Entry<'p, (K, V)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(entry) = self.entries.as_mut().and_then(Iterator::next) {
+                return Some(entry);
+            }
+            match self.buckets.next().zip(self.index) {
+                Some((bucket, index)) => {
+                    self.entries = Some(index.entries(bucket.look(), &self.pin.guard));
+                }
+                None if self.next_segment() => {}
+                None => return None,
+            }
+        }
+    }
+}
+
+/// All entries of a map: see [`Pinned::iter`].
+pub struct Iter<'p, K, V, S> {
+    entries: Entries<'p, K, V, S>,
+}
+
+impl<'p, K, V, S> Iterator for Iter<'p, K, V, S> {
+    type Item = (&'p K, &'p V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?.get();
+        Some((&entry.0, &entry.1))
+    }
+}
+
+impl<K, V, S> FusedIterator for Iter<'_, K, V, S> {}
+
+impl<'p, K, V, S> IntoIterator for &'p Pinned<'_, K, V, S> {
+    type Item = (&'p K, &'p V);
+    type IntoIter = Iter<'p, K, V, S>;
+
+    fn into_iter(self) -> Iter<'p, K, V, S> {
+        self.iter()
+    }
+}

@@ -1,0 +1,80 @@
+//! What readers have.
+
+use core::fmt;
+use core::ops::Deref;
+
+use super::ConcurrentRoutes;
+use super::copies::Pinned;
+use super::log::Log;
+use crate::bits::Address;
+use crate::lpm::RouteTable;
+
+/// The routes of a [`ConcurrentRoutes`] at some moment, to read with all that a [`RouteTable`] has.
+///
+/// It stays on its thread:
+///
+/// ```compile_fail
+/// use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
+///
+/// fn is_send<T: Send>(_: T) {}
+/// let routes = ConcurrentRoutes::<u8, ()>::new();
+/// is_send::<PinnedRoutes<'_, u8, ()>>(routes.pin());
+/// ```
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+///
+/// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+/// let routes = ConcurrentRoutes::from(RouteTable::from([(long, 'a'), (short, 'b')]));
+/// let pinned = routes.pin();
+/// assert_eq!(pinned.lookup(&0x49), Some((long, &'a')));
+/// assert!(pinned.matches(&0x49).map(|(at, _)| at).eq([short, long]));
+/// assert!(pinned.covered(&short).map(|(_, value)| value).eq(&['b', 'a']));
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+pub struct PinnedRoutes<'r, A, V>(Pinned<'r, RouteTable<A, V>, Log<A, V>>);
+
+impl<'r, A: Address, V> PinnedRoutes<'r, A, V> {
+    #[inline]
+    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V>) -> Self {
+        Self(routes.copies.pin())
+    }
+
+    /// Goes on to the routes as they are now, for less than a pin costs. Where a thread reads all the time,
+    /// this is for between two bursts: it lets the writers go on, if this pin is the thread's only one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes = ConcurrentRoutes::<u8, ()>::new();
+    /// let mut pinned = routes.pin();
+    /// routes.insert(Prefix::host(1), ()).unwrap();
+    /// assert!(pinned.is_empty());
+    /// pinned.repin();
+    /// assert_eq!(pinned.len(), 1);
+    /// ```
+    #[inline]
+    pub fn repin(&mut self) {
+        self.0.repin();
+    }
+}
+
+impl<A, V> Deref for PinnedRoutes<'_, A, V> {
+    type Target = RouteTable<A, V>;
+
+    #[inline]
+    fn deref(&self) -> &RouteTable<A, V> {
+        self.0.get()
+    }
+}
+
+/// The routes in order, as a map.
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for PinnedRoutes<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,60 @@
+//! What threads share, from one of three places: the machine, or a checker that explores (`loom`) or
+//! draws (`shuttle`) the orders in which things may happen. [`HAS_LOCK`] says
+//! whether a thread has a lock: see `lock.rs`.
+
+#[cfg(crossbeam_loom)]
+mod chosen {
+    use core::cell::Cell;
+
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    pub(crate) use loom::thread::yield_now;
+
+    loom::thread_local! {
+        pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
+    }
+}
+
+#[cfg(all(shuttle, not(crossbeam_loom)))]
+mod chosen {
+    use core::cell::Cell;
+
+    pub(crate) use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
+    };
+    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+    pub(crate) use shuttle::thread::yield_now;
+
+    shuttle::thread_local! {
+        pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
+    }
+}
+
+#[cfg(not(any(crossbeam_loom, shuttle)))]
+mod chosen {
+    use core::cell::Cell;
+
+    pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+    pub(crate) use std::thread::yield_now;
+
+    std::thread_local! {
+        // Without a destructor, so that it is there to the very end of a thread.
+        pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
+    }
+}
+
+pub(crate) use alloc::sync::Arc;
+pub(crate) use chosen::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, Mutex, MutexGuard,
+    yield_now,
+};
+pub(crate) use core::sync::atomic::Ordering;
+#[cfg(not(crossbeam_loom))]
+pub(crate) use core::sync::atomic::fence;
+#[cfg(crossbeam_loom)]
+pub(crate) use loom::sync::atomic::fence;
+
+/// Whether a checker runs this: then structures are as small as they can be, so that all that happens to
+/// them happens soon.
+pub(crate) const IS_CHECKED: bool = cfg!(any(crossbeam_loom, shuttle));

@@ -1,0 +1,164 @@
+//! D: reclamation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flowtable::ConcurrentMap;
+use flowtable::concurrent::Compute;
+
+use crate::common::ledger::{Ledger, Token};
+use crate::common::threads::{beside, elsewhere, eventually, while_held};
+use crate::common::versioned::Versioned;
+use crate::common::weak::{Weak, mix};
+use crate::{BURST, Map, ROUNDS, map};
+
+const KEYS: u64 = if cfg!(miri) { 10 } else { 300 };
+
+/// Lets go of what other maps have retired, too.
+fn flush() {
+    let map: Map = map(Weak::Mixed);
+    map.pin().flush();
+}
+
+/// Writes in all ways there are.
+fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Range<u64>) {
+    let mut pin = map.pin();
+    for round in rounds {
+        let key = mix(round) % KEYS;
+        match mix(!round) % 8 {
+            0 => _ = pin.remove(&key),
+            1 => _ = pin.update(key, |_| ledger.token()).unwrap(),
+            2 => _ = pin.get_or_insert(key, ledger.token()).unwrap(),
+            3 => _ = pin.get_or_insert_with(key, || ledger.token()).unwrap(),
+            4 => _ = pin.compute(key, |_| Compute::Put(ledger.token())).unwrap(),
+            5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
+            6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
+            7 if round % 1024 == 0 => pin.clear(),
+            _ => _ = pin.insert(key, ledger.token()).unwrap(),
+        }
+        if round % BURST == 0 {
+            pin.repin();
+        }
+    }
+}
+
+#[test]
+fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_see_it() {
+    static LEDGER: Ledger = Ledger::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    let many = ROUNDS / 2;
+    let read = |round| {
+        let pin = map.pin();
+        let found = (0..BURST).filter_map(|i| pin.get(&(mix(round * BURST + i) % KEYS)));
+        let found: Vec<&Token> = found.chain(pin.values()).collect();
+        assert!(found.iter().all(|token| token.is_alive()), "dropped under a pin");
+    };
+    beside(
+        &[&|| churn(&map, &LEDGER, 0..many), &|| churn(&map, &LEDGER, many..2 * many)],
+        &[&read, &read],
+    );
+    assert!(map.pin().values().all(Token::is_alive));
+    eventually("what has been taken out is dropped", || {
+        map.pin().flush();
+        LEDGER.alive() == map.len()
+    });
+    assert_eq!(map.garbage(), 0);
+    drop(map);
+    assert_eq!(LEDGER.alive(), 0, "what is in the map is dropped with it");
+}
+
+#[test]
+fn d1_garbage_outlives_the_map_and_is_dropped_all_the_same() {
+    static LEDGER: Ledger = Ledger::new();
+    let other: Map = map(Weak::Mixed);
+    let mine: Map<u64, Token> = map(Weak::Mixed);
+    while_held(
+        || other.pin(),
+        || {
+            churn(&mine, &LEDGER, 0..ROUNDS / 20);
+            elsewhere(|| churn(&mine, &LEDGER, 0..ROUNDS / 20));
+            drop(mine);
+        },
+    );
+    eventually("all are dropped", || {
+        flush();
+        LEDGER.alive() == 0
+    });
+}
+
+/// What a map may have beyond the most that was live, and the limit.
+const SLACK: usize = 256 << 10;
+
+#[test]
+fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
+    // Few writes come up to the limit if all are to one shard.
+    let (limit, hasher) = if cfg!(miri) { (2000, Weak::Constant) } else { (1 << 20, Weak::Mixed) };
+    let map: Map = ConcurrentMap::with_hasher(hasher).with_garbage_limit(limit, 2);
+    assert_eq!(map.garbage_limit(), limit);
+    let fill = |pin: &flowtable::concurrent::Pinned<'_, u64, Versioned, Weak>| {
+        (0..KEYS).all(|key| pin.insert(key, Versioned::new(key, 0)).is_ok())
+    };
+    eventually("it takes them", || fill(&map.pin()));
+    let rounds = ROUNDS.max(60);
+    let churn = |from: u64| {
+        let (mut most, mut refusals) = (0, 0);
+        let mut pin = map.pin();
+        for round in from..from + rounds {
+            let key = mix(round) % KEYS * 2 + from;
+            most = most.max(map.allocation_size());
+            match pin.insert(key, Versioned::new(key, round)) {
+                Ok(_) if round % 5 == 0 => _ = pin.remove(&key),
+                Ok(_) => {}
+                Err(error) => {
+                    refusals += 1;
+                    assert_eq!(error.refused, (key, Versioned::new(key, round)));
+                    assert_eq!(error.limit, limit);
+                }
+            }
+            let kept = map.allocation_size() + map.garbage();
+            assert!(kept <= most + limit + SLACK, "{kept} bytes, {most} of them live");
+            pin.repin();
+        }
+        refusals
+    };
+    while_held(
+        || map.pin(),
+        || {
+            beside(
+                &[&|| assert_ne!(churn(0), 0, "never refused"), &|| assert_ne!(churn(1), 0)],
+                &[],
+            );
+            // A removal is not refused, not even now.
+            let pin = map.pin();
+            let keys: Vec<u64> = pin.keys().copied().collect();
+            assert!(keys.iter().all(|key| pin.remove(key).is_some()) && pin.is_empty());
+        },
+    );
+    eventually("it goes on", || fill(&map.pin()));
+    assert_eq!(map.len() as u64, KEYS);
+}
+
+#[test]
+fn d3_a_drop_that_panics_is_no_hindrance() {
+    static LEDGER: Ledger = Ledger::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    let fill = || {
+        let token = |key| if key % 3 == 0 { LEDGER.mine() } else { LEDGER.token() };
+        (0..KEYS).for_each(|key| _ = map.pin().insert(key, token(key)).unwrap());
+    };
+    fill();
+    elsewhere(fill);
+    (0..KEYS).step_by(2).for_each(|key| assert!(map.pin().remove(&key).is_some()));
+    eventually("what has been taken out is dropped, and nobody panics", || {
+        map.pin().flush();
+        LEDGER.alive() == map.len()
+    });
+    fill();
+    while_held(|| map.pin(), || map.pin().clear());
+    fill();
+    // This one has a caller, who may see a panic, or not.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(map)));
+    eventually("all are dropped", || {
+        flush();
+        LEDGER.alive() == 0
+    });
+}
