@@ -18,12 +18,17 @@ tests=()
 for file in tests/*.rs; do
     name=$(basename "$file" .rs)
     case $name in
-        flow_cache | route_lookup | serde) ;;
+        flow_cache | route_lookup | serde | shared_reader | concurrent_*) ;;
         *) tests+=(--test "$name") ;;
     esac
 done
 cargo test --no-default-features --lib "${tests[@]}"
-cargo test --all-features
+# What the features add.
+more=()
+for file in tests/concurrent_*.rs; do
+    more+=(--test "$(basename "$file" .rs)")
+done
+cargo test --all-features --lib --test prefix --test serde --test shared_reader "${more[@]}"
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if ! cargo "+$oldest" --version >/dev/null 2>&1 &&

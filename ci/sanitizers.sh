@@ -1,38 +1,38 @@
 #!/usr/bin/env bash
-# Runs the tests of TrashMap and RouteTable, which have unsafe code, under AddressSanitizer, which sees
-# accesses to memory that is not owned, and leaks. Miri sees more, but only small tables.
+# Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which sees accesses to memory
+# that is not owned, and leaks; those of threads under ThreadSanitizer, which sees accesses that nothing puts
+# in an order.
 #
-# sanitizers.sh [SECONDS] gives up after so many seconds, 600 by default.
+# sanitizers.sh [SECONDS] gives up each after so many seconds, 600 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/slim
 limit=${1:-600}
+host=x86_64-unknown-linux-gnu
 
-if ! cargo +nightly --version >/dev/null 2>&1 &&
-    ! timeout 300 rustup toolchain install nightly --profile minimal --no-self-update; then
-    echo "SKIPPED: AddressSanitizer, because nightly Rust could not be installed"
+if [ "$(rustc -vV | sed -n 's/^host: //p')" != "$host" ]; then
+    echo "SKIPPED: the sanitizers, because this machine is not $host"
     exit 77
 fi
-target=x86_64-unknown-linux-gnu
-if [ "$(rustc -vV | sed -n 's/^host: //p')" != "$target" ]; then
-    echo "SKIPPED: AddressSanitizer, because this machine is not $target"
-    exit 77
-fi
-tests=()
-for file in tests/trash*.rs tests/lpm*.rs; do
-    tests+=(--test "$(basename "$file" .rs)")
-done
-# Its own folder, so that the flags do not have everything else compiled again.
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/sanitizers
-export RUSTFLAGS=-Zsanitizer=address
-# Half the time goes into compiling.
-export CARGO_PROFILE_DEV_DEBUG=0
-# What is refused is part of the tests.
-export ASAN_OPTIONS=allocator_may_return_null=1
-export PROPTEST_CASES=${PROPTEST_CASES:-8}
-timeout "$limit" cargo +nightly test --target "$target" --lib "${tests[@]}" || {
-    status=$?
-    # So `timeout` says that time was up.
-    [ "$status" = 124 ] || exit "$status"
-    echo "SKIPPED: the rest of AddressSanitizer, because it took longer than $limit s"
-    exit 77
+has_sources() {
+    [ -d "$(rustc +nightly --print sysroot)/lib/rustlib/src/rust/library" ]
 }
+if ! has_nightly has_sources; then
+    echo "SKIPPED: the sanitizers, because nightly Rust with its sources could not be installed"
+    exit 77
+fi
+folder=$(target)/sanitizers
+slim "$folder/package"
+export PROPTEST_CASES=${PROPTEST_CASES:-8}
+
+# What is refused is part of the tests.
+# shellcheck disable=SC2046
+RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
+    part address "$limit" cargo +nightly test --target "$host" --features concurrent --lib \
+    $(tests tests/trash*.rs tests/lpm*.rs tests/concurrent_*.rs)
+# There is nothing to suppress: it knows no fences, and crossbeam-epoch takes stronger loads instead when
+# it is compiled for it.
+RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
+    part thread "$limit" cargo +nightly test -Zbuild-std --target "$host" --features concurrent \
+    --test concurrent_guarantees --test concurrent_routes
+[ "$skipped" = 0 ] || exit 77

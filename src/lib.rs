@@ -32,6 +32,7 @@
 //! |---|---|---|
 //! | flows that begin, live and end; a bounded table of them | [`FlowCache`] | timeouts, TCP's states, two names for an entry, eviction by class, who left and why |
 //! | state by key | [`TrashMap`] | a hash table that never pauses, with look-ups in bursts |
+//! | the same for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers that never wait; the feature `concurrent` |
 //! | state by key, keys in order or ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
 //! | the route of an address: the longest prefix | [`RouteTable`] | a node or two for each look-up, nothing rebuilt by updates |
@@ -65,7 +66,7 @@
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](Image) of flow caches, `Serialize` for
 //!   parameters, shapes and metrics.
 //! - `ipnet`: conversion of [`Prefix`] from and to the types of the crate `ipnet`.
-//! - `concurrent`: reserved for the structures whose readers never wait; there are none yet.
+//! - `concurrent`: [`ConcurrentMap`] and [`ConcurrentRoutes`], whose readers never wait. Brings `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,7 +1,7 @@
 //! A lock that no thread can wait for itself on, nor two threads for each other.
 //!
-//! No code of a caller's runs under a lock, but [`Hash`](core::hash::Hash) and [`Eq`] of its keys. If that
-//! writes to a map, it might wait for ever: for its own lock, or for that of a thread which waits for this
+//! No code of a caller's runs under a lock, but methods of its keys: [`Hash`](core::hash::Hash) and [`Eq`], or those
+//! of an address. If one writes to a structure, it might wait for ever: for its own lock, or for that of a thread which waits for this
 //! one. So a thread has one lock at a time, and is told by a panic if it asks for a second.
 
 use core::ops::{Deref, DerefMut};
@@ -27,8 +27,8 @@ impl<T> Lock<T> {
     /// If this thread has one.
     pub(crate) fn lock(&self) -> Held<'_, T> {
         let has_lock = HAS_LOCK.with(|has_lock| has_lock.replace(true));
-        assert!(!has_lock, "Hash or Eq of a key must not write to a concurrent map");
-        // A panic under the lock comes from a key's Hash or Eq, before anything has changed.
+        assert!(!has_lock, "a method of a key must not write to a concurrent structure");
+        // A panic under the lock comes from a method of a key, and whoever called it has left things in order.
         Held(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

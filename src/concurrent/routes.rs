@@ -45,10 +45,14 @@
 //!
 //! # Price
 //!
-//! Twice the memory; each update is applied twice, and its value cloned once. A look-up costs what it does
-//! in a [`RouteTable`], and a pin some ten nanoseconds, so take one for a burst. Values that are dear go
-//! into an [`Arc`](std::sync::Arc). What has been replaced lives on in the spare copy until the next
-//! update or [`publish`](ConcurrentRoutes::publish).
+//! Twice the memory; each update is applied twice, and its value cloned once. A look-up takes the steps that
+//! it takes in a [`RouteTable`], and a pin some ten nanoseconds, so take one for a burst. Values that are
+//! dear go into an [`Arc`](std::sync::Arc). What has been replaced lives on in the spare copy until the
+//! next update or [`publish`](ConcurrentRoutes::publish).
+//!
+//! With each swap readers come to a copy that is not in their caches. With the routes of the Internet and
+//! ten thousand swaps a second, look-ups take about 2.3 times as long one by one, and 1.5 times in bursts;
+//! if 32 updates are [applied](ConcurrentRoutes::apply) at once, 1.9 and 1.2 times. So swap seldom.
 //!
 //! The collector is the one that all structures of a process share. A pin of any of them that is held
 //! for long holds up all of them, and one that is forgotten holds them up for good.

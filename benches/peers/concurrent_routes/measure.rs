@@ -3,7 +3,7 @@
 use std::hint::{black_box, spin_loop};
 use std::net::Ipv4Addr;
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::super::args::Plan;
 use super::super::board::{Board, Column, Outcome, Report};
 use super::super::contestant::BURST;
 use super::contestants::{LeftRight, Ours, Shared};
-use super::feed::{Feed, Table};
+use super::feed::{Feed, Table, Update};
 
 /// Updates of a second: more than the routes of the Internet have in their worst minutes.
 const RATE: u32 = 10_000;
@@ -62,6 +62,8 @@ struct Entrant<S> {
     shared: S,
     /// Updates that are made in one call; without a writer there is no such number.
     together: Option<usize>,
+    /// Where in the replay the writer is.
+    at: AtomicUsize,
 }
 
 fn entrant<S: Shared + 'static>(
@@ -69,7 +71,7 @@ fn entrant<S: Shared + 'static>(
     together: Option<usize>,
     feed: &Feed,
 ) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, shared: S::new(feed.table()), together })
+    Box::new(Entrant { name, shared: S::new(feed.table()), together, at: AtomicUsize::new(0) })
 }
 
 pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
@@ -154,7 +156,7 @@ impl<S: Shared> Contestant for Entrant<S> {
             let writer = self.together.map(|together| {
                 scope.spawn({
                     let (started, done) = (&is_started, &is_done);
-                    move || write(&self.shared, together, feed, started, done)
+                    move || write(&self.shared, together, || self.next(feed), started, done)
                 })
             });
             let reader = self.shared.reader();
@@ -167,6 +169,12 @@ impl<S: Shared> Contestant for Entrant<S> {
             let (updates, due) = written.unwrap_or_default();
             Times { reads, updates, due, pending: self.shared.pending() }
         })
+    }
+}
+
+impl<S> Entrant<S> {
+    fn next(&self, feed: &Feed) -> Update {
+        feed.update(self.at.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -210,7 +218,7 @@ fn burst(table: &Table, addresses: &[Ipv4Addr]) -> u64 {
 fn write<S: Shared>(
     shared: &S,
     together: usize,
-    feed: &Feed,
+    next: impl Fn() -> Update,
     is_started: &AtomicBool,
     is_done: &AtomicBool,
 ) -> (Vec<u32>, usize) {
@@ -221,16 +229,14 @@ fn write<S: Shared>(
     let (start, each) = (Instant::now(), Duration::from_secs(1) / RATE * together as u32);
     loop {
         let due = each * times.len() as u32;
-        let mut begin = Instant::now();
-        while begin.duration_since(start) < due && !is_done.load(Ordering::Relaxed) {
+        while start.elapsed() < due && !is_done.load(Ordering::Relaxed) {
             spin_loop();
-            begin = Instant::now();
         }
         if is_done.load(Ordering::Relaxed) {
             break;
         }
-        let first = times.len() * together;
-        let updates: Vec<_> = (first..first + together).map(|at| feed.update(at)).collect();
+        let updates: Vec<_> = (0..together).map(|_| next()).collect();
+        let begin = Instant::now();
         shared.update(&updates);
         times.push(begin.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
     }

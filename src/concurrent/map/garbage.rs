@@ -12,6 +12,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
@@ -116,9 +118,11 @@ impl Batch {
     }
 }
 
-/// What a panic carries may panic, too, when it is dropped.
+/// Drops what a panic carries. That may panic, too; what that carries is leaked.
 fn forget_panic(dropped: Dropped) {
-    dropped.unwrap_or_else(mem::forget);
+    if let Err(panic) = dropped {
+        catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
+    }
 }
 
 /// Frees a segment and drops its entries. The first panic is returned when all is done.

@@ -23,13 +23,11 @@
 #![allow(unsafe_code)]
 
 use core::cell::UnsafeCell;
-use std::sync::PoisonError;
 
 use crossbeam_epoch::Guard;
 
-use crate::concurrent::sync::{
-    Arc, AtomicBool, AtomicUsize, HAS_LOCK, Mutex, MutexGuard, Ordering, fence,
-};
+use crate::concurrent::lock::{Held, Lock};
+use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering, fence};
 
 /// Far enough from others that what is written there is in no line that is read here: two lines, since
 /// processors fetch them in pairs.
@@ -60,7 +58,7 @@ pub(super) struct Copies<T, L> {
     active: Apart<AtomicUsize>,
     /// Whether no reader is left in the other one. Cleared under the lock, set by the collector.
     is_free: Arc<AtomicBool>,
-    lock: Mutex<L>,
+    lock: Lock<L>,
 }
 
 // SAFETY: readers of all threads have shared references to a copy, so `T` is `Sync`. Whoever has the lock
@@ -73,7 +71,7 @@ impl<T, L> Copies<T, L> {
             copies: [Apart(UnsafeCell::new(active)), Apart(UnsafeCell::new(spare))],
             active: Apart(AtomicUsize::new(0)),
             is_free: Arc::new(AtomicBool::new(true)),
-            lock: Mutex::new(log),
+            lock: Lock::new(log),
         }
     }
 
@@ -97,11 +95,7 @@ impl<T, L> Copies<T, L> {
     ///
     /// If this thread has one, of whatever structure: two threads could wait for each other.
     pub(super) fn lock(&self) -> Writer<'_, T, L> {
-        let has_lock = HAS_LOCK.with(|has_lock| has_lock.replace(true));
-        assert!(!has_lock, "methods of an address must not write to a concurrent structure");
-        // Poison says that somebody has panicked. The log says what of, if it matters.
-        let log = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        Writer { copies: self, log }
+        Writer { copies: self, log: self.lock.lock() }
     }
 }
 
@@ -134,7 +128,7 @@ impl<T, L> Pinned<'_, T, L> {
 /// Who has the lock.
 pub(super) struct Writer<'c, T, L> {
     copies: &'c Copies<T, L>,
-    log: MutexGuard<'c, L>,
+    log: Held<'c, L>,
 }
 
 impl<T, L> Writer<'_, T, L> {
@@ -182,11 +176,5 @@ impl<T, L> Writer<'_, T, L> {
         // Relaxed: only changed under the lock.
         let active = self.copies.active.0.load(Ordering::Relaxed);
         self.copies.copies[1 - active].0.get()
-    }
-}
-
-impl<T, L> Drop for Writer<'_, T, L> {
-    fn drop(&mut self) {
-        HAS_LOCK.with(|has_lock| has_lock.set(false));
     }
 }
