@@ -1,39 +1,67 @@
 //! The small protocols, in every order in which they may happen.
 //!
-//! Under a checker a map has two shards, and a segment two buckets before it splits. All keys have the hash
-//! that the test says: so they meet in one bucket, or do not.
+//! Under a checker a map has two shards, and a segment two buckets before it splits. All keys of a test are in one
+//! shard, and all in one bucket if the test says so.
 
 use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hasher};
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::ConcurrentMap;
+use super::directory::{path, shard_of};
 
-/// The last number that it was given is the hash.
-#[derive(Clone, Copy, Default)]
-struct Same(u64);
+/// Whether keys are spread over the buckets of the first shard, or all in one.
+#[derive(Clone, Copy)]
+enum Spread {
+    Apart,
+    Together,
+}
 
-impl BuildHasher for Same {
-    type Hasher = Self;
+/// A hash of the first shard.
+struct FirstShard(Spread, u64);
 
-    fn build_hasher(&self) -> Self {
-        *self
+impl BuildHasher for Spread {
+    type Hasher = FirstShard;
+
+    fn build_hasher(&self) -> FirstShard {
+        FirstShard(*self, 0)
     }
 }
 
-impl Hasher for Same {
+impl Hasher for FirstShard {
     fn finish(&self) -> u64 {
-        self.0
+        self.1
     }
 
     fn write(&mut self, _: &[u8]) {}
 
     fn write_u64(&mut self, number: u64) {
-        // All in one shard: the upper bits make the path.
-        self.0 = number << 40;
+        let from = match self.0 {
+            Spread::Apart => number << 40,
+            Spread::Together => 1 << 40,
+        };
+        self.1 = (from..).find(|&hash| shard_of(path(hash)) == 0).unwrap();
+    }
+}
+
+/// A value whose reading is checked: it must come after its making.
+struct Told(UnsafeCell<u64>);
+
+// SAFETY: nobody changes it.
+unsafe impl Sync for Told {}
+
+impl Told {
+    fn new(value: u64) -> Self {
+        Self(UnsafeCell::new(value))
+    }
+
+    fn get(&self) -> u64 {
+        // SAFETY: nobody changes it.
+        self.0.with(|value| unsafe { *value })
     }
 }
 
@@ -46,24 +74,27 @@ impl Drop for Alive {
     }
 }
 
-type Map<V> = Arc<ConcurrentMap<u64, V, Same>>;
+type Map<V> = ConcurrentMap<u64, V, Spread>;
 
-fn map<V: Send + 'static>(entries: impl IntoIterator<Item = (u64, V)>) -> Map<V> {
-    let map = ConcurrentMap::with_hasher(Same::default());
+fn map<V: Send + 'static>(
+    spread: Spread,
+    entries: impl IntoIterator<Item = (u64, V)>,
+) -> Arc<Map<V>> {
+    let map = ConcurrentMap::with_hasher(spread);
     for (key, value) in entries {
         map.pin().insert(key, value).unwrap();
     }
     Arc::new(map)
 }
 
-/// Runs one thing beside another, in every order.
-fn beside<V: Send + Sync + 'static>(
-    entries: impl Fn() -> Vec<(u64, V)> + Send + Sync + 'static,
-    one: fn(&ConcurrentMap<u64, V, Same>),
-    other: fn(&ConcurrentMap<u64, V, Same>),
-) {
+fn put(map: &Map<Told>, key: u64, value: u64) {
+    assert!(map.pin().insert(key, Told::new(value)).is_ok());
+}
+
+/// Runs one thing beside another on a map with the first so many keys, in every order.
+fn beside(spread: Spread, keys: u64, one: fn(&Map<Told>), other: fn(&Map<Told>)) {
     loom::model(move || {
-        let map = map(entries());
+        let map = map(spread, (1..=keys).map(|key| (key, Told::new(key))));
         let theirs = Arc::clone(&map);
         let thread = thread::spawn(move || one(&theirs));
         other(&map);
@@ -74,12 +105,13 @@ fn beside<V: Send + Sync + 'static>(
 #[test]
 fn publish_an_entry_is_seen_whole_or_not_at_all() {
     beside(
-        Vec::new,
-        |map| _ = map.pin().insert(1, [7, 8]).unwrap(),
+        Spread::Apart,
+        0,
+        |map| put(map, 1, 7),
         |map| {
             let pin = map.pin();
-            let first = pin.get(&1).copied();
-            assert!(first.is_none_or(|value| value == [7, 8]));
+            let first = pin.get(&1).map(Told::get);
+            assert!(first.is_none_or(|value| value == 7));
             assert!(first.is_none() || pin.get(&1).is_some(), "A4");
         },
     );
@@ -88,29 +120,33 @@ fn publish_an_entry_is_seen_whole_or_not_at_all() {
 #[test]
 fn replace_the_old_value_or_the_new_one() {
     beside(
-        || [(1, 10)].into(),
-        |map| _ = map.pin().insert(1, 11).unwrap(),
+        Spread::Apart,
+        1,
+        |map| put(map, 1, 2),
         |map| {
             let pin = map.pin();
-            let (first, second) = (*pin.get(&1).unwrap(), *pin.get(&1).unwrap());
-            assert!((10..=11).contains(&first) && second >= first);
+            let [first, second] = [(); 2].map(|()| pin.get(&1).unwrap().get());
+            assert!((1..=2).contains(&first) && second >= first);
         },
     );
 }
 
 #[test]
 fn remove_what_stays_is_found_behind_what_goes() {
-    // More than a bucket has: the last ones are behind their home.
+    // More than a bucket has: the last one is behind its home, and then another one is.
     beside(
-        || (1..=8).map(|key| (key, key)).collect(),
+        Spread::Together,
+        7,
         |map| {
             map.pin().remove(&1);
-            map.pin().insert(9, 9).unwrap();
+            map.pin().remove(&2);
+            put(map, 9, 9);
         },
         |map| {
             let pin = map.pin();
-            assert_eq!((pin.get(&2), pin.get(&8)), (Some(&2), Some(&8)));
-            assert!(pin.get(&1).is_none_or(|&value| value == 1));
+            assert_eq!(pin.get(&7).map(Told::get), Some(7));
+            assert!(pin.get(&1).is_none_or(|value| value.get() == 1));
+            assert!(pin.get(&9).is_none_or(|value| value.get() == 9));
         },
     );
 }
@@ -118,11 +154,12 @@ fn remove_what_stays_is_found_behind_what_goes() {
 #[test]
 fn grow_what_stays_is_found_in_the_old_segment_or_in_the_new() {
     beside(
-        || (1..=9).map(|key| (key, key)).collect(),
-        |map| (10..=11).for_each(|key| _ = map.pin().insert(key, key).unwrap()),
+        Spread::Apart,
+        9,
+        |map| put(map, 10, 10),
         |map| {
             let pin = map.pin();
-            assert_eq!((pin.get(&1), pin.get(&9)), (Some(&1), Some(&9)));
+            assert_eq!(pin.get(&9).map(Told::get), Some(9));
             assert_eq!(pin.iter().filter(|(key, _)| **key <= 9).count(), 9, "B1");
         },
     );
@@ -132,7 +169,7 @@ fn grow_what_stays_is_found_in_the_old_segment_or_in_the_new() {
 fn retire_nothing_is_dropped_under_a_pin() {
     loom::model(|| {
         let alive = Arc::new(AtomicBool::new(true));
-        let map = map([(1, Alive(Arc::clone(&alive)))]);
+        let map = map(Spread::Apart, [(1, Alive(Arc::clone(&alive)))]);
         let theirs = Arc::clone(&map);
         let thread = thread::spawn(move || {
             theirs.pin().remove(&1);
