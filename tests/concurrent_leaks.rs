@@ -44,7 +44,7 @@ fn use_all(map: &Map<Versioned>) {
     }
     pin.flush();
     let kept = map.allocation_size() + map.garbage();
-    let allowed = map.garbage_limit().saturating_add(2 * MANY as usize * 80 + (256 << 10));
+    let allowed = map.garbage_limit().saturating_add(2 * MANY as usize * 80 + (1 << 20));
     assert!(kept < allowed, "{kept}, {refused} refused");
     assert_eq!(pin.iter().count(), map.len());
     pin.clear();

@@ -13,7 +13,7 @@ use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak as WeakArc};
 
 use common::hooked::{Deed, Hooked, with_hook};
@@ -291,6 +291,7 @@ fn a_map_is_dropped_while_garbage_is_pending() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "a batch has more entries than fit into its time")]
 fn limits_at_both_ends() {
     // Few writes come up to the limit if all are to one shard.
     let hasher = if cfg!(miri) { Weak::Constant } else { Weak::Mixed };
@@ -376,4 +377,87 @@ fn strings_are_found_by_slices() {
     assert!(pin.contains_key("key") && pin.get_hashed(pin.hash_of("key"), "key").is_some());
     assert_eq!(pin.remove_hashed(pin.hash_of("key"), "key").map(String::len), Some(5));
     assert!(pin.remove("key").is_none() && pin.remove_entry("key").is_none());
+}
+
+/// Puts another value where it was, when it is dropped, as often as it was told.
+struct Again(&'static ConcurrentMap<u64, Again>, u64, u32);
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        let Self(map, key, times) = *self;
+        if times > 0 && map.pin().insert(key, Self(map, key, times - 1)).is_err() {
+            unreachable!("there is no limit");
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn destructors_that_write_do_not_run_within_each_other() {
+    let many = 100_000;
+    let map = ConcurrentMap::new().with_garbage_limit(usize::MAX, 0);
+    let map: &'static ConcurrentMap<u64, Again> = Box::leak(Box::new(map));
+    let pin = map.pin();
+    (0..many).for_each(|key| assert!(pin.insert(key, Again(map, key, 3)).is_ok()));
+    // Nothing is dropped under this pin; then all of it, each with an insertion, each of which retires.
+    (0..many).for_each(|key| assert!(pin.insert(key, Again(map, key, 3)).is_ok()));
+    drop(pin);
+    (0..many / 10).for_each(|_| map.pin().flush());
+    assert_eq!(map.len() as u64, many);
+}
+
+#[test]
+fn to_clear_an_empty_map_retires_nothing() {
+    let map: Map<u64, u64> = map(Weak::Mixed);
+    let _pin = map.pin();
+    let before = map.allocation_size();
+    (0..1000).for_each(|_| map.pin().clear());
+    map.pin().flush();
+    assert_eq!((map.garbage(), map.allocation_size()), (0, before));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn entries_without_a_size_are_garbage_all_the_same() {
+    let map: ConcurrentMap<(), ()> = ConcurrentMap::new().with_garbage_limit(1 << 20, 0);
+    let _pin = map.pin();
+    let refused = (0..1_000_000).any(|_| map.pin().insert((), ()).is_err());
+    assert!(refused, "{} bytes", map.garbage());
+}
+
+/// What a panic carries, and panics again when it is dropped.
+struct Twice;
+
+impl Drop for Twice {
+    fn drop(&mut self) {
+        panic!("the payload");
+    }
+}
+
+/// Panics with that when it is dropped, and is counted.
+struct Bomb(&'static AtomicUsize);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::panic::panic_any(Twice);
+    }
+}
+
+#[test]
+fn panics_that_panic_hinder_nobody() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    let many = if cfg!(miri) { 20 } else { 1000 };
+    let map: Map<u64, Bomb> = map(Weak::Mixed);
+    let fill = || (0..many).for_each(|key| assert!(map.pin().insert(key, Bomb(&DROPPED)).is_ok()));
+    fill();
+    map.pin().clear();
+    eventually("all are dropped", || {
+        map.pin().flush();
+        DROPPED.load(Ordering::Relaxed) as u64 == many && map.garbage() == 0
+    });
+    fill();
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(map))).expect_err("the first of them");
+    std::mem::forget(panic);
+    assert_eq!(DROPPED.load(Ordering::Relaxed) as u64, 2 * many);
 }

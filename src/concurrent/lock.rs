@@ -2,7 +2,8 @@
 //!
 //! No code of a caller's runs under a lock, but methods of its keys: [`Hash`](core::hash::Hash) and [`Eq`], or those
 //! of an address. If one writes to a structure, it might wait for ever: for its own lock, or for that of a thread which waits for this
-//! one. So a thread has one lock at a time, and is told by a panic if it asks for a second.
+//! one. So a thread has one lock at a time, and is told by a panic if it asks for a second. (Locks of the
+//! caller's are the caller's.)
 
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;

@@ -40,12 +40,14 @@
 //!
 //! Reads:
 //!
-//! - **A1** A read that begins after a write has returned sees that write, or a later one of the same key.
+//! - **A1** A read that begins after a write has returned sees that write, or a later one of the same key. *After*
+//!   is what happens-before says: the same thread, or one that has been told.
 //! - **A2** A read sees a value that was written whole, and that of its key.
 //! - **A3** A key that is in the map throughout a read is found, whatever grows, shrinks or is taken out
 //!   beside it.
-//! - **A4** What a thread has seen of a key, it does not unsee, and neither does anyone whom it tells: reads
-//!   and writes of one key are linearizable.
+//! - **A4** What a thread has seen of a key, it does not unsee, and neither does anyone whom it tells. Nothing is
+//!   said about the order of different keys for who has not been told of it: two threads that each write one
+//!   key and then read the other's may both, on some machines, see neither write.
 //! - **A5** A burst is as many reads: A1 to A4 hold of each by itself, together they are no snapshot.
 //! - **A6** A reference from a pin is valid until the pin ends or is repinned, whatever happens to the entry.
 //!
@@ -60,26 +62,31 @@
 //! - **C1** A write takes place at one moment between call and return. All threads see the writes of a key in
 //!   the same order.
 //! - **C2** No write comes between what `update` and `compute` have read and what they write.
-//! - **C3** A write that is refused, or in which a closure panics, has changed nothing.
+//! - **C3** A write that is refused, or in which a closure panics, has changed nothing; `retain` has taken out what
+//!   it was told to before.
 //!
 //! Memory:
 //!
 //! - **D1** An entry that is taken out is dropped once, when all pins have ended that may have seen it. What
 //!   is in a map when it is dropped is dropped with it.
-//! - **D2** A write that adds something is refused while more than the limit is retired. So what is retired
-//!   is at most the limit, what was removed past it, and for each shard the last 4 KiB and one segment; and
-//!   there are entries for the most that were live, the limit and these.
+//! - **D2** A write that adds something is refused while more than the limit is retired, or more than an eighth of
+//!   it in its shard. So what is retired is at most the limit, what was removed past it, and for each shard the
+//!   last 4 KiB with a segment and a directory; and a shard has places for the most entries that it has had,
+//!   and an eighth of the limit. What keys and values own is not counted.
 //! - **D3** A destructor that panics keeps no other from running. When memory is given back the panic ends
 //!   there, as it has no caller; when the map is dropped it goes on after all the others have run.
 //!
 //! Progress:
 //!
 //! - **E1** Reads are wait-free: no lock, no store to shared memory, and as many steps as the segment has
-//!   buckets at the very most. Two in a hundred look at a second bucket.
+//!   buckets at the very most. Of those that find something three to six in a hundred look at a second bucket, of
+//!   the others 8 to 16.
 //! - **E2** A writer has one lock at a time. No code of a caller's runs under it but [`Hash`] and [`Eq`] of
-//!   keys, which get a panic if they write to a map themselves: nothing can wait for itself.
+//!   keys, which get a panic if they write to a map themselves, and must not take a lock that a writer may
+//!   hold: nothing can wait for itself.
 //! - **E3** No call waits for a reader without bound.
-//! - **E4** An insertion makes one segment larger at most, or splits it: about 400 entries.
+//! - **E4** An insertion makes one segment larger at most, or splits it: 576 or 864 entries; and copies the
+//!   directory of its shard, a place for each segment or two. With hashes that collide a segment may be larger.
 //!
 //! # What is refused by the compiler
 //!
@@ -129,8 +136,12 @@
 //! # Price
 //!
 //! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in a chunk of up to
-//! 64; 40 KiB and up to 64 chunks for a map that is not empty. Places of entries that have been given back are used
-//! again, but not returned before the map is dropped; the index shrinks with what is in it.
+//! 64; 35 KiB for an empty map, and up to 64 chunks. Places of entries that have been given back are used
+//! again by their shard, but not returned before the map is dropped. The index shrinks with what is in it, by
+//! removals that come while there is less garbage than the limit.
+//!
+//! A map that is dropped helps the collector to give back what it has retired. If other pins keep that, the
+//! chunks of its entries stay until they have ended and somebody pins again.
 //!
 //! A segment that grows has the keys of its entries hashed again: three times for an entry until it is there
 //! for good. A value that is replaced is another entry: 24 bytes or what it is, which wait for the readers.
@@ -178,7 +189,7 @@ use std::panic::resume_unwind;
 use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
 use directory::SHARDS;
-use garbage::{Ledger, free_all};
+use garbage::{Ledger, first_panic, free_all, help};
 use index::Index;
 use shard::Shard;
 
@@ -196,7 +207,7 @@ pub use write::{Compute, Computed};
 /// |---|---|
 /// | `get`, `contains_key` | the line of a bucket, that of the entry; no store to memory that is shared |
 /// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
-/// | `insert`, `remove`, `update`, `compute` | the lock of one shard of 64, the same lines; and one segment of about 500 entries at most |
+/// | `insert`, `remove`, `update`, `compute` | the lock of one shard of 64, the same lines; and one segment of 864 entries at most |
 /// | `iter`, `retain`, `clear` | O(slots) |
 /// | `len` | a sum over 64 shards |
 ///
@@ -226,6 +237,9 @@ pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
     hasher: S,
     garbage: Garbage,
 }
+
+/// How often a map that is dropped helps the collector, which drops eight batches at a time.
+const LAST_HELP: usize = 16;
 
 /// What is retired, and how much may be.
 struct Garbage {
@@ -304,7 +318,12 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         if capacity > 0 {
             for (shard, index) in map.shards.iter().zip(&*map.indices) {
                 let entries = capacity.div_ceil(SHARDS);
-                shard.write(index, &pin, |writer| writer.reserve(entries));
+                let ((), full) = shard.write(index, &pin, |writer| writer.reserve(entries));
+                // Nobody has seen the map, so nobody sees this.
+                full.into_iter().for_each(|mut batch| {
+                    // SAFETY: it is of this shard, and no pin can have seen it.
+                    unsafe { batch.free(&index.store) };
+                });
             }
         }
         map
@@ -415,16 +434,21 @@ where
 
 impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     fn drop(&mut self) {
-        let mut panic = None;
+        let mut panic = Ok(());
         for (shard, index) in self.shards.iter_mut().zip(&*self.indices) {
             // SAFETY: nobody has a pin of the map any more.
             unsafe { shard.state().batch.free(&index.store) };
             // SAFETY: the same; the map is not used again.
             let dropped = unsafe { free_all(index.root.last(), &index.store) };
-            panic = panic.or(dropped.err());
+            panic = first_panic(panic, dropped);
         }
-        if let Some(panic) = panic {
-            resume_unwind(panic);
+        // What is left is of batches that the collector has. Without this it would wait for the next one who pins.
+        for _ in 0..LAST_HELP {
+            if self.garbage() == 0 {
+                break;
+            }
+            help(&crossbeam_epoch::pin());
         }
+        panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

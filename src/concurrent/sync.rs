@@ -1,6 +1,6 @@
 //! What threads share, from one of three places: the machine, or a checker that explores (`loom`) or
 //! draws (`shuttle`) the orders in which things may happen. [`HAS_LOCK`] says
-//! whether a thread has a lock: see `lock.rs`.
+//! whether a thread has a lock (`lock.rs`), [`IS_FREEING`] whether it is giving memory back (`map/garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
@@ -12,6 +12,7 @@ mod chosen {
 
     loom::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
+        pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
     }
 }
 
@@ -27,6 +28,7 @@ mod chosen {
 
     shuttle::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
+        pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
     }
 }
 
@@ -41,13 +43,14 @@ mod chosen {
     std::thread_local! {
         // Without a destructor, so that it is there to the very end of a thread.
         pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
+        pub(crate) static IS_FREEING: Cell<bool> = const { Cell::new(false) };
     }
 }
 
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, Mutex, MutexGuard,
-    yield_now,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
+    MutexGuard, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 #[cfg(not(crossbeam_loom))]

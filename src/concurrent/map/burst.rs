@@ -9,7 +9,7 @@ use equivalent::Equivalent;
 
 use super::bucket::Bucket;
 use super::directory::{path, shard_of};
-use super::index::Entry;
+use super::index::Glance;
 use super::pinned::Pinned;
 use crate::prefetch::prefetch;
 
@@ -113,7 +113,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
 
     /// The first two stages: the buckets are asked for; when they are there, the entries that match.
     #[inline]
-    fn matches(&self, hashes: &[u64]) -> [Option<Entry<'_, (K, V)>>; BURST] {
+    fn matches(&self, hashes: &[u64]) -> [Glance<'_, (K, V)>; BURST] {
         let some = self.map.indices[0].home(0, &self.guard);
         let mut homes: [&Bucket; BURST] = [some; BURST];
         for (&hash, home) in hashes.iter().zip(&mut homes) {
@@ -121,28 +121,24 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
             *home = self.map.indices[shard_of(path)].home(path, &self.guard);
             prefetch(core::ptr::from_ref(*home));
         }
-        let mut matches = [None; BURST];
+        let mut matches = [Glance::Absent; BURST];
         for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
             let path = path(hash);
             let index = &self.map.indices[shard_of(path)];
-            *entry = index.prefetch_match(home, hash, path, &self.guard);
+            *entry = index.glance(home, hash, path, &self.guard);
         }
         matches
     }
 
     /// The last stage.
     #[inline]
-    fn compare<'p, Q>(
-        &'p self,
-        entry: Option<Entry<'p, (K, V)>>,
-        hash: u64,
-        key: &Q,
-    ) -> Option<&'p V>
+    fn compare<'p, Q>(&'p self, entry: Glance<'p, (K, V)>, hash: u64, key: &Q) -> Option<&'p V>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         match entry {
-            Some(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
+            Glance::Perhaps(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
+            Glance::Absent => None,
             _ => self.get_hashed(hash, key),
         }
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A directory is never changed. A segment that grows or splits has a new directory published with it,
-//! which is a copy of some hundred places at most and little beside the segment. So who has a directory has
+//! which is a copy: 512 places for 16 million entries, little beside the segment. So who has a directory has
 //! segments that go together: each key belongs to exactly one of them.
 //!
 //! - **D1** A directory has a power of two of places, at least two. A segment is at as many places as its
@@ -70,6 +70,9 @@ pub(super) struct Directory<'p> {
 }
 
 impl Root {
+    /// Bytes of one row and of a segment of two lines.
+    pub(super) const EMPTY_BYTES: usize = size_of::<Row>() + Size::ONE.bytes();
+
     /// With one segment, which is empty.
     pub(super) fn new() -> Self {
         Self(AtomicPtr::new(Address::new(&[Place::new(Size::ONE); 2]).0))

@@ -1,7 +1,7 @@
 //! How a shard grows and shrinks: one segment at a time, beside the readers.
 //!
 //! A segment that is three quarters full gets 1.33 or 1.5 times as many buckets, and splits in two when
-//! it is large enough: one segment for an insertion at most, and no other one knows of it. One that is less
+//! it is large enough: one segment for an insertion at most, of 576 or 864 entries, and no other one knows of it. One that is less
 //! than a third full gets smaller, or is merged with its sibling.
 //!
 //! ```text
@@ -20,7 +20,7 @@ use super::segment::{Place, Segment, Size};
 use super::shard::Writer;
 use crate::concurrent::sync::IS_CHECKED;
 
-/// Buckets of a segment that has just been split: 8 KiB, about 500 entries. Larger ones take longer to
+/// Lines of a segment that has just been split: 4 KiB, some 430 entries. Larger ones take longer to
 /// grow, smaller ones need a larger directory.
 const SPLIT: Size = Size::power(if IS_CHECKED { 0 } else { 6 });
 
@@ -150,9 +150,10 @@ impl<'p, T> Writer<'p, T> {
     /// Makes room for so many entries in a shard that has none, and keeps it.
     pub(super) fn reserve(&mut self, entries: usize) {
         // Some more than on average, as chance spreads them.
-        let wanted = (entries + entries / 8).saturating_mul(64).div_ceil(GROW_ABOVE);
+        let spread = 8 + 4 * entries.isqrt();
+        let wanted = entries.saturating_add(spread).saturating_mul(64).div_ceil(GROW_ABOVE) as u64;
         let (mut size, mut depth) = (Size::ONE, 0);
-        while size.slots() << depth < wanted && depth < DEEPEST {
+        while (size.slots() as u64) << depth < wanted && depth < DEEPEST {
             match size.larger() {
                 Some(larger) if size <= SPLIT => size = larger,
                 _ => (size, depth) = (SPLIT, depth + 1),
@@ -181,7 +182,7 @@ impl<'p, T> Writer<'p, T> {
         let old = self.index.root.publish(places);
         self.state.batch.directory(old);
         let directory = self.directory();
-        let (mut slots, mut bytes) = (0, size_of_val(places));
+        let (mut slots, mut bytes) = (0, self.index.root.last().allocation_size());
         for first in directory.firsts() {
             let place = directory.places()[first];
             slots += place.size().slots();

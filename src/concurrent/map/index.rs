@@ -20,6 +20,24 @@ pub(super) struct Index<T> {
     pub(super) store: Store<T>,
 }
 
+/// What a home says of a hash.
+pub(super) enum Glance<'p, T> {
+    /// There is an entry that is the right one, but for one in fifty.
+    Perhaps(Entry<'p, T>),
+    /// There is none.
+    Absent,
+    /// If there is one, it is behind another bucket.
+    Elsewhere,
+}
+
+impl<T> Clone for Glance<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Glance<'_, T> {}
+
 /// An entry under a pin. As long as that lasts, nobody else gets its number.
 pub(super) struct Entry<'p, T> {
     pub(super) number: u32,
@@ -95,20 +113,23 @@ impl<T> Index<T> {
         self.root.segment(path, pin).home_bucket(path)
     }
 
-    /// The first entry of a home of this shard that may have this hash, asked for.
+    /// What a home of this shard says of a hash; an entry is asked for.
     #[inline]
-    pub(super) fn prefetch_match<'p>(
+    pub(super) fn glance<'p>(
         &'p self,
         home: &'p Bucket,
         hash: u64,
         path: u64,
         pin: &'p Guard,
-    ) -> Option<Entry<'p, T>> {
-        let (_, number) = home.look().matches(tags(hash, path)).next()?;
+    ) -> Glance<'p, T> {
+        let home = home.look();
+        let Some((_, number)) = home.matches(tags(hash, path)).next() else {
+            return if home.passed() == 0 { Glance::Absent } else { Glance::Elsewhere };
+        };
         // SAFETY: the number is in a bucket (I1).
         unsafe { self.store.prefetch(number) };
         // SAFETY: the same.
-        Some(unsafe { self.entry(number, pin) })
+        Glance::Perhaps(unsafe { self.entry(number, pin) })
     }
 
     /// The entries of a bucket of this shard.

@@ -50,6 +50,11 @@ impl Size {
         Self(1 << log)
     }
 
+    /// Bytes of a segment.
+    pub(super) const fn bytes(self) -> usize {
+        (self.0 as usize + 1) * size_of::<Line>()
+    }
+
     fn buckets(self) -> usize {
         2 * self.0 as usize
     }
@@ -106,7 +111,7 @@ impl Place {
 
     /// Bytes allocated for it.
     pub(super) fn allocation_size(self) -> usize {
-        (self.size.0 as usize + 1) * size_of::<Line>()
+        self.size.bytes()
     }
 
     /// The segment.

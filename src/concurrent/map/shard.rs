@@ -1,10 +1,14 @@
 //! A shard: what belongs together under one lock.
 #![allow(unsafe_code)]
 
+use alloc::vec::Vec;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
 use crossbeam_epoch::Guard;
 
-use super::directory::{Directory, path};
-use super::garbage::Batch;
+use super::directory::{Directory, Root, path};
+use super::garbage::{Batch, forget_panic};
 use super::index::{Entry, Index};
 use super::segment::{Place, Size};
 use super::store::Numbers;
@@ -67,9 +71,10 @@ pub(super) enum Put<'p, T> {
 impl<T> Shard<T> {
     pub(super) fn new() -> Self {
         let (batch, numbers) = (Batch::new(), Numbers::new());
-        let (slots, index_bytes) = (Size::ONE.slots(), 0);
+        let (slots, index_bytes) = (Size::ONE.slots(), Root::EMPTY_BYTES);
+        let bytes = AtomicUsize::new(index_bytes + numbers.allocation_size());
         let state = State { batch, numbers, slots, kept: 0, index_bytes };
-        Self { state: Lock::new(state), len: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+        Self { state: Lock::new(state), len: AtomicUsize::new(0), bytes }
     }
 
     /// Entries.
@@ -145,8 +150,10 @@ impl<'p, T> Writer<'p, T> {
         if found.is_none() {
             self.make_room(path, hasher);
         }
+        let number = self.state.numbers.take(&self.index.store);
         let entry = entry.take().expect(NOTHING);
-        let number = self.state.numbers.put(&self.index.store, entry);
+        // SAFETY: it has just been taken.
+        unsafe { self.state.numbers.put(&self.index.store, number, entry) };
         if let Some((segment, spot, old)) = found {
             segment.replace(spot, number);
             self.state.batch.entry(old.number, size_of::<T>());
@@ -177,22 +184,28 @@ impl<'p, T> Writer<'p, T> {
         self.add_to_len(-1);
         self.state.batch.entry(entry.number, size_of::<T>());
         if may_shrink {
-            self.tidy(path, hasher);
+            // The entry has gone. If a hash panics, the segment just stays as large as it is.
+            forget_panic(catch_unwind(AssertUnwindSafe(|| self.tidy(path, hasher))));
         }
         Some(entry)
     }
 
-    /// Takes out everything.
-    pub(super) fn clear(&mut self) {
-        let directory = self.directory();
-        for first in directory.firsts() {
-            let entries = directory.at(first).count() * size_of::<T>();
-            self.state.batch.whole(directory.places()[first], entries);
+    /// Takes out everything. Returns it, in a batch for each segment.
+    pub(super) fn clear(&mut self) -> Vec<Batch> {
+        if self.shard.len() == 0 {
+            return Vec::new();
         }
+        let directory = self.directory();
+        let whole = |first| {
+            let entries = directory.at(first).count() * size_of::<T>();
+            Batch::whole(directory.places()[first], entries)
+        };
+        let segments = directory.firsts().map(whole).collect();
         self.publish(&[Place::new(Size::ONE); 2]);
         self.state.kept = 0;
         // Relaxed: a number that publishes nothing.
         self.shard.len.store(0, Ordering::Relaxed);
+        segments
     }
 
     fn count_bytes(&self) {

@@ -28,7 +28,7 @@ use core::ptr;
 use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
-use crate::concurrent::sync::{AtomicPtr, Mutex, MutexGuard, Ordering};
+use crate::concurrent::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::prefetch::prefetch;
 
 /// Entries of a chunk, at most: a small map has one chunk for each shard.
@@ -58,6 +58,10 @@ struct Behind<T> {
     tables: Mutex<Vec<*mut [Chunk<T>]>>,
     /// Numbers that have become free, and have not been fetched yet.
     returned: Mutex<Vec<u32>>,
+    /// Whether there are some. A hint, so that who fills a map does not lock for nothing.
+    has_returned: AtomicBool,
+    /// Bytes that the shard has retired, and that have not been given back.
+    retired: AtomicUsize,
 }
 
 /// What the writer who has the lock knows of a store.
@@ -104,7 +108,12 @@ impl<T> Store<T> {
     /// Without chunks.
     pub(super) fn new() -> Self {
         let table = AtomicPtr::new(ptr::null_mut());
-        let behind = Behind { tables: Mutex::new(Vec::new()), returned: Mutex::new(Vec::new()) };
+        let behind = Behind {
+            tables: Mutex::new(Vec::new()),
+            returned: Mutex::new(Vec::new()),
+            has_returned: AtomicBool::new(false),
+            retired: AtomicUsize::new(0),
+        };
         Self { table, behind: Box::new(behind) }
     }
 
@@ -168,9 +177,26 @@ impl<T> Store<T> {
         catch_unwind(AssertUnwindSafe(|| unsafe { entry.drop_in_place() }))
     }
 
+    /// Bytes that the shard has retired, and that have not been given back.
+    pub(super) fn retired(&self) -> usize {
+        // Relaxed, here and below: a number to compare with a limit, which publishes nothing.
+        self.behind.retired.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn count_retired(&self, bytes: usize) {
+        self.behind.retired.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_off(&self, bytes: usize) {
+        self.behind.retired.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     /// Makes numbers free whose entries have been dropped.
     pub(super) fn give_back(&self, numbers: &mut Vec<u32>) {
-        locked(&self.behind.returned).append(numbers);
+        let mut returned = locked(&self.behind.returned);
+        returned.append(numbers);
+        // Relaxed, here and where it is read: it only says whether it is worth to lock.
+        self.behind.has_returned.store(!returned.is_empty(), Ordering::Relaxed);
     }
 }
 
@@ -184,27 +210,36 @@ impl<T> Numbers<T> {
         self.next.next_multiple_of(Store::<T>::LEN)
     }
 
-    /// Bytes of chunks and tables.
+    /// Bytes of chunks and tables, and of what else a store has allocated.
     pub(super) fn allocation_size(&self) -> usize {
         // Each table is twice as large as the one before.
-        self.capacity() * size_of::<T>() + 2 * self.places * size_of::<Chunk<T>>()
+        let tables = 2 * self.places * size_of::<Chunk<T>>();
+        self.capacity() * size_of::<T>() + tables + size_of::<Behind<T>>()
     }
 
-    /// Puts an entry where nobody sees it yet, and returns its number.
+    /// Takes a number.
     ///
     /// # Panics
     ///
     /// If the shard has 2^31 entries.
-    pub(super) fn put(&mut self, store: &Store<T>, entry: T) -> u32 {
-        if self.free.is_empty() {
+    pub(super) fn take(&mut self, store: &Store<T>) -> u32 {
+        if self.free.is_empty() && store.behind.has_returned.load(Ordering::Relaxed) {
             mem::swap(&mut self.free, &mut locked(&store.behind.returned));
+            store.behind.has_returned.store(false, Ordering::Relaxed);
         }
-        let number = self.free.pop().unwrap_or_else(|| self.bump(store));
-        // SAFETY: it was taken just now, or was before and is free.
+        self.free.pop().unwrap_or_else(|| self.bump(store))
+    }
+
+    /// Puts an entry where nobody sees it yet.
+    ///
+    /// # Safety
+    ///
+    /// The number has just been taken.
+    pub(super) unsafe fn put(&self, store: &Store<T>, number: u32, entry: T) {
+        // SAFETY: it has been taken.
         let place = unsafe { store.place(number) };
         // SAFETY: nobody sees what is there (E1).
         unsafe { place.write(entry) };
-        number
     }
 
     /// Takes a number that has never been taken.

@@ -9,7 +9,7 @@ use equivalent::Equivalent;
 
 use super::Garbage;
 use super::directory::{path, shard_of};
-use super::garbage::Batch;
+use super::garbage::{Batch, help};
 use super::index::Entry;
 use super::pinned::Pinned;
 use super::shard::{Expected, Put, Writer};
@@ -19,6 +19,9 @@ use crate::concurrent::sync::yield_now;
 /// How often a writer that is past the limit helps the collector before it lets others run: the epoch has
 /// to advance twice, and a reader that has just begun must not be what it fails for.
 const HELP: usize = 4;
+
+/// A shard may have this part of what the map may have of garbage.
+const SHARE: usize = 8;
 
 /// What [`Pinned::compute`] is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +97,7 @@ where
         key: K,
         value: V,
     ) -> Result<Option<&V>, WouldExceed<(K, V)>> {
-        let entry = self.admit((key, value))?;
+        let entry = self.admit(hash, (key, value))?;
         match self.put(hash, &mut Some(entry), Expected::Anything) {
             Put::Done { old, .. } => Ok(old.map(self::value)),
             Put::Not(_) => unreachable!("anything was expected"),
@@ -121,7 +124,7 @@ where
         if let Some(found) = self.find(hash, &key) {
             return Ok(self::value(found));
         }
-        let entry = self.admit((key, value))?;
+        let entry = self.admit(hash, (key, value))?;
         Ok(self.put_if_absent(hash, entry))
     }
 
@@ -152,7 +155,7 @@ where
         if let Some(found) = self.find(hash, &key) {
             return Ok(value(found));
         }
-        let key = self.admit(key)?;
+        let key = self.admit(hash, key)?;
         Ok(self.put_if_absent(hash, (key, make())))
     }
 
@@ -196,7 +199,8 @@ where
     /// Gives `key` the value that `change` makes of the one that it has, and returns that; nothing if it
     /// has none. No write of another thread comes between the two.
     ///
-    /// `change` runs without a lock. It is asked again if another thread has been faster.
+    /// `change` runs without a lock. It is asked again if another thread has been faster. The key is dropped if
+    /// there is none like it.
     ///
     /// For a number that many packets change, take an atomic one as the value instead.
     ///
@@ -233,7 +237,8 @@ where
     ///
     /// # Errors
     ///
-    /// If there is something to put in, and readers hold on to more garbage than the limit allows.
+    /// If there is something to put in, and readers hold on to more garbage than the limit allows: the key comes
+    /// back, what `decide` has made is dropped.
     ///
     /// # Example
     ///
@@ -263,7 +268,7 @@ where
             match decide(found.map(value)) {
                 Compute::Keep => return Ok(Computed::Kept(found.map(value))),
                 Compute::Put(new) => {
-                    key = self.admit(key)?;
+                    key = self.admit(hash, key)?;
                     let mut entry = Some((key, new));
                     match self.put(hash, &mut entry, expected) {
                         Put::Done { old: Some(old), new } => {
@@ -305,7 +310,8 @@ where
         }
     }
 
-    /// Takes out everything, a shard at a time.
+    /// Takes out everything, a shard at a time, and forgets what room was reserved. Like a removal it is never
+    /// refused.
     ///
     /// # Example
     ///
@@ -316,7 +322,9 @@ where
     /// ```
     pub fn clear(&self) {
         for shard in 0..self.map.shards.len() {
-            self.write(shard, Writer::clear);
+            for batch in self.write(shard, Writer::clear) {
+                self.hand_over(shard, batch);
+            }
         }
     }
 
@@ -346,7 +354,7 @@ where
                 self.hand_over(number, batch);
             }
         }
-        self.guard.flush();
+        help(&self.guard);
     }
 
     fn put_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
@@ -404,32 +412,38 @@ where
         ledger.hand_over(batch, &self.map.indices, shard, &self.guard);
     }
 
-    /// Lets something in, unless there is too much garbage.
-    fn admit<T>(&self, refused: T) -> Result<T, WouldExceed<T>> {
-        if self.map.garbage() > self.map.garbage.limit {
-            if let Err(retired) = self.relieve() {
-                return Err(WouldExceed { refused, retired, limit: self.map.garbage.limit });
-            }
+    /// Lets something in under a hash, unless there is too much garbage.
+    fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
+        let shard = shard_of(path(hash));
+        if self.has_too_much(shard) && !self.relieve(shard) {
+            let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
+            return Err(WouldExceed { refused, retired, limit });
         }
         Ok(refused)
     }
 
-    /// Helps until there is less garbage than the limit. Fails with how much there is.
+    /// Whether the map has more garbage than the limit, or a shard more than its share. Places of entries
+    /// are used again by the same shard only: one by one, all shards could have places for the limit.
+    fn has_too_much(&self, shard: usize) -> bool {
+        let limit = self.map.garbage.limit;
+        self.map.garbage() > limit || self.map.indices[shard].store.retired() > limit / SHARE
+    }
+
+    /// Helps until there is less garbage. Says whether that has come about.
     #[cold]
     #[inline(never)]
-    fn relieve(&self) -> Result<(), usize> {
-        let garbage = &self.map.garbage;
-        for attempt in 0..=garbage.patience {
+    fn relieve(&self, shard: usize) -> bool {
+        for attempt in 0..=self.map.garbage.patience {
             if attempt > 0 {
                 yield_now();
             }
             for _ in 0..HELP {
-                self.guard.flush();
-                if garbage.ledger.retired() <= garbage.limit {
-                    return Ok(());
+                help(&self.guard);
+                if !self.has_too_much(shard) {
+                    return true;
                 }
             }
         }
-        Err(garbage.ledger.retired())
+        false
     }
 }
