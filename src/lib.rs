@@ -56,6 +56,9 @@
 //!   then looks into all keys at once: tens of milliseconds at a million keys.
 //! - **A route table counts bits.** A [`RouteTable`] needs an eighth of the memory of a flat array for
 //!   the same routes, and look-ups take two to three times as long.
+//! - **Readers that never wait look twice.** A [`ConcurrentMap`] keeps entries where they are, behind a number:
+//!   look-ups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`] takes twice the
+//!   memory, and its readers change tables with each update.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
 //!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
