@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, hash_map};
 use std::fmt::Debug;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 
 use arbitrary::Arbitrary;
 use flowtable::TrashMap;
 use flowtable::trash::Entry;
-use flowtable_fuzz::{EntryOp, Key, Seed, Seeds};
+use flowtable_fuzz::{EntryOp, Key, Seed, Seeds, Weak};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -48,40 +48,6 @@ enum Op {
     Reserve(u16),
     ShrinkToFit,
     Clear,
-}
-
-/// The lower bits say which part of a good hash is left; the upper ones, how much.
-#[derive(Clone, Copy)]
-struct Weak(u8);
-
-struct Fold(Weak, u64);
-
-impl BuildHasher for Weak {
-    type Hasher = Fold;
-
-    fn build_hasher(&self) -> Fold {
-        Fold(*self, 0)
-    }
-}
-
-impl Hasher for Fold {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.1 = (self.1.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        let mixed = (self.1 ^ self.1 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = mixed ^ mixed >> 29;
-        let lost = u32::from(self.0.0 >> 2);
-        match self.0.0 % 4 {
-            0 => mixed,
-            1 => mixed >> lost,
-            2 => mixed << lost,
-            _ => mixed % (1 + u64::from(lost)),
-        }
-    }
 }
 
 fuzz_target!(|input: Input| match input.entries {
