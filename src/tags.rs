@@ -52,12 +52,6 @@ impl Slots {
         Self(word & HIGHEST)
     }
 
-    /// Those among the first so many of the eight.
-    #[inline]
-    pub(crate) fn first(self, slots: usize) -> Self {
-        Self(self.0 & u64::MAX >> (64 - 8 * slots))
-    }
-
     #[inline]
     pub(crate) fn contains(self, slot: usize) -> bool {
         self.0 >> (8 * slot) & 0x80 != 0

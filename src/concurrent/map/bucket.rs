@@ -19,6 +19,9 @@ use crate::tags::{self, HIGHEST, Slots};
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 6;
 
+/// The bytes of a header that are tags.
+const TAGS: u64 = u64::MAX >> (64 - 8 * SLOTS);
+
 /// Where the count is in a header.
 const PASSED: u32 = 56;
 
@@ -108,19 +111,19 @@ impl<'p> Look<'p> {
     /// The entries that may have the hash of these tags.
     #[inline]
     pub(super) fn matches(&self, tags: u64) -> Entries<'p> {
-        self.entries(tags::matches(self.header, tags))
+        self.entries(tags::matches(self.header & TAGS, tags))
     }
 
     /// All entries.
     #[inline]
     pub(super) fn full(&self) -> Entries<'p> {
-        self.entries(Slots::of(self.header))
+        self.entries(Slots::of(self.header & TAGS))
     }
 
     /// The slots that hold none.
     #[inline]
     pub(super) fn free(&self) -> Slots {
-        Slots::of(self.header ^ HIGHEST).first(SLOTS)
+        Slots::of((self.header ^ HIGHEST) & TAGS)
     }
 
     /// Entries whose home is this bucket or one before it, and that are behind it. At 255 it stays and means
@@ -132,7 +135,7 @@ impl<'p> Look<'p> {
 
     #[inline]
     fn entries(&self, slots: Slots) -> Entries<'p> {
-        Entries { slots: slots.first(SLOTS), bucket: self.bucket }
+        Entries { slots, bucket: self.bucket }
     }
 }
 
