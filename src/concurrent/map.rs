@@ -79,8 +79,7 @@
 //! Progress:
 //!
 //! - **E1** Reads are wait-free: no lock, no store to shared memory, and as many steps as the segment has
-//!   buckets at the very most. Of those that find something three to six in a hundred look at a second bucket, of
-//!   the others 8 to 16.
+//!   buckets at the very most; nearly all look at one.
 //! - **E2** A writer has one lock at a time. No code of a caller's runs under it but [`Hash`] and [`Eq`] of
 //!   keys, which get a panic if they write to a map themselves, and must not take a lock that a writer may
 //!   hold: nothing can wait for itself.
@@ -136,7 +135,8 @@
 //! # Price
 //!
 //! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in a chunk of up to
-//! 64; 35 KiB for an empty map, and up to 64 chunks. Places of entries that have been given back are used
+//! 64; 35 KiB for an empty map, and up to 64 chunks. For entries of 24 bytes that is 32 to 35 bytes each, from some
+//! ten thousand on. Places of entries that have been given back are used
 //! again by their shard, but not returned before the map is dropped. The index shrinks with what is in it, by
 //! removals that come while there is less garbage than the limit.
 //!

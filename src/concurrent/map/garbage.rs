@@ -220,9 +220,15 @@ impl Ledger {
 /// Helps the collector to give back what no pin holds on to any more. Not in a destructor that runs for that
 /// reason: one that takes something out would have others run, and so on, until the stack is full.
 pub(super) fn help(pin: &Guard) {
-    if !IS_FREEING.with(Cell::get) {
+    if !IS_FREEING.try_with(Cell::get).unwrap_or(false) {
         pin.flush();
     }
+}
+
+/// Says whether this thread gives memory back, and returns whether it did. The flag is always there, but under a
+/// checker, whose threads give memory back when theirs has gone.
+fn set_freeing(freeing: bool) -> bool {
+    IS_FREEING.try_with(|is_freeing| is_freeing.replace(freeing)).unwrap_or(false)
 }
 
 /// A batch that the ledger knows of.
@@ -238,10 +244,10 @@ struct Counted<T> {
 impl<T> Drop for Counted<T> {
     fn drop(&mut self) {
         let store = &self.indices[self.shard].store;
-        let was_freeing = IS_FREEING.with(|is_freeing| is_freeing.replace(true));
+        let was_freeing = set_freeing(true);
         // SAFETY: the collector drops this when the pins have ended that may have seen what is in it.
         unsafe { self.batch.free(store) };
-        IS_FREEING.with(|is_freeing| is_freeing.set(was_freeing));
+        set_freeing(was_freeing);
         store.count_off(self.bytes);
         // Release: pairs with the Acquire in `retired`: who sees the memory counted off sees what destructors
         // have done.
