@@ -14,7 +14,7 @@ use core::hash::{Hash, Hasher};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak as WeakArc};
+use std::sync::{Arc, LazyLock, Weak as WeakArc};
 
 use common::hooked::{Deed, Hooked, with_hook};
 use common::ledger::{Ledger, Token};
@@ -380,12 +380,15 @@ fn strings_are_found_by_slices() {
 }
 
 /// Puts another value where it was, when it is dropped, as often as it was told.
-struct Again(&'static ConcurrentMap<u64, Again>, u64, u32);
+struct Again(u64, u32);
+
+static AGAIN: LazyLock<ConcurrentMap<u64, Again>> =
+    LazyLock::new(|| ConcurrentMap::new().with_garbage_limit(usize::MAX, 0));
 
 impl Drop for Again {
     fn drop(&mut self) {
-        let Self(map, key, times) = *self;
-        if times > 0 && map.pin().insert(key, Self(map, key, times - 1)).is_err() {
+        let Self(key, times) = *self;
+        if times > 0 && AGAIN.pin().insert(key, Self(key, times - 1)).is_err() {
             unreachable!("there is no limit");
         }
     }
@@ -395,15 +398,13 @@ impl Drop for Again {
 #[cfg_attr(miri, ignore = "slow")]
 fn destructors_that_write_do_not_run_within_each_other() {
     let many = 100_000;
-    let map = ConcurrentMap::new().with_garbage_limit(usize::MAX, 0);
-    let map: &'static ConcurrentMap<u64, Again> = Box::leak(Box::new(map));
-    let pin = map.pin();
-    (0..many).for_each(|key| assert!(pin.insert(key, Again(map, key, 3)).is_ok()));
+    let pin = AGAIN.pin();
+    (0..many).for_each(|key| assert!(pin.insert(key, Again(key, 3)).is_ok()));
     // Nothing is dropped under this pin; then all of it, each with an insertion, each of which retires.
-    (0..many).for_each(|key| assert!(pin.insert(key, Again(map, key, 3)).is_ok()));
+    (0..many).for_each(|key| assert!(pin.insert(key, Again(key, 3)).is_ok()));
     drop(pin);
-    (0..many / 10).for_each(|_| map.pin().flush());
-    assert_eq!(map.len() as u64, many);
+    (0..many / 10).for_each(|_| AGAIN.pin().flush());
+    assert_eq!(AGAIN.len() as u64, many);
 }
 
 #[test]

@@ -126,11 +126,14 @@ impl Batch {
     }
 }
 
-/// Drops what a panic carries. That may panic, too; what that carries is leaked.
+/// Drops what a panic carries. If that panics, so too with what that carries; what goes on like this is leaked.
 pub(super) fn forget_panic(dropped: Dropped) {
-    if let Err(panic) = dropped {
-        catch_unwind(AssertUnwindSafe(|| drop(panic))).unwrap_or_else(mem::forget);
+    let mut panic = dropped.err();
+    for _ in 0..4 {
+        let Some(carried) = panic else { return };
+        panic = catch_unwind(AssertUnwindSafe(|| drop(carried))).err();
     }
+    mem::forget(panic);
 }
 
 /// The first of two panics. The other one is forgotten.
