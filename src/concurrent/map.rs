@@ -135,10 +135,9 @@
 //! # Price
 //!
 //! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in a chunk of up to
-//! 64; 35 KiB for an empty map, and up to 64 chunks. For entries of 24 bytes that is 32 to 35 bytes each, from some
-//! ten thousand on. Places of entries that have been given back are used
-//! again by their shard, but not returned before the map is dropped. The index shrinks with what is in it, by
-//! removals that come while there is less garbage than the limit.
+//! 64; 35 KiB for an empty map. For entries of 24 bytes that is 32 to 35 bytes each, from 100,000 on. Places of
+//! entries that have been given back are used again by their shard, but not returned before the map is
+//! dropped. The index shrinks with what is in it, by removals that come while there is less garbage than the limit.
 //!
 //! A map that is dropped helps the collector to give back what it has retired. If other pins keep that, the
 //! chunks of its entries stay until they have ended and somebody pins again.
