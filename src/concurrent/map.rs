@@ -438,7 +438,7 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
             // SAFETY: nobody has a pin of the map any more.
             unsafe { shard.state().batch.free(&index.store) };
             // SAFETY: the same; the map is not used again.
-            let dropped = unsafe { free_all(index.root.last(), &index.store) };
+            let dropped = unsafe { free_all(index.root.load(), &index.store) };
             panic = first_panic(panic, dropped);
         }
         // What is left is of batches that the collector has. Without this it would wait for the next one who pins.

@@ -78,7 +78,8 @@ impl Root {
         Self(AtomicPtr::new(Address::new(&[Place::new(Size::ONE); 2]).0))
     }
 
-    fn load(&self) -> Address {
+    /// Where the directory is.
+    pub(super) fn load(&self) -> Address {
         // Acquire: pairs with the Release in `publish`, and so shows the directory and its segments.
         Address(self.0.load(Ordering::Acquire))
     }
@@ -105,11 +106,6 @@ impl Root {
         // Release: pairs with the Acquire in `load`.
         self.0.store(Address::new(places).0, Ordering::Release);
         old
-    }
-
-    /// The directory, for who frees it next.
-    pub(super) fn last(&self) -> Address {
-        self.load()
     }
 }
 

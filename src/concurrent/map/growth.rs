@@ -182,7 +182,7 @@ impl<'p, T> Writer<'p, T> {
         let old = self.index.root.publish(places);
         self.state.batch.directory(old);
         let directory = self.directory();
-        let (mut slots, mut bytes) = (0, self.index.root.last().allocation_size());
+        let (mut slots, mut bytes) = (0, self.index.root.load().allocation_size());
         for first in directory.firsts() {
             let place = directory.places()[first];
             slots += place.size().slots();

@@ -150,10 +150,10 @@ pub(super) struct Segment<'p> {
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     pub(super) number: u32,
-    bucket: usize,
-    slot: usize,
+    home: usize,
     /// Buckets behind its home.
     distance: usize,
+    slot: usize,
 }
 
 impl<'p> Segment<'p> {
@@ -164,11 +164,6 @@ impl<'p> Segment<'p> {
     #[inline]
     pub(super) fn home(self, path: u64) -> usize {
         (((path & 0xffff_ffff) * self.len as u64) >> 32) as usize
-    }
-
-    #[inline]
-    fn behind(self, bucket: usize) -> usize {
-        if bucket + 1 == self.len { 0 } else { bucket + 1 }
     }
 
     /// The bucket in which a search of this path begins.
@@ -188,6 +183,17 @@ impl<'p> Segment<'p> {
         unsafe { &*bucket }
     }
 
+    /// All buckets from a home on, round the end.
+    fn around(self, home: usize) -> impl Iterator<Item = &'p Bucket> {
+        let (before, from) = self.buckets().split_at(home);
+        from.iter().chain(before)
+    }
+
+    /// The bucket so far behind a home.
+    fn at(self, home: usize, distance: usize) -> &'p Bucket {
+        self.bucket((home + distance) % self.len)
+    }
+
     /// The first answer that `is` has for the number of an entry that may have this hash.
     #[inline]
     pub(super) fn find<R>(self, hash: u64, path: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
@@ -204,10 +210,8 @@ impl<'p> Segment<'p> {
     #[inline(never)]
     fn find_behind<R>(self, hash: u64, path: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
         let tags = tags(hash, path);
-        let mut bucket = self.home(path);
-        for _ in 1..self.len {
-            bucket = self.behind(bucket);
-            let look = self.bucket(bucket).look();
+        for bucket in self.around(self.home(path)).skip(1) {
+            let look = bucket.look();
             let found = look.matches(tags).find_map(|(_, number)| is(number));
             if found.is_some() || look.passed() == 0 {
                 return found;
@@ -218,19 +222,15 @@ impl<'p> Segment<'p> {
 
     /// Where the entry of this hash is for which `is` says so.
     pub(super) fn locate(self, hash: u64, path: u64, is: impl Fn(u32) -> bool) -> Option<Spot> {
-        let tags = tags(hash, path);
-        let mut bucket = self.home(path);
-        for distance in 0..self.len {
-            let look = self.bucket(bucket).look();
-            for (slot, number) in look.matches(tags) {
-                if is(number) {
-                    return Some(Spot { number, bucket, slot, distance });
-                }
+        let (tags, home) = (tags(hash, path), self.home(path));
+        for (distance, bucket) in self.around(home).enumerate() {
+            let look = bucket.look();
+            if let Some((slot, number)) = look.matches(tags).find(|&(_, number)| is(number)) {
+                return Some(Spot { number, home, slot, distance });
             }
             if look.passed() == 0 {
                 return None;
             }
-            bucket = self.behind(bucket);
         }
         None
     }
@@ -246,14 +246,7 @@ impl<'p> Segment<'p> {
 
     /// How far behind its home an entry of this path would be put; nothing if all slots are full.
     pub(super) fn distance_to_free(self, path: u64) -> Option<usize> {
-        let mut bucket = self.home(path);
-        for distance in 0..self.len {
-            if self.bucket(bucket).look().free().count() > 0 {
-                return Some(distance);
-            }
-            bucket = self.behind(bucket);
-        }
-        None
+        self.around(self.home(path)).position(|bucket| bucket.look().free().count() > 0)
     }
 
     /// Puts in an entry. Whether it is there is not asked.
@@ -264,35 +257,25 @@ impl<'p> Segment<'p> {
     pub(super) fn put(self, hash: u64, path: u64, number: u32) {
         let home = self.home(path);
         let distance = self.distance_to_free(path).expect("a segment has room");
-        let bucket = self.bucket((home + distance) % self.len);
+        let bucket = self.at(home, distance);
         let slot = bucket.look().free().next().expect("the bucket has a free slot");
         // S3.
         bucket.fill(slot, tags(hash, path), number);
-        self.each_before(home, distance, Bucket::pass);
+        self.around(home).take(distance).for_each(Bucket::pass);
         self.set_count(self.count() + 1);
     }
 
     /// Puts an entry into the place of another one of the same key.
     pub(super) fn replace(self, spot: Spot, number: u32) {
-        self.bucket(spot.bucket).replace(spot.slot, number);
+        self.at(spot.home, spot.distance).replace(spot.slot, number);
     }
 
     /// Takes out an entry.
     pub(super) fn take(self, spot: Spot) {
-        let home = (spot.bucket + self.len - spot.distance) % self.len;
         // S3.
-        self.bucket(spot.bucket).free(spot.slot);
-        self.each_before(home, spot.distance, Bucket::unpass);
+        self.at(spot.home, spot.distance).free(spot.slot);
+        self.around(spot.home).take(spot.distance).for_each(Bucket::unpass);
         self.set_count(self.count() - 1);
-    }
-
-    /// So many buckets from the home on.
-    fn each_before(self, home: usize, distance: usize, each: impl Fn(&Bucket)) {
-        let mut bucket = home;
-        for _ in 0..distance {
-            each(self.bucket(bucket));
-            bucket = self.behind(bucket);
-        }
     }
 
     /// The numbers of all entries.
