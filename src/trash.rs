@@ -349,11 +349,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
-        match self.try_locate(hash, key) {
-            Ok((_, at)) => self.table.get_mut(at?).map(|(_, value)| value),
-            // There is no memory to bring it over.
-            Err(_) => self.former_mut(key).map(|(_, value)| value),
+        // Nearly always it is, and what has just been loaded is not loaded again.
+        if self.find_first(hash, key).is_some() {
+            return self.table.first_mut(hash).map(|(_, value)| value);
         }
+        self.search_mut(hash, key)
     }
 
     /// Gives `key` a value and returns the one that it had. The key that was there stays.

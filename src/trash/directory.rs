@@ -164,6 +164,13 @@ impl<T> Directory<T> {
         self.places.get_mut(index)?.get_mut(spot)
     }
 
+    /// The first entry in the home of this path that may have this hash, to change.
+    #[inline]
+    pub(super) fn first_mut(&mut self, hash: u64, path: u64) -> Option<&mut T> {
+        let index = self.index(path);
+        self.places.get_mut(index)?.first_mut(hash, path)
+    }
+
     /// Takes out an entry.
     #[inline]
     pub(super) fn take(&mut self, index: usize, spot: Spot) -> Option<T> {

@@ -301,6 +301,17 @@ impl<T> Segment<T> {
         }
     }
 
+    /// The first entry in the home of this path that may have this hash, to change.
+    #[inline]
+    pub(super) fn first_mut(&mut self, hash: u64, path: u64) -> Option<&mut T> {
+        let home = self.home(path);
+        let (slot, _) = self.first_match(hash, home)?;
+        // SAFETY: only full slots match.
+        let entry = unsafe { self.entry(home, slot) };
+        // SAFETY: M2, and the reference is the only one, as that to the segment is.
+        Some(unsafe { &mut *entry })
+    }
+
     /// Whether there is an entry at `spot`.
     #[inline]
     fn has(&self, spot: Spot) -> bool {

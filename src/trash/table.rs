@@ -219,6 +219,12 @@ impl<T> Table<T> {
         Some(Position { index: index as u32, spot })
     }
 
+    /// The first entry in the home of this hash that may have it, to change.
+    #[inline]
+    pub(super) fn first_mut(&mut self, hash: u64) -> Option<&mut T> {
+        self.directory.first_mut(hash, path(hash))
+    }
+
     /// The entry at a position.
     #[inline]
     pub(super) fn get(&self, at: Position) -> Option<&T> {

@@ -89,6 +89,21 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         })
     }
 
+    /// The value of `key`, in all its buckets and both tables, to change.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn search_mut<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&mut V> {
+        match self.try_locate(hash, key) {
+            Ok((_, at)) => self.table.get_mut(at?).map(|(_, value)| value),
+            // There is no memory to bring it over.
+            Err(_) => self.former_mut(key).map(|(_, value)| value),
+        }
+    }
+
     /// The hash of `key` in the table, and where its entry is in it. Takes a hash of the hasher.
     #[inline]
     pub(super) fn locate<Q: Hash + Equivalent<K> + ?Sized>(
