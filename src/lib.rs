@@ -37,6 +37,8 @@
 //! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
 //! | the route of an address: the longest prefix | [`RouteTable`] | a node or two for each look-up, nothing rebuilt by updates |
 //! | the same on the trie of the papers, to see how it works | [`LcRouteTable`] | what Linux routes with; look-ups backtrack |
+//! | the socket that a packet is for: connections, listeners, who may bind what | [`SocketTable`] | the best match wins; an array for a handful, a [`TrashMap`] for a hundred thousand |
+//! | to count what look-ups of PCBs cost | [`demux`] | BSD's list, move-to-front, Sequent's chains and others, with the paper's equations |
 //! | who leaves a full table of your own | [`evict`] | LRU, clocks, the paper's garbage collection, all O(1) over slot numbers |
 //! | the flow cache of the TRASH paper, as it was | [`Unicache`] | a trie that evicts what scores lowest |
 //! | a key made of a packet's header | [`FlowKey`], [`FiveTuple`], [`FourTuple`] | they are bit strings, hash in whole words, and know their reverse |
@@ -81,6 +83,7 @@ pub mod bits;
 mod chunks;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
+pub mod demux;
 pub mod evict;
 pub mod flow;
 pub mod flow_cache;
@@ -108,6 +111,7 @@ mod wheel;
 pub use bits::{Address, BitString, Headed};
 #[cfg(feature = "concurrent")]
 pub use concurrent::{ConcurrentMap, ConcurrentRoutes, Pinned, WouldExceed};
+pub use demux::{Demux, SocketTable};
 pub use evict::{ByClass, Clock, Eviction, GcError, Lru, Passive, PassiveGc, Random, Standing};
 pub use flow::{Direction, FiveTuple, FlowKey, FlowName, FourTuple, TcpFlags};
 pub use flow_cache::{

@@ -47,6 +47,11 @@ impl<T> Slab<T> {
         self.len
     }
 
+    /// Whether it has as many entries as it can.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.len >= MAX_LEN
+    }
+
     /// Puts in an entry and returns its index.
     ///
     /// # Panics

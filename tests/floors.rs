@@ -10,19 +10,8 @@ const FLOORS: [&[&str]; 6] = [
     &["bits", "hash", "timestamp", "observe", "popcount", "prefetch", "slab", "chunks", "tags"],
     &["flow", "prefix", "trie", "lists", "slots", "share"],
     &["life", "wheel", "evict"],
-    &[
-        "lc_trie",
-        "lc_routes",
-        "lpm",
-        "trash",
-        "cache",
-        "demux",
-        "ephemeral",
-        "threaded",
-        "dml",
-        "schedule",
-    ],
-    &["unicache", "flow_cache"],
+    &["lc_trie", "lc_routes", "lpm", "trash", "cache", "ephemeral", "threaded", "dml", "schedule"],
+    &["demux", "unicache", "flow_cache"],
     &["serde", "concurrent"],
 ];
 

@@ -1,0 +1,80 @@
+//! The list that moves what it finds to the front.
+
+use super::chain::{NONE, Pcbs};
+use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
+
+/// One list of all PCBs, in the order of their last segments: Crowcroft's.
+///
+/// A PCB has those in front of it that were found since. So the fewer connections are active, the fewer PCBs
+/// are examined; if all take their turns in order, all of them.
+///
+/// | method | cost |
+/// |---|---|
+/// | `insert`, `lookup`, `remove` | O(PCBs) |
+///
+/// Paper: McKenney and Dove, section 3.2; equations 5 and 6 are
+/// [`Tpca::move_to_front_entry`](super::analysis::Tpca::move_to_front_entry) and
+/// [`Tpca::move_to_front`](super::analysis::Tpca::move_to_front). They count the PCBs in front, one less
+/// than are examined.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::demux::{Arrival, Demux, MoveToFront};
+///
+/// let mut list = MoveToFront::new();
+/// for port in 1..=10_u16 {
+///     list.insert(port, "a PCB")?;
+/// }
+/// assert_eq!(list.lookup(&1, Arrival::Data).examined, 10);
+/// assert_eq!(list.lookup(&10, Arrival::Data).examined, 2);
+/// assert_eq!(list.lookup(&1, Arrival::Ack).examined, 2);
+/// # Ok::<(), flowtable::demux::Refused<&str>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct MoveToFront<T, K = super::FourTuple<super::Ipv4Addr>> {
+    pcbs: Pcbs<K, T>,
+    /// The PCB found last.
+    first: u32,
+}
+
+impl<T, K> MoveToFront<T, K> {
+    /// An empty list. Allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { pcbs: Pcbs::new(), first: NONE }
+    }
+
+    /// The PCBs, as a search comes by them.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.pcbs.chain(self.first)
+    }
+}
+
+impl<T, K> Default for MoveToFront<T, K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T, K: Eq> Demux<T, K> for MoveToFront<T, K> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+        self.pcbs.insert(&mut self.first, key, pcb)
+    }
+
+    fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
+        self.pcbs.lookup_to_front(&mut self.first, key)
+    }
+
+    fn remove(&mut self, key: &K) -> Result<T, NotFound> {
+        self.pcbs.remove(&mut self.first, key).map(|(_, pcb)| pcb).ok_or(NotFound)
+    }
+
+    fn len(&self) -> usize {
+        self.pcbs.len()
+    }
+
+    fn validate(&self) -> Result<(), Broken> {
+        self.pcbs.validate([self.first].into_iter())
+    }
+}

@@ -1,0 +1,43 @@
+//! What sockets are known by, and what a packet finds.
+
+use crate::flow::FlowKey;
+
+use super::Local;
+
+/// The name of a socket in its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// A connection: its packets as they arrive, from the remote socket to the local one.
+    Connected(FlowKey),
+    /// A bound socket.
+    Bound {
+        /// Where it is bound.
+        local: Local,
+        /// Which one of those that are or were bound there. Never used again in a table.
+        number: u64,
+    },
+}
+
+/// A socket that a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Match<R> {
+    /// The socket.
+    pub socket: R,
+    /// What of the packet led to it.
+    pub by: Specificity,
+}
+
+/// How much of a packet a socket's name has. The greatest one wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Specificity {
+    /// Any address and all ports.
+    Everything,
+    /// The address, and all ports.
+    Address,
+    /// Any address, and the port.
+    Port,
+    /// Address and port.
+    AddressAndPort,
+    /// Both sockets: it is a connection.
+    Connection,
+}
