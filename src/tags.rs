@@ -57,6 +57,12 @@ impl Slots {
         self.0 >> (8 * slot) & 0x80 != 0
     }
 
+    /// The highest bit of the byte of each.
+    #[inline]
+    pub(crate) fn bits(self) -> u64 {
+        self.0
+    }
+
     #[inline]
     pub(crate) fn count(self) -> usize {
         self.0.count_ones() as usize

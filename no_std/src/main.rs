@@ -5,8 +5,12 @@
 
 mod bump;
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use flowtable::demux::{Local, Reuse, SocketTable};
 use flowtable::{
-    DefaultHashBuilder, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable, TrashMap, Unicache,
+    DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable, TrashMap,
+    Unicache,
 };
 
 #[global_allocator]
@@ -45,6 +49,19 @@ fn work() -> usize {
     routes.retain(|_, len| *len % 2 == 0);
     let longest = routes.lookup(&0x0A01_0202).map(|(_, &len)| len);
     let lost = lost + usize::from(longest != Some(30)) + routes.len().abs_diff(17);
+
+    let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(1));
+    let [here, there] = [1, 2].map(|host| Ipv4Addr::new(10, 0, 0, host));
+    let at = |address, port| SocketAddr::new(IpAddr::V4(address), port);
+    let bound = sockets.bind(Local::new(at(here, 80), 6), Reuse::No, 0).is_ok();
+    let connect = |port| sockets.connect(at(here, 80), at(there, port), 6, port).is_ok();
+    let connected = (1..=50).map(connect).filter(|&is| is).count();
+    let found = |&port: &u16| {
+        let packet = FiveTuple { src: there, dst: here, sport: port, dport: 80, protocol: 6 };
+        sockets.lookup(&packet.into()).map(|found| *found.socket) == Some(port % 51)
+    };
+    let lost = lost + usize::from(!bound) + connected.abs_diff(50);
+    let lost = lost + (1..=51).filter(found).count().abs_diff(51);
 
     let missing = (2..=1000).step_by(2).filter(|port| ports.get(port).is_none()).count();
     lost + missing + 500_usize.abs_diff(cache.len() + evicted)

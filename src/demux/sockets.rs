@@ -43,6 +43,7 @@
 
 mod connections;
 mod ephemeral;
+mod few;
 mod listeners;
 mod local;
 mod name;
@@ -61,9 +62,6 @@ use listeners::{Listener, Listeners};
 
 pub use local::{Local, Reuse};
 pub use name::{Match, Name, Specificity};
-
-/// Sockets of a kind that are kept in an array. With more, a map is as fast.
-const FEW: usize = 16;
 
 /// Packets that are looked up at a time in a batch.
 const BURST: usize = 32;
@@ -239,13 +237,39 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         }
     }
 
+    /// All sockets that would take a packet if they were alone, the best match first: who has to have a copy of
+    /// one that is sent to many, by multicast or broadcast.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::demux::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// for (address, socket) in [("0.0.0.0:5353", "any"), ("224.0.0.251:5353", "the group")] {
+    ///     sockets.bind(Local::new(address.parse()?, udp), Reuse::Address, socket)?;
+    /// }
+    /// let [from, to] = ["192.0.2.7".parse()?, "224.0.0.251".parse()?];
+    /// let query = FlowKey::new(from, to, 5353, 5353, udp).unwrap();
+    /// assert!(sockets.matches(&query).map(|found| *found.socket).eq(["the group", "any"]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = Match<&T>> {
+        let connection = self.connections.get(packet);
+        let connection = connection.map(|socket| Match { socket, by: Specificity::Connection });
+        let bound = (!is_mapped(packet)).then(|| self.listeners.matches(packet));
+        connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
+    }
+
     /// The bound socket that a packet is for, if it is for no connection.
     fn lookup_bound(&self, packet: &FlowKey) -> Option<Match<&T>> {
         if is_mapped(packet) {
             return None;
         }
         let listener = self.listeners.find(packet, || self.hasher.hash_one(packet))?;
-        Some(Match { socket: &listener.socket, by: listener.local.specificity() })
+        Some(listener.found())
     }
 
     /// The socket of that name.

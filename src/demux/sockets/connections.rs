@@ -1,7 +1,7 @@
 //! Connected sockets: an array while they are few, then maps.
 //!
 //! ```text
-//!     up to 16    few     │ key, socket │ key, socket │ …
+//!     up to 16    few     │ key, socket │ key, socket │ …      see few.rs
 //!
 //!     above       v4      FiveTuple<Ipv4Addr> → socket         occupied     (address, port) → connections there
 //!                 v6      FiveTuple<Ipv6Addr> → socket                      (any, port)     → connections there
@@ -10,12 +10,12 @@
 //! - **C1** Either all are in `few`, which has at most [`FEW`], or all are in the maps.
 //! - **C2** `occupied` has two counts for each connection of the maps, and no count of zero.
 
-use alloc::vec::Vec;
 use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use super::few::{FEW, Few};
 use super::local::Scope;
-use super::{BURST, Broken, FEW, Local, SocketError};
+use super::{BURST, Broken, Local, SocketError};
 use crate::bits::BitString;
 use crate::flow::{FiveTuple, FlowKey};
 use crate::trash::TrashMap;
@@ -26,7 +26,7 @@ const FEW_AGAIN: usize = FEW / 2;
 /// Sockets by connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connections<T, S> {
-    few: Vec<(FlowKey, T)>,
+    few: Few<T>,
     v4: TrashMap<FiveTuple<Ipv4Addr>, T, S>,
     v6: TrashMap<FiveTuple<Ipv6Addr>, T, S>,
     occupied: TrashMap<Local, u32, S>,
@@ -35,7 +35,7 @@ pub(super) struct Connections<T, S> {
 impl<T, S: Clone> Connections<T, S> {
     pub(super) fn new(hasher: &S) -> Self {
         Self {
-            few: Vec::new(),
+            few: Few::new(),
             v4: TrashMap::with_hasher(hasher.clone()),
             v6: TrashMap::with_hasher(hasher.clone()),
             occupied: TrashMap::with_hasher(hasher.clone()),
@@ -58,9 +58,11 @@ impl<T, S> Connections<T, S> {
 impl<T, S: BuildHasher> Connections<T, S> {
     #[inline]
     pub(super) fn get(&self, key: &FlowKey) -> Option<&T> {
-        if !self.few.is_empty() {
-            return self.few.iter().find(|(own, _)| own == key).map(|(_, socket)| socket);
-        }
+        if self.few.is_empty() { self.get_mapped(key) } else { self.few.get(key) }
+    }
+
+    #[inline]
+    fn get_mapped(&self, key: &FlowKey) -> Option<&T> {
         match key {
             FlowKey::V4(key) => self.v4.get(key),
             FlowKey::V6(key) => self.v6.get(key),
@@ -70,7 +72,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
     #[inline]
     pub(super) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut T> {
         if !self.few.is_empty() {
-            return self.few.iter_mut().find(|(own, _)| own == key).map(|(_, socket)| socket);
+            return self.few.get_mut(key);
         }
         match key {
             FlowKey::V4(key) => self.v4.get_mut(key),
@@ -99,10 +101,10 @@ impl<T, S: BuildHasher> Connections<T, S> {
     pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
         let has_maps = self.few.is_empty() && self.len() > 0;
         if !has_maps && self.few.len() < FEW {
-            if self.few.try_reserve(1).is_err() {
+            if !self.few.reserve(1) {
                 return Err(socket);
             }
-            self.few.push((key, socket));
+            self.few.push(key, socket);
             return Ok(());
         }
         if !has_maps && self.map_all().is_err() {
@@ -113,11 +115,11 @@ impl<T, S: BuildHasher> Connections<T, S> {
 
     /// Takes a connection out.
     pub(super) fn remove(&mut self, key: &FlowKey) -> Option<T> {
-        if let Some(at) = self.few.iter().position(|(own, _)| own == key) {
-            return Some(self.few.swap_remove(at).1);
+        if !self.few.is_empty() {
+            return self.few.remove(key);
         }
         let socket = self.remove_mapped(key)?;
-        if self.len() <= FEW_AGAIN && self.few.try_reserve(self.len()).is_ok() {
+        if self.len() <= FEW_AGAIN && self.few.reserve(self.len()) {
             self.array_all();
         }
         Some(socket)
@@ -128,7 +130,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
         while let Some((key, socket)) = self.few.pop() {
             // C1 does not hold in between, so nothing is asked here but for a place.
             if let Err(socket) = self.insert_mapped(key, socket) {
-                self.few.push((key, socket));
+                self.few.push(key, socket);
                 self.array_all();
                 return Err(SocketError::NoMemory);
             }
@@ -138,8 +140,8 @@ impl<T, S: BuildHasher> Connections<T, S> {
 
     /// Moves all from the maps to the array, which has room for them.
     fn array_all(&mut self) {
-        self.few.extend(self.v4.drain().map(|(key, socket)| (FlowKey::V4(key), socket)));
-        self.few.extend(self.v6.drain().map(|(key, socket)| (FlowKey::V6(key), socket)));
+        self.v4.drain().for_each(|(key, socket)| self.few.push(FlowKey::V4(key), socket));
+        self.v6.drain().for_each(|(key, socket)| self.few.push(FlowKey::V6(key), socket));
         self.occupied.clear();
     }
 
@@ -205,7 +207,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
         self.v6.validate()?;
         self.occupied.validate()?;
         let mapped = self.len() - self.few.len();
-        if self.few.len() > FEW || !self.few.is_empty() && mapped > 0 {
+        if !self.few.is_right() || !self.few.is_empty() && mapped > 0 {
             return Err(Broken::Crowd { few: self.few.len(), mapped });
         }
         let mut counts: TrashMap<Local, u32> = TrashMap::new();

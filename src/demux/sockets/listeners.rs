@@ -20,8 +20,9 @@ use core::hash::BuildHasher;
 use core::mem;
 use core::net::IpAddr;
 
+use super::few::FEW;
 use super::local::Scope;
-use super::{Broken, FEW, Local, Name, Reuse};
+use super::{Broken, Local, Match, Name, Reuse};
 use crate::flow::FlowKey;
 use crate::trash::TrashMap;
 
@@ -51,6 +52,10 @@ pub(super) struct Listener<T> {
 impl<T> Listener<T> {
     pub(super) fn name(&self) -> Name {
         Name::Bound { local: self.local, number: self.number }
+    }
+
+    pub(super) fn found(&self) -> Match<&T> {
+        Match { socket: &self.socket, by: self.local.specificity() }
     }
 }
 
@@ -129,9 +134,8 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         if self.grouped == 0 {
             return self.few.get(self.best(packet, hash)?);
         }
-        self.places(packet)
-            .find_map(|place| self.groups.get(&place))
-            .map(|group| group.choose(hash))
+        let places = places(packet).take(if self.all_ports > 0 { 6 } else { 3 });
+        places.into_iter().find_map(|place| self.groups.get(&place)).map(|group| group.choose(hash))
     }
 
     /// The same, to change.
@@ -146,6 +150,13 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         }
         let (local, number) = self.find(packet, hash).map(|found| (found.local, found.number))?;
         self.get_mut(&local, number)
+    }
+
+    /// All sockets that take a packet, those at the best place first.
+    pub(super) fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = &Listener<T>> {
+        let few = |place| self.few.iter().filter(move |other| other.local == place);
+        let grouped = |place| self.groups.get(&place).into_iter().flat_map(Group::iter);
+        places(packet).flat_map(move |place| few(place).chain(grouped(place)))
     }
 
     pub(super) fn get(&self, local: &Local, number: u64) -> Option<&Listener<T>> {
@@ -259,17 +270,6 @@ impl<T, S: BuildHasher> Listeners<T, S> {
             }
         }
         best.map(|(at, _)| at)
-    }
-
-    /// Where a packet may find a socket, the best place first.
-    fn places(&self, packet: &FlowKey) -> impl Iterator<Item = Local> {
-        let (address, protocol) = (packet.dst(), packet.protocol());
-        let ports = [Some(packet.dport()), None];
-        let ports = ports.into_iter().take(1 + usize::from(self.all_ports > 0));
-        ports.flat_map(move |port| {
-            let scopes = [Scope::Address(address), Scope::family(address), Scope::Any];
-            scopes.map(|scope| Local { scope, port, protocol })
-        })
     }
 
     /// Moves all from the array to the groups, or none if there is no memory. Says whether it did.
@@ -396,6 +396,15 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         }
         Ok(())
     }
+}
+
+/// Where a packet may find a socket, the best place first: three with its port, then three with all ports.
+fn places(packet: &FlowKey) -> impl Iterator<Item = Local> {
+    let (address, protocol) = (packet.dst(), packet.protocol());
+    [Some(packet.dport()), None].into_iter().flat_map(move |port| {
+        let scopes = [Scope::Address(address), Scope::family(address), Scope::Any];
+        scopes.map(|scope| Local { scope, port, protocol })
+    })
 }
 
 /// How much a socket of a group wants a packet. The one that wants it most has it, so who joins or leaves
