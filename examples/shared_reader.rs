@@ -14,33 +14,27 @@
 //! there is no capture to read, or the arguments are wrong.
 
 mod capture;
+mod program;
 mod shared_reader_parts;
 
-use core::fmt;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use capture::{Capture, End, OpenError};
+use program::{Failure, Program, open};
 use shared_reader_parts::{Made, Options, Recorded, Report, Traffic, USAGE, run};
+
+const PROGRAM: Program = Program("shared_reader");
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;
 
 fn main() -> ExitCode {
-    match try_main() {
-        Ok(()) => ExitCode::SUCCESS,
-        // Who reads has seen enough.
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(failure) => {
-            say(&failure);
-            failure.code()
-        }
-    }
+    PROGRAM.end(try_main())
 }
 
 fn try_main() -> Result<(), Failure> {
-    let options = Options::from_env().map_err(|error| Failure::Usage(error.to_string()))?;
+    let options = Options::from_env()?;
     if options.help {
         return Ok(io::stdout().write_all(USAGE.as_bytes())?);
     }
@@ -51,69 +45,15 @@ fn try_main() -> Result<(), Failure> {
     let outcome = run(&traffic, options.plan);
     let report = Report { input: &format_args!("{name}{traffic}"), outcome: &outcome };
     io::stdout().write_all(report.to_string().as_bytes())?;
-    if outcome.disagreements().is_empty() { Ok(()) } else { Err(Failure::Disagreement) }
+    let agree = outcome.disagreements().is_empty();
+    if agree { Ok(()) } else { Err(Failure::Disagreement("the counters disagree")) }
 }
 
 /// The packets of a capture.
 fn read(path: &Path) -> Result<Recorded, Failure> {
-    let name = || path.display().to_string();
-    let capture =
-        if path == Path::new("-") { Capture::standard_input() } else { Capture::open(path) };
-    let mut capture = capture.map_err(|error| Failure::Input(name(), error))?;
-    let recorded = Recorded::read(&mut capture).ok_or_else(|| Failure::NoFlows(name()))?;
-    match capture.end() {
-        None => say(&format_args!("the first {} packets are taken", recorded.len())),
-        Some(End::Whole) => {}
-        Some(end) => {
-            say(&format_args!("capture is cut after packet {}: {end}", capture.whole_packets()));
-        }
-    }
+    let mut capture = open(path)?;
+    let nothing = || Failure::Nothing(path.display().to_string(), "packet of a flow");
+    let recorded = Recorded::read(&mut capture).ok_or_else(nothing)?;
+    PROGRAM.say_end(&capture, recorded.len());
     Ok(recorded)
-}
-
-/// One line on standard error. If that is closed, there is nobody left to tell.
-fn say(what: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr(), "shared_reader: {what}");
-}
-
-/// Why there is no result, or a wrong one.
-#[derive(Debug)]
-enum Failure {
-    /// The arguments are wrong.
-    Usage(String),
-    /// There is no capture to read in what is named.
-    Input(String, OpenError),
-    /// There is one, without packets that have a flow.
-    NoFlows(String),
-    /// The results cannot be written.
-    Output(io::Error),
-    /// Packets were lost or counted twice.
-    Disagreement,
-}
-
-impl Failure {
-    fn code(&self) -> ExitCode {
-        match self {
-            Self::Output(_) | Self::Disagreement => ExitCode::from(1),
-            Self::Usage(_) | Self::Input(..) | Self::NoFlows(_) => ExitCode::from(2),
-        }
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(what) => write!(f, "{what} (--help lists the options)"),
-            Self::Input(name, error) => write!(f, "{name} {error}"),
-            Self::NoFlows(name) => write!(f, "{name} has no packet of a flow"),
-            Self::Output(error) => write!(f, "the results cannot be written: {error}"),
-            Self::Disagreement => write!(f, "the counters disagree"),
-        }
-    }
 }

@@ -4,6 +4,9 @@
 mod capture;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
+#[path = "../examples/program/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod program;
 #[path = "../examples/shared_reader_parts/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
 mod shared_reader_parts;

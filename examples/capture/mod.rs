@@ -29,6 +29,6 @@ pub(crate) mod synth;
 mod wifi;
 mod window;
 
-pub(crate) use packet::{Packet, Ports};
+pub(crate) use packet::{Numbers, Packet, Ports};
 pub(crate) use reader::{Capture, End, Frame, OpenError};
 pub(crate) use reject::Reject;

@@ -31,8 +31,21 @@ pub(crate) struct Packet {
     pub(crate) time_ns: u64,
     /// Flags, if it is a TCP segment and they were captured.
     pub(crate) flags: Option<TcpFlags>,
+    /// Numbers of the segment, if there are flags.
+    pub(crate) numbers: Option<Numbers>,
     /// What the ports of the key are.
     pub(crate) ports: Ports,
+}
+
+/// What the header of a TCP segment says of its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbers {
+    /// The number of the first one.
+    pub(crate) sequence: u32,
+    /// The one that its sender waits for, if the flag ACK is set.
+    pub(crate) awaited: u32,
+    /// So many there are behind the headers, by the lengths that those have.
+    pub(crate) payload: u64,
 }
 
 /// What the ports in the key of a packet are.
@@ -88,7 +101,8 @@ impl Packet {
         let transport = Transport::new(header.protocol(), is_later, payload);
         let key =
             FlowKey::V4(transport.key::<Ipv4Addr>(header.source_addr(), header.destination_addr()));
-        Ok(transport.packet(key, bytes(header.total_len()), time_ns))
+        let behind = header.slice().len() as u64;
+        Ok(transport.packet(key, bytes(header.total_len()), behind, time_ns))
     }
 
     fn v6(ip: &[u8], time_ns: u64) -> Result<Self, Reject> {
@@ -99,8 +113,8 @@ impl Packet {
         let transport = behind_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
         let key =
             FlowKey::V6(transport.key::<Ipv6Addr>(header.source_addr(), header.destination_addr()));
-        let bytes = Ipv6Header::LEN as u64 + u64::from(header.payload_length());
-        Ok(transport.packet(key, bytes, time_ns))
+        let behind = Ipv6Header::LEN as u64;
+        Ok(transport.packet(key, behind + u64::from(header.payload_length()), behind, time_ns))
     }
 }
 
@@ -109,14 +123,37 @@ struct Transport {
     protocol: IpNumber,
     sport: u16,
     dport: u16,
-    flags: Option<TcpFlags>,
+    tcp: Option<Tcp>,
     ports: Ports,
+    /// Bytes of the extension headers in front of it.
+    extensions: u64,
+}
+
+/// What a TCP header says, but for the ports.
+struct Tcp {
+    sequence: u32,
+    awaited: u32,
+    /// Bytes that it has.
+    length: u64,
+    flags: TcpFlags,
+}
+
+impl Tcp {
+    /// `None` if the capture ends in front of the flags.
+    fn new(segment: &[u8]) -> Option<Self> {
+        let sequence = Order::Big.u32(segment, 4)?;
+        let awaited = Order::Big.u32(segment, 8)?;
+        // In words of four bytes, in the upper half of its byte.
+        let length = 4 * u64::from(segment.get(12)? >> 4);
+        let flags = TcpFlags(*segment.get(13)?);
+        Some(Self { sequence, awaited, length, flags })
+    }
 }
 
 impl Transport {
     fn new(protocol: IpNumber, is_later: bool, payload: &[u8]) -> Self {
-        const FLAGS_AT: usize = 13;
-        let without = |ports| Self { protocol, sport: 0, dport: 0, flags: None, ports };
+        let extensions = 0;
+        let without = |ports| Self { protocol, sport: 0, dport: 0, tcp: None, ports, extensions };
         if is_later {
             return without(Ports::LaterFragment);
         }
@@ -127,22 +164,30 @@ impl Transport {
         else {
             return without(Ports::Cut);
         };
-        let flags = payload.get(FLAGS_AT).filter(|_| protocol == IpNumber::TCP);
-        Self { protocol, sport, dport, flags: flags.copied().map(TcpFlags), ports: Ports::Read }
+        let tcp = if protocol == IpNumber::TCP { Tcp::new(payload) } else { None };
+        Self { protocol, sport, dport, tcp, ports: Ports::Read, extensions }
     }
 
     fn key<A>(&self, src: A, dst: A) -> FiveTuple<A> {
         FiveTuple { src, dst, sport: self.sport, dport: self.dport, protocol: self.protocol.0 }
     }
 
-    fn packet(&self, key: FlowKey, bytes: u64, time_ns: u64) -> Packet {
-        Packet { key, bytes, time_ns, flags: self.flags, ports: self.ports }
+    /// The packet of so many bytes, `behind` so many of the IP header.
+    fn packet(&self, key: FlowKey, bytes: u64, behind: u64, time_ns: u64) -> Packet {
+        let numbers = |tcp: &Tcp| {
+            let payload = bytes.saturating_sub(behind + self.extensions + tcp.length);
+            Numbers { sequence: tcp.sequence, awaited: tcp.awaited, payload }
+        };
+        let flags = self.tcp.as_ref().map(|tcp| tcp.flags);
+        let numbers = self.tcp.as_ref().map(numbers);
+        Packet { key, bytes, time_ns, flags, numbers, ports: self.ports }
     }
 }
 
 /// Walks the extension headers of IPv6. Where the capture cuts them, the last number that it has is
 /// the protocol.
-fn behind_extensions(mut next: IpNumber, mut rest: &[u8]) -> Transport {
+fn behind_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
+    let mut rest = all;
     // All of them begin with the next number and a length, and none is below 8 bytes.
     while let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() {
         let length = match next {
@@ -164,5 +209,6 @@ fn behind_extensions(mut next: IpNumber, mut rest: &[u8]) -> Transport {
         next = IpNumber(*following);
         rest = rest.get(length..).unwrap_or_default();
     }
-    Transport::new(next, false, rest)
+    let extensions = (all.len() - rest.len()) as u64;
+    Transport { extensions, ..Transport::new(next, false, rest) }
 }

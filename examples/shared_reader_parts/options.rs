@@ -1,6 +1,5 @@
 //! The command line.
 
-use core::fmt;
 use core::num::NonZero;
 use core::time::Duration;
 use std::ffi::OsStr;
@@ -10,6 +9,7 @@ use std::thread::available_parallelism;
 use lexopt::Parser;
 
 use super::Plan;
+use crate::program::{count, wrong};
 
 /// What `--help` prints.
 pub(crate) const USAGE: &str = "\
@@ -89,16 +89,6 @@ impl Options {
     }
 }
 
-/// A number from 1 to this one.
-fn count(option: &str, value: &OsStr, most: u32) -> Result<u32, lexopt::Error> {
-    let text = value.to_string_lossy();
-    let number = text.parse().map_err(|error| wrong(option, &text, &error))?;
-    if !(1..=most).contains(&number) {
-        return Err(wrong(option, &text, &format_args!("not from 1 to {most}")));
-    }
-    Ok(number)
-}
-
 fn seconds(option: &str, value: &OsStr) -> Result<Duration, lexopt::Error> {
     let text = value.to_string_lossy();
     let seconds: f64 = text.parse().map_err(|error| wrong(option, &text, &error))?;
@@ -108,8 +98,4 @@ fn seconds(option: &str, value: &OsStr) -> Result<Duration, lexopt::Error> {
         return Err(wrong(option, &text, &format_args!("not above 0, or above {most}")));
     }
     Ok(Duration::from_secs_f64(seconds))
-}
-
-fn wrong(option: &str, value: &str, why: &dyn fmt::Display) -> lexopt::Error {
-    format!("{option} {value}: {why}").into()
 }

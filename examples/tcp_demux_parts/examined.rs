@@ -1,0 +1,50 @@
+//! How many PCBs were examined, many times.
+
+/// Counts of look-ups by PCBs examined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Examined {
+    /// Look-ups that examined as many as the index says.
+    lookups: Vec<u64>,
+    /// Those that found their PCB in the first one that they examined.
+    pub(crate) hits: u64,
+}
+
+impl Examined {
+    pub(crate) fn add(&mut self, examined: u32, is_found: bool) {
+        let at = examined as usize;
+        if at >= self.lookups.len() {
+            self.lookups.resize(at + 1, 0);
+        }
+        self.lookups[at] += 1;
+        self.hits += u64::from(is_found && examined == 1);
+    }
+
+    pub(crate) fn lookups(&self) -> u64 {
+        self.lookups.iter().sum()
+    }
+
+    /// 0 if there is none.
+    pub(crate) fn mean(&self) -> f64 {
+        let weighted = (0_u64..).zip(&self.lookups).map(|(examined, lookups)| examined * lookups);
+        weighted.sum::<u64>() as f64 / self.lookups().max(1) as f64
+    }
+
+    /// What this share of look-ups does not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> usize {
+        let mut left = (self.lookups() as f64 * share).ceil() as u64;
+        let reaches = |lookups: &u64| {
+            left = left.saturating_sub(*lookups);
+            left == 0
+        };
+        self.lookups.iter().position(reaches).unwrap_or(0)
+    }
+
+    pub(crate) fn most(&self) -> usize {
+        self.lookups.len().saturating_sub(1)
+    }
+
+    /// Of all look-ups.
+    pub(crate) fn hit_ratio(&self) -> f64 {
+        self.hits as f64 / self.lookups().max(1) as f64
+    }
+}
