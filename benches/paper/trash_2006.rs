@@ -16,9 +16,11 @@ mod trash_2006 {
     pub(crate) mod cache;
     pub(crate) mod contest;
     pub(crate) mod day;
+    #[path = "../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod flow_cache;
     pub(crate) mod rdos;
+    #[path = "../common/report.rs"]
     pub(crate) mod report;
     pub(crate) mod shapes;
     pub(crate) mod sweep;

@@ -37,12 +37,13 @@
 //! - A probe of the remembered PCB counts as one PCB in (1), (7) and (8). (10) forgets it where it misses.
 //!   Who counts honestly, as [`Demux`](super::Demux) does, gets (10') and (11').
 //! - (5) and (6) count the PCBs *in front* of the one that is found. One more is examined.
-//! - Chains are of equal length. Those of a random hash are not, which costs up to half a PCB more:
-//!   a long chain is asked more often.
+//! - Chains are of equal length. Those of a random hash are not, which costs half a PCB more on average: a long
+//!   chain is asked more often.
+//! - Nobody thinks longer than 100 seconds. The equations leave that out, and 0.05 % of the time.
 //! - The loop is *closed*: a user who waits for an answer enters nothing. The text lets transactions follow each
 //!   other arbitrarily closely, which would be an open loop, where the cost of an entry does not depend on R. (5)
 //!   is about the closed one, nearly: it has users wait, but enter as often as if they thought all the time.
-//!   (5') and (6') are exact.
+//!   (5') and (6') have them enter only when they think.
 //! - A hit ratio is not the goal. Three packets in place of one per message make it 2/3, and not one PCB fewer is
 //!   examined for a transaction.
 //!
@@ -225,7 +226,8 @@ impl Tpca {
         1.0 / f64::from(self.users)
     }
 
-    /// Equation 2, F(T): the probability that a user thinks for less than `t` seconds. Nobody does for less than none.
+    /// Equation 2, F(T): the probability that a user thinks for less than `t` seconds. Nobody does for less
+    /// than none. Not a number for a time that is none.
     ///
     /// # Example
     ///
@@ -277,8 +279,9 @@ impl Tpca {
 
     /// Equation 5: PCBs in front of that of an entry, in the list that moves to the front.
     ///
-    /// Those of users of whom a packet came since this one's last packet. A user who thought for T seconds, T below R,
-    /// has those in front who entered within 2T, as their answers are not acknowledged; else those within T + R.
+    /// Those of others of whom a packet came while this user thought for T seconds: they entered something, or
+    /// acknowledged what they had entered R before. The times of such entries are 2T seconds if T is below R, and
+    /// T + R if it is not. So it is N of that, over all T by their density.
     ///
     /// # Example
     ///
@@ -328,7 +331,8 @@ impl Tpca {
 
     /// Equation 5': PCBs in front of that of an entry, in the list that moves to the front.
     ///
-    /// Those of others of whom a packet came while this user thought for T seconds. Of another one there was none
+    /// Those of others of whom a packet came while this user thought for T seconds. Of another one there was
+    /// none
     /// if that one thought all the time, with probability e^(-aT) / (1 + aR), or waited all the time, with
     /// a (R - T) / (1 + aR) if T is below R. With f(T) for the density of T this is
     /// (N - 1) (1 - (aR - 1/2 + e^(-aR)) / (1 + aR)).
@@ -349,8 +353,8 @@ impl Tpca {
         others * (1.0 - (waiting - 0.5 + (-waiting).exp()) / (1.0 + waiting))
     }
 
-    /// PCBs in front of that of an acknowledgement, in the list that moves to the front, where nobody enters anything
-    /// who waits: (N - 1) (1 - e^(-aR) / (1 + aR)).
+    /// PCBs in front of that of an acknowledgement, in the list that moves to the front, where nobody enters
+    /// anything who waits: (N - 1) (1 - e^(-aR) / (1 + aR)).
     ///
     /// Another user's packet did not come while this one waited if the other one thought all the time.
     ///
@@ -407,7 +411,8 @@ impl Tpca {
         1.0 + (1.0 - self.sequent_hit_ratio()) * self.miss_scan()
     }
 
-    /// The part of packets for which a chain's remembered PCB is the right one, if they come in no order at all:
+    /// The part of packets for which a chain's remembered PCB is the right one, if they come in no order at
+    /// all:
     /// H/N, at most 1.
     ///
     /// # Example
@@ -455,7 +460,8 @@ impl Tpca {
         hit + (1.0 - hit) * self.miss_scan()
     }
 
-    /// Equation 11: PCBs that Sequent's chains examine for a packet, but for a probe in vain by an acknowledgement.
+    /// Equation 11: PCBs that Sequent's chains examine for a packet, but for a probe in vain by an
+    /// acknowledgement.
     ///
     /// # Example
     ///

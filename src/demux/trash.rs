@@ -10,7 +10,7 @@ use crate::trash::TrashMap;
 /// PCBs in a [`TrashMap`]: one PCB examined, however many there are.
 ///
 /// Seven bits of the hash tell the eight PCBs of a bucket apart before any is looked at, so of a hundred
-/// look-ups four at most examine a second PCB. The number of chains is nobody's worry: the map grows and shrinks by
+/// look-ups about four examine a second PCB. The number of chains is nobody's worry: the map grows and shrinks by
 /// steps.
 ///
 /// | method | cost |

@@ -37,7 +37,15 @@ pub(crate) struct Line<'a> {
 }
 
 /// Colours that stay apart for every eye.
-const COLORS: [RGBColor; 3] = [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115)];
+const COLORS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+];
 const WIDTH: u32 = 900;
 const PANEL_HEIGHT: u32 = 300;
 const TITLE_HEIGHT: u32 = 50;
@@ -91,7 +99,7 @@ impl Figure<'_> {
             .axis_desc_style(("sans-serif", 16))
             .light_line_style(WHITE.mix(0.0))
             .draw()?;
-        for (line, color) in panel.lines.iter().zip(COLORS) {
+        for (line, color) in panel.lines.iter().zip(COLORS.into_iter().cycle()) {
             chart
                 .draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(2)))?
                 .label(line.name)

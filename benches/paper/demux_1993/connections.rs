@@ -1,0 +1,116 @@
+//! Thousands of connections set up at once: PCBs and time, beside the paper's.
+
+use std::time::Instant;
+
+use flowtable::demux::analysis::ConnectionSetup;
+
+use super::costs::SEED;
+use super::measure::{Contestant, Tally, set_up_all, set_up_server};
+use super::report::{Outcome, Report, Table, median, two};
+use super::setup::segments;
+
+/// The paper's: connections, and what it took in seconds.
+const BSD: (u32, f64) = (3600, 906.0);
+const SEQUENT: (u32, f64) = (5040, 193.0);
+
+/// A structure, and what it took.
+struct Row {
+    name: String,
+    all: Tally,
+    server: Tally,
+    seconds: f64,
+}
+
+/// Counts and times all structures, then compares the two that the paper timed.
+pub(crate) fn set_up(report: &Report, quick: bool) -> Outcome {
+    let header = [
+        "connections",
+        "structure",
+        "paper's PCBs",
+        "PCBs",
+        "the server's",
+        "paper, s",
+        "ms",
+        "ns per packet",
+    ];
+    let mut table = Table::new(&header);
+    let mut few = vec![];
+    let mut many = vec![];
+    for (connections, rows) in [(BSD.0, &mut few), (SEQUENT.0, &mut many)] {
+        let connections = if quick { connections / 10 } else { connections };
+        *rows = measure(connections, if quick { 1 } else { 9 })?;
+        let paper = ConnectionSetup::new(connections)?;
+        for row in &*rows {
+            let (pcbs, seconds) = match (row.name.as_str(), connections) {
+                ("BsdList", 3600) => (millions(paper.bsd()), "906"),
+                ("BsdList", _) => (millions(paper.bsd()), "-"),
+                ("Sequent, 19 chains", 5040) => (millions(paper.sequent()), "193"),
+                ("Sequent, 19 chains", _) => (millions(paper.sequent()), "-"),
+                _ => ("-".to_string(), "-"),
+            };
+            table.row(&[
+                &connections,
+                &row.name,
+                &pcbs,
+                &millions(row.all.examined as f64),
+                &millions(row.server.examined as f64),
+                &seconds,
+                &two(1e3 * row.seconds),
+                &two(1e9 * row.seconds / row.all.packets as f64),
+            ]);
+        }
+    }
+    let title =
+        "Connections that are set up at once and send five messages: millions of PCBs, time";
+    report.table("connection_setup", title, &table)?;
+    // The ratio of ratios is about as many connections as the paper's.
+    if quick { Ok(()) } else { compare(report, &few, &many) }
+}
+
+/// The two ratios that can be compared: BSD with 3600 connections against Sequent with 5040.
+fn compare(report: &Report, few: &[Row], many: &[Row]) -> Outcome {
+    let find = |rows: &[Row], name| {
+        let row = rows.iter().find(|row| row.name == name).ok_or("it was not measured")?;
+        Ok::<_, &str>((row.all.examined as f64, row.seconds))
+    };
+    let (bsd, sequent) = (find(few, "BsdList")?, find(many, "Sequent, 19 chains")?);
+    let (few, many) = (ConnectionSetup::new(BSD.0)?, ConnectionSetup::new(SEQUENT.0)?);
+    let per_connection = |bsd, sequent| (bsd / f64::from(BSD.0)) / (sequent / f64::from(SEQUENT.0));
+    let mut table = Table::new(&["BSD with 3600 against Sequent with 5040", "paper", "measured"]);
+    let pcbs = [two(few.bsd() / many.sequent()), two(bsd.0 / sequent.0)];
+    let time = [two(per_connection(BSD.1, SEQUENT.1)), two(per_connection(bsd.1, sequent.1))];
+    table.row(&[&"PCBs in all", &pcbs[0], &pcbs[1]]);
+    table.row(&[&"time for a connection", &time[0], &time[1]]);
+    report.table("connection_setup_ratios", "The same, as ratios", &table)
+}
+
+/// Every structure with so many connections. Times are medians of so many rounds.
+fn measure(connections: u32, rounds: usize) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let segments = segments(connections, SEED);
+    let mut times: Vec<Vec<f64>> = vec![];
+    let mut rows = vec![];
+    for round in 0..rounds {
+        for (number, mut contestant) in Contestant::all(connections)?.into_iter().enumerate() {
+            let begun = Instant::now();
+            let all = set_up_all(&mut *contestant.demux, &segments);
+            let seconds = begun.elapsed().as_secs_f64();
+            if round == 0 {
+                let name = contestant.name;
+                rows.push(Row { name, all, server: Tally::default(), seconds });
+                times.push(vec![]);
+            }
+            times[number].push(seconds);
+        }
+    }
+    for (row, mut contestant) in rows.iter_mut().zip(Contestant::all(connections)?) {
+        row.server = set_up_server(&mut *contestant.demux, &segments);
+    }
+    for (row, times) in rows.iter_mut().zip(times) {
+        row.seconds = median(times);
+    }
+    Ok(rows)
+}
+
+fn millions(pcbs: f64) -> String {
+    format!("{:.3}", pcbs / 1e6)
+}

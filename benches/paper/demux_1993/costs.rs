@@ -1,0 +1,243 @@
+//! The paper's numbers for 2000 users of TPC/A, what the equations say, and what a simulation counts.
+
+use flowtable::demux::ChainsError;
+use flowtable::demux::analysis::{Tpca, TpcaError};
+
+use super::measure::{Contestant, listen};
+use super::report::{Outcome, Report, Table, two};
+use super::tpca::Traffic;
+
+/// 200 transactions a second.
+pub(crate) const USERS: u32 = 2000;
+pub(crate) const SEED: u64 = 1993;
+/// Seconds until counting begins.
+pub(crate) const WARM_UP: f64 = 100.0;
+
+/// Seconds of simulated traffic, with those that do not count.
+pub(crate) fn end(quick: bool) -> f64 {
+    if quick { 150.0 } else { 2100.0 }
+}
+
+/// A ratio in per cent.
+pub(crate) fn percent(ratio: f64) -> String {
+    format!("{:.2} %", 100.0 * ratio)
+}
+
+/// What the equations say where no traffic is needed.
+pub(crate) fn numbers(report: &Report) -> Outcome {
+    let bank = Tpca::new(USERS, 0.2)?;
+    let chains = |chains| bank.with_chains(chains);
+    let error = |bank: Tpca| percent(bank.sequent_ignoring_trains() / bank.sequent() - 1.0);
+    let (one, many) = (chains(1)?, chains(51)?);
+    let rows = [
+        ("(1) BSD", "1001", two(bank.bsd())),
+        ("its hit ratio", "0.05 %", percent(bank.bsd_hit_ratio())),
+        ("(8) Sequent, 19 chains, no trains", "53.6", two(bank.sequent_ignoring_trains())),
+        ("its hit ratio", "0.95 %", percent(bank.sequent_hit_ratio())),
+        ("(9) p, 19 chains", "1.5 %", percent(bank.train_probability())),
+        ("(9) p, 50 chains", "-", percent(chains(50)?.train_probability())),
+        ("(9) p, 51 chains", "almost 21 %", percent(many.train_probability())),
+        ("(9) p, 1 chain", "1.9e-35", format!("{:.2e}", one.train_probability())),
+        ("(11) Sequent, 19 chains", "53.0", two(bank.sequent())),
+        ("(11') the same, counting the probe", "-", two(bank.sequent_counting_the_probe())),
+        ("(8) against (11), 19 chains", "a little more than 1 %", error(bank)),
+        ("(8) against (11), 51 chains", "exceeding 10 %", error(many)),
+        ("(11) Sequent, 100 chains", "less than 9", two(chains(100)?.sequent())),
+    ];
+    let mut table = Table::new(&["2000 users, R = 0.2 s", "paper", "equation"]);
+    for (what, paper, equation) in &rows {
+        table.row(&[what, paper, equation]);
+    }
+    report.table("equations", "What the equations say", &table)
+}
+
+/// A row of the comparison.
+struct Row {
+    what: &'static str,
+    /// What the paper prints.
+    paper: &'static str,
+    equation: f64,
+    /// What is exact for a closed loop, where the equation is not.
+    exact: Option<f64>,
+    /// Gets it from what was counted.
+    measured: Measure,
+    print: fn(f64) -> String,
+}
+
+type Measure = Box<dyn Fn(&[Contestant]) -> f64>;
+
+/// A response time, and what the paper prints for it.
+struct Published {
+    response: f64,
+    /// Entry, acknowledgement and mean of the list that moves to the front.
+    front: [&'static str; 3],
+    /// Equation 11 and p for 19, 51 and 100 chains.
+    chains: [[&'static str; 2]; 3],
+}
+
+const UNPUBLISHED: [[&str; 2]; 3] = [["-"; 2]; 3];
+
+const PUBLISHED: [Published; 4] = [
+    Published {
+        response: 0.2,
+        front: ["1019", "78", "549"],
+        chains: [["53.0", "1.5 %"], ["-", "almost 21 %"], ["less than 9", "-"]],
+    },
+    Published { response: 0.5, front: ["1045", "190", "618"], chains: UNPUBLISHED },
+    Published { response: 1.0, front: ["1086", "362", "724"], chains: UNPUBLISHED },
+    Published { response: 2.0, front: ["1150", "659", "904"], chains: UNPUBLISHED },
+];
+
+/// The structures that equations are about, in the order in which the rows have them.
+fn contestants() -> Result<Vec<Contestant>, ChainsError> {
+    Ok(vec![
+        Contestant::bsd(),
+        Contestant::move_to_front(),
+        Contestant::sequent(19)?,
+        Contestant::sequent(51)?,
+        Contestant::sequent(100)?,
+        Contestant::sequent_hashed(19)?,
+    ])
+}
+
+/// What is compared at one response time.
+fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
+    let bank = Tpca::new(USERS, published.response)?;
+    let mut rows = list_rows(bank, published.front);
+    for (number, (chains, paper)) in [19, 51, 100].into_iter().zip(published.chains).enumerate() {
+        rows.extend(chain_rows(bank.with_chains(chains)?, 2 + number, paper));
+    }
+    rows.push(Row {
+        what: "(11') Sequent 19, default hash",
+        paper: "-",
+        equation: bank.sequent_counting_the_probe(),
+        exact: None,
+        measured: Box::new(|all| all[5].packets().mean()),
+        print: two,
+    });
+    Ok(rows)
+}
+
+/// BSD, and the list that moves to the front.
+fn list_rows(bank: Tpca, paper: [&'static str; 3]) -> Vec<Row> {
+    let row = |what, paper, equation, exact, measured| Row {
+        what,
+        paper,
+        equation,
+        exact,
+        measured,
+        print: two,
+    };
+    let entry = Some(bank.move_to_front_entry_in_a_closed_loop());
+    let ack = Some(bank.move_to_front_ack_in_a_closed_loop());
+    let both = Some(bank.move_to_front_in_a_closed_loop());
+    let (ahead_of_entry, ahead_of_ack, ahead): (Measure, Measure, Measure) = (
+        Box::new(|all| all[1].entries.ahead()),
+        Box::new(|all| all[1].acks.ahead()),
+        Box::new(|all| all[1].packets().ahead()),
+    );
+    vec![
+        row("(1) BSD", "1001", bank.bsd(), None, Box::new(|all| all[0].packets().mean())),
+        row("(5) front, entry", paper[0], bank.move_to_front_entry(), entry, ahead_of_entry),
+        row("N(2R) front, ack", paper[1], bank.move_to_front_ack(), ack, ahead_of_ack),
+        row("(6) front", paper[2], bank.move_to_front(), both, ahead),
+    ]
+}
+
+/// The contestant `at`, which has the chains of this bank.
+fn chain_rows(bank: Tpca, at: usize, paper: [&'static str; 2]) -> [Row; 3] {
+    let names = [
+        ["(11) Sequent 19", "(11) Sequent 51", "(11) Sequent 100"],
+        ["(11') Sequent 19", "(11') Sequent 51", "(11') Sequent 100"],
+        [
+            "(9) Sequent 19, acks that hit",
+            "(9) Sequent 51, acks that hit",
+            "(9) Sequent 100, acks that hit",
+        ],
+    ]
+    .map(|names| names[at - 2]);
+    let row = |what, paper, equation, measured, print| Row {
+        what,
+        paper,
+        equation,
+        exact: None,
+        measured,
+        print,
+    };
+    let as_the_paper = Box::new(move |all: &[Contestant]| all[at].sequent_as_the_paper());
+    let honest = Box::new(move |all: &[Contestant]| all[at].packets().mean());
+    let hits = Box::new(move |all: &[Contestant]| all[at].acks.hit_ratio());
+    [
+        row(names[0], paper[0], bank.sequent(), as_the_paper, two),
+        row(names[1], "-", bank.sequent_counting_the_probe(), honest, two),
+        row(names[2], paper[1], bank.train_probability(), hits, percent),
+    ]
+}
+
+/// Every number of the analysis at the paper's response times, in a closed and in an open loop.
+pub(crate) fn by_response_time(report: &Report, quick: bool) -> Outcome {
+    let header =
+        ["R, s", "what", "paper", "equation", "exact", "closed loop", "off by", "open loop"];
+    let mut table = Table::new(&header);
+    for published in &PUBLISHED {
+        let response = published.response;
+        let (mut closed, mut open) = (contestants()?, contestants()?);
+        let traffic = Traffic::closed(USERS, response, SEED);
+        listen(&mut closed, USERS, traffic, WARM_UP, end(quick));
+        let traffic = Traffic::open(USERS, response, SEED);
+        listen(&mut open, USERS, traffic, WARM_UP, end(quick));
+        for row in rows(published)? {
+            let measured = (row.measured)(&closed);
+            table.row(&[
+                &response,
+                &row.what,
+                &row.paper,
+                &(row.print)(row.equation),
+                &row.exact.map_or("-".to_string(), two),
+                &(row.print)(measured),
+                &off_by(measured, row.equation),
+                &(row.print)((row.measured)(&open)),
+            ]);
+        }
+    }
+    let title =
+        "2000 users of TPC/A: PCBs for a packet (in front of it: \"front\"), by the response time";
+    report.table("tpca", title, &table)
+}
+
+/// Unless there is next to nothing to be off by.
+fn off_by(measured: f64, equation: f64) -> String {
+    match equation {
+        0.01.. => format!("{:+.1} %", 100.0 * (measured / equation - 1.0)),
+        _ => "-".to_string(),
+    }
+}
+
+/// PCBs examined by every structure.
+pub(crate) fn by_structure(report: &Report, quick: bool) -> Outcome {
+    let mut table =
+        Table::new(&["structure", "entry", "ack", "packet", "hits, entry", "hits, ack", "hits"]);
+    let mut all = Contestant::all(USERS)?;
+    listen(&mut all, USERS, Traffic::closed(USERS, 0.2, SEED), WARM_UP, end(quick));
+    for (name, round_trip) in [("100 ms", 0.1), ("1 ms", 0.001)] {
+        let mut alone = [Contestant::send_receive()];
+        let traffic = Traffic::closed(USERS, 0.2, SEED).with_round_trip(round_trip);
+        listen(&mut alone, USERS, traffic, WARM_UP, end(quick));
+        let [mut contestant] = alone;
+        contestant.name = format!("SendReceive, round trip of {name}");
+        all.insert(2, contestant);
+    }
+    for contestant in &all {
+        table.row(&[
+            &contestant.name,
+            &two(contestant.entries.mean()),
+            &two(contestant.acks.mean()),
+            &two(contestant.packets().mean()),
+            &percent(contestant.entries.hit_ratio()),
+            &percent(contestant.acks.hit_ratio()),
+            &percent(contestant.packets().hit_ratio()),
+        ]);
+    }
+    let title = "2000 users of TPC/A, R = 0.2 s, round trip of 10 ms: PCBs examined, by structure";
+    report.table("structures", title, &table)
+}

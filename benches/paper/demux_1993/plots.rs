@@ -1,0 +1,143 @@
+//! The paper's figures 4 and 9.
+
+use flowtable::demux::analysis::{Tpca, TpcaError};
+use flowtable::demux::{Arrival, ChainsError};
+
+use super::costs::{SEED, USERS, WARM_UP};
+use super::figure::{Figure, Line, Panel, Scale};
+use super::measure::{Contestant, listen};
+use super::report::{Outcome, Report, Table, two};
+use super::tpca::{Happening, Traffic};
+
+/// Seconds at which figure 4 is compared.
+const WINDOWS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0];
+/// Users at which figure 9 is compared.
+const CROWDS: [u32; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
+
+/// Figure 4: how many of 2000 users enter something within a time.
+pub(crate) fn thinkers(report: &Report, quick: bool) -> Outcome {
+    let bank = Tpca::new(USERS, 0.2)?;
+    let measured = entered(0.2, if quick { 3 } else { 50 });
+    let mut table = Table::new(&["T, s", "N(T)", "closed loop"]);
+    for (t, measured) in &measured {
+        table.row(&[t, &two(bank.users_within(*t)), &two(*measured)]);
+    }
+    let title = "Users out of 1999 others who enter something within T (figure 4)";
+    report.table("figure_4", title, &table)?;
+    let curve = (0..=100).map(|half| f64::from(half) / 2.0).map(|t| (t, bank.users_within(t)));
+    let lines = vec![
+        Line { name: "N(T), equation 3", points: curve.collect() },
+        Line { name: "closed loop, R = 0.2 s", points: measured },
+    ];
+    Figure {
+        title: "Users out of 2000 who enter something within T",
+        x_label: "T, seconds",
+        x_scale: Scale::Linear,
+        panels: vec![Panel { y_label: "users", y: 0.0..2500.0, lines }],
+    }
+    .draw(&report.path("figure_4.svg"))
+}
+
+/// The number of other users who enter something in a window, on average over so many windows.
+fn entered(response: f64, samples: u32) -> Vec<(f64, f64)> {
+    const APART: f64 = 60.0;
+    let mut counts = WINDOWS.map(|window| (window, 0));
+    let mut seen = vec![u32::MAX; USERS as usize];
+    let begun = Traffic::closed(USERS, response, SEED).skip_while(|event| event.time < WARM_UP);
+    for event in begun {
+        let sample = ((event.time - WARM_UP) / APART) as u32;
+        if sample >= samples {
+            break;
+        }
+        // A user counts once in a window, at the first entry.
+        let last = &mut seen[event.user as usize];
+        if event.what == Happening::Arrives(Arrival::Data) && *last != sample {
+            *last = sample;
+            let after = event.time - WARM_UP - APART * f64::from(sample);
+            counts.iter_mut().filter(|count| after < count.0).for_each(|count| count.1 += 1);
+        }
+    }
+    let others = f64::from(USERS - 1) / f64::from(USERS);
+    counts.map(|(t, count)| (t, others * f64::from(count) / f64::from(samples))).into()
+}
+
+/// A line of figure 9: its name, the response time, and what the equation says.
+type Curve = (&'static str, f64, fn(Tpca) -> f64);
+
+const CURVES: [Curve; 6] = [
+    ("BSD", 0.2, Tpca::bsd),
+    ("to front, R = 1.0", 1.0, Tpca::move_to_front),
+    ("to front, R = 0.5", 0.5, Tpca::move_to_front),
+    ("to front, R = 0.2", 0.2, Tpca::move_to_front),
+    ("Sequent 19, R = 0.2", 0.2, Tpca::sequent),
+    ("Sequent 19, R = 1.0", 1.0, Tpca::sequent),
+];
+
+/// Figure 9: cost against the number of users.
+pub(crate) fn by_users(report: &Report, quick: bool) -> Outcome {
+    let mut header = vec!["users".to_string()];
+    header.extend(CURVES.iter().flat_map(|curve| [curve.0.to_string(), "closed loop".to_string()]));
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = Table::new(&header);
+    let mut measured: Vec<Vec<(f64, f64)>> = vec![vec![]; CURVES.len()];
+    for users in CROWDS.into_iter().filter(|&users| !quick || users <= USERS) {
+        let counted = costs(users, quick)?;
+        let mut cells = vec![users.to_string()];
+        for (number, (_, response, equation)) in CURVES.into_iter().enumerate() {
+            cells.push(two(equation(Tpca::new(users, response)?)));
+            cells.push(two(counted[number]));
+            measured[number].push((f64::from(users), counted[number]));
+        }
+        let cells: Vec<&dyn std::fmt::Display> = cells.iter().map(|cell| cell as _).collect();
+        table.row(&cells);
+    }
+    let title = "PCBs for a packet by the number of users, as the paper counts them (figure 9)";
+    report.table("figure_9", title, &table)?;
+    draw(&measured, &report.path("figure_9.svg"))
+}
+
+/// What each curve of figure 9 is in a simulation.
+fn costs(users: u32, quick: bool) -> Result<[f64; CURVES.len()], ChainsError> {
+    let packets = if quick { 5_000.0 } else { 200_000.0 };
+    let end = WARM_UP + packets / (0.2 * f64::from(users));
+    let hear = |response, mut all: Vec<Contestant>| {
+        listen(&mut all, users, Traffic::closed(users, response, SEED), WARM_UP, end);
+        all
+    };
+    let short = vec![Contestant::bsd(), Contestant::move_to_front(), Contestant::sequent(19)?];
+    let short = hear(0.2, short);
+    let middle = hear(0.5, vec![Contestant::move_to_front()]);
+    let long = hear(1.0, vec![Contestant::move_to_front(), Contestant::sequent(19)?]);
+    Ok([
+        short[0].packets().mean(),
+        long[0].packets().ahead(),
+        middle[0].packets().ahead(),
+        short[1].packets().ahead(),
+        short[2].sequent_as_the_paper(),
+        long[1].sequent_as_the_paper(),
+    ])
+}
+
+/// All curves above; below, the lowest ones enlarged. Equations are lines, measurements dots joined by lines.
+fn draw(measured: &[Vec<(f64, f64)>], path: &std::path::Path) -> Outcome {
+    let curve = |&(name, response, equation): &Curve| -> Result<Line<'static>, TpcaError> {
+        let point =
+            |users: u32| Tpca::new(users, response).map(|bank| (f64::from(users), equation(bank)));
+        let points = (1..=100).map(|hundred| point(100 * hundred)).collect::<Result<_, _>>()?;
+        Ok(Line { name, points })
+    };
+    let counted = |name, number: usize| Line { name, points: measured[number].clone() };
+    let mut above = CURVES[..5].iter().map(curve).collect::<Result<Vec<_>, _>>()?;
+    above.push(counted("to front, R = 0.2, closed loop", 3));
+    let below = vec![curve(&CURVES[4])?, curve(&CURVES[5])?, counted("R = 0.2, closed loop", 4)];
+    Figure {
+        title: "PCBs for a packet by the number of users of TPC/A",
+        x_label: "users",
+        x_scale: Scale::Linear,
+        panels: vec![
+            Panel { y_label: "PCBs", y: 0.0..6000.0, lines: above },
+            Panel { y_label: "PCBs", y: 0.0..350.0, lines: below },
+        ],
+    }
+    .draw(path)
+}
