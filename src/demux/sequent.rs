@@ -42,8 +42,7 @@ const CHAINS: usize = 19;
 #[derive(Clone, Debug)]
 pub struct Sequent<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
     pcbs: Pcbs<K, T>,
-    chains: Box<[Remembering]>,
-    hasher: S,
+    chains: Chains<Remembering, S>,
 }
 
 impl<T, K> Sequent<T, K> {
@@ -70,34 +69,27 @@ impl<T, K, S> Sequent<T, K, S> {
     ///
     /// If that is none, or there is no memory for so many.
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: all(Remembering::EMPTY, chains)?, hasher })
+        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(Remembering::EMPTY, chains, hasher)? })
     }
 }
 
 impl<T, K, S: Default> Default for Sequent<T, K, S> {
     fn default() -> Self {
-        Self {
-            pcbs: Pcbs::new(),
-            chains: [Remembering::EMPTY; CHAINS].into(),
-            hasher: S::default(),
-        }
+        Self { pcbs: Pcbs::new(), chains: Chains::default_of(Remembering::EMPTY) }
     }
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
-        let chain = choose(&self.hasher, self.chains.len(), &key);
-        self.pcbs.insert(&mut self.chains[chain].first, key, pcb)
+        self.pcbs.insert(&mut self.chains.of(&key).first, key, pcb)
     }
 
     fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
-        let chain = choose(&self.hasher, self.chains.len(), key);
-        self.chains[chain].lookup(&mut self.pcbs, key)
+        self.chains.of(key).lookup(&mut self.pcbs, key)
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        let chain = choose(&self.hasher, self.chains.len(), key);
-        self.chains[chain].remove(&mut self.pcbs, key)
+        self.chains.of(key).remove(&mut self.pcbs, key)
     }
 
     fn len(&self) -> usize {
@@ -105,12 +97,9 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
     }
 
     fn validate(&self) -> Result<(), Broken> {
-        self.pcbs.validate(self.chains.iter().map(|chain| chain.first))?;
-        for (number, chain) in self.chains.iter().enumerate() {
-            self.pcbs.validate_remembered(chain.first, chain.remembered)?;
-            validate_hashes(&self.pcbs, &self.hasher, self.chains.len(), number, chain.first)?;
-        }
-        Ok(())
+        self.chains.validate(&self.pcbs, |chain| chain.first)?;
+        let mut chains = self.chains.all.iter();
+        chains.try_for_each(|chain| self.pcbs.validate_remembered(chain.first, chain.remembered))
     }
 }
 
@@ -138,8 +127,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
 pub struct SequentMoveToFront<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
     pcbs: Pcbs<K, T>,
     /// The first PCB of each.
-    chains: Box<[u32]>,
-    hasher: S,
+    chains: Chains<u32, S>,
 }
 
 impl<T, K> SequentMoveToFront<T, K> {
@@ -166,30 +154,27 @@ impl<T, K, S> SequentMoveToFront<T, K, S> {
     ///
     /// If that is none, or there is no memory for so many.
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: all(NONE, chains)?, hasher })
+        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(NONE, chains, hasher)? })
     }
 }
 
 impl<T, K, S: Default> Default for SequentMoveToFront<T, K, S> {
     fn default() -> Self {
-        Self { pcbs: Pcbs::new(), chains: [NONE; CHAINS].into(), hasher: S::default() }
+        Self { pcbs: Pcbs::new(), chains: Chains::default_of(NONE) }
     }
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
-        let chain = choose(&self.hasher, self.chains.len(), &key);
-        self.pcbs.insert(&mut self.chains[chain], key, pcb)
+        self.pcbs.insert(self.chains.of(&key), key, pcb)
     }
 
     fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
-        let chain = choose(&self.hasher, self.chains.len(), key);
-        self.pcbs.lookup_to_front(&mut self.chains[chain], key)
+        self.pcbs.lookup_to_front(self.chains.of(key), key)
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
-        let chain = choose(&self.hasher, self.chains.len(), key);
-        self.pcbs.remove(&mut self.chains[chain], key).map(|(_, pcb)| pcb).ok_or(NotFound)
+        self.pcbs.remove(self.chains.of(key), key).map(|(_, pcb)| pcb).ok_or(NotFound)
     }
 
     fn len(&self) -> usize {
@@ -197,40 +182,60 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S
     }
 
     fn validate(&self) -> Result<(), Broken> {
-        self.pcbs.validate(self.chains.iter().copied())?;
-        for (number, &first) in self.chains.iter().enumerate() {
-            validate_hashes(&self.pcbs, &self.hasher, self.chains.len(), number, first)?;
+        self.chains.validate(&self.pcbs, |&first| first)
+    }
+}
+
+/// Chains, of which the hash of a name chooses one.
+#[derive(Clone, Debug)]
+struct Chains<C, S> {
+    all: Box<[C]>,
+    hasher: S,
+}
+
+impl<C: Copy, S> Chains<C, S> {
+    /// So many empty ones.
+    fn new(empty: C, chains: usize, hasher: S) -> Result<Self, ChainsError> {
+        if chains == 0 {
+            return Err(ChainsError::None);
         }
-        Ok(())
+        let mut all = Vec::new();
+        all.try_reserve_exact(chains).map_err(|_| ChainsError::NoMemory)?;
+        all.resize(chains, empty);
+        Ok(Self { all: all.into_boxed_slice(), hasher })
+    }
+
+    fn default_of(empty: C) -> Self
+    where
+        S: Default,
+    {
+        Self { all: [empty; CHAINS].into(), hasher: S::default() }
     }
 }
 
-/// So many empty chains.
-fn all<C: Copy>(empty: C, chains: usize) -> Result<Box<[C]>, ChainsError> {
-    if chains == 0 {
-        return Err(ChainsError::None);
+impl<C, S: BuildHasher> Chains<C, S> {
+    /// The chain of a name.
+    #[inline]
+    fn of<K: Hash>(&mut self, key: &K) -> &mut C {
+        &mut self.all[self.number(key)]
     }
-    let mut all = Vec::new();
-    all.try_reserve_exact(chains).map_err(|_| ChainsError::NoMemory)?;
-    all.resize(chains, empty);
-    Ok(all.into_boxed_slice())
-}
 
-/// The chain of a name. Both halves of a hash have a say, since either may be weak.
-#[inline]
-fn choose<K: Hash>(hasher: &impl BuildHasher, chains: usize, key: &K) -> usize {
-    let hash = hasher.hash_one(key);
-    ((hash ^ hash >> 32) as u32 as usize) % chains
-}
+    /// Both halves of a hash have a say, since either may be weak.
+    #[inline]
+    fn number<K: Hash>(&self, key: &K) -> usize {
+        let hash = self.hasher.hash_one(key);
+        ((hash ^ hash >> 32) as u32 as usize) % self.all.len()
+    }
 
-/// Whether the names of a chain belong there.
-fn validate_hashes<K: Hash, T>(
-    pcbs: &Pcbs<K, T>,
-    hasher: &impl BuildHasher,
-    chains: usize,
-    number: usize,
-    first: u32,
-) -> Result<(), Broken> {
-    let belong = pcbs.chain(first).all(|(key, _)| choose(hasher, chains, key) == number);
-    if belong { Ok(()) } else { Err(Broken::Stray) }
+    /// Whether each PCB is in the chain that its name belongs into, and nowhere else.
+    fn validate<K: Eq + Hash, T>(
+        &self,
+        pcbs: &Pcbs<K, T>,
+        first: impl Fn(&C) -> u32,
+    ) -> Result<(), Broken> {
+        pcbs.validate(self.all.iter().map(&first))?;
+        let belong =
+            |(number, chain)| pcbs.chain(first(chain)).all(|(key, _)| self.number(key) == number);
+        if self.all.iter().enumerate().all(belong) { Ok(()) } else { Err(Broken::Stray) }
+    }
 }

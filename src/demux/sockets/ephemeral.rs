@@ -19,7 +19,7 @@ const CURSORS: usize = 256;
 
 /// How far each destination is in its range.
 #[derive(Clone, Debug)]
-pub(super) struct Cursors(Vec<u16>);
+pub(super) struct Cursors(Vec<u32>);
 
 impl Cursors {
     /// Allocates nothing before the first port is asked for.
@@ -39,13 +39,14 @@ impl Cursors {
             self.0.resize(CURSORS, 0);
         }
         let start = *ports.start();
-        let span = u32::from(ports.end() - start) + 1;
+        let span = u64::from(ports.end() - start) + 1;
         let cursor = &mut self.0[(hash >> 56) as usize % CURSORS];
-        let first = (hash as u32 % span).wrapping_add(u32::from(*cursor));
+        let first = u64::from(hash as u32) + u64::from(*cursor);
         for step in 0..span {
             let port = start + ((first + step) % span) as u16;
             if is_free(port) {
-                *cursor = cursor.wrapping_add(step as u16).wrapping_add(1);
+                // In one of four billion times the turn is not kept.
+                *cursor = cursor.wrapping_add(step as u32 + 1);
                 return Ok(port);
             }
         }
