@@ -29,6 +29,7 @@ mod peers {
     pub(crate) mod concurrent_routes;
     pub(crate) mod contest;
     pub(crate) mod contestant;
+    pub(crate) mod demux;
     pub(crate) mod flows;
     pub(crate) mod keys;
     pub(crate) mod lc_trie;
@@ -39,6 +40,7 @@ mod peers {
     pub(crate) mod pauses;
     pub(crate) mod prefetched;
     pub(crate) mod routes;
+    pub(crate) mod sockets;
     pub(crate) mod trash;
 }
 
@@ -48,7 +50,7 @@ use peers::args::Plan;
 use peers::board::{Outcome, Report};
 #[cfg(feature = "concurrent")]
 use peers::{concurrent, concurrent_routes};
-use peers::{flows, lc_trie, machine, routes, trash};
+use peers::{demux, flows, lc_trie, machine, routes, sockets, trash};
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
@@ -59,6 +61,8 @@ const STRUCTURES: &[(&str, Measure)] = &[
     ("lc_trie", lc_trie::run),
     ("routes", routes::run),
     ("flows", flows::run),
+    ("demux", demux::run),
+    ("sockets", sockets::run),
     #[cfg(feature = "concurrent")]
     ("concurrent", concurrent::run),
     #[cfg(feature = "concurrent")]

@@ -12,7 +12,7 @@ cargo bench --bench peers -- [OPTIONS] [ENTRIES…]
 
   ENTRIES           only the timed rounds, with so many entries
   --only STRUCTURE  only that structure
-  --quick           everything on a small scale, under a minute
+  --quick           everything on a small scale, in a minute or two
   --churn PAIRS     removals and insertions of the long churn [2000000; 200000 with --quick]
   --json FILE       a line of JSON for each figure: structure, bench, key, n, threads, unit, ours,
                     peer, peer_name, ratio (above 1: ours is better)

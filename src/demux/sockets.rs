@@ -264,8 +264,9 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     }
 
     /// The bound socket that a packet is for, if it is for no connection.
+    #[inline]
     fn lookup_bound(&self, packet: &FlowKey) -> Option<Match<&T>> {
-        if is_mapped(packet) {
+        if self.listeners.len() == 0 || is_mapped(packet) {
             return None;
         }
         let listener = self.listeners.find(packet, || self.hasher.hash_one(packet))?;

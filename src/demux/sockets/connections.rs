@@ -64,8 +64,9 @@ impl<T, S: BuildHasher> Connections<T, S> {
     #[inline]
     fn get_mapped(&self, key: &FlowKey) -> Option<&T> {
         match key {
-            FlowKey::V4(key) => self.v4.get(key),
-            FlowKey::V6(key) => self.v6.get(key),
+            // A host that only listens does not hash its packets.
+            FlowKey::V4(key) => (!self.v4.is_empty()).then(|| self.v4.get(key))?,
+            FlowKey::V6(key) => (!self.v6.is_empty()).then(|| self.v6.get(key))?,
         }
     }
 
@@ -195,6 +196,9 @@ impl<T, S: BuildHasher> Connections<T, S> {
             found.iter_mut().zip(keys).for_each(|(found, key)| *found = self.get(key));
             return;
         }
+        if let Some(own) = all_v4(keys) {
+            return self.v4.get_batch(&own[..keys.len()], found);
+        }
         let keys = || keys.iter().enumerate();
         let v4 = |(at, key): (usize, &FlowKey)| Some((at, v4(key)?));
         let v6 = |(at, key): (usize, &FlowKey)| Some((at, v6(key)?));
@@ -236,6 +240,15 @@ fn v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {
 
 fn v6(key: &FlowKey) -> Option<FiveTuple<Ipv6Addr>> {
     if let FlowKey::V6(key) = key { Some(*key) } else { None }
+}
+
+/// At most [`BURST`] keys, if they are all of IPv4, as they mostly are.
+fn all_v4(keys: &[FlowKey]) -> Option<[FiveTuple<Ipv4Addr>; BURST]> {
+    let mut all = [v4(keys.first()?)?; BURST];
+    for (own, key) in all.iter_mut().zip(keys) {
+        *own = v4(key)?;
+    }
+    Some(all)
 }
 
 /// Looks at most [`BURST`] keys up, and puts what is found where it belongs.

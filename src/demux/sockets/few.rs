@@ -117,6 +117,10 @@ impl<T> Few<T> {
 
     #[inline]
     fn search(&self, tags: u64, is_it: impl Fn(&FlowKey) -> bool) -> Option<usize> {
+        // There is no guess with one alone.
+        if let [(only, _)] = &self.sockets[..] {
+            return is_it(only).then_some(0);
+        }
         let [first, second] = self.tags.map(|word| tags::matches(word, tags).bits());
         // A slot of the first word has bit 7 of its byte, one of the second bit 6: no guess which it is.
         let mut candidates = first | second >> 1;

@@ -1,0 +1,118 @@
+//! Tables of connections, as contestants.
+
+use std::hash::BuildHasher;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use flowtable::demux::{Match, Name, SocketTable};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
+
+use super::super::contestant::{BURST, Map};
+
+/// Ours.
+pub(crate) struct Sockets(pub(crate) SocketTable<u64>);
+
+impl Sockets {
+    pub(crate) fn new(hasher: DefaultHashBuilder) -> Self {
+        Self(SocketTable::with_hasher(usize::MAX, hasher))
+    }
+}
+
+impl Map<FlowKey> for Sockets {
+    #[inline]
+    fn get(&self, key: &FlowKey) -> Option<&u64> {
+        self.0.lookup(key).map(|found| found.socket)
+    }
+    fn insert(&mut self, key: FlowKey, value: u64) {
+        let local = SocketAddr::new(key.dst(), key.dport());
+        let remote = SocketAddr::new(key.src(), key.sport());
+        let connected = self.0.connect(local, remote, key.protocol(), value);
+        connected.expect("there is room, and the connection is new");
+    }
+    fn remove(&mut self, key: &FlowKey) -> Option<u64> {
+        self.0.remove(&Name::Connected(*key)).ok()
+    }
+    #[inline]
+    fn burst<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
+        let mut matches: [Option<Match<&u64>>; BURST] = [None; BURST];
+        self.0.lookup_batch(keys, &mut matches);
+        *found = matches.map(|found| found.map(|found| found.socket));
+    }
+}
+
+/// What people have who have no more than a few.
+#[derive(Default)]
+pub(crate) struct Array(pub(crate) Vec<(FlowKey, u64)>);
+
+impl Map<FlowKey> for Array {
+    #[inline]
+    fn get(&self, key: &FlowKey) -> Option<&u64> {
+        self.0.iter().find(|(own, _)| own == key).map(|(_, socket)| socket)
+    }
+    fn insert(&mut self, key: FlowKey, value: u64) {
+        assert!(self.get(&key).is_none(), "the connection is new");
+        self.0.push((key, value));
+    }
+    fn remove(&mut self, key: &FlowKey) -> Option<u64> {
+        let at = self.0.iter().position(|(own, _)| own == key)?;
+        Some(self.0.swap_remove(at).1)
+    }
+}
+
+/// What people have who have no IPv6.
+pub(crate) struct V4<S>(pub(crate) TrashMap<FiveTuple<Ipv4Addr>, u64, S>);
+
+/// The connection, without the version that everybody's keys have here.
+#[inline]
+fn tuple(key: &FlowKey) -> FiveTuple<Ipv4Addr> {
+    match key {
+        FlowKey::V4(tuple) => *tuple,
+        FlowKey::V6(_) => unreachable!("it has no IPv6"),
+    }
+}
+
+impl<S: BuildHasher> Map<FlowKey> for V4<S> {
+    #[inline]
+    fn get(&self, key: &FlowKey) -> Option<&u64> {
+        self.0.get(&tuple(key))
+    }
+    fn insert(&mut self, key: FlowKey, value: u64) {
+        self.0.insert(tuple(&key), value);
+    }
+    fn remove(&mut self, key: &FlowKey) -> Option<u64> {
+        self.0.remove(&tuple(key))
+    }
+    #[inline]
+    fn burst<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
+        self.0.get_batch(&keys.each_ref().map(tuple), found);
+    }
+}
+
+/// Where a listener is: at an address or any, at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) port: u16,
+    pub(crate) protocol: u8,
+}
+
+/// Sockets with listeners, as people build it by hand: connections, and listeners in an array.
+pub(crate) struct ByHand<M> {
+    pub(crate) connections: M,
+    pub(crate) listeners: Vec<(Place, u64)>,
+}
+
+impl<M: Map<FlowKey>> ByHand<M> {
+    /// The connection of a packet, or the best listener.
+    #[inline]
+    pub(crate) fn lookup(&self, packet: &FlowKey) -> Option<&u64> {
+        self.connections.get(packet).or_else(|| {
+            let takes = |place: &Place| {
+                place.port == packet.dport()
+                    && place.protocol == packet.protocol()
+                    && place.address.is_none_or(|address| address == packet.dst())
+            };
+            let taking = self.listeners.iter().filter(|(place, _)| takes(place));
+            taking.max_by_key(|(place, _)| place.address.is_some()).map(|(_, socket)| socket)
+        })
+    }
+}
