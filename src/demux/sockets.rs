@@ -465,8 +465,8 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         };
         let Self { connections, listeners, .. } = self;
         let is_free = |port| {
-            !listeners.has_port(key.dst(), port, protocol)
-                && at_port(port).is_ok_and(|key| connections.get(&key).is_none())
+            at_port(port).is_ok_and(|key| connections.get(&key).is_none())
+                && !listeners.has_port(key.dst(), port, protocol)
         };
         let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         match self.cursors.next(hash, &ports, is_free).and_then(at_port) {
