@@ -29,7 +29,7 @@
 //! | [`Sequent`] with 19 chains | 54 | as the paper; more chains cost less: 8.8 with 100 |
 //! | [`SequentMoveToFront`] | 30 | never: 34 chains without moving do as well |
 //! | [`ConnectionId`] | 1 | the protocol's packets carry an index |
-//! | [`TrashDemux`] | 1.03 | any number of connections |
+//! | [`TrashDemux`] | 1.02 | any number of connections |
 //!
 //! These look for exact names. A host also has sockets that listen, ports to hand out and rules who may
 //! bind what: that is the [`SocketTable`]. What the paper calculates is in [`analysis`].

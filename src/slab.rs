@@ -52,6 +52,11 @@ impl<T> Slab<T> {
         self.len >= MAX_LEN
     }
 
+    /// Whether there is memory for an entry more.
+    pub(crate) fn try_reserve(&mut self) -> bool {
+        self.first_free != END || self.slots.try_reserve(1).is_ok()
+    }
+
     /// Puts in an entry and returns its index.
     ///
     /// # Panics

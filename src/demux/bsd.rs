@@ -3,7 +3,7 @@
 use super::chain::{NONE, Pcbs};
 use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
 
-/// One list of all PCBs, newest first, and the PCB found last: what 4.3BSD had, and what stacks with a handful
+/// One list of all PCBs, newest first, and the PCB found last: what 4.3BSD-Reno had, and what stacks with a handful
 /// of sockets have today.
 ///
 /// The remembered PCB is asked first. So all segments of a train but the first examine one PCB; any other

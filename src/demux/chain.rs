@@ -109,6 +109,9 @@ impl<K: Eq, T> Pcbs<K, T> {
         if self.0.is_full() {
             return Err(Refused { given: pcb, why: Refusal::Full });
         }
+        if !self.0.try_reserve() {
+            return Err(Refused { given: pcb, why: Refusal::NoMemory });
+        }
         *first = self.0.insert(Pcb { key, next: *first, pcb });
         Ok(())
     }

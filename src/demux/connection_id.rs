@@ -7,7 +7,8 @@ use super::{Arrival, Demux, Found, NotFound, Refusal, Refused};
 /// PCBs by an index that the packet carries, as in TP4 and XTP: the least that can be examined.
 ///
 /// The name *is* the place. The host hands small numbers out and takes them back as it likes; packets may
-/// come with any number, so a PCB that matters has a secret or an address to compare.
+/// come with any number, so a PCB that matters has a secret or an address to compare. Memory is that of all IDs up
+/// to the greatest one, so the capacity should be what the host can afford.
 ///
 /// | method | cost |
 /// |---|---|

@@ -31,13 +31,16 @@
 //! | at another address | yes | yes | yes |
 //! | a connection with that local port, and a local address that is taken | no | yes | yes |
 //!
-//! That is what BSD does. Linux differs in two things: there, two sockets of UDP with `SO_REUSEADDR` may be at the
-//! very same place, and a listener may not be beside another at an overlapping one, whatever both say.
+//! The rules are of no one system: both have to consent as in Linux, and listeners may be at overlapping addresses
+//! as in BSD. BSD asks only the new socket about overlapping addresses, lets 0.0.0.0 and `[::]` be together, and
+//! takes `SO_REUSEADDR` for `SO_REUSEPORT` at multicast addresses. Linux lets sockets of UDP with `SO_REUSEADDR` share
+//! a place, and refuses listeners of TCP at overlapping ones unless both have `SO_REUSEPORT`.
 //!
 //! # Price
 //!
 //! A connection of IPv4 takes the bytes of a [`TrashMap`] entry of 16 bytes and the socket. One with a local port
-//! of its own, as clients have, takes two small entries more, by which `bind` knows who has that port.
+//! of its own, as clients have, takes two entries of 32 bytes more, by which `bind` knows who has that port: some
+//! 140 bytes instead of 40. To find that a range has no free port takes a look-up for each: 2 ms for 28,232.
 //!
 //! [`TrashMap`]: crate::TrashMap
 
@@ -47,6 +50,7 @@ mod few;
 mod listeners;
 mod local;
 mod name;
+mod place;
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
@@ -120,6 +124,9 @@ impl<T> SocketTable<T> {
 
 impl<T, S: Clone> SocketTable<T, S> {
     /// The same, with a hash that is keyed with a secret: ports and the choice in groups come of it, too.
+    ///
+    /// A hasher that panics, or hashes the same name in two ways, may leave sockets that are not found and ports
+    /// that nobody has; nothing worse.
     #[must_use]
     pub fn with_hasher(limit: usize, hasher: S) -> Self {
         Self {
@@ -336,7 +343,8 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
 
     /// The same at a port of this range that nobody has; the one in `local` does not count.
     ///
-    /// Ports come in the order of RFC 6056, from a place that is secret if the hash is keyed.
+    /// It is drawn by the hash, which should be keyed: who sees one port does not know the next. That is algorithm
+    /// 1 of RFC 6056. A port that is taken costs a look-up.
     ///
     /// # Errors
     ///
@@ -371,8 +379,10 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
             let there = local.at_port(port);
             !listeners.refuse(&there, Reuse::No) && !connections.occupy(&there)
         };
-        let hash = self.hasher.hash_one(local.at_port(0));
-        match self.cursors.next(hash, &ports, is_free) {
+        // There is no destination to tell it from others, and one must not tell the next.
+        let hash = self.hasher.hash_one((local.at_port(0), self.number));
+        let random = |number| self.hasher.hash_one(number);
+        match self.cursors.next(hash, &ports, random, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
             Err(why) => Err(Refused { given: socket, why }),
         }
@@ -469,7 +479,8 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
                 && !listeners.has_port(key.dst(), port, protocol)
         };
         let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
-        match self.cursors.next(hash, &ports, is_free).and_then(at_port) {
+        let random = |number| self.hasher.hash_one(number);
+        match self.cursors.next(hash, &ports, random, is_free).and_then(at_port) {
             Ok(key) => self.insert_connected(key, socket),
             Err(why) => Err(Refused { given: socket, why }),
         }

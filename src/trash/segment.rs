@@ -305,7 +305,7 @@ impl<T> Segment<T> {
     #[inline]
     pub(super) fn first_mut(&mut self, hash: u64, path: u64) -> Option<&mut T> {
         let home = self.home(path);
-        let (slot, _) = self.first_match(hash, home)?;
+        let slot = self.header(home).matches(tags(hash)).next()?;
         // SAFETY: only full slots match.
         let entry = unsafe { self.entry(home, slot) };
         // SAFETY: M2, and the reference is the only one, as that to the segment is.

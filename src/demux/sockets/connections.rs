@@ -15,6 +15,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::few::{FEW, Few};
 use super::local::Scope;
+use super::place::Place;
 use super::{BURST, Broken, Local, SocketError};
 use crate::bits::BitString;
 use crate::flow::{FiveTuple, FlowKey};
@@ -29,7 +30,7 @@ pub(super) struct Connections<T, S> {
     few: Few<T>,
     v4: TrashMap<FiveTuple<Ipv4Addr>, T, S>,
     v6: TrashMap<FiveTuple<Ipv6Addr>, T, S>,
-    occupied: TrashMap<Local, u32, S>,
+    occupied: TrashMap<Place, usize, S>,
 }
 
 impl<T, S: Clone> Connections<T, S> {
@@ -91,7 +92,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
             };
             return self.few.iter().any(|(key, _)| is_there(key));
         }
-        let is_occupied = |scope| self.occupied.contains_key(&local.in_scope(scope));
+        let is_occupied = |scope| self.occupied.contains_key(&Place::new(&local.in_scope(scope)));
         match local.scope {
             Scope::Any => is_occupied(Scope::AnyV4) || is_occupied(Scope::AnyV6),
             scope => is_occupied(scope),
@@ -172,7 +173,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
         Some(socket)
     }
 
-    fn count_up(&mut self, place: Local) -> Result<(), SocketError> {
+    fn count_up(&mut self, place: Place) -> Result<(), SocketError> {
         if let Some(count) = self.occupied.get_mut(&place) {
             *count += 1;
             return Ok(());
@@ -181,9 +182,10 @@ impl<T, S: BuildHasher> Connections<T, S> {
         Ok(())
     }
 
-    fn count_down(&mut self, place: &Local) {
+    fn count_down(&mut self, place: &Place) {
         if let Some(count) = self.occupied.get_mut(place) {
-            *count -= 1;
+            // Where a hasher breaks its law, counts are wrong, and nothing worse.
+            *count = count.saturating_sub(1);
             if *count == 0 {
                 self.occupied.remove(place);
             }
@@ -214,7 +216,12 @@ impl<T, S: BuildHasher> Connections<T, S> {
         if !self.few.is_right() || !self.few.is_empty() && mapped > 0 {
             return Err(Broken::Crowd { few: self.few.len(), mapped });
         }
-        let mut counts: TrashMap<Local, u32> = TrashMap::new();
+        for (at, (key, _)) in self.few.iter().enumerate() {
+            if self.few.iter().skip(at + 1).any(|(other, _)| other == key) {
+                return Err(Broken::Twice);
+            }
+        }
+        let mut counts: TrashMap<Place, usize> = TrashMap::new();
         for (key, _) in self.iter().skip(self.few.len()) {
             for place in places(&key) {
                 *counts.entry(place).or_insert(0) += 1;
@@ -229,9 +236,9 @@ impl<T, S: BuildHasher> Connections<T, S> {
 }
 
 /// Where a connection is counted: at its local address, and at any of the same version.
-fn places(key: &FlowKey) -> [Local; 2] {
-    let there = |scope| Local { scope, port: Some(key.dport()), protocol: key.protocol() };
-    [there(Scope::Address(key.dst())), there(Scope::family(key.dst()))]
+fn places(key: &FlowKey) -> [Place; 2] {
+    let [address, family, _] = Place::of_packet(key, false);
+    [address, family]
 }
 
 fn v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {

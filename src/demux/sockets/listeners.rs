@@ -22,6 +22,7 @@ use core::net::IpAddr;
 
 use super::few::FEW;
 use super::local::Scope;
+use super::place::Place;
 use super::{Broken, Local, Match, Name, Reuse};
 use crate::flow::FlowKey;
 use crate::trash::TrashMap;
@@ -33,8 +34,8 @@ const FEW_AGAIN: usize = FEW / 2;
 #[derive(Clone, Debug)]
 pub(super) struct Listeners<T, S> {
     few: Vec<Listener<T>>,
-    groups: TrashMap<Local, Group<T>, S>,
-    beneath: TrashMap<Local, Beneath, S>,
+    groups: TrashMap<Place, Group<T>, S>,
+    beneath: TrashMap<Place, Beneath, S>,
     /// Sockets in the groups.
     grouped: usize,
     /// Groups that take all ports. Mostly there are none, and packets need not ask.
@@ -69,9 +70,9 @@ struct Group<T> {
 /// Sockets at single addresses of a version, by port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Beneath {
-    sockets: u32,
+    sockets: usize,
     /// Those that share with nobody.
-    exclusive: u32,
+    exclusive: usize,
 }
 
 impl<T, S: Clone> Listeners<T, S> {
@@ -111,9 +112,8 @@ impl<T> Group<T> {
             return &self.first;
         }
         let hash = hash();
-        self.others.iter().fold(&self.first, |best, other| {
-            if score(hash, other.number) > score(hash, best.number) { other } else { best }
-        })
+        let best = self.iter().max_by_key(|member| score(hash, member.number));
+        best.unwrap_or(&self.first)
     }
 }
 
@@ -134,8 +134,11 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         if self.grouped == 0 {
             return self.few.get(self.best(packet, hash)?);
         }
-        let places = places(packet).take(if self.all_ports > 0 { 6 } else { 3 });
-        places.into_iter().find_map(|place| self.groups.get(&place)).map(|group| group.choose(hash))
+        let at = |all_ports| {
+            Place::of_packet(packet, all_ports).iter().find_map(|place| self.groups.get(place))
+        };
+        let group = at(false).or_else(|| if self.all_ports > 0 { at(true) } else { None });
+        group.map(|group| group.choose(hash))
     }
 
     /// The same, to change.
@@ -154,9 +157,10 @@ impl<T, S: BuildHasher> Listeners<T, S> {
 
     /// All sockets that take a packet, those at the best place first.
     pub(super) fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = &Listener<T>> {
-        let few = |place| self.few.iter().filter(move |other| other.local == place);
+        let few = |place| self.few.iter().filter(move |other| Place::new(&other.local) == place);
         let grouped = |place| self.groups.get(&place).into_iter().flat_map(Group::iter);
-        places(packet).flat_map(move |place| few(place).chain(grouped(place)))
+        let places = [false, true].map(|all_ports| Place::of_packet(packet, all_ports));
+        places.into_iter().flatten().flat_map(move |place| few(place).chain(grouped(place)))
     }
 
     pub(super) fn get(&self, local: &Local, number: u64) -> Option<&Listener<T>> {
@@ -164,7 +168,7 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         if self.grouped == 0 {
             return self.few.iter().find(is_it);
         }
-        self.groups.get(local)?.iter().find(is_it)
+        self.groups.get(&Place::new(local))?.iter().find(is_it)
     }
 
     pub(super) fn get_mut(&mut self, local: &Local, number: u64) -> Option<&mut Listener<T>> {
@@ -172,7 +176,7 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         if self.grouped == 0 {
             return self.few.iter_mut().find(is_it);
         }
-        self.groups.get_mut(local)?.iter_mut().find(is_it)
+        self.groups.get_mut(&Place::new(local))?.iter_mut().find(is_it)
     }
 
     /// Whether some socket does not let another one be bound there.
@@ -184,11 +188,11 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         }
         let refuses = |scope| {
             let place = local.in_scope(scope);
-            let group = self.groups.get(&place);
+            let group = self.groups.get(&Place::new(&place));
             group.is_some_and(|group| place.is_in_conflict(group.first.reuse, local, reuse))
         };
         let refuse_beneath = |family| {
-            let beneath = self.beneath.get(&local.in_scope(family));
+            let beneath = self.beneath.get(&Place::new(&local.in_scope(family)));
             beneath.is_some_and(|beneath| reuse == Reuse::No || beneath.exclusive > 0)
         };
         let any = [Scope::AnyV4, Scope::AnyV6];
@@ -217,7 +221,9 @@ impl<T, S: BuildHasher> Listeners<T, S> {
             return self.few.iter().any(has);
         }
         let scopes = [there.scope, Scope::family(address), Scope::Any];
-        scopes.into_iter().any(|scope| self.groups.contains_key(&there.in_scope(scope)))
+        scopes
+            .into_iter()
+            .any(|scope| self.groups.contains_key(&Place::new(&there.in_scope(scope))))
     }
 
     /// Puts a socket in that nobody refuses, or gives it back if there is no memory.
@@ -258,18 +264,23 @@ impl<T, S: BuildHasher> Listeners<T, S> {
                 && other.local.port.is_none_or(|own| own == port)
                 && other.local.takes(address)
         };
-        let mut best: Option<(usize, &Listener<T>)> = None;
+        let (mut best, mut is_shared) = (None, false);
         for (at, other) in self.few.iter().enumerate().filter(|(_, other)| takes(other)) {
-            let better = best.is_none_or(|(_, best)| {
-                let (this, that) = (other.local.rank(), best.local.rank());
-                this > that
-                    || this == that && score(hash(), other.number) > score(hash(), best.number)
-            });
-            if better {
-                best = Some((at, other));
+            let rank = other.local.rank();
+            match best {
+                Some((_, held)) if rank < held => {}
+                Some((_, held)) if rank == held => is_shared = true,
+                _ => (best, is_shared) = (Some((at, rank)), false),
             }
         }
-        best.map(|(at, _)| at)
+        let (at, rank) = best?;
+        if !is_shared {
+            return Some(at);
+        }
+        let hash = hash();
+        let members = self.few.iter().enumerate();
+        let members = members.filter(|(_, other)| other.local.rank() == rank && takes(other));
+        members.max_by_key(|(_, other)| score(hash, other.number)).map(|(at, _)| at)
     }
 
     /// Moves all from the array to the groups, or none if there is no memory. Says whether it did.
@@ -300,11 +311,11 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         if !self.count_up(&local, reuse) {
             return Err(listener);
         }
-        let refused = match self.groups.get_mut(&local) {
+        let refused = match self.groups.get_mut(&Place::new(&local)) {
             Some(group) => group.push(listener).err(),
             None => {
                 let group = Group { first: listener, others: Vec::new() };
-                let refused = self.groups.try_insert(local, group).err();
+                let refused = self.groups.try_insert(Place::new(&local), group).err();
                 self.all_ports += usize::from(refused.is_none() && local.port.is_none());
                 refused.map(|refused| refused.value.first)
             }
@@ -318,11 +329,11 @@ impl<T, S: BuildHasher> Listeners<T, S> {
     }
 
     fn remove_grouped(&mut self, local: &Local, number: u64) -> Option<Listener<T>> {
-        let group = self.groups.get_mut(local)?;
+        let group = self.groups.get_mut(&Place::new(local))?;
         let at = group.iter().position(|other| other.number == number)?;
         let listener = if group.others.is_empty() {
             self.all_ports -= usize::from(local.port.is_none());
-            self.groups.remove(local)?.first
+            self.groups.remove(&Place::new(local))?.first
         } else if at == 0 {
             mem::replace(&mut group.first, group.others.swap_remove(0))
         } else {
@@ -336,8 +347,8 @@ impl<T, S: BuildHasher> Listeners<T, S> {
     /// Counts a socket at a single address. Says whether there is memory for that.
     fn count_up(&mut self, local: &Local, reuse: Reuse) -> bool {
         let Scope::Address(address) = local.scope else { return true };
-        let family = local.in_scope(Scope::family(address));
-        let exclusive = u32::from(reuse == Reuse::No);
+        let family = Place::new(&local.in_scope(Scope::family(address)));
+        let exclusive = usize::from(reuse == Reuse::No);
         if let Some(beneath) = self.beneath.get_mut(&family) {
             beneath.sockets += 1;
             beneath.exclusive += exclusive;
@@ -348,10 +359,11 @@ impl<T, S: BuildHasher> Listeners<T, S> {
 
     fn count_down(&mut self, local: &Local, reuse: Reuse) {
         let Scope::Address(address) = local.scope else { return };
-        let family = local.in_scope(Scope::family(address));
+        let family = Place::new(&local.in_scope(Scope::family(address)));
         if let Some(beneath) = self.beneath.get_mut(&family) {
-            beneath.sockets -= 1;
-            beneath.exclusive -= u32::from(reuse == Reuse::No);
+            // Where a hasher breaks its law, counts are wrong, and nothing worse.
+            beneath.sockets = beneath.sockets.saturating_sub(1);
+            beneath.exclusive = beneath.exclusive.saturating_sub(usize::from(reuse == Reuse::No));
             if beneath.sockets == 0 {
                 self.beneath.remove(&family);
             }
@@ -365,16 +377,20 @@ impl<T, S: BuildHasher> Listeners<T, S> {
             return Err(Broken::Crowd { few: self.few.len(), mapped: self.grouped });
         }
         let (mut grouped, mut all_ports) = (0, 0);
-        let mut beneath: TrashMap<Local, Beneath> = TrashMap::new();
-        for (local, group) in &self.groups {
+        let mut beneath: TrashMap<Place, Beneath> = TrashMap::new();
+        for (place, group) in &self.groups {
+            if group.iter().any(|listener| Place::new(&listener.local) != *place) {
+                return Err(Broken::Stray);
+            }
+            let local = group.first.local;
             grouped += group.iter().count();
             all_ports += usize::from(local.port.is_none());
             for listener in group.iter() {
                 let Scope::Address(address) = listener.local.scope else { continue };
-                let family = local.in_scope(Scope::family(address));
+                let family = Place::new(&local.in_scope(Scope::family(address)));
                 let beneath = beneath.entry(family).or_default();
                 beneath.sockets += 1;
-                beneath.exclusive += u32::from(listener.reuse == Reuse::No);
+                beneath.exclusive += usize::from(listener.reuse == Reuse::No);
             }
         }
         let right = |(local, beneath)| self.beneath.get(local) == Some(beneath);
@@ -389,6 +405,9 @@ impl<T, S: BuildHasher> Listeners<T, S> {
     fn validate_rules(&self) -> Result<(), Broken> {
         for (at, this) in self.iter().enumerate() {
             for that in self.iter().skip(at + 1) {
+                if this.number == that.number {
+                    return Err(Broken::Twice);
+                }
                 if this.local.is_in_conflict(this.reuse, &that.local, that.reuse) {
                     return Err(Broken::Conflict);
                 }
@@ -396,15 +415,6 @@ impl<T, S: BuildHasher> Listeners<T, S> {
         }
         Ok(())
     }
-}
-
-/// Where a packet may find a socket, the best place first: three with its port, then three with all ports.
-fn places(packet: &FlowKey) -> impl Iterator<Item = Local> {
-    let (address, protocol) = (packet.dst(), packet.protocol());
-    [Some(packet.dport()), None].into_iter().flat_map(move |port| {
-        let scopes = [Scope::Address(address), Scope::family(address), Scope::Any];
-        scopes.map(|scope| Local { scope, port, protocol })
-    })
 }
 
 /// How much a socket of a group wants a packet. The one that wants it most has it, so who joins or leaves

@@ -37,7 +37,8 @@ impl Local {
         Self { scope: Scope::new(address.ip()), port: Some(address.port()), protocol }
     }
 
-    /// All ports of an address: for who takes what no other socket does, such as a transparent proxy.
+    /// All ports of an address: for who takes what no other socket does, such as a transparent proxy, and for
+    /// protocols that have no ports.
     #[must_use]
     pub fn all_ports(address: IpAddr, protocol: u8) -> Self {
         Self { scope: Scope::new(address), port: None, protocol }
@@ -65,7 +66,23 @@ impl Local {
     /// Whether packets to this address are for the socket, if port and protocol are right.
     #[must_use]
     pub fn takes(&self, address: IpAddr) -> bool {
-        self.scope.contains(address)
+        self.scope.contains(address.to_canonical())
+    }
+
+    /// The address, which is unspecified if it is any.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        match self.scope {
+            Scope::Address(address) => address,
+            Scope::AnyV4 => Ipv4Addr::UNSPECIFIED.into(),
+            Scope::AnyV6 | Scope::Any => Ipv6Addr::UNSPECIFIED.into(),
+        }
+    }
+
+    /// Whether it is any address of IPv6, and none of IPv4.
+    #[must_use]
+    pub fn is_v6_only(&self) -> bool {
+        self.scope == Scope::AnyV6
     }
 
     pub(super) fn at_port(self, port: u16) -> Self {
@@ -201,6 +218,6 @@ pub enum Reuse {
     /// packet; and with connections that a former socket has left: `SO_REUSEADDR`.
     Address,
     /// The same, and with sockets at the very same address and port, among which connections are spread:
-    /// `SO_REUSEPORT`.
+    /// `SO_REUSEPORT` of Linux, `SO_REUSEPORT_LB` of FreeBSD.
     Port,
 }

@@ -4,10 +4,11 @@ use crate::flow::FlowKey;
 
 use super::Local;
 
-/// The name of a socket in its table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The name of a socket in its table. It says nothing to other tables, not even to a clone of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
-    /// A connection: its packets as they arrive, from the remote socket to the local one.
+    /// A connection: its packets as they arrive, from the remote socket to the local one. A later connection
+    /// between the same sockets has the same name.
     Connected(FlowKey),
     /// A bound socket.
     Bound {

@@ -1,0 +1,110 @@
+//! Every demultiplexer against its twin, which counts the PCBs examined anew, with every invariant checked
+//! after every step, under hashers good and bad.
+#![no_main]
+
+#[path = "../../tests/common/demux_twin.rs"]
+mod demux_twin;
+#[path = "../../tests/common/linear_demux.rs"]
+mod linear_demux;
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use arbitrary::Arbitrary;
+use demux_twin::{Pair, pairs};
+use flowtable::FlowKey;
+use flowtable::demux::{Arrival, ConnectionId, Refusal};
+use flowtable_fuzz::{Key, Seed, Seeds, Weak};
+use libfuzzer_sys::fuzz_target;
+use linear_demux::{LinearDemuxes, Rule};
+
+/// Steps that are taken: each PCB is compared with each after each of them.
+const MANY: usize = 60;
+
+/// Names of a step.
+const RUN: usize = 12;
+
+/// IDs of connections are below.
+const CAPACITY: u32 = 0xff00;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    names: Names,
+    hasher: u8,
+    chains: u8,
+    ops: Vec<Op>,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Names {
+    Numbers,
+    Flows,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Op {
+    Insert(Seeds),
+    Remove(Seeds),
+    Lookup(Seeds, For),
+    /// A train of segments.
+    Train(Seed, For, u8),
+    Sent(Seeds),
+    Again(Seeds),
+    Exchange(Seeds),
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum For {
+    Data,
+    Ack,
+}
+
+impl For {
+    fn arrival(self) -> Arrival {
+        match self {
+            Self::Data => Arrival::Data,
+            Self::Ack => Arrival::Ack,
+        }
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let twin = LinearDemuxes::one(Rule::ConnectionId);
+    let connections = Pair::new("ConnectionId", ConnectionId::new(CAPACITY), twin)
+        .that_refuses(|&id| (id >= CAPACITY).then_some(Refusal::NoSuchId));
+    run(&mut [connections], |seed| u16::grow(seed).into(), &input.ops);
+    match input.names {
+        Names::Numbers => run_all::<u64>(&input),
+        Names::Flows => run_all::<FlowKey>(&input),
+    }
+});
+
+fn run_all<K: Key + Hash + 'static>(input: &Input) {
+    let mut pairs = pairs::<K, Weak>(Weak(input.hasher), 1 + usize::from(input.chains % 40));
+    run(&mut pairs, K::grow, &input.ops);
+}
+
+fn run<K: Clone + Debug + PartialEq>(pairs: &mut [Pair<K>], grow: fn(Seed) -> K, ops: &[Op]) {
+    for op in ops.iter().take(MANY) {
+        for pair in &mut *pairs {
+            step(pair, grow, *op);
+            pair.check();
+        }
+    }
+}
+
+fn step<K: Clone + Debug + PartialEq>(pair: &mut Pair<K>, grow: fn(Seed) -> K, op: Op) {
+    match op {
+        Op::Insert(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.insert(&grow(seed))),
+        Op::Remove(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.remove(&grow(seed))),
+        Op::Lookup(seeds, what) => {
+            seeds.iter().take(RUN).for_each(|seed| pair.lookup(&grow(seed), what.arrival()));
+        }
+        Op::Train(seed, what, length) => {
+            (0..length % 8).for_each(|_| pair.lookup(&grow(seed), what.arrival()));
+        }
+        Op::Sent(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.sent(&grow(seed))),
+        Op::Again(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.again(&grow(seed))),
+        Op::Exchange(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.exchange(&grow(seed))),
+    }
+}

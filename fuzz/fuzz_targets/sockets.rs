@@ -1,0 +1,221 @@
+//! The table of sockets against its naive twin, every invariant checked after every step, under hashers good
+//! and bad.
+#![no_main]
+
+#[path = "../../tests/common/naive_sockets.rs"]
+mod naive_sockets;
+#[path = "../../tests/common/socket_twin.rs"]
+mod socket_twin;
+
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+
+use arbitrary::Arbitrary;
+use flowtable::FlowKey;
+use flowtable::demux::{Name, Reuse};
+use flowtable_fuzz::Weak;
+use libfuzzer_sys::fuzz_target;
+use naive_sockets::At;
+use socket_twin::{PORTS, Twin, addresses, packets};
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    limit: u8,
+    hasher: u8,
+    ops: Vec<Op>,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Op {
+    /// As many, at the same port or one behind the other.
+    Bind(Place, Sharing, Run),
+    BindEphemeral(Place, Sharing, Ports),
+    /// As many, from remote ports one behind the other.
+    Connect(End, End, Proto, Run),
+    ConnectEphemeral(End, End, Proto, Ports, Run),
+    /// As many, the oldest behind this one first, or every other one.
+    Remove(u8, Run),
+    RemoveGone(u8),
+    /// By a name made up of those of two, or of one read backwards.
+    Forge(u8, u8),
+    Set(u8),
+    SetFound(Packet),
+    LookupBatch([Packet; 3], u8),
+    Clear,
+    Clone,
+}
+
+/// Up to 24, as the upper bits say; the lowest one says how.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Run(u8);
+
+impl Run {
+    fn count(self) -> u16 {
+        1 + u16::from(self.0 >> 1) % 24
+    }
+
+    fn is_spread(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Sharing {
+    No,
+    Address,
+    Port,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Proto(bool);
+
+impl Proto {
+    fn number(self) -> u8 {
+        if self.0 { 17 } else { 6 }
+    }
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Place {
+    end: End,
+    v6_only: bool,
+    all_ports: bool,
+    protocol: Proto,
+}
+
+/// An address and a port.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct End {
+    address: u8,
+    port: u8,
+}
+
+impl End {
+    fn ip(self) -> IpAddr {
+        let all = addresses();
+        all[usize::from(self.address) % all.len()]
+    }
+
+    fn socket(self) -> SocketAddr {
+        SocketAddr::new(self.ip(), PORTS[usize::from(self.port) % PORTS.len()])
+    }
+}
+
+impl Place {
+    fn at(self) -> At {
+        let (address, port) = (self.end.ip(), self.end.socket().port());
+        let port = (!self.all_ports).then_some(port);
+        At { address, v6_only: self.v6_only, port, protocol: self.protocol.number() }
+    }
+}
+
+impl Sharing {
+    fn reuse(self) -> Reuse {
+        match self {
+            Self::No => Reuse::No,
+            Self::Address => Reuse::Address,
+            Self::Port => Reuse::Port,
+        }
+    }
+}
+
+/// Some ports, mostly few.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Ports {
+    first: u8,
+    more: u8,
+}
+
+impl Ports {
+    fn range(self) -> RangeInclusive<u16> {
+        let first = [1, 80, 5001, 65_530, 0][usize::from(self.first) % 5];
+        match self.more {
+            // Empty, unless it begins at 0.
+            255 => first..=first.saturating_sub(1),
+            254 => first..=u16::MAX,
+            more => first..=first.saturating_add(u16::from(more) % 12),
+        }
+    }
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Packet(u16);
+
+impl Packet {
+    fn of(self, packets: &[FlowKey]) -> FlowKey {
+        packets[usize::from(self.0) % packets.len()]
+    }
+}
+
+fuzz_target!(|input: Input| {
+    // Each socket is compared with each after each step, so there are never many.
+    let limit = if input.limit < 100 { input.limit.into() } else { 100 };
+    let (mut twin, packets) = (Twin::new(limit, Weak(input.hasher)), packets());
+    for (at, op) in input.ops.into_iter().enumerate() {
+        match op {
+            Op::SetFound(packet) => twin.set_found(&packet.of(&packets)),
+            Op::LookupBatch(some, count) => {
+                let some = some.map(|packet| packet.of(&packets));
+                let burst = some.into_iter().cycle().take(count.into());
+                twin.lookup_batch(&burst.collect::<Vec<FlowKey>>());
+            }
+            op => step(&mut twin, op),
+        }
+        // Every 61st packet, others each time.
+        twin.compare(packets.iter().skip(at % 61).step_by(61));
+    }
+    twin.compare(packets.iter().step_by(5));
+});
+
+fn step(twin: &mut Twin<Weak>, op: Op) {
+    match op {
+        Op::Bind(place, sharing, run) => {
+            let at = place.at();
+            for more in 0..run.count() {
+                let spread = if run.is_spread() { more } else { 0 };
+                let port = at.port.map(|port| port.wrapping_add(spread));
+                twin.bind(At { port, ..at }, sharing.reuse());
+            }
+        }
+        Op::BindEphemeral(place, sharing, ports) => {
+            twin.bind_ephemeral(place.at(), ports.range(), sharing.reuse());
+        }
+        Op::Connect(local, remote, protocol, run) => {
+            let mut remote = remote.socket();
+            for _ in 0..run.count() {
+                twin.connect(local.socket(), remote, protocol.number());
+                remote.set_port(remote.port().wrapping_add(1));
+            }
+        }
+        Op::ConnectEphemeral(local, remote, protocol, ports, run) => {
+            for _ in 0..run.count() {
+                let (local, remote) = (local.ip(), remote.socket());
+                twin.connect_ephemeral(local, remote, protocol.number(), ports.range());
+            }
+        }
+        Op::Remove(number, run) => {
+            for more in 0..run.count() {
+                let number = u16::from(number) + if run.is_spread() { more } else { 0 };
+                twin.nth(number.into()).iter().for_each(|name| twin.remove(name));
+            }
+        }
+        Op::RemoveGone(number) => {
+            twin.nth_gone(number.into()).iter().for_each(|name| twin.remove(name));
+        }
+        Op::Forge(one, other) => {
+            let forged = match (twin.nth(one.into()), twin.nth(other.into())) {
+                (Some(Name::Bound { local, .. }), Some(Name::Bound { number, .. })) => {
+                    Name::Bound { local, number }
+                }
+                (Some(Name::Connected(key)), _) => Name::Connected(key.reversed()),
+                _ => return,
+            };
+            twin.set(&forged);
+            twin.remove(&forged);
+        }
+        Op::Set(number) => twin.nth(number.into()).iter().for_each(|name| twin.set(name)),
+        Op::Clear => twin.clear(),
+        Op::Clone => twin.clone_ours(),
+        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("they need packets"),
+    }
+}

@@ -1,0 +1,117 @@
+//! Sockets that share a place, and who of them gets a packet.
+
+use core::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet};
+
+use flowtable::DefaultHashBuilder;
+use flowtable::demux::{Local, Name, Reuse, SocketTable, Specificity};
+
+use crate::{TCP, UDP, end, flow, ip, tcp};
+
+/// Which socket gets each of the flows.
+fn spread(sockets: &SocketTable<u32>, flows: u32) -> Vec<u32> {
+    (0..flows)
+        .map(|number| *sockets.lookup(&flow(number)).expect("there are some").socket)
+        .collect()
+}
+
+fn shares(chosen: &[u32]) -> BTreeMap<u32, usize> {
+    let mut shares = BTreeMap::new();
+    chosen.iter().for_each(|socket| *shares.entry(*socket).or_default() += 1);
+    shares
+}
+
+#[test]
+fn a_group_shares_its_flows_evenly() {
+    for seed in 0..20 {
+        let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(seed));
+        // With others before them, the numbers of the members do not begin at 0.
+        for number in 0..seed as u16 * 3 {
+            sockets
+                .bind(Local::new(SocketAddr::new(ip("::"), 1000 + number), UDP), Reuse::No, 0)
+                .unwrap();
+        }
+        for number in 0..8 {
+            sockets.bind(tcp("[::]:443"), Reuse::Port, number).unwrap();
+        }
+        let shares = shares(&spread(&sockets, 10_000));
+        assert_eq!(shares.len(), 8);
+        assert!(shares.values().all(|share| (800..=1700).contains(share)), "{seed}: {shares:?}");
+    }
+}
+
+#[test]
+fn who_joins_a_group_or_leaves_it_moves_nobody_elses_flows() {
+    const FLOWS: u32 = 2000;
+    let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(7));
+    let mut names = vec![];
+    let mut before = vec![];
+    // Past the size at which the array becomes a map, and back.
+    for number in 0..40 {
+        names.push(sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
+        let now = spread(&sockets, FLOWS);
+        assert_eq!(now, spread(&sockets, FLOWS), "the same packet, the same member");
+        let moved = before.iter().zip(&now).filter(|(before, now)| before != now);
+        let moved: Vec<u32> = moved.map(|(_, now)| *now).collect();
+        assert!(moved.iter().all(|now| *now == number), "{number} joins");
+        assert!(number == 0 || !moved.is_empty());
+        before = now;
+    }
+    for at in [
+        0, 38, 17, 5, 20, 30, 1, 2, 3, 4, 0, 20, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10,
+        10, 9, 8,
+    ] {
+        let name = names.remove(at);
+        let left = sockets.remove(&name).unwrap();
+        let now = spread(&sockets, FLOWS);
+        let moved = before.iter().zip(&now).filter(|(before, now)| before != now);
+        let moved: Vec<u32> = moved.map(|(before, _)| *before).collect();
+        assert!(moved.iter().all(|before| *before == left), "{left} leaves");
+        assert!(
+            !now.contains(&left)
+                && moved.len() == before.iter().filter(|all| **all == left).count()
+        );
+        before = now;
+    }
+    assert_eq!(shares(&before).len(), 13);
+    // What the one that leaves had, is spread over all the others.
+    let left = sockets.remove(&names[0]).unwrap();
+    let now = spread(&sockets, FLOWS);
+    let heirs = before.iter().zip(&now).filter(|(before, _)| **before == left).map(|(_, now)| *now);
+    assert!(heirs.collect::<BTreeSet<u32>>().len() > 6);
+    sockets.validate().unwrap();
+}
+
+#[test]
+fn a_group_stays_what_it_is_when_others_come_and_go() {
+    let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(3));
+    (0..4).for_each(|number| _ = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
+    let before = spread(&sockets, 1000);
+    let others = 1..100_u16;
+    let names: Vec<Name> = others
+        .flat_map(|number| {
+            let here = SocketAddr::new(ip("192.0.2.1"), number);
+            let one = sockets.bind(Local::new(here, TCP), Reuse::No, 9).unwrap();
+            let client = SocketAddr::new(ip("203.0.113.1"), number);
+            [one, sockets.connect(end("192.0.2.1:443"), client, TCP, 9).unwrap()]
+        })
+        .collect();
+    assert_eq!(spread(&sockets, 1000), before);
+    assert_eq!(spread(&sockets.clone(), 1000), before);
+    names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
+    assert_eq!(spread(&sockets, 1000), before);
+    // A better place is another group.
+    sockets.bind(tcp("192.0.2.1:443"), Reuse::Port, 5).unwrap();
+    assert_eq!(shares(&spread(&sockets, 1000)), BTreeMap::from([(5, 1000)]));
+}
+
+#[test]
+fn a_group_spreads_connections_of_other_places_too() {
+    let mut sockets = SocketTable::new(100);
+    for number in 0..4 {
+        sockets.bind(Local::all_ports(ip("::"), TCP), Reuse::Port, number).unwrap();
+    }
+    assert_eq!(shares(&spread(&sockets, 1000)).len(), 4);
+    let found = sockets.lookup(&flow(1)).unwrap();
+    assert_eq!(found.by, Specificity::Everything);
+}

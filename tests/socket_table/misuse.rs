@@ -1,0 +1,140 @@
+//! What is refused: it is said why, the socket is given back, and nothing has changed.
+
+use std::error::Error;
+
+use flowtable::demux::{Name, Refused, Reuse, SocketError, SocketTable};
+
+use crate::{EPHEMERAL, TCP, end, tcp, udp, with_few_and_many};
+
+/// What is there, by value.
+fn standing(sockets: &SocketTable<&'static str>) -> Vec<(&'static str, Name)> {
+    let mut standing: Vec<(&str, Name)> =
+        sockets.iter().map(|(name, socket)| (*socket, name)).collect();
+    standing.sort_by_key(|(socket, _)| *socket);
+    standing
+}
+
+/// Does what is to be refused, with a socket that is given back.
+fn refuses(
+    sockets: &mut SocketTable<&'static str>,
+    why: SocketError,
+    act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, Refused<&'static str, SocketError>>,
+) {
+    let before = standing(sockets);
+    assert_eq!(act(sockets).unwrap_err(), Refused { given: "given", why });
+    assert_eq!(standing(sockets), before, "nothing has changed");
+    assert_eq!(sockets.len(), before.len());
+    sockets.validate().unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_said_and_the_socket_given_back() {
+    with_few_and_many(|sockets| {
+        let (here, there) = (end("192.0.2.1:80"), end("198.51.100.7:4000"));
+        sockets.bind(tcp("0.0.0.0:80"), Reuse::Port, "bound").unwrap();
+        sockets.connect(here, there, TCP, "connected").unwrap();
+        refuses(sockets, SocketError::InUse, |all| all.bind(tcp("[::]:80"), Reuse::No, "given"));
+        refuses(sockets, SocketError::InUse, |all| all.connect(here, there, TCP, "given"));
+        for zero in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+            refuses(sockets, SocketError::PortZero, |all| {
+                all.bind(tcp(zero), Reuse::Port, "given")
+            });
+        }
+        let (no_here, no_there) = (end("192.0.2.1:0"), end("198.51.100.7:0"));
+        refuses(sockets, SocketError::PortZero, |all| all.connect(no_here, there, TCP, "given"));
+        refuses(sockets, SocketError::PortZero, |all| all.connect(here, no_there, TCP, "given"));
+        refuses(sockets, SocketError::PortZero, |all| {
+            all.connect_ephemeral(here.ip(), no_there, TCP, EPHEMERAL, "given")
+        });
+        for any in ["0.0.0.0:80", "[::]:80", "[::ffff:0.0.0.0]:80"].map(end) {
+            refuses(sockets, SocketError::Unspecified, |all| all.connect(any, there, TCP, "given"));
+            refuses(sockets, SocketError::Unspecified, |all| all.connect(here, any, TCP, "given"));
+            refuses(sockets, SocketError::Unspecified, |all| {
+                all.connect_ephemeral(any.ip(), there, TCP, EPHEMERAL, "given")
+            });
+        }
+        let v6 = end("[2001:db8::1]:80");
+        refuses(sockets, SocketError::Families, |all| all.connect(v6, there, TCP, "given"));
+        refuses(sockets, SocketError::Families, |all| all.connect(here, v6, TCP, "given"));
+        refuses(sockets, SocketError::Families, |all| {
+            all.connect_ephemeral(v6.ip(), there, TCP, EPHEMERAL, "given")
+        });
+        #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
+        for bad in [0..=10, 0..=0, 2..=1, 0..=u16::MAX, u16::MAX..=0] {
+            refuses(sockets, SocketError::BadRange, |all| {
+                all.bind_ephemeral(udp("0.0.0.0:5"), bad.clone(), Reuse::No, "given")
+            });
+            refuses(sockets, SocketError::BadRange, |all| {
+                all.connect_ephemeral(here.ip(), there, TCP, bad, "given")
+            });
+        }
+        let mut over = 5..=5;
+        over.next();
+        refuses(sockets, SocketError::BadRange, |all| {
+            all.bind_ephemeral(udp("0.0.0.0:5"), over, Reuse::No, "given")
+        });
+        refuses(sockets, SocketError::NoPort, |all| {
+            all.bind_ephemeral(tcp("192.0.2.2:0"), 80..=80, Reuse::Port, "given")
+        });
+        refuses(sockets, SocketError::NoPort, |all| {
+            all.connect_ephemeral(here.ip(), there, TCP, 80..=80, "given")
+        });
+    });
+}
+
+#[test]
+fn a_full_table_is_an_error_and_both_kinds_count() {
+    let mut none = SocketTable::new(0);
+    refuses(&mut none, SocketError::Full, |all| all.bind(tcp("[::]:80"), Reuse::No, "given"));
+    assert_eq!((none.limit(), none.len(), none.is_empty()), (0, 0, true));
+    let mut sockets = SocketTable::new(2);
+    let (here, there) = (end("192.0.2.1:80"), end("198.51.100.7:4000"));
+    let name = sockets.bind(tcp("[::]:80"), Reuse::Port, "bound").unwrap();
+    sockets.connect(here, there, TCP, "connected").unwrap();
+    assert_eq!((sockets.limit(), sockets.len(), sockets.is_empty()), (2, 2, false));
+    let other = end("198.51.100.7:4001");
+    refuses(&mut sockets, SocketError::Full, |all| all.bind(tcp("[::]:81"), Reuse::No, "given"));
+    refuses(&mut sockets, SocketError::Full, |all| all.connect(here, other, TCP, "given"));
+    refuses(&mut sockets, SocketError::Full, |all| {
+        all.bind_ephemeral(tcp("[::]:0"), EPHEMERAL, Reuse::No, "given")
+    });
+    refuses(&mut sockets, SocketError::Full, |all| {
+        all.connect_ephemeral(here.ip(), there, TCP, EPHEMERAL, "given")
+    });
+    // That it is full is said before that it is taken, and after that it is wrong.
+    refuses(&mut sockets, SocketError::Full, |all| all.bind(tcp("[::]:80"), Reuse::No, "given"));
+    refuses(&mut sockets, SocketError::Full, |all| all.connect(here, there, TCP, "given"));
+    refuses(&mut sockets, SocketError::Full, |all| {
+        all.connect_ephemeral(here.ip(), there, TCP, 80..=80, "given")
+    });
+    refuses(&mut sockets, SocketError::PortZero, |all| all.bind(tcp("[::]:0"), Reuse::No, "given"));
+    refuses(&mut sockets, SocketError::Unspecified, |all| {
+        all.connect(end("0.0.0.0:80"), there, TCP, "given")
+    });
+    refuses(&mut sockets, SocketError::BadRange, |all| {
+        all.connect_ephemeral(here.ip(), there, TCP, 0..=80, "given")
+    });
+    sockets.remove(&name).unwrap();
+    sockets.connect(here, other, TCP, "there is room again").unwrap();
+}
+
+#[test]
+fn the_errors_say_what_is_wrong() {
+    fn said(error: &(dyn Error + Send + Sync + 'static)) -> String {
+        assert!(error.source().is_none());
+        error.to_string()
+    }
+    let all = [
+        (SocketError::InUse, "another socket has the address, or the connection"),
+        (SocketError::Full, "there are as many sockets as there may be"),
+        (SocketError::NoMemory, "the memory cannot be had"),
+        (SocketError::PortZero, "port 0 cannot be bound or connected"),
+        (SocketError::Unspecified, "a connection needs an address at both ends"),
+        (SocketError::Families, "a connection is of one IP version"),
+        (SocketError::NoPort, "all ports of the range are taken"),
+        (SocketError::BadRange, "the range of ports is empty, or has port 0"),
+    ];
+    for (why, says) in all {
+        assert_eq!((said(&why), said(&Refused { given: 1, why })), (says.into(), says.into()));
+    }
+}

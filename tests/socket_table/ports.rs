@@ -1,0 +1,244 @@
+//! Ports for who does not ask for one.
+
+use core::net::SocketAddr;
+use std::collections::BTreeSet;
+
+use flowtable::DefaultHashBuilder;
+use flowtable::demux::{Local, Name, Refused, Reuse, SocketError, SocketTable, Specificity};
+
+use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_few_and_many};
+
+/// The port that a socket has got.
+fn port(name: Name) -> u16 {
+    match name {
+        Name::Connected(key) => key.dport(),
+        Name::Bound { local, .. } => local.port().expect("it has one"),
+    }
+}
+
+#[test]
+fn connections_from_ephemeral_ports_do_not_meet() {
+    let mut sockets = SocketTable::new(10_000);
+    let there = end("198.51.100.7:443");
+    let mut ports = BTreeSet::new();
+    for _ in 0..1000 {
+        let name = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, EPHEMERAL, 5).unwrap();
+        assert!(EPHEMERAL.contains(&port(name)));
+        assert!(ports.insert(port(name)), "each has a port of its own");
+        let answer = packet(there, SocketAddr::new(ip("192.0.2.1"), port(name)), TCP);
+        assert_eq!(name, Name::Connected(answer));
+        assert_eq!(found(&sockets, answer), Some((5, Specificity::Connection)));
+    }
+    sockets.validate().unwrap();
+}
+
+#[test]
+fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
+    for ports in [50_000..=50_000, 50_000..=50_002, 60_000..=60_999, 65_530..=65_535, 1..=u16::MAX]
+    {
+        let count = ports.len();
+        let mut sockets = SocketTable::new(usize::MAX);
+        let there = end("198.51.100.7:443");
+        let connect = |sockets: &mut SocketTable<u32>| {
+            sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports.clone(), 1)
+        };
+        let names: Vec<Name> = (0..count).map(|_| connect(&mut sockets).unwrap()).collect();
+        let used: BTreeSet<u16> = names.iter().map(|name| port(*name)).collect();
+        assert!(used.iter().copied().eq(ports.clone()));
+        for _ in 0..2 {
+            assert_eq!(connect(&mut sockets), Err(Refused { given: 1, why: SocketError::NoPort }));
+        }
+        // One removal makes room for one.
+        for at in [0, count / 2, count - 1] {
+            sockets.remove(&names[at]).unwrap();
+            assert_eq!(connect(&mut sockets), Ok(names[at]));
+            assert_eq!(connect(&mut sockets).unwrap_err().why, SocketError::NoPort);
+        }
+        // Elsewhere all are free: to another address, from another one, of another protocol.
+        for (here, there, protocol) in [
+            ("192.0.2.1", "198.51.100.8:443", TCP),
+            ("192.0.2.1", "198.51.100.7:444", TCP),
+            ("192.0.2.2", "198.51.100.7:443", TCP),
+            ("192.0.2.1", "198.51.100.7:443", UDP),
+        ] {
+            sockets.connect_ephemeral(ip(here), end(there), protocol, ports.clone(), 1).unwrap();
+        }
+    }
+}
+
+/// The ports of so many connections to a destination, all of which stay.
+fn ports_to(sockets: &mut SocketTable<u32>, there: SocketAddr, count: usize) -> Vec<u16> {
+    let mut one = || {
+        let name = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, EPHEMERAL, 0);
+        port(name.expect("there are enough"))
+    };
+    (0..count).map(|_| one()).collect()
+}
+
+/// How many ports further, round the end of the range.
+fn ahead(from: u16, to: u16) -> usize {
+    let (first, count) = (usize::from(*EPHEMERAL.start()), EPHEMERAL.len());
+    (usize::from(to) - first + count - (usize::from(from) - first)) % count
+}
+
+#[test]
+fn ports_to_a_destination_come_one_after_the_other() {
+    for seed in 0..20 {
+        let mut sockets = SocketTable::with_hasher(usize::MAX, DefaultHashBuilder::with_seed(seed));
+        let ports = ports_to(&mut sockets, end("198.51.100.7:443"), 300);
+        assert!(ports.windows(2).all(|pair| ahead(pair[0], pair[1]) == 1));
+        // That goes on when they are given up: the one that was given up last is used again last.
+        sockets.clear();
+        let next = ports_to(&mut sockets, end("198.51.100.7:443"), 1)[0];
+        assert_eq!(ahead(ports[299], next), 1);
+        // What is taken is left out.
+        let taken = *EPHEMERAL.start() + ((next - EPHEMERAL.start()) + 1) % EPHEMERAL.len() as u16;
+        sockets.bind(Local::new(SocketAddr::new(ip("::"), taken), TCP), Reuse::Port, 0).unwrap();
+        assert_eq!(ahead(next, ports_to(&mut sockets, end("198.51.100.7:443"), 1)[0]), 2);
+    }
+}
+
+#[test]
+fn ports_come_in_turn_however_many_there_have_been() {
+    let ports = 50_000..=50_002;
+    let mut sockets = SocketTable::with_hasher(10, DefaultHashBuilder::with_seed(5));
+    let there = end("198.51.100.7:443");
+    let mut next = || {
+        let name =
+            sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports.clone(), 0).unwrap();
+        sockets.remove(&name).unwrap();
+        port(name)
+    };
+    let mut last = next();
+    for count in 0..200_000 {
+        let port = next();
+        assert_eq!(port, if last == 50_002 { 50_000 } else { last + 1 }, "number {count}");
+        last = port;
+    }
+}
+
+#[test]
+fn ports_to_others_move_a_destination_only_if_they_share_its_counter() {
+    let (mut moved, all) = (0, 400);
+    let mut sockets = SocketTable::with_hasher(usize::MAX, DefaultHashBuilder::with_seed(11));
+    let there = end("198.51.100.7:443");
+    let mut last = ports_to(&mut sockets, there, 1)[0];
+    for number in 0..all {
+        let other = SocketAddr::new(ip("203.0.113.1"), 1 + number);
+        ports_to(&mut sockets, other, 3);
+        let next = ports_to(&mut sockets, there, 1)[0];
+        assert!([1, 4].contains(&ahead(last, next)));
+        moved += usize::from(ahead(last, next) == 4);
+        last = next;
+    }
+    // RFC 6056 gives ten counters as an example.
+    assert!(moved < usize::from(all) / 10, "{moved} of {all} share its counter");
+}
+
+#[test]
+fn where_ports_begin_is_secret() {
+    let destination = |port: u16| SocketAddr::new(ip("198.51.100.7"), port);
+    let firsts = |seed| -> Vec<u16> {
+        let hasher = DefaultHashBuilder::with_seed(seed);
+        (1..=50)
+            .map(|number| {
+                let mut sockets = SocketTable::with_hasher(10, hasher.clone());
+                ports_to(&mut sockets, destination(number), 1)[0]
+            })
+            .collect()
+    };
+    let (one, other) = (firsts(1), firsts(2));
+    assert_eq!(one, firsts(1), "the same secret, the same ports");
+    let same = one.iter().zip(&other).filter(|(one, other)| one == other).count();
+    assert!(same <= 1, "{same} of 50 are the same under another secret");
+    // They are all over the range, and tell nothing of each other.
+    let distinct: BTreeSet<u16> = one.iter().copied().collect();
+    assert!(distinct.len() >= 48);
+    let sixteenths: BTreeSet<u16> =
+        one.iter().map(|port| (port - EPHEMERAL.start()) / 1024).collect();
+    assert!(sixteenths.len() >= 10, "{sixteenths:?}");
+}
+
+#[test]
+fn ephemeral_ports_keep_out_of_the_way_of_bound_sockets() {
+    with_few_and_many(|sockets| {
+        let ports = 50_001..=50_006;
+        let there = end("198.51.100.7:443");
+        // Each of them takes the port of 192.0.2.1, whatever its reuse.
+        sockets.bind(tcp("192.0.2.1:50001"), Reuse::Port, "").unwrap();
+        sockets.bind(tcp("0.0.0.0:50002"), Reuse::Address, "").unwrap();
+        sockets.bind(tcp("[::]:50003"), Reuse::No, "").unwrap();
+        // These do not.
+        sockets.bind(tcp("192.0.2.2:50004"), Reuse::No, "").unwrap();
+        sockets.bind(tcp("[::]:50005").v6_only(), Reuse::No, "").unwrap();
+        sockets.bind(udp("192.0.2.1:50006"), Reuse::No, "").unwrap();
+        sockets.bind(Local::all_ports(ip("192.0.2.1"), TCP), Reuse::No, "").unwrap();
+        let mut got = BTreeSet::new();
+        for _ in 0..3 {
+            let name = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports.clone(), "");
+            got.insert(port(name.unwrap()));
+        }
+        assert!(got.into_iter().eq(50_004..=50_006));
+        let refused = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports, "given");
+        assert_eq!(refused, Err(Refused { given: "given", why: SocketError::NoPort }));
+    });
+}
+
+#[test]
+fn a_socket_bound_to_an_ephemeral_port_is_alone_there() {
+    with_few_and_many(|sockets| {
+        let ports = 50_001..=50_008;
+        sockets.bind(udp("192.0.2.1:50001"), Reuse::Port, "").unwrap();
+        sockets.bind(udp("0.0.0.0:50002"), Reuse::Port, "").unwrap();
+        sockets.bind(udp("[::]:50003"), Reuse::Port, "").unwrap();
+        sockets.bind(udp("[2001:db8::1]:50004"), Reuse::Port, "").unwrap();
+        sockets.connect(end("192.0.2.2:50005"), end("198.51.100.7:53"), UDP, "").unwrap();
+        sockets.connect(end("[2001:db8::1]:50006"), end("[2001:db8::7]:53"), UDP, "").unwrap();
+        sockets.bind(tcp("[::]:50007"), Reuse::No, "").unwrap();
+        sockets.bind(Local::all_ports(ip("::"), UDP), Reuse::No, "").unwrap();
+        let mut free = |local: Local, reuse| {
+            let mut names = vec![];
+            let refused = loop {
+                match sockets.bind_ephemeral(local, ports.clone(), reuse, "given") {
+                    Ok(name) => names.push(name),
+                    Err(refused) => break refused,
+                }
+            };
+            assert_eq!(refused, Refused { given: "given", why: SocketError::NoPort });
+            names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
+            names.into_iter().map(port).map(|port| port - 50_000).collect::<BTreeSet<u16>>()
+        };
+        // The port that is asked for, or that all are, does not count.
+        let all = Local::all_ports(ip("0.0.0.0"), UDP);
+        for reuse in REUSES {
+            assert!(free(udp("[::]:1"), reuse).into_iter().eq(7..=8));
+            assert!(free(udp("[::]:50001").v6_only(), reuse).into_iter().eq([1, 2, 5, 7, 8]));
+            assert!(free(udp("0.0.0.0:0"), reuse).into_iter().eq([4, 6, 7, 8]));
+            assert!(free(all, reuse).into_iter().eq([4, 6, 7, 8]));
+            assert!(free(udp("192.0.2.1:0"), reuse).into_iter().eq(4..=8));
+            assert!(free(udp("192.0.2.2:0"), reuse).into_iter().eq([1, 4, 6, 7, 8]));
+            assert!(free(udp("192.0.2.3:0"), reuse).into_iter().eq([1, 4, 5, 6, 7, 8]));
+            assert!(free(udp("[2001:db8::1]:0"), reuse).into_iter().eq([1, 2, 5, 7, 8]));
+        }
+    });
+}
+
+#[test]
+fn an_ephemeral_port_may_be_shared_afterwards() {
+    let mut sockets = SocketTable::new(10);
+    let name = sockets.bind_ephemeral(udp("0.0.0.0:0"), 50_001..=50_001, Reuse::Port, 1).unwrap();
+    let Name::Bound { local, .. } = name else { panic!("it is bound") };
+    assert_eq!(local, udp("0.0.0.0:50001"));
+    sockets.bind(local, Reuse::Port, 2).unwrap();
+    assert_eq!(sockets.bind(local, Reuse::No, 3).unwrap_err().given, 3);
+}
+
+#[test]
+fn a_port_that_is_bound_does_not_tell_the_next() {
+    let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(1));
+    let any = Local::new("0.0.0.0:0".parse().unwrap(), UDP);
+    let mut bind = || port(sockets.bind_ephemeral(any, EPHEMERAL, Reuse::No, 0).unwrap());
+    let ports: Vec<u16> = (0..64).map(|_| bind()).collect();
+    let near = ports.windows(2).filter(|pair| ahead(pair[0], pair[1]) < 16).count();
+    assert!(near < 4, "{ports:?}");
+}
