@@ -14,7 +14,7 @@ use core::ops::RangeInclusive;
 use common::naive_sockets::At;
 use common::socket_twin::{PORTS, Twin, V4, V6, addresses, packets};
 use common::weak::{Weak, mix};
-use flowtable::demux::{Name, Reuse};
+use flowtable::demux::Reuse;
 use flowtable::{DefaultHashBuilder, FlowKey};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -177,13 +177,7 @@ fn happen<S: BuildHasher + Clone>(twin: &mut Twin<S>, op: &Op) {
         }
         Op::RemoveGone(number) => twin.nth_gone(number).iter().for_each(|name| twin.remove(name)),
         Op::Forge(one, other) => {
-            let forged = match (twin.nth(one), twin.nth(other)) {
-                (Some(Name::Bound { local, .. }), Some(Name::Bound { number, .. })) => {
-                    Name::Bound { local, number }
-                }
-                (Some(Name::Connected(key)), _) => Name::Connected(key.reversed()),
-                _ => return,
-            };
+            let Some(forged) = twin.forged(one, other) else { return };
             twin.set(&forged);
             twin.remove(&forged);
         }

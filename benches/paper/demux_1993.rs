@@ -9,8 +9,6 @@
 //!
 //! Paper: McKenney and Dove, *Efficient demultiplexing of incoming TCP packets*, 1992.
 
-use std::path::Path;
-
 mod demux_1993 {
     pub(crate) mod balanced;
     pub(crate) mod connections;
@@ -32,11 +30,7 @@ use demux_1993::report::{Outcome, Report};
 use demux_1993::{connections, costs, others, plots, time};
 
 fn main() -> Outcome {
-    let words: Vec<String> = std::env::args().collect();
-    let quick = words.iter().any(|word| word == "--quick");
-    let out = words.iter().skip_while(|word| *word != "--out").nth(1);
-    let dir = Path::new(out.map_or("target/paper/demux_1993", |dir| dir));
-    let report = Report::new(dir)?;
+    let (report, quick) = Report::from_args("demux_1993")?;
 
     costs::numbers(&report)?;
     costs::by_response_time(&report, quick)?;
@@ -48,6 +42,6 @@ fn main() -> Outcome {
     others::moving_to_front_or_more_chains(&report, quick)?;
     connections::set_up(&report, quick)?;
     time::lookups(&report, quick)?;
-    println!("\nTables and figures are in {}.", dir.display());
+    report.end();
     Ok(())
 }

@@ -10,8 +10,6 @@
 //!
 //! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2007.
 
-use std::path::Path;
-
 mod trash_2006 {
     pub(crate) mod cache;
     pub(crate) mod contest;
@@ -31,11 +29,7 @@ use trash_2006::report::{Outcome, Report};
 use trash_2006::{day, rdos, shapes, sweep};
 
 fn main() -> Outcome {
-    let words: Vec<String> = std::env::args().collect();
-    let quick = words.iter().any(|word| word == "--quick");
-    let out = words.iter().skip_while(|word| *word != "--out").nth(1);
-    let dir = Path::new(out.map_or("target/paper/trash_2006", |dir| dir));
-    let report = Report::new(dir)?;
+    let (report, quick) = Report::from_args("trash_2006")?;
 
     shapes::depth_by_size(&report, quick)?;
     shapes::key_order(&report)?;
@@ -45,6 +39,6 @@ fn main() -> Outcome {
     rdos::single_flow(&report, quick)?;
     sweep::cache_size(&report, quick)?;
     day::production(&report, quick)?;
-    println!("\nTables and figures are in {}.", dir.display());
+    report.end();
     Ok(())
 }

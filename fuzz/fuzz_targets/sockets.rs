@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use arbitrary::Arbitrary;
 use flowtable::FlowKey;
-use flowtable::demux::{Name, Reuse};
+use flowtable::demux::Reuse;
 use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
 use naive_sockets::At;
@@ -203,13 +203,7 @@ fn step(twin: &mut Twin<Weak>, op: Op) {
             twin.nth_gone(number.into()).iter().for_each(|name| twin.remove(name));
         }
         Op::Forge(one, other) => {
-            let forged = match (twin.nth(one.into()), twin.nth(other.into())) {
-                (Some(Name::Bound { local, .. }), Some(Name::Bound { number, .. })) => {
-                    Name::Bound { local, number }
-                }
-                (Some(Name::Connected(key)), _) => Name::Connected(key.reversed()),
-                _ => return,
-            };
+            let Some(forged) = twin.forged(one.into(), other.into()) else { return };
             twin.set(&forged);
             twin.remove(&forged);
         }

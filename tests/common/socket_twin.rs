@@ -182,6 +182,17 @@ impl<S: BuildHasher + Clone> Twin<S> {
         (!self.gone.is_empty()).then(|| self.gone[self.gone.len() - 1 - number % self.gone.len()])
     }
 
+    /// A name that no socket has, or another one than meant: of one's place and another's number, or reversed.
+    pub(crate) fn forged(&self, one: usize, other: usize) -> Option<Name> {
+        match (self.nth(one)?, self.nth(other)?) {
+            (Name::Bound { local, .. }, Name::Bound { number, .. }) => {
+                Some(Name::Bound { local, number })
+            }
+            (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
+            _ => None,
+        }
+    }
+
     /// Changes a socket, or nothing if there is none of that name.
     pub(crate) fn set(&mut self, name: &Name) {
         let new = self.fresh();

@@ -1,5 +1,6 @@
 //! Where results go: tables to the terminal, the same tables as CSV, figures as SVG.
 
+use std::env;
 use std::error::Error;
 use std::fmt::Display;
 use std::fs;
@@ -13,9 +14,19 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(dir: &Path) -> Result<Self, Box<dyn Error>> {
-        fs::create_dir_all(dir)?;
-        Ok(Self { dir: dir.to_owned() })
+    /// The report of a paper, and whether it is to be `--quick`. It goes to `--out` or to target/paper.
+    pub(crate) fn from_args(paper: &str) -> Result<(Self, bool), Box<dyn Error>> {
+        let words: Vec<String> = env::args().collect();
+        let quick = words.iter().any(|word| word == "--quick");
+        let out = words.iter().skip_while(|word| *word != "--out").nth(1);
+        let dir = out.map_or_else(|| Path::new("target/paper").join(paper), PathBuf::from);
+        fs::create_dir_all(&dir)?;
+        Ok((Self { dir }, quick))
+    }
+
+    /// Says where it is.
+    pub(crate) fn end(&self) {
+        println!("\nTables and figures are in {}.", self.dir.display());
     }
 
     /// The path of the result `name`.
