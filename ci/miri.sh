@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs tests in Miri, which finds undefined behaviour: those of the structures that have unsafe code. A file that takes too long does less there, by `cfg!(miri)`.
+# Runs tests in Miri, which finds undefined behaviour: those of the structures that have unsafe
+# code. A file that takes too long does less there, by `cfg!(miri)`.
 #
 # miri.sh [SECONDS] gives up each part after so many seconds, 300 by default: Miri is a hundred times
 # slower than the machine, and a test that is not bounded goes on for hours.
