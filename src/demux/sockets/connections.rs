@@ -16,7 +16,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use super::few::{FEW, Few};
 use super::local::Scope;
 use super::place::Place;
-use super::{BURST, Broken, Local, SocketError};
+use super::{BURST, Broken, Local};
 use crate::bits::BitString;
 use crate::flow::{FiveTuple, FlowKey};
 use crate::trash::TrashMap;
@@ -109,7 +109,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
             self.few.push(key, socket);
             return Ok(());
         }
-        if !has_maps && self.map_all().is_err() {
+        if !has_maps && !self.map_all() {
             return Err(socket);
         }
         self.insert_mapped(key, socket)
@@ -127,17 +127,17 @@ impl<T, S: BuildHasher> Connections<T, S> {
         Some(socket)
     }
 
-    /// Moves all from the array to the maps, or none if there is no memory.
-    fn map_all(&mut self) -> Result<(), SocketError> {
+    /// Moves all from the array to the maps, or none if there is no memory. Says whether it did.
+    fn map_all(&mut self) -> bool {
         while let Some((key, socket)) = self.few.pop() {
             // C1 does not hold in between, so nothing is asked here but for a place.
             if let Err(socket) = self.insert_mapped(key, socket) {
                 self.few.push(key, socket);
                 self.array_all();
-                return Err(SocketError::NoMemory);
+                return false;
             }
         }
-        Ok(())
+        true
     }
 
     /// Moves all from the maps to the array, which has room for them.
@@ -150,7 +150,7 @@ impl<T, S: BuildHasher> Connections<T, S> {
     fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
         let places = places(&key);
         for (counted, &place) in places.iter().enumerate() {
-            if self.count_up(place).is_err() {
+            if !self.count_up(place) {
                 places[..counted].iter().for_each(|place| self.count_down(place));
                 return Err(socket);
             }
@@ -173,13 +173,13 @@ impl<T, S: BuildHasher> Connections<T, S> {
         Some(socket)
     }
 
-    fn count_up(&mut self, place: Place) -> Result<(), SocketError> {
+    /// Says whether there is memory for that.
+    fn count_up(&mut self, place: Place) -> bool {
         if let Some(count) = self.occupied.get_mut(&place) {
             *count += 1;
-            return Ok(());
+            return true;
         }
-        self.occupied.try_insert(place, 1).map_err(|_| SocketError::NoMemory)?;
-        Ok(())
+        self.occupied.try_insert(place, 1).is_ok()
     }
 
     fn count_down(&mut self, place: &Place) {

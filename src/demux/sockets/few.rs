@@ -168,7 +168,7 @@ fn tags_v6(key: &FiveTuple<Ipv6Addr>) -> u64 {
 #[inline]
 fn tags_of(ends: u64, sport: u16, dport: u16, protocol: u8) -> u64 {
     let ports = u64::from(sport) << 24 | u64::from(dport) << 8 | u64::from(protocol);
-    // Each byte of the product's halves, added up, depends on all of both: so do all tags.
+    // Each byte of one half or the other depends on all of both: so do all tags.
     let ends = u128::from(ends ^ 0x243f_6a88_85a3_08d3);
     let product = ends * u128::from(ports ^ 0xa409_3822_299f_31d0);
     (product >> 64) as u64 ^ product as u64

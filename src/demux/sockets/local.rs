@@ -5,6 +5,7 @@ use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::Specificity;
+use super::place::Place;
 
 /// Where a socket is bound: an address or any, a port or all, and a protocol.
 ///
@@ -119,21 +120,10 @@ impl Local {
     }
 }
 
-/// In whole words.
+/// In whole words: those of its place.
 impl Hash for Local {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let port = self.port.map_or(1 << 16, u64::from);
-        state.write_u64(u64::from(self.scope.rank()) << 32 | u64::from(self.protocol) << 24 | port);
-        match self.scope {
-            Scope::Address(IpAddr::V4(address)) => state.write_u64(address.to_bits().into()),
-            Scope::Address(IpAddr::V6(address)) => {
-                state.write_u64((address.to_bits() >> 64) as u64);
-                state.write_u64(address.to_bits() as u64);
-            }
-            Scope::AnyV4 => state.write_u64(4),
-            Scope::AnyV6 => state.write_u64(6),
-            Scope::Any => {}
-        }
+        Place::new(self).hash(state);
     }
 }
 
