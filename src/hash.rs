@@ -1,4 +1,4 @@
-//! The default hasher: keyed, so that nobody outside can choose keys that collide.
+//! The default hasher: keyed, so that nobody outside can choose keys that collide. And the classic ones, which are not.
 //!
 //! Any [`BuildHasher`] serves where the crate takes one; this is the one that it takes when none is
 //! named. It is [`ahash`](https://docs.rs/ahash), which costs about 3 ns for a flow key; its four
@@ -6,10 +6,43 @@
 //!
 //! Seeds are an argument where there is no operating system to ask: see
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
+//!
+//! # Hashes without a key
+//!
+//! The others are what routers have hashed the names of flows with, to compare with and to agree with others on.
+//! `BuildHasherDefault<Crc32>` is a [`BuildHasher`], and so with each of them.
+//!
+//! | | bits | weak at | one takes it |
+//! |---|--:|---|---|
+//! | [`XorFold8`], [`XorFold16`] | 8, 16 | fields that count together: they cancel out | where names are few and random |
+//! | [`Fletcher16`] | 16 | short names of small numbers: sums stay small | where it is computed anyway |
+//! | [`Crc8Pair`] | 16 | names whose bytes past the first six, or before, are all alike: 256 places | as the paper did |
+//! | [`Crc16`] | 16 | fields that count together: it is linear | where 16 bits are enough |
+//! | [`Crc32`] | 32 | the same, less | where many have to agree on a function |
+//!
+//! - **They are not keyed.** Everybody can compute as many names with one hash as he likes, and a table that chains
+//!   them is a list then. Where names come from the packets of strangers, take the default.
+//! - **Only the low bits say something**, as many as the table above has. A table that looks at the upper
+//!   bits of a hash, as Swiss tables do, needs another hash.
+//! - **What is portable is `write(&[u8])`**, and `of`, which is the same. It does not matter where the bytes of a
+//!   name are cut into several writes. A [`Hash`](core::hash::Hash) of integers writes them in the order of the
+//!   machine, and one of slices and arrays writes their length first: a name that shall have one hash
+//!   everywhere writes its bytes itself.
+//!
+//! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992); Chandranmenon and
+//! Varghese, *Trading packet headers for packet processing* (1995), section 6.
+
+mod crc;
+mod fletcher;
+mod xor_fold;
 
 use core::hash::BuildHasher;
 
 use ahash::{AHasher, RandomState};
+
+pub use crc::{Crc8Pair, Crc16, Crc32};
+pub use fletcher::Fletcher16;
+pub use xor_fold::{XorFold8, XorFold16};
 
 /// Builds the default keyed hasher.
 ///
