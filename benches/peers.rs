@@ -22,6 +22,7 @@ mod peers {
     pub(crate) mod args;
     pub(crate) mod board;
     pub(crate) mod bytes;
+    pub(crate) mod caches;
     pub(crate) mod churn;
     #[cfg(feature = "concurrent")]
     pub(crate) mod concurrent;
@@ -48,9 +49,9 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
+use peers::{caches, demux, flows, lc_trie, machine, routes, sockets, trash};
 #[cfg(feature = "concurrent")]
 use peers::{concurrent, concurrent_routes};
-use peers::{demux, flows, lc_trie, machine, routes, sockets, trash};
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
@@ -63,6 +64,7 @@ const STRUCTURES: &[(&str, Measure)] = &[
     ("flows", flows::run),
     ("demux", demux::run),
     ("sockets", sockets::run),
+    ("caches", caches::run),
     #[cfg(feature = "concurrent")]
     ("concurrent", concurrent::run),
     #[cfg(feature = "concurrent")]

@@ -38,6 +38,9 @@
 //! | the route of an address: the longest prefix | [`RouteTable`] | a node or two for each look-up, nothing rebuilt by updates |
 //! | the same on the trie of the papers, to see how it works | [`LcRouteTable`] | what Linux routes with; look-ups backtrack |
 //! | the socket that a packet is for: connections, listeners, who may bind what | [`SocketTable`] | the best match wins; an array for a handful, a [`TrashMap`] for a hundred thousand |
+//! | state by an index that the packet has brought: a hash of the network card, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed, one line is touched; an index that is wrong costs time only |
+//! | a bounded cache by key, with an eviction policy | [`ChainedCache`] | chains of bounded length; any hash |
+//! | calls told from their duplicates | [`DuplicateFilter`] | the last call of each sender, for the life of a packet |
 //! | to count what look-ups of PCBs cost | [`demux`] | BSD's list, move-to-front, Sequent's chains and others, with the paper's equations |
 //! | who leaves a full table of your own | [`evict`] | LRU, clocks, the paper's garbage collection, all O(1) over slot numbers |
 //! | the flow cache of the TRASH paper, as it was | [`Unicache`] | a trie that evicts what scores lowest |
@@ -63,6 +66,8 @@
 //!   memory, and its readers change tables with each update.
 //! - **Who binds what must be known.** A [`SocketTable`] takes twice as long as a map to open and close a
 //!   connection; look-ups take as long.
+//! - **An index from the packet is a hint.** A [`SourceHashCache`] finds nothing wrong by it, but flows of one index displace
+//!   each other, and one that comes with two indices is there twice: take it for what can be found again.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
 //!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
@@ -82,6 +87,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod bits;
+pub mod cache;
 mod chunks;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
@@ -103,6 +109,7 @@ pub mod prefix;
 mod serde;
 mod slab;
 mod slots;
+pub mod source_index;
 mod tags;
 pub mod timestamp;
 pub mod trash;
@@ -111,6 +118,7 @@ pub mod unicache;
 mod wheel;
 
 pub use bits::{Address, BitString, Headed};
+pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
 pub use concurrent::{ConcurrentMap, ConcurrentRoutes, Pinned, WouldExceed};
 pub use demux::{Demux, SocketTable};
@@ -129,6 +137,7 @@ pub use life::{
 pub use lpm::RouteTable;
 pub use observe::{Observer, Probes};
 pub use prefix::{Prefix, PrefixError};
+pub use source_index::SourceIndex;
 pub use timestamp::Timestamp;
 pub use trash::TrashMap;
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};

@@ -57,6 +57,11 @@ impl<T> Slab<T> {
         self.first_free != END || self.slots.try_reserve(1).is_ok()
     }
 
+    /// Whether there is memory for so many entries in all, which it then never allocates again.
+    pub(crate) fn try_reserve_exact(&mut self, entries: usize) -> bool {
+        self.slots.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
+    }
+
     /// Puts in an entry and returns its index.
     ///
     /// # Panics

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 const FLOORS: [&[&str]; 6] = [
     &["bits", "hash", "timestamp", "observe", "popcount", "prefetch", "slab", "chunks", "tags"],
     &["flow", "prefix", "trie", "lists", "slots", "share"],
-    &["life", "wheel", "evict"],
-    &["lc_trie", "lc_routes", "lpm", "trash", "cache", "ephemeral", "threaded", "dml", "schedule"],
-    &["demux", "unicache", "flow_cache"],
+    &["life", "wheel", "evict", "source_index"],
+    &["lc_trie", "lc_routes", "lpm", "trash", "cache", "ephemeral", "dml", "schedule"],
+    &["demux", "unicache", "flow_cache", "threaded"],
     &["serde", "concurrent"],
 ];
 

@@ -1,0 +1,123 @@
+//! The tables, as contestants.
+
+use std::hash::BuildHasher;
+
+use flowtable::{ChainedCache, SourceHashCache, SourceIndex};
+use hashbrown::{HashMap, HashTable};
+
+use super::contestant::Table;
+use super::packets::{Name, Packet};
+
+/// The largest burst.
+const BURST: usize = 256;
+
+pub(crate) struct Sets<const WAYS: usize>(pub(crate) SourceHashCache<Name, u32, WAYS>);
+
+impl<const WAYS: usize> Table for Sets<WAYS> {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(packet.index, &packet.name).copied()
+    }
+    #[inline]
+    fn put(&mut self, packet: &Packet, value: u32) {
+        let _ = self.0.insert(packet.index, packet.name, value);
+    }
+    #[inline]
+    fn burst(&mut self, packets: &[Packet]) -> u64 {
+        // A driver has the two in columns, or copies them as it is done here.
+        let mut indices = [SourceIndex::ABSENT; BURST];
+        let mut names = [Name { src: 0, dst: 0, sport: 0, dport: 0 }; BURST];
+        for ((index, name), packet) in indices.iter_mut().zip(&mut names).zip(packets) {
+            (*index, *name) = (packet.index, packet.name);
+        }
+        let mut found = [None; BURST];
+        let found = &mut found[..packets.len()];
+        self.0.get_batch(&indices[..packets.len()], &names[..packets.len()], found);
+        found.iter().flatten().map(|value| u64::from(**value)).sum()
+    }
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.allocation_size())
+    }
+}
+
+pub(crate) struct Chained(pub(crate) ChainedCache<Name, u32>);
+
+impl Table for Chained {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name).copied()
+    }
+    #[inline]
+    fn put(&mut self, packet: &Packet, value: u32) {
+        let _ = self.0.insert(packet.name, value);
+    }
+    #[inline]
+    fn burst(&mut self, packets: &[Packet]) -> u64 {
+        let mut names = [Name { src: 0, dst: 0, sport: 0, dport: 0 }; BURST];
+        names.iter_mut().zip(packets).for_each(|(name, packet)| *name = packet.name);
+        let mut sum = 0;
+        self.0.get_batch_mut(&names[..packets.len()], |_, value| {
+            sum += value.map_or(0, |value| u64::from(*value));
+        });
+        sum
+    }
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.allocation_size())
+    }
+}
+
+/// A hash table. It grows where the others evict.
+pub(crate) struct Hashed<S>(pub(crate) HashMap<Name, u32, S>);
+
+impl<S: BuildHasher> Table for Hashed<S> {
+    const IS_BOUNDED: bool = false;
+
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name).copied()
+    }
+    #[inline]
+    fn put(&mut self, packet: &Packet, value: u32) {
+        self.0.insert(packet.name, value);
+    }
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.allocation_size())
+    }
+}
+
+/// A hash table whose hash is given: the index, times an odd number, as it takes high bits and low ones.
+pub(crate) struct Indexed(pub(crate) HashTable<(Name, u32)>);
+
+#[inline]
+fn spread(index: SourceIndex) -> u64 {
+    u64::from(index.get()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+}
+
+impl Table for Indexed {
+    const IS_BOUNDED: bool = false;
+
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        let entry = self.0.find(spread(packet.index), |entry| entry.0 == packet.name);
+        entry.map(|entry| entry.1)
+    }
+    fn put(&mut self, packet: &Packet, value: u32) {
+        // Growing needs the indices again, which are not kept: so there is room from the beginning.
+        let rehash = |_: &(Name, u32)| unreachable!("there is room");
+        self.0.insert_unique(spread(packet.index), (packet.name, value), rehash);
+    }
+}
+
+/// Hash table and list in the order of use, with a bound.
+pub(crate) struct Linked<S>(pub(crate) hashlink::LruCache<Name, u32, S>);
+
+impl<S: BuildHasher> Table for Linked<S> {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name).copied()
+    }
+    #[inline]
+    fn put(&mut self, packet: &Packet, value: u32) {
+        self.0.insert(packet.name, value);
+    }
+}
