@@ -41,6 +41,8 @@
 //! | state by an index that the packet has brought: a hash of the network card, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed, one line is touched; an index that is wrong costs time only |
 //! | a bounded cache by key, with an eviction policy | [`ChainedCache`] | chains of bounded length; any hash |
 //! | calls told from their duplicates | [`DuplicateFilter`] | the last call of each sender, for the life of a packet |
+//! | labels that lead to the next router's row, handed out by routing | [`threaded`] | nothing is searched, nothing is hashed; generations catch stale labels |
+//! | to copy and to sum the layers of a packet in one pass | [`dml`] | the data manipulation header names the bytes |
 //! | to count what look-ups of PCBs cost | [`demux`] | BSD's list, move-to-front, Sequent's chains and others, with the paper's equations |
 //! | who leaves a full table of your own | [`evict`] | LRU, clocks, the paper's garbage collection, all O(1) over slot numbers |
 //! | the flow cache of the TRASH paper, as it was | [`Unicache`] | a trie that evicts what scores lowest |
@@ -92,6 +94,7 @@ mod chunks;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
 pub mod demux;
+pub mod dml;
 pub mod evict;
 pub mod flow;
 pub mod flow_cache;
@@ -111,6 +114,7 @@ mod slab;
 mod slots;
 pub mod source_index;
 mod tags;
+pub mod threaded;
 pub mod timestamp;
 pub mod trash;
 pub mod trie;

@@ -1,0 +1,137 @@
+//! What can go wrong with labels, rows and what neighbours say.
+
+use core::error::Error;
+use core::fmt;
+
+/// A label that is of no row any more: its row was freed, is another's, cannot be reached, or never was.
+/// The packet is to be [looked up](super::Table::forward_to) by its destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale;
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the label is stale")
+    }
+}
+
+impl Error for Stale {}
+
+/// A number of rows that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// There must be a row.
+    NoRows,
+    /// More than 2^23: a label has no more bits.
+    TooManyRows,
+}
+
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRows => "there must be a row",
+            Self::TooManyRows => "a label cannot tell more than 2^23 rows apart",
+        })
+    }
+}
+
+impl Error for LabelError {}
+
+/// Why there is no label to give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoLabel {
+    /// All rows are live.
+    Full,
+    /// The rows that are not live were freed a moment ago.
+    HeldDown,
+    /// The memory cannot be had.
+    NoMemory,
+}
+
+impl fmt::Display for NoLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "all rows are taken",
+            Self::HeldDown => "the free rows are held down",
+            Self::NoMemory => "the memory cannot be had",
+        })
+    }
+}
+
+impl Error for NoLabel {}
+
+/// Why a [`Table`](super::Table) does not take a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// It has a row.
+    InUse,
+    /// There is no row for it.
+    NoLabel(NoLabel),
+}
+
+impl From<NoLabel> for Refusal {
+    fn from(why: NoLabel) -> Self {
+        Self::NoLabel(why)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse => f.write_str("the destination has a row"),
+            Self::NoLabel(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for Refusal {}
+
+/// Why a router does not believe what a neighbour says, or what it is told about its links. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RouterError {
+    /// There is no link on that port, or it is down.
+    NoLink,
+    /// There is a link on that port.
+    LinkIsUp,
+    /// Links cost something, or packets could circle for free, and less than infinity.
+    LinkCost,
+    /// A cost that is greater than infinity.
+    Cost,
+    /// There is no row for one destination more.
+    NoLabel(NoLabel),
+    /// The destination is attached, or is not.
+    Attached,
+    /// There are as many routers in the database as there may be.
+    TooManyRouters,
+    /// A router has as many links or destinations as nobody has.
+    TooLong,
+    /// No number is greater than that: nobody could ever contradict it.
+    Sequence,
+}
+
+impl From<NoLabel> for RouterError {
+    fn from(why: NoLabel) -> Self {
+        Self::NoLabel(why)
+    }
+}
+
+impl fmt::Display for RouterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLink => f.write_str("there is no link on that port"),
+            Self::LinkIsUp => f.write_str("the link on that port is up"),
+            Self::LinkCost => f.write_str("a link costs at least 1, and less than infinity"),
+            Self::Cost => f.write_str("the cost is greater than infinity"),
+            Self::NoLabel(why) => why.fmt(f),
+            Self::Attached => f.write_str("the destination is attached already, or is not"),
+            Self::TooManyRouters => f.write_str("there are too many routers"),
+            Self::TooLong => f.write_str("a router has too many links or destinations"),
+            Self::Sequence => f.write_str("the sequence number is the greatest there is"),
+        }
+    }
+}
+
+impl Error for RouterError {}
