@@ -1,0 +1,101 @@
+//! Figure 5: how many names come to a place of the table that another one has.
+
+use flowtable::DefaultHashBuilder;
+use flowtable::source_index::analysis::expected_collisions;
+
+use super::SEED;
+use super::captures::Named;
+use super::fids::Set;
+use super::figure::{Figure, Line, Panel, Scale};
+use super::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
+use super::report::{Outcome, Report, Table};
+
+/// Names in a table.
+const COUNTS: [usize; 7] = [100, 1000, 5000, 10_000, 20_000, 40_000, SLOTS];
+
+fn expected(names: usize) -> f64 {
+    expected_collisions(names as u64, SLOTS as u64)
+}
+
+fn header<'a>(first: &[&'a str]) -> Vec<&'a str> {
+    let columns = first.iter().copied().chain(["names", "at random", "3 sigma"]);
+    columns.chain(Kind::ALL.map(Kind::name)).collect()
+}
+
+/// A row of collisions behind the first cells.
+fn row(table: &mut Table, first: &[&str], names: usize, counted: [usize; Kind::ALL.len()]) {
+    let mut cells: Vec<String> = first.iter().map(ToString::to_string).collect();
+    let expected = expected(names);
+    cells.extend([
+        names.to_string(),
+        format!("{expected:.1}"),
+        format!("{:.0}", three_sigma(expected)),
+    ]);
+    cells.extend(counted.map(|count| count.to_string()));
+    let cells: Vec<&dyn std::fmt::Display> = cells.iter().map(|cell| cell as _).collect();
+    table.row(&cells);
+}
+
+/// All sets of names, all kinds of index.
+pub(crate) fn of_sets(report: &Report, quick: bool) -> Outcome {
+    let mut table = Table::new(&header(&["set"]));
+    let most = if quick { 10_000 } else { SLOTS };
+    for set in Set::ALL {
+        let flows = set.flows(most, SEED);
+        for count in COUNTS.into_iter().filter(|&count| count <= most) {
+            let counted = Kind::ALL.map(|kind| colliding(&flows[..count], kind));
+            row(&mut table, &[&format!("{set:?}")], count, counted);
+        }
+    }
+    report.table(
+        "figure_5",
+        "Names in places that others have, of 65,536 places (figure 5)",
+        &table,
+    )?;
+    draw(report, most)
+}
+
+/// Set A is the paper's picture; B is what two halves that count together do.
+fn draw(report: &Report, most: usize) -> Outcome {
+    let steps: Vec<usize> = (1..=32).map(|step| step * SLOTS / 32).filter(|&n| n <= most).collect();
+    let kinds = [Kind::Xor16, Kind::CrcPair, Kind::Source];
+    let panel = |set: Set, y_label| {
+        let flows = set.flows(most, SEED);
+        let mut lines: Vec<Line<'_>> = vec![];
+        for kind in kinds {
+            let point = |&n: &usize| (n as f64, colliding(&flows[..n], kind) as f64);
+            lines.push(Line { name: kind.name(), points: steps.iter().map(point).collect() });
+        }
+        let points = steps.iter().map(|&n| (n as f64, expected(n))).collect();
+        lines.push(Line { name: "at random", points });
+        Panel { y_label, y: 0.0..70_000.0, lines }
+    };
+    Figure {
+        title: "Names in places that others have, of 65,536 places",
+        x_label: "names",
+        x_scale: Scale::Linear,
+        panels: vec![panel(Set::A, "set A: 16 subnets"), panel(Set::B, "set B: hosts that count")],
+    }
+    .draw(&report.path("figure_5.svg"))
+}
+
+/// The same for the flows of captures.
+pub(crate) fn of_captures(report: &Report) -> Outcome {
+    let all = match Named::all() {
+        Ok(all) => all,
+        Err(why) => {
+            println!("\nSKIPPED: collisions in captures: {why}");
+            return Ok(());
+        }
+    };
+    let keyed = DefaultHashBuilder::with_seed(SEED);
+    let mut table = Table::new(&header(&["capture"]));
+    for Named { capture, names } in &all {
+        let counted = Kind::ALL.map(|kind| {
+            collisions(names.iter().map(|(name, source)| kind.index(name, *source, &keyed)))
+        });
+        row(&mut table, &[capture], names.len(), counted);
+    }
+    let title = "Five-tuples of captures, one way, in places that others have, of 65,536 places";
+    report.table("captures", title, &table)
+}

@@ -1,0 +1,280 @@
+//! Tables 4 and 5: instructions for an index and for a look-up with it, counted; and what they take in time.
+//!
+//! The program runs itself under callgrind, with so many operations of one kind, and with twice as many. Half of
+//! what it executed more often is one operation; what the same loop takes without an operation is subtracted.
+//! By hand:
+//!
+//! ```text
+//!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+//!         target/release/deps/source_hash_1995-… --count look-up 'source index' 1000
+//! ```
+//!
+//! Instructions are of this processor. The paper's had four bytes each, and three operands.
+
+use std::collections::HashSet;
+use std::env;
+use std::error::Error;
+use std::hint::black_box;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::threaded::{self, Hop, Label, Labels};
+use flowtable::{DefaultHashBuilder, SourceIndex, Timestamp};
+
+use super::SEED;
+use super::fids::{Fid, Flow, Set};
+use super::filters::{programs, watched};
+use super::forwarding;
+use super::indices::{Kind, SLOTS};
+use super::packet_filter;
+use super::report::{Outcome, Report, Table, median, two};
+use super::rounds::Contestant;
+use super::router::{Cache, in_trie, radix_tree};
+use super::traffic::Traffic;
+
+/// Flows that are looked up.
+const FLOWS: usize = 16;
+/// Packets in a round of the experiments, when they are counted.
+const PACKETS: usize = 512;
+
+/// The loop without anything in it.
+const NOTHING: &str = "nothing";
+const INDEX: &str = "index";
+const LOOK_UP: &str = "look-up";
+const FORWARDING: &str = "forwarding";
+const FILTER: &str = "filter";
+const THREADED: &str = "threaded index";
+
+/// Does what `--count WHAT OF-WHICH-KIND TIMES` says and is done, if that is there.
+pub(crate) fn counted_run() -> Option<Outcome> {
+    let mut words = env::args().skip_while(|word| word != "--count").skip(1);
+    let (what, kind, times) = (words.next()?, words.next()?, words.next()?);
+    Some(times.parse().map_err(Into::into).and_then(|times| run(&what, &kind, times)))
+}
+
+/// So many operations, or rounds of so many packets.
+fn run(what: &str, kind: &str, times: usize) -> Outcome {
+    let position = |names: &[&str]| names.iter().position(|name| *name == kind);
+    let rounds = |contestant: &mut Contestant<'_>| {
+        for _ in 0..times / PACKETS {
+            black_box(contestant());
+        }
+    };
+    let unknown = || format!("there is no {what} by {kind}");
+    match what {
+        NOTHING => _ = nothing(times),
+        LOOK_UP if kind == THREADED => _ = threaded(times)?,
+        INDEX | LOOK_UP => {
+            let kind = Kind::ALL.into_iter().find(|each| each.name() == kind);
+            _ = by_kind(kind.ok_or_else(unknown)?, what == LOOK_UP, times);
+        }
+        FORWARDING => {
+            let (traffic, radix) = (Traffic::new(16, PACKETS, SEED), radix_tree());
+            let number = position(&forwarding::NAMES).ok_or_else(unknown)?;
+            rounds(&mut forwarding::contestants(&traffic, &in_trie(&radix))[number]);
+        }
+        FILTER => {
+            let traffic = Traffic::new(16, PACKETS, SEED);
+            let programs = programs(&watched(&traffic))?;
+            let number = position(&packet_filter::NAMES).ok_or_else(unknown)?;
+            rounds(&mut packet_filter::contestants(&traffic, &programs)[number]);
+        }
+        _ => return Err(unknown().into()),
+    }
+    Ok(())
+}
+
+/// So many flows that every kind of index has a place of its own for each, even the one with 256 places.
+fn flows() -> Vec<Flow> {
+    let mut places = HashSet::new();
+    let mut flows = Set::D.flows(100, SEED);
+    flows.retain(|flow| places.len() < FLOWS && places.insert(XorFold8::of(&flow.fid.0)));
+    flows
+}
+
+/// Seconds that so many indices of a kind took, or look-ups with them.
+fn by_kind(kind: Kind, looks_up: bool, times: usize) -> f64 {
+    let keyed = DefaultHashBuilder::with_seed(SEED);
+    match kind {
+        Kind::Source => each(looks_up, times, |flow| flow.index.get()),
+        Kind::CrcPair => each(looks_up, times, |flow| Crc8Pair::of(&flow.fid.0).into()),
+        Kind::Xor16 => each(looks_up, times, |flow| XorFold16::of(&flow.fid.0).into()),
+        Kind::Xor8 => each(looks_up, times, |flow| XorFold8::of(&flow.fid.0).into()),
+        Kind::Crc16 => each(looks_up, times, |flow| Crc16::of(&flow.fid.0).into()),
+        Kind::Crc32 => each(looks_up, times, |flow| Crc32::of(&flow.fid.0)),
+        Kind::Fletcher => each(looks_up, times, |flow| Fletcher16::of(&flow.fid.0).into()),
+        Kind::Keyed => each(looks_up, times, |flow| hash_one(&keyed, flow.fid)),
+    }
+}
+
+fn hash_one(keyed: &DefaultHashBuilder, fid: Fid) -> u32 {
+    std::hash::BuildHasher::hash_one(keyed, fid) as u32
+}
+
+/// Indices by themselves end as the number of a place, as a look-up would take it.
+fn each(looks_up: bool, times: usize, index: impl Fn(&Flow) -> u32) -> f64 {
+    let mut flows = flows();
+    if !looks_up {
+        return repeat(times, &mut flows, |flow| index(flow) & (SLOTS as u32 - 1));
+    }
+    let mut cache: Cache<u32> = Cache::new(SLOTS).expect("there is memory");
+    for flow in &flows {
+        let _ = cache.insert(SourceIndex::new(index(flow)), flow.fid, 1);
+    }
+    let seconds = repeat(times, &mut flows, |flow| {
+        cache.get(SourceIndex::new(index(flow)), &flow.fid).copied().unwrap_or(0)
+    });
+    assert_eq!(cache.statistics().misses, 0, "flows have places of their own");
+    seconds
+}
+
+/// The hop of a packet with a threaded index: its row says the port, and the index that is written into it.
+fn threaded(times: usize) -> Result<f64, Box<dyn Error>> {
+    let now = Timestamp::ZERO;
+    let mut table = threaded::Table::new(Labels::new(FLOWS as u32, Duration::ZERO, 0)?);
+    let mut packets = vec![];
+    for destination in 0..FLOWS as u16 {
+        let label = table.insert(destination, None, now)?;
+        // The next table has its rows in the same order.
+        table.set(&destination, Some(Hop::Forward { port: destination, label }));
+        packets.push(label.get());
+    }
+    Ok(repeat(times, &mut packets, |packet| match table.forward(Label::from(*packet)) {
+        Ok(Hop::Forward { port, label }) => {
+            *packet = label.get();
+            port.into()
+        }
+        _ => 0,
+    }))
+}
+
+fn nothing(times: usize) -> f64 {
+    repeat(times, &mut flows(), |_| 0)
+}
+
+/// One operation after the other, as often as all packets have a turn in so many; the seconds that it took.
+#[inline(never)]
+fn repeat<P>(times: usize, packets: &mut [P], mut operation: impl FnMut(&mut P) -> u32) -> f64 {
+    let begun = Instant::now();
+    for _ in 0..times / packets.len() {
+        for packet in packets.iter_mut() {
+            black_box(operation(black_box(packet)));
+        }
+    }
+    begun.elapsed().as_secs_f64()
+}
+
+/// The instructions of one operation, by callgrind; `None` if there is none.
+fn instructions(what: &str, kind: &str, times: usize) -> Result<Option<f64>, Box<dyn Error>> {
+    let executed = |times: usize| -> Result<Option<f64>, Box<dyn Error>> {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        valgrind.arg(env::current_exe()?).args(["--count", what, kind, &times.to_string()]);
+        let Ok(output) = valgrind.output() else { return Ok(None) };
+        let text = String::from_utf8_lossy(&output.stderr);
+        let count = text.lines().find_map(|line| line.split_once("Collected : "));
+        let (_, count) = count.ok_or_else(|| format!("callgrind says: {text}"))?;
+        Ok(Some(count.trim().parse()?))
+    };
+    let (Some(once), Some(twice)) = (executed(times)?, executed(2 * times)?) else {
+        return Ok(None);
+    };
+    Ok(Some((twice - once) / times as f64))
+}
+
+/// Nanoseconds of an operation beyond those of the loop. Rounds are short, so that most are not interrupted.
+fn nanoseconds(quick: bool, seconds: impl Fn(usize) -> f64) -> String {
+    const TIMES: usize = 500 * FLOWS;
+    let rounds = if quick { 3 } else { 201 };
+    let round = |_| 1e9 * (seconds(TIMES) - nothing(TIMES)) / TIMES as f64;
+    two(median((0..rounds).map(round).collect()))
+}
+
+/// What the paper counted: for an index, and for a look-up with it.
+const fn paper(kind: Kind) -> Option<(u32, u32)> {
+    match kind {
+        Kind::Source => Some((2, 20)),
+        Kind::Xor16 => Some((15, 33)),
+        // The second is not in the paper: 18 more.
+        Kind::CrcPair => Some((100, 118)),
+        _ => None,
+    }
+}
+
+/// Tables 4 and 5, then what a packet of the experiments takes.
+pub(crate) fn tables(report: &Report, quick: bool) -> Outcome {
+    const TIMES: usize = 2 * PACKETS;
+    let Some(nothing) = instructions(NOTHING, "at all", TIMES)? else {
+        println!("\nSKIPPED: instructions are not counted: there is no valgrind");
+        return times(report, quick, |_, _| Ok("-".into()));
+    };
+    let few = [Kind::Source.name(), THREADED];
+    times(report, quick, |what, kind| {
+        if quick && !few.contains(&kind) {
+            return Ok("-".into());
+        }
+        let count = instructions(what, kind, TIMES)?;
+        Ok(count.map_or_else(|| "-".into(), |count| two(count - nothing)))
+    })?;
+    if quick {
+        return Ok(());
+    }
+    experiments(report, TIMES)
+}
+
+/// Both tables, with what was counted.
+fn times(
+    report: &Report,
+    quick: bool,
+    counted: impl Fn(&str, &str) -> Result<String, Box<dyn Error>>,
+) -> Outcome {
+    let mut table = Table::new(&[
+        "",
+        "index, instructions",
+        "paper",
+        "ns",
+        "with the look-up, instructions",
+        "paper",
+        "ns",
+    ]);
+    for kind in Kind::ALL {
+        let (index, look_up) = paper(kind).map_or(("-".into(), "-".into()), |(index, look_up)| {
+            (index.to_string(), look_up.to_string())
+        });
+        table.row(&[
+            &kind.name(),
+            &counted(INDEX, kind.name())?,
+            &index,
+            &nanoseconds(quick, |times| by_kind(kind, false, times)),
+            &counted(LOOK_UP, kind.name())?,
+            &look_up,
+            &nanoseconds(quick, |times| by_kind(kind, true, times)),
+        ]);
+    }
+    threaded(FLOWS)?;
+    let time = nanoseconds(quick, |times| threaded(times).unwrap_or(f64::NAN));
+    table.row(&[&THREADED, &"-", &"-", &"-", &counted(LOOK_UP, THREADED)?, &8, &time]);
+    let title = "An index for a name of 12 bytes, and a look-up with it (tables 4 and 5)";
+    report.table("instructions", title, &table)
+}
+
+/// Instructions for a packet in both experiments.
+fn experiments(report: &Report, times: usize) -> Outcome {
+    let mut table =
+        Table::new(&["experiment", "series", "instructions for a packet", "no cache : this"]);
+    for (what, names, long) in
+        [(FORWARDING, &forwarding::NAMES[..], 1), (FILTER, &packet_filter::NAMES[..], 0)]
+    {
+        let count = |name: &&str| instructions(what, name, times);
+        let counts: Vec<Option<f64>> = names.iter().map(count).collect::<Result<_, _>>()?;
+        for (name, count) in names.iter().zip(&counts) {
+            let ratio = count.zip(counts[long]).map(|(count, long)| two(long / count));
+            let [count, ratio] =
+                [count.map(two), ratio].map(|cell| cell.unwrap_or_else(|| "-".into()));
+            table.row(&[&what, name, &count, &ratio]);
+        }
+    }
+    let title = "Instructions for a packet, of 256 flows (figure 4 as it would be without memory)";
+    report.table("instructions_per_packet", title, &table)
+}

@@ -1,0 +1,303 @@
+//! The data manipulation header: what finding out costs, and what one pass wins over two.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::report::{Outcome, Report, Table, median, two};
+
+const SEED: u64 = 1995;
+
+/// What one of those that are compared does once; returns nanoseconds for a packet.
+type Contestant<'a> = (&'a str, Box<dyn FnMut() -> f64 + 'a>);
+
+/// The paper measured none of this. It quotes 10 to 25 instructions for the header of a layer, and gains of 50 % and of
+/// 10 to 20 % where layers are integrated.
+pub(crate) fn layers(report: &Report, quick: bool) -> Outcome {
+    headers(report, quick)?;
+    copies(report, quick)?;
+    passes(report, quick)
+}
+
+/// What the layers of a packet want to touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Work<'a> {
+    /// Summed: the header of IP, and what TCP has.
+    ip: &'a [u8],
+    segment: &'a [u8],
+    key: &'a [u8],
+    encrypted: &'a [u8],
+    procedure: &'a [u8],
+    data: &'a [u8],
+}
+
+/// Four headers, none of which has a fixed length: IPv4 and TCP with options, a record layer with a connection ID, an
+/// RPC with credentials.
+fn headers(report: &Report, quick: bool) -> Outcome {
+    let mut random = StdRng::seed_from_u64(SEED);
+    let frames: Vec<(Vec<u8>, usize)> =
+        (0..512).map(|_| frame(&mut random, 64)).collect::<Result<_, _>>()?;
+    let packets: Vec<&[u8]> = frames.iter().map(|(frame, header)| &frame[*header..]).collect();
+    for ((frame, _), packet) in frames.iter().zip(&packets) {
+        let (by_hand, by_dml) = (by_hand(packet), by_dml(frame));
+        assert!(by_hand.is_some() && by_hand == by_dml, "both find the same");
+    }
+    let repeat = if quick { 1 } else { 100 };
+    let mut contestants: [Contestant<'_>; 3] = [
+        ("each layer's header by hand", Box::new(|| time(repeat, &packets, |p| by_hand(p)))),
+        ("DML, all six regions", Box::new(|| time(repeat, &frames, |(f, _)| by_dml(f)))),
+        ("DML, application data only", Box::new(|| time(repeat, &frames, |(f, _)| data_only(f)))),
+    ];
+    let times = rounds(quick, &mut contestants);
+    let mut table = Table::new(&["to find out what to touch", "ns for a packet", "of by hand"]);
+    for ((name, _), here) in contestants.iter().zip(&times) {
+        table.row(&[name, &two(median(here.clone())), &ratio(here, &times[0])]);
+    }
+    report.table("dml_headers", "Four nested headers of variable length", &table)
+}
+
+/// Nanoseconds for each, all of them so many times over.
+fn time<'i, T, R>(repeat: u32, items: &'i [T], mut work: impl FnMut(&'i T) -> R) -> f64 {
+    let begun = Instant::now();
+    for _ in 0..repeat {
+        for item in items {
+            black_box(work(black_box(item)));
+        }
+    }
+    begun.elapsed().as_nanos() as f64 / (f64::from(repeat) * items.len() as f64)
+}
+
+/// Everyone's times in each round; another one begins each.
+fn rounds(quick: bool, contestants: &mut [Contestant<'_>]) -> Vec<Vec<f64>> {
+    let count = contestants.len();
+    let mut times = vec![vec![]; count];
+    for round in 0..if quick { 3 } else { 25 } {
+        for turn in 0..count {
+            let number = (round + turn) % count;
+            times[number].push(contestants[number].1());
+        }
+    }
+    times
+}
+
+/// The median of the ratios within rounds.
+fn ratio(times: &[f64], to: &[f64]) -> String {
+    two(median(times.iter().zip(to).map(|(time, to)| time / to).collect()))
+}
+
+/// A packet behind its data manipulation header, whose length is the other result. The upper layers come first.
+fn frame(random: &mut StdRng, data: usize) -> Result<(Vec<u8>, usize), Box<dyn Error>> {
+    let mut dml = DmlBuilder::new(0x0800);
+    let mut packet: Vec<u8> = (0..data).map(|_| random.random()).collect();
+    dml.add(Region::new(Kind::DATA, 0, data as u32))?;
+
+    // The number of the call, credentials with their length, the procedure.
+    let credentials = 4 * random.random_range(0..8_u8);
+    let mut rpc = vec![0, 0, 0, 1, 0, 0, 0, credentials];
+    rpc.resize(rpc.len() + usize::from(credentials) + 4, 0x77);
+    let procedure = rpc.len() as u32 - 4;
+    prepend(&mut dml, &mut packet, &rpc)?;
+    dml.add(Region::new(Kind::DISPATCH, procedure, 4))?;
+
+    // The type, a connection ID with its length, an epoch, the length of what is encrypted.
+    let id = random.random_range(0..=20_u8);
+    let encrypted = packet.len();
+    let mut record = vec![23, id];
+    record.resize(record.len() + usize::from(id) + 2, 0x55);
+    let key = record.len() as u32 - 2;
+    record.extend((encrypted as u16).to_be_bytes());
+    prepend(&mut dml, &mut packet, &record)?;
+    dml.add(Region::new(Kind::KEY, 2, key))?;
+    dml.add(Region::new(Kind::DECRYPT, record.len() as u32, encrypted as u32))?;
+
+    let words = random.random_range(5..=15_u8);
+    let mut tcp = vec![1; 4 * usize::from(words)];
+    tcp[12] = words << 4;
+    tcp[16..18].fill(0);
+    prepend(&mut dml, &mut packet, &tcp)?;
+    dml.add(Region::new(Kind::CHECKSUM, 0, packet.len() as u32))?;
+    // Without a pseudo header, to be verified as it is.
+    let field = Checksum::of(&packet).field();
+    packet[16..18].copy_from_slice(&field);
+
+    let words = random.random_range(5..=15_u8);
+    let mut ip = vec![1; 4 * usize::from(words)];
+    (ip[0], ip[9]) = (0x40 | words, 6);
+    let total = (ip.len() + packet.len()) as u16;
+    ip[2..4].copy_from_slice(&total.to_be_bytes());
+    ip[10..12].fill(0);
+    let field = Checksum::of(&ip).field();
+    ip[10..12].copy_from_slice(&field);
+    prepend(&mut dml, &mut packet, &ip)?;
+    dml.add(Region::new(Kind::CHECKSUM, 0, ip.len() as u32))?;
+
+    let mut frame = vec![0; dml.encoded_len()];
+    let header = dml.write_to(&mut frame)?;
+    frame.extend(packet);
+    Ok((frame, header))
+}
+
+fn prepend(dml: &mut DmlBuilder, packet: &mut Vec<u8>, header: &[u8]) -> Outcome {
+    dml.push_header(header.len() as u32)?;
+    packet.splice(0..0, header.iter().copied());
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<usize> {
+    let [upper, lower] = *bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_be_bytes([upper, lower]).into())
+}
+
+/// One header after the other, each of which says where the next one begins.
+fn by_hand(packet: &[u8]) -> Option<Work<'_>> {
+    let first = *packet.first()?;
+    let ip = packet.get(..4 * usize::from(first & 15)).filter(|ip| ip.len() >= 20)?;
+    if first >> 4 != 4 || ip[9] != 6 {
+        return None;
+    }
+    let segment = packet.get(ip.len()..word(packet, 2)?)?;
+
+    let tcp = 4 * usize::from(segment.get(12)? >> 4);
+    let record = segment.get(tcp..).filter(|_| tcp >= 20)?;
+
+    let key = record.get(2..)?.get(..usize::from(*record.get(1)?) + 2)?;
+    let length = word(record, 2 + key.len())?;
+    let encrypted = record.get(4 + key.len()..)?.get(..length)?;
+
+    let credentials = u32::from_be_bytes(*encrypted.get(4..)?.first_chunk()?);
+    let credentials = usize::try_from(credentials.checked_next_multiple_of(4)?).ok()?;
+    let call = encrypted.get(8..)?.get(credentials..)?;
+    let (procedure, data) = call.split_at_checked(4)?;
+    Some(Work { ip, segment, key, encrypted, procedure, data })
+}
+
+/// All that the header says. The sum of TCP is in front of that of IP, as its layer was there before.
+fn by_dml(frame: &[u8]) -> Option<Work<'_>> {
+    let (header, packet) = DmlHeader::parse(frame).ok()?;
+    let mut work = Work::default();
+    for region in header.regions() {
+        let bytes = region.slice(packet)?;
+        match region.kind {
+            Kind::CHECKSUM if work.segment.is_empty() => work.segment = bytes,
+            Kind::CHECKSUM => work.ip = bytes,
+            Kind::KEY => work.key = bytes,
+            Kind::DECRYPT => work.encrypted = bytes,
+            Kind::DISPATCH => work.procedure = bytes,
+            Kind::DATA => work.data = bytes,
+            _ => {}
+        }
+    }
+    Some(work)
+}
+
+fn data_only(frame: &[u8]) -> Option<&[u8]> {
+    let (header, packet) = DmlHeader::parse(frame).ok()?;
+    header.find(Kind::DATA)?.slice(packet)
+}
+
+/// Bytes that are in no cache, or if there are only some of them, in the first.
+struct Source {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Source {
+    fn new(length: usize) -> Self {
+        Self { bytes: (0..length).map(|i| (i ^ i >> 8) as u8).collect(), at: 0 }
+    }
+
+    /// As many bytes, far from those before.
+    fn next(&mut self, length: usize) -> &[u8] {
+        let places = self.bytes.len() / length;
+        self.at = (self.at + 7919) % places;
+        &self.bytes[self.at * length..][..length]
+    }
+}
+
+/// One pass over bytes in the cache and in memory, against a sum and then a copy, as a stack does it.
+fn copies(report: &Report, quick: bool) -> Outcome {
+    let header = ["bytes", "from", "copy, ns", "sum, then copy", "copy that sums", "times as fast"];
+    let mut table = Table::new(&header);
+    let memory = if quick { 1 << 22 } else { 1 << 28 };
+    for length in [64, 1500, 9000, 65_536] {
+        for (from, bytes) in [("cache", length), ("memory", memory)] {
+            let items = vec![(); if quick { 100 } else { (1 << 22) / length }];
+            let run = |work: fn(&[u8], &mut [u8]) -> Checksum| {
+                let (mut source, mut to) = (Source::new(bytes), vec![0; length]);
+                let items = &items;
+                move || {
+                    time(1, items, |()| work(black_box(source.next(length)), black_box(&mut to)))
+                }
+            };
+            let mut contestants: [Contestant<'_>; 3] = [
+                ("copy", Box::new(run(copy))),
+                ("two passes", Box::new(run(sum_and_copy))),
+                ("one pass", Box::new(run(copy_that_sums))),
+            ];
+            let times = rounds(quick, &mut contestants);
+            let [copy, two_passes, one_pass] = [0, 1, 2].map(|n| two(median(times[n].clone())));
+            let faster = ratio(&times[1], &times[2]);
+            table.row(&[&length, &from, &copy, &two_passes, &one_pass, &faster]);
+        }
+    }
+    report.table("dml_copies", "A copy that sums, against a sum and a copy", &table)
+}
+
+fn copy(from: &[u8], to: &mut [u8]) -> Checksum {
+    to.copy_from_slice(from);
+    Checksum::default()
+}
+
+fn sum_and_copy(from: &[u8], to: &mut [u8]) -> Checksum {
+    let sum = Checksum::of(from);
+    to.copy_from_slice(from);
+    sum
+}
+
+fn copy_that_sums(from: &[u8], to: &mut [u8]) -> Checksum {
+    Checksum::copying(from, to).expect("it is as long")
+}
+
+/// All that a packet with TCP asks for, in one pass and in three: IP's sum, TCP's, and the copy of the data.
+fn passes(report: &Report, quick: bool) -> Outcome {
+    let header = ["data, bytes", "three passes, ns", "Receiver", "times as fast"];
+    let mut table = Table::new(&header);
+    for length in [64, 1400, 8900, 65_000] {
+        let mut random = StdRng::seed_from_u64(SEED);
+        let frames: Vec<(Vec<u8>, usize)> =
+            (0..16).map(|_| frame(&mut random, length)).collect::<Result<_, _>>()?;
+        let [mut a, mut b] = [0; 2].map(|_| vec![0_u8; length]);
+        let mut receiver = Receiver::new();
+        let repeat = if quick { 10 } else { 1 + (1 << 18) / length as u32 };
+        let mut contestants: [Contestant<'_>; 2] = [
+            ("three", Box::new(|| time(repeat, &frames, |(f, n)| three_passes(&f[*n..], &mut a)))),
+            (
+                "one",
+                Box::new(|| time(repeat, &frames, |(f, _)| one_pass(&mut receiver, f, &mut b))),
+            ),
+        ];
+        let times = rounds(quick, &mut contestants);
+        let [three, one] = [0, 1].map(|number| two(median(times[number].clone())));
+        table.row(&[&length, &three, &one, &ratio(&times[0], &times[1])]);
+    }
+    report.table("dml_passes", "Headers found, sums of IP and TCP verified, data copied", &table)
+}
+
+fn three_passes(packet: &[u8], to: &mut [u8]) {
+    let work = by_hand(packet).expect("it was made so");
+    assert!(Checksum::of(work.ip).verifies() && Checksum::of(work.segment).verifies());
+    to.copy_from_slice(work.data);
+    black_box(to);
+}
+
+fn one_pass(receiver: &mut Receiver, frame: &[u8], to: &mut [u8]) {
+    let (header, packet) = DmlHeader::parse(frame).expect("it was made so");
+    let received = receiver.receive(&header, packet, to).expect("it was made so");
+    assert!(received.checksums.iter().all(|(_, sum)| sum.verifies()));
+    assert_eq!(received.copied, to.len());
+    black_box(to);
+}

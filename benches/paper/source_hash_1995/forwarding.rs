@@ -1,0 +1,216 @@
+//! Figure 4, left: forwarding of IP packets without a cache, and with caches by three ways to come by an index.
+
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+
+use flowtable::source_index::analysis::Transfer;
+use flowtable::{LcRouteTable, Prefix, RouteTable, SourceIndex};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::SEED;
+use super::fids::Fid;
+use super::indices::SLOTS;
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
+use super::router::{
+    Cache, PORTS, Port, binary, by_crc, by_source, by_xor, forward, forward_cached, hop, in_trie,
+    is_valid, name_of, radix_tree, routes,
+};
+use super::traffic::{ETHERNET, Traffic};
+
+/// The long way that the paper's router had.
+const AS_THERE: &str = "binary trie, 100 routes";
+/// Packets that wait for the router. One that was written just now would be slow to read.
+const RING: usize = 32;
+/// Routes of the long table.
+const MANY: usize = 100_000;
+
+/// The experiment of the paper, then what else one wants to know.
+pub(crate) fn forwarding(report: &Report, quick: bool) -> Outcome {
+    let rounds = if quick { 5 } else { 301 };
+    let traffic = Traffic::few(quick);
+    let radix = radix_tree();
+    let shape = radix.shape();
+    println!(
+        "\n{} routes in a binary trie: {} nodes, {:.1} on the way to an address, {} at most",
+        radix.len(),
+        shape.nodes(),
+        shape.average_depth(),
+        shape.max_depth()
+    );
+    let lpm: RouteTable<Ipv4Addr, Port> = routes().into_iter().collect();
+    let many = many_routes(if quick { MANY / 10 } else { MANY });
+    let mut table = Table::new(&[
+        "slow path",
+        "series",
+        "ns for a packet",
+        "of them beyond the rest",
+        "times as fast",
+        "time saved %",
+        "paper",
+        "hits %",
+    ]);
+    let mut measure = |name, traffic: &Traffic, all: &mut [Contestant<'_>]| {
+        let times = Times::measure(all, traffic.order.len(), rounds);
+        rows(&mut table, name, &times, &hits_of_kinds(traffic));
+        times
+    };
+    let slow = in_trie(&radix);
+    let times = measure(AS_THERE, &traffic, &mut contestants(&traffic, &slow));
+    let more = Traffic::many(quick);
+    measure("the same, 16,384 flows", &more, &mut contestants(&more, &slow));
+    let fast = |address: Ipv4Addr| lpm.lookup(&address).map(|route| *route.1);
+    measure("RouteTable, 100 routes", &traffic, &mut contestants(&traffic, &fast));
+    let name = format!("a trie of {} routes", many.len());
+    measure(&name, &traffic, &mut contestants(&traffic, &in_trie(&many)));
+    report.table("forwarding", "Forwarding of IP packets of 1024 flows (figure 4)", &table)?;
+    let (long, short) = (times.of(LONG) - times.of(REST), times.of(SHORT) - times.of(REST));
+    what_else_there_is(report, long, short, times.of(REST))
+}
+
+/// The same routes among many others.
+fn many_routes(count: usize) -> LcRouteTable<Ipv4Addr, Port> {
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let mut table = LcRouteTable::with_tuning(binary());
+    while table.len() < count {
+        let prefix = Prefix::new(rng.random::<u32>().into(), rng.random_range(16..=24));
+        table.insert(prefix.expect("lengths are right"), rng.random_range(0..PORTS));
+    }
+    table.extend(routes());
+    table
+}
+
+/// Places in [`NAMES`].
+const REST: usize = 0;
+const LONG: usize = 1;
+const SHORT: usize = 4;
+pub(crate) const NAMES: [&str; 8] = [
+    "neither look-up nor validation",
+    "no cache",
+    "cache by XOR-16",
+    "cache by CRC-8 pair",
+    "cache by source index",
+    "XOR-16, header validated too",
+    "CRC-8 pair, header validated too",
+    "source index, header validated too",
+];
+
+/// All series over the same packets, in the order of [`NAMES`].
+pub(crate) fn contestants<'a>(
+    traffic: &'a Traffic,
+    route: &'a impl Fn(Ipv4Addr) -> Option<Port>,
+) -> Vec<Contestant<'a>> {
+    vec![
+        contestant(traffic, |ip| hop(ip).then_some(ip[15] % PORTS)),
+        contestant(traffic, move |ip| forward(ip, route)),
+        cached(traffic, false, by_xor, route),
+        cached(traffic, false, by_crc, route),
+        cached(traffic, false, by_source, route),
+        cached(traffic, true, by_xor, route),
+        cached(traffic, true, by_crc, route),
+        cached(traffic, true, by_source, route),
+    ]
+}
+
+/// Forwards by a cache of its own.
+fn cached<'a>(
+    traffic: &'a Traffic,
+    validates: bool,
+    index: impl Fn(&Fid, SourceIndex) -> SourceIndex + Copy + 'a,
+    route: &'a impl Fn(Ipv4Addr) -> Option<Port>,
+) -> Contestant<'a> {
+    let mut cache: Cache<Port> = Cache::new(SLOTS).expect("there is memory");
+    contestant(traffic, move |ip| {
+        if validates && !is_valid(ip) {
+            return None;
+        }
+        forward_cached(ip, &mut cache, index, route)
+    })
+}
+
+/// Works through all packets: the generators write some, `forward` changes each, and an interface's queue gets it.
+fn contestant<'a>(
+    traffic: &'a Traffic,
+    mut forward: impl FnMut(&mut [u8]) -> Option<Port> + 'a,
+) -> Contestant<'a> {
+    let mut queues = [0_u64; PORTS as usize];
+    let mut ring = [traffic.frames[0]; RING];
+    Box::new(move || {
+        for flows in traffic.order.chunks(RING) {
+            for (frame, &flow) in ring.iter_mut().zip(flows) {
+                *frame = traffic.frames[flow];
+            }
+            for frame in &mut black_box(&mut ring)[..flows.len()] {
+                let port = forward(&mut frame[ETHERNET..]);
+                if let Some(queue) = port.and_then(|port| queues.get_mut(usize::from(port))) {
+                    *queue += 1;
+                }
+            }
+            black_box(&mut ring);
+        }
+        queues.iter().sum()
+    })
+}
+
+/// The share of packets that a cache by XOR, by the pair of CRCs and by source index knows, in per cent.
+pub(crate) fn hits_of_kinds(traffic: &Traffic) -> [f64; 3] {
+    [hits(traffic, by_xor), hits(traffic, by_crc), hits(traffic, by_source)]
+}
+
+/// The share of packets that a cache knows once all have passed it.
+fn hits(traffic: &Traffic, index: impl Fn(&Fid, SourceIndex) -> SourceIndex) -> f64 {
+    let mut cache: Cache<()> = Cache::new(SLOTS).expect("there is memory");
+    let names = || {
+        let frames = traffic.order.iter().map(|&flow| &traffic.frames[flow]);
+        frames.filter_map(|frame| name_of(&frame[ETHERNET..]))
+    };
+    let mut known = 0;
+    for (turn, (fid, source)) in names().chain(names()).enumerate() {
+        let index = index(&fid, source);
+        let is_known = cache.get(index, &fid).is_some();
+        known += usize::from(is_known && turn >= traffic.order.len());
+        if !is_known {
+            let _ = cache.insert(index, fid, ());
+        }
+    }
+    100.0 * known as f64 / traffic.order.len() as f64
+}
+
+fn rows(table: &mut Table, slow_path: &str, times: &Times, hits: &[f64; 3]) {
+    for (number, name) in NAMES.iter().enumerate() {
+        let beyond = two(times.of(number) - times.of(REST));
+        let (faster, saved, paper, hits) = match number {
+            REST | LONG => ("-".into(), "-".into(), "-", "-".into()),
+            _ => {
+                let faster = times.times_as_fast(number, LONG);
+                let hits = two(hits[(number - 2) % 3]);
+                let paper =
+                    if slow_path == AS_THERE && number <= SHORT { "1.45 to 1.8" } else { "-" };
+                (two(faster), two(100.0 * (1.0 - 1.0 / faster)), paper, hits)
+            }
+        };
+        let time = two(times.of(number));
+        table.row(&[&slow_path, name, &time, &beyond, &faster, &saved, &paper, &hits]);
+    }
+}
+
+/// How much else there must be to do for a packet, for the gain to be what the paper saw; and what the look-ups that were
+/// measured mean in its figure 2.
+fn what_else_there_is(report: &Report, long: f64, short: f64, here: f64) -> Outcome {
+    let mut table =
+        Table::new(&["\"45 % better\" means", "times as fast", "the rest takes, ns", "here, ns"]);
+    for (meaning, faster) in [("45 % more packets", 1.45), ("55 % of the time", 1.0 / 0.55)] {
+        let rest = (long - faster * short) / (faster - 1.0);
+        table.row(&[&meaning, &two(faster), &two(rest), &two(here)]);
+    }
+    let title =
+        "What all other work for a packet would take, if a source index gained what the paper saw";
+    report.table("forwarding_rest", title, &table)?;
+    let transfer = Transfer { round_trip: 60e6, long, short, hops: 1 };
+    let packets = transfer.packets_for_a_circuit();
+    println!(
+        "\n  With these look-ups, a circuit over 60 ms is worth its set-up from {packets:.0} packets on."
+    );
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What a transfer gains on paper: figure 2, and what is left of a faster look-up beside everything else.
+
+use flowtable::source_index::analysis::improvement;
+
+use super::figure::{Figure, Line, Panel, Scale};
+use super::report::{Outcome, Report, Table, two};
+use super::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
+
+const MECHANISMS: [&str; 4] = ["datagrams", "virtual circuit", "source hashing", "threaded"];
+
+/// Figure 2, by hand and as the crate has it; and as counted, packet by packet, through a cache.
+pub(crate) fn figure_2(report: &Report) -> Outcome {
+    let mut header = vec!["packets".to_string()];
+    header.extend(MECHANISMS.iter().flat_map(|name| [format!("{name}, by hand"), "here".into()]));
+    header.push("through a cache".into());
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = Table::new(&header);
+    for (packets, by_hand) in BY_HAND {
+        let mut cells = vec![packets.to_string()];
+        for (by_hand, here) in by_hand.into_iter().zip(all(&FIGURE_2, packets)) {
+            cells.extend([two(by_hand), two(here)]);
+        }
+        cells.push(two(through_a_cache(&FIGURE_2, packets)?));
+        let cells: Vec<&dyn std::fmt::Display> = cells.iter().map(|cell| cell as _).collect();
+        table.row(&cells);
+    }
+    let title = "Milliseconds for a transfer: R = 60 ms, L = 0.2 ms, s = 0.02 ms (figure 2)";
+    report.table("figure_2", title, &table)?;
+    println!(
+        "\n  A circuit is worth its set-up from {} packets on.",
+        two(FIGURE_2.packets_for_a_circuit())
+    );
+    let line = |(number, name)| Line {
+        name,
+        points: (0..=50)
+            .map(|n| 20 * n)
+            .map(|n| (f64::from(n), all(&FIGURE_2, n.max(1))[number]))
+            .collect(),
+    };
+    let lines = MECHANISMS.into_iter().enumerate().map(line).collect();
+    Figure {
+        title: "Time for a transfer: R = 60 ms, L = 200 µs, s = 20 µs",
+        x_label: "packets",
+        x_scale: Scale::Linear,
+        panels: vec![Panel { y_label: "milliseconds", y: 0.0..250.0, lines }],
+    }
+    .draw(&report.path("figure_2.svg"))
+}
+
+/// The paper's arithmetic: a hash of 30 instructions against an index of 2, beside so many others.
+pub(crate) fn beside_the_rest(report: &Report) -> Outcome {
+    let mut table = Table::new(&["other instructions C", "(30 + C) / (2 + C)", "paper"]);
+    for rest in [0.0, 10.0, 30.0, 60.0, 100.0, 1000.0] {
+        let paper = if rest == 30.0 { "\"a factor of 2\"" } else { "-" };
+        table.row(&[&rest, &format!("{:.3}", improvement(30.0, 2.0, rest)), &paper]);
+    }
+    report.table(
+        "improvement",
+        "What an index instead of a hash is good for, beside all other work",
+        &table,
+    )
+}

@@ -1,0 +1,102 @@
+//! Figure 4, right: a packet filter with 16 readers, without a cache and with caches by three ways to come by an index.
+
+use std::hint::black_box;
+
+use flowtable::SourceIndex;
+
+use super::bpf::Program;
+use super::fids::Fid;
+use super::filters::{Readers, programs, readers, readers_cached, watched};
+use super::forwarding::hits_of_kinds;
+use super::indices::SLOTS;
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
+use super::router::{Cache, by_crc, by_source, by_xor};
+use super::traffic::Traffic;
+
+/// 16 readers, without and with a cache.
+pub(crate) fn packet_filter(report: &Report, quick: bool) -> Outcome {
+    let rounds = if quick { 5 } else { 301 };
+    let mut table = Table::new(&[
+        "flows",
+        "series",
+        "ns for a packet",
+        "times as fast",
+        "time saved %",
+        "target",
+        "paper",
+        "hits %",
+    ]);
+    for traffic in [Traffic::few(quick), Traffic::many(quick)] {
+        let packets = traffic.order.len();
+        let programs = programs(&watched(&traffic))?;
+        let copies: u32 = traffic
+            .order
+            .iter()
+            .map(|&flow| readers(&traffic.frames[flow], &programs).count_ones())
+            .sum();
+        println!(
+            "\n{} readers; {} of them want a packet on average",
+            programs.len(),
+            two(f64::from(copies) / packets as f64)
+        );
+        let hits = hits_of_kinds(&traffic);
+        let times = Times::measure(&mut contestants(&traffic, &programs), packets, rounds);
+        for (number, name) in NAMES.iter().enumerate() {
+            let flows = traffic.frames.len();
+            let faster = times.times_as_fast(number, 0);
+            let (target, paper, hits) = match number {
+                0 => ("-", "-", "-".into()),
+                _ => ("6", "6 to 7", two(hits[number - 1])),
+            };
+            let saved = two(100.0 * (1.0 - 1.0 / faster));
+            table.row(&[
+                &flows,
+                name,
+                &two(times.of(number)),
+                &two(faster),
+                &saved,
+                &target,
+                &paper,
+                &hits,
+            ]);
+        }
+    }
+    report.table("packet_filter", "A packet filter with 16 readers (figure 4)", &table)
+}
+
+pub(crate) const NAMES: [&str; 4] =
+    ["no cache", "cache by XOR-16", "cache by CRC-8 pair", "cache by source index"];
+
+/// All series over the same packets, in the order of [`NAMES`].
+pub(crate) fn contestants<'a>(
+    traffic: &'a Traffic,
+    programs: &'a [Program],
+) -> Vec<Contestant<'a>> {
+    vec![
+        contestant(traffic, move |frame| readers(frame, programs)),
+        cached(traffic, programs, by_xor),
+        cached(traffic, programs, by_crc),
+        cached(traffic, programs, by_source),
+    ]
+}
+
+fn cached<'a>(
+    traffic: &'a Traffic,
+    programs: &'a [Program],
+    index: impl Fn(&Fid, SourceIndex) -> SourceIndex + Copy + 'a,
+) -> Contestant<'a> {
+    let mut cache: Cache<Readers> = Cache::new(SLOTS).expect("there is memory");
+    contestant(traffic, move |frame| readers_cached(frame, &mut cache, index, programs))
+}
+
+/// Asks who wants each packet.
+fn contestant<'a>(
+    traffic: &'a Traffic,
+    mut filter: impl FnMut(&[u8]) -> Readers + 'a,
+) -> Contestant<'a> {
+    Box::new(move || {
+        let frames = traffic.order.iter().map(|&flow| &traffic.frames[flow]);
+        frames.map(|frame| u64::from(filter(black_box(frame)))).sum()
+    })
+}

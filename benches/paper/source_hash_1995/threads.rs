@@ -1,0 +1,183 @@
+//! Threaded indices: what a packet costs that carries its row, and what it takes to keep the rows right.
+
+#[path = "../../../tests/threaded_network/mod.rs"]
+mod threaded_network;
+
+use std::collections::HashSet;
+use std::error::Error;
+use std::time::Duration;
+
+use flowtable::cache::SourceHashCache;
+use flowtable::threaded::{Hop, Label, Labels, Table};
+use flowtable::{SourceIndex, Timestamp};
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+use super::SEED;
+use super::report::{self, Outcome, Report, median, two};
+use super::rounds::{Contestant, Times};
+use threaded_network::router::Protocol;
+use threaded_network::{Network, Setup};
+
+/// Destinations are IPv4 addresses.
+type Address = u32;
+
+struct Packet {
+    destination: Address,
+    label: Label,
+    index: SourceIndex,
+}
+
+/// Times of forwarding, then what a network says and suffers until it is silent.
+pub(crate) fn threads(report: &Report, quick: bool) -> Outcome {
+    times(report, quick)?;
+    convergence(report, quick)
+}
+
+/// All packets are for other destinations, in random order. Each is found, by label, by index, and by address.
+fn times(report: &Report, quick: bool) -> Outcome {
+    let mut cells = report::Table::new(&[
+        "destinations",
+        "threaded index, ns",
+        "source hash, hit, ns",
+        "hashbrown, ns",
+        "full look-up, ns",
+        "as fast as source hash",
+        "as fast as hashbrown",
+    ]);
+    for destinations in [100, 1_000, 100_000] {
+        let times = times_with(destinations, quick)?;
+        let [threaded, source, hash, full] = [0, 1, 2, 3].map(|number| two(times.of(number)));
+        let [to_source, to_hash] = [1, 2].map(|other| two(times.times_as_fast(0, other)));
+        cells.row(&[&destinations, &threaded, &source, &hash, &full, &to_source, &to_hash]);
+    }
+    let title = "The hop of a packet: port, and the label to write into it";
+    report.table("threaded_times", title, &cells)
+}
+
+fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>> {
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let mut table = Table::new(Labels::new(destinations as u32, Duration::ZERO, rng.random())?);
+    let mut cache: SourceHashCache<Address, Hop> = SourceHashCache::new(destinations)?;
+    let mut map = hashbrown::HashMap::new();
+    let mut indices: Vec<u32> = (0..destinations as u32).collect();
+    indices.shuffle(&mut rng);
+    let mut names = HashSet::new();
+    let mut packets = vec![];
+    for index in indices {
+        let destination = std::iter::repeat_with(|| rng.random()).find(|&name| names.insert(name));
+        let destination = destination.unwrap_or_default();
+        let next = Label::new(rng.random_range(0..Label::ROWS), rng.random()).unwrap_or_default();
+        let hop = Hop::Forward { port: rng.random_range(0..16), label: next };
+        let label = table.insert(destination, Some(hop), Timestamp::ZERO)?;
+        // As many places as destinations, and no two meet: only hits are timed.
+        let index = SourceIndex::new(index);
+        let _ = cache.insert(index, destination, hop);
+        map.insert(destination, hop);
+        packets.push(Packet { destination, label, index });
+    }
+    packets.shuffle(&mut rng);
+    let (table, packets) = (&table, &packets);
+    let mut all: [Contestant<'_>; 4] = [
+        Box::new(|| sum(packets, |packet| table.forward(packet.label).ok())),
+        Box::new(|| sum(packets, |packet| cache.get(packet.index, &packet.destination).copied())),
+        Box::new(|| sum(packets, |packet| map.get(&packet.destination).copied())),
+        Box::new(|| sum(packets, |packet| table.forward_to(&packet.destination))),
+    ];
+    Ok(Times::measure(&mut all, destinations, if quick { 3 } else { 25 * 100_000 / destinations }))
+}
+
+/// Of ports and labels, so that nothing is left out.
+#[inline(always)]
+fn sum(packets: &[Packet], mut hop: impl FnMut(&Packet) -> Option<Hop>) -> u64 {
+    let numbers = packets.iter().map(|packet| match hop(packet) {
+        Some(Hop::Forward { port, label }) => u64::from(port) + u64::from(label.get()),
+        Some(Hop::Deliver) => 1,
+        None => unreachable!("all destinations are known"),
+    });
+    numbers.fold(0, u64::wrapping_add)
+}
+
+/// Networks of 20 routers and 30 links: until they know each other, when a link goes down, when a router restarts, and
+/// with everything changing for a while.
+fn convergence(report: &Report, quick: bool) -> Outcome {
+    let mut cells = report::Table::new(&[
+        "routing",
+        "what happens",
+        "messages",
+        "without indices",
+        "until silent",
+        "packets",
+        "delivered",
+        "hops by label",
+        "full look-ups",
+        "stale labels",
+        "led astray without tags",
+    ]);
+    for protocol in [Protocol::DistanceVector, Protocol::LinkState] {
+        for (what, happens) in HAPPENINGS {
+            let runs = |threaded, tags| -> Vec<Network> {
+                let seeds = 0..if quick { 3 } else { 31 };
+                let setups =
+                    seeds.map(|seed| Setup { threaded, tags, ..Setup::new(protocol, seed) });
+                setups.map(happens).collect()
+            };
+            let (with, without, tagless) = (runs(true, true), runs(false, true), runs(true, false));
+            let middle = |runs: &[Network], count: fn(&Network) -> u64| {
+                median(runs.iter().map(|run| count(run) as f64).collect())
+            };
+            let sum = |count: fn(&Network) -> u64| with.iter().map(count).sum::<u64>();
+            assert_eq!(sum(|run| run.counts.wrong), 0, "a stale label led somewhere");
+            cells.row(&[
+                &format!("{protocol:?}"),
+                &what,
+                &middle(&with, |run| run.counts.messages),
+                &middle(&without, |run| run.counts.messages),
+                &middle(&with, |run| run.counts.took()),
+                &sum(|run| run.counts.packets),
+                &sum(|run| run.counts.delivered),
+                &sum(|run| run.counts.by_label),
+                &sum(|run| run.counts.look_ups),
+                &sum(|run| run.counts.stale),
+                &tagless.iter().map(|run| run.counts.wrong).sum::<u64>(),
+            ]);
+        }
+    }
+    let title = "Networks of 20 routers: messages and time until silence (medians), packets (sums)";
+    report.table("threaded_convergence", title, &cells)
+}
+
+const HAPPENINGS: [(&str, fn(Setup) -> Network); 4] = [
+    ("they start", started),
+    ("a link goes down", |setup| {
+        let mut network = silent(setup);
+        network.apply(threaded_network::Event::Down(0));
+        network.settle();
+        network
+    }),
+    ("a router restarts", |setup| {
+        let mut network = silent(setup);
+        network.apply(threaded_network::Event::Restart(0));
+        network.settle();
+        network
+    }),
+    ("2000 events", |setup| {
+        let mut network = silent(setup);
+        network.live(2_000);
+        network
+    }),
+];
+
+fn started(setup: Setup) -> Network {
+    let mut network = Network::new(setup, 20, 11);
+    network.settle();
+    network
+}
+
+/// After the start, with nothing counted yet.
+fn silent(setup: Setup) -> Network {
+    let mut network = started(setup);
+    network.count_anew();
+    network
+}

@@ -1,0 +1,488 @@
+//! What Chandranmenon and Varghese say of indices, and the filters and routers of their experiments.
+//!
+//! Collisions come from seeds. Nothing here looks at a clock.
+
+// Most of these are also compiled into the bench, which uses the rest of them.
+#[path = "../benches/paper/source_hash_1995/bpf.rs"]
+mod bpf;
+#[path = "../benches/paper/source_hash_1995/fids.rs"]
+mod fids;
+#[path = "../benches/paper/source_hash_1995/filters.rs"]
+mod filters;
+#[path = "../benches/paper/source_hash_1995/indices.rs"]
+mod indices;
+#[path = "../benches/paper/source_hash_1995/router.rs"]
+mod router;
+#[path = "../benches/paper/source_hash_1995/traffic.rs"]
+mod traffic;
+#[path = "../benches/paper/source_hash_1995/transfers.rs"]
+mod transfers;
+
+use std::collections::HashSet;
+use std::net::Ipv4Addr;
+
+use flowtable::SourceIndex;
+use flowtable::source_index::analysis::{expected_collisions, improvement};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use bpf::*;
+use fids::{Fid, Flow, Set};
+use filters::{host, of_protocol, programs, readers, readers_cached, to_port, to_subnet, watched};
+use indices::{Kind, SLOTS, colliding, collisions, three_sigma};
+use router::{
+    Cache, by_crc, by_source, by_xor, checksum, forward, forward_cached, hop, in_trie, is_valid,
+    name_of, radix_tree, routes,
+};
+use traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP, frame};
+use transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
+
+const SEED: u64 = 1995;
+
+// Collisions.
+
+fn at_random(names: usize) -> f64 {
+    expected_collisions(names as u64, SLOTS as u64)
+}
+
+#[track_caller]
+fn assert_random(what: &str, counted: usize, names: usize) {
+    let (expected, bound) = (at_random(names), three_sigma(at_random(names)));
+    let off = counted as f64 - expected;
+    assert!(
+        off.abs() <= bound,
+        "{what}: {counted} of {names}, {expected:.1} at random, {bound:.1} off"
+    );
+}
+
+#[test]
+fn collisions_are_names_in_places_that_are_taken() {
+    assert_eq!(collisions([]), 0);
+    assert_eq!(collisions([1, 2, 0x1_0001, 1, 0xffff_0002, 3]), 3);
+    assert_eq!(collisions(0..SLOTS as u32), 0);
+    assert_eq!(collisions(0..SLOTS as u32 + 5), 5);
+}
+
+#[test]
+fn as_many_collide_at_random_as_the_paper_expects() {
+    for (names, expected) in [
+        (100, 0.1),
+        (1000, 7.6),
+        (5000, 185.9),
+        (10_000, 725.5),
+        (20_000, 2763.5),
+        (40_000, 10_060.4),
+        (65_536, 24_109.2),
+    ] {
+        assert!(
+            (at_random(names) - expected).abs() <= 0.05 + 1e-9,
+            "{names}: {}",
+            at_random(names)
+        );
+    }
+}
+
+#[test]
+fn source_indices_collide_as_if_at_random_whatever_the_names() {
+    for (set, seed) in Set::ALL.into_iter().flat_map(|set| [(set, SEED), (set, 7)]) {
+        let flows = set.flows(SLOTS, seed);
+        for names in [100, 1000, 5000, 10_000, 20_000, 40_000, SLOTS] {
+            let what = format!("set {set:?}");
+            assert_random(&what, colliding(&flows[..names], Kind::Source), names);
+        }
+    }
+}
+
+/// How this hash comes out depends on the processor: twice the bound.
+#[test]
+fn the_keyed_hash_is_random_whatever_the_names() {
+    for set in Set::ALL {
+        let counted = colliding(&set.flows(40_000, SEED), Kind::Keyed) as f64;
+        let off = counted - at_random(40_000);
+        assert!(off.abs() <= 2.0 * three_sigma(at_random(40_000)), "set {set:?}: {counted}");
+    }
+}
+
+#[test]
+fn in_the_papers_picture_a_crc_is_random_and_xor_is_not() {
+    let flows = Set::A.flows(40_000, SEED);
+    for names in [10_000, 40_000] {
+        for kind in [Kind::CrcPair, Kind::Crc16, Kind::Crc32] {
+            assert_random(kind.name(), colliding(&flows[..names], kind), names);
+        }
+    }
+    // There are sixteen subnets by sixteen, and a number below 4096: so many places, all of which are taken in the end.
+    let xor = colliding(&flows[..10_000], Kind::Xor16);
+    assert!(xor.abs_diff(6256) < 100, "{xor}");
+    assert_eq!(colliding(&flows, Kind::Xor16), 40_000 - 4096);
+    assert_eq!(colliding(&flows, Kind::Xor8), 40_000 - 256);
+    // Nine in ten instead of one in four.
+    assert!((at_random(40_000) / 40_000.0 - 0.25).abs() < 0.01);
+}
+
+#[test]
+fn hosts_that_count_break_even_the_crcs() {
+    let flows = Set::B.flows(40_000, SEED);
+    for (names, xor, crc) in [(10_000, 9375, 1360), (40_000, 37_500, 18_592)] {
+        assert_eq!(colliding(&flows[..names], Kind::Xor16), xor);
+        assert_eq!(colliding(&flows[..names], Kind::CrcPair), crc);
+    }
+    // The longer ones suffer less, and Fletcher's sum more.
+    let colliding = |kind| colliding(&flows[..10_000], kind);
+    assert_eq!([Kind::Crc16, Kind::Crc32, Kind::Fletcher].map(colliding), [1648, 928, 5854]);
+}
+
+#[test]
+fn xor_depends_on_who_counts() {
+    let (one_pair, scattered) = (Set::C.flows(10_000, SEED), Set::D.flows(10_000, SEED));
+    assert_eq!(colliding(&one_pair, Kind::Xor16), 10_000 - 256);
+    assert_random("set C, CRC", colliding(&one_pair, Kind::CrcPair), 10_000);
+    // Where addresses are everywhere, only eight bits are too few.
+    for kind in Kind::ALL.into_iter().filter(|kind| ![Kind::Xor8, Kind::Keyed].contains(kind)) {
+        assert_random(kind.name(), colliding(&scattered, kind), 10_000);
+    }
+}
+
+#[test]
+fn sets_have_no_name_twice_and_fewer_are_the_first_ones_of_more() {
+    for set in Set::ALL {
+        let flows = set.flows(20_000, SEED);
+        assert_eq!(flows.iter().map(|flow| flow.fid).collect::<HashSet<_>>().len(), 20_000);
+        let few = set.flows(100, SEED);
+        assert!(few.iter().zip(&flows).all(|(a, b)| (a.fid, a.index) == (b.fid, b.index)));
+    }
+}
+
+// Transfers.
+
+#[test]
+fn transfers_take_as_long_as_in_figure_2() {
+    for (packets, by_hand) in BY_HAND {
+        let here = all(&FIGURE_2, packets);
+        for (here, by_hand) in here.into_iter().zip(by_hand) {
+            assert!((here - by_hand).abs() < 1e-9, "{packets}: {here}, {by_hand}");
+        }
+        let counted = through_a_cache(&FIGURE_2, packets).unwrap();
+        assert!((counted - by_hand[2]).abs() < 1e-9, "{packets}: {counted}");
+    }
+    assert!((FIGURE_2.packets_for_a_circuit() - 333.33).abs() < 0.005);
+    for packets in 1..=1000 {
+        let [datagrams, circuit, source, threaded] = all(&FIGURE_2, packets);
+        assert_eq!(datagrams > circuit, packets >= 334, "{packets}");
+        assert!((circuit - source - 59.82).abs() < 1e-9);
+        assert!((source - threaded - 0.18).abs() < 1e-9);
+        assert!(if packets == 1 { source == datagrams } else { source < datagrams }, "{packets}");
+    }
+    assert_eq!(improvement(30.0, 2.0, 30.0), 1.875);
+}
+
+// Programs of the packet filter.
+
+const fn op(code: u16, k: u32) -> Instruction {
+    Instruction { code, jt: 0, jf: 0, k }
+}
+
+const fn jump(code: u16, k: u32, jt: u8, jf: u8) -> Instruction {
+    Instruction { code, jt, jf, k }
+}
+
+/// What the program returns, followed by `RET A`.
+fn a_after(code: &[Instruction], packet: &[u8]) -> u32 {
+    Program::new(&[code, &[op(RET | A, 0)]].concat()).unwrap().run(packet)
+}
+
+#[test]
+fn instructions_do_what_they_say() {
+    const PACKET: [u8; 8] = [0x45, 1, 2, 3, 0xfc, 5, 6, 7];
+    let a = |code: &[Instruction]| a_after(code, &PACKET);
+    assert_eq!(a(&[op(LD | ABS | W, 1)]), 0x0102_03fc);
+    assert_eq!(a(&[op(LD | ABS | H, 3)]), 0x03fc);
+    assert_eq!(a(&[op(LD | ABS | B, 7)]), 7);
+    assert_eq!(a(&[op(LDX | IMM, 2), op(LD | IND | W, 2)]), 0xfc05_0607);
+    assert_eq!(a(&[op(LDX | IMM, 2), op(LD | IND | H, 3)]), 0x0506);
+    assert_eq!(a(&[op(LDX | IMM, 2), op(LD | IND | B, 3)]), 5);
+    assert_eq!(a(&[op(LD | LEN, 0)]), 8);
+    assert_eq!(a(&[op(LD | IMM, 77)]), 77);
+    assert_eq!(a(&[op(LDX | LEN, 0), op(MISC | TXA, 0)]), 8);
+    // The low half of 0x45 and of 0xfc, in words of four bytes.
+    assert_eq!(a(&[op(LDX | MSH | B, 0), op(MISC | TXA, 0)]), 20);
+    assert_eq!(a(&[op(LDX | MSH | B, 4), op(MISC | TXA, 0)]), 48);
+    let stored = [op(LD | IMM, 9), op(ST, 15), op(LD | IMM, 0), op(LD | MEM, 15)];
+    assert_eq!(a(&stored), 9);
+    let stored =
+        [op(LDX | IMM, 9), op(STX, 0), op(LDX | IMM, 0), op(LDX | MEM, 0), op(MISC | TXA, 0)];
+    assert_eq!(a(&stored), 9);
+    assert_eq!(a(&[op(LD | IMM, 6), op(MISC | TAX, 0), op(ALU | MUL | X, 0)]), 36);
+    assert_eq!(a(&[op(LD | IMM, 3), op(ALU | NEG, 0)]), 3_u32.wrapping_neg());
+    for (code, k, result) in [
+        (ADD, 5, 17),
+        (SUB, 13, u32::MAX),
+        (MUL, 1 << 31, 0),
+        (DIV, 5, 2),
+        (OR, 3, 15),
+        (AND, 6, 4),
+        (LSH, 2, 48),
+        (LSH, 32, 0),
+        (RSH, 2, 3),
+        (RSH, 40, 0),
+    ] {
+        assert_eq!(a(&[op(LD | IMM, 12), op(ALU | code | K, k)]), result, "{code:#x} {k}");
+        let by_x = [op(LD | IMM, 12), op(LDX | IMM, k), op(ALU | code | X, 0)];
+        assert_eq!(a(&by_x), result, "{code:#x} X = {k}");
+    }
+    for (code, k, holds) in [
+        (JEQ, 12, true),
+        (JEQ, 11, false),
+        (JGT, 11, true),
+        (JGT, 12, false),
+        (JGE, 12, true),
+        (JGE, 13, false),
+        (JSET, 20, true),
+        (JSET, 19, false),
+    ] {
+        let both = [op(RET | K, 0), op(RET | K, 1), op(RET | K, 2)];
+        let by_k = [&[op(LD | IMM, 12), jump(JMP | code | K, k, 1, 2)], &both[..]].concat();
+        let expected = if holds { 1 } else { 2 };
+        assert_eq!(Program::new(&by_k).unwrap().run(&[]), expected, "{code:#x} {k}");
+        let by_x = [op(LD | IMM, 12), op(LDX | IMM, k), jump(JMP | code | X, 0, 1, 2)];
+        assert_eq!(Program::new(&[&by_x, &both[..]].concat()).unwrap().run(&[]), expected);
+    }
+    assert_eq!(a(&[op(JMP | JA, 1), op(RET | K, 5), op(LD | IMM, 6)]), 6);
+}
+
+#[test]
+fn what_is_not_in_the_packet_rejects_it() {
+    let rejects = |code: &[Instruction]| {
+        let program = Program::new(&[code, &[op(RET | K, 1)]].concat()).unwrap();
+        assert_eq!(program.run(&[1, 2, 3, 4, 5]), 0, "{code:?}");
+    };
+    for (size, k) in [(W, 2), (H, 4), (B, 5), (W, u32::MAX), (B, u32::MAX)] {
+        rejects(&[op(LD | ABS | size, k)]);
+        rejects(&[op(LDX | IMM, k), op(LD | IND | size, 0)]);
+        rejects(&[op(LDX | IMM, k), op(LD | IND | size, u32::MAX)]);
+    }
+    rejects(&[op(LDX | MSH | B, 5)]);
+    rejects(&[op(ALU | DIV | X, 0)]);
+}
+
+#[test]
+fn programs_that_lie_are_refused() {
+    let refused = |code: &[Instruction]| Program::new(code).unwrap_err();
+    let ret = op(RET | K, 0);
+    assert_eq!(refused(&[]), ProgramError::Empty);
+    assert_eq!(refused(&vec![ret; MAX_LEN + 1]), ProgramError::TooLong(MAX_LEN + 1));
+    assert!(Program::new(&vec![ret; MAX_LEN]).is_ok());
+    assert_eq!(refused(&[ret, op(LD | IMM, 0)]), ProgramError::NoReturn);
+    assert_eq!(refused(&[op(JMP | JA, 1), ret]), ProgramError::Jump(0));
+    assert_eq!(refused(&[ret, op(JMP | JA, u32::MAX), ret]), ProgramError::Jump(1));
+    assert_eq!(refused(&[jump(JMP | JEQ, 0, 1, 0), ret]), ProgramError::Jump(0));
+    assert_eq!(refused(&[jump(JMP | JSET | X, 0, 0, 1), ret]), ProgramError::Jump(0));
+    assert!(Program::new(&[jump(JMP | JEQ, 0, 1, 1), ret, ret]).is_ok());
+    for code in [ST, STX, LD | MEM, LDX | MEM] {
+        assert_eq!(refused(&[op(code, 16), ret]), ProgramError::Memory(0), "{code:#x}");
+        assert!(Program::new(&[op(code, 15), ret]).is_ok());
+    }
+    assert_eq!(refused(&[op(ALU | DIV | K, 0), ret]), ProgramError::Division(0));
+    let all = (0..=u16::MAX).filter(|&code| Program::new(&[op(code, 1), ret, ret, ret]).is_ok());
+    assert_eq!(all.count(), 45);
+    // Loads of bytes from memory, of a header to A, and what later machines added.
+    for code in [LD | MEM | B, LD | MSH | B, LDX | ABS | W, ALU | 0x90, ALU | 0xa0, RET | X, 0x100]
+    {
+        assert_eq!(refused(&[op(code, 1), ret]), ProgramError::Unknown(0), "{code:#x}");
+    }
+    let text = ProgramError::Jump(3).to_string();
+    assert_eq!(text, "instruction 3: jumps behind the program");
+}
+
+/// Instructions that are sound more often than not.
+fn any_instruction() -> impl Strategy<Value = Instruction> {
+    let code = prop_oneof![3 => 0_u16..0xb2, 1 => any::<u16>()];
+    let k = prop_oneof![4 => 0_u32..20, 1 => any::<u32>()];
+    (code, 0_u8..4, 0_u8..4, k).prop_map(|(code, jt, jf, k)| Instruction { code, jt, jf, k })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_sound_ends(
+        code in vec(any_instruction(), 0..60),
+        packet in vec(any::<u8>(), 0..40),
+    ) {
+        _ = Program::new(&code).map(|program| program.run(&packet));
+        // The sound ones of these, one after the other.
+        let mut sound: Vec<Instruction> = vec![];
+        for instruction in code {
+            let probe = [&[instruction], &[op(RET | K, 1); 20][..]].concat();
+            sound.extend(Program::new(&probe).is_ok().then_some(instruction));
+        }
+        sound.extend([op(RET | A, 0); 20]);
+        let program = Program::new(&sound).expect("each of them is sound");
+        program.run(&packet);
+    }
+}
+
+// Readers.
+
+/// What the 16 readers want, told from the fields of a frame.
+fn wanted(frame: &Frame, watched: &[[u8; 4]; 3]) -> u16 {
+    let [source, destination] = [26, 30].map(|at| [0, 1, 2, 3].map(|byte| frame[at + byte]));
+    let (protocol, port) = (frame[23], u16::from_be_bytes([frame[48], frame[49]]));
+    let mut wanted = PORTS.map(|each| protocol == UDP && port == each).to_vec();
+    wanted.extend([25, 80].map(|each| protocol == TCP && port == each));
+    wanted.extend(watched.map(|each| source == each || destination == each));
+    wanted.extend([0, 1].map(|each| destination[..3] == watched[each][..3]));
+    wanted.push(protocol == TCP);
+    wanted.iter().enumerate().map(|(bit, is)| u16::from(*is) << bit).sum()
+}
+
+#[test]
+fn readers_get_what_they_want_by_every_index() {
+    let traffic = Traffic::new(64, 5000, SEED);
+    let watched = watched(&traffic);
+    let programs = programs(&watched).unwrap();
+    assert_eq!(programs.len(), 16);
+    let mut caches: Vec<Cache<u16>> = (0..4).map(|_| Cache::new(SLOTS).unwrap()).collect();
+    let mut seen = 0;
+    for &flow in &traffic.order {
+        let frame = &traffic.frames[flow];
+        let wanted = wanted(frame, &watched);
+        seen |= wanted;
+        assert_eq!(readers(frame, &programs), wanted);
+        assert_eq!(readers_cached(frame, &mut caches[0], by_xor, &programs), wanted);
+        assert_eq!(readers_cached(frame, &mut caches[1], by_crc, &programs), wanted);
+        assert_eq!(readers_cached(frame, &mut caches[2], by_source, &programs), wanted);
+        let all_the_same = |_: &Fid, _| SourceIndex::ABSENT;
+        assert_eq!(readers_cached(frame, &mut caches[3], all_the_same, &programs), wanted);
+    }
+    assert_eq!(seen & 0b1111_1100_1111_1111, 0b1111_1100_1111_1111, "{seen:016b}");
+    assert!(caches[2].statistics().hits > 9 * caches[2].statistics().misses / 4);
+    assert_eq!(readers_cached(&[0; 60], &mut caches[2], by_source, &programs), 0, "no name, no IP");
+}
+
+#[test]
+fn filters_look_behind_options_and_at_first_fragments_only() {
+    let flow = Flow { fid: Fid::new([10, 1, 1, 1], [10, 2, 3, 4], 1), index: SourceIndex::new(5) };
+    let mut packet = frame(&flow, UDP, 53);
+    let wants = |code: &[Instruction], packet: &[u8]| Program::new(code).unwrap().run(packet) > 0;
+    assert!(wants(&to_port(UDP, 53), &packet));
+    assert!(!wants(&to_port(UDP, 54), &packet) && !wants(&to_port(TCP, 53), &packet));
+    assert!(wants(&host([10, 1, 1, 1]), &packet) && wants(&host([10, 2, 3, 4]), &packet));
+    assert!(!wants(&host([10, 2, 3, 5]), &packet));
+    assert!(wants(&to_subnet([10, 2, 3]), &packet) && !wants(&to_subnet([10, 1, 1]), &packet));
+    assert!(wants(&of_protocol(UDP), &packet) && !wants(&of_protocol(TCP), &packet));
+    packet[21] = 1;
+    assert!(!wants(&to_port(UDP, 53), &packet), "a later fragment");
+    packet[13] = 0xdd;
+    assert!(!wants(&of_protocol(UDP), &packet), "not IP");
+}
+
+// Routers.
+
+#[test]
+fn the_routes_are_a_hundred_in_a_binary_trie() {
+    let tree = radix_tree();
+    assert_eq!((tree.len(), routes().len()), (100, 100));
+    let shape = tree.shape();
+    assert_eq!(shape.nodes_by_bits.get(2..).unwrap_or_default().iter().sum::<usize>(), 0);
+    // No node has one child only.
+    assert_eq!(shape.nodes() + 1, shape.leaves);
+}
+
+#[test]
+fn packets_leave_by_the_same_interface_by_every_index() {
+    let traffic = Traffic::new(64, 5000, SEED);
+    let (tree, list) = (radix_tree(), routes());
+    let matching = |address: Ipv4Addr| {
+        let inside = list.iter().filter(|(prefix, _)| prefix.contains(&address));
+        inside.max_by_key(|(prefix, _)| prefix.len()).map(|(_, port)| *port)
+    };
+    let mut caches: Vec<Cache<u8>> = (0..4).map(|_| Cache::new(SLOTS).unwrap()).collect();
+    let mut used = HashSet::new();
+    for &flow in &traffic.order {
+        let ip = &traffic.frames[flow][ETHERNET..];
+        let (mut long, mut short) = (ip.to_vec(), ip.to_vec());
+        let port = forward(&mut long, in_trie(&tree));
+        assert_eq!(port, matching(Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19])));
+        used.extend(port);
+        assert_eq!(long[8], 63);
+        assert!(is_valid(&long), "the checksum is right again");
+        let mut check = |cache: usize, index: fn(&Fid, SourceIndex) -> SourceIndex| {
+            short.copy_from_slice(ip);
+            let by = forward_cached(&mut short, &mut caches[cache], index, in_trie(&tree));
+            assert_eq!((by, &short), (port, &long));
+        };
+        check(0, by_xor);
+        check(1, by_crc);
+        check(2, by_source);
+        check(3, |_, _| SourceIndex::new(3));
+    }
+    assert_eq!(used.len(), 16);
+    let statistics = caches[2].statistics();
+    assert!(statistics.hits > 3000, "{statistics:?}");
+}
+
+#[test]
+fn packets_say_whose_they_are() {
+    for flow in Set::D.flows(100, SEED) {
+        let frame = frame(&flow, TCP, 80);
+        assert!(is_valid(&frame[ETHERNET..]));
+        assert_eq!(name_of(&frame[ETHERNET..]), Some((flow.fid, flow.index)));
+        assert_eq!(name_of(&frame[ETHERNET..ETHERNET + 31]), None);
+    }
+}
+
+#[test]
+fn packets_without_a_name_take_the_long_way() {
+    let tree = radix_tree();
+    let mut cache: Cache<u8> = Cache::new(SLOTS).unwrap();
+    let traffic = Traffic::new(1, 1, SEED);
+    let mut packet = traffic.frames[0][ETHERNET..].to_vec();
+    packet[20] = 1;
+    assert_eq!(name_of(&packet), None);
+    let sum = {
+        packet[10..12].fill(0);
+        checksum(&packet[..32])
+    };
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    assert!(forward_cached(&mut packet, &mut cache, by_source, in_trie(&tree)).is_some());
+    assert!(cache.is_empty());
+}
+
+#[test]
+fn the_sum_of_the_internet_is_that_of_its_rfc() {
+    // RFC 1071, section 3: the sum of these is ddf2.
+    assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+}
+
+#[test]
+fn damaged_headers_are_seen_and_old_packets_die() {
+    let traffic = Traffic::new(1, 1, SEED);
+    let good = &traffic.frames[0][ETHERNET..];
+    assert!(is_valid(good));
+    for at in 0..32 {
+        let mut bad = good.to_vec();
+        bad[at] ^= 0x10;
+        assert!(!is_valid(&bad), "byte {at}");
+    }
+    for length in 0..good.len() {
+        assert!(!is_valid(&good[..length]), "cut to {length}");
+    }
+    let mut rng = StdRng::seed_from_u64(SEED);
+    for ttl in 0..=u8::MAX {
+        let mut header: [u8; 20] = rng.random();
+        (header[0], header[8]) = (0x45, ttl);
+        header[2..4].copy_from_slice(&[0, 20]);
+        header[10..12].fill(0);
+        let sum = checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        let before = header;
+        assert_eq!(hop(&mut header), ttl > 1);
+        if ttl > 1 {
+            assert!(is_valid(&header) && header[8] == ttl - 1);
+        } else {
+            assert_eq!(header, before);
+        }
+    }
+    assert!(!hop(&mut [0x45; 19]));
+}
