@@ -77,6 +77,22 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// The part of the look-ups that were hits, or `None` if there were none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::Statistics;
+    ///
+    /// let statistics = Statistics { hits: 3, misses: 1, ..Statistics::default() };
+    /// assert_eq!(statistics.hit_ratio(), Some(0.75));
+    /// ```
+    #[must_use]
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let lookups = self.hits + self.misses;
+        (lookups > 0).then(|| self.hits as f64 / lookups as f64)
+    }
+
     /// Counts a look-up.
     #[inline]
     fn count(&mut self, is_hit: bool) {

@@ -14,9 +14,9 @@
 //! ```
 //!
 //! At each hop the label is taken out, the row is read, the row's label is written in. Nothing is searched, nothing is
-//! hashed, no destination is compared: the paper counts 8 instructions, where a look-up by an index that the source has
-//! chosen takes 20, and one by a hash 33. Routing hands the labels out on the way: who advertises a destination says the
-//! label of its own row with it.
+//! hashed, no destination is compared: the paper counts 8 instructions, where a look-up by an index that the source
+//! has chosen takes 20, and one by a hash 33. (Ours are more: see [`Table`].) Routing hands the labels out on the way:
+//! who advertises a destination says the label of its own row with it.
 //!
 //! | | |
 //! |---|---|
@@ -45,21 +45,28 @@
 //! - with a hold-down of more than L / 256, never, as 256 hold-downs pass before a tag is there again;
 //! - without hold-down, never unless a row changes hands 256 times within L.
 //!
-//! A router that restarts forgets generations: see [`Labels::new`] for what it should do. Whoever forges labels is a
-//! neighbour, and could drop the packets as well; an index is compared with the number of rows in any case.
+//! A router that restarts forgets generations: see [`Labels::new`] for what it should do.
+//!
+//! **What is not.** Labels are believed, and no secret: of the 2^8 generations of a row one is live, and a packet that
+//! guesses it goes where the row leads, past whatever would have asked for its destination. (An index is compared
+//! with the number of rows in any case.) So labels are for packets from routers and hosts that were told them.
+//! Where others send, at the edge of the area, the field is theirs to choose, and is taken for a random index
+//! whatever it says: [`Border::forward_from_outside`].
 //!
 //! # What tells of changes, and what does not
 //!
 //! A router's own label for a destination does not depend on its neighbours' labels. If one of these changes, a row is
-//! rewritten, and nobody else hears of it. So indices add four bytes to an advert of a distance vector, and no
-//! adverts; link state routers, which tell each other nothing about single destinations otherwise, tell their
-//! neighbours a label when a row is made or freed.
+//! rewritten, and nobody else hears of it. So indices add four bytes to an advert of a distance vector, and an advert
+//! only for a destination that went and came back in between, at the same cost and with another row; link state
+//! routers, which tell each other nothing about single destinations otherwise, tell their neighbours a label when a
+//! row is made or freed.
 //!
 //! # Price
 //!
 //! - Rows are by destination, for all of an area. That is a small network; [`Border`] is for what is beyond.
 //! - All routers of the area take part. One that does not says [`Label::NONE`], and is sent packets to look up.
-//! - 8 bytes for a row on the fast path; about a hundred for each destination besides.
+//! - 8 bytes for a row on the fast path, and 16 for its generation and hold-down. Besides, the destination itself: with
+//!   the row, in the tree that finds it, and in routing, which keeps what each neighbour said.
 //!
 //! # Media that several routers listen to
 //!

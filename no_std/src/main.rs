@@ -9,8 +9,8 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use flowtable::demux::{Local, Reuse, SocketTable};
 use flowtable::{
-    DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable, TrashMap,
-    Unicache,
+    DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable,
+    SourceHashCache, SourceIndex, TrashMap, Unicache,
 };
 
 #[global_allocator]
@@ -62,6 +62,14 @@ fn work() -> usize {
     };
     let lost = lost + usize::from(!bound) + connected.abs_diff(50);
     let lost = lost + (1..=51).filter(found).count().abs_diff(51);
+
+    let mut paths = SourceHashCache::<u16, u16, 2>::new(64).ok();
+    let index = |path: u16| SourceIndex::of(&path.to_be_bytes());
+    for path in 0..10 {
+        _ = paths.as_mut().map(|paths| paths.insert(index(path), path, path + 1));
+    }
+    let found = |path: &u16| paths.as_ref()?.peek(index(*path), path).copied();
+    let lost = lost + (0..10).filter(|path| found(path) == Some(path + 1)).count().abs_diff(10);
 
     let missing = (2..=1000).step_by(2).filter(|port| ports.get(port).is_none()).count();
     lost + missing + 500_usize.abs_diff(cache.len() + evicted)

@@ -30,7 +30,8 @@ const BURST: usize = 32;
 /// | `get`, `get_mut`, `peek`, `insert`, `remove` | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
 /// | `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
 ///
-/// What it allocates for entries it allocates when it is made.
+/// What it allocates for entries it allocates when it is made. A policy of one's own that gives up a slot where
+/// nobody is has it panic.
 ///
 /// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. The bounded chains are those of the routing
 /// cache that Linux had until 2012.
@@ -58,7 +59,7 @@ pub struct ChainedCache<K, V, P = Clock, S = DefaultHashBuilder> {
 }
 
 impl<K, V> ChainedCache<K, V> {
-    /// A cache for so many entries, with as many buckets or more, chains of up to 8, and a clock.
+    /// A cache for so many entries, with twice as many buckets or more, chains of up to 8, and a clock.
     ///
     /// # Errors
     ///
@@ -181,11 +182,11 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         self.chains.take(slot)
     }
 
-    /// Notes that the entry at a slot was used.
+    /// The value at a slot, which is used thereby.
     #[inline]
-    pub(super) fn touch(&mut self, slot: u32) {
-        self.chains.touch(slot);
+    pub(super) fn use_of(&mut self, slot: u32) -> &mut V {
         self.policy.touch(slot);
+        self.chains.use_of(slot)
     }
 
     /// The entry that the policy gives up next.
@@ -199,18 +200,14 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         &self.chains
     }
 
-    #[inline]
-    pub(super) fn chains_mut(&mut self) -> &mut Chains<K, V> {
-        &mut self.chains
-    }
-
     /// Who leaves for an entry with this hash.
     fn leaves_for(&mut self, hash: u32) -> Option<u32> {
-        if let Some(displaced) = self.chains.displaced_by(hash) {
-            return Some(displaced);
-        }
+        // Policies count how often they are asked.
         let is_due = self.policy.is_due(self.len());
-        if is_due || self.len() >= self.capacity() { self.victim() } else { None }
+        match self.chains.displaced_by(hash) {
+            None if is_due || self.len() >= self.capacity() => self.victim(),
+            displaced => displaced,
+        }
     }
 }
 
@@ -232,9 +229,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     {
         let slot = self.chains.find(hash as u32, |own| key.equivalent(own));
         self.statistics.count(slot.is_some());
-        let slot = slot?;
-        self.touch(slot);
-        Some(&mut self.chains.entry_mut(slot).value)
+        slot.map(|slot| self.use_of(slot))
     }
 
     /// The same without a trace: see [`peek`](Self::peek).
@@ -252,15 +247,42 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
         let found = self.chains.find(hash as u32, |own| key == *own);
         if let Some(slot) = found {
-            self.touch(slot);
-            let previous = mem::replace(&mut self.chains.entry_mut(slot).value, value);
-            return Inserted { previous: Some(previous), evicted: None };
+            let previous = Some(mem::replace(self.use_of(slot), value));
+            return Inserted { previous, evicted: None };
         }
         self.insert_new(hash as u32, key, value).1
     }
 
+    /// The value of `key`, found by the caller's hash; where it has none, the one that `make` finds: see
+    /// [`get_or_insert_with`](Self::get_or_insert_with).
+    ///
+    /// # Panics
+    ///
+    /// If the cache is full and the policy, which is not of this crate, has nobody to give up.
+    pub fn get_or_insert_with_hashed(
+        &mut self,
+        hash: u64,
+        key: K,
+        make: impl FnOnce(&K) -> V,
+    ) -> &mut V {
+        let hash = hash as u32;
+        let found = self.chains.find(hash, |own| key == *own);
+        self.statistics.count(found.is_some());
+        if let Some(slot) = found {
+            return self.use_of(slot);
+        }
+        let value = make(&key);
+        let slot = self.insert_new(hash, key, value).0;
+        &mut self.chains.entry_mut(slot.expect("a full cache has somebody to give up")).value
+    }
+
     /// Puts in an entry whose key is not there. Its slot, unless the policy gives nobody up.
-    fn insert_new(&mut self, hash: u32, key: K, value: V) -> (Option<u32>, Inserted<K, V>) {
+    pub(super) fn insert_new(
+        &mut self,
+        hash: u32,
+        key: K,
+        value: V,
+    ) -> (Option<u32>, Inserted<K, V>) {
         let evicted = self.leaves_for(hash).map(|slot| self.take(slot));
         if self.len() >= self.capacity() {
             return (None, Inserted { previous: None, evicted: Some((key, value)) });
@@ -340,6 +362,16 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.get_mut_hashed(self.hash_of(key), key)
     }
 
+    /// Whether `key` has a value, without a trace.
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q>(&self, key: &Q) -> bool
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.peek(key).is_some()
+    }
+
     /// The value of `key`, without a trace: it does not count, neither as a use nor as a hit.
     #[inline]
     #[must_use]
@@ -358,20 +390,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
     ///
     /// If the cache is full and the policy, which is not of this crate, has nobody to give up.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
-        let hash = self.hash_of(&key) as u32;
-        let found = self.chains.find(hash, |own| key == *own);
-        self.statistics.count(found.is_some());
-        let slot = match found {
-            Some(slot) => {
-                self.touch(slot);
-                slot
-            }
-            None => {
-                let value = make(&key);
-                self.insert_new(hash, key, value).0.expect("a full cache has somebody to give up")
-            }
-        };
-        &mut self.chains.entry_mut(slot).value
+        self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
     }
 
     /// Gives `key` a value. A new entry may have another one leave for it.

@@ -24,8 +24,11 @@ const NONE: u32 = u32::MAX;
 /// Entries of a chain, unless somebody says otherwise: the number that Linux had.
 const ELASTICITY: usize = 8;
 
-/// The most entries of a cache.
+/// The most entries of a cache: all that policies have slots for.
 const MAX: usize = (1 << 30) - 1;
+
+/// The most buckets that may be asked for.
+const MAX_BUCKETS: usize = 1 << 30;
 
 /// How large a [`ChainedCache`](super::ChainedCache) is.
 ///
@@ -48,7 +51,7 @@ pub struct ChainedConfig {
 }
 
 impl ChainedConfig {
-    /// Room for so many entries, at least as many buckets, and chains of 8 entries at most.
+    /// Room for so many entries, at least twice as many buckets, and chains of 8 entries at most.
     ///
     /// # Errors
     ///
@@ -56,9 +59,11 @@ impl ChainedConfig {
     pub const fn new(capacity: usize) -> Result<Self, CacheError> {
         match capacity {
             0 => Err(CacheError::NoCapacity),
-            1..=MAX => {
-                Ok(Self { capacity, buckets: capacity.next_power_of_two(), elasticity: ELASTICITY })
-            }
+            1..=MAX => Ok(Self {
+                capacity,
+                buckets: (2 * capacity).next_power_of_two(),
+                elasticity: ELASTICITY,
+            }),
             _ => Err(CacheError::TooLarge),
         }
     }
@@ -71,7 +76,7 @@ impl ChainedConfig {
     pub const fn with_buckets(self, buckets: usize) -> Result<Self, CacheError> {
         match buckets {
             0 => Err(CacheError::NoBuckets),
-            1..=MAX => Ok(Self { buckets: buckets.next_power_of_two(), ..self }),
+            1..=MAX_BUCKETS => Ok(Self { buckets: buckets.next_power_of_two(), ..self }),
             _ => Err(CacheError::TooLarge),
         }
     }
@@ -178,18 +183,24 @@ impl<K, V> Chains<K, V> {
     /// The slot of the entry with this hash whose key is the one that `is_it` knows.
     #[inline]
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(&K) -> bool) -> Option<u32> {
-        self.chain(self.bucket(hash)).find(|&slot| {
+        let mut slot = self.heads[self.bucket(hash)];
+        while slot != NONE {
             let entry = &self.entries[slot];
-            entry.hash == hash && is_it(&entry.key)
-        })
+            if entry.hash == hash && is_it(&entry.key) {
+                return Some(slot);
+            }
+            slot = entry.next;
+        }
+        None
     }
 
-    /// Notes that an entry was used.
+    /// The value of an entry, which is used thereby.
     #[inline]
-    pub(super) fn touch(&mut self, slot: u32) {
+    pub(super) fn use_of(&mut self, slot: u32) -> &mut V {
         self.uses += 1;
         let entry = &mut self.entries[slot];
         (entry.used, entry.last_use) = (true, self.uses);
+        &mut entry.value
     }
 
     /// How an entry stands, for a policy that looks at it.

@@ -29,8 +29,9 @@ pub enum Verdict {
 /// Tells calls of remote procedures from their duplicates: for each sender the number of its last call.
 ///
 /// A packet is taken if its number is above the last one that was taken from its sender. A sender from whom
-/// nothing was taken for a `lifetime` is forgotten: if that is the longest that a packet can be under way, no
-/// duplicate of its calls is left.
+/// nothing was taken for a `lifetime` is forgotten, and any number of his is taken then. So each call is taken once if
+/// none of its copies comes a lifetime or more after the first that came: the lifetime has to cover the time for which
+/// a caller sends a call again, and the longest that a packet can be under way. A lifetime of zero takes everything.
 ///
 /// Nobody is forgotten before, or duplicates would be taken: a filter that is full takes no packets of new
 /// senders, [says so](Verdict::Full), and is as good as before for the others. Two expired senders are forgotten
@@ -107,6 +108,18 @@ impl<K, S> DuplicateFilter<K, S> {
         self.senders.is_empty()
     }
 
+    /// The most senders that are known at once.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.senders.capacity()
+    }
+
+    /// After how much silence a sender is forgotten.
+    #[must_use]
+    pub const fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
     /// Bytes allocated.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
@@ -149,21 +162,20 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> Verdict {
         self.forget(now, FORGOTTEN_AT_ONCE);
         let taken = self.now;
-        let hash = self.senders.hash_of(&sender);
-        let Some(slot) = self.senders.chains().find(hash as u32, |own| sender == *own) else {
-            if self.len() >= self.senders.capacity() {
+        let hash = self.senders.hash_of(&sender) as u32;
+        let Some(slot) = self.senders.chains().find(hash, |own| sender == *own) else {
+            if self.len() >= self.capacity() {
                 return Verdict::Full;
             }
-            drop(self.senders.insert_hashed(hash, sender, Last { sequence, taken }));
+            drop(self.senders.insert_new(hash, sender, Last { sequence, taken }));
             return Verdict::Accept;
         };
-        let last = &mut self.senders.chains_mut().entry_mut(slot).value;
+        let last = self.senders.chains().entry(slot).value;
         let is_forgotten = taken.since(last.taken) >= self.lifetime;
         if !is_forgotten && sequence <= last.sequence {
             return Verdict::Duplicate;
         }
-        *last = Last { sequence, taken };
-        self.senders.touch(slot);
+        *self.senders.use_of(slot) = Last { sequence, taken };
         Verdict::Accept
     }
 }

@@ -22,6 +22,9 @@ use crate::prefetch::prefetch;
 /// Bytes of a cache line, nearly everywhere.
 pub(super) const LINE: usize = 64;
 
+/// Lines of a value that are asked for ahead, at most: more would push each other out of the cache.
+const FETCHED: usize = 4;
+
 /// A power of two of values.
 pub(super) struct Lines<T> {
     first: NonNull<T>,
@@ -38,12 +41,16 @@ unsafe impl<T: Send> Send for Lines<T> {}
 unsafe impl<T: Sync> Sync for Lines<T> {}
 
 impl<T> Lines<T> {
-    /// Bytes from one value to the next: a multiple of the alignment of `T`, as this is a power of two that its size is
-    /// a multiple of.
-    pub(super) const STRIDE: usize = if size_of::<T>() <= LINE {
-        size_of::<T>().next_power_of_two()
-    } else {
-        size_of::<T>().next_multiple_of(if align_of::<T>() > LINE { align_of::<T>() } else { LINE })
+    /// Bytes from one value to the next: a multiple of the alignment, which is a power of two.
+    pub(super) const STRIDE: usize = {
+        let (size, align) = (size_of::<T>(), align_of::<T>());
+        if size > LINE {
+            size.next_multiple_of(if align > LINE { align } else { LINE })
+        } else if size == 0 {
+            align
+        } else {
+            size.next_power_of_two()
+        }
     };
 
     /// Makes `len` values, rounded up to a power of two, each from its number.
@@ -62,6 +69,15 @@ impl<T> Lines<T> {
             lines.made += 1;
         }
         Ok(lines)
+    }
+
+    /// The same values, each copied so. Ends as failed allocations do, if this one fails.
+    pub(super) fn copied(&self, copy: impl Fn(&T) -> T) -> Self {
+        let copies = Self::new(self.len(), |number| copy(self.at(number)));
+        copies.unwrap_or_else(|_| match Self::layout(self.len()) {
+            Some(layout) => handle_alloc_error(layout),
+            None => unreachable!("as many as there are have a layout"),
+        })
     }
 
     fn layout(len: usize) -> Option<Layout> {
@@ -94,11 +110,12 @@ impl<T> Lines<T> {
         unsafe { self.place(number).as_mut() }
     }
 
-    /// Asks for the lines of the value of this number, less the bits that are too many.
+    /// Asks for the first lines of the value of this number, less the bits that are too many.
     #[inline]
     pub(super) fn prefetch(&self, number: usize) {
         let first = self.place(number).as_ptr();
-        (0..size_of::<T>()).step_by(LINE).for_each(|line| prefetch(first.wrapping_byte_add(line)));
+        let lines = (0..size_of::<T>()).step_by(LINE).take(FETCHED);
+        lines.for_each(|line| prefetch(first.wrapping_byte_add(line)));
     }
 
     /// All values, in order.
@@ -109,17 +126,6 @@ impl<T> Lines<T> {
     /// Bytes allocated.
     pub(super) const fn allocation_size(&self) -> usize {
         self.len() * Self::STRIDE
-    }
-}
-
-impl<T: Clone> Clone for Lines<T> {
-    /// Ends as failed allocations do, if this one fails.
-    fn clone(&self) -> Self {
-        let clone = Self::new(self.len(), |number| self.at(number).clone());
-        clone.unwrap_or_else(|_| match Self::layout(self.len()) {
-            Some(layout) => handle_alloc_error(layout),
-            None => unreachable!("as many as there are have a layout"),
-        })
     }
 }
 
@@ -160,6 +166,9 @@ mod tests {
         #[derive(Default)]
         #[repr(align(128))]
         struct Wide([u64; 3]);
+        #[derive(Default)]
+        #[repr(align(128))]
+        struct Nothing;
         check::<u8>(1);
         check::<[u32; 3]>(16);
         check::<[u64; 5]>(64);
@@ -167,6 +176,7 @@ mod tests {
         check::<[u64; 9]>(128);
         check::<Wide>(128);
         check::<()>(1);
+        check::<Nothing>(128);
         _ = Wide::default().0;
     }
 

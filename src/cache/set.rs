@@ -51,7 +51,11 @@ impl At {
     }
 }
 
-/// Up to 8 entries.
+/// The generation of a set whose entries are of the past whatever the cache's is: that is never this one.
+pub(super) const PAST: u32 = u32::MAX;
+
+/// Up to 8 entries. The order of fields is that of the picture: what is looked at first is in the first line.
+#[repr(C)]
 pub(super) struct Set<K, V, const WAYS: usize> {
     /// The generation of the cache that the entries are of: those of a former one are no entries any more.
     pub(super) generation: u32,
@@ -102,7 +106,17 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline]
     pub(super) fn find(&self, at: At, is_it: impl Fn(&K) -> bool) -> Option<usize> {
         let last = self.last_of(at)?;
-        (0..=last).rev().find(|&way| {
+        // SAFETY: what has an index is taken.
+        if is_it(unsafe { self.keys[last].assume_init_ref() }) {
+            return Some(last);
+        }
+        self.find_before(last, at, is_it)
+    }
+
+    /// The same among the ways before this one: where several entries have one index.
+    #[inline(never)]
+    fn find_before(&self, last: usize, at: At, is_it: impl Fn(&K) -> bool) -> Option<usize> {
+        (0..last).rev().find(|&way| {
             // SAFETY: what has an index is taken.
             self.tag(way) & NAME == at.tag && is_it(unsafe { self.keys[way].assume_init_ref() })
         })
@@ -162,7 +176,7 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
         let mut way = self.last_of(at)?;
         // SAFETY: what has an index is taken.
         if !is_it(unsafe { self.keys[way].assume_init_ref() }) {
-            way = self.find(at, is_it)?;
+            way = self.find_before(way, at, is_it)?;
         }
         let tag = self.tag(way);
         if WAYS > 1 && is_use && tag & USED == 0 {
@@ -194,10 +208,16 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     /// Puts in an entry, whose key must not be there, into the oldest way; what is there leaves, unless it has a
     /// second chance. Entries of another generation are dropped.
     #[inline]
-    pub(super) fn put(&mut self, at: At, key: K, value: V) -> (&mut V, Option<(K, V)>) {
+    pub(super) fn put(
+        &mut self,
+        at: At,
+        replacement: Replacement,
+        key: K,
+        value: V,
+    ) -> (&mut V, Option<(K, V)>) {
         self.renew(at.generation);
         let mut way = self.oldest();
-        while self.tag(way) & USED != 0 {
+        while replacement == Replacement::SecondChance && self.tag(way) & USED != 0 {
             *self.tag_mut(way) &= !USED;
             self.make_youngest(way);
             way = self.oldest();

@@ -5,7 +5,7 @@ use core::{fmt, mem};
 use equivalent::Equivalent;
 
 use super::lines::{LINE, Lines};
-use super::set::{At, MAX_WAYS, Set};
+use super::set::{At, MAX_WAYS, PAST, Set};
 use super::{Broken, CacheError, Inserted, Statistics};
 use crate::source_index::SourceIndex;
 
@@ -74,7 +74,6 @@ pub enum Replacement {
 /// assert_eq!(routes.get(index, &packet), None);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
-#[derive(Clone)]
 pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
     sets: Lines<Set<K, V, WAYS>>,
     /// Entries of sets with another one are no entries any more.
@@ -125,6 +124,12 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     #[must_use]
     pub fn with_replacement(self, replacement: Replacement) -> Self {
         Self { replacement, ..self }
+    }
+
+    /// Who leaves.
+    #[must_use]
+    pub const fn replacement(&self) -> Replacement {
+        self.replacement
     }
 
     /// The most ways that have such entries in one line, 1 if there is none.
@@ -190,15 +195,14 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
 
     /// Takes out every entry, in O(1): what is cached is true no more.
     ///
-    /// Entries are dropped when something is put in their set, or with the cache. The 2^32nd time
-    /// all are, at once.
+    /// Entries are dropped when something is put in their set, or with the cache. Once in 2^32 - 1 times it takes O(sets).
     pub fn clear(&mut self) {
         self.len = 0;
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            for set in 0..self.sets.len() {
-                self.sets.at_mut(set).renew(0);
-            }
+        self.generation += 1;
+        if self.generation == PAST {
+            // Generations begin again, and no set must be of one that is to come.
+            self.generation = 0;
+            (0..self.sets.len()).for_each(|set| self.sets.at_mut(set).generation = PAST);
         }
     }
 
@@ -264,6 +268,16 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         self.set(index).get(self.at(index), false, |own| key.equivalent(own))
     }
 
+    /// Whether `key` has a value, without a trace.
+    #[inline]
+    #[must_use]
+    pub fn contains_key<Q>(&self, index: SourceIndex, key: &Q) -> bool
+    where
+        Q: Equivalent<K> + ?Sized,
+    {
+        self.peek(index, key).is_some()
+    }
+
     /// The value of `key`.
     #[inline(always)]
     pub fn get<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<&V>
@@ -304,7 +318,7 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         }
         self.statistics.count(false);
         let value = make(&key);
-        let (value, evicted) = set.put(at, key, value);
+        let (value, evicted) = set.put(at, self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.came(evicted.is_some());
         value
@@ -319,7 +333,7 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
             let previous = Some(mem::replace(previous, value));
             return Inserted { previous, evicted: None };
         }
-        let (_, evicted) = set.put(at, key, value);
+        let (_, evicted) = set.put(at, self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
         self.statistics.came(evicted.is_some());
         Inserted { previous: None, evicted }
@@ -338,6 +352,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     }
 
     /// The values of a burst of keys, each put where its key is in the slice: their misses overlap.
+    ///
+    /// Under [`Replacement::LeastRecentlyUsed`] it looks twice: first for the order, then for the values.
     ///
     /// # Panics
     ///
@@ -438,8 +454,41 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     }
 }
 
+/// Entries that a [`clear`](SourceHashCache::clear) has left behind are not cloned.
+impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS> {
+    fn clone(&self) -> Self {
+        let is_present = |set: &Set<K, V, WAYS>| set.generation == self.generation;
+        let sets = self.sets.copied(|set| if is_present(set) { set.clone() } else { Set::new() });
+        Self { sets, ..*self }
+    }
+}
+
 impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize> fmt::Debug for SourceHashCache<K, V, WAYS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It would take 2^32 clears otherwise.
+    #[test]
+    fn generations_that_begin_again_bring_nothing_back() {
+        let mut cache: SourceHashCache<u32, u32, 2> = SourceHashCache::new(8).unwrap();
+        let index = SourceIndex::new;
+        _ = cache.insert(index(0), 0, 70);
+        cache.generation = PAST - 2;
+        _ = cache.insert(index(1), 1, 71);
+        cache.len = 1;
+        for _ in 0..3 {
+            cache.clear();
+            assert_eq!((cache.len(), cache.validate()), (0, Ok(())));
+            assert_eq!([0, 1].map(|key| cache.peek(index(key), &key)), [None; 2]);
+        }
+        assert_eq!(cache.generation, 1);
+        _ = cache.insert(index(0), 2, 72);
+        assert_eq!((cache.peek(index(0), &2), cache.iter().count()), (Some(&72), 1));
     }
 }

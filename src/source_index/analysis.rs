@@ -23,21 +23,19 @@ pub fn expected_collisions(names: u64, places: u64) -> f64 {
     if places == 0 {
         return 0.0;
     }
-    let (n, m) = (names as f64, places as f64);
-    n - m * (1.0 - power(1.0 - 1.0 / m, names))
-}
-
-/// By squaring, as `core` has no powers of floating-point numbers.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut power = 1.0;
-    while exponent > 0 {
-        if exponent & 1 == 1 {
-            power *= base;
+    // Two lots of names that take a and b places meet in a b / m of them. So from half of the names to all, and one
+    // more if it is missing; the formula itself would take the difference of two numbers that are nearly equal.
+    let (mut count, mut collisions) = (0.0, 0.0);
+    for bit in (0..u64::BITS - names.leading_zeros()).rev() {
+        let taken: f64 = count - collisions;
+        collisions = 2.0 * collisions + taken * taken / places as f64;
+        count *= 2.0;
+        if names >> bit & 1 == 1 {
+            collisions += (count - collisions) / places as f64;
+            count += 1.0;
         }
-        base *= base;
-        exponent >>= 1;
     }
-    power
+    collisions
 }
 
 /// How much faster a packet is done with, if its look-up takes `short` instead of `long` and everything else `rest`.

@@ -55,7 +55,7 @@ pub struct FlowIds<A> {
 }
 
 impl<A> FlowIds<A> {
-    /// Names for the flows of `source` in this life of it: `incarnation` has to be random, or a count of its lives.
+    /// Names for the flows of `source` in this life of it: `incarnation` has to be random.
     #[must_use]
     pub fn new(source: A, incarnation: u32, indices: RandomIndices) -> Self {
         Self {

@@ -13,11 +13,12 @@ pub enum Way {
     Outside(Port),
 }
 
-/// A router between an area and the rest of the world: one bit of the packet says which of two tables it is for.
+/// A router between an area and the rest of the world. One bit of a packet from inside says which of two tables it is
+/// for; of those from outside nothing is believed.
 ///
 /// ```text
 ///                                              area
-///     │0│ random │ D │ ──▸ ┌─────────────────────────────┐
+///     │?│ random │ D │ ──▸ ┌─────────────────────────────┐
 ///                          │ cache of active destinations│      D: row 2, tag 9
 ///                          │   hit: its row              │ ──▸ │1│  41 │ D │     from here on
 ///                          │   miss: look up, insert     │                        by label only
@@ -34,7 +35,8 @@ pub enum Way {
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`forward`](Self::forward) | by label: one row. By index: one line of the cache, and the row. On a miss the look-up besides |
+/// | [`forward`](Self::forward) | by label: one row. By index, or if the label is stale, the look-up: as below |
+/// | [`forward_from_outside`](Self::forward_from_outside) | one line of the cache, and the row. On a miss the look-up besides, each time if there is no way |
 /// | memory | that of the cache |
 ///
 /// Paper: Chandranmenon and Varghese, on hierarchies of threaded indices and source hashing.
@@ -54,14 +56,15 @@ pub enum Way {
 /// let random = Label::random(SourceIndex::new(0x1234_5678));
 /// let look_up = |name: &&str| (*name == "D").then_some(Way::Inside(own));
 /// // The first packet from outside is looked up, the second is not; both are threaded from here on.
-/// assert_eq!(border.forward(&table, random, &"D", look_up), Some(onward));
-/// assert_eq!(border.forward(&table, random, &"D", |_| unreachable!()), Some(onward));
+/// assert_eq!(border.forward_from_outside(&table, random, &"D", look_up), Some(onward));
+/// assert_eq!(border.forward_from_outside(&table, random, &"D", |_| unreachable!()), Some(onward));
 /// assert_eq!(border.statistics().hits, 1);
-/// // A packet that is threaded already is for the table.
+/// // A packet from inside that is threaded already is for the table. From outside, it would be a guess.
 /// assert_eq!(border.forward(&table, own, &"D", |_| unreachable!()), Some(onward));
+/// assert_eq!(border.forward_from_outside(&table, own, &"E", look_up), None);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Border<K, const WAYS: usize = 1> {
     cache: SourceHashCache<K, Way, WAYS>,
 }
@@ -76,7 +79,14 @@ impl<K, const WAYS: usize> Border<K, WAYS> {
         Ok(Self { cache: SourceHashCache::new(active)? })
     }
 
-    /// What the cache was good for. Packets that came threaded do not count.
+    /// Goes by this cache: who makes it chooses what it replaces. What it holds must be right.
+    #[must_use]
+    pub const fn with_cache(cache: SourceHashCache<K, Way, WAYS>) -> Self {
+        Self { cache }
+    }
+
+    /// What the cache was good for. Packets from inside that came threaded do not count. A destination whose row has
+    /// become another's since counts as a hit, though it is looked up again.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.cache.statistics()
@@ -89,10 +99,15 @@ impl<K, const WAYS: usize> Border<K, WAYS> {
 }
 
 impl<K: Eq + Clone, const WAYS: usize> Border<K, WAYS> {
-    /// What to do with a packet that carries `label`, of whichever kind, and is for `destination`.
+    /// What to do with a packet from inside, which carries `label`, of whichever kind, and is for `destination`.
+    ///
+    /// A label that is threaded is believed: the packet goes where that row leads, whatever its destination. So this
+    /// is for ports behind which all were told their labels and none makes them up: routers of the area, and hosts
+    /// that are trusted. All others are [outside](Self::forward_from_outside).
     ///
     /// `look_up` is the conventional look-up: it is asked if the label is stale, or the destination is not active.
-    /// `None` if that knows no way.
+    /// `None` if that knows no way. It is asked again for each such packet: what cannot be reached is not remembered,
+    /// as nothing would tell when it can.
     #[inline]
     pub fn forward<D>(
         &mut self,
@@ -101,11 +116,29 @@ impl<K: Eq + Clone, const WAYS: usize> Border<K, WAYS> {
         destination: &K,
         look_up: impl FnOnce(&K) -> Option<Way>,
     ) -> Option<Hop> {
-        if label.is_threaded() {
-            // A stale one says nothing about where in the cache the destination would be.
-            let known = table.forward(label).ok();
-            return known.or_else(|| onward(table, label, look_up(destination)?));
+        if !label.is_threaded() {
+            return self.forward_from_outside(table, label, destination, look_up);
         }
+        // A stale one says nothing about where in the cache the destination would be.
+        let known = table.forward(label).ok();
+        known.or_else(|| onward(table, label, look_up(destination)?))
+    }
+
+    /// What to do with a packet from outside: its field is a random index, whatever its first bit says.
+    ///
+    /// Strangers choose what is in the field. Nothing of it is believed: it says where in the cache the destination
+    /// may be, and there destinations are compared. If the packet goes out again, its first bit is cleared.
+    ///
+    /// `look_up` is asked as by [`forward`](Self::forward).
+    #[inline]
+    pub fn forward_from_outside<D>(
+        &mut self,
+        table: &Table<D>,
+        label: Label,
+        destination: &K,
+        look_up: impl FnOnce(&K) -> Option<Way>,
+    ) -> Option<Hop> {
+        let label = Label::random(label.source_index());
         let active = self.cache.get(label.source_index(), destination).copied();
         if let Some(hop) = active.and_then(|way| onward(table, label, way)) {
             return Some(hop);

@@ -39,12 +39,15 @@ pub struct Advert<D> {
 ///
 /// **What labels add to the messages.** A router's own label for a destination stays as long as the destination is
 /// known, whatever its neighbours do. So a label that changes is news for those who send there, and for nobody
-/// behind them: it changes a row and is not told on. There is no message that plain Bellman-Ford would not send.
+/// behind them: it changes a row and is not told on. There is one message that plain Bellman-Ford would not send: if a
+/// destination is forgotten and comes back at the same cost between two calls of [`flush`](Self::flush), it has
+/// another row, and neighbours are told its label.
 ///
 /// **Bad news.** What every neighbour said is kept, so another way is taken at once. A router says infinity to the
-/// neighbour that it sends through (*split horizon with poisoned reverse*, RFC 2453): two routers never send
-/// packets back and forth. Three may, and count up until a cost is infinity, so that should be no greater
-/// than the longest way needs.
+/// neighbour that it sends through (*split horizon with poisoned reverse*, RFC 2453): two routers that have heard each
+/// other do not send packets back and forth. If both turn to each other at once, as when a third dies, they do until
+/// their adverts have crossed. Three may go on for longer, and count up until a cost is infinity, so that should be no
+/// greater than the longest way needs.
 ///
 /// **What it relies on.** Adverts over one link arrive in order and are not lost while it is up, as over TCP. When a
 /// link comes up, both ends are told, and say everything; when it goes down, everything that was heard over it is
@@ -224,7 +227,8 @@ impl<D: Ord + Clone> DistanceVector<D> {
         Ok(())
     }
 
-    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again.
+    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again, and what
+    /// has gone since the last [`flush`](Self::flush).
     ///
     /// # Errors
     ///
@@ -306,9 +310,11 @@ impl<D: Ord + Clone> DistanceVector<D> {
         };
         for (destination, before) in mem::take(&mut self.changed) {
             let now = self.told(&destination);
-            for (&port, _) in self.links.iter().filter(|(_, link)| link.greeted) {
+            for (&port, link) in &self.links {
                 let tell = now.to(port, infinity);
-                if tell != before.to(port, infinity) {
+                // A greeting says what there is. Who asked for another must hear what there is no more as well.
+                let by_greeting = !link.greeted && tell.0 < infinity;
+                if !by_greeting && tell != before.to(port, infinity) {
                     send(port, advert(&destination, tell));
                 }
             }

@@ -108,7 +108,7 @@ pub enum RouterError {
     TooManyRouters,
     /// A router has as many links or destinations as nobody has.
     TooLong,
-    /// No number is greater than that: nobody could ever contradict it.
+    /// No number is greater than that, or too few are: the router that it is about could not contradict it for good.
     Sequence,
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for RouterError {
             Self::Attached => f.write_str("the destination is attached already, or is not"),
             Self::TooManyRouters => f.write_str("there are too many routers"),
             Self::TooLong => f.write_str("a router has too many links or destinations"),
-            Self::Sequence => f.write_str("the sequence number is the greatest there is"),
+            Self::Sequence => f.write_str("the sequence number is too great to be contradicted"),
         }
     }
 }

@@ -12,6 +12,9 @@ use super::shortest_paths::shortest_paths;
 use super::table::{Hop, Port, Table};
 use crate::timestamp::Timestamp;
 
+/// What a router does not outbid, if it is said in its name: that many changes nobody lives through.
+const OUTBID: u64 = 1 << 63;
+
 /// Names a router. No two have the same.
 pub type RouterId = u32;
 
@@ -78,6 +81,10 @@ pub enum Message<D> {
 /// router that lies about others is believed. There is no ageing: a router that left stays in the database, where
 /// nothing leads to it, until it is [forgotten](Self::forget).
 ///
+/// **Sequence numbers.** A router outbids what is said in its name, but from 2^63 on it refuses to: else somebody who
+/// says 2^64 - 2 would make it say 2^64 - 1, after which it could say nothing more. So it has almost 2^63 numbers left.
+/// Others believe such a lie until they are made to forget that router.
+///
 /// | method | cost |
 /// |---|---|
 /// | [`hear`](Self::hear) | O(log routers + links of the router), a label O(log destinations) |
@@ -119,7 +126,8 @@ pub struct LinkState<D> {
     attached: BTreeSet<D>,
     /// What routers say, this one included. Links are in order.
     database: BTreeMap<RouterId, RouterState<D>>,
-    /// How destinations are reached: one for each row, if there was room for it.
+    /// How destinations are reached: one for each row, if there was room for it. Ways that are no more leave at once,
+    /// and their rows, which are closed, when other ways are computed.
     ways: BTreeMap<D, Way>,
     own: RouterId,
     routers: usize,
@@ -187,7 +195,8 @@ impl<D: Ord + Clone> LinkState<D> {
         &self.table
     }
 
-    /// What a destination costs as of the last [`flush`](Self::flush), unless there is no way to it.
+    /// What a destination costs as of the last [`flush`](Self::flush), unless there is no way to it, or that was over
+    /// a link that is down since.
     #[must_use]
     pub fn cost(&self, destination: &D) -> Option<u32> {
         Some(self.ways.get(destination)?.cost)
@@ -245,21 +254,28 @@ impl<D: Ord + Clone> LinkState<D> {
     }
 
     /// There is no neighbour at `port` any more. Its labels are forgotten at once: packets that would go there are not
-    /// sent until other paths are computed.
+    /// sent until other paths are computed, though there be another neighbour before.
     ///
     /// # Errors
     ///
     /// If there was none.
     pub fn link_down(&mut self, port: Port) -> Result<(), RouterError> {
         self.links.remove(&port).ok_or(RouterError::NoLink)?;
-        for (destination, _) in self.ways.iter().filter(|(_, way)| way.port == Some(port)) {
-            self.table.set(destination, None);
-        }
+        let Self { ways, table, .. } = self;
+        // Without a way no label that comes opens the row again.
+        ways.retain(|destination, way| {
+            let leads_elsewhere = way.port != Some(port);
+            if !leads_elsewhere {
+                table.set(destination, None);
+            }
+            leads_elsewhere
+        });
         self.news.own = true;
         Ok(())
     }
 
-    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again.
+    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again, and which
+    /// labels have gone since the last [`flush`](Self::flush).
     ///
     /// # Errors
     ///
@@ -296,6 +312,7 @@ impl<D: Ord + Clone> LinkState<D> {
             return Err(RouterError::Attached);
         }
         self.table.set(destination, None);
+        self.ways.remove(destination);
         self.news.own = true;
         Ok(())
     }
@@ -337,6 +354,9 @@ impl<D: Ord + Clone> LinkState<D> {
             // A router that restarts hears what it said in its former life, and must outbid that.
             Some(own) if state.router == self.own => {
                 if state > *own {
+                    if state.sequence >= OUTBID {
+                        return Err(RouterError::Sequence);
+                    }
                     own.sequence = state.sequence;
                     self.news.own = true;
                 }
@@ -401,6 +421,13 @@ impl<D: Ord + Clone> LinkState<D> {
             } else {
                 let states = self.database.values();
                 states.for_each(|state| send(port, Message::State(state.clone())));
+                // Who asked for this has heard of labels that are gone now.
+                for destination in labels.keys() {
+                    if self.table.label(destination).is_none() {
+                        let (destination, label) = (destination.clone(), Label::NONE);
+                        send(port, Message::Label { destination, label });
+                    }
+                }
                 for (destination, label) in self.table.iter() {
                     send(port, Message::Label { destination: destination.clone(), label });
                 }

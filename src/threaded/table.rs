@@ -82,9 +82,16 @@ impl Row {
 /// ```
 ///
 /// A packet that comes with a label meets one row of eight bytes. Nine bits are compared, no destination is. What rows
-/// are about is kept elsewhere, and read by those who have no label. On x86-64 a hop is 13 instructions, counted: 6
-/// take the label out, read the row and write the next label, which are the paper's; 3 compare the tag, 2 the number
-/// of rows, and 2 ask whether the packet is there.
+/// are about is kept elsewhere, and read by those who have no label.
+///
+/// **Instructions.** A loop that reads the labels of packets, forwards them, writes the next labels back and counts the
+/// packets of each port took 20 for a packet (x86-64, rustc 1.95, counted by callgrind). 5 are the loop and the count.
+/// Of the 15 others 6 take the label out, read the row and write the next label, which are the paper's; 3 compare the
+/// tag, 2 the number of rows, 2 ask whether the packet is there, and 2 get ready to say that it is, or is lost. Where
+/// [`forward`](Self::forward) is not inlined, and the hop is handed over in a register, it was up to 37; a hit in a
+/// [`SourceHashCache`](crate::cache::SourceHashCache) was 27 to 34. So the paper's order, 8 before 20, holds in time,
+/// which the benchmarks measure, as one line of memory is read and nothing is written; in instructions it is not to be
+/// relied on.
 ///
 /// Invariants: a row forwards packets for its owner only; a row without an owner or a way to it is closed.
 ///
@@ -93,7 +100,7 @@ impl Row {
 /// | [`forward`](Self::forward) | O(1): one row |
 /// | [`forward_to`](Self::forward_to), [`label`](Self::label), [`set`](Self::set) | O(log rows) |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | O(log rows) |
-/// | memory | 8 bytes for a row, and about 24 + 3 destinations for its owner |
+/// | memory | 8 bytes for a row, 16 in [`Labels`], the destination with it, and once more in a tree with the label |
 ///
 /// # Example
 ///
@@ -141,6 +148,9 @@ impl<D> Table<D> {
     }
 
     /// What to do with a packet that carries this label: no destination is compared.
+    ///
+    /// For packets from those who were told their labels. What strangers write into a packet is no label: see
+    /// [`Border::forward_from_outside`](super::Border::forward_from_outside).
     ///
     /// # Errors
     ///

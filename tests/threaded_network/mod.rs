@@ -71,6 +71,8 @@ pub(crate) enum Event {
     Restart(u8),
     Attach(u8, u8),
     Detach(u8),
+    /// One end of a link is asked by the other to say everything again.
+    Repeat(u8, bool),
     /// A host at a router sends to a destination; whether it asks for a label, or has one.
     Packet(u8, u8, bool),
     Wait(u8),
@@ -87,6 +89,7 @@ impl Event {
             10..=13 => Self::Attach(a, b),
             14..=15 => Self::Detach(a),
             16..=26 => Self::Packet(a, b, kind % 4 == 0),
+            27 => Self::Repeat(a, b % 2 == 0),
             _ => Self::Wait(a),
         }
     }
@@ -239,6 +242,9 @@ impl Network {
                 self.attach(usize::from(router) % routers, destination(number));
             }
             Event::Detach(number) => self.detach(destination(number)),
+            Event::Repeat(link, first) => {
+                self.repeat(usize::from(link) % links, usize::from(first));
+            }
             Event::Packet(router, number, asks) => {
                 self.send(usize::from(router) % routers, destination(number), asks);
             }
@@ -368,6 +374,13 @@ impl Network {
         if self.links[link].believed[end] {
             let router = self.links[link].ends[end];
             self.change(router, |router, _| router.link_cost(link as Port, cost));
+        }
+    }
+
+    fn repeat(&mut self, link: usize, end: usize) {
+        if self.links[link].believed[end] {
+            let router = self.links[link].ends[end];
+            self.change(router, |router, _| router.repeat(link as Port));
         }
     }
 

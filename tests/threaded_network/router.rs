@@ -95,6 +95,14 @@ impl Router {
         .unwrap();
     }
 
+    pub(crate) fn repeat(&mut self, port: Port) {
+        match self {
+            Self::Vector(router) => router.repeat(port),
+            Self::State(router) => router.repeat(port),
+        }
+        .unwrap();
+    }
+
     pub(crate) fn attach(&mut self, destination: Destination, now: Timestamp) {
         match self {
             Self::Vector(router) => router.attach(destination, now),

@@ -148,7 +148,10 @@ fn convergence(report: &Report, quick: bool) -> Outcome {
     report.table("threaded_convergence", title, &cells)
 }
 
-const HAPPENINGS: [(&str, fn(Setup) -> Network); 4] = [
+/// Makes a network, to which something has happened.
+type Happening = fn(Setup) -> Network;
+
+const HAPPENINGS: [(&str, Happening); 4] = [
     ("they start", started),
     ("a link goes down", |setup| {
         let mut network = silent(setup);

@@ -14,7 +14,8 @@ const BURST: usize = 256;
 pub(crate) struct Sets<const WAYS: usize>(pub(crate) SourceHashCache<Name, u32, WAYS>);
 
 impl<const WAYS: usize> Table for Sets<WAYS> {
-    #[inline]
+    // Those of the peers are part of the loop, too.
+    #[inline(always)]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(packet.index, &packet.name).copied()
     }

@@ -1,0 +1,218 @@
+//! The caches and the duplicate filter against their naive twins, with everything compared after every step.
+#![no_main]
+
+#[path = "../../tests/common/cache_steps.rs"]
+mod cache_steps;
+#[path = "../../tests/common/chain_twin.rs"]
+mod chain_twin;
+#[path = "../../tests/common/filter_twin.rs"]
+mod filter_twin;
+#[path = "../../tests/common/set_twin.rs"]
+mod set_twin;
+
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use cache_steps::{Make, Name, Step, Wide, run};
+use chain_twin::{Asked, ChainPair};
+use filter_twin::FilterPair;
+use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::{ByClass, Clock, Eviction, Lru, Passive, PassiveGc, Random, Timestamp};
+use flowtable_fuzz::Weak;
+use libfuzzer_sys::fuzz_target;
+use set_twin::SetPair;
+
+/// Steps that are taken: each entry is compared after each of them.
+const MANY: usize = 100;
+
+#[derive(Arbitrary, Debug)]
+enum Input {
+    Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
+    Chains { size: [u8; 3], policy: Policy, hasher: u8, asked: u8, ops: Vec<Op> },
+    Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Types {
+    Numbers,
+    Boxes,
+    Large,
+    Wide,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Rule {
+    SecondChance,
+    LeastRecentlyUsed,
+    Oldest,
+}
+
+impl Rule {
+    fn replacement(self) -> Replacement {
+        match self {
+            Self::SecondChance => Replacement::SecondChance,
+            Self::LeastRecentlyUsed => Replacement::LeastRecentlyUsed,
+            Self::Oldest => Replacement::Oldest,
+        }
+    }
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Policy {
+    Lru,
+    Clock,
+    ByClass,
+    Random(u8),
+    Passive(u8, u8),
+}
+
+/// A key, and how its index differs from the one that it mostly has.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Flow(u8, u8);
+
+impl Flow {
+    fn name(self) -> Name {
+        let key = u32::from(self.0 % 64);
+        // A bit of the place, of those that tell entries apart, or of those that do not.
+        Name {
+            index: key.wrapping_mul(0x9e37_79b9) ^ 1_u32.checked_shl(self.1.into()).unwrap_or(0),
+            key,
+        }
+    }
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Op {
+    Get(Flow),
+    GetMut(Flow),
+    Peek(Flow),
+    GetOrInsert(Flow),
+    Insert(Flow),
+    Remove(Flow),
+    /// A burst of so many flows from this one on.
+    GetBatch(Flow, u8),
+    GetBatchMut(Flow, u8),
+    PeekBatch(Flow, u8),
+    Retain(u8),
+    Clear,
+    Replace(Rule),
+    Fork(bool),
+    Back,
+}
+
+impl Op {
+    fn step(self) -> Step {
+        let burst = |Flow(first, bit), count: u8| {
+            let flows = (0..count % 80).map(move |more| Flow(first.wrapping_add(more), bit));
+            flows.map(Flow::name).collect()
+        };
+        match self {
+            Self::Get(flow) => Step::Get(flow.name()),
+            Self::GetMut(flow) => Step::GetMut(flow.name()),
+            Self::Peek(flow) => Step::Peek(flow.name()),
+            Self::GetOrInsert(flow) => Step::GetOrInsert(flow.name()),
+            Self::Insert(flow) => Step::Insert(flow.name()),
+            Self::Remove(flow) => Step::Remove(flow.name()),
+            Self::GetBatch(flow, count) => Step::GetBatch(burst(flow, count)),
+            Self::GetBatchMut(flow, count) => Step::GetBatchMut(burst(flow, count)),
+            Self::PeekBatch(flow, count) => Step::PeekBatch(burst(flow, count)),
+            Self::Retain(divisor) => Step::Retain(1 + u32::from(divisor % 8)),
+            Self::Clear => Step::Clear,
+            Self::Replace(rule) => Step::Replace(rule.replacement()),
+            Self::Fork(with_clone) => Step::Fork { with_clone },
+            Self::Back => Step::Back,
+        }
+    }
+}
+
+/// Of a sender, with a number, so much later or earlier than the one before; or so many may be forgotten.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Packet {
+    Accept(u8, u8, i8),
+    Forget(u8, i8),
+}
+
+fuzz_target!(|input: Input| match input {
+    Input::Sets { ways, capacity, replacement, types, ops } => {
+        let (capacity, replacement) = (1 + usize::from(capacity % 40), replacement.replacement());
+        let steps = steps(&ops);
+        match types {
+            Types::Numbers => sets::<u32, u32>(ways, capacity, replacement, &steps),
+            Types::Boxes => sets::<Box<u32>, Box<u32>>(ways, capacity, replacement, &steps),
+            Types::Large => sets::<[u64; 12], Box<u32>>(ways, capacity, replacement, &steps),
+            Types::Wide => sets::<Wide, ()>(ways, capacity, replacement, &steps),
+        }
+    }
+    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, asked, ops } => {
+        let or_none = |elasticity: u8| if elasticity == 0 { usize::MAX } else { elasticity.into() };
+        let config = ChainedConfig::new(1 + usize::from(capacity % 40))
+            .and_then(|config| config.with_buckets(1 + usize::from(buckets % 40)))
+            .and_then(|config| config.with_elasticity(or_none(elasticity % 12)))
+            .expect("none of them is zero");
+        let asked = [Asked::Key, Asked::Either, Asked::Index][usize::from(asked % 3)];
+        let (hasher, steps) = (Weak(hasher), steps(&ops));
+        match policy {
+            Policy::Lru => chains(config, Lru::new(), hasher, asked, &steps),
+            Policy::Clock => chains(config, Clock::new(), hasher, asked, &steps),
+            Policy::ByClass => chains(config, ByClass::new(), hasher, asked, &steps),
+            Policy::Random(seed) => {
+                chains(config, Random::with_seed(seed.into()), hasher, asked, &steps);
+            }
+            Policy::Passive(threshold, goal) => {
+                let gc = PassiveGc::new(1 + usize::from(threshold % 40), 1 + usize::from(goal % 9));
+                let policy = Passive::new(gc.expect("neither is zero"));
+                chains(config, policy, hasher, asked, &steps);
+            }
+        }
+    }
+    Input::Filter { capacity, lifetime, hasher, packets } => {
+        let (capacity, lifetime) =
+            (1 + usize::from(capacity % 20), Duration::from_nanos(lifetime.into()));
+        filter(FilterPair::new(capacity, lifetime, Weak(hasher)), &packets);
+    }
+});
+
+fn steps(ops: &[Op]) -> Vec<Step> {
+    ops.iter().take(MANY).map(|op| op.step()).collect()
+}
+
+fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, steps: &[Step]) {
+    match ways % 5 {
+        0 => run(SetPair::<K, V, 1>::new(capacity, replacement), steps),
+        1 => run(SetPair::<K, V, 2>::new(capacity, replacement), steps),
+        2 => run(SetPair::<K, V, 3>::new(capacity, replacement), steps),
+        3 => run(SetPair::<K, V, 4>::new(capacity, replacement), steps),
+        _ => run(SetPair::<K, V, 8>::new(capacity, replacement), steps),
+    }
+}
+
+fn chains<P: Eviction + Clone>(
+    config: ChainedConfig,
+    policy: P,
+    hasher: Weak,
+    asked: Asked,
+    steps: &[Step],
+) {
+    run(ChainPair::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, asked), steps);
+}
+
+fn filter(mut pair: FilterPair<Weak>, packets: &[Packet]) {
+    let mut now = 1000_u64;
+    for packet in packets.iter().take(MANY) {
+        match *packet {
+            Packet::Accept(sender, sequence, later) => {
+                now = now.saturating_add_signed(later.into());
+                _ = pair.accept(
+                    u32::from(sender % 32),
+                    sequence.into(),
+                    Timestamp::from_nanos(now),
+                );
+            }
+            Packet::Forget(budget, later) => {
+                now = now.saturating_add_signed(later.into());
+                pair.forget(Timestamp::from_nanos(now), usize::from(budget % 8));
+            }
+        }
+        pair.check();
+    }
+}
