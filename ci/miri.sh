@@ -13,16 +13,15 @@ if ! has_nightly cargo +nightly miri --version; then
     echo "SKIPPED: Miri, because it could not be installed"
     exit 77
 fi
-# Floods and lawless keys take long, and go the same ways: they are under AddressSanitizer.
-# shellcheck disable=SC2046
-single=$(tests $(grep -l 'cfg!(miri)' tests/trash*.rs tests/lpm*.rs | grep -v -e floods -e lawless))
+# Models, drops and panics. What goes the same ways for longer is under AddressSanitizer.
+single=$(tests tests/{trash,lpm}_{model,drops}.rs tests/trash_panics.rs tests/caches*.rs)
 folder=$(target)/miri
 slim "$folder/package"
 
 # Isolation would keep property tests from looking for the failures they have saved.
 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
 export MIRIFLAGS
-part miri "$limit" cargo +nightly miri test --lib -- trash:: lpm:: chunks:: prefetch::
+part miri "$limit" cargo +nightly miri test --lib -- trash:: lpm:: cache:: chunks:: prefetch::
 # shellcheck disable=SC2086
 part miri "$limit" cargo +nightly miri test $single
 # crossbeam-epoch breaks the rules of Stacked Borrows, has pointers in numbers, and never gives its last
