@@ -110,7 +110,7 @@ fn as_many_ways_as_the_table_says_are_in_a_line() {
     assert_eq!([ways::<27>(), ways::<56>(), ways::<57>(), ways::<5000>()], [1, 1, 1, 1]);
 
     fn bytes<const SIZE: usize, const WAYS: usize>() -> usize {
-        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(1 << 10).unwrap();
+        let cache = SourceHashCache::<[u8; SIZE], (), WAYS>::new(1).unwrap();
         cache.allocation_size() / cache.capacity()
     }
     assert_eq!([bytes::<56, 1>(), bytes::<24, 1>()], [64, 32]);
@@ -217,7 +217,7 @@ fn threads_peek_together() {
 
 // Hostile indices.
 
-const PACKETS: u64 = if cfg!(miri) { 100 } else { 10_000 };
+const PACKETS: u64 = if cfg!(miri) { 10 } else { 10_000 };
 
 /// Packets of so many flows, each with the index that the `index` gives by flow and packet: who gets a value gets its
 /// own.
@@ -268,7 +268,7 @@ fn each_index_spoils_one_set_only() {
         (0..64).for_each(|key| _ = cache.insert(honest(key), key, key));
         assert_eq!(cache.len(), 64);
         // 5 modulo 32, with all other bits as they like.
-        for attack in 0..1000 {
+        for attack in 0..if cfg!(miri) { 10 } else { 1000 } {
             _ = cache.insert(SourceIndex::new(attack << 5 | 5), 1000 + attack, 0);
         }
         let lost: Vec<u32> =
@@ -287,6 +287,7 @@ fn ways_get_along_with_equal_indices() {
     assert_eq!(cache.capacity(), 128);
 }
 
+#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
 #[test]
 fn a_flood_with_one_hash_displaces_its_own() {
     let config = ChainedConfig::new(100).and_then(|it| it.with_elasticity(4)).unwrap();
@@ -301,6 +302,7 @@ fn a_flood_with_one_hash_displaces_its_own() {
     assert_eq!((cache.len(), cache.longest_chain()), (64, 4));
 }
 
+#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
 #[test]
 fn chains_have_a_bound_whatever_the_hash() {
     fn check<H: Hasher + Default + Clone>(seldom: usize) {
@@ -326,6 +328,7 @@ fn chains_have_a_bound_whatever_the_hash() {
 }
 
 /// The bound of chains is not asked where there is none.
+#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
 #[test]
 fn all_hashes_equal_is_one_chain() {
     let config = ChainedConfig::new(50).and_then(|it| it.with_elasticity(usize::MAX)).unwrap();
@@ -409,7 +412,7 @@ fn sets_allocate_once() {
 /// Goes on with a cache of chains for long: of what is allocated later all is the policy's, and
 /// when that has had as many entries as it can have, nothing is.
 fn stay_in_chains<P: Eviction>(policy: P) {
-    let config = ChainedConfig::new(if cfg!(miri) { 50 } else { 3000 }).unwrap();
+    let config = ChainedConfig::new(3000).unwrap();
     let entries = config.capacity() as u64;
     let of_policy = policy.allocation_size();
     let (cache, allocations, bytes) =
@@ -439,6 +442,7 @@ fn stay_in_chains<P: Eviction>(policy: P) {
     assert_eq!((allocations, growth), (0, 0));
 }
 
+#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
 #[test]
 fn chains_allocate_for_their_policy_only() {
     stay_in_chains(Nobody);

@@ -379,24 +379,16 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ) where
         Q: Equivalent<K>,
     {
-        assert_eq!(keys.len(), indices.len(), "an index for each key");
-        assert_eq!(keys.len(), found.len(), "a place for each key");
         if WAYS > 1 && self.replacement == Replacement::LeastRecentlyUsed {
             // The order has to be written before anything is borrowed from the sets.
             self.get_batch_mut(indices, keys, |_, _| ());
             return self.peek_batch(indices, keys, found);
         }
-        self.prefetch_first(indices);
         let Self { sets, generation, replacement, statistics, .. } = self;
-        let (sets, is_use) = (&*sets, *replacement == Replacement::SecondChance);
-        for (number, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
-            if let Some(next) = indices.get(number + AHEAD) {
-                sets.prefetch(next.get() as usize);
-            }
-            let (set, at) = (sets.at(index.get() as usize), At::new(index, *generation));
-            *found = set.get(at, is_use, |own| key.equivalent(own));
-            statistics.count(found.is_some());
-        }
+        let is_use = *replacement == Replacement::SecondChance;
+        let at = |index| At::new(index, *generation);
+        let count = |is_hit| statistics.count(is_hit);
+        look_up(sets, at, is_use, (indices, keys), found, count);
     }
 
     /// The same without a trace: see [`peek`](Self::peek).
@@ -412,15 +404,7 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ) where
         Q: Equivalent<K>,
     {
-        assert_eq!(keys.len(), indices.len(), "an index for each key");
-        assert_eq!(keys.len(), found.len(), "a place for each key");
-        self.prefetch_first(indices);
-        for (number, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
-            if let Some(&next) = indices.get(number + AHEAD) {
-                self.prefetch(next);
-            }
-            *found = self.peek(index, key);
-        }
+        look_up(&self.sets, |index| self.at(index), false, (indices, keys), found, |_| ());
     }
 
     /// Calls `each` with the number of each key in the slice and its value, to change: in the order of
@@ -438,7 +422,7 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         Q: Equivalent<K>,
     {
         assert_eq!(keys.len(), indices.len(), "an index for each key");
-        self.prefetch_first(indices);
+        indices.iter().take(AHEAD).for_each(|&index| self.prefetch(index));
         for (number, (&index, key)) in indices.iter().zip(keys).enumerate() {
             if let Some(&next) = indices.get(number + AHEAD) {
                 self.prefetch(next);
@@ -446,11 +430,28 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
             each(number, self.get_mut(index, key));
         }
     }
+}
 
-    /// Asks for the sets that a burst begins with.
-    #[inline]
-    fn prefetch_first(&self, indices: &[SourceIndex]) {
-        indices.iter().take(AHEAD).for_each(|&index| self.prefetch(index));
+/// Looks a burst up in sets that are borrowed for as long as what is found; says of each key whether it was.
+#[inline]
+fn look_up<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
+    sets: &'a Lines<Set<K, V, WAYS>>,
+    at: impl Fn(SourceIndex) -> At,
+    is_use: bool,
+    (indices, keys): (&[SourceIndex], &[Q]),
+    found: &mut [Option<&'a V>],
+    mut count: impl FnMut(bool),
+) {
+    assert_eq!(keys.len(), indices.len(), "an index for each key");
+    assert_eq!(keys.len(), found.len(), "a place for each key");
+    indices.iter().take(AHEAD).for_each(|index| sets.prefetch(index.get() as usize));
+    for (number, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
+        if let Some(next) = indices.get(number + AHEAD) {
+            sets.prefetch(next.get() as usize);
+        }
+        let set = sets.at(index.get() as usize);
+        *found = set.get(at(index), is_use, |own| key.equivalent(own));
+        count(found.is_some());
     }
 }
 

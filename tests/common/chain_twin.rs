@@ -237,16 +237,20 @@ where
     }
 
     fn get_or_insert(&mut self, name: Name, now: u32) {
-        let (given, hash, key) = self.parts(name);
-        if given.is_some() || !self.always_one {
+        if !self.always_one {
             return self.insert(name, now);
         }
+        let (given, hash, key) = self.parts(name);
         let mut is_made = false;
-        let ours = self.ours.get_or_insert_with(key.clone(), |made| {
+        let make = |made: &K| {
             is_made = true;
             assert_eq!(*made, key);
             V::make(now)
-        });
+        };
+        let ours = match given {
+            Some(hash) => self.ours.get_or_insert_with_hashed(hash, key.clone(), make),
+            None => self.ours.get_or_insert_with(key.clone(), make),
+        };
         let theirs = self.twin.get(hash, &key).cloned();
         assert_eq!(theirs.is_none(), is_made);
         assert_eq!(*ours, theirs.unwrap_or(V::make(now)));
@@ -306,6 +310,9 @@ where
                     None => self.ours.peek(&key),
                 };
                 assert_eq!(ours, self.twin.peek(hash, &key));
+                if self.asked != Asked::Index {
+                    assert_eq!(self.ours.contains_key(&key), ours.is_some());
+                }
             }
             Step::GetOrInsert(name) => self.get_or_insert(*name, now),
             Step::Insert(name) => self.insert(*name, now),

@@ -206,6 +206,7 @@ impl<K: Make, V: Make, const WAYS: usize> Beside for SetPair<K, V, WAYS> {
                 let (index, key) = parts(name);
                 ours.prefetch(index);
                 assert_eq!(ours.peek(index, &key), twin.peek(name.index, &key).as_ref());
+                assert_eq!(ours.contains_key(index, &key), ours.peek(index, &key).is_some());
             }
             Step::GetOrInsert(name) => self.get_or_insert(*name, now),
             Step::Insert(name) => {
