@@ -197,6 +197,7 @@ fn threads_share_what_they_may() {
     <SourceHashCache<u32, Cell<u32>, 2> as AmbiguousIfSync<_>>::is_it();
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn threads_peek_together() {
     let mut cache = SourceHashCache::<u32, u32, 4>::new(64).unwrap();
@@ -217,7 +218,7 @@ fn threads_peek_together() {
 
 // Hostile indices.
 
-const PACKETS: u64 = if cfg!(miri) { 10 } else { 10_000 };
+const PACKETS: u64 = 10_000;
 
 /// Packets of so many flows, each with the index that the `index` gives by flow and packet: who gets a value gets its
 /// own.
@@ -236,6 +237,7 @@ fn traffic<const WAYS: usize>(replacement: Replacement, index: fn(u64, u64) -> u
     cache.statistics()
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn no_index_finds_anothers_value() {
     fn all<const WAYS: usize>(replacement: Replacement) {
@@ -259,6 +261,7 @@ fn no_index_finds_anothers_value() {
     }
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn each_index_spoils_one_set_only() {
     for replacement in REPLACEMENTS {
@@ -268,7 +271,7 @@ fn each_index_spoils_one_set_only() {
         (0..64).for_each(|key| _ = cache.insert(honest(key), key, key));
         assert_eq!(cache.len(), 64);
         // 5 modulo 32, with all other bits as they like.
-        for attack in 0..if cfg!(miri) { 10 } else { 1000 } {
+        for attack in 0..1000 {
             _ = cache.insert(SourceIndex::new(attack << 5 | 5), 1000 + attack, 0);
         }
         let lost: Vec<u32> =
@@ -277,6 +280,7 @@ fn each_index_spoils_one_set_only() {
     }
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn ways_get_along_with_equal_indices() {
     let mut cache = SourceHashCache::<u32, u32, 8>::new(8 * 16).unwrap();
@@ -287,7 +291,7 @@ fn ways_get_along_with_equal_indices() {
     assert_eq!(cache.capacity(), 128);
 }
 
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn a_flood_with_one_hash_displaces_its_own() {
     let config = ChainedConfig::new(100).and_then(|it| it.with_elasticity(4)).unwrap();
@@ -302,7 +306,7 @@ fn a_flood_with_one_hash_displaces_its_own() {
     assert_eq!((cache.len(), cache.longest_chain()), (64, 4));
 }
 
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn chains_have_a_bound_whatever_the_hash() {
     fn check<H: Hasher + Default + Clone>(seldom: usize) {
@@ -328,7 +332,7 @@ fn chains_have_a_bound_whatever_the_hash() {
 }
 
 /// The bound of chains is not asked where there is none.
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn all_hashes_equal_is_one_chain() {
     let config = ChainedConfig::new(50).and_then(|it| it.with_elasticity(usize::MAX)).unwrap();
@@ -400,6 +404,7 @@ fn stay<const WAYS: usize>(replacement: Replacement) {
     assert_eq!(counting(|| drop(cache)).2, size.wrapping_neg());
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn sets_allocate_once() {
     for replacement in REPLACEMENTS {
@@ -442,7 +447,7 @@ fn stay_in_chains<P: Eviction>(policy: P) {
     assert_eq!((allocations, growth), (0, 0));
 }
 
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn chains_allocate_for_their_policy_only() {
     stay_in_chains(Nobody);
@@ -471,6 +476,7 @@ fn a_rule_that_changes_begins_anew() {
     }
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn what_was_cleared_is_not_cloned() {
     let counted = Rc::new(());

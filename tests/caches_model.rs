@@ -27,7 +27,7 @@ use proptest::sample::select;
 const KEYS: u32 = 24;
 
 /// Steps of a script that is not drawn by proptest.
-const STEPS: u64 = if cfg!(miri) { 10 } else { 5000 };
+const STEPS: u64 = 5000;
 
 const REPLACEMENTS: [Replacement; 3] =
     [Replacement::SecondChance, Replacement::LeastRecentlyUsed, Replacement::Oldest];
@@ -185,6 +185,7 @@ fn script(seed: u64, indices: Indices) -> Vec<Step> {
     (0..STEPS).map(step).collect()
 }
 
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn long_scripts() {
     for (seed, indices) in (0..).zip(Indices::ALL) {
@@ -205,7 +206,7 @@ proptest! {
     #![proptest_config(proptest_config())]
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn sets_of_numbers(
         capacity in 1..40_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
@@ -213,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn sets_with_much_to_drop_or_nothing_to_keep(
         capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
@@ -223,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn sets_of_more_than_a_line(
         capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
@@ -234,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_with_each_policy(
         config in config(), hasher in select(&Weak::ALL), asked in asked(), steps in steps(),
     ) {
@@ -247,7 +248,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_with_policies_of_ones_own(
         config in config(), asked in asked(), gives_up_some: bool, steps in steps(),
     ) {
@@ -257,7 +258,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "to draw steps takes longer than to take them")]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn duplicates(
         capacity in 1..10_usize, lifetime in 0..20_u64, hasher in select(&Weak::ALL),
         packets in vec((0..12_u32, 0..8_u64, -3..8_i64, 0..10_usize), 1..200),

@@ -9,6 +9,7 @@
 //! is depends on the type, and Rust has no type with such an alignment; hence the unsafe code.
 //!
 //! What holds: there is a power of two of values, all of them initialized from when it is made until it is dropped.
+//! The memory is given back whatever panics, as it has an owner of its own.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
@@ -25,6 +26,29 @@ pub(super) const LINE: usize = 64;
 /// Lines of a value that are asked for ahead, at most: more would push each other out of the cache.
 const FETCHED: usize = 4;
 
+/// Memory that is given back.
+struct Memory {
+    first: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Memory {
+    /// The size of the layout is not zero.
+    fn new(layout: Layout) -> Result<Self, CacheError> {
+        assert_ne!(layout.size(), 0, "a stride is at least one byte");
+        // SAFETY: the size is not zero.
+        let first = unsafe { alloc(layout) };
+        Ok(Self { first: NonNull::new(first).ok_or(CacheError::NoMemory)?, layout })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: it was allocated with this layout.
+        unsafe { dealloc(self.first.as_ptr(), self.layout) };
+    }
+}
+
 /// A power of two of values.
 pub(super) struct Lines<T> {
     first: NonNull<T>,
@@ -32,6 +56,8 @@ pub(super) struct Lines<T> {
     mask: usize,
     /// How many have been made: all, but while they are.
     made: usize,
+    /// Where they are. It is dropped after them.
+    _memory: Memory,
     owned: PhantomData<T>,
 }
 
@@ -57,10 +83,9 @@ impl<T> Lines<T> {
     pub(super) fn new(len: usize, make: impl Fn(usize) -> T) -> Result<Self, CacheError> {
         let len = len.checked_next_power_of_two().ok_or(CacheError::TooLarge)?;
         let layout = Self::layout(len).ok_or(CacheError::TooLarge)?;
-        // SAFETY: the stride is at least one byte, and so is the size.
-        let memory = unsafe { alloc(layout) };
-        let first = NonNull::new(memory.cast::<T>()).ok_or(CacheError::NoMemory)?;
-        let mut lines = Self { first, mask: len - 1, made: 0, owned: PhantomData };
+        let memory = Memory::new(layout)?;
+        let first = memory.first.cast();
+        let mut lines = Self { first, mask: len - 1, made: 0, _memory: memory, owned: PhantomData };
         // What `make` leaves when it panics is dropped with `lines`.
         while lines.made < len {
             let (place, value) = (lines.place(lines.made), make(lines.made));
@@ -134,10 +159,6 @@ impl<T> Drop for Lines<T> {
         for number in 0..self.made {
             // SAFETY: it was made, and nobody sees it afterwards. Where one panics the others are leaked.
             unsafe { self.place(number).drop_in_place() };
-        }
-        if let Some(layout) = Self::layout(self.len()) {
-            // SAFETY: it was allocated with this layout.
-            unsafe { dealloc(self.first.as_ptr().cast(), layout) };
         }
     }
 }

@@ -28,7 +28,7 @@ fn a_filter_takes_what_is_above_the_last_number() {
 /// Senders call, wait for the answer, and call again; the network delivers each packet up to three times, the last one
 /// less than a lifetime after the first was sent. Each call is executed once, also those of senders who have
 /// forgotten their numbers and waited for a lifetime.
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn each_call_is_executed_once() {
     const LIFETIME: u64 = 1000;
@@ -67,7 +67,7 @@ fn each_call_is_executed_once() {
 }
 
 /// Two are forgotten with each packet, so there is room as soon as there can be.
-#[cfg_attr(miri, ignore = "it is long, and nothing in it is unsafe")]
+#[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn expired_senders_do_not_keep_others_out() {
     let hasher = BuildHasherDefault::<Crc32>::new();
