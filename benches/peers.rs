@@ -31,6 +31,7 @@ mod peers {
     pub(crate) mod contest;
     pub(crate) mod contestant;
     pub(crate) mod demux;
+    pub(crate) mod ephemeral;
     pub(crate) mod flows;
     pub(crate) mod keys;
     pub(crate) mod lc_trie;
@@ -49,7 +50,7 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
-use peers::{caches, demux, flows, lc_trie, machine, routes, sockets, trash};
+use peers::{caches, demux, ephemeral, flows, lc_trie, machine, routes, sockets, trash};
 #[cfg(feature = "concurrent")]
 use peers::{concurrent, concurrent_routes};
 
@@ -65,6 +66,7 @@ const STRUCTURES: &[(&str, Measure)] = &[
     ("demux", demux::run),
     ("sockets", sockets::run),
     ("caches", caches::run),
+    ("ephemeral", ephemeral::run),
     #[cfg(feature = "concurrent")]
     ("concurrent", concurrent::run),
     #[cfg(feature = "concurrent")]

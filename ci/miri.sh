@@ -21,7 +21,7 @@ slim "$folder/package"
 # Isolation would keep property tests from looking for the failures they have saved.
 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
 export MIRIFLAGS
-part miri "$limit" cargo +nightly miri test --lib -- trash:: lpm:: cache:: chunks:: prefetch::
+part miri "$limit" cargo +nightly miri test --lib -- trash:: lpm:: cache:: ephemeral::ring:: chunks:: prefetch::
 # shellcheck disable=SC2086
 part miri "$limit" cargo +nightly miri test $single
 # crossbeam-epoch breaks the rules of Stacked Borrows, has pointers in numbers, and never gives its last

@@ -13,6 +13,12 @@ pub trait Observer {
     /// An entry was looked at: one whole key compared.
     #[inline]
     fn entry(&mut self) {}
+
+    /// So many words of 32 bits were read or written. Only an [`EphemeralStore`](crate::EphemeralStore) says so.
+    #[inline]
+    fn words(&mut self, count: u32) {
+        let _ = count;
+    }
 }
 
 /// Observes nothing, at no cost.
@@ -47,5 +53,31 @@ impl Observer for Probes {
     #[inline]
     fn entry(&mut self) {
         self.entries += 1;
+    }
+}
+
+/// Counts accesses to memory as routers of 32 bits have them: what papers on such machines count.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::observe::Words;
+/// use flowtable::{EphemeralStore, Timestamp};
+/// use std::time::Duration;
+///
+/// let mut store: EphemeralStore = EphemeralStore::new(1000, Duration::from_secs(10))?;
+/// let (now, mut words) = (Timestamp::ZERO, Words::default());
+/// store.find_or_create_observed(7, now, || 1, &mut words)?;
+/// store.find_observed(&7, now, &mut words);
+/// assert_eq!(words, Words(5 + 5));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Words(pub u32);
+
+impl Observer for Words {
+    #[inline]
+    fn words(&mut self, count: u32) {
+        self.0 += count;
     }
 }

@@ -11,7 +11,7 @@ const FLOORS: [&[&str]; 6] = [
     &["flow", "prefix", "trie", "lists", "slots", "share"],
     &["life", "wheel", "evict", "source_index"],
     &["lc_trie", "lc_routes", "lpm", "trash", "cache", "ephemeral", "dml", "schedule"],
-    &["demux", "unicache", "flow_cache", "threaded"],
+    &["demux", "unicache", "flow_cache", "threaded", "esp"],
     &["serde", "concurrent"],
 ];
 

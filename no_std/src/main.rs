@@ -6,11 +6,13 @@
 mod bump;
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::time::Duration;
 
 use flowtable::demux::{Local, Reuse, SocketTable};
+use flowtable::ephemeral::Heads;
 use flowtable::{
-    DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix, RouteTable,
-    SourceHashCache, SourceIndex, TrashMap, Unicache,
+    DefaultHashBuilder, EphemeralStore, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix,
+    RouteTable, SourceHashCache, SourceIndex, Timestamp, TrashMap, Unicache,
 };
 
 #[global_allocator]
@@ -70,6 +72,16 @@ fn work() -> usize {
     }
     let found = |path: &u16| paths.as_ref()?.peek(index(*path), path).copied();
     let lost = lost + (0..10).filter(|path| found(path) == Some(path + 1)).count().abs_diff(10);
+
+    let seed = DefaultHashBuilder::with_seed(1);
+    let lifetime = Duration::from_secs(10);
+    let mut seen = EphemeralStore::with_parts(64, lifetime, Heads::Equal, seed).ok();
+    let mut is_new = |tag: u64, second| {
+        let bound = seen.as_mut()?.find_or_create(tag, Timestamp::from_secs(second), || ()).ok()?;
+        Some(bound.is_new)
+    };
+    let seen = [is_new(1, 0), is_new(1, 9), is_new(1, 10)];
+    let lost = lost + usize::from(seen != [Some(true), Some(false), Some(true)]);
 
     let missing = (2..=1000).step_by(2).filter(|port| ports.get(port).is_none()).count();
     lost + missing + 500_usize.abs_diff(cache.len() + evicted)

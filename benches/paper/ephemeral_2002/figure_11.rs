@@ -1,0 +1,115 @@
+//! Figure 11: what a find examines, and how long it takes, the fuller the store is.
+
+use super::chains::{ENTRIES, Examined, Filled, HEADS, NOW, SEED, absent};
+use super::figure::{Figure, Line, Panel, Scale};
+use super::paper::WORD;
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
+
+/// Finds that are timed at once.
+const FINDS: usize = 65_536;
+
+/// One store at one filling.
+struct Point {
+    examined: Examined,
+    /// Nanoseconds for tags that are there, and for others.
+    times: [f64; 2],
+}
+
+pub(crate) fn figure_11(report: &Report, quick: bool) -> Outcome {
+    let steps = if quick { 2 } else { 10 };
+    let parts: Vec<f64> = (0..=steps).map(|step| f64::from(step) / f64::from(steps)).collect();
+    let columns = [
+        "heads for an entry",
+        "full",
+        "entries examined",
+        "1 + f / 2h",
+        "by absent tags",
+        "expected",
+        "paper: f / h",
+        "longest chain",
+        "SRAM µs",
+        "ns",
+        "ns, absent",
+    ];
+    let (mut table, mut curves) = (Table::new(&columns), vec![]);
+    for (heads, ratio) in HEADS {
+        let mut filled = Filled::new(ENTRIES, heads, SEED);
+        let points: Vec<Point> =
+            parts.iter().map(|part| point(&mut filled, *part, quick)).collect();
+        for (part, Point { examined, times: [there, not_there] }) in parts.iter().zip(&points) {
+            table.row(&[
+                &ratio,
+                part,
+                &format!("{:.3}", examined.present),
+                &format!("{:.3}", 1.0 + part / (2.0 * ratio)),
+                &format!("{:.3}", examined.absent),
+                &format!("{:.3}", absent(part / ratio)),
+                &format!("{:.3}", part / ratio),
+                &examined.longest,
+                &two(latency(examined.present)),
+                &format!("{there:.1}"),
+                &format!("{not_there:.1}"),
+            ]);
+        }
+        curves.push((format!("{ratio} heads for an entry"), points));
+    }
+    report.table(
+        "figure_11",
+        "A find in 65,536 entries, the fuller they are (figure 11)",
+        &table,
+    )?;
+    draw(report, &parts, &curves)
+}
+
+/// Microseconds in the paper's SRAM, if so many entries are examined.
+fn latency(entries: f64) -> f64 {
+    5.0 * entries * WORD
+}
+
+fn point(filled: &mut Filled, part: f64, quick: bool) -> Point {
+    filled.fill_to_part(part);
+    let examined = filled.examined();
+    let (present, absent) = (filled.present(FINDS), filled.absent(FINDS));
+    let store = &filled.store;
+    let found = |tags: &[u64]| tags.iter().filter(|tag| store.find(*tag, NOW).is_some()).count();
+    let mut contestants: [Contestant<'_>; 2] =
+        [Box::new(|| found(&present) as u64), Box::new(|| found(&absent) as u64)];
+    let times = Times::measure(&mut contestants, FINDS, if quick { 1 } else { 21 });
+    Point { examined, times: [0, 1].map(|number| times.of(number)) }
+}
+
+fn draw(report: &Report, parts: &[f64], curves: &[(String, Vec<Point>)]) -> Outcome {
+    let panel = |y_label, most, value: &dyn Fn(&Point) -> f64| {
+        let line = |(name, points): &'_ (String, Vec<Point>)| {
+            let values = parts.iter().zip(points).map(|(part, point)| (100.0 * part, value(point)));
+            (name.clone(), values.collect())
+        };
+        let lines: Vec<(String, Vec<(f64, f64)>)> = curves.iter().map(line).collect();
+        (y_label, most, lines)
+    };
+    let slowest = curves.iter().flat_map(|(_, points)| points).map(|point| point.times[0]);
+    let slowest = slowest.fold(1.0, f64::max);
+    let panels = [
+        panel("entries examined", 2.5, &|point| point.examined.present),
+        panel("µs in SRAM, modelled", 1.25, &|point| latency(point.examined.present)),
+        panel("ns here", 1.25 * slowest, &|point| point.times[0]),
+    ];
+    let panels = panels.iter().map(|(y_label, most, lines)| {
+        let line = |(name, points): &'_ (String, Vec<(f64, f64)>)| (name.clone(), points.clone());
+        (*y_label, *most, lines.iter().map(line).collect::<Vec<_>>())
+    });
+    let panels: Vec<_> = panels.collect();
+    let panels = panels.iter().map(|(y_label, most, lines)| Panel {
+        y_label,
+        y: 0.0..*most,
+        lines: lines.iter().map(|(name, points)| Line { name, points: points.clone() }).collect(),
+    });
+    Figure {
+        title: "A find of a tag that is there, in 65,536 entries",
+        x_label: "percent of the store that is occupied",
+        x_scale: Scale::Linear,
+        panels: panels.collect(),
+    }
+    .draw(&report.path("figure_11.svg"))
+}

@@ -1,0 +1,145 @@
+//! Tables 2 and 3: the instructions COMPARE and COUNT.
+
+use flowtable::ephemeral::{EphemeralStore, Heads};
+use flowtable::esp::{
+    Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute, execute_observed,
+};
+use flowtable::observe::Words;
+
+use super::chains::{ENTRIES, Filled, NOW, SEED};
+use super::paper::{OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands};
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
+
+const SITE: Site = Site { location: Location::Centre, identity: 1 };
+
+pub(crate) fn packet(instruction: Instruction) -> Packet {
+    Packet::new(Locations::CENTRE, 1, instruction)
+}
+
+/// Each of the paper's two instructions on a tag.
+pub(crate) fn compare(tag: u64, value: u64) -> Packet {
+    packet(Instruction::Compare { tag, relation: Relation::Greater, value })
+}
+
+pub(crate) fn count(tag: u64) -> Packet {
+    packet(Instruction::Count { tag, threshold: 1 })
+}
+
+/// Words that a packet takes, and whether it goes on.
+pub(crate) fn words(store: &mut EphemeralStore, mut packet: Packet) -> (u32, bool) {
+    let mut words = Words::default();
+    let verdict = execute_observed(store, &mut packet, SITE, NOW, &mut words);
+    (words.0, verdict == Verdict::Forward)
+}
+
+/// COMPARE that creates, drops, forwards; COUNT that creates, and that finds: in a store that has nothing else.
+pub(crate) fn words_of_all() -> [(&'static str, u32); 5] {
+    let mut filled = Filled::new(2, Heads::Double, SEED);
+    let mut run = |packet| words(&mut filled.store, packet).0;
+    [
+        ("COMPARE, creates", run(compare(1, 5))),
+        ("COMPARE, drops", run(compare(1, 5))),
+        ("COMPARE, binds again", run(compare(1, 6))),
+        ("COUNT, creates", run(count(2))),
+        ("COUNT, finds", run(count(2))),
+    ]
+}
+
+pub(crate) fn tables_2_and_3(report: &Report, quick: bool) -> Outcome {
+    let columns = [
+        "memory",
+        "COMPARE µs",
+        "COUNT µs",
+        "COMPARE k/s",
+        "here",
+        "COUNT k/s",
+        "here",
+        "COUNT Mb/s",
+    ];
+    let mut table = Table::new(&columns);
+    for ((memory, [compare, count]), stated) in TABLE_2.into_iter().zip(TABLE_3) {
+        table.row(&[
+            &memory,
+            &two(compare),
+            &two(count),
+            &stated[0],
+            &thousands(compare),
+            &stated[1],
+            &thousands(count),
+            &format!("{:.1}", megabits(stated[1])),
+        ]);
+    }
+    let title = "The paper's latencies, and thousands of packets in a second: floor(1000 / (µs + 0.32)) \
+                 (tables 2 and 3)";
+    report.table("tables_2_and_3", title, &table)?;
+    ours(report, quick)
+}
+
+/// What it is here: words, and nanoseconds for a packet.
+fn ours(report: &Report, quick: bool) -> Outcome {
+    let mut table = Table::new(&["", "words", "SRAM µs, modelled", "k/s, modelled"]);
+    for (name, words) in words_of_all() {
+        let latency = f64::from(words) * WORD;
+        table.row(&[&name, &words, &two(latency), &thousands(latency)]);
+    }
+    let title = format!("Words here, and what they would take in SRAM beside {OTHER_WORK} µs");
+    report.table("instructions_words", &title, &table)?;
+
+    let entries = if quick { 4096 } else { ENTRIES };
+    let mut table = Table::new(&[
+        "",
+        "executed ns",
+        "M/s",
+        "with parsing and writing ns",
+        "M/s",
+        "Mb/s at 62 bytes",
+    ]);
+    let mut filled = Filled::new(entries, Heads::Double, SEED);
+    filled.fill_to_part(0.5);
+    let tags = filled.present(entries);
+    let compares = tags.iter().map(|tag| compare(*tag, 0));
+    for (name, packets) in [
+        ("COMPARE, finds", compares.collect::<Vec<Packet>>()),
+        ("COUNT, finds", tags.iter().map(|tag| count(*tag)).collect()),
+    ] {
+        let times = times(&filled.store, &packets, quick);
+        let [executed, whole] = times;
+        let rates = times.map(|time| 1000.0 / time);
+        let megabits = format!("{:.0}", rates[1] * f64::from(super::paper::SMALLEST * 8));
+        let one = |number: f64| format!("{number:.1}");
+        table.row(&[&name, &one(executed), &one(rates[0]), &one(whole), &one(rates[1]), &megabits]);
+    }
+    let title = format!("Instructions on this machine, {entries} entries, half full, one core");
+    report.table("instructions", &title, &table)
+}
+
+/// Nanoseconds for a packet: executed only, and read from its bytes, executed, and written over them.
+fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
+    let mut stores = [store.clone(), store.clone()];
+    let [executed, whole] = &mut stores;
+    let encoded = |packet: &Packet| {
+        let mut bytes = [0; Packet::MAX_LEN];
+        packet.write_to(&mut bytes).expect("there is room");
+        bytes
+    };
+    let mut bytes: Vec<_> = packets.iter().map(encoded).collect();
+    let mut contestants: [Contestant<'_>; 2] = [
+        Box::new(|| {
+            let run =
+                |packet: &&Packet| execute(executed, &mut { **packet }, SITE, NOW) == Verdict::Drop;
+            packets.iter().filter(run).count() as u64
+        }),
+        Box::new(|| {
+            let mut dropped = 0;
+            for bytes in &mut bytes {
+                let (mut packet, _) = Packet::parse(bytes).expect("it was written so");
+                dropped += u64::from(execute(whole, &mut packet, SITE, NOW) == Verdict::Drop);
+                packet.write_to(bytes).expect("it is as long");
+            }
+            dropped
+        }),
+    ];
+    let times = Times::measure(&mut contestants, packets.len(), if quick { 1 } else { 21 });
+    [0, 1].map(|number| times.of(number))
+}

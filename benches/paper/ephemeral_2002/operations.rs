@@ -1,0 +1,111 @@
+//! Table 1: the operations of the store.
+
+use std::time::Duration;
+
+use flowtable::Timestamp;
+use flowtable::ephemeral::{Binding, Heads};
+use flowtable::observe::Words;
+
+use super::chains::{ENTRIES, Filled, NOW, SEED};
+use super::paper::{TABLE_1, WORD};
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
+
+/// Words that each operation of table 1 takes where one entry is examined, or where one is created and none is
+/// examined.
+pub(crate) fn words() -> [u32; 4] {
+    let mut filled = Filled::new(1, Heads::Double, SEED);
+    let store = &mut filled.store;
+    let mut words = [Words::default(); 4];
+    let created = store.find_or_create_observed(7, NOW, || 0, &mut words[1]);
+    let binding = store.find_observed(&7, NOW, &mut words[0]).expect("it is there");
+    assert_eq!(created.map(|bound| bound.binding), Ok(binding));
+    assert_eq!(store.read_observed(binding, NOW, &mut words[2]), Some(&0));
+    assert_eq!(store.write_observed(binding, NOW, 1, &mut words[3]), Ok(0));
+    words.map(|Words(count)| count)
+}
+
+pub(crate) fn table_1(report: &Report, quick: bool) -> Outcome {
+    let columns = [
+        "operation",
+        "words, paper",
+        "words for cl = 1",
+        "SRAM µs, modelled",
+        "SRAM µs, paper",
+        "ns, a tenth full",
+        "ns, full",
+    ];
+    let mut table = Table::new(&columns);
+    let entries = if quick { 4096 } else { ENTRIES };
+    let times = [0.1, 1.0].map(|part| times(entries, part, quick));
+    for (number, (name, formula, latency)) in TABLE_1.into_iter().enumerate() {
+        // An empty chain takes no entry; the paper's table has one.
+        let counted = words()[number] + if number == 1 { 5 } else { 0 };
+        table.row(&[
+            &name,
+            &formula,
+            &counted,
+            &two(f64::from(counted) * WORD),
+            &two(latency),
+            &format!("{:.1}", times[0][number]),
+            &format!("{:.1}", times[1][number]),
+        ]);
+    }
+    report.table("table_1", "Operations, two heads for an entry (table 1)", &table)
+}
+
+/// Nanoseconds of each operation in a store that is as full as that.
+fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
+    let mut filled = Filled::new(entries, Heads::Double, SEED);
+    filled.fill_to_part(part);
+    let tags = filled.present(entries);
+    let find = |tag| filled.store.find(tag, NOW).expect("it is there");
+    let bindings: Vec<Binding> = tags.iter().map(find).collect();
+    let (found_in, read_in, mut written_in) =
+        (filled.store.clone(), filled.store.clone(), filled.store.clone());
+    let mut stream = Stream::new(entries, part);
+    let mut contestants: [Contestant<'_>; 4] = [
+        Box::new(|| tags.iter().filter(|tag| found_in.find(*tag, NOW).is_some()).count() as u64),
+        Box::new(|| stream.create(entries)),
+        Box::new(|| bindings.iter().filter_map(|place| read_in.read(*place, NOW)).sum()),
+        Box::new(|| {
+            bindings.iter().filter(|place| written_in.write(**place, NOW, 1).is_ok()).count() as u64
+        }),
+    ];
+    let times = Times::measure(&mut contestants, entries, if quick { 1 } else { 21 });
+    [0, 1, 2, 3].map(|number| times.of(number))
+}
+
+/// Bindings that are created at a steady rate, as many as expire meanwhile.
+struct Stream {
+    filled: Filled,
+    /// Bindings that live at a time.
+    living: u64,
+    created: u64,
+}
+
+impl Stream {
+    fn new(entries: usize, part: f64) -> Self {
+        let living = (entries as f64 * part) as u64;
+        let mut stream =
+            Self { filled: Filled::new(entries, Heads::Double, SEED), living, created: 0 };
+        stream.create(2 * entries);
+        stream
+    }
+
+    /// Creates so many.
+    fn create(&mut self, count: usize) -> u64 {
+        let lifetime = Duration::from_secs(10).as_nanos() as u64;
+        let mut is_new = 0;
+        for _ in 0..count {
+            self.created += 1;
+            // A lifetime is one creation too long, for times are rounded.
+            let now = Timestamp::from_nanos(self.created * (lifetime / self.living + 1000));
+            // An odd number of 64 bits: none comes twice.
+            let tag = self.created.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let bound = self.filled.store.find_or_create(tag, now, || 0).expect("one has expired");
+            is_new += u64::from(bound.is_new);
+        }
+        is_new
+    }
+}

@@ -1,0 +1,106 @@
+//! What a decision costs on this machine.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use flowtable::Timestamp;
+use flowtable::schedule::{
+    Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
+};
+use flowtable::share::ProportionalShare;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::SEED;
+use super::paper::capped;
+use super::report::{Outcome, Report, Table, median, two};
+
+const ROUNDS: usize = 15;
+
+/// Nanoseconds for a step, the median of the rounds.
+fn measure(steps: u64, mut step: impl FnMut(u64)) -> f64 {
+    let round = |_| {
+        let begun = Instant::now();
+        (0..steps).for_each(&mut step);
+        begun.elapsed().as_nanos() as f64 / steps as f64
+    };
+    // The first one warms up.
+    median((0..=ROUNDS).map(round).skip(1).collect())
+}
+
+/// Run lengths in nanoseconds.
+fn runs() -> Vec<u64> {
+    let mut rng = StdRng::seed_from_u64(SEED);
+    (0..1024).map(|_| rng.random_range(1_000..60_000)).collect()
+}
+
+pub(crate) fn costs(report: &Report, quick: bool) -> Outcome {
+    let steps = if quick { 2_000 } else { 200_000 };
+    let mut table = Table::new(&["what", "threads", "ns"]);
+    for threads in [16, 256, 4096] {
+        table.row(&[
+            &"ProportionalShare: pick, charge",
+            &threads,
+            &two(of_shares(threads, steps)?),
+        ]);
+    }
+    for threads in [16, 256, 4096] {
+        let name = "Scheduler: tell, next, finish";
+        table.row(&[&name, &threads, &two(of_scheduler(threads, steps)?)]);
+    }
+    let mut estimator = QueueEstimator::new(16, longest_sleep(64, 148_800))?;
+    let polls = runs();
+    let polled = measure(steps, |step| {
+        black_box(estimator.polled(polls[step as usize % 1024] as u32 % 17));
+    });
+    table.row(&[&"QueueEstimator: polled", &"-", &two(polled)]);
+    let throttle = capped((10, 30));
+    let threshold = measure(steps, |step| {
+        let cost = Duration::from_nanos(polls[step as usize % 1024]);
+        black_box(throttle.threshold(cost, 128));
+    });
+    table.row(&[&"Throttle: threshold", &"-", &two(threshold)]);
+    report.table("costs", "What decisions cost here; the paper has no numbers", &table)
+}
+
+/// All threads always have work.
+fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let mut shares = ProportionalShare::new(threads as usize, 100 * threads)?;
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let runs = runs();
+    for _ in 0..threads {
+        let thread = shares.add(rng.random_range(1..=100))?;
+        shares.activate(thread, runs[thread.index() % 1024])?;
+    }
+    Ok(measure(steps, |step| {
+        let run = runs[step as usize % 1024];
+        let thread = shares.pick().expect("all have work");
+        shares.charge(thread, run, Some(run)).expect("it runs");
+    }))
+}
+
+/// A packet comes for some thread, and some thread has a turn.
+fn of_scheduler(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
+    let policy = Policy::Budget(Budget::packets(16));
+    let mut scheduler =
+        Scheduler::new(threads as usize, 100 * threads, Duration::from_micros(3), policy)?;
+    let mut rng = StdRng::seed_from_u64(SEED);
+    let runs = runs();
+    let mut all = vec![];
+    for _ in 0..threads {
+        let cost = Duration::from_nanos(rng.random_range(300..30_000));
+        let thread = scheduler.add(ThreadConfig::new(rng.random_range(1..=100), cost))?;
+        scheduler.tell(thread, Occupancy::queued(8), Timestamp::ZERO)?;
+        all.push(thread);
+    }
+    Ok(measure(steps, |step| {
+        let run = runs[step as usize % 1024];
+        let now = Timestamp::from_nanos(step * 1000);
+        let waiting = 1 + run as u32 % 32;
+        let thread = all[(run.wrapping_mul(step) % u64::from(threads)) as usize];
+        scheduler.tell(thread, Occupancy::queued(waiting), now).expect("it is there");
+        let turn = scheduler.next(now).expect("all have work");
+        let spent = Duration::from_nanos(run);
+        scheduler.finish(turn, spent, Occupancy::queued(waiting), now).expect("it is there");
+    }))
+}

@@ -1,0 +1,197 @@
+//! Figures 6 to 8: three flows through input, forwarding and output threads, and how long a turn may be.
+//!
+//! ```text
+//!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ─▸ O ─▸ link 1         A: best effort, 50 Kpps, x µs more for a packet
+//!     card C ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ┘                         B, C: reserved, 90 Kpps each
+//!     card B ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ─▸ O ─▸ link 2
+//! ```
+//!
+//! The testbed is gone; its costs are known. This is a pipeline of the crate's threads and queues with those costs.
+//! Input threads sleep by the crate's estimator. All turns are of 16 packets at most; those of forwarding are what
+//! the figures are about.
+
+use std::error::Error;
+use std::time::Duration;
+
+use flowtable::Timestamp;
+use flowtable::schedule::{
+    BoundedQueue, Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig,
+    longest_sleep,
+};
+
+use super::figure::{Figure, Line, Panel, Scale};
+use super::report::{Outcome, Report, Table, two};
+
+/// Buffers of a card, and of each queue in the router.
+const CARD: usize = 64;
+const QUEUE: usize = 128;
+const LINE_RATE: u64 = 148_800;
+const BATCH: u32 = 16;
+/// What the last row of table 2 says of the testbed, rounded.
+const SWITCH: Duration = Duration::from_micros(1);
+const RATES: [u64; 3] = [50_000, 90_000, 90_000];
+const NAMES: [&str; 3] = ["A", "B", "C"];
+
+/// Which queue a thread reads, and which it writes; `None` is the link.
+struct Stage {
+    thread: Thread,
+    cost: Duration,
+    input: usize,
+    output: Option<usize>,
+    /// What its turns are, beside batches.
+    budget: Budget,
+    /// That of an input thread, and when it polls again.
+    port: Option<(QueueEstimator, Timestamp)>,
+}
+
+/// Queues 0 to 2 are cards, 3 to 5 lead to forwarding, 6 and 7 to links. Packets are the number of their flow.
+struct Router {
+    scheduler: Scheduler,
+    stages: Vec<Stage>,
+    queues: Vec<BoundedQueue<usize>>,
+    arrived: [u64; 3],
+    sent: [u64; 3],
+    now: Timestamp,
+}
+
+impl Router {
+    /// Shares are what the flows have reserved, in thousandths, in processing.
+    fn new(extra: Duration, budget: Budget) -> Result<Self, Box<dyn Error>> {
+        let mut scheduler =
+            Scheduler::new(8, 1000, SWITCH, Policy::Budget(Budget::packets(BATCH)))?;
+        let nanos = Duration::from_nanos;
+        let stages = [
+            (80, nanos(1_600), 0, Some(3)),
+            (144, nanos(1_600), 1, Some(4)),
+            (144, nanos(1_600), 2, Some(5)),
+            (15, nanos(300) + extra, 3, Some(6)),
+            (27, nanos(300), 4, Some(7)),
+            (27, nanos(300), 5, Some(6)),
+            (196, nanos(1_400), 6, None),
+            (126, nanos(1_400), 7, None),
+        ];
+        let add = |(share, cost, input, output)| {
+            let thread = scheduler.add(ThreadConfig::new(share, cost))?;
+            let estimator = QueueEstimator::new(BATCH, longest_sleep(CARD as u32, LINE_RATE))?;
+            let port = (input < 3).then_some((estimator, Timestamp::ZERO));
+            let is_forwarding = (3..6).contains(&input);
+            let budget = if is_forwarding { budget } else { Budget::UNTIL_EMPTY };
+            Ok(Stage { thread, cost, input, output, budget, port })
+        };
+        let stages = stages.into_iter().map(add).collect::<Result<_, Box<dyn Error>>>()?;
+        let queue = |index| BoundedQueue::new(if index < 3 { CARD } else { QUEUE });
+        let queues = (0..8).map(queue).collect::<Result<_, _>>()?;
+        let (arrived, sent) = ([0; 3], [0; 3]);
+        Ok(Self { scheduler, stages, queues, arrived, sent, now: Timestamp::ZERO })
+    }
+
+    fn occupancy(&self, stage: &Stage) -> Occupancy {
+        let room = stage.output.map_or(usize::MAX, |queue| self.queues[queue].room());
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let queued = match &stage.port {
+            // A port that does not sleep can be polled, also in vain.
+            Some((_, wakes)) if *wakes <= self.now => self.queues[stage.input].len().max(1),
+            Some(_) => 0,
+            None => self.queues[stage.input].len(),
+        };
+        Occupancy { queued: queued as u32, room }
+    }
+
+    /// Packets come, and every thread that reads or writes what has changed is told.
+    fn arrive(&mut self) {
+        for (flow, rate) in RATES.into_iter().enumerate() {
+            let due = self.now.as_nanos() * rate / 1_000_000_000;
+            for _ in self.arrived[flow]..due {
+                let _dropped = self.queues[flow].push(flow);
+            }
+            self.arrived[flow] = due;
+        }
+    }
+
+    fn tell(&mut self) -> Outcome {
+        for index in 0..self.stages.len() {
+            let (thread, occupancy) =
+                (self.stages[index].thread, self.occupancy(&self.stages[index]));
+            self.scheduler.tell(thread, occupancy, self.now)?;
+        }
+        Ok(())
+    }
+
+    fn run(mut self, duration: Duration) -> Result<Done, Box<dyn Error>> {
+        while self.now < Timestamp::from(duration) {
+            self.arrive();
+            self.tell()?;
+            let Some(turn) = self.scheduler.next(self.now) else {
+                self.now = self.now + Duration::from_nanos(100);
+                continue;
+            };
+            self.now = self.now + SWITCH;
+            let index = turn.thread().index();
+            let Stage { cost, input, output, budget, .. } = self.stages[index];
+            let (mut packets, mut spent) = (0, Duration::ZERO);
+            while turn.goes_on(packets, spent)
+                && budget.goes_on(packets, spent)
+                && output.is_none_or(|output| self.queues[output].room() > 0)
+            {
+                let Some(flow) = self.queues[input].pop() else { break };
+                match output {
+                    Some(output) => drop(self.queues[output].push(flow)),
+                    None => self.sent[flow] += 1,
+                }
+                (packets, spent) = (packets + 1, spent + cost);
+                self.now = self.now + cost;
+                self.arrive();
+            }
+            if let Some((estimator, wakes)) = &mut self.stages[index].port {
+                *wakes = self.now + estimator.polled(packets);
+            }
+            let occupancy = self.occupancy(&self.stages[index]);
+            self.scheduler.finish(turn, spent, occupancy, self.now)?;
+        }
+        let kpps = self.sent.map(|sent| sent as f64 / duration.as_secs_f64() / 1000.0);
+        let efficiency = self.scheduler.account().efficiency().unwrap_or_default();
+        Ok(Done { kpps, efficiency })
+    }
+}
+
+struct Done {
+    kpps: [f64; 3],
+    efficiency: f64,
+}
+
+/// Figures 6 to 8.
+pub(crate) fn figures(report: &Report, quick: bool) -> Outcome {
+    let duration = Duration::from_millis(if quick { 50 } else { 1000 });
+    for (number, name, budget, paper) in [
+        (6, "batches of 16", Budget::packets(16), "B and C lose packets as x grows"),
+        (7, "single packets", Budget::packets(1), "B and C hold; E = 66.2 %"),
+        (
+            8,
+            "16 packets or 30 us",
+            Budget::both(16, Duration::from_micros(30)),
+            "B and C hold, A has more than in figure 7; E = 81.6 %",
+        ),
+    ] {
+        let mut table = Table::new(&["x, us", "A, Kpps", "B, Kpps", "C, Kpps", "E, %"]);
+        let mut lines = NAMES.map(|name| Line { name, points: vec![] });
+        for extra in [0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100] {
+            let done = Router::new(Duration::from_micros(extra), budget)?.run(duration)?;
+            let [a, b, c] = done.kpps.map(two);
+            table.row(&[&extra, &a, &b, &c, &two(100.0 * done.efficiency)]);
+            for (line, kpps) in lines.iter_mut().zip(done.kpps) {
+                line.points.push((extra as f64, kpps));
+            }
+        }
+        let title = format!("Figure {number}, {name}. The paper: {paper}");
+        report.table(&format!("figure_{number}"), &title, &table)?;
+        let title = format!("Turns of {name} (figure {number}, simulated)");
+        Figure {
+            title: &title,
+            x_label: "extra cost of a packet of A, µs",
+            x_scale: Scale::Linear,
+            panels: vec![Panel { y_label: "Kpps", y: 0.0..100.0, lines: lines.into() }],
+        }
+        .draw(&report.path(&format!("figure_{number}.svg")))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! What the paper does not say: when flows begin.
+
+use flowtable::schedule::simulator::Flow;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::SEED;
+use super::paper::{COSTS, flows, run, us};
+use super::report::{Outcome, Report, Table, median};
+use super::simulation::{efficiency, limits, slices, throttles};
+
+fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
+    let mut rng = StdRng::seed_from_u64(SEED + seed);
+    let with_phase = |flow: Flow| {
+        let period = 1_000_000 / u64::from(flow.packets_per_second);
+        flow.with_phase(us(rng.random_range(0..period)))
+    };
+    flows(cost_13).into_iter().map(with_phase).collect()
+}
+
+/// All settings with all flows at once, and with each flow at a random moment of its period.
+pub(crate) fn phases(report: &Report, quick: bool) -> Outcome {
+    let mut table = Table::new(&[
+        "setting",
+        "c13, us",
+        "E at once, %",
+        "E at random, %",
+        "least",
+        "most",
+        "above 66 %",
+        "13 drops, at once",
+        "at random",
+    ]);
+    let one = |number: f64| format!("{number:.1}");
+    for (name, _, policy) in limits().into_iter().chain(slices()).chain(throttles()) {
+        for cost in COSTS {
+            let together = run(&flows(cost), policy);
+            let seeds = 0..if quick { 3 } else { 31 };
+            let apart: Vec<_> =
+                seeds.map(|seed| run(&with_random_phases(cost, seed), policy)).collect();
+            let all: Vec<f64> = apart.iter().map(efficiency).collect();
+            let above = all.iter().filter(|efficiency| **efficiency > 66.0).count();
+            let above = format!("{above} of {}", all.len());
+            let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = all.iter().copied().fold(0.0, f64::max);
+            let dropped = apart.iter().map(|outcome| outcome.flows[12].dropped as f64).collect();
+            table.row(&[
+                &name,
+                &cost,
+                &one(efficiency(&together)),
+                &one(median(all)),
+                &one(least),
+                &one(most),
+                &above,
+                &together.flows[12].dropped,
+                &median(dropped),
+            ]);
+        }
+    }
+    let title = "Phases of arrival: all flows at once (the paper's results), and at random";
+    report.table("phases", title, &table)?;
+    println!(
+        "\n  Limits and slices live on arrivals in lockstep. At random mostly each flow that keeps its share is served \
+         packet by packet,\n  and nothing is gained by a longer turn. The throttle does not depend on it."
+    );
+    Ok(())
+}

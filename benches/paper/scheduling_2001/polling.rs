@@ -1,0 +1,202 @@
+//! Table 3 and the idle ports: input threads that poll, with and without the estimator.
+//!
+//! One busy port, perhaps idle ones beside it, one forwarding thread. The scheduler and the estimator are the crate's.
+
+use std::time::Duration;
+
+use flowtable::Timestamp;
+use flowtable::schedule::{
+    Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig, longest_sleep,
+};
+
+use super::report::{Outcome, Report, Table, two};
+
+const BATCH: u32 = 16;
+/// Buffers of the card, and places between input and forwarding.
+const CARD: u32 = 64;
+const QUEUE: u32 = 128;
+const LINE_RATE: u64 = 148_800;
+/// Shares are thousandths.
+const WHOLE: u32 = 1000;
+/// A packet that is read.
+const READ: Duration = Duration::from_nanos(1_600);
+const SWITCH: Duration = Duration::from_micros(1);
+
+/// What is polled, and how.
+struct Setup {
+    /// Packets in a second at the busy port.
+    offered: u64,
+    forwarding: Duration,
+    /// Of each input thread and of the forwarding thread.
+    shares: [u32; 2],
+    idle_ports: usize,
+    estimates: bool,
+    /// What a poll takes that reads nothing.
+    empty: Duration,
+    duration: Duration,
+}
+
+/// An input thread.
+struct Port {
+    thread: Thread,
+    estimator: Option<QueueEstimator>,
+    /// When it polls again.
+    wakes: Timestamp,
+    card: u32,
+    is_busy: bool,
+}
+
+struct Router {
+    setup: Setup,
+    scheduler: Scheduler,
+    ports: Vec<Port>,
+    forwarder: Thread,
+    queued: u32,
+    arrived: u64,
+    forwarded: u64,
+    now: Timestamp,
+}
+
+impl Router {
+    fn new(setup: Setup) -> Result<Self, Box<dyn std::error::Error>> {
+        let policy = Policy::Budget(Budget::packets(BATCH));
+        let mut scheduler = Scheduler::new(setup.idle_ports + 2, WHOLE, SWITCH, policy)?;
+        let [input, forwarding] = setup.shares;
+        let forwarder = scheduler.add(ThreadConfig::new(forwarding, setup.forwarding))?;
+        let mut ports = vec![];
+        for port in 0..=setup.idle_ports {
+            let thread = scheduler.add(ThreadConfig::new(input, READ))?;
+            let estimator = QueueEstimator::new(BATCH, longest_sleep(CARD, LINE_RATE))?;
+            let estimator = setup.estimates.then_some(estimator);
+            let is_busy = port == 0;
+            ports.push(Port { thread, estimator, wakes: Timestamp::ZERO, card: 0, is_busy });
+        }
+        let (queued, arrived, forwarded, now) = (0, 0, 0, Timestamp::ZERO);
+        Ok(Self { setup, scheduler, ports, forwarder, queued, arrived, forwarded, now })
+    }
+
+    /// Packets in a second that are forwarded, in thousands.
+    fn run(mut self) -> Result<f64, Box<dyn std::error::Error>> {
+        let end = Timestamp::from(self.setup.duration);
+        while self.now < end {
+            self.arrive();
+            for index in 0..self.ports.len() {
+                let (thread, occupancy) = (self.ports[index].thread, self.poll(index));
+                self.scheduler.tell(thread, occupancy, self.now)?;
+            }
+            let Some(turn) = self.scheduler.next(self.now) else {
+                // Nothing is to be done before somebody wakes up.
+                self.now = self.ports.iter().map(|port| port.wakes).min().unwrap_or(end);
+                continue;
+            };
+            self.now = self.now + SWITCH;
+            if turn.thread() == self.forwarder {
+                let packets = self.queued.min(BATCH);
+                let spent = self.setup.forwarding * packets;
+                self.now = self.now + spent;
+                self.queued -= packets;
+                self.forwarded += u64::from(packets);
+                let occupancy = Occupancy::queued(self.queued);
+                self.scheduler.finish(turn, spent, occupancy, self.now)?;
+            } else {
+                let read = |port: &&mut Port| port.thread == turn.thread();
+                let port = self.ports.iter_mut().find(read).expect("all others are ports");
+                let packets = port.card.min(BATCH);
+                let spent = if packets == 0 { self.setup.empty } else { READ * packets };
+                self.now = self.now + spent;
+                port.card -= packets;
+                // It cannot know which path a packet is for before it has read it: what is too much is lost here.
+                self.queued = QUEUE.min(self.queued + packets);
+                let sleep = port.estimator.as_mut().map(|estimator| estimator.polled(packets));
+                port.wakes = self.now + sleep.unwrap_or_default();
+                let index = turn.thread().index() - 1;
+                self.scheduler.finish(turn, spent, self.poll(index), self.now)?;
+                let occupancy = Occupancy::queued(self.queued);
+                self.scheduler.tell(self.forwarder, occupancy, self.now)?;
+            }
+        }
+        Ok(self.forwarded as f64 / self.setup.duration.as_secs_f64() / 1000.0)
+    }
+
+    fn arrive(&mut self) {
+        let due = self.now.as_nanos() * self.setup.offered / 1_000_000_000;
+        let packets = (due - self.arrived) as u32;
+        self.arrived = due;
+        for port in self.ports.iter_mut().filter(|port| port.is_busy) {
+            port.card = (port.card + packets).min(CARD);
+        }
+    }
+
+    /// A port that does not sleep can be polled at any time. That there are no packets is known after the poll.
+    fn poll(&self, index: usize) -> Occupancy {
+        let is_awake = self.ports[index].wakes <= self.now;
+        let packets = if is_awake { self.ports[index].card.max(1) } else { 0 };
+        Occupancy::queued(packets)
+    }
+}
+
+/// The most that is forwarded, over all rates of arrival up to 140 Kpps.
+fn peak(
+    forwarding: Duration,
+    shares: [u32; 2],
+    estimates: bool,
+    quick: bool,
+) -> Result<f64, Box<dyn std::error::Error>> {
+    let duration = Duration::from_millis(if quick { 50 } else { 500 });
+    let mut peak: f64 = 0.0;
+    for offered in (20_000..=140_000).step_by(1_000) {
+        let (idle_ports, empty) = (0, Duration::from_micros(1));
+        let setup = Setup { offered, forwarding, shares, idle_ports, estimates, empty, duration };
+        peak = peak.max(Router::new(setup)?.run()?);
+    }
+    Ok(peak)
+}
+
+/// Table 3: shares of input and forwarding that fit, and such that do not.
+pub(crate) fn shares(report: &Report, quick: bool) -> Outcome {
+    let header = ["forwarding, us", "shares", "estimator", "paper", "model", "simulated"];
+    let mut table = Table::new(&header);
+    for (cost, paper) in [(8, [101, 101, 101]), (16, [56, 56, 56]), (24, [38, 35, 38])] {
+        let forwarding = Duration::from_micros(cost);
+        let balanced = (1.6 / (1.6 + cost as f64) * 1000.0) as u32;
+        let setups = [
+            ("balanced", [balanced, 1000 - balanced], false),
+            ("1:10", [90, 900], false),
+            ("1:10", [90, 900], true),
+        ];
+        for ((name, shares, estimates), paper) in setups.into_iter().zip(paper) {
+            let model = model(cost as f64, shares, estimates);
+            let estimator = if estimates { "yes" } else { "no" };
+            let simulated = peak(forwarding, shares, estimates, quick)?;
+            table.row(&[&cost, &name, &estimator, &paper, &two(model), &two(simulated)]);
+        }
+    }
+    let title = "Table 3: Kpps at most, of up to 140, by the shares of input and forwarding";
+    report.table("table_3", title, &table)
+}
+
+/// A packet takes its forwarding, 1.6 us for input and 0.3 us for the rest. Input that polls in vain uses all of its
+/// share, and 7.5 % are for the rest, where that is more than it needs.
+fn model(cost: f64, [input, forwarding]: [u32; 2], estimates: bool) -> f64 {
+    let fits = 1000.0 / (cost + 1.6 + 0.3);
+    let part = f64::from(input) / f64::from(input + forwarding);
+    let needed = 1.6 / (cost + 1.6);
+    if estimates || part <= needed * 1.01 { fits } else { 0.925 * (1.0 - part) * 1000.0 / cost }
+}
+
+/// Three ports, two of which are idle.
+pub(crate) fn idle_ports(report: &Report, quick: bool) -> Outcome {
+    let duration = Duration::from_millis(if quick { 50 } else { 2000 });
+    let mut table = Table::new(&["a poll in vain, us", "estimator", "paper, Kpps", "simulated"]);
+    for micros in [1, 2, 5, 10] {
+        for (name, estimates, paper) in [("no", false, 91), ("yes", true, 130)] {
+            let (forwarding, empty) = (Duration::from_micros(6), Duration::from_micros(micros));
+            let (offered, shares, idle_ports) = (LINE_RATE, [150, 550], 2);
+            let setup =
+                Setup { offered, forwarding, shares, idle_ports, estimates, empty, duration };
+            table.row(&[&micros, &name, &paper, &two(Router::new(setup)?.run()?)]);
+        }
+    }
+    let title = "Two idle ports beside a busy one, 6 us for a packet (131.6 at most)";
+    report.table("idle_ports", title, &table)
+}

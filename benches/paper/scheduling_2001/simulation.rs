@@ -1,0 +1,216 @@
+//! Figures 10 to 18: the paper's simulation, by packet limits, timeslices and throttles.
+
+use flowtable::schedule::Policy;
+use flowtable::schedule::simulator::Outcome as Simulated;
+
+use super::figure::{Figure, Line, Panel, Scale};
+use super::paper::{COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle, us};
+use super::report::{Outcome, Report, Table, two};
+use super::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
+
+/// Three figures over one knob.
+struct Knob<'a> {
+    /// The number of the first figure.
+    figure: u32,
+    name: &'a str,
+    x_label: &'a str,
+    x_scale: Scale,
+    /// The label and the place of each setting, and its policy.
+    settings: Vec<(String, f64, Policy)>,
+    expected: [[Cell; 3]; 5],
+    /// What the paper says in its text, by setting and cost.
+    paper: fn(usize, usize) -> &'static str,
+    /// Flows whose queues the paper shows, as indices.
+    queues: &'a [usize],
+}
+
+/// By the cost of flow 13.
+const NAMES: [&str; 3] = ["c13 = 3 us", "c13 = 10 us", "c13 = 30 us"];
+const FLOW_13: usize = 12;
+
+pub(crate) fn efficiency(outcome: &Simulated) -> f64 {
+    100.0 * outcome.account.efficiency().unwrap_or_default()
+}
+
+pub(crate) fn limits() -> Vec<(String, f64, Policy)> {
+    LIMITS.map(|limit| (format!("{limit} packets"), limit.into(), packets(limit))).into()
+}
+
+pub(crate) fn slices() -> Vec<(String, f64, Policy)> {
+    SLICES.map(|micros| (format!("{micros} us"), micros as f64, slice(micros))).into()
+}
+
+pub(crate) fn throttles() -> Vec<(String, f64, Policy)> {
+    let setting = |setting: (u32, u64)| {
+        (format!("T {} %, G {} us", setting.0, setting.1), setting.1 as f64, throttle(setting))
+    };
+    THROTTLES.map(setting).into()
+}
+
+pub(crate) fn figures(report: &Report) -> Outcome {
+    let all = [
+        Knob {
+            figure: 10,
+            name: "by_limit",
+            x_label: "packets in a turn",
+            x_scale: Scale::Logarithmic,
+            settings: limits(),
+            expected: BY_LIMIT,
+            paper: |setting, cost| match (setting, cost) {
+                (0, 0) => "flow 6 drops",
+                (0, _) => "flow 6 drops nothing",
+                (1, 2) => "E 84 %, queue 8",
+                _ => "-",
+            },
+            queues: &[5],
+        },
+        Knob {
+            figure: 13,
+            name: "by_slice",
+            x_label: "timeslice, µs",
+            x_scale: Scale::Logarithmic,
+            settings: slices(),
+            expected: BY_SLICE,
+            paper: |setting, cost| match (setting, cost) {
+                (3, 2) => "E 84 %, queue nearly 3 x 8",
+                _ => "-",
+            },
+            queues: &[5],
+        },
+        Knob {
+            figure: 16,
+            name: "by_throttle",
+            x_label: "timeslice G, µs, with T = 3 µs / G",
+            x_scale: Scale::Logarithmic,
+            settings: throttles(),
+            expected: BY_THROTTLE,
+            paper: |setting, cost| match (setting, cost) {
+                (2 | 3, 0) => "no drops",
+                (4, 0) => "drops again",
+                _ => "-",
+            },
+            queues: &[2, 5, 8],
+        },
+    ];
+    all.iter().try_for_each(|knob| figures_of(report, knob))
+}
+
+fn figures_of(report: &Report, knob: &Knob<'_>) -> Outcome {
+    let outcomes: Vec<[Simulated; 3]> = knob
+        .settings
+        .iter()
+        .map(|(_, _, policy)| COSTS.map(|cost| run(&flows(cost), *policy)))
+        .collect();
+    let mut table = Table::new(&[
+        "setting",
+        "c13, us",
+        "paper's text",
+        "E, %",
+        "reference E",
+        "13 drops",
+        "reference drops",
+        "queues 3, 6, 9",
+        "reference queues",
+        "others drop",
+        "idle, %",
+    ]);
+    for (setting, of_setting) in outcomes.iter().enumerate() {
+        for (cost, outcome) in of_setting.iter().enumerate() {
+            let expected = knob.expected[setting][cost];
+            let queues = [2, 5, 8].map(|flow| outcome.flows[flow].longest_queue);
+            let others: u64 = outcome.flows[..FLOW_13].iter().map(|flow| flow.dropped).sum();
+            table.row(&[
+                &knob.settings[setting].0,
+                &COSTS[cost],
+                &(knob.paper)(setting, cost),
+                &format!("{:.1}", efficiency(outcome)),
+                &format!("{:.1}", f64::from(expected.efficiency) / 10.0),
+                &outcome.flows[FLOW_13].dropped,
+                &expected.dropped,
+                &format!("{queues:?}"),
+                &format!("{:?}", expected.longest),
+                &others,
+                &format!("{:.0}", outcome.idle.as_secs_f64() * 1000.0),
+            ]);
+        }
+    }
+    let title = format!("Figures {} to {}", knob.figure, knob.figure + 2);
+    report.table(knob.name, &title, &table)?;
+    plots(report, knob, &outcomes)
+}
+
+fn plots(report: &Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> Outcome {
+    let line = |name, cost: usize, of: &dyn Fn(&Simulated) -> f64| Line {
+        name,
+        points: knob
+            .settings
+            .iter()
+            .zip(outcomes)
+            .map(|((_, x, _), outcome)| (*x, of(&outcome[cost])))
+            .collect(),
+    };
+    let by_cost = |of: &dyn Fn(&Simulated) -> f64| -> Vec<Line<'_>> {
+        NAMES.iter().enumerate().map(|(cost, name)| line(name, cost, of)).collect()
+    };
+    let draw = |number: u32, title: &str, panels: Vec<Panel<'_>>| {
+        let title = format!("{title} (figure {number})");
+        let (x_label, x_scale) = (knob.x_label, knob.x_scale);
+        let path = report.path(&format!("figure_{number}.svg"));
+        Figure { title: &title, x_label, x_scale, panels }.draw(&path)
+    };
+    let panel = |y_label, most, lines| vec![Panel { y_label, y: 0.0..most, lines }];
+    draw(knob.figure, "Efficiency index", panel("E, %", 100.0, by_cost(&efficiency)))?;
+    let dropped = |outcome: &Simulated| outcome.flows[FLOW_13].dropped as f64;
+    let drops = panel("packets of 10 000", 10_000.0, by_cost(&dropped));
+    draw(knob.figure + 1, "Packets of flow 13 that were dropped", drops)?;
+    let labels = knob.queues.iter().map(|flow| format!("flow {}, packets", flow + 1));
+    let labels: Vec<String> = labels.collect();
+    let queue = |(flow, y_label): (&usize, &'_ String)| {
+        let longest = |outcome: &Simulated| f64::from(outcome.flows[*flow].longest_queue);
+        let mut lines = by_cost(&longest);
+        lines.push(line("buffers", 0, &|_| 128.0));
+        (y_label.clone(), lines)
+    };
+    let queues: Vec<_> = knob.queues.iter().zip(&labels).map(queue).collect();
+    let panels = queues.into_iter().zip(&labels);
+    let panels = panels.map(|((_, lines), label)| Panel { y_label: label, y: 0.0..140.0, lines });
+    draw(knob.figure + 2, "Longest queue", panels.collect())
+}
+
+/// What the paper says beside its figures.
+pub(crate) fn text(report: &Report) -> Outcome {
+    let mut table = Table::new(&["what", "paper", "here"]);
+    for (cost, paper) in COSTS.into_iter().zip(["drops", "nothing", "nothing"]) {
+        let name = format!("flow 6 drops, single packets, c13 = {cost} us");
+        table.row(&[&name, &paper, &run(&flows(cost), packets(1)).flows[5].dropped]);
+    }
+    for (limit, paper) in [(16, "-"), (32, "it will drop"), (64, "it will drop")] {
+        let mut flows = flows(30);
+        flows[5].buffers = 32;
+        let name = format!("flow 6 with 32 buffers drops, {limit} packets, c13 = 30 us");
+        table.row(&[&name, &paper, &run(&flows, packets(limit)).flows[5].dropped]);
+    }
+    let longest = COSTS.map(|cost| run(&flows(cost), slice(500)).flows[5].longest_run);
+    let part = longest.into_iter().max().unwrap_or_default().as_secs_f64() / us(500).as_secs_f64();
+    let name = "flow 6 uses so much of a slice of 500 us at most, %";
+    table.row(&[&name, &"not more than 16", &two(100.0 * part)]);
+    let strict = run(&flows(3), throttle((2, 150)));
+    for (index, paper) in [(0, "-"), (1, "-"), (2, "loses packets")] {
+        let name = format!("flow {} drops, T 2 %, threshold 150 of 128 buffers", index + 1);
+        table.row(&[&name, &paper, &strict.flows[index].dropped]);
+    }
+    let capped = run(&flows(3), Policy::Throttle(super::paper::capped((2, 150))));
+    for index in 0..3 {
+        let name = format!("flow {} drops, T 2 %, threshold capped at 128", index + 1);
+        table.row(&[&name, &"-", &capped.flows[index].dropped]);
+    }
+    let mut with = flows(3);
+    with[2].buffers = 256;
+    let name = "flow 3 drops, T 2 %, with 256 buffers";
+    table.row(&[&name, &"nothing", &run(&with, throttle((2, 150))).flows[2].dropped]);
+    let mut with = flows(3);
+    with[2].timeout = Some(us(500));
+    let name = "flow 3 drops, T 2 %, with a timeout of 500 us";
+    table.row(&[&name, &"nothing", &run(&with, throttle((2, 150))).flows[2].dropped]);
+    report.table("text", "What the text says", &table)
+}

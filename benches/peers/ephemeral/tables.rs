@@ -1,0 +1,116 @@
+//! The tables, as contestants.
+
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
+use flowtable::{EphemeralStore, Timestamp};
+use hashbrown::HashMap;
+use hashlink::LinkedHashMap;
+
+use super::BURST;
+use super::contestant::Table;
+use super::packets::Packet;
+
+const ROOM: &str = "there is room for all that live at once";
+
+pub(crate) struct Store<S>(pub(crate) EphemeralStore<u64, u64, S>);
+
+impl<S: BuildHasher> Table for Store<S> {
+    #[inline]
+    fn count(&mut self, tag: u64, now: u64) -> u64 {
+        let value = self.0.get_or_insert_with(tag, Timestamp::from_nanos(now), || 0).expect(ROOM);
+        *value += 1;
+        *value
+    }
+    #[inline]
+    fn burst(&mut self, packets: &[Packet], now: u64) -> u64 {
+        let (mut tags, mut sum) = ([0; BURST], 0);
+        tags.iter_mut().zip(packets).for_each(|(tag, packet)| *tag = packet.tag);
+        let now = Timestamp::from_nanos(now);
+        self.0.get_or_insert_batch(
+            &tags[..packets.len()],
+            now,
+            |_| 0,
+            |_, value| {
+                let value = value.expect(ROOM);
+                *value += 1;
+                sum += *value;
+            },
+        );
+        sum
+    }
+    fn bytes(&self) -> Option<usize> {
+        Some(self.0.allocation_size())
+    }
+}
+
+/// A hash table, and a queue of tags in the order in which they expire.
+pub(crate) struct Queued<S> {
+    values: HashMap<u64, u64, S>,
+    expiries: VecDeque<(u64, u64)>,
+    room: usize,
+    lifetime: u64,
+}
+
+impl<S> Queued<S> {
+    pub(crate) fn new(room: usize, lifetime: usize, hasher: S) -> Self {
+        let values = HashMap::with_capacity_and_hasher(room, hasher);
+        let expiries = VecDeque::with_capacity(room);
+        Self { values, expiries, room, lifetime: lifetime as u64 }
+    }
+}
+
+impl<S: BuildHasher> Table for Queued<S> {
+    #[inline]
+    fn count(&mut self, tag: u64, now: u64) -> u64 {
+        while let Some((expiry, oldest)) = self.expiries.front() {
+            if *expiry > now {
+                break;
+            }
+            self.values.remove(oldest);
+            self.expiries.pop_front();
+        }
+        let value = self.values.entry(tag).or_insert_with(|| {
+            assert!(self.expiries.len() < self.room, "{ROOM}");
+            self.expiries.push_back((now + self.lifetime, tag));
+            0
+        });
+        *value += 1;
+        *value
+    }
+    fn bytes(&self) -> Option<usize> {
+        Some(self.values.allocation_size() + self.expiries.capacity() * size_of::<(u64, u64)>())
+    }
+}
+
+/// A hash table whose entries are in a list, in the order in which they were put in.
+pub(crate) struct Linked<S> {
+    /// Values, and when they expire.
+    values: LinkedHashMap<u64, (u64, u64), S>,
+    room: usize,
+    lifetime: u64,
+}
+
+impl<S: BuildHasher> Linked<S> {
+    pub(crate) fn new(room: usize, lifetime: usize, hasher: S) -> Self {
+        let values = LinkedHashMap::with_capacity_and_hasher(room, hasher);
+        Self { values, room, lifetime: lifetime as u64 }
+    }
+}
+
+impl<S: BuildHasher> Table for Linked<S> {
+    #[inline]
+    fn count(&mut self, tag: u64, now: u64) -> u64 {
+        while self.values.front().is_some_and(|(_, (_, expiry))| *expiry <= now) {
+            self.values.pop_front();
+        }
+        // Its entries would put whatever is found at the end of the list.
+        if let Some((value, _)) = self.values.get_mut(&tag) {
+            *value += 1;
+            return *value;
+        }
+        assert!(self.values.len() < self.room, "{ROOM}");
+        self.values.insert(tag, (1, now + self.lifetime));
+        1
+    }
+}

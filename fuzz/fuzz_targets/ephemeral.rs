@@ -1,0 +1,104 @@
+//! A store of ephemeral state against a list in the order of expiry, with everything compared after every step.
+#![no_main]
+
+#[path = "../../tests/common/ephemeral_twin.rs"]
+mod ephemeral_twin;
+
+use arbitrary::Arbitrary;
+use ephemeral_twin::{LIFETIME, Pair, Step};
+use flowtable::EphemeralStore;
+use flowtable::ephemeral::Heads;
+use flowtable_fuzz::Weak;
+use libfuzzer_sys::fuzz_target;
+
+/// Steps that are taken: each binding is compared after each of them.
+const MANY: usize = 150;
+
+/// Tags of a burst.
+const BURST: usize = 70;
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    capacity: u8,
+    heads: u8,
+    hasher: u8,
+    /// When it begins: so many times a quarter of what 32 bits can count.
+    start: u8,
+    ops: Vec<(Op, By)>,
+}
+
+/// How much time passes.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum By {
+    Nothing,
+    Some(u8),
+    /// This many quarters of a lifetime.
+    Quarters(u8),
+    /// As much as 32 bits can count, so many times.
+    Rounds(u8),
+    Back(u8),
+}
+
+impl By {
+    fn nanos(self) -> i64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Some(nanos) => i64::from(nanos),
+            Self::Quarters(quarters) => i64::from(quarters) * LIFETIME.as_nanos() as i64 / 4,
+            Self::Rounds(rounds) => i64::from(rounds) << 32,
+            Self::Back(nanos) => -i64::from(nanos),
+        }
+    }
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+enum Op {
+    Find(u8),
+    FindOrCreate(u8),
+    GetMut(u8),
+    GetOrInsert(u8),
+    GetBatch(Vec<u8>),
+    GetOrInsertBatch(Vec<u8>),
+    Read(u8),
+    Write(u8),
+    Clean(u8),
+    Sweep,
+    Iterate,
+    Clear,
+    Clone,
+}
+
+impl Op {
+    fn step(&self, by: By) -> Step {
+        let by = by.nanos();
+        let tags = |tags: &[u8]| tags.iter().take(BURST).map(|tag| u32::from(*tag)).collect();
+        match self {
+            Self::Find(tag) => Step::Find(u32::from(*tag), by),
+            Self::FindOrCreate(tag) => Step::FindOrCreate(u32::from(*tag), by),
+            Self::GetMut(tag) => Step::GetMut(u32::from(*tag), by),
+            Self::GetOrInsert(tag) => Step::GetOrInsert(u32::from(*tag), by),
+            Self::GetBatch(burst) => Step::GetBatch(tags(burst), by),
+            Self::GetOrInsertBatch(burst) => Step::GetOrInsertBatch(tags(burst), by),
+            Self::Read(place) => Step::Read(usize::from(*place), by),
+            Self::Write(place) => Step::Write(usize::from(*place), by),
+            Self::Clean(budget) => Step::Clean(usize::from(*budget), by),
+            Self::Sweep => Step::Sweep(by),
+            Self::Iterate => Step::Iterate(by),
+            Self::Clear => Step::Clear,
+            Self::Clone => Step::Clone,
+        }
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let heads = [Heads::Half, Heads::Equal, Heads::Double][usize::from(input.heads % 3)];
+    let hasher = Weak(input.hasher);
+    let capacity = usize::from(input.capacity).max(1);
+    let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
+    let mut pair: Pair<u32, u64, Weak> = Pair::new(store.expect("there is memory"));
+    let mut now = u64::from(input.start) << 30;
+    for (number, (op, by)) in (0..).step_by(100).zip(input.ops.iter().take(MANY)) {
+        now = pair.step(&op.step(*by), now, number);
+        pair.check();
+    }
+});

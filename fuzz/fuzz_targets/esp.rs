@@ -1,0 +1,42 @@
+//! Any bytes as packets of ephemeral state processing: an error, or a packet that is written again as it was, and
+//! that a small store executes as its naive twin does.
+#![no_main]
+
+#[path = "../../tests/esp_network/mod.rs"]
+mod esp_network;
+
+use esp_network::pair::Pair;
+use esp_network::repair::{narrowed, repaired};
+use flowtable::esp::{Location, Packet, Site};
+use libfuzzer_sys::fuzz_target;
+
+/// Packets of one input.
+const MANY: usize = 100;
+
+// The first byte says how much room there is. Then come packets, and in front of each how much later it is,
+// and how much is to be done to its bytes for it to be one.
+fuzz_target!(|data: &[u8]| {
+    let Some((room, mut rest)) = data.split_first() else { return };
+    let mut pair = Pair::new(1 + usize::from(room % 8));
+    let mut now = 0_u64;
+    for _ in 0..MANY {
+        let [later, how, bytes @ ..] = rest else { return };
+        let bytes = match how % 4 {
+            0 => bytes.to_vec(),
+            1 => repaired(bytes.to_vec()),
+            _ => repaired(narrowed(bytes.to_vec())),
+        };
+        let Ok((packet, behind)) = Packet::parse(&bytes) else { return };
+        let mut again = vec![0; packet.encoded_len()];
+        assert_eq!(packet.write_to(&mut again), Ok(again.len()));
+        assert_eq!([&again, behind].concat(), bytes);
+
+        // One in eight goes back in time.
+        let period = u64::from(*later) * 8;
+        now = if how & 0x70 == 0 { now.saturating_sub(period) } else { now + period };
+        let location = if how & 0x80 == 0 { Location::Centre } else { Location::Output };
+        let (_, executed) = pair.execute(packet, Site { location, identity: 3 }, now);
+        assert_eq!(executed.encoded_len(), packet.encoded_len());
+        rest = &rest[rest.len() - behind.len()..];
+    }
+});

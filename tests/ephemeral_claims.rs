@@ -1,0 +1,143 @@
+//! What Calvert, Griffioen and Wen say of ephemeral state, and what our documentation says, in numbers.
+//!
+//! Tags come from seeds. Nothing here looks at a clock.
+
+// These are also compiled into the bench, which uses the rest of them.
+#![allow(dead_code, reason = "the bench prints more")]
+
+#[path = "../benches/paper/ephemeral_2002/chains.rs"]
+mod chains;
+#[path = "../benches/paper/ephemeral_2002/paper.rs"]
+mod paper;
+
+use flowtable::ephemeral::Heads;
+use flowtable::esp::{
+    Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute_observed,
+};
+use flowtable::observe::Words;
+use flowtable::{EphemeralStore, Probes};
+
+use chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
+use paper::{SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands};
+
+#[track_caller]
+fn assert_near(what: &str, counted: f64, expected: f64) {
+    let off = (counted / expected - 1.0).abs();
+    assert!(off < 0.02, "{what}: {counted:.4} instead of {expected:.4}");
+}
+
+/// Figure 11.
+#[test]
+fn a_find_examines_more_the_fuller_the_store_is_and_the_fewer_heads_there_are() {
+    for (seed, (heads, ratio)) in [SEED, 7].into_iter().flat_map(|seed| HEADS.map(|it| (seed, it)))
+    {
+        let mut filled = Filled::new(ENTRIES, heads, seed);
+        filled.fill_to(1);
+        assert_eq!(filled.examined().present, 1.0);
+        for tenths in [2, 4, 6, 8, 10] {
+            let part = f64::from(tenths) / 10.0;
+            filled.fill_to_part(part);
+            let examined = filled.examined();
+            let what = format!("{heads:?}, {tenths} tenths full");
+            assert_near(&what, examined.present, 1.0 + part / (2.0 * ratio));
+            let absent = absent(part / ratio);
+            // Few entries are examined, up to four or so at a time: four sigma.
+            let bound = 4.0 * (4.0 * absent / ENTRIES as f64).sqrt();
+            let off = (examined.absent - absent).abs();
+            assert!(off < bound, "{what}: {} instead of {absent}", examined.absent);
+        }
+        // The paper walks all chains in vain, of f / h entries.
+        assert!(filled.examined().absent < 0.1 / ratio);
+        let longest = filled.examined().longest;
+        let expected = match heads {
+            Heads::Half => 8..=12,
+            Heads::Equal => 6..=10,
+            Heads::Double => 5..=9,
+        };
+        assert!(expected.contains(&longest), "{heads:?}: {longest}");
+        // The paper's curves: never above 3 µs with half as many heads, and nearly flat with twice as many.
+        let latency = |entries: f64| 5.0 * entries * WORD;
+        assert!(latency(filled.examined().present) < 3.0);
+        let rise = latency(filled.examined().present) - latency(1.0);
+        assert!((rise - latency(0.5 / ratio)).abs() < 0.02, "{rise}");
+    }
+}
+
+/// Table 1.
+#[test]
+fn operations_take_as_many_words_as_the_paper_says() {
+    assert_eq!(TABLE_1.map(|(_, formula, _)| formula), ["5 cl", "5 + 5 cl", "2", "2"]);
+    let mut filled = Filled::new(ENTRIES, Heads::Half, SEED);
+    filled.fill_to(ENTRIES - 1000);
+    let mut lengths = [0; 16];
+    for tag in filled.tags.clone() {
+        let (mut words, mut probes) = (Words::default(), Probes::default());
+        let binding = filled.store.find_observed(&tag, NOW, &mut words).expect("it is there");
+        assert_eq!(filled.store.find_observed(&tag, NOW, &mut probes), Some(binding));
+        assert_eq!(words.0, 5 * probes.entries);
+        lengths[probes.entries as usize] += 1;
+    }
+    // Chains of all lengths were seen.
+    assert!(lengths[1..8].iter().all(|times| *times > 0), "{lengths:?}");
+    for tag in filled.absent(1000) {
+        let mut probes = Probes::default();
+        assert_eq!(filled.store.find_observed(&tag, NOW, &mut probes), None);
+        let mut words = [Words::default(); 4];
+        let store = &mut filled.store;
+        let bound = store.find_or_create_observed(tag, NOW, || 9, &mut words[0]).expect("room");
+        let again = store.find_or_create_observed(tag, NOW, || 9, &mut words[1]).expect("there");
+        assert_eq!((bound.is_new, again.is_new, bound.binding), (true, false, again.binding));
+        assert_eq!(store.read_observed(bound.binding, NOW, &mut words[2]), Some(&9));
+        assert_eq!(store.write_observed(bound.binding, NOW, 8, &mut words[3]), Ok(9));
+        // It is at the head of its chain.
+        assert_eq!(words.map(|Words(words)| words), [5 * probes.entries + 5, 5, 2, 2]);
+    }
+}
+
+/// Tables 2 and 3.
+#[test]
+fn packets_in_a_second_follow_from_latencies() {
+    for ((_, latencies), stated) in TABLE_2.into_iter().zip(TABLE_3) {
+        assert_eq!(latencies.map(thousands), stated);
+    }
+    // "up to 169 Mb/s"
+    assert_eq!(megabits(TABLE_3[0][1]).round(), 169.0);
+    assert_eq!(SMALLEST as usize, Packet::MIN_LEN + 20 + 14);
+}
+
+fn words(store: &mut EphemeralStore, instruction: Instruction) -> (u32, Verdict) {
+    let mut words = Words::default();
+    let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
+    let site = Site { location: Location::Centre, identity: 1 };
+    let verdict = execute_observed(store, &mut packet, site, NOW, &mut words);
+    assert!(!packet.error);
+    (words.0, verdict)
+}
+
+/// The price that the documentation of `esp` states.
+#[test]
+fn instructions_take_as_many_words_as_documented() {
+    let mut filled = Filled::new(ENTRIES, Heads::Half, SEED);
+    filled.fill_to(ENTRIES - 2000);
+    for tag in filled.tags[..2000].iter().copied() {
+        let mut probes = Probes::default();
+        assert!(filled.store.find_observed(&tag, NOW, &mut probes).is_some());
+        let found = 5 * probes.entries;
+        let compare = |value| Instruction::Compare { tag, relation: Relation::Greater, value };
+        let mut run = |instruction| words(&mut filled.store, instruction);
+        assert_eq!(run(compare(0)), (found + 2, Verdict::Drop));
+        assert_eq!(run(compare(7)), (found + 4, Verdict::Forward));
+        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Verdict::Forward));
+        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Verdict::Drop));
+    }
+    for (number, tag) in filled.absent(1000).into_iter().enumerate() {
+        let mut probes = Probes::default();
+        assert!(filled.store.find_observed(&tag, NOW, &mut probes).is_none());
+        let (instruction, more) = match number % 2 {
+            0 => (Instruction::Count { tag, threshold: 1 }, 9),
+            _ => (Instruction::Compare { tag, relation: Relation::Less, value: 1 }, 7),
+        };
+        let taken = words(&mut filled.store, instruction);
+        assert_eq!(taken, (5 * probes.entries + more, Verdict::Forward));
+    }
+}

@@ -1,0 +1,299 @@
+//! Throttle, adaptive choice, estimator, queues and paths, one by one.
+
+use core::time::Duration;
+
+use flowtable::schedule::{
+    Adaptive, BoundedQueue, Budget, Demand, EstimatorError, Inadmissible, Occupancy, Overhead,
+    Policy, QueueEstimator, ScheduleError, Scheduler, SwitchingPath, Thread, ThreadConfig,
+    Throttle, ThrottleError, longest_sleep,
+};
+use flowtable::{FlowKey, TrashMap};
+
+use super::{at, throttle, us};
+
+#[test]
+fn overheads_are_parts_per_million() {
+    assert_eq!(Overhead::from_percent(0), None);
+    assert_eq!(Overhead::from_percent(429_497), None);
+    assert_eq!(Overhead::from_percent(429_496).unwrap().ppm(), 4_294_960_000);
+    assert_eq!(Overhead::from_ppm(1).unwrap().efficiency(), 1e6 / 1_000_001.0);
+    assert_eq!(Overhead::from_percent(100).unwrap().efficiency(), 0.5);
+}
+
+#[test]
+fn formula_1_is_enforced() {
+    for (percent, needed) in [(30, 10_000), (20, 15_000), (7, 42_858), (1, 300_000)] {
+        let overhead = Overhead::from_percent(percent).unwrap();
+        let new = |nanos| Throttle::new(us(3), overhead, Duration::from_nanos(nanos));
+        let slice = new(needed).unwrap().slice();
+        assert_eq!(slice.as_nanos(), u128::from(needed));
+        let needed = Duration::from_nanos(needed);
+        assert_eq!(new(0), Err(ThrottleError::ShortSlice { needed }));
+        assert!(new(needed.as_nanos() as u64 - 1).is_err());
+    }
+    let overhead = Overhead::from_percent(10).unwrap();
+    assert_eq!(Throttle::new(us(0), overhead, us(30)), Err(ThrottleError::NoSwitch));
+    let hardly = Overhead::from_ppm(1).unwrap();
+    assert!(Throttle::new(Duration::MAX, hardly, us(30)).is_err());
+    assert!(Throttle::new(us(3), hardly, Duration::MAX).is_ok());
+}
+
+#[test]
+fn thresholds_round_up_and_are_capped() {
+    let ten = throttle(10, 30);
+    for (cost, expected) in [(1, 30), (7, 5), (10, 3), (30, 1), (31, 1), (5000, 1)] {
+        assert_eq!(ten.threshold(us(cost), 128), expected, "{cost} us");
+    }
+    assert_eq!(ten.threshold(us(1), 29), 29);
+    assert_eq!(ten.with_strict_thresholds().threshold(us(1), 29), 30);
+    assert_eq!(ten.threshold(us(1), 0), 1);
+    assert_eq!(ten.threshold(us(0), u32::MAX), 30_000, "as if it cost a nanosecond");
+    // A batch of look-ups: 40 ns for a batch, 25 for a look-up.
+    let nanos = Duration::from_nanos;
+    let look_ups =
+        Throttle::new(nanos(40), Overhead::from_percent(10).unwrap(), nanos(400)).unwrap();
+    assert_eq!(look_ups.threshold(nanos(25), u32::MAX), 16);
+}
+
+const FLOW: Demand =
+    Demand { packets_per_second: 10_000, cost: Duration::from_micros(10), buffers: 128 };
+
+#[test]
+fn the_largest_overhead_that_meets_the_demand_is_chosen() {
+    let adaptive = Adaptive::new(us(3), us(1000)).unwrap();
+    for (flows, ppm) in [(1, 1_000_000), (5, 1_000_000), (6, 666_666), (8, 250_000), (9, 111_111)] {
+        let throttle = adaptive.plan(&vec![FLOW; flows]).unwrap();
+        assert_eq!(throttle.overhead().ppm(), ppm, "{flows} flows");
+        // All of the demand and all of the switching fit into a second, and a millionth more does not.
+        let demanded = flows as f64 / 10.0;
+        assert!(demanded * (1.0 + f64::from(ppm) / 1e6) <= 1.0);
+        assert!(ppm == 1_000_000 || demanded * (1.0 + f64::from(ppm + 1) / 1e6) > 1.0);
+        assert!(throttle.slice().as_secs_f64() >= 3e-6 / (f64::from(ppm) / 1e6));
+    }
+    assert_eq!(adaptive.plan(&[]).unwrap().overhead().ppm(), 1_000_000);
+}
+
+#[test]
+fn who_does_not_fit_is_not_admitted() {
+    let adaptive = Adaptive::new(us(3), us(100)).unwrap();
+    let nine = [FLOW; 9];
+    let overload = Inadmissible::Overload { demanded: 1_000_000_000 };
+    assert_eq!(adaptive.admits(&nine, FLOW), Err(overload));
+    assert_eq!(adaptive.plan(&[FLOW; 10]), Err(overload));
+    let small = Demand { packets_per_second: 5_000, ..FLOW };
+    assert!(adaptive.admits(&nine, small).is_ok());
+    // 98 %: a switch of 3 µs needs turns of 147 µs.
+    let smaller = Demand { packets_per_second: 8_000, ..FLOW };
+    let needed = Duration::from_nanos(147_002);
+    assert_eq!(adaptive.admits(&nine, smaller), Err(Inadmissible::LongSlice { needed }));
+    // At 95 % a flow of 1 µs needs 58 buffers.
+    let short = |buffers| Demand { packets_per_second: 50_000, cost: us(1), buffers };
+    assert!(adaptive.admits(&nine, short(58)).is_ok());
+    let error = Inadmissible::Buffers { flow: 9, needed: 58 };
+    assert_eq!(adaptive.admits(&nine, short(57)), Err(error));
+    let endless = Demand { packets_per_second: u64::MAX, cost: Duration::MAX, buffers: 1 };
+    let demanded = u64::MAX;
+    assert_eq!(adaptive.plan(&[endless; 2]), Err(Inadmissible::Overload { demanded }));
+    assert_eq!(Adaptive::new(us(0), us(1)), Err(ThrottleError::NoSwitch));
+    let needed = us(2);
+    assert_eq!(Adaptive::new(us(2), us(1)), Err(ThrottleError::ShortSlice { needed }));
+}
+
+#[test]
+fn an_estimator_finds_the_sleep_that_keeps_polls_in_their_range() {
+    let longest = longest_sleep(64, 148_800);
+    // A poll takes 10 µs; packets come at these rates.
+    for (rate, in_range) in [(0, false), (20_000, true), (60_000, true), (148_800, true)] {
+        let mut port = QueueEstimator::new(16, longest).unwrap();
+        let (mut card, mut lost, mut polls, mut in_polls) = (0.0_f64, 0.0, 0_u32, 0_u32);
+        for poll in 0..2000 {
+            let time = port.sleep() + us(10);
+            card += f64::from(rate) * time.as_secs_f64();
+            lost += (card - 66.0).max(0.0);
+            card = card.min(66.0);
+            let read = (card as u32).min(16);
+            card -= f64::from(read);
+            port.polled(read);
+            if poll >= 1000 {
+                polls += 1;
+                in_polls += read;
+            }
+        }
+        let average = f64::from(in_polls) / f64::from(polls);
+        assert_eq!((3.0..=13.0).contains(&average), in_range, "{rate}: {average}");
+        assert_eq!(lost, 0.0, "{rate}");
+        assert_eq!(port.sleep() == longest, rate <= 20_000, "{rate}");
+    }
+}
+
+#[test]
+fn an_estimator_counts_in_eighths() {
+    let mut port = QueueEstimator::new(16, us(430)).unwrap();
+    assert_eq!(port.average(), 8.0);
+    port.polled(16);
+    assert_eq!(port.average(), 9.0);
+    port.polled(100); // a poll reads 16 at most
+    assert_eq!(port.average(), 9.875);
+    for _ in 0..200 {
+        port.polled(0);
+    }
+    assert_eq!((port.average(), port.sleep()), (0.0, us(430)));
+    for _ in 0..200 {
+        port.polled(16);
+    }
+    assert!(port.average() > 15.9 && port.sleep().is_zero());
+}
+
+#[test]
+fn bad_estimators_are_refused() {
+    let new = |batch, longest| QueueEstimator::new(batch, us(longest));
+    assert_eq!(new(0, 430), Err(EstimatorError::NoBatch));
+    assert_eq!(new(16, 0), Err(EstimatorError::Step));
+    let port = new(16, 430).unwrap();
+    assert_eq!(port.with_range(5, 4), Err(EstimatorError::Range));
+    assert_eq!(port.with_range(4, 17), Err(EstimatorError::Range));
+    assert!(port.with_range(16, 16).is_ok());
+    assert_eq!(port.with_gain_shift(17), Err(EstimatorError::Gain));
+    assert_eq!(port.with_step(us(0)), Err(EstimatorError::Step));
+    assert_eq!(port.with_step(us(431)), Err(EstimatorError::Step));
+    let mut doubling = port.with_step(us(100)).unwrap();
+    let sleeps: Vec<Duration> =
+        (0..10).map(|_| doubling.polled(0)).filter(|it| !it.is_zero()).collect();
+    assert_eq!(sleeps[..4], [us(100), us(200), us(400), us(430)]);
+    assert_eq!(longest_sleep(64, 0), Duration::from_nanos(u64::MAX));
+}
+
+#[test]
+fn queues_are_full_at_some_point() {
+    for capacity in [0, u32::MAX as usize] {
+        assert!(matches!(BoundedQueue::<u64>::new(capacity), Err(ScheduleError::Buffers)));
+    }
+    assert!(matches!(SwitchingPath::<u8>::new(1, 1, us(0)), Err(ScheduleError::NoCost)));
+    let mut queue = BoundedQueue::new(3).unwrap();
+    for packet in 0..10 {
+        assert_eq!(queue.push(packet), if packet < 3 { Ok(()) } else { Err(packet) });
+    }
+    assert_eq!((queue.len(), queue.room(), queue.dropped(), queue.longest()), (3, 0, 7, 3));
+    assert_eq!((queue.pop(), queue.len(), queue.room()), (Some(0), 2, 1));
+    assert_eq!(queue.push(10), Ok(()));
+    assert!(std::iter::from_fn(|| queue.pop()).eq([1, 2, 10]) && queue.is_empty());
+    assert_eq!((queue.dropped(), queue.longest(), queue.capacity()), (7, 3, 3));
+}
+
+#[test]
+fn a_path_stops_when_its_output_is_full() {
+    let policy = Policy::Budget(Budget::UNTIL_EMPTY);
+    let mut scheduler = Scheduler::new(1, 100, us(1), policy).unwrap();
+    let mut path: SwitchingPath<u32, String> = SwitchingPath::new(8, 3, us(2)).unwrap();
+    let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(8, 3)).unwrap();
+    for packet in 0..8 {
+        path.arrive(packet).unwrap();
+    }
+    assert_eq!(path.arrive(8), Err(8));
+    scheduler.tell(thread, path.occupancy(), at(0)).unwrap();
+    let turn = scheduler.next(at(0)).unwrap();
+    // Every second packet is consumed.
+    let forward = |packet: u32| (packet % 2 == 0).then(|| packet.to_string());
+    assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 5);
+    assert_eq!(path.occupancy(), Occupancy { queued: 3, room: 0 });
+    scheduler.finish(turn, us(10), path.occupancy(), at(11)).unwrap();
+    assert_eq!(scheduler.next(at(11)), None);
+    assert_eq!(path.take().as_deref(), Some("0"));
+    scheduler.tell(thread, path.occupancy(), at(12)).unwrap();
+    let turn = scheduler.next(at(12)).unwrap();
+    assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 2);
+    assert_eq!((path.input().dropped(), path.output().longest()), (1, 3));
+    assert!(std::iter::from_fn(|| path.take()).eq(["2", "4", "6"]));
+}
+
+#[test]
+fn a_path_measures_what_its_packets_cost() {
+    let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, us(1)).unwrap();
+    assert_eq!(path.measured(0, us(100)), us(1));
+    for _ in 0..100 {
+        path.measured(4, us(40));
+    }
+    assert!(path.cost() <= us(10) && path.cost() > us(9), "{:?}", path.cost());
+    for _ in 0..200 {
+        path.measured(u32::MAX, us(0));
+    }
+    assert!(!path.cost().is_zero() && path.cost() < us(1));
+    path.measured(1, Duration::MAX);
+    assert!(path.cost() > us(1_000_000));
+}
+
+/// Paths, and the threads that work for them.
+struct Router {
+    scheduler: Scheduler,
+    paths: Vec<SwitchingPath<(u16, u32)>>,
+    /// What came out of the paths: flow and number.
+    sent: Vec<(u16, u32)>,
+    now: u64,
+}
+
+impl Router {
+    /// Has a turn, or says that nobody can have one.
+    fn turn(&mut self) -> bool {
+        let Some(turn) = self.scheduler.next(at(self.now)) else { return false };
+        let path = &mut self.paths[turn.thread().index()];
+        let cost = path.cost();
+        let packets = path.run(&turn, Some, |packets| cost * packets);
+        assert!(packets > 0);
+        self.now += 3 + (cost * packets).as_micros() as u64;
+        self.sent.extend(std::iter::from_fn(|| path.take()));
+        let occupancy = path.occupancy();
+        self.scheduler.finish(turn, cost * packets, occupancy, at(self.now)).unwrap();
+        true
+    }
+}
+
+/// Packets are classified by their flow; each path gets its own, in order, and nothing is lost or made up.
+#[test]
+fn packets_of_flows_go_through_their_paths() {
+    const FLOWS: u16 = 40;
+    let mut scheduler = Scheduler::new(4, 100, us(3), Policy::Throttle(throttle(20, 15))).unwrap();
+    let paths: Vec<SwitchingPath<_>> =
+        (1..=4).map(|cost| SwitchingPath::new(16, 16, us(cost)).unwrap()).collect();
+    let mut add = |path: &SwitchingPath<_>| {
+        let config = ThreadConfig::new(25, path.cost()).with_buffers(16, 16);
+        scheduler.add(config.with_timeout(us(300))).unwrap()
+    };
+    let threads: Vec<Thread> = paths.iter().map(&mut add).collect();
+    let [here, there] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
+    let flow = |port| FlowKey::new(here, there, port, 443, 6).unwrap();
+    let classes: TrashMap<FlowKey, Thread> =
+        (0..FLOWS).map(|port| (flow(port), threads[usize::from(port) % 4])).collect();
+
+    let mut router = Router { scheduler, paths, sent: vec![], now: 0 };
+    let (mut came, mut refused) = (vec![], 0);
+    for number in 0..5_000_u32 {
+        let port = (number.wrapping_mul(2_654_435_761) >> 16) as u16 % FLOWS;
+        let thread = *classes.get(&flow(port)).unwrap();
+        let path = &mut router.paths[thread.index()];
+        match path.arrive((port, number)) {
+            Ok(()) => came.push((port, number)),
+            Err(back) => {
+                assert_eq!(back, (port, number));
+                refused += 1;
+            }
+        }
+        let occupancy = path.occupancy();
+        router.scheduler.tell(thread, occupancy, at(router.now)).unwrap();
+        router.now += 2;
+        // The router looks up from its work now and then.
+        while number % 8 == 0 && router.turn() {}
+    }
+    loop {
+        while router.turn() {}
+        let Some(wake) = router.scheduler.wake_at() else { break };
+        router.now = wake.as_nanos() / 1000;
+    }
+    // Each path keeps the order of its packets.
+    for path in 0..4 {
+        let of_path = |packet: &&(u16, u32)| packet.0 % 4 == path;
+        assert!(router.sent.iter().filter(of_path).eq(came.iter().filter(of_path)));
+    }
+    assert_eq!(router.paths.iter().map(|path| path.input().dropped()).sum::<u64>(), refused);
+    assert_eq!(router.sent.len() as u64 + refused, 5_000);
+    assert!(refused > 0 && router.sent.len() > 1_000, "{refused} refused");
+}

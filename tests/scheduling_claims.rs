@@ -1,0 +1,323 @@
+//! What Qie, Bavier, Peterson and Karlin say of schedules, and what their simulation gives when all is said.
+//!
+//! Everything here is in integers, and comes out the same everywhere. The bench `scheduling_2001` prints it.
+
+#[path = "schedule_parts/paper.rs"]
+mod paper;
+#[path = "schedule_parts/table.rs"]
+mod table;
+#[path = "schedule_parts/twin.rs"]
+mod twin;
+
+use flowtable::schedule::simulator::{Flow, Outcome};
+use flowtable::schedule::{Adaptive, Demand, Inadmissible, Policy};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use paper::{COSTS, DURATION, LIMITS, SLICES, SWITCH, THROTTLES, WHOLE, flows, us};
+use table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
+use twin::{Expected, Rule, Twin, TwinFlow};
+
+/// The number of a flow in the paper, as an index.
+const fn flow(number: usize) -> usize {
+    number - 1
+}
+
+fn cell(outcome: &Outcome) -> Cell {
+    let others = &outcome.flows[..flow(13)];
+    let percent = |part: f64, scale: f64| (part * scale).round() as u32;
+    Cell {
+        efficiency: percent(outcome.account.efficiency().unwrap(), 1000.0),
+        dropped: outcome.flows[flow(13)].dropped,
+        longest: [3, 6, 9].map(|number| outcome.flows[flow(number)].longest_queue),
+        others_dropped: others.iter().map(|flow| flow.dropped).sum(),
+        idle: percent(outcome.idle.as_secs_f64() / DURATION.as_secs_f64(), 100.0),
+    }
+}
+
+fn efficiency(outcome: &Outcome) -> f64 {
+    outcome.account.efficiency().unwrap()
+}
+
+fn run(cost_13: u64, policy: Policy) -> Outcome {
+    paper::run(&flows(cost_13), policy)
+}
+
+#[track_caller]
+fn assert_row(setting: &str, row: [Cell; 3], policy: Policy) {
+    for (cost, expected) in COSTS.into_iter().zip(row) {
+        assert_eq!(cell(&run(cost, policy)), expected, "{setting}, c13 = {cost}");
+    }
+}
+
+#[test]
+fn the_table_by_packet_limits() {
+    for (limit, row) in LIMITS.into_iter().zip(BY_LIMIT) {
+        assert_row(&format!("{limit} packets"), row, paper::packets(limit));
+    }
+}
+
+#[test]
+fn the_table_by_timeslices() {
+    for (slice, row) in SLICES.into_iter().zip(BY_SLICE) {
+        assert_row(&format!("{slice} us"), row, paper::slice(slice));
+    }
+}
+
+#[test]
+fn the_table_by_throttles() {
+    for (setting, row) in THROTTLES.into_iter().zip(BY_THROTTLE) {
+        assert_row(&format!("{setting:?}"), row, paper::throttle(setting));
+    }
+}
+
+#[test]
+fn what_is_wanted() {
+    let wanted = |flow: &Flow| f64::from(flow.packets_per_second) * flow.cost.as_secs_f64();
+    let [others, with_13] = [12, 13].map(|n| flows(3).iter().take(n).map(wanted).sum::<f64>());
+    assert!((others - 0.595).abs() < 1e-9 && (with_13 - 0.895).abs() < 1e-9);
+    let shares: u32 = flows(3).iter().map(|flow| flow.share).sum();
+    assert_eq!(shares * 1000 / WHOLE, 625);
+    for cost in COSTS {
+        let came: Vec<u64> =
+            run(cost, paper::packets(8)).flows.iter().map(|flow| flow.arrived).collect();
+        assert_eq!(came[..3], [500, 1000, 2000]);
+        assert_eq!(came[flow(13)], 10_000);
+    }
+}
+
+// Packet limits: figures 10 to 12.
+
+#[test]
+fn without_batches_the_shares_say_how_efficient_it_is() {
+    for (cost, row) in COSTS.into_iter().zip(BY_LIMIT[0]) {
+        // Packets for a µs of processing, when each gets its share of that.
+        let packets =
+            3.5 / 62.5 + 21.0 / 62.5 / 3.0 + 35.0 / 62.5 / 10.0 + 3.0 / 62.5 / cost as f64;
+        let expected = 1.0 / (1.0 + 3.0 * packets);
+        assert!((f64::from(row.efficiency) / 1000.0 - expected).abs() < 0.002, "c13 = {cost}");
+        // Flows need 62.5 %. What flow 6 cannot do in 0.1 s goes beyond its 128 buffers or not.
+        let missing = 2000.0 * (1.0 - expected / 0.625);
+        let outcome = run(cost, paper::packets(1)).flows[flow(6)];
+        assert_eq!(outcome.dropped > 0, missing > 128.0, "c13 = {cost}: {missing}");
+        let kept = outcome.dropped as f64 + f64::from(outcome.longest_queue);
+        assert!((kept - missing).abs() < 10.0, "c13 = {cost}: {kept}, {missing}");
+    }
+}
+
+#[test]
+fn flow_6_drops_without_batches_if_flow_13_is_cheap() {
+    let dropped = COSTS.map(|cost| run(cost, paper::packets(1)).flows[flow(6)].dropped);
+    assert!(dropped[0] > 0 && dropped[1..] == [0, 0], "{dropped:?}");
+}
+
+#[test]
+fn efficiency_rises_with_the_limit_and_with_the_cost() {
+    let all = LIMITS.map(|limit| COSTS.map(|cost| efficiency(&run(cost, paper::packets(limit)))));
+    assert!(all.iter().all(|row| row.is_sorted()), "{all:?}");
+    assert!(all.is_sorted_by(|low, high| (0..3).all(|cost| low[cost] < high[cost])), "{all:?}");
+}
+
+#[test]
+fn curves_are_apart_for_limits_and_together_for_slices_and_the_throttle() {
+    let spread = |policy: Policy| {
+        let all = COSTS.map(|cost| efficiency(&run(cost, policy)));
+        all.into_iter().fold(0.0, f64::max) - all.into_iter().fold(1.0, f64::min)
+    };
+    for limit in [8, 16, 32, 64] {
+        assert!(spread(paper::packets(limit)) > 0.15, "{limit}");
+    }
+    for micros in [30, 150, 300, 500] {
+        assert!(spread(paper::slice(micros)) < 0.01, "{micros}");
+    }
+    for setting in THROTTLES {
+        assert!(spread(paper::throttle(setting)) < 0.035, "{setting:?}");
+    }
+}
+
+#[test]
+fn flow_6_with_32_buffers_drops_if_batches_are_large() {
+    let dropped = [16, 32, 64].map(|limit| {
+        let mut flows = flows(30);
+        flows[flow(6)].buffers = 32;
+        paper::run(&flows, paper::packets(limit)).flows[flow(6)].dropped
+    });
+    assert_eq!(dropped, [0, 6, 156]);
+}
+
+// Timeslices: figures 13 to 15.
+
+#[test]
+fn flow_6_never_uses_a_sixth_of_a_long_slice() {
+    let longest = COSTS.map(|cost| run(cost, paper::slice(500)).flows[flow(6)].longest_run);
+    let longest = longest.into_iter().max().unwrap();
+    assert_eq!((longest.as_secs_f64() / us(500).as_secs_f64() * 1000.0).round(), 138.0);
+}
+
+// The throttle: figures 16 to 18.
+
+#[test]
+fn two_settings_drop_nothing_and_those_beside_them_do() {
+    let dropped = THROTTLES.map(|setting| run(3, paper::throttle(setting)).flows[flow(13)].dropped);
+    assert_eq!(dropped, [3552, 1447, 0, 0, 80]);
+}
+
+#[test]
+fn thresholds_are_those_of_the_formula() {
+    for (setting, expected) in
+        THROTTLES.into_iter().zip([[10, 4, 1], [15, 5, 2], [30, 10, 3], [60, 20, 6], [150, 50, 15]])
+    {
+        let throttle = paper::capped(setting);
+        let strict = throttle.with_strict_thresholds();
+        assert_eq!([1, 3, 10].map(|cost| strict.threshold(us(cost), 128)), expected);
+        assert_eq!(throttle.threshold(us(1), 128), expected[0].min(128));
+    }
+    let of_13 = THROTTLES.map(|setting| paper::capped(setting).threshold(us(30), 128));
+    assert_eq!(of_13, [1, 1, 1, 2, 5]);
+}
+
+#[test]
+fn a_flow_with_fewer_buffers_than_its_threshold_starves_unless_that_is_capped() {
+    let of = |outcome: &Outcome| [1, 2, 3].map(|number| outcome.flows[flow(number)]);
+    for cost in COSTS {
+        let strict = of(&run(cost, paper::throttle((2, 150))));
+        assert_eq!(strict.map(|flow| flow.dropped), [372, 872, 1872], "c13 = {cost}");
+        assert_eq!(strict.map(|flow| flow.turns), [0; 3], "c13 = {cost}");
+    }
+    let capped = run(3, Policy::Throttle(paper::capped((2, 150))));
+    assert_eq!(of(&capped).map(|flow| flow.dropped), [2, 9, 66]);
+}
+
+#[test]
+fn more_buffers_or_a_timeout_help_it() {
+    let with = |cost: u64, change: fn(Flow) -> Flow| {
+        let mut flows = flows(cost);
+        flows[flow(3)] = change(flows[flow(3)]);
+        paper::run(&flows, paper::throttle((2, 150))).flows[flow(3)]
+    };
+    for cost in COSTS {
+        assert_eq!(with(cost, |flow| flow.with_buffers(256)).dropped, 0, "c13 = {cost}");
+        let privileged = with(cost, |flow| flow.with_timeout(us(500)));
+        assert_eq!(privileged.dropped, 0, "c13 = {cost}");
+        assert!((15..=19).contains(&privileged.longest_queue), "{}", privileged.longest_queue);
+    }
+}
+
+#[test]
+fn a_timeout_keeps_the_queue_of_flow_9_short() {
+    for cost in COSTS {
+        let outcome = run(cost, paper::throttle((2, 150)));
+        let longest = [6, 9].map(|number| outcome.flows[flow(number)].longest_queue);
+        assert!(longest[0] >= 58 && longest[1] <= 20, "{longest:?}");
+    }
+}
+
+#[test]
+fn the_demand_chooses_the_throttle() {
+    let demand = |flow: &Flow| Demand {
+        packets_per_second: flow.packets_per_second.into(),
+        cost: flow.cost,
+        buffers: flow.buffers,
+    };
+    let demands: Vec<Demand> = flows(3).iter().map(demand).collect();
+    let adaptive = Adaptive::new(SWITCH, us(150)).unwrap();
+    let throttle = adaptive.plan(&demands).unwrap();
+    assert_eq!(throttle.overhead().ppm(), 117_318); // 0.105 / 0.895
+    assert_eq!((throttle.slice().as_nanos() + 50) / 100, 256); // 25.6 µs
+    // So it drops nothing, and 10 and 5 % do not, and 20 % does.
+    let outcome = run(3, Policy::Throttle(throttle));
+    assert_eq!(outcome.flows.iter().map(|flow| flow.dropped).sum::<u64>(), 0);
+    assert!(efficiency(&outcome) >= 0.895);
+    let demands: Vec<Demand> = flows(10).iter().map(demand).collect();
+    let demanded = 595_000_000 + 1_000_000_000;
+    assert_eq!(adaptive.plan(&demands), Err(Inadmissible::Overload { demanded }));
+}
+
+// What the paper does not say.
+
+fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let with_phase = |flow: Flow| {
+        let period = 1_000_000 / u64::from(flow.packets_per_second);
+        flow.with_phase(us(rng.random_range(0..period)))
+    };
+    flows(cost_13).into_iter().map(with_phase).collect()
+}
+
+#[test]
+fn flows_that_do_not_begin_at_once_make_limits_and_slices_useless() {
+    let limits = LIMITS[1..].iter().map(|limit| paper::packets(*limit));
+    for policy in limits.chain(SLICES.map(paper::slice)) {
+        for cost in COSTS {
+            let of_seed = |seed| efficiency(&paper::run(&with_random_phases(cost, seed), policy));
+            let mut all: Vec<f64> = (0..9).map(of_seed).collect();
+            all.sort_by(f64::total_cmp);
+            assert!((0.624..0.645).contains(&all[4]), "{policy:?}, c13 = {cost}: {all:?}");
+            assert!(all[0] >= 0.624 && all[8] < 0.68, "{policy:?}, c13 = {cost}: {all:?}");
+        }
+    }
+}
+
+#[test]
+fn the_throttle_does_not_care() {
+    for setting in THROTTLES {
+        for cost in COSTS {
+            let together = run(cost, paper::throttle(setting));
+            for seed in 0..4 {
+                let flows = with_random_phases(cost, seed);
+                let apart = paper::run(&flows, paper::throttle(setting));
+                let difference = efficiency(&apart) - efficiency(&together);
+                assert!(difference.abs() < 0.015, "{setting:?}, {cost}, {seed}: {difference}");
+                let longest = |outcome: &Outcome| outcome.flows[flow(6)].longest_queue;
+                assert!(longest(&apart).abs_diff(longest(&together)) <= 3);
+                if cost == 3 && [10, 5].contains(&setting.0) {
+                    assert_eq!(apart.flows[flow(13)].dropped, 0, "{setting:?}, {seed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_lower_flow_first_makes_queues_half_as_long() {
+    let longest = |flows: &[Flow], index: usize| {
+        paper::run(flows, paper::slice(500)).flows[index].longest_queue
+    };
+    let mut reversed = flows(30);
+    reversed.reverse();
+    let (higher, lower) = (longest(&flows(30), flow(3)), longest(&reversed, 13 - 3));
+    assert!((0.3..0.7).contains(&(f64::from(lower) / f64::from(higher))), "{lower}, {higher}");
+}
+
+fn twin_flow(flow: &Flow) -> TwinFlow {
+    TwinFlow {
+        period: 1_000_000 / u64::from(flow.packets_per_second),
+        phase: flow.phase.as_micros() as u64,
+        cost: flow.cost.as_micros() as u64,
+        timeout: flow.timeout.map_or(0, |timeout| timeout.as_micros() as u64),
+        share: flow.share.into(),
+        buffers: flow.buffers.into(),
+    }
+}
+
+#[test]
+fn what_a_run_is_expected_to_take_moves_efficiency_by_three_points() {
+    let mut most: f64 = 0.0;
+    for limit in LIMITS.map(u64::from) {
+        for cost in COSTS {
+            let flows: Vec<TwinFlow> = flows(cost).iter().map(twin_flow).collect();
+            let efficiency = |expected| {
+                let (rule, is_lower_first) = (Rule::Packets(limit), false);
+                let (switch, whole, end) = (3, WHOLE.into(), 100_000);
+                let twin = Twin { rule, expected, is_lower_first, switch, whole, end };
+                let outcome = twin.run(&flows);
+                outcome.processing as f64 / (outcome.processing + outcome.switching) as f64
+            };
+            let queued = efficiency(Expected::Queued);
+            for other in [Expected::OnePacket, Expected::Full].map(efficiency) {
+                most = most.max((other - queued).abs());
+            }
+        }
+    }
+    assert!((0.001..=0.035).contains(&most), "{most}");
+}
