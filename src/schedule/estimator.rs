@@ -97,6 +97,8 @@ pub struct QueueEstimator {
 impl QueueEstimator {
     /// For polls of so many packets at most, and sleeps of so long at most.
     ///
+    /// A quarter of less than four packets is none, and it never sleeps then: see [`with_range`](Self::with_range).
+    ///
     /// # Errors
     ///
     /// If a batch is zero, or the longest sleep.

@@ -156,7 +156,8 @@ impl Scheduler {
     /// How full the queues of a thread are now. O(log n).
     ///
     /// To be called when a packet has come into its input queue, or has left its output queue. A timeout counts from
-    /// the first such call with which there is something to do; the times of calls need not be in order.
+    /// the first such call with which there is something to do; the times of calls need not be in order. A thread that
+    /// polls a card is told of the packets there, or of one if they are not known, when its sleep is over.
     ///
     /// # Errors
     ///
