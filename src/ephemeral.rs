@@ -40,15 +40,15 @@
 //!
 //! Numbers in heads and links have 32 bits. After four billion bindings an old number may be taken for that of a
 //! binding of another chain: its tag is not the one that is looked for, and a chain ends where numbers do not
-//! fall. It costs a step, and no answer is wrong.
+//! fall. It costs a few steps, and no answer is wrong.
 //!
 //! # Price
 //!
 //! 24 bytes for a tag and a value of eight bytes each, and eight for each head. To find takes a head and the
 //! newer ones of the chain: `1 + f / 2h` entries for a tag that is there, where `f` is how full the ring is and
-//! `h` how many heads there are for an entry. One that is not there takes a head, and in a full store with `h` = 2
-//! looks at an entry once in fifty times. To create takes the next place in the ring, where the processor expects it, besides:
-//! one line of memory that it has to wait for, where a hash table and a queue have four.
+//! `h` how many heads there are for an entry. One that is not there takes a head, and in a full store with
+//! `h` = 2 looks at an entry once in fifty times. To create takes the next place in the ring, where the processor expects
+//! it, besides: one line of memory that it has to wait for, where a hash table and a queue have four.
 //!
 //! With each creation two expired bindings are reclaimed: no thread is needed, nobody waits, and no room is
 //! missing that an expired one has. Values are dropped when they are reclaimed, so a store in which nothing is created

@@ -74,9 +74,9 @@
 //!   connection; look-ups take as long.
 //! - **An index from the packet is a hint.** A [`SourceHashCache`] finds nothing wrong by it, but flows of one index displace
 //!   each other, and one that comes with two indices is there twice: take it for what can be found again.
-//! - **Ephemeral state cannot be kept.** An [`EphemeralStore`] that is full of living bindings takes no more, whoever they
-//!   are for. It creates in a third to two thirds of the time that a hash table with a queue takes, in bursts in less than a third, and
-//!   finds slower, in bursts of a full cache as fast.
+//! - **Ephemeral state cannot be kept.** An [`EphemeralStore`] that is full of living bindings takes no more, whoever
+//!   they are for. It creates in a third to two thirds of the time that a hash table with a queue takes, in bursts in
+//!   less than a third; it finds more slowly, in bursts as fast where tables outgrow the processor's cache.
 //! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
 //!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!

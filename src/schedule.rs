@@ -35,13 +35,15 @@
 //! 1. Shares are those of processing. Switches are charged to nobody.
 //! 2. A turn is at least one packet, and ends with the first packet after which its budget is used: a thread keeps the
 //!    processor for a timeslice and one packet at most.
-//! 3. Under a [`Throttle`] no thread has a turn with fewer packets, or places for what comes of them, than its
-//!    threshold says, unless it is privileged and has waited for its timeout. So with strict thresholds and without
-//!    timeouts switching takes no more than the overhead that is allowed.
+//! 3. Under a [`Throttle`] that knows what a switch costs no thread has a turn with fewer packets, or places for what
+//!    comes of them, than its threshold says, unless it is privileged and has waited for its timeout. So
+//!    with strict thresholds and without timeouts switching takes no more than the overhead that is allowed.
 //! 4. A privileged thread becomes active after its timeout. Then it is as good as all others: if it has not used more
 //!    than its share, its turn comes after as much processing as its run takes at its share, and one longest turn of
 //!    another thread; and the switches between.
-//! 5. A thread that is active has its turn sometime, whatever the others do.
+//! 5. A thread that is active has its turn sometime, whatever the others do: a turn that seems to take no time is
+//!    charged as one packet. Two threads with a queue between them never wait for each other, if they were
+//!    [told of it](ThreadConfig::with_buffers) and thresholds are not strict.
 //! 6. What is full says so: queues give the packet back, and count it.
 //!
 //! # Livelock
@@ -95,8 +97,9 @@
 //! ```
 //!
 //! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*, SIGMETRICS 2001. We
-//! differ: thresholds are capped at the places of the queues (the paper's are not, and starve a thread with fewer); the
-//! numbers of the estimator, and the choice of T and G from a demand, are ours.
+//! differ: thresholds are capped at half of the places of the queues (the paper's are not, and starve a thread with
+//! fewer, or two threads with a queue between them); the numbers of the estimator, and the choice of T and G from a demand,
+//! are ours.
 
 use core::error::Error;
 use core::fmt;
@@ -119,7 +122,7 @@ pub use budget::{Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
-pub use scheduler::{Account, Scheduler};
+pub use scheduler::{Account, ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};
 

@@ -18,15 +18,17 @@
 //! What holds:
 //!
 //! 1. The virtual time never falls, and a thread is eligible once its start is reached.
-//! 2. A thread that always has work gets its share of what is done, less one run of its own and one of another thread.
-//!    While all have work and shares add up to the whole, it gets no more than its share and one run of its own.
+//! 2. A thread that always has work gets its share of what is done, less one run of its own and one of another thread, if
+//!    runs are as long as was expected. While all have work and shares add up to the whole, it gets no more than its share
+//!    and one run of its own.
 //! 3. Nobody saves up. A thread that was idle starts at the virtual time of its return: what it did not use is lost.
 //! 4. What nobody claims is divided among those that have work, by their shares.
 //! 5. Shares add up to the whole at most; more is an error.
 //! 6. Equal finishes: the thread with the higher number is first. So the same calls give the same order everywhere.
 //!
 //! How long a thread will run is an estimate of the caller's, the *expected run*; it only decides the order. What it
-//! then is charged is what it ran.
+//! then is charged is what it ran. A thread that expects far too much lets all others go first, each with one run; so it may
+//! be behind by one run of each, and no more: that does not add up.
 //!
 //! # Integers
 //!

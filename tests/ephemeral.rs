@@ -162,6 +162,19 @@ fn time_that_goes_back_is_that_of_the_last_creation() {
 }
 
 #[test]
+fn times_begin_anew_when_it_is_cleared() {
+    let mut store: EphemeralStore = store(2, LIFETIME);
+    for late in [Timestamp::from_secs(1_000_000), Timestamp::MAX] {
+        _ = store.find_or_create(1, late, || 1).unwrap();
+        _ = store.sweep(late);
+        store.clear();
+        assert!(store.find_or_create(2, Timestamp::ZERO, || 2).unwrap().is_new);
+        assert_eq!(store.get(&2, Timestamp::from_secs(10)), None);
+        assert_eq!(store.sweep(Timestamp::from_secs(10)), 1);
+    }
+}
+
+#[test]
 fn the_expired_cost_no_look_up_anything() {
     let hasher = Weak::ALL[0];
     let mut store: EphemeralStore<u32, u32, _> =

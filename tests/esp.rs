@@ -8,12 +8,14 @@ mod esp_network;
 #[path = "esp_network/services.rs"]
 mod services;
 
-use flowtable::Timestamp;
+use core::time::Duration;
+
 use flowtable::dml::NoRoom;
 use flowtable::esp::{
     Instruction, Location, Locations, Operation, Packet, PacketError, Relation, Site, Verdict,
-    child_bits,
+    child_bits, execute,
 };
+use flowtable::{EphemeralStore, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -520,4 +522,20 @@ proptest! {
             _ = pair.execute(packet, site, now);
         }
     }
+}
+
+/// Tags that are the same are of no use, but take no more room than there is.
+#[test]
+fn one_binding_for_two_tags_takes_one_place() {
+    let mut store: EphemeralStore = EphemeralStore::new(2, Duration::from_secs(10)).unwrap();
+    let mut run = |instruction| {
+        let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
+        let verdict = execute(&mut store, &mut packet, SITE, Timestamp::ZERO);
+        (verdict, packet.error)
+    };
+    assert_eq!(run(Instruction::RChild { children: 1, child: 5 }), (Verdict::Forward, false));
+    let (operation, child) = (Operation::Sum, 5);
+    let report =
+        Instruction::RCollect { children: 1, reported: 2, result: 2, operation, child, value: 9 };
+    assert!(!run(report).1);
 }

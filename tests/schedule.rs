@@ -5,6 +5,8 @@
 mod bounds;
 #[path = "schedule_parts/parts.rs"]
 mod parts;
+#[path = "schedule_parts/stages.rs"]
+mod stages;
 #[path = "schedule_parts/twin.rs"]
 mod twin;
 
@@ -13,8 +15,8 @@ use core::time::Duration;
 use flowtable::Timestamp;
 use flowtable::schedule::simulator::{Flow, Simulation};
 use flowtable::schedule::{
-    Budget, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread, ThreadConfig,
-    Throttle, Turn,
+    Budget, ForeignTurn, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread,
+    ThreadConfig, Throttle, Turn,
 };
 use flowtable::share::ShareError;
 use proptest::collection::vec;
@@ -384,15 +386,11 @@ fn bad_input_is_refused_and_changes_nothing() {
     // A turn of another scheduler, in which nobody runs, or nobody is.
     for threads in [0, 1] {
         let mut other = Scheduler::new(2, 100, us(1), policy).unwrap();
-        let error = match threads {
-            0 => ShareError::NoThread,
-            _ => {
-                other.add(config).unwrap();
-                ShareError::NotRunning
-            }
-        };
+        if threads == 1 {
+            other.add(config).unwrap();
+        }
         let finished = other.finish(turn_of_another(), us(1), Occupancy::queued(0), at(1));
-        assert_eq!(finished, Err(ScheduleError::Share(error)));
+        assert_eq!(finished, Err(ForeignTurn(turn_of_another())));
         assert_eq!((other.account().turns, other.validate()), (0, Ok(())));
     }
     one.finish(turn, us(1), Occupancy::queued(0), at(1)).unwrap();
@@ -403,4 +401,40 @@ fn turn_of_another() -> Turn {
     let thread = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
     scheduler.tell(thread, Occupancy::queued(1), at(0)).unwrap();
     scheduler.next(at(0)).unwrap()
+}
+
+#[test]
+fn turns_that_seem_to_take_no_time_starve_nobody() {
+    let mut scheduler = scheduler(Policy::Budget(Budget::packets(1)));
+    let threads = [10, 1].map(|cost| scheduler.add(ThreadConfig::new(50, us(cost))).unwrap());
+    for thread in threads {
+        scheduler.tell(thread, Occupancy::queued(1000), at(0)).unwrap();
+    }
+    let mut turns = [0; 2];
+    for _ in 0..1100 {
+        let turn = scheduler.next(at(0)).unwrap();
+        turns[turn.thread().index()] += 1;
+        scheduler.finish(turn, us(0), Occupancy::queued(1000), at(0)).unwrap();
+    }
+    assert_eq!(turns, [100, 1000]);
+}
+
+#[test]
+fn a_turn_is_given_back_or_abandoned() {
+    let policy = Policy::Budget(Budget::packets(1));
+    let [mut one, mut other] = [scheduler(policy), scheduler(policy)];
+    let thread = one.add(ThreadConfig::new(50, us(10))).unwrap();
+    _ = other.add(ThreadConfig::new(50, us(10))).unwrap();
+    one.tell(thread, Occupancy::queued(5), at(0)).unwrap();
+    let turn = one.next(at(0)).unwrap();
+    let error = other.finish(turn, us(10), Occupancy::queued(4), at(10)).unwrap_err();
+    assert_eq!(other.account().turns, 0);
+    one.finish(error.0, us(10), Occupancy::queued(4), at(10)).unwrap();
+    // The next one is lost.
+    drop(one.next(at(10)).unwrap());
+    assert_eq!((one.state(thread), one.next(at(20))), (Some(State::Running), None));
+    one.abandon(thread, at(20)).unwrap();
+    one.validate().unwrap();
+    assert_eq!(one.abandon(thread, at(20)), Err(ShareError::NotRunning.into()));
+    assert_eq!(one.next(at(20)).map(|turn| turn.thread()), Some(thread));
 }

@@ -120,6 +120,8 @@ impl Twin {
         if known.doing != Doing::Runs {
             return Err(ShareError::NotRunning);
         }
+        // None is taken for one.
+        let run = run.max(1);
         let finish = self.after(&known, run);
         let doing = more.map_or(Doing::Nothing, Doing::Waits);
         *self.get(number)? = Known { start: finish, finish, doing, ..known };
@@ -435,5 +437,47 @@ fn the_end_of_virtual_time_is_no_panic() {
         let next = shares.pick().unwrap();
         shares.charge(next, u64::MAX, Some(u64::MAX)).unwrap();
         assert_eq!(shares.validate(), Ok(()));
+    }
+}
+
+/// A clock that does not move gives nobody all the turns.
+#[test]
+fn runs_of_nothing_starve_nobody() {
+    let mut shares = ProportionalShare::new(2, 100).unwrap();
+    let threads = [50, 50].map(|share| shares.add(share).unwrap());
+    for thread in threads {
+        shares.activate(thread, 1).unwrap();
+    }
+    let mut turns = [0; 2];
+    for _ in 0..1000 {
+        let next = shares.pick().unwrap();
+        turns[next.index()] += 1;
+        shares.charge(next, 0, Some(1)).unwrap();
+    }
+    assert_eq!(turns, [500, 500]);
+}
+
+/// Who expects far too much is behind by one run of each of the others at most, for however long it goes on.
+#[test]
+fn expectations_cost_order_and_no_shares() {
+    const RUN: u64 = 1000;
+    for others in [1, 10, 100] {
+        let mut shares = ProportionalShare::new(101, 2 * others).unwrap();
+        let boastful = shares.add(others).unwrap();
+        shares.activate(boastful, 1 << 40).unwrap();
+        for _ in 0..others {
+            let thread = shares.add(1).unwrap();
+            shares.activate(thread, RUN).unwrap();
+        }
+        let (mut work, mut all) = (0, 0);
+        for _ in 0..200 * others {
+            let next = shares.pick().unwrap();
+            let is_it = next == boastful;
+            shares.charge(next, RUN, Some(if is_it { 1 << 40 } else { RUN })).unwrap();
+            work += if is_it { RUN } else { 0 };
+            all += RUN;
+            let behind = (all / 2).saturating_sub(work);
+            assert!(behind <= u64::from(others + 1) * RUN, "{behind} of {all}");
+        }
     }
 }

@@ -11,7 +11,8 @@ use flowtable::schedule::{BoundedQueue, QueueEstimator};
 pub(crate) struct Receiver {
     /// Numbers of packets.
     pub(crate) ring: BoundedQueue<u32>,
-    estimator: QueueEstimator,
+    /// None if polls are so small that they say nothing.
+    estimator: Option<QueueEstimator>,
     /// When to look again; `None` if its thread knows already, or has its turn.
     pub(crate) look_at_ns: Option<u64>,
 }
@@ -23,13 +24,13 @@ impl Receiver {
     /// With polls of so many packets, and sleeps that are not longer than this.
     pub(crate) fn new(poll: u32, longest_sleep: Duration) -> Self {
         let ring = BoundedQueue::new(Self::RING as usize).expect("there are places");
-        let estimator = QueueEstimator::new(poll, longest_sleep).expect("both are above zero");
+        let estimator = QueueEstimator::new(poll, longest_sleep).ok();
         Self { ring, estimator, look_at_ns: Some(0) }
     }
 
     /// A poll has read so many packets: when is the next one?
     pub(crate) fn polled(&mut self, packets: u32, now_ns: u64) {
-        let sleep = self.estimator.polled(packets);
+        let sleep = self.estimator.as_mut().map_or(Duration::ZERO, |it| it.polled(packets));
         self.look_at_ns = Some(now_ns + sleep.as_nanos() as u64);
     }
 

@@ -65,12 +65,14 @@ impl Job {
     /// All but the expensive functions are privileged: they may run after the time of 300 switches.
     pub(crate) fn config(self, costs: &Costs) -> ThreadConfig {
         let config = ThreadConfig::new(self.share(), self.cost(costs));
-        let (input, output) = match self {
-            Self::Read(_) => (Receiver::RING, u32::MAX),
-            Self::Forward(_) => (PLACES as u32, PLACES as u32),
-            Self::Write(_) => ((Function::ALL.len() * PLACES) as u32, Sender::RING),
+        let config = match self {
+            // Its packets come from a card, and nobody waits for it.
+            Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
+            Self::Forward(_) => config.with_buffers(PLACES as u32, PLACES as u32),
+            Self::Write(_) => {
+                config.with_buffers((Function::ALL.len() * PLACES) as u32, Sender::RING)
+            }
         };
-        let config = config.with_buffers(input, output);
         match self {
             Self::Forward(Way { function: Function::Proxy | Function::Active, .. }) => config,
             _ => config.with_timeout(Duration::from_nanos(300 * costs.switch)),

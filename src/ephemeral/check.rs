@@ -12,8 +12,8 @@ use super::store::EphemeralStore;
 pub enum Broken {
     /// There are more bindings than there is room for.
     Count,
-    /// The binding that so many of the living came before expires before the one in front of it, or has expired, or would live longer
-    /// than a lifetime.
+    /// The binding that so many of the living came before has expired, or expires before the one in front of it, or
+    /// would live for longer than a lifetime.
     Expiry(usize),
     /// The binding that so many of the living came before is not on the chain of its tag.
     Unreachable(usize),

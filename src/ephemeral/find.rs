@@ -47,6 +47,7 @@ where
     /// assert_eq!(store.find("tag", at(10)), None);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
+    #[must_use]
     #[inline]
     pub fn find<Q>(&self, tag: &Q, now: Timestamp) -> Option<Binding>
     where
@@ -72,6 +73,7 @@ where
     }
 
     /// The value of a tag, if it has a living binding.
+    #[must_use]
     #[inline]
     pub fn get<Q>(&self, tag: &Q, now: Timestamp) -> Option<&V>
     where

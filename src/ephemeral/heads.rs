@@ -4,8 +4,9 @@
 //!     head    │ 32 bits: one of them for each tag of the chain │ the low half of the number of the newest │
 //! ```
 //!
-//! A tag whose bit is not there is not in the chain. So whoever brings a new tag looks at no entry, nineteen times of
-//! twenty: he waits for no memory but that of the head, and the processor need not guess.
+//! A tag whose bit is not there is not in the chain. So whoever brings a new tag mostly looks at no entry: with two heads for
+//! an entry in a store that is full, 49 times of 50. He waits for no memory but that of the head, and the processor need not
+//! guess.
 //!
 //! Bits of the expired stay as long as somebody lives in the chain; they are gone with the first one who comes when
 //! nobody does.

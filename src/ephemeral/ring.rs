@@ -189,9 +189,18 @@ impl<E: Clone> Clone for Ring<E> {
 
 impl<E> Drop for Ring<E> {
     fn drop(&mut self) {
+        /// Drops what is left when the drop of one has panicked.
+        struct Rest<'a, E>(&'a mut Ring<E>);
+
+        impl<E> Drop for Rest<'_, E> {
+            fn drop(&mut self) {
+                self.0.reclaim(usize::MAX);
+            }
+        }
+
         self.expire(self.living);
-        // Those behind one whose drop panics are leaked.
-        self.reclaim(usize::MAX);
+        let rest = Rest(self);
+        rest.0.reclaim(usize::MAX);
     }
 }
 
@@ -246,6 +255,27 @@ mod tests {
             assert_eq!(ring.get_mut(usize::MAX), None);
             assert!(ring.order_of(ring.oldest() as u32 - 1) >= ring.living());
         }
+    }
+
+    #[cfg(feature = "std")]
+    #[test]
+    fn a_panic_keeps_nobody_from_being_dropped() {
+        struct Bomb(#[expect(dead_code, reason = "it counts")] Rc<()>, bool);
+
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                if self.1 {
+                    std::panic::resume_unwind(alloc::boxed::Box::new(()));
+                }
+            }
+        }
+
+        let counted = Rc::new(());
+        let mut ring = Ring::new(8).unwrap();
+        (0..8).for_each(|number| _ = ring.push(Bomb(Rc::clone(&counted), number == 3)));
+        ring.expire(5);
+        let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(ring)));
+        assert_eq!((dropped.is_err(), Rc::strong_count(&counted)), (true, 1));
     }
 
     #[test]

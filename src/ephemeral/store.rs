@@ -21,7 +21,8 @@ const LOOKED_AT: usize = 4;
 /// Look-ups, reading and writing never make a binding live longer. When as many are alive as there is room for,
 /// nothing is created until the oldest one expires.
 ///
-/// Time is an argument, and one that goes back is taken for that of the last creation, burst of creations or cleaning.
+/// Time is an argument, and one that goes back is taken for that of the last creation, burst of creations or cleaning. So
+/// after a creation far in the future time stands still until then, or until [`clear`](Self::clear).
 /// Tags are hashed by `S`, which is keyed unless said otherwise: strangers cannot choose tags of one chain. That
 /// they cannot choose each other's tags is up to them: they draw 64 bits at random.
 ///
@@ -130,31 +131,37 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     }
 
     /// Bindings that there is room for.
+    #[must_use]
     pub fn capacity(&self) -> usize {
         self.ring.capacity()
     }
 
     /// How long a binding lives.
+    #[must_use]
     pub fn lifetime(&self) -> Duration {
         self.lifetime.period
     }
 
     /// Bytes allocated.
+    #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.capacity() * size_of::<Entry<T, V>>() + size_of_val(&*self.heads)
     }
 
     /// Bindings that take room: the living, and the expired that are not reclaimed yet. O(1).
+    #[must_use]
     pub fn len(&self) -> usize {
         self.ring.living() + self.ring.dead()
     }
 
     /// Whether there are none that take room.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Bindings that are alive. O(log n).
+    #[must_use]
     pub fn live(&self, now: Timestamp) -> usize {
         self.ring.living() - self.dead_at(self.elapsed(now))
     }
@@ -182,11 +189,13 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// assert_eq!(store.write(binding, at(10), 3), Err(3));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn read(&self, binding: Binding, now: Timestamp) -> Option<&V> {
         self.read_observed(binding, now, &mut ())
     }
 
     /// The same, telling the observer what it touches: the words of the value.
+    #[must_use]
     pub fn read_observed(
         &self,
         binding: Binding,
@@ -270,9 +279,11 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.clean(now, usize::MAX)
     }
 
-    /// Reclaims all bindings, the living as well. O(n) where values have something to drop.
+    /// Reclaims all bindings, the living as well, and forgets what time it was: times may begin anew. O(n) where values
+    /// have something to drop.
     pub fn clear(&mut self) {
         self.ring.expire(self.ring.living());
+        (self.now, self.next_sweep) = (0, Timestamp::ZERO);
         self.ring.reclaim(usize::MAX);
     }
 

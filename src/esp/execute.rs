@@ -186,7 +186,8 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
             return Ok(None);
         }
         // There is room for both or nothing is done: a mark without a value would lose that.
-        let created = usize::from(reported.is_none()) + usize::from(self.find(result).is_none());
+        let has_result = sets.reported == result || self.find(result).is_some();
+        let created = usize::from(reported.is_none()) + usize::from(!has_result);
         if self.store.capacity() - self.store.live(self.now) < created {
             return Err(Abort);
         }

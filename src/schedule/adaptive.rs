@@ -16,7 +16,8 @@ pub struct Demand {
     pub packets_per_second: u64,
     /// What each of them costs.
     pub cost: Duration,
-    /// Packets that its queues have room for.
+    /// As many packets as it may wait for: half of the places of a queue, or all of them if no other thread waits at
+    /// the queue's other end.
     pub buffers: u32,
 }
 
@@ -34,7 +35,7 @@ pub enum Inadmissible {
         /// The shortest that would do.
         needed: Duration,
     },
-    /// A flow would have to wait for more packets than it has buffers.
+    /// A flow would have to wait for more packets than it has buffers for.
     Buffers {
         /// Which one, in the order in which they were given; the newcomer is last.
         flow: usize,
@@ -115,7 +116,8 @@ impl Adaptive {
 
     /// The throttle with the largest overhead with which all demands are met.
     ///
-    /// An overhead above 100 % is never chosen: who wants little waits for little anyway.
+    /// An overhead above 100 % is never chosen: who wants little waits for little anyway. A flow that wants nothing stands
+    /// in nobody's way.
     ///
     /// # Errors
     ///
@@ -151,7 +153,7 @@ impl Adaptive {
             }
             Err(ThrottleError::NoSwitch) => unreachable!("checked when this was made"),
         };
-        for (flow, demand) in flows.enumerate() {
+        for (flow, demand) in flows.enumerate().filter(|(_, flow)| flow.packets_per_second > 0) {
             let needed = throttle.threshold(demand.cost, demand.buffers);
             if needed > demand.buffers {
                 return Err(Inadmissible::Buffers { flow, needed });

@@ -90,8 +90,8 @@ impl Policy {
     }
 }
 
-/// A thread's turn. It ends by [`Scheduler::finish`](super::Scheduler::finish); a turn that is dropped keeps its thread
-/// running forever.
+/// A thread's turn. It ends by [`Scheduler::finish`](super::Scheduler::finish); that of one that was dropped by
+/// [`Scheduler::abandon`](super::Scheduler::abandon).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the thread runs until the turn is finished"]
 pub struct Turn {

@@ -13,9 +13,9 @@ const FRACTION: u32 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EstimatorError {
-    /// A poll reads no packets.
-    NoBatch,
-    /// The range ends before it begins, or above what a poll can read.
+    /// Polls read so few packets that there is no range between too few and too many.
+    SmallBatch,
+    /// The range is empty, or an average cannot be below or above it.
     Range,
     /// The weight of a poll would be less than 2⁻¹⁶.
     Gain,
@@ -26,8 +26,8 @@ pub enum EstimatorError {
 impl fmt::Display for EstimatorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoBatch => "a poll has to read a packet at least",
-            Self::Range => "the range has to be within what a poll reads, its beginning first",
+            Self::SmallBatch => "a poll has to be able to read four packets",
+            Self::Range => "a range begins at one at least, and ends below what a poll can read",
             Self::Gain => "a poll has to have a weight of 2^-16 at least",
             Self::Step => "a step has to be longer than nothing, and not than the longest sleep",
         })
@@ -97,14 +97,12 @@ pub struct QueueEstimator {
 impl QueueEstimator {
     /// For polls of so many packets at most, and sleeps of so long at most.
     ///
-    /// A quarter of less than four packets is none, and it never sleeps then: see [`with_range`](Self::with_range).
-    ///
     /// # Errors
     ///
-    /// If a batch is zero, or the longest sleep.
+    /// If a batch is less than four packets, or the longest sleep is zero.
     pub fn new(batch: u32, longest: Duration) -> Result<Self, EstimatorError> {
-        if batch == 0 {
-            return Err(EstimatorError::NoBatch);
+        if batch < 4 {
+            return Err(EstimatorError::SmallBatch);
         }
         if longest.is_zero() {
             return Err(EstimatorError::Step);
@@ -133,9 +131,9 @@ impl QueueEstimator {
     ///
     /// # Errors
     ///
-    /// If `low` is above `high`, or `high` above the batch.
+    /// If `low` is zero or above `high`, or `high` is not below the batch: no average would be outside.
     pub const fn with_range(self, low: u32, high: u32) -> Result<Self, EstimatorError> {
-        if low > high || high > self.batch {
+        if low == 0 || low > high || high >= self.batch {
             return Err(EstimatorError::Range);
         }
         Ok(Self { low, high, ..self })

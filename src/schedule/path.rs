@@ -11,6 +11,9 @@ use super::throttle::nanos;
 /// A turn weighs 2⁻³ in the average of costs.
 const GAIN_SHIFT: u32 = 3;
 
+/// Bits of a fraction of a nanosecond in which costs are kept: without them an average would stop short.
+const FRACTION: u32 = 8;
+
 /// The way of a flow through the router: an input queue, a forwarding function, an output queue.
 ///
 /// The function is given to [`run`](Self::run), so that paths of different functions fit into one array, by the
@@ -43,7 +46,7 @@ const GAIN_SHIFT: u32 = 3;
 pub struct SwitchingPath<I, O = I> {
     input: BoundedQueue<I>,
     output: BoundedQueue<O>,
-    /// Nanoseconds for a packet.
+    /// Nanoseconds for a packet, in 2⁻⁸.
     cost: u64,
 }
 
@@ -58,7 +61,7 @@ impl<I, O> SwitchingPath<I, O> {
             return Err(ScheduleError::NoCost);
         }
         let (input, output) = (BoundedQueue::new(input)?, BoundedQueue::new(output)?);
-        Ok(Self { input, output, cost: nanos(cost) })
+        Ok(Self { input, output, cost: with_fraction(nanos(cost).into()) })
     }
 
     /// A packet has come, and was classified as one for this path.
@@ -83,8 +86,9 @@ impl<I, O> SwitchingPath<I, O> {
 
     /// What a packet costs, as far as is known.
     #[must_use]
-    pub const fn cost(&self) -> Duration {
-        Duration::from_nanos(self.cost)
+    pub fn cost(&self) -> Duration {
+        let rounded = self.cost.saturating_add(1 << (FRACTION - 1)) >> FRACTION;
+        Duration::from_nanos(rounded.max(1))
     }
 
     /// The input queue.
@@ -140,10 +144,15 @@ impl<I, O> SwitchingPath<I, O> {
     /// # Ok::<(), flowtable::schedule::ScheduleError>(())
     /// ```
     pub fn measured(&mut self, packets: u32, processing: Duration) -> Duration {
-        if let Some(cost) = nanos(processing).checked_div(u64::from(packets)) {
+        let nanos = u128::from(nanos(processing)) << FRACTION;
+        if let Some(cost) = nanos.checked_div(packets.into()) {
             let old = self.cost - (self.cost >> GAIN_SHIFT);
-            self.cost = old.saturating_add(cost >> GAIN_SHIFT).max(1);
+            self.cost = old.saturating_add((cost >> GAIN_SHIFT) as u64);
         }
         self.cost()
     }
+}
+
+fn with_fraction(nanos: u128) -> u64 {
+    u64::try_from(nanos << FRACTION).unwrap_or(u64::MAX)
 }

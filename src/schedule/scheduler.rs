@@ -1,6 +1,8 @@
 //! Who is next, and why.
 
 use alloc::vec::Vec;
+use core::error::Error;
+use core::fmt;
 use core::time::Duration;
 
 use super::ScheduleError;
@@ -39,6 +41,24 @@ impl Account {
     pub fn efficiency(&self) -> Option<f64> {
         let busy = self.processing.saturating_add(self.switching);
         (!busy.is_zero()).then(|| self.processing.as_nanos() as f64 / busy.as_nanos() as f64)
+    }
+}
+
+/// A turn of a thread that does not run here, given back: it is another scheduler's.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ForeignTurn(pub Turn);
+
+impl fmt::Display for ForeignTurn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the thread of this turn does not run here")
+    }
+}
+
+impl Error for ForeignTurn {}
+
+impl From<ForeignTurn> for ScheduleError {
+    fn from(_: ForeignTurn) -> Self {
+        Self::Share(ShareError::NotRunning)
     }
 }
 
@@ -88,6 +108,9 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// No threads yet, and room for so many; shares that are parts of so much; what a switch costs; who may run when.
+    ///
+    /// The cost of a switch is for the [account](Self::account); thresholds come from that of the throttle, which should be
+    /// the same.
     ///
     /// # Errors
     ///
@@ -205,30 +228,54 @@ impl Scheduler {
 
     /// A turn is over: it took so long, without the switch, and left the queues so full. O(log n).
     ///
+    /// If the caller's clock is so coarse that it took no time, its thread is charged for one packet.
+    ///
     /// # Errors
     ///
-    /// If the turn is not one of this scheduler's.
+    /// If no thread of that number runs here: the turn is another scheduler's. It is given back.
     pub fn finish(
         &mut self,
         turn: Turn,
         processing: Duration,
         occupancy: Occupancy,
         now: Timestamp,
+    ) -> Result<(), ForeignTurn> {
+        let ended = self.end(turn.thread, processing, Some(occupancy), now);
+        ended.map_err(|_| ForeignTurn(turn))
+    }
+
+    /// The turn of this thread was lost, by a panic of who had it: it is over. The thread is charged for one packet,
+    /// and its queues are taken to be as full as was told last. O(log n).
+    ///
+    /// # Errors
+    ///
+    /// If there is no such thread, or it does not have its turn.
+    pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
+        self.end(thread, Duration::ZERO, None, now)
+    }
+
+    fn end(
+        &mut self,
+        thread: Thread,
+        processing: Duration,
+        occupancy: Option<Occupancy>,
+        now: Timestamp,
     ) -> Result<(), ScheduleError> {
-        let Turn { thread, .. } = turn;
         let entry = self.entry_mut(thread)?;
         if !entry.is_running {
             return Err(ShareError::NotRunning.into());
         }
         entry.is_running = false;
+        let occupancy = occupancy.unwrap_or(entry.occupancy);
         entry.occupancy = occupancy;
+        let charged = if processing.is_zero() { entry.config.cost } else { nanos(processing) };
         if occupancy.work() > 0 {
             self.becomes_eligible(thread, now);
         } else {
             self.becomes_idle(thread);
         }
         let more = self.entries[thread.index()].may_run().then(|| self.expected_run(thread));
-        self.shares.charge(thread, nanos(processing), more)?;
+        self.shares.charge(thread, charged, more)?;
         self.set_active(thread, more.is_some());
         self.account.processing = self.account.processing.saturating_add(processing);
         self.account.switching = self.account.switching.saturating_add(self.switch);

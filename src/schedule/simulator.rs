@@ -203,7 +203,7 @@ impl Router {
         let mut paths = Vec::new();
         for &flow in flows {
             let config =
-                ThreadConfig::new(flow.share, flow.cost).with_buffers(flow.buffers, u32::MAX);
+                ThreadConfig::new(flow.share, flow.cost).with_own_buffers(flow.buffers, u32::MAX);
             let config = flow.timeout.map_or(config, |timeout| config.with_timeout(timeout));
             let thread = scheduler.add(config)?;
             let queue = BoundedQueue::new(flow.buffers as usize)?;

@@ -76,10 +76,20 @@ impl ThreadConfig {
         Self { timeout: Some(nanos(timeout)), ..self }
     }
 
-    /// With queues of so many places: thresholds are [capped](super::Throttle) at the smaller number. Without this,
-    /// they are not.
+    /// With queues of so many places, which it may share with other threads: one that fills the first, one that
+    /// empties the second. Thresholds are [capped](super::Throttle) at half of the places. Without this, they are not.
+    ///
+    /// Half, as who fills a queue waits for as many places as his threshold says, and who empties it for as many
+    /// packets: if both numbers did not fit into the queue together, both could wait for each other.
     #[must_use]
     pub fn with_buffers(self, input: u32, output: u32) -> Self {
+        self.with_own_buffers(input.div_ceil(2), output.div_ceil(2))
+    }
+
+    /// With queues of so many places, at whose other ends nobody waits for packets or places: network cards, or
+    /// whoever is not throttled. Thresholds are [capped](super::Throttle) at the smaller number.
+    #[must_use]
+    pub fn with_own_buffers(self, input: u32, output: u32) -> Self {
         Self { buffers: input.min(output), ..self }
     }
 }

@@ -90,7 +90,9 @@ impl Error for ThrottleError {}
 ///
 /// With the ceiling, `B` packets may take longer than `G` by one packet: a slice is asked after each packet.
 ///
-/// A threshold is capped at the places of the thread's queues, so that a small queue costs efficiency and not packets.
+/// A threshold is capped at half of the places of the thread's queues, or all of them where no other thread waits at
+/// their other ends, so that a small queue costs efficiency and not packets: see
+/// [`ThreadConfig::with_buffers`](super::ThreadConfig::with_buffers).
 /// [Strict](Self::with_strict_thresholds) ones are not: a thread with fewer places than its threshold then only runs by
 /// its timeout, and never without one.
 ///
@@ -182,7 +184,7 @@ impl Throttle {
         Duration::from_nanos(self.slice)
     }
 
-    /// How many packets a thread has to wait for if each costs so much and it has so many buffers. At least one.
+    /// How many packets a thread has to wait for if each costs so much and it may wait for so many. At least one.
     #[must_use]
     pub fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
         let threshold = threshold(self.switch, self.overhead, nanos(cost));

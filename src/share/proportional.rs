@@ -285,8 +285,8 @@ impl ProportionalShare {
         Some(Thread(number))
     }
 
-    /// A running thread has run for so long. It stays active if it has more work, and is expected to run for
-    /// `more` then. O(log n).
+    /// A running thread has run for so long, and for one at least: else it could have all turns there are. It stays
+    /// active if it has more work, and is expected to run for `more` then. O(log n).
     ///
     /// # Errors
     ///
@@ -312,6 +312,7 @@ impl ProportionalShare {
         run: u64,
         more: Option<u64>,
     ) -> Result<(), ShareError> {
+        let run = run.max(1);
         let entry = self.entry_mut(thread)?;
         if entry.state != State::Running {
             return Err(ShareError::NotRunning);

@@ -111,6 +111,7 @@ where
         } else {
             self.store.clear();
             self.lines.clear();
+            (self.latest, self.next_sweep) = (0, 0);
             assert!(self.store.is_empty());
         }
     }

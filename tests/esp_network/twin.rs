@@ -119,10 +119,6 @@ impl Twin {
                 if before == Some(marked) {
                     return Ok(None);
                 }
-                let joined = self.get(*result, now);
-                if self.room(now) < [before, joined].iter().flatten().count().abs_diff(2) {
-                    return Err(Abort);
-                }
                 self.set(*reported, marked, now)?;
                 let joined = self.get(*result, now);
                 *value = joined.map_or(*value, |joined| operation.apply(joined, *value));

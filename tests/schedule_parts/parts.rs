@@ -89,6 +89,9 @@ fn who_does_not_fit_is_not_admitted() {
     // At 95 % a flow of 1 µs needs 58 buffers.
     let short = |buffers| Demand { packets_per_second: 50_000, cost: us(1), buffers };
     assert!(adaptive.admits(&nine, short(58)).is_ok());
+    // Who wants nothing stands in nobody's way.
+    let silent = Demand { packets_per_second: 0, cost: Duration::from_nanos(1), buffers: 1 };
+    assert!(adaptive.admits(&nine, silent).is_ok());
     let error = Inadmissible::Buffers { flow: 9, needed: 58 };
     assert_eq!(adaptive.admits(&nine, short(57)), Err(error));
     let endless = Demand { packets_per_second: u64::MAX, cost: Duration::MAX, buffers: 1 };
@@ -144,15 +147,31 @@ fn an_estimator_counts_in_eighths() {
     assert!(port.average() > 15.9 && port.sleep().is_zero());
 }
 
+/// Whatever the batch and the range: who sees nothing falls asleep, and who is busy then wakes up.
+#[test]
+fn estimators_fall_asleep_and_wake_up() {
+    for batch in [4, 5, 7, 16, 1000] {
+        let port = QueueEstimator::new(batch, us(430)).unwrap();
+        let ranges = [(1, 1), (1, batch - 1), (batch - 1, batch - 1)];
+        let ranged = ranges.map(|(low, high)| port.with_range(low, high).unwrap());
+        for mut port in ranged.into_iter().chain([port]) {
+            (0..200).for_each(|_| _ = port.polled(0));
+            assert_eq!(port.sleep(), us(430), "{port:?}");
+            (0..200).for_each(|_| _ = port.polled(batch));
+            assert_eq!(port.sleep(), us(0), "{port:?}");
+        }
+    }
+}
+
 #[test]
 fn bad_estimators_are_refused() {
     let new = |batch, longest| QueueEstimator::new(batch, us(longest));
-    assert_eq!(new(0, 430), Err(EstimatorError::NoBatch));
+    assert_eq!(new(3, 430), Err(EstimatorError::SmallBatch));
     assert_eq!(new(16, 0), Err(EstimatorError::Step));
     let port = new(16, 430).unwrap();
     assert_eq!(port.with_range(5, 4), Err(EstimatorError::Range));
-    assert_eq!(port.with_range(4, 17), Err(EstimatorError::Range));
-    assert!(port.with_range(16, 16).is_ok());
+    assert_eq!(port.with_range(4, 16), Err(EstimatorError::Range));
+    assert_eq!(port.with_range(0, 4), Err(EstimatorError::Range));
     assert_eq!(port.with_gain_shift(17), Err(EstimatorError::Gain));
     assert_eq!(port.with_step(us(0)), Err(EstimatorError::Step));
     assert_eq!(port.with_step(us(431)), Err(EstimatorError::Step));
@@ -213,11 +232,22 @@ fn a_path_measures_what_its_packets_cost() {
     for _ in 0..100 {
         path.measured(4, us(40));
     }
-    assert!(path.cost() <= us(10) && path.cost() > us(9), "{:?}", path.cost());
+    assert_eq!(path.cost(), us(10));
+    // From wherever it begins, it comes to what is measured.
+    for (from, to) in [(24, 31), (8, 15), (7, 1), (100, 107), (1, u64::MAX >> 8)] {
+        let (from, to) = (Duration::from_nanos(from), Duration::from_nanos(to));
+        let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, from).unwrap();
+        (0..1000).for_each(|_| _ = path.measured(1, to));
+        assert!(
+            path.cost().abs_diff(to) <= to / 1_000_000,
+            "{from:?} to {to:?}: {:?}",
+            path.cost()
+        );
+    }
     for _ in 0..200 {
         path.measured(u32::MAX, us(0));
     }
-    assert!(!path.cost().is_zero() && path.cost() < us(1));
+    assert_eq!(path.cost(), Duration::from_nanos(1));
     path.measured(1, Duration::MAX);
     assert!(path.cost() > us(1_000_000));
 }
@@ -255,7 +285,7 @@ fn packets_of_flows_go_through_their_paths() {
     let paths: Vec<SwitchingPath<_>> =
         (1..=4).map(|cost| SwitchingPath::new(16, 16, us(cost)).unwrap()).collect();
     let mut add = |path: &SwitchingPath<_>| {
-        let config = ThreadConfig::new(25, path.cost()).with_buffers(16, 16);
+        let config = ThreadConfig::new(25, path.cost()).with_own_buffers(16, 16);
         scheduler.add(config.with_timeout(us(300))).unwrap()
     };
     let threads: Vec<Thread> = paths.iter().map(&mut add).collect();

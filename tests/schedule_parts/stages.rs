@@ -1,0 +1,113 @@
+//! Two threads with a queue between them: one waits for packets, the other one for places.
+
+use flowtable::Timestamp;
+use flowtable::schedule::{
+    Occupancy, Policy, Scheduler, SwitchingPath, Thread, ThreadConfig, Throttle, Turn,
+};
+use proptest::prelude::*;
+
+use super::{config, throttle, us};
+
+const SWITCH: u64 = 3;
+
+/// A router of one path: who forwards, and who writes what was forwarded.
+struct Line {
+    scheduler: Scheduler,
+    path: SwitchingPath<u32>,
+    forwards: Thread,
+    writes: Thread,
+    /// Microseconds of a packet.
+    costs: [u64; 2],
+    now: u64,
+    sent: u64,
+}
+
+impl Line {
+    fn new(throttle: Throttle, places: [u32; 2], costs: [u64; 2]) -> Self {
+        let policy = Policy::Throttle(throttle);
+        let mut scheduler = Scheduler::new(2, 100, us(SWITCH), policy).unwrap();
+        let [input, output] = places;
+        let path = SwitchingPath::new(input as usize, output as usize, us(costs[0])).unwrap();
+        let forwards = ThreadConfig::new(50, us(costs[0])).with_buffers(input, output);
+        let writes = ThreadConfig::new(50, us(costs[1])).with_buffers(output, u32::MAX);
+        let [forwards, writes] = [forwards, writes].map(|it| scheduler.add(it).unwrap());
+        Self { scheduler, path, forwards, writes, costs, now: 0, sent: 0 }
+    }
+
+    fn at(&self) -> Timestamp {
+        Timestamp::from_micros(self.now)
+    }
+
+    fn written(&self) -> Occupancy {
+        Occupancy::queued(self.path.output().len() as u32)
+    }
+
+    fn arrive(&mut self) {
+        _ = self.path.arrive(0);
+        let (occupancy, now) = (self.path.occupancy(), self.at());
+        self.scheduler.tell(self.forwards, occupancy, now).unwrap();
+    }
+
+    fn forward(&mut self, turn: Turn) {
+        let cost = us(self.costs[0]);
+        let packets = self.path.run(&turn, Some, |packets| cost * packets);
+        self.now += SWITCH + self.costs[0] * u64::from(packets);
+        let (occupancy, now) = (self.path.occupancy(), self.at());
+        self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
+        self.scheduler.tell(self.writes, self.written(), now).unwrap();
+    }
+
+    fn write(&mut self, turn: Turn) {
+        let (mut packets, cost) = (0, us(self.costs[1]));
+        while self.path.take().is_some() {
+            packets += 1;
+            if !turn.goes_on(packets, cost * packets) {
+                break;
+            }
+        }
+        self.sent += u64::from(packets);
+        self.now += SWITCH + self.costs[1] * u64::from(packets);
+        let (occupancy, now) = (self.written(), self.at());
+        self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
+        self.scheduler.tell(self.forwards, self.path.occupancy(), now).unwrap();
+    }
+
+    /// Works until nobody may have a turn.
+    fn work(&mut self) {
+        while let Some(turn) = self.scheduler.next(self.at()) {
+            if turn.thread() == self.forwards { self.forward(turn) } else { self.write(turn) }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Whatever the sizes and costs: at most one queue of packets is left waiting in each stage, and all others are sent.
+    #[test]
+    fn two_threads_never_wait_for_each_other(
+        percent in prop_oneof![1..6_u32, 1..40_u32],
+        places in [1..200_u32, 1..200_u32],
+        costs in [1..12_u64, 1..12_u64],
+        burst in 1..20_u64,
+    ) {
+        let throttle = throttle(percent, 300_u64.div_ceil(percent.into()));
+        let mut line = Line::new(throttle, places, costs);
+        let mut arrived = 0;
+        for _ in 0..300 {
+            for _ in 0..burst {
+                line.arrive();
+                arrived += 1;
+            }
+            line.now += 1;
+            line.work();
+        }
+        let lost = line.path.input().dropped();
+        let left = line.path.input().len() + line.path.output().len();
+        prop_assert_eq!(arrived, line.sent + lost + left as u64);
+        // Who waits has less than his threshold, and nobody waits for places.
+        let thresholds = [line.forwards, line.writes].map(|it| line.scheduler.threshold(it).unwrap());
+        prop_assert!(line.path.input().len() < thresholds[0] as usize, "{:?}", line.path.occupancy());
+        prop_assert!(line.path.output().len() < thresholds[1] as usize, "{:?}", line.path.occupancy());
+    }
+}
