@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Sanitizers and Miri are slow, and so is a machine with other work.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 600 } else { 30 });
+const PATIENCE: Duration = Duration::from_secs(if cfg!(miri) { 600 } else { 120 });
 
 /// Runs each of the writers once, and beside them the readers, over and over until the writers are
 /// done. A reader is told how often it has run before.

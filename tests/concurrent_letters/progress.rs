@@ -12,7 +12,7 @@ use crate::common::hooked::{Deed, Hooked, with_hook};
 use crate::common::threads::{elsewhere, eventually, while_held, without_hanging};
 use crate::common::versioned::Versioned;
 use crate::common::weak::Weak;
-use crate::{Map, map};
+use crate::{Map, ROUNDS, map};
 
 /// So many keys, each of them its own value.
 fn hooked(hasher: Weak, count: u64) -> Arc<Map<Hooked, u64>> {
@@ -224,7 +224,8 @@ fn e3_no_call_waits_for_a_reader() {
                 || map.pin(),
                 || {
                     let mut pin = map.pin();
-                    for key in 0..if cfg!(miri) { 10 } else { 3000 } {
+                    // It collects what all tests have retired, again and again.
+                    for key in 0..ROUNDS / 33 {
                         let _ = pin.insert(key, Versioned::new(key, 0));
                         let _ = pin.insert(key, Versioned::new(key, 1));
                         let _ = pin.update(key, Versioned::next);
