@@ -22,7 +22,7 @@ use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
 use super::board::{Board, Column, Outcome, Report};
-use contestant::{Contestant, ours, peer};
+use contestant::Contestant;
 use packets::Packets;
 use tables::{Linked, Queued, Store};
 
@@ -59,7 +59,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Everybody, ours first. There is room for those who live, and for a burst.
-fn contestants(n: usize) -> Vec<Box<dyn Contestant>> {
+fn contestants(n: usize) -> Vec<Contestant> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let life = n - BURST;
     let (room, lifetime) = (n, Duration::from_nanos(life as u64));
@@ -68,12 +68,16 @@ fn contestants(n: usize) -> Vec<Box<dyn Contestant>> {
     let half = EphemeralStore::with_parts(room, lifetime, Heads::Half, ahash.clone());
     let same = EphemeralStore::with_parts(room, lifetime, Heads::Double, foldhash.clone());
     vec![
-        ours("ephemeral", "EphemeralStore", Store(double)),
-        ours("ephemeral/half", "half as many heads", Store(half.expect(memory))),
-        ours("ephemeral/foldhash", "EphemeralStore + foldhash", Store(same.expect(memory))),
-        peer("hashbrown + foldhash", Queued::new(room, life, foldhash.clone())),
-        peer("hashbrown + ahash", Queued::new(room, life, ahash)),
-        peer("hashlink LinkedHashMap", Linked::new(room, life, foldhash)),
+        Contestant::ours("ephemeral", "EphemeralStore", Store(double)),
+        Contestant::ours("ephemeral/half", "half as many heads", Store(half.expect(memory))),
+        Contestant::ours(
+            "ephemeral/foldhash",
+            "EphemeralStore + foldhash",
+            Store(same.expect(memory)),
+        ),
+        Contestant::peer("hashbrown + foldhash", Queued::new(room, life, foldhash.clone())),
+        Contestant::peer("hashbrown + ahash", Queued::new(room, life, ahash)),
+        Contestant::peer("hashlink LinkedHashMap", Linked::new(room, life, foldhash)),
     ]
 }
 
@@ -86,11 +90,11 @@ fn measured(n: usize, quick: bool) -> Board {
     let mut board = Board::new(title, KEY, BENCHES.iter().map(column).collect());
     let first = packets.draw(Bench::Create, n);
     for contestant in &mut contestants {
-        board.add_row(contestant.name(), contestant.structure());
-        contestant.run(&first, false);
+        board.add_row(contestant.name, contestant.structure);
+        (contestant.run)(&first, false);
     }
     for (row, contestant) in contestants.iter().enumerate() {
-        if let Some(bytes) = contestant.bytes() {
+        if let Some(bytes) = contestant.bytes {
             board.remark(row, format!("{:.1} bytes for a binding", bytes as f64 / n as f64));
         }
     }
@@ -100,10 +104,10 @@ fn measured(n: usize, quick: bool) -> Board {
             let mut agreed = None;
             for turn in 0..contestants.len() {
                 let at = (round + turn) % contestants.len();
-                let timed = contestants[at].run(&drawn, in_bursts);
+                let timed = (contestants[at].run)(&drawn, in_bursts);
                 board.note(at, column, timed.ns);
                 let sum = *agreed.get_or_insert(timed.sum);
-                assert_eq!(sum, timed.sum, "{} finds something else", contestants[at].name());
+                assert_eq!(sum, timed.sum, "{} finds something else", contestants[at].name);
             }
         }
     }

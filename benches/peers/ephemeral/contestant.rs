@@ -29,56 +29,40 @@ pub(crate) struct Timed {
     pub(crate) sum: u64,
 }
 
-/// A table whose type is not known to who makes it work.
-pub(crate) trait Contestant {
-    fn name(&self) -> &'static str;
+/// Works through packets, one by one or in bursts.
+type Work = Box<dyn FnMut(&[Packet], bool) -> Timed>;
 
+/// A table at work, whose type is not known any more.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
     /// The name of the structure, if it is one of ours.
-    fn structure(&self) -> Option<&'static str>;
-
-    fn bytes(&self) -> Option<usize>;
-    fn run(&mut self, packets: &[Packet], in_bursts: bool) -> Timed;
+    pub(crate) structure: Option<&'static str>,
+    /// Bytes allocated, if it says. They do not change.
+    pub(crate) bytes: Option<usize>,
+    pub(crate) run: Work,
 }
 
-struct Entrant<T> {
-    name: &'static str,
-    structure: Option<&'static str>,
-    table: T,
-}
-
-/// One of ours.
-pub(crate) fn ours<T: Table + 'static>(
-    structure: &'static str,
-    name: &'static str,
-    table: T,
-) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: Some(structure), table })
-}
-
-pub(crate) fn peer<T: Table + 'static>(name: &'static str, table: T) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: None, table })
-}
-
-impl<T: Table> Contestant for Entrant<T> {
-    fn name(&self) -> &'static str {
-        self.name
+impl Contestant {
+    /// One of ours.
+    pub(crate) fn ours<T: Table + 'static>(
+        structure: &'static str,
+        name: &'static str,
+        table: T,
+    ) -> Self {
+        Self { structure: Some(structure), ..Self::peer(name, table) }
     }
 
-    fn structure(&self) -> Option<&'static str> {
-        self.structure
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        self.table.bytes()
-    }
-
-    fn run(&mut self, packets: &[Packet], in_bursts: bool) -> Timed {
-        let start = Instant::now();
-        let sum = black_box(match in_bursts {
-            false => singles(&mut self.table, packets),
-            true => bursts(&mut self.table, packets),
-        });
-        Timed { ns: start.elapsed().as_nanos() as f64 / packets.len() as f64, sum }
+    pub(crate) fn peer<T: Table + 'static>(name: &'static str, mut table: T) -> Self {
+        let bytes = table.bytes();
+        let run = move |packets: &[Packet], in_bursts| {
+            let start = Instant::now();
+            let sum = black_box(match in_bursts {
+                false => singles(&mut table, packets),
+                true => bursts(&mut table, packets),
+            });
+            Timed { ns: start.elapsed().as_nanos() as f64 / packets.len() as f64, sum }
+        };
+        Self { name, structure: None, bytes, run: Box::new(run) }
     }
 }
 
