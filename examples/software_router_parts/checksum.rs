@@ -1,8 +1,10 @@
 //! The Internet checksum: of bytes, and of a change.
 
+use flowtable::dml::Checksum;
+
 /// The ones' complement of the ones' complement sum of these bytes (RFC 1071).
 pub(crate) fn of(bytes: &[u8]) -> u16 {
-    !sum(0, bytes, 0)
+    u16::from_be_bytes(Checksum::of(bytes).field())
 }
 
 /// The checksum after a field of whole words has changed, without a look at the others: `~(~C + ~m + m')` for each word
