@@ -124,6 +124,7 @@ pub mod share;
 mod slab;
 mod slots;
 pub mod source_index;
+mod splitmix;
 mod tags;
 pub mod threaded;
 pub mod timestamp;

@@ -100,7 +100,7 @@ impl Sub<Duration> for Timestamp {
 }
 
 /// The nanoseconds of a period, as many as there can be.
-fn nanos(period: Duration) -> u64 {
+pub(crate) fn nanos(period: Duration) -> u64 {
     u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)
 }
 

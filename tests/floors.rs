@@ -7,7 +7,18 @@ use std::path::{Path, PathBuf};
 
 /// Modules by floor, those to come included. `lib.rs` stands above them all.
 const FLOORS: [&[&str]; 6] = [
-    &["bits", "hash", "timestamp", "observe", "popcount", "prefetch", "slab", "chunks", "tags"],
+    &[
+        "bits",
+        "hash",
+        "timestamp",
+        "observe",
+        "popcount",
+        "prefetch",
+        "slab",
+        "chunks",
+        "tags",
+        "splitmix",
+    ],
     &["flow", "prefix", "trie", "lists", "slots", "share"],
     &["life", "wheel", "evict", "source_index"],
     &["lc_trie", "lc_routes", "lpm", "trash", "cache", "ephemeral", "dml", "schedule"],

@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use super::StoreError;
-use crate::timestamp::Timestamp;
+use crate::timestamp::{Timestamp, nanos};
 
 /// How long bindings live.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Lifetime {
 
 impl Lifetime {
     pub(super) fn new(period: Duration) -> Result<Self, StoreError> {
-        let nanos = Timestamp::from(period).as_nanos();
+        let nanos = nanos(period);
         let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(u32::BITS);
         match (nanos >> shift) as u32 {
             0 => Err(StoreError::NoLifetime),

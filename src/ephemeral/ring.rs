@@ -25,7 +25,7 @@ use crate::prefetch::prefetch;
 /// The first entry's number: the heads of empty chains are zero, and shall lead nowhere.
 const FIRST: u64 = 1;
 
-/// Slots, at most: half as many as numbers have halves.
+/// Slots, at most: the low halves of their numbers have to tell them apart.
 const MOST: usize = 1 << 31;
 
 /// Entries that die in the order in which they came, in a power of two of slots.

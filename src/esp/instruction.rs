@@ -1,5 +1,7 @@
 //! What packets ask for.
 
+use crate::splitmix::{STEP, mixed};
+
 /// An instruction with its operands. Tags name bindings of an [`EphemeralStore`](crate::EphemeralStore); those that
 /// have no binding yet get one, unless said otherwise.
 ///
@@ -204,14 +206,10 @@ impl Operation {
 /// ```
 #[must_use]
 pub const fn child_bits(computation: u64, child: u64) -> u64 {
-    let hash = mixed(mixed(computation) ^ child);
+    let hash = hashed(hashed(computation) ^ child);
     1 << (hash & 63) | 1 << (hash >> 16 & 63) | 1 << (hash >> 32 & 63) | 1 << (hash >> 48 & 63)
 }
 
-/// One step of splitmix64: each bit depends on all.
-const fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ number >> 31
+const fn hashed(number: u64) -> u64 {
+    mixed(number.wrapping_add(STEP))
 }

@@ -2,6 +2,7 @@
 
 use super::{Eviction, Standing};
 use crate::chunks::Chunks;
+use crate::splitmix::{STEP, mixed};
 
 /// The position of a slot that is not in the line.
 const NONE: u32 = u32::MAX;
@@ -68,10 +69,8 @@ impl Random {
 
     /// The next number of SplitMix64.
     fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        self.state = self.state.wrapping_add(STEP);
+        mixed(self.state)
     }
 
     fn position(&self, slot: u32) -> Option<u32> {

@@ -4,7 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::throttle::{Overhead, Throttle, ThrottleError, nanos};
+use super::throttle::{Overhead, Throttle, ThrottleError};
+use crate::timestamp::nanos;
 
 /// Nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;

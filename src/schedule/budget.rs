@@ -2,8 +2,9 @@
 
 use core::time::Duration;
 
-use super::throttle::{Throttle, nanos};
+use super::throttle::Throttle;
 use crate::share::Thread;
+use crate::timestamp::nanos;
 
 /// What a thread may do in a turn: so many packets, a timeslice, or both. It may always do one packet, and the
 /// slice is looked at after each: there is no preemption.

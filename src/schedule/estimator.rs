@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::throttle::nanos;
+use crate::timestamp::nanos;
 
 /// Parts of a packet in which averages are kept.
 const FRACTION: u32 = 16;

@@ -6,7 +6,7 @@ use super::ScheduleError;
 use super::budget::Turn;
 use super::queue::BoundedQueue;
 use super::thread::Occupancy;
-use super::throttle::nanos;
+use crate::timestamp::nanos;
 
 /// A turn weighs 2⁻³ in the average of costs.
 const GAIN_SHIFT: u32 = 3;

@@ -8,9 +8,8 @@ use core::time::Duration;
 use super::ScheduleError;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
-use super::throttle::nanos;
 use crate::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
-use crate::timestamp::Timestamp;
+use crate::timestamp::{Timestamp, nanos};
 
 /// Time that was spent, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -437,14 +436,15 @@ impl Scheduler {
         if !entry.is_present || entry.is_running {
             return;
         }
-        let done = match (entry.is_active, entry.may_run()) {
+        let may_run = entry.may_run();
+        let done = match (entry.is_active, may_run) {
             (false, true) => self.shares.activate(thread, self.expected_run(thread)),
             (true, true) => self.shares.expect(thread, self.expected_run(thread)),
             (true, false) => self.shares.deactivate(thread),
             (false, false) => return,
         };
         debug_assert!(done.is_ok(), "entries and shares know the same");
-        self.set_active(thread, self.entries[thread.index()].may_run());
+        self.set_active(thread, may_run);
     }
 
     fn expected_run(&self, thread: Thread) -> u64 {

@@ -2,8 +2,7 @@
 
 use core::time::Duration;
 
-use super::throttle::nanos;
-use crate::timestamp::Timestamp;
+use crate::timestamp::{Timestamp, nanos};
 
 /// What a thread is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

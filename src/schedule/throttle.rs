@@ -4,6 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
+use crate::timestamp::nanos;
+
 /// Parts in a whole.
 const MILLION: u64 = 1_000_000;
 
@@ -198,9 +200,4 @@ fn threshold(switch: u64, overhead: Overhead, cost: u64) -> u32 {
     let packets = u128::from(switch) * u128::from(MILLION);
     let packets = packets.div_ceil(u128::from(overhead.0) * u128::from(cost.max(1)));
     u32::try_from(packets).unwrap_or(u32::MAX)
-}
-
-/// Nanoseconds, as many as there can be.
-pub(super) fn nanos(period: Duration) -> u64 {
-    u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)
 }

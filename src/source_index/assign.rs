@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroUsize;
 
 use super::SourceIndex;
+use crate::splitmix::{STEP, mixed};
 
 /// Random indices, made at boot and handed out in turn: a new flow costs a load.
 ///
@@ -49,7 +50,7 @@ impl RandomIndices {
         list.try_reserve_exact(len.get())?;
         let mut state = mixed(source).wrapping_add(entropy);
         list.extend((0..len.get()).map(|_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            state = state.wrapping_add(STEP);
             SourceIndex::new((mixed(state) >> 32) as u32)
         }));
         Ok(Self { list: list.into_boxed_slice(), next: 0 })
@@ -73,13 +74,6 @@ impl Iterator for RandomIndices {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (usize::MAX, None)
     }
-}
-
-/// The finalizer of splitmix64 (Steele, Lea and Flood, 2014).
-fn mixed(state: u64) -> u64 {
-    let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
 }
 
 /// An address of 8 bytes: the six that manufacturers assign, and two that are random, burnt in with them.
