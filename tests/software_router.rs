@@ -195,7 +195,7 @@ fn without_a_schedule_more_packets_are_fewer() {
 
 #[test]
 fn turns_are_what_the_plan_says() {
-    let turns = |plan| run(plan, made(), 200).0.turns;
+    let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
     assert!(one > 4 * sixteen && sixteen > slice, "{one} {sixteen} {slice}");
     // A port to which nothing comes is asked less and less often: there would be time for some 10,000 polls.

@@ -86,7 +86,8 @@ fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
 /// A schedule: a line for all, and one for each function.
 fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt::Result {
     let (total, efficiency) = (outcome.total(), 100.0 * outcome.efficiency());
-    let Outcome { card_drops, unread, without, turns, empty_polls, .. } = outcome;
+    let Outcome { card_drops, unread, without, account, empty_polls, .. } = outcome;
+    let turns = account.turns;
     let name = outcome.plan.name(costs);
     let rate = outcome.rate(total.sent) / 1e3;
     writeln!(

@@ -138,9 +138,9 @@ impl<'a> Router<'a> {
         self.arrive();
         self.read(port);
         self.now_ns += self.costs.input;
-        self.outcome.processing_ns += self.costs.input;
-        self.outcome.switching_ns += self.costs.switch;
-        self.outcome.turns += 1;
+        self.outcome.account.processing += Duration::from_nanos(self.costs.input);
+        self.outcome.account.switching += Duration::from_nanos(self.costs.switch);
+        self.outcome.account.turns += 1;
         true
     }
 
@@ -193,9 +193,9 @@ impl<'a> Router<'a> {
             *function = *function + *tally;
         }
         let account = self.scheduler.account();
-        self.outcome.processing_ns += account.processing.as_nanos() as u64;
-        self.outcome.switching_ns += account.switching.as_nanos() as u64;
-        self.outcome.turns += account.turns;
+        self.outcome.account.processing += account.processing;
+        self.outcome.account.switching += account.switching;
+        self.outcome.account.turns += account.turns;
         self.outcome.offered = self.next as u64;
         for Receiver { ring, .. } in &self.receivers {
             self.outcome.card_drops += ring.dropped();

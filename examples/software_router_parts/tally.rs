@@ -3,6 +3,8 @@
 use core::iter::Sum;
 use core::ops::Add;
 
+use flowtable::schedule::Account;
+
 use super::{Function, Plan};
 
 /// The packets of a path, or of several.
@@ -70,10 +72,8 @@ pub(crate) struct Outcome {
     pub(crate) without: u64,
     /// By the number of the function.
     pub(crate) functions: [PathTally; Function::ALL.len()],
-    pub(crate) processing_ns: u64,
-    pub(crate) switching_ns: u64,
-    /// Turns and interrupts.
-    pub(crate) turns: u64,
+    /// Of turns and interrupts.
+    pub(crate) account: Account,
     /// Turns of input that found no packet.
     pub(crate) empty_polls: u64,
 }
@@ -81,9 +81,8 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Of nothing yet.
     pub(crate) fn new(plan: Plan, duration_ns: u64) -> Self {
-        let functions = Default::default();
-        let (offered, card_drops, unread, without) = (0, 0, 0, 0);
-        let (processing_ns, switching_ns, turns, empty_polls) = (0, 0, 0, 0);
+        let (functions, account) = Default::default();
+        let (offered, card_drops, unread, without, empty_polls) = (0, 0, 0, 0, 0);
         Self {
             plan,
             duration_ns,
@@ -92,9 +91,7 @@ impl Outcome {
             unread,
             without,
             functions,
-            processing_ns,
-            switching_ns,
-            turns,
+            account,
             empty_polls,
         }
     }
@@ -117,7 +114,6 @@ impl Outcome {
 
     /// The efficiency index.
     pub(crate) fn efficiency(&self) -> f64 {
-        let busy = self.processing_ns + self.switching_ns;
-        if busy == 0 { 1.0 } else { self.processing_ns as f64 / busy as f64 }
+        self.account.efficiency().unwrap_or(1.0)
     }
 }
