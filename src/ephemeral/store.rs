@@ -21,7 +21,7 @@ const LOOKED_AT: usize = 4;
 /// Look-ups, reading and writing never make a binding live longer. When as many are alive as there is room for,
 /// nothing is created until the oldest one expires.
 ///
-/// Time is an argument, and one that goes back is taken for that of the last creation, burst of creations or cleaning. So
+/// Time is an argument, and one that goes back is taken for that of the last creation, tried or done, or cleaning. So
 /// after a creation far in the future time stands still until then, or until [`clear`](Self::clear).
 /// Tags are hashed by `S`, which is keyed unless said otherwise: strangers cannot choose tags of one chain. That
 /// they cannot choose each other's tags is up to them: they draw 64 bits at random.

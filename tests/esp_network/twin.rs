@@ -65,7 +65,10 @@ impl Twin {
                 packet.instruction = instruction;
             }
             Err(Abort) => {
-                self.latest = next.latest;
+                // It sees that there is no room for both before it tries to create one: no time passes.
+                if !matches!(packet.instruction, Instruction::RCollect { .. }) {
+                    self.latest = next.latest;
+                }
                 packet.error = true;
             }
         }
