@@ -14,7 +14,7 @@ mod demux_1993 {
     pub(crate) mod connections;
     pub(crate) mod costs;
     #[allow(dead_code, reason = "another paper has logarithmic figures")]
-    #[path = "../common/figure.rs"]
+    #[path = "../../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod measure;
     pub(crate) mod others;

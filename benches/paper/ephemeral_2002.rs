@@ -12,7 +12,7 @@
 mod ephemeral_2002 {
     pub(crate) mod chains;
     #[allow(dead_code, reason = "another paper has logarithmic figures")]
-    #[path = "../common/figure.rs"]
+    #[path = "../../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod figure_11;
     pub(crate) mod instructions;

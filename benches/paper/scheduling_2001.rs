@@ -13,7 +13,7 @@
 
 mod scheduling_2001 {
     pub(crate) mod costs;
-    #[path = "../common/figure.rs"]
+    #[path = "../../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod granularity;
     pub(crate) mod model;

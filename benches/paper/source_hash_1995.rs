@@ -20,7 +20,7 @@ mod source_hash_1995 {
     pub(crate) mod dml;
     pub(crate) mod fids;
     #[allow(dead_code, reason = "another paper has logarithmic figures")]
-    #[path = "../common/figure.rs"]
+    #[path = "../../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod filters;
     pub(crate) mod forwarding;

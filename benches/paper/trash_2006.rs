@@ -14,7 +14,7 @@ mod trash_2006 {
     pub(crate) mod cache;
     pub(crate) mod contest;
     pub(crate) mod day;
-    #[path = "../common/figure.rs"]
+    #[path = "../../common/figure.rs"]
     pub(crate) mod figure;
     pub(crate) mod flow_cache;
     pub(crate) mod rdos;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use serde::Serialize;
+
 /// Of everything that may fail here.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -20,6 +22,28 @@ impl Column {
     fn width(&self) -> usize {
         self.bench.len().max(16) + 2
     }
+}
+
+/// A figure of ours beside a peer's: a line of JSON.
+#[derive(Serialize)]
+struct Figure {
+    /// The title of its board.
+    board: String,
+    structure: String,
+    /// Which of that structure's rows.
+    ours_name: String,
+    bench: String,
+    key: String,
+    n: usize,
+    threads: usize,
+    unit: String,
+    ours: f64,
+    peer: f64,
+    peer_name: String,
+    /// How many times ours is better, if that can be said.
+    ratio: Option<f64>,
+    ours_remarks: Vec<String>,
+    peer_remarks: Vec<String>,
 }
 
 /// A contestant, and its figures.
@@ -79,15 +103,23 @@ impl Board {
     fn line(&self, ours: &Row, peer: &Row, column: usize) -> Option<String> {
         let Column { bench, unit, n } = self.columns[column];
         let (own, other) = (&ours.cells[column], &peer.cells[column]);
-        Some(format!(
-            r#"{{"structure":"{}","bench":"{bench}","key":"{}","n":{n},"threads":1,"unit":"{unit}","ours":{:.3},"peer":{:.3},"peer_name":"{}","ratio":{}}}"#,
-            ours.structure?,
-            self.key,
-            median(own)?,
-            median(other)?,
-            peer.name,
-            ratio(own, other).map_or("null".into(), |ratio| format!("{ratio:.4}")),
-        ))
+        let figure = Figure {
+            board: self.title.clone(),
+            structure: ours.structure?.into(),
+            ours_name: ours.name.into(),
+            bench: bench.into(),
+            key: self.key.into(),
+            n,
+            threads: 1,
+            unit: unit.into(),
+            ours: rounded(median(own)?),
+            peer: rounded(median(other)?),
+            peer_name: peer.name.into(),
+            ratio: ratio(own, other).map(rounded),
+            ours_remarks: ours.remarks.clone(),
+            peer_remarks: peer.remarks.clone(),
+        };
+        Some(serde_json::to_string(&figure).expect("it is plain"))
     }
 
     fn print(&self) {
@@ -132,6 +164,11 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// To a thousandth.
+fn rounded(figure: f64) -> f64 {
+    (figure * 1000.0).round() / 1000.0
 }
 
 /// With decimals where there is room for them.
