@@ -29,7 +29,7 @@ export PROPTEST_CASES=${PROPTEST_CASES:-8}
 # shellcheck disable=SC2046
 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
     part address "$limit" cargo +nightly test --target "$host" --features concurrent --lib \
-    $(tests tests/trash{,_model,_drops,_panics,_floods,_sizes}.rs tests/lpm{,_model,_drops,_lawless}.rs tests/caches*.rs \
+    $(tests tests/trash{,_model,_drops,_panics,_floods,_sizes}.rs tests/lpm{,_corners,_model,_drops,_lawless}.rs tests/caches*.rs \
         tests/ephemeral{,_model}.rs \
         tests/concurrent_{model,misuse,leaks,linear,routes_panics}.rs)
 # There is nothing to suppress: it knows no fences, and crossbeam-epoch takes stronger loads instead when

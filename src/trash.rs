@@ -91,6 +91,7 @@ mod iter;
 mod rekey;
 mod segment;
 mod shape;
+mod shell;
 mod spots;
 mod table;
 mod traits;
@@ -132,12 +133,16 @@ pub use shape::Shape;
 ///
 /// ```
 /// use flowtable::{FourTuple, TrashMap};
+/// use std::net::Ipv4Addr;
 ///
-/// let mut packets: TrashMap<FourTuple<std::net::Ipv4Addr>, u64> = TrashMap::new();
-/// let flow = FourTuple { src: [10, 0, 0, 1].into(), dst: [10, 0, 0, 2].into(), sport: 40_000, dport: 443 };
-/// *packets.entry(flow).or_insert(0) += 1;
-/// *packets.entry(flow).or_insert(0) += 1;
-/// assert_eq!(packets.get(&flow), Some(&2));
+/// let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+/// let flow = FourTuple { src, dst, sport: 40_000, dport: 443 };
+/// let mut bytes = TrashMap::new();
+/// assert_eq!(bytes.insert(flow, 60), None);
+/// *bytes.get_mut(&flow).unwrap() += 1500;
+/// assert_eq!(bytes.get(&flow), Some(&1560));
+/// assert!(!bytes.contains_key(&flow.reversed())); // the other direction is another key
+/// assert_eq!(bytes.remove_entry(&flow), Some((flow, 1560)));
 /// ```
 pub struct TrashMap<K, V, S = DefaultHashBuilder> {
     table: Table<(K, V)>,
@@ -176,7 +181,8 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// use flowtable::{DefaultHashBuilder, TrashMap};
     ///
     /// let map: TrashMap<u32, ()> = TrashMap::with_hasher(DefaultHashBuilder::with_seed(7));
-    /// assert!(map.is_empty());
+    /// let other: TrashMap<u32, ()> = TrashMap::with_capacity_and_hasher(1000, map.hasher().clone());
+    /// assert_eq!(map.hash_of(&1), other.hash_of(&1));
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
@@ -219,6 +225,18 @@ impl<K, V, S> TrashMap<K, V, S> {
     }
 
     /// How often the map has drawn a secret because hashes were not random.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::hash::BuildHasherDefault;
+    /// use flowtable::{TrashMap, hash::XorFold16};
+    ///
+    /// // Folded, a key of two equal halves is nothing but zeros.
+    /// let keys = (0..1000_u32).map(|half| half << 16 | half);
+    /// let map: TrashMap<u32, (), BuildHasherDefault<XorFold16>> = keys.map(|key| (key, ())).collect();
+    /// assert_eq!((map.len(), map.rekeys()), (1000, 1));
+    /// ```
     #[must_use]
     pub fn rekeys(&self) -> usize {
         self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.count)
@@ -268,9 +286,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// # Example
     ///
     /// ```
-    /// let map = flowtable::TrashMap::from([("a", 1)]);
-    /// let hash = map.hash_of("a");
-    /// assert_eq!(map.get_hashed(hash, "a"), Some(&1));
+    /// let mut map = flowtable::TrashMap::new();
+    /// let hash = map.hash_of("a"); // once for all that follows
+    /// map.insert_hashed(hash, "a", 1);
+    /// *map.get_mut_hashed(hash, "a").unwrap() += 1;
+    /// assert_eq!(map.get_hashed(hash, "a"), Some(&2));
+    /// assert_eq!(map.remove_hashed(hash, "a"), Some(2));
     /// ```
     #[inline]
     #[must_use]
@@ -301,8 +322,9 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// let map = TrashMap::from([(7_u16, 'x')]);
     /// let mut probes = Probes::default();
+    /// assert_eq!(map.get_observed_hashed(map.hash_of(&7), &7, &mut probes), Some(&'x'));
     /// assert_eq!(map.get_observed(&7, &mut probes), Some(&'x'));
-    /// assert_eq!(probes, Probes { nodes: 1, entries: 1 });
+    /// assert_eq!(probes, Probes { nodes: 2, entries: 2 });
     /// ```
     pub fn get_observed<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
@@ -426,6 +448,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// ```
     /// let mut map = flowtable::TrashMap::from([(1, 'a')]);
+    /// assert_eq!(map.get_key_value(&1), Some((&1, &'a')));
     /// assert_eq!(map.remove(&1), Some('a'));
     /// assert_eq!(map.remove(&1), None);
     /// ```
@@ -512,9 +535,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// # Example
     ///
     /// ```
-    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::new();
-    /// assert!(map.try_reserve(usize::MAX / 2).is_err());
-    /// assert_eq!(map.allocation_size(), 0);
+    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::with_capacity(1000);
+    /// map.reserve(5000);
+    /// assert!(map.capacity() >= 5000 && map.try_reserve(usize::MAX / 2).is_err());
+    /// map.shrink_to_fit();
+    /// assert_eq!((map.capacity(), map.allocation_size()), (0, 0));
     /// ```
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
         self.make_room(additional)?;

@@ -4,10 +4,12 @@
 mod common {
     pub(crate) mod linear_routes;
     pub(crate) mod prefixes;
+    pub(crate) mod spliced;
 }
 
 use common::linear_routes::LinearRoutes;
-use common::prefixes::{cut, last, turned};
+use common::prefixes::{cut, turned};
+use common::spliced::last;
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
 use flowtable::{Prefix, RouteTable};
 use proptest::collection::vec;

@@ -73,6 +73,20 @@ fn within<K: Ord>(key: &K, from: &Bound<K>, to: &Bound<K>) -> bool {
         }
 }
 
+/// A range of both, forwards and backwards.
+fn compare_range<K: BitString + Debug>(
+    ours: &LcTrieMap<K, u32>,
+    model: &BTreeMap<K, u32>,
+    from: Bound<K>,
+    to: Bound<K>,
+) {
+    let expected = model.iter().filter(|(key, _)| within(*key, &from, &to));
+    let expected: Vec<_> = expected.collect();
+    let range = ours.range((from, to));
+    assert!(range.clone().eq(expected.iter().copied()), "range {from:?} to {to:?}");
+    assert!(range.rev().eq(expected.into_iter().rev()), "back {from:?} to {to:?}");
+}
+
 fn step<K: BitString + Debug>(
     ours: &mut LcTrieMap<K, u32>,
     model: &mut BTreeMap<K, u32>,
@@ -105,13 +119,7 @@ fn step<K: BitString + Debug>(
                 "vacant only where the model has nothing"
             ),
         },
-        Op::Range(from, to) => {
-            let expected = model.iter().filter(|(key, _)| within(*key, &from, &to));
-            let expected: Vec<_> = expected.collect();
-            let range = ours.range((from, to));
-            assert!(range.clone().eq(expected.iter().copied()), "range {from:?} to {to:?}");
-            assert!(range.rev().eq(expected.into_iter().rev()), "back {from:?} to {to:?}");
-        }
+        Op::Range(from, to) => compare_range(ours, model, from, to),
         Op::Retain(remainder) => {
             ours.retain(|_, value| *value % 4 == remainder);
             model.retain(|_, value| *value % 4 == remainder);

@@ -4,6 +4,7 @@
 mod common {
     pub(crate) mod by_length;
     pub(crate) mod prefixes;
+    pub(crate) mod spliced;
 }
 
 use core::cmp::Ordering;
@@ -13,7 +14,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::HashMap;
 
 use common::by_length::ByLength;
-use common::prefixes::{cut, last, spliced, turned};
+use common::prefixes::{cut, turned};
+use common::spliced::{last, spliced};
 use flowtable::{Address, Prefix, RouteTable};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

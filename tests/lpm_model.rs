@@ -4,6 +4,7 @@
 mod common {
     pub(crate) mod linear_routes;
     pub(crate) mod prefixes;
+    pub(crate) mod spliced;
 }
 
 use core::fmt::Debug;
@@ -11,7 +12,8 @@ use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use common::linear_routes::LinearRoutes;
-use common::prefixes::{cut, last, spliced, turned};
+use common::prefixes::{cut, turned};
+use common::spliced::{last, spliced};
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -317,29 +319,33 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
         assert_eq!(ours.overlaps(&shorter), linear.overlaps(&shorter), "{shorter:?}");
     }
 
+    /// Keeps the routes whose bits are set, in order, and changes some of these.
+    fn retain(&mut self, bits: u64) {
+        let Self { ours, linear, reference } = self;
+        let is_set = |at: usize| bits >> (at % 64) & 1 == 1;
+        let routes = linear.clone();
+        let mut routes = routes.iter().into_iter().enumerate();
+        ours.retain(|prefix, value| {
+            let (at, (theirs, theirs_value)) = routes.next().expect("as many");
+            assert_eq!((prefix, &*value), (theirs, theirs_value));
+            if is_set(at) && at % 5 == 0 {
+                *value = V::make(at as u32);
+                linear.insert(prefix, value.clone());
+                reference.insert(prefix, value.clone());
+            } else if !is_set(at) {
+                linear.remove(&prefix);
+                reference.remove(&prefix);
+            }
+            is_set(at)
+        });
+        assert!(routes.next().is_none(), "each is asked for");
+    }
+
     /// What is done to the whole table.
     fn whole(&mut self, op: Op) {
         let Self { ours, linear, reference } = self;
         match op {
-            Op::Retain(bits) => {
-                let is_set = |at: usize| bits >> (at % 64) & 1 == 1;
-                let routes = linear.clone();
-                let mut routes = routes.iter().into_iter().enumerate();
-                ours.retain(|prefix, value| {
-                    let (at, (theirs, theirs_value)) = routes.next().expect("as many");
-                    assert_eq!((prefix, &*value), (theirs, theirs_value));
-                    if is_set(at) && at % 5 == 0 {
-                        *value = V::make(at as u32);
-                        linear.insert(prefix, value.clone());
-                        reference.insert(prefix, value.clone());
-                    } else if !is_set(at) {
-                        linear.remove(&prefix);
-                        reference.remove(&prefix);
-                    }
-                    is_set(at)
-                });
-                assert!(routes.next().is_none(), "each is asked for");
-            }
+            Op::Retain(bits) => self.retain(bits),
             Op::IntoIter(count) => {
                 let mut taken = ours.clone().into_iter();
                 let theirs = linear.clone();

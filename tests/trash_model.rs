@@ -326,37 +326,45 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         assert_eq!(replaced, expected);
     }
 
+    /// Keeps a quarter of the keys, or the others; asks once for each.
+    fn retain(&mut self, remainder: u64, keep: bool) {
+        let Self { ours, model } = self;
+        let kept = |key: &K| (mix(Weak::Mixed.hash_one(key)) % 4 == remainder) == keep;
+        let mut asked = 0;
+        ours.retain(|key, value| {
+            asked += 1;
+            assert_eq!(model.get(key), Some(&*value));
+            kept(key)
+        });
+        assert_eq!(asked, model.len());
+        model.retain(|key, _| kept(key));
+    }
+
+    /// Takes so many entries from a drain, which drops the others.
+    fn drain(&mut self, count: usize) {
+        let Self { ours, model } = self;
+        let mut drain = ours.drain();
+        assert_eq!(drain.len(), model.len());
+        for (key, value) in drain.by_ref().take(count) {
+            assert_eq!(model.remove(&key), Some(value));
+        }
+        assert_eq!(drain.len(), model.len());
+        drop(drain);
+        assert!(ours.is_empty());
+        model.clear();
+    }
+
     /// What is done to the whole map.
     fn all(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
-            Op::Retain(remainder, keep) => {
-                let kept = |key: &K| (mix(Weak::Mixed.hash_one(key)) % 4 == remainder) == keep;
-                let mut asked = 0;
-                ours.retain(|key, value| {
-                    asked += 1;
-                    assert_eq!(model.get(key), Some(&*value));
-                    kept(key)
-                });
-                assert_eq!(asked, model.len());
-                model.retain(|key, _| kept(key));
-            }
+            Op::Retain(remainder, keep) => self.retain(remainder, keep),
             Op::SetAll(value) => {
                 ours.values_mut().for_each(|now| *now = V::make(value));
                 ours.iter_mut().for_each(|(_, now)| assert_eq!(now, &V::make(value)));
                 model.values_mut().for_each(|now| *now = V::make(value));
             }
-            Op::Drain(count) => {
-                let mut drain = ours.drain();
-                assert_eq!(drain.len(), model.len());
-                for (key, value) in drain.by_ref().take(count) {
-                    assert_eq!(model.remove(&key), Some(value));
-                }
-                assert_eq!(drain.len(), model.len());
-                drop(drain);
-                assert!(ours.is_empty());
-                model.clear();
-            }
+            Op::Drain(count) => self.drain(count),
             Op::IntoIter(count) => {
                 let mut taken = ours.clone().into_iter();
                 let mut theirs = model.clone();

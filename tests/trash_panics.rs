@@ -286,7 +286,8 @@ fn on_the_way_up_and_down() {
 /// An operation with closures that call another one first, and what it makes of the content.
 type Closures<const PAD: usize> = (&'static str, fn(&mut Map<PAD>, &dyn Fn()), fn(&mut Content));
 
-fn closures<const PAD: usize>() -> [Closures<PAD>; 7] {
+/// Operations on an entry at a time.
+fn closures_of_entries<const PAD: usize>() -> [Closures<PAD>; 3] {
     [
         (
             "retain",
@@ -319,6 +320,12 @@ fn closures<const PAD: usize>() -> [Closures<PAD>; 7] {
             },
             |_| (),
         ),
+    ]
+}
+
+/// Operations on many entries.
+fn closures_of_batches<const PAD: usize>() -> [Closures<PAD>; 4] {
+    [
         (
             "get_batch_mut",
             |map, burn| {
@@ -370,7 +377,9 @@ fn closures<const PAD: usize>() -> [Closures<PAD>; 7] {
 fn by_closures() {
     fn test<const PAD: usize>(hasher: Weak, good: u64) {
         let count = 200;
-        for (name, on_map, on_model) in closures() {
+        for (name, on_map, on_model) in
+            closures_of_entries().into_iter().chain(closures_of_batches())
+        {
             let mut map: Map<PAD> = map(hasher, count);
             let before = content(&map);
             let mut behind = before.clone();

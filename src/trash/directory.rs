@@ -27,7 +27,8 @@ use core::mem::{ManuallyDrop, replace};
 use core::slice::{ChunksExact, ChunksExactMut};
 
 use super::error::{TryReserveError, reserve};
-use super::segment::{IterMut, Segment, Shell};
+use super::segment::{IterMut, Segment};
+use super::shell::Shell;
 use super::spots::Spot;
 
 pub(super) struct Directory<T> {

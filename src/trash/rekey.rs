@@ -17,7 +17,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::error::TryReserveError;
-use super::segment::{Segment, fill};
+use super::shell::{empty_box, fill};
 use super::table::{Emptied, Position, Table};
 use crate::hash::DefaultHashBuilder;
 
@@ -137,7 +137,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
         // Without memory it begins another time; the table will say that it is flooded again.
         let mut table = Table::new();
-        let (Ok(Some(shell)), Ok(())) = (Segment::shell(), table.reserve(1, &|_| 0)) else {
+        let (Ok(memory), Ok(())) = (empty_box(), table.reserve(1, &|_| 0)) else {
             return;
         };
         table.keep(self.table.kept());
@@ -148,7 +148,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let secret = before.map(|rekeyed| rekeyed.secret);
         let former = Former { table: former, secret, emptied: Emptied::default() };
         let secret = DefaultHashBuilder::new();
-        self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
+        self.rekeyed =
+            Some(fill(memory, Rekeyed { secret, former: Some(former), count, again_at }));
     }
 
     /// Where the entry of `key` is in the former table.

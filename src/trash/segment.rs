@@ -33,11 +33,11 @@ use alloc::alloc::{alloc, dealloc};
 use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use super::bucket::{Header, SLOTS, path, tags};
 use super::error::TryReserveError;
+use super::shell::{Shell, empty_box, fill};
 use super::spots::{Spot, Spots};
 use crate::observe::Observer;
 use crate::prefetch::prefetch;
@@ -62,9 +62,6 @@ pub(super) struct Segment<T> {
 unsafe impl<T: Send> Send for Segment<T> {}
 // SAFETY: nothing in a segment changes through a shared reference.
 unsafe impl<T: Sync> Sync for Segment<T> {}
-
-/// A box for an entry, still empty; none if entries are in their slots.
-pub(super) type Shell<T> = Option<Box<MaybeUninit<T>>>;
 
 /// What a home says of a hash.
 pub(super) enum Glance<'a, T> {
@@ -417,18 +414,7 @@ impl<T> Segment<T> {
 
     /// The memory of a box for an entry, if entries are boxed.
     pub(super) fn shell() -> Result<Shell<T>, TryReserveError> {
-        if Self::IS_INLINE {
-            return Ok(None);
-        }
-        if size_of::<T>() == 0 {
-            return Ok(Some(Box::new(MaybeUninit::uninit())));
-        }
-        let layout = Layout::new::<T>();
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc(layout) };
-        let memory = NonNull::new(memory).ok_or(TryReserveError::memory(layout))?;
-        // SAFETY: allocated as a box of this type would be.
-        Ok(Some(unsafe { Box::from_raw(memory.cast().as_ptr()) }))
+        if Self::IS_INLINE { Ok(None) } else { empty_box().map(Some) }
     }
 
     /// Puts in an entry, without asking whether it is there. The shell is for this entry.
@@ -587,13 +573,6 @@ impl<T> Drop for Segment<T> {
             self.drop_entries(0);
         }
     }
-}
-
-/// A box with a value in it. Takes no memory.
-pub(super) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
-    shell.write(value);
-    // SAFETY: it has just been written.
-    unsafe { shell.assume_init() }
 }
 
 /// All entries of a segment, to change.

@@ -27,7 +27,8 @@ use alloc::vec::Vec;
 use super::bucket::{SLOTS, path};
 use super::directory::{Directory, IntoSegments, Segments, SegmentsMut};
 use super::error::{TryReserveError, reserve};
-use super::segment::{Glance, Segment, Shell};
+use super::segment::{Glance, Segment};
+use super::shell::Shell;
 use super::spots::Spot;
 use crate::observe::Observer;
 

@@ -203,6 +203,28 @@ fn c3_a_write_that_panics_has_changed_nothing() {
     assert_eq!((done.is_err(), pin.get(&7).unwrap().version_of(7)), (true, 100));
 }
 
+/// A write of the key or of another one, made just before; what it was refused by, if it was: the garbage, and its limit.
+type Write<'a> = &'a dyn Fn(u64) -> Option<(usize, usize)>;
+
+/// Writes, each time beside another new key, until it is refused; by then it has changed nothing.
+fn until_refused(map: &Map, limit: usize, new: &mut u64, what: &str, write: Write<'_>) {
+    let pin = map.pin();
+    for _ in 0..1000 {
+        let before = content(map);
+        *new += 1;
+        if let Some((retired, with_limit)) = write(*new) {
+            assert_eq!(content(map), before, "{what}");
+            assert_eq!((with_limit, map.len()), (limit, before.len()), "{what}");
+            assert!(retired <= map.garbage(), "{what}");
+            return;
+        }
+        // What comes in is replaced, so that garbage comes up to the limit.
+        let _ = pin.insert(*new, Versioned::new(*new, 1));
+        _ = pin.remove(new);
+    }
+    panic!("{what} is not refused");
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
 fn c3_a_write_that_is_refused_has_changed_nothing() {
@@ -217,23 +239,8 @@ fn c3_a_write_that_is_refused_has_changed_nothing() {
             let pin = map.pin();
             let mut new = 100;
             let value = |key| Versioned::new(key, 1);
-            // Each way of writing, until it is refused.
-            let mut refused = |what: &str, act: &dyn Fn(u64) -> Option<(usize, usize)>| {
-                for _ in 0..1000 {
-                    let before = content(&map);
-                    new += 1;
-                    if let Some((retired, with_limit)) = act(new) {
-                        assert_eq!(content(&map), before, "{what}");
-                        assert_eq!((with_limit, map.len()), (limit, before.len()), "{what}");
-                        assert!(retired <= map.garbage(), "{what}");
-                        return;
-                    }
-                    // What comes in is replaced, so that garbage comes up to the limit.
-                    let _ = pin.insert(new, value(new));
-                    _ = pin.remove(&new);
-                }
-                panic!("{what} is not refused");
-            };
+            let mut refused =
+                |what: &str, write: Write<'_>| until_refused(&map, limit, &mut new, what, write);
             refused("insert", &|_| {
                 let WouldExceed { refused, retired, limit } = pin.insert(7, value(7)).err()?;
                 assert_eq!(refused, (7, value(7)));
