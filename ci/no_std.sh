@@ -25,6 +25,12 @@ for bare in thumbv7em-none-eabi x86_64-unknown-none; do
     if timeout 300 rustup target add "$bare"; then
         cargo build --locked --target "$bare"
         cargo build --locked --release --target "$bare"
+        cargo build --locked --profile small --target "$bare"
+        # Seven structures, each with all that the program calls, in bytes.
+        for profile in release small; do
+            size "$target/$bare/$profile/flowtable-no-std" |
+                awk -v what="$bare, $profile" 'NR == 2 { print "size: " what ": " $1 " of code, " $2 " of data" }'
+        done
     else
         echo "SKIPPED: bare metal, because the target $bare could not be installed"
         skipped=77
