@@ -10,47 +10,40 @@
 //! duplicates disturb and once in one that they do not. Prints what is true, what was found, what became of packets,
 //! and what routers had to keep.
 //!
-//! Exits with 0; with 1 if it cannot be printed, or if packets are nowhere or something is kept for more than a lifetime; with 2 if the
-//! arguments are wrong.
+//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the results could not be
+//! written; with 2 if the arguments are wrong.
 
-mod ephemeral_services_parts;
+#[path = "ephemeral_services/mod.rs"]
+mod ephemeral_services;
+mod program;
+mod values;
 
-use std::error::Error;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use ephemeral_services_parts::network::Traffic;
-use ephemeral_services_parts::options::{Options, USAGE};
-use ephemeral_services_parts::report::Report;
+use ephemeral_services::network::Traffic;
+use ephemeral_services::options::Options;
+use ephemeral_services::report::Report;
+use program::failure::{Failure, Kind};
+use program::{Program, print};
 
 fn main() -> ExitCode {
-    let options = match Options::from_env() {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("ephemeral_services: {error} (--help lists the options)");
-            return ExitCode::from(2);
-        }
-    };
-    match try_main(options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("ephemeral_services: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Program::run("ephemeral_services", try_main)
 }
 
-fn try_main(options: Options) -> Result<(), Box<dyn Error>> {
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
-    let report = Report::of(options)?;
-    io::stdout().write_all(report.to_string().as_bytes())?;
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
+    let bar = program.bar(Some(Report::rounds(&options)), "{pos}/{len} rounds, {eta} left");
+    let report = Report::of(options, &|| bar.inc(1));
+    bar.finish_and_clear();
+    let report = report.map_err(|error| Failure::new(Kind::Results, error))?;
+    print(&report)?;
     if !report.traffic.iter().all(Traffic::adds_up) {
-        return Err("packets are nowhere".into());
+        return Err(Failure::new(Kind::Results, "packets are nowhere"));
     }
     match report.bindings {
         [_, 0] => Ok(()),
-        [_, left] => Err(format!("{left} bindings are left a lifetime later").into()),
+        [_, left] => {
+            let why = format_args!("{left} bindings are left a lifetime later");
+            Err(Failure::new(Kind::Results, why))
+        }
     }
 }

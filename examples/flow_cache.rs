@@ -15,84 +15,73 @@
 //! written or did not arrive; with 2 if there is no capture to read, or the arguments are wrong.
 
 mod capture;
-mod meter;
+#[path = "flow_cache/mod.rs"]
+mod flow_cache;
+mod input;
+mod program;
+mod trace;
+mod values;
 
-use core::fmt;
-use core::time::Duration;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use capture::{Capture, End, OpenError, synth};
-use meter::{Export, Input, Meter, Options, Progress, Report, USAGE, open_sinks};
+use capture::{Capture, synth};
+use flow_cache::{Export, Live, Meter, Options, Reading, Report, open_sinks};
+use program::failure::{Failure, Kind};
+use program::{Program, print};
+use trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        // Who reads has seen enough.
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(failure) => {
-            say(&failure);
-            failure.code()
-        }
-    }
+    Program::run("flow_cache", try_main)
 }
 
-fn run() -> Result<(), Failure> {
-    let options = Options::from_env().map_err(|error| Failure::Usage(error.to_string()))?;
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
-    let config = options.config().map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut capture = open(&options.input)?;
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
+    let config = options.config()?;
+    let (name, trace) = match &options.capture {
+        Some(input) => (input.to_string(), Trace::open(program, input)?),
+        None => ("generated traffic (no capture was named)".to_owned(), made(program)),
+    };
     // Created only now: a mistyped name of a capture must not cost an older file of rows.
-    let sinks = open_sinks(&options, &capture).map_err(Failure::Usage)?;
+    let sinks = open_sinks(&options).map_err(|why| Failure::new(Kind::Input, why))?;
     let mut export = Export::new(sinks, options.top);
     let mut meter = Meter::new(config, options.ending.watches_close());
-    let elapsed = read(&mut capture, &mut meter, &mut export, &options)?;
-    if let Some(end @ (End::Cut | End::BadLength(_) | End::Unreadable(_))) = capture.end() {
-        say(&format_args!("capture is cut after packet {}: {end}", capture.whole_packets()));
-    }
-
+    let reading = trace.read(program, |capture, bar| {
+        let live = options.live.then(|| Live::new(bar, options.top)).flatten();
+        Ok(read(capture, &mut meter, &mut export, live)?)
+    })?;
     let metrics = meter.metrics();
     for record in meter.drain() {
         export.take(record)?;
     }
     export.flush()?;
     let (counts, losses) = (export.counts(), export.losses());
-    let report = Report {
-        input: &options.input,
-        totals: meter.totals(),
-        skipped_blocks: capture.skipped_blocks(),
-        counts,
-        largest: export.largest(),
-        metrics: &metrics,
-        elapsed,
-    };
-    print(&report, &options)?;
-    losses.map_or(Ok(()), |losses| Err(Failure::Lost(losses)))
+    let (totals, largest) = (meter.totals(), export.largest());
+    let report = Report { name: &name, reading, totals, counts, largest, metrics: &metrics };
+    match options.standard_outputs() {
+        0 => print(&report)?,
+        // It does not mix with results. If standard error is closed, there is nobody to tell.
+        _ if !program.quiet => _ = write!(io::stderr(), "{report}"),
+        _ => {}
+    }
+    losses.map_or(Ok(()), |losses| Err(Failure::new(Kind::Results, losses)))
 }
 
-fn open(input: &Input) -> Result<Capture, Failure> {
-    let capture = match input {
-        Input::File(path) => Capture::open(path),
-        Input::Pipe => Capture::standard_input(),
-        Input::Generated => Capture::memory(synth::capture(SEED)),
-    };
-    capture.map_err(|error| Failure::Input(input.to_string(), error))
+fn made(program: Program) -> Trace {
+    let capture = Capture::memory(synth::capture(SEED)).expect("what is made is a capture");
+    Trace { capture, bar: program.bar(None, "traffic is generated") }
 }
 
-/// Meters all frames, and returns how long it took.
+/// Meters all frames.
 fn read(
     capture: &mut Capture,
     meter: &mut Meter,
     export: &mut Export,
-    options: &Options,
-) -> io::Result<Duration> {
-    let mut progress = Progress::new(capture.size(), options.live.then_some(options.top));
+    mut live: Option<Live>,
+) -> io::Result<Reading> {
     let start = Instant::now();
     while let Some(frame) = capture.next_frame() {
         while !meter.advance(&frame) {
@@ -101,63 +90,9 @@ fn read(
         meter.observe(&frame);
         export.take_all(meter.take_made())?;
         export.tick(meter.cache().now())?;
-        progress.packet(capture.bytes_read(), meter);
-    }
-    progress.finish();
-    Ok(start.elapsed())
-}
-
-/// Prints the report where it does not mix with results.
-fn print(report: &Report<'_>, options: &Options) -> Result<(), Failure> {
-    let out: Box<dyn Write> = match options.standard_outputs() {
-        0 => Box::new(io::stdout()),
-        _ => Box::new(io::stderr()),
-    };
-    let mut out = BufWriter::new(out);
-    write!(out, "{report}")?;
-    Ok(out.flush()?)
-}
-
-/// One line on standard error. If that is closed, there is nobody left to tell.
-fn say(what: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr(), "flow_cache: {what}");
-}
-
-/// Why there is no result.
-#[derive(Debug)]
-enum Failure {
-    /// The arguments are wrong.
-    Usage(String),
-    /// There is no capture to read in what is named.
-    Input(String, OpenError),
-    /// The results cannot be written.
-    Output(io::Error),
-    /// Some of the results did not arrive.
-    Lost(String),
-}
-
-impl Failure {
-    fn code(&self) -> ExitCode {
-        match self {
-            Self::Output(_) | Self::Lost(_) => ExitCode::from(1),
-            Self::Usage(_) | Self::Input(..) => ExitCode::from(2),
+        if let Some(live) = &mut live {
+            live.packet(meter);
         }
     }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(what) => write!(f, "{what} (--help lists the options)"),
-            Self::Input(name, error) => write!(f, "{name} {error}"),
-            Self::Output(error) => write!(f, "the results cannot be written: {error}"),
-            Self::Lost(what) => write!(f, "{what}"),
-        }
-    }
+    Ok(Reading { elapsed: start.elapsed(), skipped_blocks: capture.skipped_blocks() })
 }

@@ -14,22 +14,24 @@
 //! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the answers
 //! could not be written; with 2 if there is no table, an address is none, or the arguments are wrong.
 
-mod routes;
+mod input;
+mod program;
+#[path = "route_lookup/mod.rs"]
+mod route_lookup;
 #[path = "capture/source.rs"]
-#[allow(dead_code, reason = "the reader of captures asks more of it")]
 mod source;
 
-use core::fmt;
 use core::net::IpAddr;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use routes::{Asked, Fault, Lines, Options, Report, Routes, USAGE};
-use source::Source;
+use program::Program;
+use program::failure::{Failure, Kind};
+use route_lookup::{Asked, Fault, Lines, Options, Report, Routes};
 
 /// The table that is used if none is named.
-const DOCUMENTATION: &str = include_str!("routes/documentation.txt");
+const DOCUMENTATION: &str = include_str!("route_lookup/documentation.txt");
 
 /// What is looked up in it if nothing else is.
 const SAMPLES: [&str; 12] = [
@@ -48,44 +50,48 @@ const SAMPLES: [&str; 12] = [
 ];
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        // Who reads has seen enough.
-        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(failure) => {
-            say(&failure);
-            ExitCode::from(if matches!(failure, Failure::Output(_)) { 1 } else { 2 })
-        }
-    }
+    Program::run("route_lookup", try_main)
 }
 
-fn run() -> Result<(), Failure> {
-    let options = Options::from_env().map_err(|error| Failure::Usage(error.to_string()))?;
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let start = Instant::now();
-    let (name, source) = match &options.routes {
-        Some(path) => (path.display().to_string(), Source::file(path)),
-        None => ("built-in routes".to_owned(), Source::memory(DOCUMENTATION.into())),
-    };
-    let routes = Routes::read(&mut Lines::new(name.clone(), source)?)?;
+    let (name, routes) = read(program, &options)?;
     let elapsed = start.elapsed();
-
     let mut out = BufWriter::new(io::stdout().lock());
     let mut faults = 0;
     for asked in asked(&options) {
         match asked {
             Asked::Address(address) => writeln!(out, "{}", routes.lookup(address))?,
-            Asked::Pipe => faults += answer_pipe(&routes, &mut out)?,
+            Asked::Pipe => faults += answer_pipe(program, &routes, &mut out)?,
         }
     }
     out.flush()?;
-    if !options.quiet {
+    if !program.quiet {
         // If standard error is closed, there is nobody to tell.
         let _ = write!(io::stderr(), "{}", Report { name: &name, routes: &routes, elapsed });
     }
-    if faults > 0 { Err(Failure::Addresses(faults)) } else { Ok(()) }
+    match faults {
+        0 => Ok(()),
+        1 => Err(Failure::new(Kind::Input, "one line was no address")),
+        _ => Err(Failure::new(Kind::Input, format_args!("{faults} lines were no addresses"))),
+    }
+}
+
+/// The routes, and what they are called.
+fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure> {
+    let Some(input) = &options.routes else {
+        let name = "built-in routes".to_owned();
+        let mut lines = Lines::new(name.clone(), DOCUMENTATION.as_bytes())?;
+        return Ok((name, Routes::read(&mut lines)?));
+    };
+    let name = input.to_string();
+    let (bytes, bar) = input.open(program).map_err(|error| Fault::of_all(name.clone(), error))?;
+    let routes = Routes::read(&mut Lines::new(name.clone(), bytes)?)?;
+    bar.finish_and_clear();
+    if routes.v4.is_empty() && routes.v6.is_empty() {
+        return Err(Failure::new(Kind::Input, format_args!("{name} has no route")));
+    }
+    Ok((name, routes))
 }
 
 /// What the arguments ask for, or else the samples.
@@ -99,8 +105,8 @@ fn asked(options: &Options) -> Vec<Asked> {
 
 /// Answers each line of standard input, as soon as there is no other to be read. How many lines were no
 /// addresses.
-fn answer_pipe(routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> {
-    let mut lines = Lines::new("standard input".to_owned(), Source::standard_input())?;
+fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> {
+    let mut lines = Lines::new("standard input".to_owned(), io::stdin().lock())?;
     let mut faults = 0;
     loop {
         if lines.is_drained() {
@@ -111,51 +117,16 @@ fn answer_pipe(routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> 
             Ok(address) => writeln!(out, "{}", routes.lookup(address))?,
             Err(_) => {
                 let why = format!("{line:?} is no address");
-                say(&lines.fault(why));
+                program.say(&lines.fault(why));
                 faults += 1;
             }
         }
     }
 }
 
-/// One line on standard error. If that is closed, there is nobody left to tell.
-fn say(what: &dyn fmt::Display) {
-    let _ = writeln!(io::stderr(), "route_lookup: {what}");
-}
-
-/// Why there is no answer.
-#[derive(Debug)]
-enum Failure {
-    /// The arguments are wrong.
-    Usage(String),
-    /// Routes or addresses cannot be read.
-    Input(Fault),
-    /// So many lines of standard input are no addresses.
-    Addresses(usize),
-    /// The answers cannot be written.
-    Output(io::Error),
-}
-
+/// Routes or addresses cannot be read.
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
-        Self::Input(fault)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(what) => write!(f, "{what} (--help lists the options)"),
-            Self::Input(fault) => write!(f, "{fault}"),
-            Self::Addresses(1) => write!(f, "one line was no address"),
-            Self::Addresses(count) => write!(f, "{count} lines were no addresses"),
-            Self::Output(error) => write!(f, "the answers cannot be written: {error}"),
-        }
+        Self::new(Kind::Input, fault)
     }
 }

@@ -14,46 +14,48 @@
 //! there is no capture to read, or the arguments are wrong.
 
 mod capture;
+mod input;
 mod program;
-mod shared_reader_parts;
+#[path = "shared_reader/mod.rs"]
+mod shared_reader;
+mod trace;
+mod values;
 
-use std::io::{self, Write};
-use std::path::Path;
+use core::time::Duration;
 use std::process::ExitCode;
 
-use program::{Failure, Program, open};
-use shared_reader_parts::{Made, Options, Recorded, Report, Traffic, USAGE, run};
-
-const PROGRAM: Program = Program("shared_reader");
+use program::failure::{Failure, Kind};
+use program::{Program, print};
+use shared_reader::{Made, Options, Recorded, Report, Traffic, run};
+use trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;
 
 fn main() -> ExitCode {
-    PROGRAM.end(try_main())
+    Program::run("shared_reader", try_main)
 }
 
-fn try_main() -> Result<(), Failure> {
-    let options = Options::from_env()?;
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let (name, traffic) = match &options.capture {
-        Some(path) => (format!("{}: ", path.display()), Traffic::Recorded(read(path)?)),
-        None => (String::new(), Traffic::Made(Made::new(options.flows, SEED))),
+        Some(input) => {
+            let nothing =
+                || Failure::new(Kind::Input, format_args!("{input} has no packet of a flow"));
+            let recorded = Trace::open(program, input)?
+                .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
+            (format!("{input}: "), Traffic::Recorded(recorded))
+        }
+        None => (String::new(), Traffic::Made(Made::new(options.flows(), SEED))),
     };
+    let label = format!("{{elapsed}} of {}s", options.plan.duration.as_secs_f64());
+    let bar = program.bar(None, &label);
+    // A thread of its own draws: those that are measured have no time for it.
+    bar.enable_steady_tick(Duration::from_millis(250));
     let outcome = run(&traffic, options.plan);
-    let report = Report { input: &format_args!("{name}{traffic}"), outcome: &outcome };
-    io::stdout().write_all(report.to_string().as_bytes())?;
-    let agree = outcome.disagreements().is_empty();
-    if agree { Ok(()) } else { Err(Failure::Disagreement("the counters disagree")) }
-}
-
-/// The packets of a capture.
-fn read(path: &Path) -> Result<Recorded, Failure> {
-    let mut capture = open(path)?;
-    let nothing = || Failure::Nothing(path.display().to_string(), "packet of a flow");
-    let recorded = Recorded::read(&mut capture).ok_or_else(nothing)?;
-    PROGRAM.say_end(&capture, recorded.len());
-    Ok(recorded)
+    bar.finish_and_clear();
+    print(&Report { input: &format_args!("{name}{traffic}"), outcome: &outcome })?;
+    match outcome.disagreements().is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(Kind::Results, "the counters disagree")),
+    }
 }

@@ -17,51 +17,46 @@
 //! wrong.
 
 mod capture;
+mod input;
 mod program;
-mod software_router_parts;
+#[path = "software_router/mod.rs"]
+mod software_router;
+mod trace;
+mod values;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
-use capture::{Capture, synth};
-use program::{Failure, Program, open};
-use software_router_parts::{Contest, Costs, Options, Report, Traffic, USAGE};
+use indicatif::ProgressBar;
 
-const PROGRAM: Program = Program("software_router");
+use capture::{Capture, synth};
+use program::failure::{Failure, Kind};
+use program::{Program, print};
+use software_router::{Contest, Costs, Options, Report, Traffic};
+use trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2001;
 
 fn main() -> ExitCode {
-    PROGRAM.end(try_main())
+    Program::run("software_router", try_main)
 }
 
-fn try_main() -> Result<(), Failure> {
-    let options = Options::from_env()?;
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
-    let (name, traffic) = read(&options)?;
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
+    let (name, trace) = match &options.capture {
+        Some(input) => (input.to_string(), Trace::open(program, input)?),
+        None => ("generated traffic".to_owned(), made()),
+    };
+    let nothing = || Failure::new(Kind::Input, format_args!("{name} has no IP packet to forward"));
+    let traffic = trace.read(program, |capture, _| Traffic::read(capture).ok_or_else(nothing))?;
     let costs = if options.measure { Costs::measured(&traffic) } else { Costs::PAPER };
-    let contest = Contest::new(&traffic, &costs, options.load);
-    let report = Report { name: &name, contest: &contest };
-    io::stdout().write_all(report.to_string().as_bytes())?;
+    let bar = program.bar(Some(Contest::RUNS), "{pos}/{len} runs");
+    let contest = Contest::new(&traffic, &costs, options.load, || bar.inc(1));
+    bar.finish_and_clear();
+    print(&Report { name: &name, contest: &contest })?;
     contest.verdict()
 }
 
-/// The IP packets of the capture, or generated ones, and what they are called.
-fn read(options: &Options) -> Result<(String, Traffic), Failure> {
-    let (name, mut capture) = match &options.capture {
-        Some(path) => (path.display().to_string(), open(path)?),
-        None => {
-            let name = "generated traffic".to_owned();
-            let made = Capture::memory(synth::capture(SEED));
-            let made = made.map_err(|error| Failure::Input(name.clone(), error))?;
-            (name, made)
-        }
-    };
-    let traffic = Traffic::read(&mut capture);
-    let traffic = traffic.ok_or_else(|| Failure::Nothing(name.clone(), "IP packet to forward"))?;
-    PROGRAM.say_end(&capture, traffic.packets.len());
-    Ok((name, traffic))
+fn made() -> Trace {
+    let capture = Capture::memory(synth::capture(SEED)).expect("what is made is a capture");
+    Trace { capture, bar: ProgressBar::hidden() }
 }

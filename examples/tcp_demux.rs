@@ -14,61 +14,54 @@
 //! there is no capture to read, it has no TCP, or the arguments are wrong.
 
 mod capture;
+mod input;
 mod program;
-mod tcp_demux_parts;
+#[path = "tcp_demux/mod.rs"]
+mod tcp_demux;
 #[path = "../benches/paper/demux_1993/tpca.rs"]
 mod tpca;
+mod trace;
+mod values;
 
-use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
-use program::{Failure, Program, open};
-use tcp_demux_parts::{Contest, Contestant, Options, Recorded, Report, Script, Tellers, USAGE};
-
-const PROGRAM: Program = Program("tcp_demux");
+use program::failure::{Failure, Kind};
+use program::{Program, print};
+use tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
+use trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 1993;
 
 fn main() -> ExitCode {
-    PROGRAM.end(try_main())
+    Program::run("tcp_demux", try_main)
 }
 
-fn try_main() -> Result<(), Failure> {
-    let options = Options::from_env()?;
-    if options.help {
-        return Ok(io::stdout().write_all(USAGE.as_bytes())?);
-    }
+fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let (traffic, script) = match &options.capture {
-        Some(path) => {
-            let recorded = read(path)?;
-            (format!("{}: {recorded}", path.display()), recorded.script)
+        Some(input) => {
+            let nothing =
+                || Failure::new(Kind::Input, format_args!("{input} has no segment of TCP"));
+            let recorded = Trace::open(program, input)?
+                .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
+            (format!("{input}: {recorded}"), recorded.script)
         }
         None => {
-            let connections = options.connections;
+            let connections = options.connections();
             let tellers = Tellers { connections, lookups: lookups(connections), seed: SEED };
             (tellers.to_string(), tellers.script())
         }
     };
-    contest(&traffic, &script)
-}
-
-fn contest(traffic: &str, script: &Script) -> Result<(), Failure> {
-    let mut contest = Contest::new(script, Contestant::all(script));
-    contest.time();
-    let report = Report { traffic: &traffic, scores: &contest.scores };
-    io::stdout().write_all(report.to_string().as_bytes())?;
-    if contest.agrees() { Ok(()) } else { Err(Failure::Disagreement("the PCBs disagree")) }
-}
-
-/// The TCP of a capture.
-fn read(path: &Path) -> Result<Recorded, Failure> {
-    let mut capture = open(path)?;
-    let nothing = || Failure::Nothing(path.display().to_string(), "segment of TCP");
-    let recorded = Recorded::read(&mut capture).ok_or_else(nothing)?;
-    PROGRAM.say_end(&capture, recorded.seen.segments());
-    Ok(recorded)
+    let contestants = Contestant::all(&script);
+    let bar = program.bar(Some(Contest::turns(&contestants)), "{pos}/{len} turns");
+    let mut contest = Contest::new(&script, contestants, || bar.inc(1));
+    contest.time(|| bar.inc(1));
+    bar.finish_and_clear();
+    print(&Report { traffic: &traffic, scores: &contest.scores })?;
+    match contest.agrees() {
+        true => Ok(()),
+        false => Err(Failure::new(Kind::Results, "the PCBs disagree")),
+    }
 }
 
 /// Look-ups of generated traffic, so many that means are right to half a hundredth; fewer where a list takes long

@@ -1,24 +1,29 @@
 //! The example `route_lookup`: what it reads, what it refuses, and what it answers.
 
-#[path = "../examples/routes/mod.rs"]
+#[path = "../examples/input/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
-mod routes;
+mod input;
+#[path = "../examples/program/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod program;
+#[path = "../examples/route_lookup/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod route_lookup;
 #[path = "../examples/capture/source.rs"]
-#[allow(dead_code, reason = "the reader of captures asks more of it")]
 mod source;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{Cursor, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lexopt::Parser;
 
-use routes::{Asked, Fault, Lines, Options, Report, Routes, USAGE};
-use source::Source;
+use input::Input;
+use program::{Options as _, parse};
+use route_lookup::{Asked, Fault, Lines, Options, Report, Routes};
 
 fn lines(bytes: &[u8]) -> Lines {
-    let lines = Lines::new("routes.txt".to_owned(), Source::memory(bytes.to_vec()));
+    let lines = Lines::new("routes.txt".to_owned(), Cursor::new(bytes.to_vec()));
     lines.unwrap_or_else(|fault| panic!("{fault}"))
 }
 
@@ -85,8 +90,8 @@ fn faults_name_the_file_and_the_line() {
     ] {
         assert!(fault(bytes).starts_with(&format!("routes.txt, {words}")), "{}", fault(bytes));
     }
-    let missing = Source::file("there/is/none".as_ref());
-    let fault = Lines::new("there/is/none".to_owned(), missing).err().expect("there is none");
+    let missing = std::fs::File::open("there/is/none").expect_err("there is none");
+    let fault = Fault::of_all("there/is/none".to_owned(), missing);
     assert!(fault.to_string().starts_with("there/is/none cannot be read: "), "{fault}");
     let read = Routes::read(&mut lines(b"")).map(|routes| answer(&routes, "10.0.0.0"));
     assert_eq!(
@@ -98,7 +103,7 @@ fn faults_name_the_file_and_the_line() {
 
 #[test]
 fn the_built_in_table_is_one() {
-    let routes = read(include_bytes!("../examples/routes/documentation.txt"));
+    let routes = read(include_bytes!("../examples/route_lookup/documentation.txt"));
     assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (17, 11, 0));
     assert_eq!(answer(&routes, "10.1.2.3"), "10.1.2.3 10.1.2.3/32 private, the printer there");
     let report = Report { name: "these", routes: &routes, elapsed: core::time::Duration::ZERO };
@@ -111,25 +116,34 @@ fn the_built_in_table_is_one() {
 #[test]
 fn the_first_argument_is_a_file_unless_it_is_an_address() {
     let parse = |arguments: &[&str]| {
-        let options = Options::parse(Parser::from_args(arguments));
-        options.map(|options| (options.routes, options.asked)).map_err(|error| error.to_string())
+        let asked = parse::<Options>(Parser::from_args(arguments));
+        let asked = asked.map(|asked| asked.map(|(options, _)| (options.routes, options.asked)));
+        asked.map_err(|error| error.to_string())
     };
-    let file = Some(PathBuf::from("routes.txt"));
+    let file = Some(Input::File("routes.txt".into()));
     let (one, two) = ("10.0.0.1", "2001:db8::1");
     let asked = |text: &str| Asked::Address(text.parse().expect("an address"));
-    assert_eq!(parse(&[]), Ok((None, vec![])));
-    assert_eq!(parse(&["routes.txt"]), Ok((file.clone(), vec![Asked::Pipe])));
-    assert_eq!(parse(&["routes.txt", one]), Ok((file.clone(), vec![asked(one)])));
-    let both = vec![asked(one), Asked::Pipe, asked(two)];
-    assert_eq!(parse(&["routes.txt", one, "--quiet", "-", two]), Ok((file, both)));
-    assert_eq!(parse(&[one, two]), Ok((None, vec![asked(one), asked(two)])));
-    assert_eq!(parse(&["-"]), Ok((None, vec![Asked::Pipe])));
-    assert_eq!(parse(&[one, "routes.txt"]), Err("routes.txt is no address".to_owned()));
-    assert_eq!(parse(&["a", "b"]), Err("b is no address".to_owned()));
-    assert!(
-        ["--quiet", "--help"]
-            .iter()
-            .all(|option| parse(&[option]).is_ok() && USAGE.contains(option))
-    );
-    assert_eq!(parse(&["--loud"]), Err("invalid option '--loud'".to_owned()));
+    let pipe = || vec![Asked::Pipe];
+    for (arguments, routes, addresses) in [
+        (&[][..], None, vec![]),
+        (&["routes.txt"], file.clone(), pipe()),
+        (&["routes.txt", one], file.clone(), vec![asked(one)]),
+        (&["routes.txt", one, "-q", "-", two], file, vec![asked(one), Asked::Pipe, asked(two)]),
+        (&[one, two], None, vec![asked(one), asked(two)]),
+        (&[one, "-"], None, vec![asked(one), Asked::Pipe]),
+        (&["-"], None, pipe()),
+        (&["-", "--quiet", one, two], Some(Input::Pipe), vec![asked(one), asked(two)]),
+    ] {
+        assert_eq!(parse(arguments), Ok(Some((routes, addresses))), "{arguments:?}");
+    }
+    for (arguments, words) in [
+        (&[one, "routes.txt"], "routes.txt is no address"),
+        (&["a", "b"], "b is no address"),
+        (&["-", "-"], "standard input can be read only once"),
+        (&["--quiet", "--loud"], "invalid option '--loud'"),
+    ] {
+        assert_eq!(parse(arguments), Err(words.to_owned()), "{arguments:?}");
+    }
+    assert_eq!((parse(&["--help"]), parse(&[one, "-h"])), (Ok(None), Ok(None)));
+    assert!(Options::USAGE.ends_with("\nOptions:\n"));
 }

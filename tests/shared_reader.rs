@@ -4,16 +4,20 @@
 mod capture;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
+#[path = "../examples/input/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod input;
 #[path = "../examples/program/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
 mod program;
-#[path = "../examples/shared_reader_parts/mod.rs"]
+#[path = "../examples/shared_reader/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
-mod shared_reader_parts;
+mod shared_reader;
+#[path = "../examples/values/mod.rs"]
+mod values;
 
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use flowtable::FlowKey;
@@ -21,9 +25,11 @@ use lexopt::Parser;
 
 use capture::{Capture, synth};
 use data::{BIG, ETHERNET, LITTLE, MICROSECONDS, pcap, small};
-use shared_reader_parts::{
+use input::Input;
+use program::{Options as _, parse};
+use shared_reader::{
     BURST, Control, Ended, Feed, Flows, Latency, Made, Options, Outcome, Packet, Plan, Recorded,
-    Report, Sums, Traffic, USAGE, run,
+    Report, Sums, Traffic, run,
 };
 
 const SEED: u64 = 7;
@@ -250,18 +256,20 @@ fn latencies_are_nearly_what_was_added() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        Options::parse(Parser::from_args(arguments)).map_err(|error| error.to_string())
+        let asked = parse::<Options>(Parser::from_args(arguments));
+        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
-    let options = parse(&[]).expect("nothing is needed");
-    assert_eq!((options.capture, options.flows, options.help), (None, 100_000, false));
+    let asked = |arguments: &[&str]| parse(arguments).expect("all are right").expect("no help");
+    let options = asked(&[]);
+    assert_eq!((&options.capture, options.flows()), (&None, 100_000));
     assert!(options.plan.workers >= 1 && options.plan.duration == Duration::from_secs(2));
     let all = ["--threads", "3", "--flows=50", "--seconds", "0.2", "--timeout", "1.5"];
-    let Options { flows, plan, .. } = parse(&all).expect("all are right");
-    let Plan { workers, duration, timeout } = plan;
-    assert_eq!((workers, flows), (3, 50));
+    let options = asked(&all);
+    let Plan { workers, duration, timeout } = options.plan;
+    assert_eq!((workers, options.flows()), (3, 50));
     assert_eq!((duration, timeout), (Duration::from_millis(200), Duration::from_millis(1500)));
-    let capture = parse(&["--help", "-"]).expect("a capture").capture;
-    assert_eq!(capture.as_deref(), Some(Path::new("-")));
+    assert_eq!(asked(&["-"]).capture, Some(Input::Pipe));
+    assert!(parse(&["--help", "-"]).expect("all are right").is_none());
     for (arguments, words) in [
         (&["--threads", "0"][..], "--threads 0: not from 1 to 1024"),
         (&["--threads", "x"], "--threads x: invalid digit"),
@@ -276,7 +284,7 @@ fn options_are_read() {
         let error = parse(arguments).expect_err("it is refused");
         assert!(error.starts_with(words), "{error}");
     }
-    for option in ["--threads", "--flows", "--seconds", "--timeout", "--help"] {
-        assert!(USAGE.contains(option));
+    for option in ["--threads", "--flows", "--seconds", "--timeout"] {
+        assert!(Options::USAGE.contains(&format!("\n    {option} ")));
     }
 }

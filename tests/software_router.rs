@@ -1,17 +1,24 @@
 //! The example `software_router`: what it makes of packets, whether it loses one without a word, what schedules are
 //! good for, and what it says.
 
+#[path = "program/binary.rs"]
+mod binary;
 #[path = "../examples/capture/mod.rs"]
 mod capture;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
+#[path = "../examples/input/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod input;
 #[path = "../examples/program/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
 mod program;
-mod software_router_frames;
-#[path = "../examples/software_router_parts/mod.rs"]
+#[path = "../examples/software_router/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
-mod software_router_parts;
+mod software_router;
+mod software_router_frames;
+#[path = "../examples/values/mod.rs"]
+mod values;
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,12 +33,13 @@ use rand::{Rng, SeedableRng};
 
 use capture::{Capture, synth};
 use data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
-use program::open;
-use software_router_frames::{assert_right, ping, tcp, tcp_checksums, tcp6};
-use software_router_parts::{
+use input::Input;
+use program::{Options as _, parse};
+use software_router::{
     Agreement, Classifier, Contest, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
-    Plan, Port, Refusal, Report, Router, Traffic, USAGE, Way, Workshop, checksum,
+    Plan, Port, Refusal, Report, Router, Traffic, Way, Workshop, checksum,
 };
+use software_router_frames::{assert_right, ping, tcp, tcp_checksums, tcp6};
 
 const SEED: u64 = 2001;
 
@@ -265,7 +273,7 @@ fn captures_are_forwarded() {
         return data::announce("software_router", format_args!("SKIPPED: {}", data::NO_CAPTURES));
     };
     for path in data::captures(&folder) {
-        let Ok(mut capture) = open(&path) else { continue };
+        let Ok(mut capture) = Capture::open(&path) else { continue };
         let Some(traffic) = Traffic::read(&mut capture) else { continue };
         for plan in [Plan::Interrupts, Plan::Batch(16), Plan::Throttle(10)] {
             let (outcome, frames) = run(plan, &traffic, 120);
@@ -435,7 +443,7 @@ fn costs_can_be_measured() {
     let costs = Costs::measured(&traffic);
     assert!(costs.functions.iter().all(|cost| *cost > 0));
     assert!(costs.input > 0 && costs.output > 0 && costs.switch > 0);
-    let contest = Contest::new(&traffic, &costs, 150);
+    let contest = Contest::new(&traffic, &costs, 150, || {});
     contest.verdict().expect("packets are somewhere");
     let report = Report { name: "udp", contest: &contest }.to_string();
     assert!(report.contains("\nmeasured, and taken "), "{report}");
@@ -443,7 +451,7 @@ fn costs_can_be_measured() {
 
 #[test]
 fn the_report_has_all_paths_and_plans() {
-    let contest = Contest::new(made(), &Costs::PAPER, 150);
+    let contest = Contest::new(made(), &Costs::PAPER, 150, || {});
     contest.verdict().expect("packets are somewhere");
     assert_eq!((contest.outcomes.len(), contest.curve.len()), (5, 8));
     let report = Report { name: "made", contest: &contest }.to_string();
@@ -468,15 +476,16 @@ fn the_report_has_all_paths_and_plans() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        Options::parse(Parser::from_args(arguments)).map_err(|error| error.to_string())
+        let asked = parse::<Options>(Parser::from_args(arguments));
+        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
-    let defaults = Options { capture: None, load: 150, measure: false, help: false };
-    assert_eq!(parse(&[]), Ok(defaults.clone()));
-    let capture = Some(Path::new("-").to_owned());
+    let defaults = Options { capture: None, load: 150, measure: false };
+    assert_eq!(parse(&[]), Ok(Some(defaults)));
     assert_eq!(
-        parse(&["-", "--load=9", "--measure", "--help"]),
-        Ok(Options { capture, load: 9, measure: true, help: true })
+        parse(&["-", "--load=9", "--measure"]),
+        Ok(Some(Options { capture: Some(Input::Pipe), load: 9, measure: true }))
     );
+    assert_eq!(parse(&["-", "--help"]), Ok(None));
     for (arguments, words) in [
         (&["--load", "0"][..], "--load 0: not from 1 to 1000"),
         (&["--load", "1001"], "--load 1001: not from 1 to 1000"),
@@ -488,24 +497,14 @@ fn options_are_read() {
         let error = parse(arguments).expect_err("it is refused");
         assert!(error.starts_with(words), "{error}");
     }
-    assert!(["--load", "--measure", "--help"].iter().all(|option| USAGE.contains(option)));
+    assert!(["--load", "--measure"].iter().all(|option| Options::USAGE.contains(option)));
 }
 
-/// The example, which `cargo test` builds next to this test; not one that was left from another day.
 fn program(arguments: &[&str]) -> Output {
-    let test = std::env::current_exe().expect("the test is a file");
-    let profile = test.ancestors().nth(2).expect("it is in target/<profile>/deps");
-    let name = format!("software_router{}", std::env::consts::EXE_SUFFIX);
-    let example = profile.join("examples").join(name);
-    let time = |path: &Path| std::fs::metadata(path).and_then(|about| about.modified()).ok();
-    let parts = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/software_router_parts");
-    let parts = std::fs::read_dir(parts).expect("the example has parts");
-    let newest = parts.filter_map(|part| time(&part.expect("a file").path())).max();
-    let is_fresh = time(&example).is_some_and(|built| Some(built) >= newest);
-    let name = example.display();
-    assert!(is_fresh, "{name} is missing or old: run `cargo build --example software_router`");
-    let run = Command::new(&example).args(arguments).stdin(Stdio::null()).output();
-    run.unwrap_or_else(|why| panic!("{name}: {why}"))
+    let example = binary::of_example("software_router").unwrap_or_else(|why| panic!("{why}"));
+    let mut command = Command::new(example);
+    command.args(arguments).stdin(Stdio::null());
+    command.output().expect("the example can be run")
 }
 
 #[test]

@@ -6,18 +6,22 @@ mod capture;
 mod conversation;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
+#[path = "../examples/input/mod.rs"]
+#[allow(dead_code, reason = "not all of the example is asked for")]
+mod input;
 #[path = "../examples/program/mod.rs"]
 #[allow(dead_code, reason = "not all of the example is asked for")]
 mod program;
-#[path = "../examples/tcp_demux_parts/mod.rs"]
+#[path = "../examples/tcp_demux/mod.rs"]
 #[allow(dead_code, reason = "tests do not time")]
-mod tcp_demux_parts;
+mod tcp_demux;
 #[path = "../benches/paper/demux_1993/tpca.rs"]
 mod tpca;
+#[path = "../examples/values/mod.rs"]
+mod values;
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
-use std::path::Path;
 
 use flowtable::demux::{Arrival, Demux, Found, NotFound, Refused, TrashDemux};
 use flowtable::{FlowKey, TcpFlags};
@@ -25,14 +29,16 @@ use lexopt::Parser;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use capture::{Capture, Numbers, OpenError, Packet, synth};
+use capture::{Capture, Numbers, Packet, synth};
 use conversation::Conversation;
 use conversation::Who::{self, Client, Server};
 use data::{BIG, ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap};
-use program::{Failure, open};
-use tcp_demux_parts::{
+use input::Input;
+use program::failure::{Failure, Kind};
+use program::{Options as _, parse};
+use tcp_demux::{
     Contest, Contestant, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen,
-    Segment, Tellers, USAGE,
+    Segment, Tellers,
 };
 
 const SEED: u64 = 7;
@@ -69,7 +75,7 @@ fn talk(said: &[(Who, &str, u64)]) -> String {
 }
 
 fn assert_all_agree(script: &Script) -> Contest<'_> {
-    let contest = Contest::new(script, Contestant::all(script));
+    let contest = Contest::new(script, Contestant::all(script), || {});
     for score in &contest.scores {
         assert_eq!(score.tally.first_wrong, None, "{}", score.name);
         assert_eq!(score.tally.examined.lookups(), script.lookups() as u64, "{}", score.name);
@@ -349,7 +355,7 @@ fn mistakes_are_noticed() {
         let broken = Broken { right: TrashDemux::new(), mistake };
         let mut contestants = Contestant::all(&script);
         contestants.push(Contestant::by_name("Broken", broken, &script));
-        let contest = Contest::new(&script, contestants);
+        let contest = Contest::new(&script, contestants, || {});
         assert!(!contest.agrees(), "{mistake:?}");
         let first = contest.scores[7].tally.first_wrong.as_deref().expect("it is wrong");
         assert!(first.starts_with(words), "{mistake:?}: {first}");
@@ -525,7 +531,7 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
         // Scans of ports at which nobody listens.
         ("mix/westermo-right-part1.pcap.gz", [3050, 3009, 20, 1, 2989]),
     ] {
-        let Ok(mut capture) = open(&folder.join(name)) else {
+        let Ok(mut capture) = Capture::open(&folder.join(name)) else {
             data::announce("tcp_demux", format_args!("SKIPPED: there is no {name}"));
             continue;
         };
@@ -537,7 +543,7 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
         assert_all_agree(&script);
     }
     for path in data::captures(&folder) {
-        let Ok(mut capture) = open(&path) else { continue };
+        let Ok(mut capture) = Capture::open(&path) else { continue };
         let recorded = Recorded::read(&mut capture);
         recorded.iter().for_each(|recorded| drop(assert_all_agree(&recorded.script)));
     }
@@ -546,16 +552,17 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        Options::parse(Parser::from_args(arguments)).map_err(|error| error.to_string())
+        let asked = parse::<Options>(Parser::from_args(arguments));
+        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
-    let defaults = Options { capture: None, connections: 2000, help: false };
-    assert_eq!(parse(&[]), Ok(defaults.clone()));
-    assert_eq!(
-        parse(&["--connections", "50"]),
-        Ok(Options { connections: 50, ..defaults.clone() })
-    );
-    let capture = Some(Path::new("-").to_owned());
-    assert_eq!(parse(&["--help", "-"]), Ok(Options { capture, help: true, ..defaults }));
+    let capture = |arguments: &[&str]| parse(arguments).map(|asked| asked.map(|it| it.capture));
+    let connections =
+        |arguments: &[&str]| parse(arguments).map(|asked| asked.map(|it| it.connections()));
+    assert_eq!((capture(&[]), connections(&[])), (Ok(Some(None)), Ok(Some(2000))));
+    assert_eq!(connections(&["--connections", "50"]), Ok(Some(50)));
+    assert_eq!(capture(&["-"]), Ok(Some(Some(Input::Pipe))));
+    assert_eq!(capture(&["a.pcap"]), Ok(Some(Some(Input::File("a.pcap".into())))));
+    assert_eq!((parse(&["--help", "-"]), parse(&["-h", "--loud"])), (Ok(None), Ok(None)));
     for (arguments, words) in [
         (&["--connections", "0"][..], "--connections 0: not from 1 to 20000"),
         (&["--connections=20001"], "--connections 20001: not from 1 to 20000"),
@@ -569,7 +576,7 @@ fn options_are_read() {
         let error = parse(arguments).expect_err("it is refused");
         assert!(error.starts_with(words), "{error}");
     }
-    assert!(["--connections", "--help"].iter().all(|option| USAGE.contains(option)));
+    assert!(Options::USAGE.contains("\n    --connections N "));
 }
 
 #[test]
@@ -579,14 +586,11 @@ fn failures_have_their_codes() {
     for (failure, code, words) in [
         (Failure::from(closed()), 0, "the results cannot be written"),
         (Failure::from(full()), 1, "the results cannot be written"),
-        (Failure::Disagreement("the PCBs disagree"), 1, "the PCBs disagree"),
+        (Failure::new(Kind::Results, "the PCBs disagree"), 1, "the PCBs disagree"),
         (Failure::from(lexopt::Error::from("x")), 2, "x (--help lists the options)"),
-        (Failure::Input("a".to_owned(), OpenError::Empty), 2, "a is empty"),
-        (Failure::Nothing("a".to_owned(), "segment of TCP"), 2, "a has no segment of TCP"),
+        (Failure::new(Kind::Input, "a is empty"), 2, "a is empty"),
     ] {
         assert_eq!(failure.code(), code, "{failure}");
         assert!(failure.to_string().starts_with(words), "{failure}");
     }
-    let missing = open(Path::new("there/is/none")).err().expect("there is none");
-    assert_eq!(missing.code(), 2);
 }

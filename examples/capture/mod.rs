@@ -1,9 +1,9 @@
 //! Reads packet captures: from the bytes of a file or a pipe to the names of flows.
 //!
 //! ```text
-//!     file, pipe ─► Source ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
-//!                   gzip or   bounded   the records       as       where IP    key, bytes,
-//!                   not       memory                      captured begins      flags
+//!     file, pipe ─► decompressed() ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
+//!                   gzip or not       bounded   the records       as       where IP    key, bytes,
+//!                                     memory                      captured begins      flags
 //! ```
 //!
 //! Whatever the bytes are, nothing here panics, and memory stays bounded: a record is looked at in

@@ -8,13 +8,13 @@
 use core::error::Error;
 use core::fmt;
 use core::ops::Range;
-use std::fs::Metadata;
-use std::io;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
-use super::source::Source;
+use super::source::decompressed;
 use super::window::Window;
 
 /// One packet as it was captured.
@@ -64,16 +64,7 @@ impl Capture {
     ///
     /// If it cannot be read, or is no capture.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        Self::new(Source::file(path)?)
-    }
-
-    /// Reads from standard input.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be read, or is no capture.
-    pub(crate) fn standard_input() -> Result<Self, OpenError> {
-        Self::new(Source::standard_input()?)
+        Self::new(File::open(path)?)
     }
 
     /// Reads from memory.
@@ -82,11 +73,16 @@ impl Capture {
     ///
     /// If these bytes are no capture.
     pub(crate) fn memory(bytes: Vec<u8>) -> Result<Self, OpenError> {
-        Self::new(Source::memory(bytes)?)
+        Self::new(Cursor::new(bytes))
     }
 
-    fn new(source: Source) -> Result<Self, OpenError> {
-        let mut window = Window::new(source);
+    /// Reads these bytes, compressed or not.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read, or are no capture.
+    pub(crate) fn new(bytes: impl Read + 'static) -> Result<Self, OpenError> {
+        let mut window = Window::new(decompressed(bytes)?);
         let head = window.fill_to(Pcap::HEADER)?;
         if head.is_empty() {
             return Err(OpenError::Empty);
@@ -151,21 +147,6 @@ impl Capture {
             Format::Pcap(_) => 0,
             Format::Pcapng(pcapng) => pcapng.skipped(),
         }
-    }
-
-    /// Bytes read so far of the file or pipe, before decompression.
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.window.source().taken()
-    }
-
-    /// Size of the file, before decompression; `None` if it is a pipe.
-    pub(crate) const fn size(&self) -> Option<u64> {
-        self.window.source().size()
-    }
-
-    /// What the system knows of the file or pipe; `None` if it is neither, or is not known.
-    pub(crate) const fn metadata(&self) -> Option<&Metadata> {
-        self.window.source().metadata()
     }
 }
 

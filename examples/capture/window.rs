@@ -7,11 +7,9 @@
 
 use std::io::{self, ErrorKind, Read};
 
-use super::source::Source;
-
 /// Bytes of a source, from the first one not consumed on.
 pub(crate) struct Window {
-    source: Source,
+    source: Box<dyn Read>,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -24,12 +22,8 @@ impl Window {
     /// Bytes held at first: some hundred packets, so that reads are few.
     const START: usize = 1 << 18;
 
-    pub(crate) fn new(source: Source) -> Self {
+    pub(crate) fn new(source: Box<dyn Read>) -> Self {
         Self { source, bytes: vec![0; Self::START], start: 0, end: 0 }
-    }
-
-    pub(crate) const fn source(&self) -> &Source {
-        &self.source
     }
 
     /// What has been read and not consumed.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use flowtable::{FlowKey, TcpFlags};
 
 use crate::capture::Numbers;
-use crate::tcp_demux_parts::Segment;
+use crate::tcp_demux::Segment;
 
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]

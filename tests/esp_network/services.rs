@@ -1,10 +1,13 @@
 //! The services of the example, in networks of many seeds.
 
+use core::cell::Cell;
+
 use lexopt::Parser;
 
-use crate::ephemeral_services_parts::network::{Links, Traffic};
-use crate::ephemeral_services_parts::options::{Options, USAGE};
-use crate::ephemeral_services_parts::report::Report;
+use crate::ephemeral_services::network::{Links, Traffic};
+use crate::ephemeral_services::options::Options;
+use crate::ephemeral_services::report::Report;
+use crate::program::{Options as _, parse};
 
 const NO_LOSS: Links = Links { lost: 0, duplicated: 50 };
 const PERFECT: Links = Links { lost: 0, duplicated: 0 };
@@ -13,9 +16,11 @@ const PERFECT: Links = Links { lost: 0, duplicated: 0 };
 fn reports(links: Links) -> impl Iterator<Item = Report> {
     let seeds = 0..if cfg!(miri) { 1 } else { 40 };
     seeds.map(move |seed| {
-        let options =
-            Options { receivers: 30 + seed as usize, links, rounds: 10, seed, help: false };
-        let report = Report::of(options).expect("there is memory");
+        let options = Options { receivers: 30 + seed as usize, links, rounds: 10, seed };
+        let asked = Cell::new(0);
+        let rounds = Report::rounds(&options);
+        let report = Report::of(options, &|| asked.set(asked.get() + 1)).expect("there is memory");
+        assert_eq!(asked.get(), rounds);
         assert!(report.traffic.iter().all(Traffic::adds_up));
         assert!(report.bindings[0] > 0 && report.bindings[1] == 0);
         // In a round one to find the depth, one for each of up to eight complaints, seven to count.
@@ -103,21 +108,25 @@ fn the_same_seed_is_the_same_network() {
 
 #[test]
 fn options_are_what_the_usage_says() {
-    let parse = |line: &str| Options::parse(Parser::from_args(line.split_whitespace()));
-    assert_eq!(parse("").expect("nothing is wrong"), Options::default());
-    let options = parse("--receivers 7 --loss 0 --duplication 1000 --rounds 3 --seed 9 --help");
+    let parse = |line: &str| {
+        let asked = parse::<Options>(Parser::from_args(line.split_whitespace()));
+        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+    };
+    assert_eq!(parse(""), Ok(Some(Options::default())));
+    let options = parse("--receivers 7 --loss 0 --duplication 1000 --rounds 3 --seed 9");
     let links = Links { lost: 0, duplicated: 1000 };
-    let expected = Options { receivers: 7, links, rounds: 3, seed: 9, help: true };
-    assert_eq!(options.expect("nothing is wrong"), expected);
-    for option in ["--receivers", "--loss", "--duplication", "--rounds", "--seed", "--help"] {
-        assert!(USAGE.contains(&format!("\n    {option} ")), "{option}");
+    assert_eq!(options, Ok(Some(Options { receivers: 7, links, rounds: 3, seed: 9 })));
+    assert_eq!(parse("--rounds 3 --help"), Ok(None));
+    for option in ["--receivers", "--loss", "--duplication", "--rounds", "--seed"] {
+        assert!(Options::USAGE.contains(&format!("\n    {option} ")), "{option}");
     }
     for (line, message) in [
-        ("--receivers 0", "0 is not from 1 to 10000"),
-        ("--loss 1001", "1001 is not from 0 to 1000"),
-        ("--rounds many", "cannot parse argument \"many\": invalid digit found in string"),
+        ("--receivers 0", "--receivers 0: not from 1 to 10000"),
+        ("--loss 1001", "--loss 1001: not from 0 to 1000"),
+        ("--rounds many", "--rounds many: invalid digit found in string"),
+        ("--seed", "missing argument for option '--seed'"),
         ("capture.pcap", "unexpected argument \"capture.pcap\""),
     ] {
-        assert_eq!(parse(line).expect_err("it is wrong").to_string(), message);
+        assert_eq!(parse(line).expect_err("it is wrong"), message);
     }
 }

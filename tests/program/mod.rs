@@ -1,5 +1,6 @@
-//! The example `flow_cache` as a program: where its binary is, whether it is fit to be tested, and
-//! what a run of it left.
+//! The example `flow_cache` as a program: what a run of it left.
+
+mod binary;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -9,55 +10,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-/// The example, which `cargo test` builds next to this test; not one that was left from another day.
+/// The example.
 pub(crate) fn example() -> &'static Path {
-    static EXAMPLE: LazyLock<Result<PathBuf, String>> = LazyLock::new(find_example);
+    static EXAMPLE: LazyLock<Result<PathBuf, String>> =
+        LazyLock::new(|| binary::of_example("flow_cache"));
     EXAMPLE.as_deref().unwrap_or_else(|why| panic!("{why}"))
-}
-
-fn find_example() -> Result<PathBuf, String> {
-    let test = std::env::current_exe().expect("the test is a file");
-    let profile = test.ancestors().nth(2).expect("it is in target/<profile>/deps");
-    let example =
-        profile.join("examples").join(format!("flow_cache{}", std::env::consts::EXE_SUFFIX));
-    let Some(why) = staleness(&example) else { return Ok(example) };
-    let flags = match profile.file_name().unwrap_or_default().to_string_lossy().as_ref() {
-        "debug" => String::new(),
-        "release" => " --release".to_owned(),
-        other => format!(" --profile {other}"),
-    };
-    Err(format!(
-        "{} {why}: run `cargo build --example flow_cache{flags}`, with the --target and the \
-         features of this test if it has any",
-        example.display()
-    ))
-}
-
-/// What is wrong with the age of this binary, if anything. Its sources are those that Cargo listed
-/// next to it: to touch another file of the folders, such as one behind a feature, rebuilds nothing.
-fn staleness(binary: &Path) -> Option<String> {
-    let modified = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
-    let Some(built) = modified(binary) else { return Some("is missing".to_owned()) };
-    let Ok(list) = fs::read_to_string(binary.with_extension("d")) else {
-        return Some("has no list of its sources".to_owned());
-    };
-    let sources = listed_sources(&list);
-    if sources.is_empty() {
-        return Some("has an empty list of its sources".to_owned());
-    }
-    sources.iter().find_map(|source| match modified(source) {
-        None => Some(format!("is stale: {} is gone", source.display())),
-        Some(time) if time > built => Some(format!("is older than {}", source.display())),
-        Some(_) => None,
-    })
-}
-
-/// The paths behind the first colon and space of a rule for make, where a space in a path has a
-/// backslash in front.
-fn listed_sources(rule: &str) -> Vec<PathBuf> {
-    let Some((_, sources)) = rule.split_once(": ") else { return vec![] };
-    let sources = sources.lines().next().unwrap_or_default().replace("\\ ", "\0");
-    sources.split_whitespace().map(|source| source.replace('\0', " ").into()).collect()
 }
 
 #[test]
@@ -71,7 +28,7 @@ fn an_old_binary_is_not_tested() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         File::create(path).and_then(|file| file.set_modified(time)).expect("it can be written");
     };
-    let says = |words| staleness(&binary).is_some_and(|why| why.contains(words));
+    let says = |words| binary::staleness(&binary).is_some_and(|why| why.contains(words));
     for path in [&binary, &source, &binary.with_extension("d")] {
         let _ = fs::remove_file(path);
     }
@@ -81,7 +38,7 @@ fn an_old_binary_is_not_tested() {
     fs::write(binary.with_extension("d"), rule).expect("it can be written");
     assert!(says("is gone"));
     set_seconds(&source, 1000);
-    assert_eq!(staleness(&binary), None);
+    assert_eq!(binary::staleness(&binary), None);
     set_seconds(&source, 1001);
     assert!(says("is older than") && says("source.rs"));
 }

@@ -6,7 +6,7 @@ use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header, NetSlice, PacketBuilder, SlicedPacket, TransportSlice,
 };
 
-use crate::software_router_parts::{Datagram, Frame};
+use crate::software_router::{Datagram, Frame};
 
 /// An echo request of IPv4 that is number so and so.
 pub(crate) fn ping(number: u16, ttl: u8) -> Vec<u8> {

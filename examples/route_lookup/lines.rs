@@ -1,0 +1,99 @@
+//! Lines of a file or a pipe, compressed or not, without comments.
+
+use core::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+
+use crate::source::decompressed;
+
+/// Reads one line after the other, in bounded memory.
+pub(crate) struct Lines {
+    name: String,
+    reader: BufReader<Box<dyn Read>>,
+    number: u64,
+    bytes: Vec<u8>,
+}
+
+impl Lines {
+    /// No line is longer.
+    const LONGEST: u64 = 1 << 12;
+
+    /// Those of these bytes, which are compressed or not.
+    pub(crate) fn new(name: String, bytes: impl Read + 'static) -> Result<Self, Fault> {
+        match decompressed(bytes) {
+            Ok(bytes) => {
+                let reader = BufReader::with_capacity(1 << 16, bytes);
+                Ok(Self { name, reader, number: 0, bytes: vec![] })
+            }
+            Err(error) => Err(Fault::of_all(name, error)),
+        }
+    }
+
+    /// The next line that says something, without white space around it; `None` at the end.
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, Fault> {
+        loop {
+            self.number += 1;
+            self.bytes.clear();
+            let bounded = &mut self.reader.by_ref().take(Self::LONGEST);
+            match bounded.read_until(b'\n', &mut self.bytes) {
+                Ok(0) => return Ok(None),
+                Ok(length) if length as u64 == Self::LONGEST => {
+                    return Err(self.fault(format!("{length} bytes and no end of the line")));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(self.fault(error.to_string())),
+            }
+            if !self.is_silent() {
+                break;
+            }
+        }
+        match core::str::from_utf8(spoken(&self.bytes)) {
+            Ok(line) => Ok(Some(line.trim())),
+            Err(_) => Err(self.fault("not text".to_owned())),
+        }
+    }
+
+    /// Whether there is nothing but white space in front of the comment.
+    fn is_silent(&self) -> bool {
+        spoken(&self.bytes).trim_ascii().is_empty()
+    }
+
+    /// Whether the next line is still to be waited for.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.reader.buffer().is_empty()
+    }
+
+    /// What is wrong with the line that was read last.
+    pub(crate) fn fault(&self, why: String) -> Fault {
+        Fault { name: self.name.clone(), line: Some(self.number), why }
+    }
+}
+
+/// What is in front of the comment.
+fn spoken(line: &[u8]) -> &[u8] {
+    line.split(|byte| *byte == b'#').next().unwrap_or_default()
+}
+
+/// What cannot be read, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    name: String,
+    /// From 1; none if it could not be opened.
+    line: Option<u64>,
+    why: String,
+}
+
+impl Fault {
+    /// Nothing can be read of what has this name.
+    pub(crate) fn of_all(name: String, error: io::Error) -> Self {
+        Self { name, line: None, why: error.to_string() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}, line {line}: {}", self.name, self.why),
+            None => write!(f, "{} cannot be read: {}", self.name, self.why),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Values of options.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+use lexopt::Parser;
+
+/// What comes behind an option.
+pub(crate) fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
+    Ok(parser.value()?.to_string_lossy().into_owned())
+}
+
+/// What that says for the option of this name.
+pub(crate) fn parsed<T: FromStr<Err: fmt::Display>>(
+    name: &str,
+    text: &str,
+) -> Result<T, lexopt::Error> {
+    text.parse().map_err(|error| wrong(name, text, &error))
+}
+
+/// What comes behind the option of this name: a number within these bounds.
+pub(crate) fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
+    name: &str,
+    parser: &mut Parser,
+    bounds: RangeInclusive<N>,
+) -> Result<N, lexopt::Error> {
+    let text = text(parser)?;
+    let number = parsed(name, &text)?;
+    if bounds.contains(&number) {
+        return Ok(number);
+    }
+    let (least, most) = bounds.into_inner();
+    Err(wrong(name, &text, &format_args!("not from {least} to {most}")))
+}
+
+/// What is wrong with the value of an option.
+pub(crate) fn wrong(name: &str, value: &str, why: &dyn fmt::Display) -> lexopt::Error {
+    format!("--{name} {value}: {why}").into()
+}
