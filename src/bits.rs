@@ -333,6 +333,9 @@ fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) ->
 /// assert_eq!(Headed::short(42_u128, &hasher).header(), &((key.header() >> 32) as u32));
 /// assert_eq!(Headed::<u128>::BITS, 64 + 128);
 /// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the paper's width
+///
+/// let from_card = Headed::with_header(0x51cc_c178_u32, "a flow");
+/// assert_eq!(from_card.into_key(), "a flow");
 /// ```
 ///
 /// Serialized, it keeps its header: that is good for as long as the hasher is.

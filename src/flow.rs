@@ -36,6 +36,17 @@ pub enum Direction {
 
 impl Direction {
     /// The other one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Direction, FlowKey};
+    ///
+    /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+    /// let (_, direction) = query.normalized();
+    /// assert_eq!(query.reversed().normalized().1, direction.opposite());
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
     #[inline]
     #[must_use]
     pub const fn opposite(self) -> Self {
@@ -221,16 +232,12 @@ impl<A: BitString> Hash for FourTuple<A> {
 /// # Example
 ///
 /// ```
-/// use flowtable::{BitString, Direction, FiveTuple};
+/// use flowtable::{BitString, Direction, FiveTuple, FourTuple};
 /// use std::net::Ipv4Addr;
 ///
-/// let query = FiveTuple {
-///     src: Ipv4Addr::new(192, 0, 2, 7),
-///     dst: Ipv4Addr::new(192, 0, 2, 1),
-///     sport: 5353,
-///     dport: 53,
-///     protocol: 17,
-/// };
+/// let (src, dst) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(192, 0, 2, 1));
+/// let query = FiveTuple { src, dst, sport: 5353, dport: 53, protocol: 17 };
+/// assert_eq!(query.sockets(), FourTuple { src, dst, sport: 5353, dport: 53 });
 /// let (key, direction) = query.normalized();
 /// assert_eq!(direction, Direction::Reverse);
 /// assert_eq!(query.reversed().normalized(), (key, Direction::Forward));
@@ -309,11 +316,16 @@ fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
 ///
 /// ```
 /// use flowtable::FlowKey;
+/// use std::net::IpAddr;
 ///
-/// let key = FlowKey::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), 40_000, 443, 6);
-/// assert_eq!(key.unwrap().to_string(), "10.0.0.1:40000 > 10.0.0.2:443 proto 6");
+/// let [src, dst]: [IpAddr; 2] = ["10.0.0.1".parse()?, "10.0.0.2".parse()?];
+/// let key = FlowKey::new(src, dst, 40_000, 443, 6).unwrap();
+/// assert_eq!(key.to_string(), "10.0.0.1:40000 > 10.0.0.2:443 proto 6");
+/// assert_eq!((key.src(), key.dst()), (src, dst));
+/// assert_eq!((key.sport(), key.dport(), key.protocol()), (40_000, 443, 6));
 /// // No packet goes from one IP version to the other.
-/// assert_eq!(FlowKey::new("10.0.0.1".parse().unwrap(), "::1".parse().unwrap(), 0, 0, 1), None);
+/// assert_eq!(FlowKey::new(src, "::1".parse()?, 0, 0, 1), None);
+/// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

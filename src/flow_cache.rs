@@ -179,7 +179,20 @@ impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// An empty cache with another eviction policy and hasher.
+    /// An empty cache with another eviction policy and hasher. O(1): memory is taken as flows come.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Clock, Config, DefaultHashBuilder, FlowCache, FlowKey};
+    ///
+    /// let config = Config::new(10_000)?.with_max_bytes(4 << 20)?;
+    /// let secret = DefaultHashBuilder::with_seeds([3, 1, 4, 1]); // where no operating system has one
+    /// let cache: FlowCache<FlowKey, u64, _, _> = FlowCache::with_policy_and_hasher(config, Clock::new(), secret);
+    /// assert_eq!((cache.capacity(), cache.config().max_bytes()), (10_000, 4 << 20));
+    /// assert!(cache.allocation_size() <= cache.config().max_bytes());
+    /// # Ok::<(), flowtable::ConfigError>(())
+    /// ```
     #[must_use]
     pub fn with_policy_and_hasher(config: Config, policy: P, hasher: S) -> Self {
         let clock = Clock::new();
@@ -202,6 +215,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// The eviction policy, to look at.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Passive, PassiveGc, Timestamp};
+    ///
+    /// let policy = Passive::new(PassiveGc::TRASH_2006);
+    /// let cache: FlowCache<u64, (), _> = FlowCache::with_policy(Config::new(200_000)?, policy);
+    /// assert_eq!(cache.policy().gc().threshold(), 100_000);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn policy(&self) -> &P {
         &self.ledger.policy
@@ -377,7 +401,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.depart(self.store.slot_of(handle)?, EndReason::Forced)
     }
 
-    /// Ends all flows, in the order of their slots. Those that are not taken from the iterator stay.
+    /// Ends all flows, in the order of their slots. Those that are not taken from the iterator stay. O(slots).
     ///
     /// # Example
     ///
@@ -502,6 +526,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// cache.observe(&2, Packet::UDP, Timestamp::ZERO)?;
     /// let third = cache.observe(&3, packet, Timestamp::ZERO)?;
     /// assert_eq!(third.departed.map(|flow| flow.key), Some(0));
+    /// assert_eq!((cache.tenant_flows(Tenant(7)), cache.len()), (Some(2), 3));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {

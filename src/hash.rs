@@ -79,6 +79,17 @@ impl DefaultHashBuilder {
     }
 
     /// A hasher with a secret of 256 bits.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{DefaultHashBuilder, TrashMap};
+    ///
+    /// let secret = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]; // from a source of randomness
+    /// let mut flows = TrashMap::with_hasher(DefaultHashBuilder::with_seeds(secret));
+    /// flows.insert(443, "https");
+    /// assert_eq!(flows.get(&443), Some(&"https"));
+    /// ```
     #[must_use]
     pub fn with_seeds([a, b, c, d]: [u64; 4]) -> Self {
         Self(RandomState::with_seeds(a, b, c, d))

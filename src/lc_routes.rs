@@ -348,6 +348,15 @@ impl<A: Address, V> LcRouteTable<A, V> {
     ///
     /// The invariant that is broken, which would be a mistake in this crate or an address type that
     /// breaks its law.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes = flowtable::LcRouteTable::new();
+    /// routes.insert("10.0.0.0/8".parse::<flowtable::Prefix<std::net::Ipv4Addr>>()?, 1);
+    /// assert_eq!(routes.validate(), Ok(()));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.trie.validate()?;

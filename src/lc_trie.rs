@@ -28,11 +28,12 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 ///
 /// | method | cost for n random keys |
 /// |---|---|
-/// | `get`, `entry`, `contains_key` | Θ(log* n): 1.3 to 1.6 nodes and a leaf |
-/// | `insert`, `remove` | the same, and 4 to 6 slots made per key on average; all keys at once when the root is resized |
+/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry` | Θ(log* n): 1.3 to 1.6 nodes and a leaf |
+/// | `insert`, `remove`, `remove_entry` | the same, and 4 to 6 slots made per key on average; all keys at once when the root is resized |
 /// | `range` from a key | the same as `get`, and the empty slots behind the key |
-/// | a step of `iter` or `range` | 2 or 3 slots on average; up to all slots of the root at once, where there are no keys |
-/// | `len` | O(1) |
+/// | a step of `iter`, `keys`, `values` or `range` | 2 or 3 slots on average; up to all slots of the root at once, where there are no keys |
+/// | `retain`, `iter_mut`, `values_mut`, `drain`, `clear` | O(slots), and O(n) for what is put in order or dropped |
+/// | `len`, `allocation_size` | O(1) |
 ///
 /// # Example
 ///
@@ -109,6 +110,16 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     }
 
     /// The key and value of `key`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut hosts = flowtable::LcTrieMap::from([(1_u32, "router"), (2, "printer")]);
+    /// *hosts.get_mut(&2).unwrap() = "scanner";
+    /// assert_eq!(hosts.get_key_value(&2), Some((&2, &"scanner")));
+    /// assert_eq!(hosts.remove_entry(&2), Some((2, "scanner")));
+    /// assert!(!hosts.contains_key(&2) && hosts.len() == 1);
+    /// ```
     #[inline]
     #[must_use]
     pub fn get_key_value(&self, key: &K) -> Option<(&K, &V)> {
@@ -185,6 +196,16 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// Not made for a queue: the way to it passes the empty slots before it, all of the root at
     /// worst, so taking out the smallest key again and again is quadratic. [`drain`](Self::drain)
     /// hands over all in order.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ends = flowtable::LcTrieMap::from([(5_u32, 'b'), (9, 'c'), (1, 'a')]);
+    /// assert_eq!(ends.first_key_value(), Some((&1, &'a')));
+    /// assert_eq!(ends.last_key_value(), Some((&9, &'c')));
+    /// assert!(ends.drain().map(|(_, value)| value).eq(['a', 'b', 'c']));
+    /// assert_eq!(ends.first_key_value(), None);
+    /// ```
     #[must_use]
     pub fn first_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next()
@@ -244,6 +265,17 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// Takes two pointers per key while it lasts: in safe Rust, references in the order of the keys
     /// must be collected before the first is handed out. To change values one by one,
     /// [`retain`](Self::retain) needs no memory.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut bytes = flowtable::LcTrieMap::from([(443_u16, 100), (53, 10)]);
+    /// for (port, bytes) in bytes.iter_mut() {
+    ///     *bytes += u32::from(*port) % 10;
+    /// }
+    /// bytes.values_mut().for_each(|bytes| *bytes *= 2);
+    /// assert!(bytes.iter().eq([(&53, &26), (&443, &206)]));
+    /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
         IterMut::new(&mut self.trie)
     }
@@ -281,6 +313,22 @@ impl<K: BitString, V> LcTrieMap<K, V> {
 
     /// Gives back the memory that removed keys have left behind, and what was allocated ahead. The
     /// shape stays. O(slots); takes 4 bytes for each key that the map ever had at once, meanwhile.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{LcTrieMap, Tuning};
+    ///
+    /// let mut map = LcTrieMap::with_tuning(Tuning::TRASH_2006);
+    /// map.extend((0..1000_u32).map(|key| (key << 22, ())));
+    /// map.retain(|key, ()| *key < 1 << 25);
+    /// let before = map.allocation_size();
+    /// map.shrink_to_fit();
+    /// assert!(map.allocation_size() < before);
+    /// assert_eq!((map.shape().leaves, map.shape().bytes), (map.len(), map.allocation_size()));
+    /// map.clear();
+    /// assert_eq!((map.allocation_size(), map.tuning()), (0, Tuning::TRASH_2006));
+    /// ```
     pub fn shrink_to_fit(&mut self) {
         self.trie.shrink_to_fit();
     }
@@ -303,6 +351,14 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     ///
     /// The invariant that is broken, which would be a mistake in this crate or a key type that
     /// breaks the law of [`BitString`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::LcTrieMap<u32, ()> = (0..1000).map(|key| (key << 20, ())).collect();
+    /// map.retain(|key, ()| key % 7 == 0);
+    /// assert_eq!(map.validate(), Ok(()));
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.trie.validate()

@@ -160,7 +160,7 @@ pub use trash::TrashMap;
 pub use trie::{Broken, RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
 pub use unicache::Unicache;
 
-/// The examples of the README are tests like all others.
-#[cfg(doctest)]
+/// The examples of the README are tests like all others; one of them needs the feature.
+#[cfg(all(doctest, feature = "concurrent"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

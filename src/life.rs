@@ -89,7 +89,7 @@ pub struct Tenant(pub u16);
 /// let opens = Packet::tcp(TcpFlags::SYN);
 /// assert_eq!(opens, Packet::new(Protocol::from(6), TcpFlags::SYN));
 /// let query = Packet::UDP.from_tenant(Tenant(7));
-/// assert_eq!(query.tenant(), Tenant(7));
+/// assert_eq!((query.protocol(), query.tenant()), (Protocol::Udp, Tenant(7)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
@@ -465,6 +465,18 @@ impl Timeouts {
     /// # Errors
     ///
     /// As [`with_idle`](Self::with_idle).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::{Class, Protocol, Timeouts};
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let timeouts = Timeouts::CONNTRACK.with_all_idle(minute)?;
+    /// assert_eq!(timeouts.idle(Protocol::Tcp, Class::Established), Some(minute));
+    /// # Ok::<(), flowtable::TimeoutError>(())
+    /// ```
     pub fn with_all_idle(
         mut self,
         timeout: impl Into<Option<Duration>>,

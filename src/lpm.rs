@@ -110,7 +110,7 @@ use direct::Direct;
 use store::Store;
 use stride::{STRIDE, Spot, home};
 
-pub use check::BrokenRoutes;
+pub use check::Broken;
 pub use iter::{Covering, IntoIter, Iter};
 pub use shape::RouteShape;
 
@@ -118,10 +118,10 @@ pub use shape::RouteShape;
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`lookup`](Self::lookup) | a slot, a node for each six bits behind it in which routes differ, a value |
+/// | [`lookup`](Self::lookup), [`lookup_mut`](Self::lookup_mut) | a slot, a node for each six bits behind it in which routes differ, a value |
 /// | [`lookup_batch`](Self::lookup_batch) | the same, the cache misses of 32 addresses overlapped |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | the way to the node and up to 126 values of it; for some lengths 64 or 4096 slots |
-/// | [`get`](Self::get) | the way to the node |
+/// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`contains`](Self::contains) | the way to the node |
 /// | [`matches`](Self::matches), [`covering`](Self::covering) | the way, once |
 /// | [`covered`](Self::covered), [`iter`](Self::iter) | the way, and then all that is below |
 ///
@@ -431,7 +431,7 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Whether there is a route with an address in common with `prefix`: one that covers it, or that it
-    /// covers.
+    /// covers. The way, once.
     ///
     /// # Example
     ///
@@ -461,11 +461,12 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert!(routes.iter().eq([(short, &'b'), (long, &'a')]));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
+    #[must_use]
     pub fn iter(&self) -> Iter<'_, A, V> {
         self.covered(&Prefix::default_route())
     }
 
-    /// The prefixes of all routes in order.
+    /// The prefixes of all routes in order. O(routes) in all.
     ///
     /// # Example
     ///
@@ -481,7 +482,7 @@ impl<A: Address, V> RouteTable<A, V> {
         self.iter().map(|(prefix, _)| prefix)
     }
 
-    /// The values of all routes in the order of their prefixes.
+    /// The values of all routes in the order of their prefixes. O(routes) in all.
     ///
     /// # Example
     ///
@@ -498,7 +499,7 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Keeps the routes of which `keep` says so, and may change their values. It is asked in order; if
-    /// `keep` panics, all routes stay.
+    /// `keep` panics, all routes stay. O(routes).
     ///
     /// # Example
     ///
@@ -547,6 +548,20 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// Closes the gaps that routes have left that are gone or have moved. O(routes); needs the memory
     /// of both tables for a while.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::RouteTable<u32, u32> = flowtable::RouteTable::new();
+    /// for net in 0..1000_u32 {
+    ///     routes.insert(flowtable::Prefix::new(net << 12, 24)?, net);
+    /// }
+    /// routes.retain(|prefix, _| prefix.address() >> 12 < 10);
+    /// let before = routes.allocation_size();
+    /// routes.shrink_to_fit();
+    /// assert!(routes.allocation_size() < before && routes.len() == 10);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     pub fn shrink_to_fit(&mut self) {
         // Apart, for as long as its slots are of what has moved.
         let direct = self.direct.take();
@@ -557,7 +572,8 @@ impl<A: Address, V> RouteTable<A, V> {
         });
     }
 
-    /// Bytes that the table has allocated, free ones included; without what values own.
+    /// Bytes that the table has allocated, free ones included; without what values own. A step for
+    /// each chunk of memory.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let direct =

@@ -28,6 +28,10 @@ use crate::bits::Address;
 /// let inside = Prefix::new(Ipv4Addr::new(10, 1, 2, 3), 16)?;
 /// assert_eq!(inside.to_string(), "10.1.0.0/16"); // host bits are cleared
 /// assert!(ten.covers(&inside) && ten.contains(&inside.address()));
+/// // From all addresses to a single one.
+/// let (all, host) = (Prefix::default_route(), Prefix::host(Ipv4Addr::LOCALHOST));
+/// assert!(all.is_default_route() && all.covers(&host));
+/// assert_eq!((all.len(), inside.len(), host.len()), (0, 16, 32));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

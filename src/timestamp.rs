@@ -19,6 +19,9 @@ use core::time::Duration;
 /// let later = start + Duration::from_millis(20);
 /// assert_eq!(later.since(start), Duration::from_millis(20));
 /// assert_eq!(start.since(later), Duration::ZERO);
+/// // As clocks of the kernel and captures have it.
+/// assert_eq!(Timestamp::from_nanos(1_500), Timestamp::ZERO + Duration::from_nanos(1_500));
+/// assert_eq!(Timestamp::from_micros(7).as_nanos(), 7_000);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

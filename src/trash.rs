@@ -120,14 +120,15 @@ pub use shape::Shape;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `contains_key`, `entry` | O(1): the line of a header, that of the entry |
-/// | `insert` | the same, and one step of at most two segments, some thousand entries |
-/// | `remove` | the same; one in ten hashes the keys of the next bucket, to let one back home |
-/// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
-/// | `iter`, `retain`, `clone`, `drop`, `shape` | O(slots) |
-/// | `len`, `allocation_size` | O(1) |
+/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry` | O(1): the line of a header, that of the entry |
+/// | `insert`, `try_insert` | the same, and one step of at most two segments, some thousand entries |
+/// | `remove`, `remove_entry` | the same; one in ten hashes the keys of the next bucket, to let one back home |
+/// | `get_batch`, `get_many`, `insert_batch`, those that end in `mut` | the same for each key, with the misses of 32 overlapping |
+/// | `iter`, `keys`, `values`, `retain`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to_fit` | O(slots) |
+/// | `len`, `capacity`, `rekeys`, `allocation_size` | O(1) |
 ///
-/// An entry of key and value is in its slot up to 64 bytes, else behind a pointer.
+/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to 64 bytes, else
+/// behind a pointer.
 ///
 /// # Example
 ///

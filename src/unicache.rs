@@ -67,6 +67,16 @@ impl<K: BitString, V> Unicache<K, V> {
     }
 
     /// An empty cache on a trie with a tuning of its own.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{PassiveGc, Tuning, Unicache};
+    ///
+    /// // As the paper has it.
+    /// let cache: Unicache<u32, ()> = Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
+    /// assert_eq!((cache.gc(), cache.trie().tuning()), (PassiveGc::TRASH_2006, Tuning::TRASH_2006));
+    /// ```
     #[must_use]
     pub const fn with_tuning(gc: PassiveGc, tuning: Tuning) -> Self {
         Self { trie: LcTrieMap::with_tuning(tuning), gc, rover: None }
@@ -96,21 +106,37 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.is_empty()
     }
 
-    /// The value of `key`.
+    /// The value of `key`. Costs what it does in an [`LcTrieMap`].
     #[inline]
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.trie.get(key)
     }
 
-    /// Whether `key` has a value.
+    /// Whether `key` has a value. Costs what it does in an [`LcTrieMap`].
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: &K) -> bool {
         self.trie.contains_key(key)
     }
 
-    /// The value of `key`, to change.
+    /// The value of `key`, to change. Costs what it does in an [`LcTrieMap`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{PassiveGc, Timestamp, Unicache};
+    ///
+    /// let mut seen: Unicache<u32, Timestamp> = Unicache::new(PassiveGc::TRASH_2006);
+    /// for (id, seconds) in [(1, 0), (2, 1), (1, 2)] {
+    ///     let now = Timestamp::from_secs(seconds);
+    ///     match seen.get_mut(&id) {
+    ///         Some(last_use) => *last_use = now,
+    ///         None => _ = seen.insert(id, now, |_, last_use| Some(*last_use), |_, _| ()),
+    ///     }
+    /// }
+    /// assert_eq!(seen.get(&1), Some(&Timestamp::from_secs(2)));
+    /// ```
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
@@ -155,17 +181,31 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.insert(key, value)
     }
 
-    /// Takes `key` out and returns its value.
+    /// Takes `key` out and returns its value. Costs what it does in an [`LcTrieMap`].
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.trie.remove(key)
     }
 
-    /// Keeps the entries for which `keep` says so; asks in order of the keys.
+    /// Keeps the entries for which `keep` says so; asks in order of the keys. O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache = flowtable::Unicache::new(flowtable::PassiveGc::TRASH_2006);
+    /// for key in 0..10_u32 {
+    ///     cache.insert(key, key % 3, |_, _| Some(0), |_, _| ());
+    /// }
+    /// cache.retain(|_, value| *value == 0);
+    /// assert!(cache.iter().map(|(key, _)| *key).eq([0, 3, 6, 9]));
+    /// assert_eq!((cache.remove(&3), cache.contains_key(&3)), (Some(0), false));
+    /// cache.clear();
+    /// assert!(cache.is_empty());
+    /// ```
     pub fn retain(&mut self, keep: impl FnMut(&K, &mut V) -> bool) {
         self.trie.retain(keep);
     }
 
-    /// Takes out every entry.
+    /// Takes out every entry. O(entries).
     pub fn clear(&mut self) {
         self.trie.clear();
         self.rover = None;

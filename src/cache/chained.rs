@@ -27,8 +27,9 @@ const BURST: usize = 32;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `insert`, `remove` | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
-/// | `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
+/// | `get`, `get_mut`, `peek`, `contains_key`, `get_or_insert_with`, `insert`, `remove`, and each key of a batch | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
+/// | `new`, `with_parts`, `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
+/// | `len`, `allocation_size` | O(1) |
 ///
 /// What it allocates for entries it allocates when it is made. A policy of one's own that gives up a slot where
 /// nobody is has it panic.
@@ -127,6 +128,22 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     }
 
     /// Entries of the longest chain: what the slowest look-up examines.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ChainedCache, cache::ChainedConfig, Lru, DefaultHashBuilder};
+    ///
+    /// // One bucket: all is in one chain, and the fifth displaces the one that was used longest ago.
+    /// let config = ChainedConfig::new(100)?.with_buckets(1)?.with_elasticity(4)?;
+    /// let mut cache = ChainedCache::with_parts(config, Lru::new(), DefaultHashBuilder::new())?;
+    /// for port in 1..=5 {
+    ///     _ = cache.insert(port, ());
+    /// }
+    /// assert_eq!((cache.longest_chain(), cache.config().elasticity()), (4, 4));
+    /// assert!(!cache.contains_key(&1));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[must_use]
     pub fn longest_chain(&self) -> usize {
         self.chains.longest()
@@ -143,6 +160,17 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// # Errors
     ///
     /// Which one does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::ChainedCache<u32, ()> = flowtable::ChainedCache::new(10)?;
+    /// for key in 0..100 {
+    ///     _ = cache.insert(key, ());
+    ///     assert_eq!(cache.validate(), Ok(()));
+    /// }
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.chains.validate()
@@ -157,6 +185,21 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     }
 
     /// Keeps the entries for which `keep` says so.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::ChainedCache<u32, u16> = flowtable::ChainedCache::new(100)?;
+    /// for host in 0..10 {
+    ///     _ = routes.insert(host, 1);
+    /// }
+    /// *routes.get_mut(&4).unwrap() = 2;
+    /// // The router behind port 1 is gone.
+    /// routes.retain(|_, port| *port != 1);
+    /// assert!(routes.iter().eq([(&4, &2)]));
+    /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for bucket in 0..self.chains.buckets() {
             let mut before = None;
@@ -213,6 +256,21 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
 
 impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// The value of `key`, found by the caller's hash: the same for the same key, always.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// let hash = 0x51cc_c178; // of the network card, say; the cache is asked by such ones only
+    /// _ = cache.insert_hashed(hash, "flow", 1);
+    /// *cache.get_mut_hashed(hash, "flow").unwrap() += 1;
+    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it is there")) += 1;
+    /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
+    /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
+    /// assert_eq!(cache.peek_hashed(hash + 1, "flow"), None); // under another hash it is not found
+    /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[inline]
     pub fn get_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&V>
     where
@@ -335,6 +393,16 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
 
 impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
     /// The hash of a key, for the methods that take one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// let hash = cache.hash_of("name");
+    /// _ = cache.insert("name", 1);
+    /// assert_eq!(cache.get_hashed(hash, "name"), Some(&1));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[inline]
     #[must_use]
     pub fn hash_of<Q>(&self, key: &Q) -> u64

@@ -75,6 +75,7 @@ struct Last {
 
 impl<K> DuplicateFilter<K> {
     /// A filter for so many senders at once, who are forgotten when nothing was taken from them for so long.
+    /// O(capacity).
     ///
     /// # Errors
     ///
@@ -86,10 +87,28 @@ impl<K> DuplicateFilter<K> {
 
 impl<K, S> DuplicateFilter<K, S> {
     /// The same with a hash of one's own. Chains are not bounded: somebody else's call must not be forgotten.
+    /// O(capacity).
     ///
     /// # Errors
     ///
     /// If the capacity is zero, 2^30 or more, or there is no memory for it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{DefaultHashBuilder, Timestamp, cache::DuplicateFilter};
+    /// use std::time::Duration;
+    ///
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let mut filter = DuplicateFilter::with_hasher(1000, Duration::from_secs(60), hasher)?;
+    /// for sender in 0..10 {
+    ///     _ = filter.accept(sender, 1, Timestamp::from_secs(sender));
+    /// }
+    /// // No packets come for a while. Four have been silent for a minute.
+    /// let now = Timestamp::from_secs(3) + filter.lifetime();
+    /// assert_eq!((filter.forget(now, 3), filter.forget(now, 3), filter.len()), (3, 1, 6));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
         let config = ChainedConfig::new(capacity)?.with_elasticity(usize::MAX)?;
         let senders = ChainedCache::with_parts(config, Lru::new(), hasher)?;
@@ -127,6 +146,7 @@ impl<K, S> DuplicateFilter<K, S> {
     }
 
     /// Forgets senders from whom nothing was taken for a lifetime, but not more than `budget`. Returns how many.
+    /// O(budget).
     ///
     /// [`accept`](Self::accept) does so with each packet; this is for when none come.
     pub fn forget(&mut self, now: Timestamp, budget: usize) -> usize {
@@ -149,6 +169,18 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Errors
     ///
     /// Which one does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Timestamp, cache::DuplicateFilter};
+    /// use std::time::Duration;
+    ///
+    /// let mut filter = DuplicateFilter::new(10, Duration::from_secs(60))?;
+    /// _ = filter.accept("a process", 1, Timestamp::ZERO);
+    /// assert_eq!(filter.validate(), Ok(()));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.senders.validate()

@@ -49,7 +49,8 @@ pub enum Replacement {
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `insert`, `remove` | O(1): one set |
+/// | `get`, `get_mut`, `peek`, `contains_key`, `get_or_insert_with`, `insert`, `remove` | O(1): one set |
+/// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys), the misses of 32 overlapping |
 /// | `clear` | O(1); entries of a set are dropped when it is used next |
 /// | `iter`, `retain`, `drop` | O(sets) |
 ///
@@ -121,6 +122,25 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     }
 
     /// The same cache with another rule for who leaves.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{Replacement, SourceHashCache};
+    /// use flowtable::SourceIndex;
+    ///
+    /// let cache: SourceHashCache<char, u32, 2> = SourceHashCache::new(2)?;
+    /// let mut cache = cache.with_replacement(Replacement::Oldest);
+    /// assert_eq!(cache.replacement(), Replacement::Oldest);
+    /// let index = SourceIndex::new(0);
+    /// for key in ['a', 'b'] {
+    ///     _ = cache.insert(index, key, 0);
+    /// }
+    /// // Uses do not count.
+    /// *cache.get_mut(index, &'a').unwrap() += 1;
+    /// assert_eq!(cache.insert(index, 'c', 0).evicted, Some(('a', 1)));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[must_use]
     pub fn with_replacement(self, replacement: Replacement) -> Self {
         Self { replacement, ..self }
@@ -213,6 +233,22 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     }
 
     /// Keeps the entries for which `keep` says so.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{SourceHashCache, SourceIndex};
+    ///
+    /// let mut cache: SourceHashCache<u16, char> = SourceHashCache::new(4)?;
+    /// for (port, action) in [(1, 'a'), (2, 'b'), (3, 'a')] {
+    ///     _ = cache.insert(SourceIndex::new(port.into()), port, action);
+    /// }
+    /// cache.retain(|_, action| *action == 'a');
+    /// assert_eq!(cache.iter().map(|(port, _)| port).sum::<u16>(), 1 + 3);
+    /// assert_eq!(cache.remove(SourceIndex::new(3), &3), Some('a'));
+    /// assert!(!cache.contains_key(SourceIndex::new(3), &3));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for set in 0..self.sets.len() {
             let set = self.sets.at_mut(set);
@@ -228,6 +264,14 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Errors
     ///
     /// Which one does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let cache: flowtable::SourceHashCache<u32, u32> = flowtable::SourceHashCache::new(4)?;
+    /// assert_eq!(cache.validate(), Ok(()));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         if let Some(set) = self.sets.iter().position(|set| !set.is_sound()) {
@@ -240,6 +284,20 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// Asks for the set of an index, which will be looked at soon.
     ///
     /// For those who have something else to do meanwhile. [`get_batch`](Self::get_batch) does it by itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{SourceHashCache, SourceIndex};
+    ///
+    /// let mut cache: SourceHashCache<&str, u32> = SourceHashCache::new(1000)?;
+    /// let index = SourceIndex::from_rss(0x51cc_c178);
+    /// _ = cache.insert(index, "flow", 1);
+    /// cache.prefetch(index);
+    /// let checksum: u32 = (0..20).sum(); // that of the packet, while the line is on its way
+    /// assert_eq!((cache.get(index, "flow"), checksum), (Some(&1), 190));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     #[inline]
     pub fn prefetch(&self, index: SourceIndex) {
         self.sets.prefetch(index.get() as usize);
@@ -396,6 +454,20 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Panics
     ///
     /// If there are not as many indices and places as keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{SourceHashCache, SourceIndex};
+    ///
+    /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
+    /// _ = cache.insert(SourceIndex::new(1), 'a', 10);
+    /// let mut found = [None; 2];
+    /// cache.peek_batch(&[1, 2].map(SourceIndex::new), &['a', 'b'], &mut found);
+    /// assert_eq!(found, [Some(&10), None]);
+    /// assert_eq!((cache.statistics().hits, cache.statistics().misses), (0, 0));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
     pub fn peek_batch<'a, Q>(
         &'a self,
         indices: &[SourceIndex],

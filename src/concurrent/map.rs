@@ -204,11 +204,12 @@ pub use write::{Compute, Computed};
 ///
 /// | method of a pin | cost |
 /// |---|---|
-/// | `get`, `contains_key` | the line of a bucket, that of the entry; no store to memory that is shared |
+/// | `get`, `get_key_value`, `contains_key` | the line of a bucket, that of the entry; no store to memory that is shared |
 /// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
-/// | `insert`, `remove`, `update`, `compute` | the lock of one shard of 64, the same lines; and one segment of 864 entries at most |
-/// | `iter`, `retain`, `clear` | O(slots) |
-/// | `len` | a sum over 64 shards |
+/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the same lines; and one segment of 864 entries at most |
+/// | `iter`, `keys`, `values`, `retain`, `clear` | O(slots) |
+/// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
+/// | `garbage`, `repin` | O(1) |
 ///
 /// # Example
 ///
@@ -267,7 +268,7 @@ impl<K, V> ConcurrentMap<K, V> {
         Self::with_hasher(DefaultHashBuilder::new())
     }
 
-    /// An empty map with room for so many entries, below which it does not shrink.
+    /// An empty map with room for so many entries, below which it does not shrink. O(capacity).
     ///
     /// # Example
     ///
@@ -309,7 +310,18 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         }
     }
 
-    /// An empty map with room for so many entries that hashes with `hasher`.
+    /// An empty map with room for so many entries that hashes with `hasher`. O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ConcurrentMap, DefaultHashBuilder};
+    ///
+    /// // Two maps that hash alike: a hash is computed once.
+    /// let here: ConcurrentMap<u32, u32> = ConcurrentMap::with_capacity_and_hasher(1000, DefaultHashBuilder::new());
+    /// let there: ConcurrentMap<u32, ()> = ConcurrentMap::with_hasher(here.hasher().clone());
+    /// assert_eq!(here.pin().hash_of(&7), there.pin().hash_of(&7));
+    /// ```
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         let map = Self::with_hasher(hasher);

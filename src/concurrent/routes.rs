@@ -242,7 +242,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.len() == 0
     }
 
-    /// The number of updates that are not visible yet. Waits for a writer.
+    /// The number of updates that are not visible yet. Waits for a writer. O(1).
     ///
     /// # Example
     ///
@@ -263,7 +263,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     }
 
     /// Bytes that both copies and the updates between them have allocated, free ones included; without
-    /// what values own. Waits for a writer.
+    /// what values own. Waits for a writer. A step for each chunk of memory.
     ///
     /// # Example
     ///

@@ -42,7 +42,20 @@ impl<T, K> BsdList<T, K> {
         Self { pcbs: Pcbs::new(), chain: Remembering::EMPTY }
     }
 
-    /// The PCBs, as a search comes by them.
+    /// The PCBs, as a search comes by them. O(PCBs).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::demux::{BsdList, Demux};
+    ///
+    /// let mut list = BsdList::new();
+    /// for (port, pcb) in [(1_u16, 'a'), (2, 'b')] {
+    ///     list.insert(port, pcb)?;
+    /// }
+    /// assert!(list.iter().eq([(&2, &'b'), (&1, &'a')]));
+    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.chain.first)
     }

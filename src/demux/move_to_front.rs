@@ -45,7 +45,21 @@ impl<T, K> MoveToFront<T, K> {
         Self { pcbs: Pcbs::new(), first: NONE }
     }
 
-    /// The PCBs, as a search comes by them.
+    /// The PCBs, as a search comes by them. O(PCBs).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::demux::{Arrival, Demux, MoveToFront};
+    ///
+    /// let mut list = MoveToFront::new();
+    /// for (port, pcb) in [(1_u16, 'a'), (2, 'b')] {
+    ///     list.insert(port, pcb)?;
+    /// }
+    /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 2);
+    /// assert!(list.iter().eq([(&1, &'a'), (&2, &'b')]));
+    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.first)
     }

@@ -50,7 +50,21 @@ impl<T, K> SendReceive<T, K> {
         Self { pcbs: Pcbs::new(), first: NONE, received: NONE, sent: NONE }
     }
 
-    /// The PCBs, as a search comes by them.
+    /// The PCBs, as a search comes by them. O(PCBs).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::demux::{Demux, SendReceive};
+    ///
+    /// let mut list = SendReceive::new();
+    /// for (port, pcb) in [(1_u16, 'a'), (2, 'b')] {
+    ///     list.insert(port, pcb)?;
+    /// }
+    /// list.sent(&1); // remembers it, and leaves it where it is
+    /// assert!(list.iter().eq([(&2, &'b'), (&1, &'a')]));
+    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.first)
     }

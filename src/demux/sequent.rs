@@ -52,7 +52,7 @@ impl<T, K> Sequent<T, K> {
         Self::default()
     }
 
-    /// So many chains without PCBs.
+    /// So many chains without PCBs. O(chains).
     ///
     /// # Errors
     ///
@@ -63,11 +63,25 @@ impl<T, K> Sequent<T, K> {
 }
 
 impl<T, K, S> Sequent<T, K, S> {
-    /// So many chains without PCBs, chosen by this hash.
+    /// So many chains without PCBs, chosen by this hash. O(chains).
     ///
     /// # Errors
     ///
     /// If that is none, or there is no memory for so many.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::hash::BuildHasherDefault;
+    /// use flowtable::demux::{Arrival, ChainsError, Demux, Sequent};
+    /// use flowtable::hash::Crc16;
+    ///
+    /// let hasher = BuildHasherDefault::<Crc16>::new();
+    /// let mut chains = Sequent::with_chains_and_hasher(100, hasher)?;
+    /// chains.insert("a name", 1).unwrap();
+    /// assert_eq!(chains.lookup(&"a name", Arrival::Data).pcb, Some(&mut 1));
+    /// # Ok::<(), ChainsError>(())
+    /// ```
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
         Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(Remembering::EMPTY, chains, hasher)? })
     }
@@ -137,7 +151,7 @@ impl<T, K> SequentMoveToFront<T, K> {
         Self::default()
     }
 
-    /// So many chains without PCBs.
+    /// So many chains without PCBs. O(chains).
     ///
     /// # Errors
     ///
@@ -148,11 +162,25 @@ impl<T, K> SequentMoveToFront<T, K> {
 }
 
 impl<T, K, S> SequentMoveToFront<T, K, S> {
-    /// So many chains without PCBs, chosen by this hash.
+    /// So many chains without PCBs, chosen by this hash. O(chains).
     ///
     /// # Errors
     ///
     /// If that is none, or there is no memory for so many.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::hash::BuildHasherDefault;
+    /// use flowtable::demux::{ChainsError, Demux, SequentMoveToFront};
+    /// use flowtable::hash::Crc16;
+    ///
+    /// let hasher = BuildHasherDefault::<Crc16>::new();
+    /// let mut chains = SequentMoveToFront::with_chains_and_hasher(100, hasher)?;
+    /// chains.insert("a name", 1).unwrap();
+    /// assert_eq!(chains.remove(&"a name"), Ok(1));
+    /// # Ok::<(), ChainsError>(())
+    /// ```
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
         Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(NONE, chains, hasher)? })
     }

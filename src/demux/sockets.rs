@@ -81,6 +81,9 @@ const BURST: usize = 32;
 /// | `bind`, `connect`, `remove` | O(1), and a step of growth as [`TrashMap`](crate::TrashMap) has |
 /// | `bind_ephemeral`, `connect_ephemeral` | the same, and a look-up for each port that is taken: at most the range |
 /// | `lookup` in a group of N | O(N) |
+/// | `lookup_batch`, `matches` | the same as `lookup`, for each packet or socket |
+/// | `get`, `get_mut` | O(1); in a group of N, O(N) |
+/// | `len`, `limit`; `iter`, `clear` | O(1); O(sockets) |
 ///
 /// # Example
 ///
@@ -127,6 +130,21 @@ impl<T, S: Clone> SocketTable<T, S> {
     ///
     /// A hasher that panics, or hashes the same name in two ways, may leave sockets that are not found and ports
     /// that nobody has; nothing worse.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::demux::{Local, Reuse, SocketTable};
+    ///
+    /// // A program on bare metal that has a secret of its own.
+    /// let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seeds([3, 1, 4, 1]));
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
+    /// assert_eq!((sockets.len(), sockets.limit()), (1, 100));
+    /// sockets.clear();
+    /// assert!(sockets.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_hasher(limit: usize, hasher: S) -> Self {
         Self {
@@ -281,6 +299,24 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     }
 
     /// The socket of that name.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::demux::{Local, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(10);
+    /// let name = sockets.bind(Local::new("0.0.0.0:53".parse()?, udp), Reuse::No, 0)?;
+    /// let query = FlowKey::new("192.0.2.7".parse()?, "198.51.100.1".parse()?, 5353, 53, udp).unwrap();
+    /// // A packet finds it, and so does its name.
+    /// *sockets.lookup_mut(&query).unwrap().socket += 1;
+    /// *sockets.get_mut(&name).unwrap() += 1;
+    /// assert_eq!(sockets.get(&name), Some(&2));
+    /// assert!(sockets.iter().eq([(name, &2)]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn get(&self, name: &Name) -> Option<&T> {
         match name {
@@ -502,6 +538,17 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// # Errors
     ///
     /// The invariant that is broken, which would be a mistake in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::demux::{Local, Reuse, SocketTable};
+    ///
+    /// let mut sockets = SocketTable::new(10);
+    /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, ())?;
+    /// assert_eq!(sockets.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.connections.validate()?;

@@ -45,6 +45,19 @@ impl<T, K> TrashDemux<T, K> {
 
 impl<T, K, S> TrashDemux<T, K, S> {
     /// No PCBs, to be found by this hash. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::DefaultHashBuilder;
+    /// use flowtable::demux::{Demux, TrashDemux};
+    ///
+    /// let mut demux = TrashDemux::with_hasher(DefaultHashBuilder::with_seed(7));
+    /// for number in 0..10_u32 {
+    ///     demux.insert(number, 2 * number).unwrap();
+    /// }
+    /// assert_eq!(demux.map().get_many([&3, &30]), [Some(&6), None]);
+    /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
         Self { pcbs: TrashMap::with_hasher(hasher) }

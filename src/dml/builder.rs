@@ -16,8 +16,8 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `add`, `push_header`, `reach` | O(1) |
-/// | `regions`, `write_to` | O(regions) |
+/// | `add`, `push_header`, `reach`, `encoded_len` | O(1) |
+/// | `regions`, `write_to`, `clear` | O(regions) |
 ///
 /// Regions are in memory that it allocates, and keeps for the next packet if it is [cleared](Self::clear).
 ///
@@ -103,6 +103,7 @@ impl DmlBuilder {
     }
 
     /// The regions as they are now, in the order in which they were added.
+    #[must_use]
     pub fn regions(&self) -> impl ExactSizeIterator<Item = Region> + Clone + '_ {
         self.regions.iter().map(|placed| {
             // Below `reach`, so this does not overflow.
@@ -142,6 +143,21 @@ impl DmlBuilder {
     }
 
     /// No regions and no headers, for the next packet. The memory stays.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::dml::{DmlBuilder, Kind, Region};
+    ///
+    /// let mut dml = DmlBuilder::new(0x0800);
+    /// for length in [100, 1400] {
+    ///     dml.clear(); // the next packet begins
+    ///     dml.add(Region::new(Kind::DATA, 0, length))?;
+    ///     dml.push_header(20)?;
+    ///     assert_eq!((dml.reach(), dml.encoded_len()), (20 + length, 4 + 12));
+    /// }
+    /// # Ok::<(), flowtable::dml::BuildError>(())
+    /// ```
     pub fn clear(&mut self) {
         self.regions.clear();
         (self.pushed, self.reach) = (0, 0);

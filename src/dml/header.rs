@@ -19,7 +19,7 @@ pub(super) const PREFIX: usize = 4;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `parse`, `find`, iteration | O(regions) |
+/// | `parse`, `find`, `of_kind`, iteration | O(regions) |
 ///
 /// # Example
 ///

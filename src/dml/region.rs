@@ -117,7 +117,7 @@ impl BitOr for DispatchFlags {
 /// use flowtable::dml::{Kind, Region};
 ///
 /// let region = Region::new(Kind::DATA, 4, 3);
-/// assert_eq!(region.slice(b"header"), None);
+/// assert_eq!((region.end(), region.slice(b"header")), (7, None));
 /// assert_eq!(region.slice(b"and data"), Some(&b"dat"[..]));
 /// assert_eq!(region.to_string(), "data of 3 bytes at 4");
 /// ```

@@ -18,7 +18,7 @@ where
     T: Hash + Eq,
     S: BuildHasher,
 {
-    /// The values of several tags at once: their misses overlap.
+    /// The values of several tags at once: their misses overlap. Each costs as [`find`](Self::find).
     ///
     /// # Panics
     ///

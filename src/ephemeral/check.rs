@@ -41,6 +41,20 @@ where
     /// # Errors
     ///
     /// The first thing that does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(4, Duration::from_secs(10))?;
+    /// for tag in 0..10 {
+    ///     store.find_or_create(tag, Timestamp::from_secs(4 * tag), || 0)?;
+    ///     assert_eq!(store.validate(), Ok(()));
+    /// }
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         if self.len() > self.capacity() {

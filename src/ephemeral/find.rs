@@ -72,7 +72,7 @@ where
         Some(self.binding(order))
     }
 
-    /// The value of a tag, if it has a living binding.
+    /// The value of a tag, if it has a living binding. Costs as [`find`](Self::find).
     #[must_use]
     #[inline]
     pub fn get<Q>(&self, tag: &Q, now: Timestamp) -> Option<&V>
@@ -83,6 +83,25 @@ where
     }
 
     /// The value of a tag, to change, if it has a living binding. It does not live longer.
+    /// Costs as [`find`](Self::find).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// // The SYNs of a host that it has sent within a second.
+    /// let mut store: EphemeralStore<[u8; 4], u32> = EphemeralStore::new(1000, Duration::from_secs(1))?;
+    /// let (host, at) = ([192, 0, 2, 7], Timestamp::from_millis);
+    /// store.find_or_create(host, at(0), || 1)?;
+    /// if let Some(count) = store.get_mut(&host, at(500)) {
+    ///     *count += 1;
+    /// }
+    /// assert_eq!(store.get(&host, at(999)), Some(&2));
+    /// assert_eq!(store.get(&host, at(1000)), None);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     pub fn get_mut<Q>(&mut self, tag: &Q, now: Timestamp) -> Option<&mut V>
     where
@@ -117,6 +136,26 @@ where
     /// # Errors
     ///
     /// All that there is room for are alive. Nothing is created, and no value is made.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::observe::Words;
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// let (now, mut created, mut found) = (Timestamp::ZERO, Words::default(), Words::default());
+    /// let bound = store.find_or_create_observed(7, now, || 1, &mut created)?;
+    /// assert_eq!(store.find_observed(&7, now, &mut found), Some(bound.binding));
+    /// assert_eq!((created.0, found.0), (5, 5)); // one entry written, one examined
+    /// // What is known by its binding is not searched for.
+    /// let mut words = Words::default();
+    /// store.read_observed(bound.binding, now, &mut words);
+    /// store.write_observed(bound.binding, now, 2, &mut words).unwrap();
+    /// assert_eq!(words, Words(4)); // a value has two
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[inline]
     pub fn find_or_create_observed(
         &mut self,

@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 4;
 /// Tags are hashed by `S`, which is keyed unless said otherwise: strangers cannot choose tags of one chain. That
 /// they cannot choose each other's tags is up to them: they draw 64 bits at random.
 ///
-/// See the [module](super) for how it works and what it costs.
+/// See the [module](super) for how it works and what it costs. What does not say otherwise is O(1).
 ///
 /// # Example
 ///
@@ -94,7 +94,7 @@ pub struct Binding(pub(super) u64);
 
 impl<T, V> EphemeralStore<T, V> {
     /// A store with room for so many bindings, rounded up to a power of two, which live for so long. It has two
-    /// heads for each, and hashes with a key of its own.
+    /// heads for each, and hashes with a key of its own. O(capacity).
     ///
     /// Whoever creates bindings at a rate needs room for as many as he creates in a lifetime. All memory is allocated
     /// here.
@@ -114,6 +114,22 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// # Errors
     ///
     /// Those of [`new`](EphemeralStore::new).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::ephemeral::Heads;
+    /// use flowtable::{DefaultHashBuilder, EphemeralStore};
+    /// use std::time::Duration;
+    ///
+    /// // A secret of one's own, where there is no operating system to give one.
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let small: EphemeralStore = EphemeralStore::with_parts(1000, Duration::from_secs(10), Heads::Half, hasher)?;
+    /// let large: EphemeralStore = EphemeralStore::new(1000, Duration::from_secs(10))?;
+    /// assert_eq!((small.capacity(), small.lifetime()), (1024, large.lifetime()));
+    /// assert!(small.allocation_size() < large.allocation_size());
+    /// # Ok::<(), flowtable::ephemeral::StoreError>(())
+    /// ```
     pub fn with_parts(
         capacity: usize,
         lifetime: Duration,
@@ -166,7 +182,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.ring.living() - self.dead_at(self.elapsed(now))
     }
 
-    /// Tags and values of those that are alive, oldest first.
+    /// Tags and values of those that are alive, oldest first. O(log n) to begin, O(1) for each.
     pub fn iter(&self, now: Timestamp) -> impl DoubleEndedIterator<Item = (&T, &V)> {
         let dead = self.dead_at(self.elapsed(now));
         self.ring.iter_from(dead).map(|entry| (&entry.tag, &entry.value))
@@ -271,6 +287,24 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// What the paper's cleaner does: once in a tenth of a lifetime, reclaims all that has expired. How many it were.
     ///
     /// Called more often it does nothing. It takes as long as there are expired ones: [`clean`](Self::clean) bounds that.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// for tag in 0..5 {
+    ///     store.find_or_create(tag, Timestamp::from_secs(tag), || 10 * tag)?;
+    /// }
+    /// let now = Timestamp::from_secs(12);
+    /// assert!(store.iter(now).eq([(&3, &30), (&4, &40)]));
+    /// assert_eq!((store.sweep(now), store.sweep(now)), (3, 0));
+    /// store.clear();
+    /// assert_eq!((store.len(), store.iter(now).count()), (0, 0));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn sweep(&mut self, now: Timestamp) -> usize {
         if now < self.next_sweep {
             return 0;

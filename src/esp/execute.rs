@@ -74,6 +74,26 @@ pub fn execute<S: BuildHasher>(
 }
 
 /// The same, telling the observer what it touches: see [`Words`](crate::observe::Words).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::esp::{Instruction, Location, Locations, Packet, Site, execute_observed};
+/// use flowtable::observe::Words;
+/// use flowtable::{EphemeralStore, Timestamp};
+/// use std::time::Duration;
+///
+/// let mut store: EphemeralStore = EphemeralStore::new(100, Duration::from_secs(10))?;
+/// let site = Site { location: Location::Centre, identity: 77 };
+/// let mut packet = Packet::new(Locations::CENTRE, 1, Instruction::Count { tag: 1, threshold: 9 });
+/// let mut words = [Words::default(); 2];
+/// for words in &mut words {
+///     _ = execute_observed(&mut store, &mut packet, site, Timestamp::ZERO, words);
+/// }
+/// // Five to make a binding or to examine it, two to read its counter, two to write it.
+/// assert_eq!(words.map(|words| words.0), [9, 9]);
+/// # Ok::<(), flowtable::ephemeral::StoreError>(())
+/// ```
 pub fn execute_observed<S: BuildHasher>(
     store: &mut EphemeralStore<u64, u64, S>,
     packet: &mut Packet,

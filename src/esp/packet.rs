@@ -98,7 +98,7 @@ impl BitOr for Locations {
 /// let packet = Packet::new(Locations::CENTRE, 42, instruction);
 /// let mut buffer = [0; Packet::MAX_LEN + 4];
 /// let length = packet.write_to(&mut buffer)?;
-/// assert_eq!(length, Packet::MIN_LEN);
+/// assert_eq!((length, packet.encoded_len()), (Packet::MIN_LEN, Packet::MIN_LEN));
 ///
 /// // A packet of its own may have padding behind it, a piggybacked one has a datagram.
 /// let (parsed, behind) = Packet::parse(&buffer[..length + 4])?;

@@ -16,6 +16,7 @@ use crate::lists::Lists;
 ///
 /// let gc = PassiveGc::new(100_000, 100)?; // the paper's
 /// assert_eq!(gc, PassiveGc::TRASH_2006);
+/// assert_eq!((gc.threshold(), gc.goal()), (100_000, 100));
 /// let error = PassiveGc::new(0, 100).unwrap_err();
 /// assert_eq!(error.to_string(), "garbage collection threshold of 0 entries: must be at least 1");
 /// # Ok::<(), flowtable::GcError>(())

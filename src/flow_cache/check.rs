@@ -16,6 +16,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Errors
     ///
     /// What does not.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
+    /// for id in 0..10 {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::from_secs(id))?;
+    ///     assert_eq!(cache.validate(), Ok(()));
+    /// }
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), String> {
         self.index.validate().map_err(|broken| format!("index: {broken}"))?;

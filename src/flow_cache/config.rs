@@ -12,13 +12,17 @@ use crate::life::{self, CloseRule, TimeoutError, Timeouts};
 ///
 /// ```
 /// use core::time::Duration;
-/// use flowtable::{Config, ConfigError, Emergency, Timeouts};
+/// use flowtable::{CloseRule, Config, ConfigError, Emergency, Timeouts};
 ///
 /// let config = Config::new(1_000_000)?
 ///     .with_timeouts(Timeouts::METER)
 ///     .with_emergency(Emergency::new(900_000, 800_000, Duration::from_secs(5))?)?
+///     .with_close_rule(CloseRule::FirstAck)
+///     .with_max_bytes(512 << 20)?
 ///     .with_tick(Duration::from_millis(100))?;
-/// assert_eq!(config.flows(), 1_000_000);
+/// assert_eq!((config.flows(), config.max_bytes()), (1_000_000, 512 << 20));
+/// assert_eq!((config.timeouts(), config.tick()), (&Timeouts::METER, Duration::from_millis(100)));
+/// assert_eq!((config.close_rule(), config.emergency().is_some()), (CloseRule::FirstAck, true));
 /// assert_eq!(Config::new(0).unwrap_err(), ConfigError::Flows(0));
 /// # Ok::<(), ConfigError>(())
 /// ```

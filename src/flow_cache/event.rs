@@ -84,6 +84,7 @@ pub struct Report<'a, K, V> {
 
 /// How far [`advance`](super::FlowCache::advance) has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// Flows that were looked at: no more than the budget.
     pub examined: usize,

@@ -121,7 +121,24 @@ impl<K, V> Image<K, V> {
         self.flows.is_empty()
     }
 
-    /// Drops all but the `count` flows that were seen last: for a cache that has room for fewer.
+    /// Drops all but the `count` flows that were seen last: for a cache that has room for fewer. O(flows).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Config, Cursor, FlowCache, Image, Packet, Timestamp};
+    ///
+    /// let mut large: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..10 {
+    ///     large.observe(&id, Packet::UDP, Timestamp::from_secs(id))?;
+    /// }
+    /// let mut image: Image<_, _> = large.page(&mut Cursor::new(), usize::MAX).collect();
+    /// image.truncate(3);
+    /// let mut small: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
+    /// assert_eq!(small.restore(image, Timestamp::ZERO)?, 3);
+    /// assert!(small.find(&9).is_some() && small.find(&6).is_none());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn truncate(&mut self, count: usize) {
         self.flows.truncate(count);
     }

@@ -6,6 +6,24 @@ use crate::life::{Class, EndReason};
 use crate::observe::Probes;
 
 /// Counts since the cache was made, and what there is now.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Class, Config, EndReason, FlowCache, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(2)?);
+/// for id in [1, 1, 2, 3] {
+///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+/// }
+/// cache.advance(Timestamp::from_secs(3600), 100, |_| ());
+/// let metrics = cache.metrics();
+/// assert_eq!((metrics.flows, metrics.hit_rate()), (0, 0.25));
+/// assert_eq!((metrics.evicted(), metrics.expired()), (1, 2));
+/// assert_eq!(metrics.departed_for(EndReason::Idle), 2);
+/// assert_eq!(metrics.departed(EndReason::Idle, Class::Unreplied), 2);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

@@ -23,6 +23,20 @@ pub(super) const NO_NAME: u32 = u32::MAX;
 /// Which flow, for as long as it lives: 16 bytes to keep anywhere.
 ///
 /// It does not keep the flow alive. When the flow is gone it finds nothing, and never another flow.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, FlowCache, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
+/// let first = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+/// let second = cache.observe(&8, Packet::UDP, Timestamp::ZERO)?.handle;
+/// assert_eq!((first.id(), second.id()), (1, 2));
+/// // The second flow has the place of the first one, and is not found by its handle.
+/// assert_eq!((cache.get(first), cache.get(second)), (None, Some(&0)));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Handle {
     pub(super) id: u64,

@@ -115,6 +115,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// A flow to look at.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Class, Config, FlowCache, Packet, Protocol, Tenant, Timestamp};
+///
+/// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+/// let packet = Packet::UDP.from_tenant(Tenant(7));
+/// *cache.observe(&7, packet, Timestamp::from_secs(5))?.flow = 70;
+/// let handle = cache.observe(&7, packet, Timestamp::from_secs(6))?.handle;
+/// let flow = cache.resident(handle).expect("it is there");
+/// assert_eq!((*flow.key(), *flow.value(), flow.class()), (7, 70, Class::Unreplied));
+/// assert_eq!((flow.protocol(), flow.tenant(), flow.is_pinned()), (Protocol::Udp, Tenant(7), false));
+/// assert_eq!((flow.first_seen(), flow.last_seen()), (Timestamp::from_secs(5), Timestamp::from_secs(6)));
+/// assert!(flow.names().eq([&7]) && flow.handle() == handle);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 pub struct Resident<'a, K, V> {
     handle: Handle,
     pub(super) flow: &'a Flow<K, V>,
@@ -141,7 +158,7 @@ impl<'a, K, V> Resident<'a, K, V> {
         &self.flow.value
     }
 
-    /// Its names, in the direction of who began: the first one first, the others from the newest on.
+    /// Its names, in the direction of who began: the first one first, the others from the newest on. O(names).
     pub fn names(&self) -> impl Iterator<Item = &'a K> {
         iter::once(&self.flow.key).chain(self.further_names.clone().map(|(_, name)| &name.key))
     }

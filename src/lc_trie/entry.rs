@@ -6,7 +6,20 @@ use core::mem;
 use crate::bits::BitString;
 use crate::trie::{Gap, Seat, Trie};
 
-/// The place of one key, found once.
+/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of the map cost
+/// besides their look-up.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::LcTrieMap;
+///
+/// let mut names: LcTrieMap<u16, String> = LcTrieMap::new();
+/// names.entry(443).or_insert_with(|| "https".into());
+/// names.entry(8080).or_insert_with_key(|port| format!("port {port}"));
+/// names.entry(443).and_modify(|name| name.push_str(", h2")).or_default();
+/// assert!(names.values().eq(["https, h2", "port 8080"]));
+/// ```
 pub enum Entry<'a, K, V> {
     /// The key has a value.
     Occupied(OccupiedEntry<'a, K, V>),
@@ -15,12 +28,52 @@ pub enum Entry<'a, K, V> {
 }
 
 /// The place of a key that has a value.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::LcTrieMap;
+/// use flowtable::lc_trie::Entry;
+///
+/// // Two packets are left of each; with the last one the flow goes.
+/// let mut left = LcTrieMap::from([(1_u32, 2), (2, 2)]);
+/// for id in [1, 2, 1] {
+///     let Entry::Occupied(mut flow) = left.entry(id) else { panic!("it has gone") };
+///     *flow.get_mut() -= 1;
+///     if *flow.get() == 0 {
+///         assert_eq!(flow.remove_entry(), (1, 0));
+///     }
+/// }
+/// let Entry::Occupied(mut flow) = left.entry(2) else { panic!("it has gone") };
+/// assert_eq!(flow.insert(5), 1);
+/// *flow.into_mut() += 1;
+/// assert_eq!(left, LcTrieMap::from([(2, 6)]));
+/// ```
 pub struct OccupiedEntry<'a, K, V> {
     pub(super) trie: &'a mut Trie<K, V>,
     pub(super) seat: Seat,
 }
 
 /// The place of a key that has no value.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::LcTrieMap;
+/// use flowtable::lc_trie::Entry;
+///
+/// let mut flows = LcTrieMap::new();
+/// let mut refused = vec![];
+/// for (id, may_open) in [(1_u32, true), (2, false), (1, false)] {
+///     if let Entry::Vacant(place) = flows.entry(id) {
+///         match may_open {
+///             true => *place.insert(0) += 1,
+///             false => refused.push(place.into_key()),
+///         }
+///     }
+/// }
+/// assert_eq!((flows.len(), refused), (1, vec![2]));
+/// ```
 pub struct VacantEntry<'a, K, V> {
     pub(super) trie: &'a mut Trie<K, V>,
     pub(super) gap: Gap,

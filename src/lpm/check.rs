@@ -16,7 +16,7 @@ use crate::bits::{Address, with_bits};
 /// An invariant of a route table that does not hold. It never happens; tests ask after each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum BrokenRoutes {
+pub enum Broken {
     /// A node that is empty, or should be part of a path.
     Useless {
         /// First bit of the node.
@@ -45,13 +45,13 @@ pub enum BrokenRoutes {
     Direct,
 }
 
-impl fmt::Display for BrokenRoutes {
+impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "broken invariant of a route table: {self:?}")
     }
 }
 
-impl Error for BrokenRoutes {}
+impl Error for Broken {}
 
 /// What is found on the way through all nodes.
 #[derive(Default)]
@@ -71,12 +71,23 @@ impl<A: Address, V> RouteTable<A, V> {
     ///
     /// The invariant that is broken, which would be a mistake in this crate or an address type that
     /// breaks the law of [`BitString`](crate::BitString).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::RouteTable<u32, ()> = flowtable::RouteTable::new();
+    /// for len in 0..=32 {
+    ///     routes.insert(flowtable::Prefix::new(u32::MAX, len)?, ());
+    ///     assert_eq!(routes.validate(), Ok(()));
+    /// }
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), BrokenRoutes> {
+    pub fn validate(&self) -> Result<(), Broken> {
         let mut tally = Tally { by_first: vec![0; SLOTS as usize], ..Tally::default() };
         if !self.store.nodes.is_empty() {
             if *self.store.nodes.get(NOWHERE) != Node::BLANK {
-                return Err(BrokenRoutes::Nowhere);
+                return Err(Broken::Nowhere);
             }
             tally.nodes.push((0, 2));
             let mut open = vec![(ROOT, 0, A::from_windows(|_| 0))];
@@ -104,50 +115,50 @@ impl<A: Address, V> RouteTable<A, V> {
         self.validate_tally(tally)
     }
 
-    fn validate_path(&self, path: Path, pos: u32) -> Result<(), BrokenRoutes> {
+    fn validate_path(&self, path: Path, pos: u32) -> Result<(), Broken> {
         let is_canonical = path.first(path.strides, path.child) == path;
         if pos < PATHS_FROM || !(2..=Path::LONGEST).contains(&path.strides) || !is_canonical {
-            return Err(BrokenRoutes::Path { pos });
+            return Err(Broken::Path { pos });
         }
         Ok(())
     }
 
     /// A node that leads to one child and to nothing else, and the child does, too: is that one path?
-    fn validate_passage(&self, node: &Node, pos: u32) -> Result<(), BrokenRoutes> {
+    fn validate_passage(&self, node: &Node, pos: u32) -> Result<(), Broken> {
         let Some(path) = node.as_passage().filter(|_| pos >= PATHS_FROM) else { return Ok(()) };
         match self.store.nodes.get(path.child).as_passage() {
-            Some(next) if path.joined(next).is_some() => Err(BrokenRoutes::Useless { pos }),
+            Some(next) if path.joined(next).is_some() => Err(Broken::Useless { pos }),
             _ => Ok(()),
         }
     }
 
-    fn validate_tally(&self, mut tally: Tally) -> Result<(), BrokenRoutes> {
+    fn validate_tally(&self, mut tally: Tally) -> Result<(), Broken> {
         if tally.routes != self.len {
-            return Err(BrokenRoutes::Reach { routes: tally.routes });
+            return Err(Broken::Reach { routes: tally.routes });
         }
         let (nodes, values) = (units(&mut tally.nodes)?, units(&mut tally.values)?);
         if (nodes, values) != self.store.used() {
-            return Err(BrokenRoutes::Reach { routes: tally.routes });
+            return Err(Broken::Reach { routes: tally.routes });
         }
         let by_first = tally.by_first.try_into().expect("as many as there are slots");
         match &self.direct {
-            Some(direct) if !direct.is_right(&self.store, &by_first) => Err(BrokenRoutes::Direct),
-            None if by_first != [0; SLOTS as usize] => Err(BrokenRoutes::Direct),
+            Some(direct) if !direct.is_right(&self.store, &by_first) => Err(Broken::Direct),
+            None if by_first != [0; SLOTS as usize] => Err(Broken::Direct),
             _ => Ok(()),
         }
     }
 }
 
-fn validate_node<A: Address>(node: &Node, pos: u32) -> Result<(), BrokenRoutes> {
+fn validate_node<A: Address>(node: &Node, pos: u32) -> Result<(), Broken> {
     if pos > 0 && node.is_empty() {
-        return Err(BrokenRoutes::Useless { pos });
+        return Err(Broken::Useless { pos });
     }
     let fits = |spot: Spot| !node.has(spot) || (pos + spot.level() <= A::BITS);
     let is_root = pos == 0;
     let ends = pos + STRIDE >= A::BITS;
     let mut spots = (1..128).map(Spot::numbered);
     if !spots.all(fits) || (!is_root && node.has(Spot::TOP)) || (ends && node.branches() != 0) {
-        return Err(BrokenRoutes::Position { pos });
+        return Err(Broken::Position { pos });
     }
     Ok(())
 }
@@ -166,12 +177,12 @@ impl Tally {
 }
 
 /// The units of runs that have none in common.
-fn units(runs: &mut [(u32, u32)]) -> Result<usize, BrokenRoutes> {
+fn units(runs: &mut [(u32, u32)]) -> Result<usize, Broken> {
     runs.sort_unstable();
     let (mut end, mut units) = (0, 0);
     for &mut (run, room) in runs {
         if room > 0 && run < end {
-            return Err(BrokenRoutes::Shared);
+            return Err(Broken::Shared);
         }
         end = if room > 0 { run + room } else { end };
         units += room as usize;

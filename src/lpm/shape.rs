@@ -22,6 +22,7 @@ use crate::bits::Address;
 /// let shape = routes.shape();
 /// assert_eq!((shape.routes, shape.nodes, shape.paths), (1, 2, 0));
 /// assert_eq!(shape.average_nodes(), 2.0); // the root, and the node at bit 6
+/// assert_eq!(shape.bytes(), shape.node_bytes + shape.value_bytes); // no direct tables yet
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -93,6 +93,28 @@ impl Policy {
 
 /// A thread's turn. It ends by [`Scheduler::finish`](super::Scheduler::finish); that of one that was dropped by
 /// [`Scheduler::abandon`](super::Scheduler::abandon).
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
+///
+/// let us = Duration::from_micros;
+/// let policy = Policy::Budget(Budget::packets(2));
+/// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
+/// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
+/// scheduler.tell(thread, Occupancy::queued(5), Timestamp::ZERO)?;
+/// let turn = scheduler.next(Timestamp::ZERO).unwrap();
+/// assert_eq!((turn.thread(), turn.budget()), (thread, policy.budget()));
+/// let mut done = 0;
+/// while turn.goes_on(done, us(10) * done) {
+///     done += 1; // forward a packet here
+/// }
+/// assert_eq!(done, 2);
+/// # Ok::<(), flowtable::schedule::ScheduleError>(())
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the thread runs until the turn is finished"]
 pub struct Turn {

@@ -132,6 +132,22 @@ impl QueueEstimator {
     /// # Errors
     ///
     /// If `low` is zero or above `high`, or `high` is not below the batch: no average would be outside.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{EstimatorError, QueueEstimator};
+    ///
+    /// let us = Duration::from_micros;
+    /// // A poll weighs a half, 2 to 8 packets are wanted of each, and sleeps begin with 10 µs.
+    /// let port = QueueEstimator::new(16, us(400))?;
+    /// let mut port = port.with_gain_shift(1)?.with_range(2, 8)?.with_step(us(10))?;
+    /// assert_eq!([0; 10].map(|packets| port.polled(packets)).last(), Some(&us(400)));
+    /// assert!(port.sleep() == us(400) && port.average() < 0.1);
+    /// assert_eq!(port.with_range(0, 8), Err(EstimatorError::Range));
+    /// # Ok::<(), EstimatorError>(())
+    /// ```
     pub const fn with_range(self, low: u32, high: u32) -> Result<Self, EstimatorError> {
         if low == 0 || low > high || high >= self.batch {
             return Err(EstimatorError::Range);

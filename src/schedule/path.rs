@@ -104,7 +104,7 @@ impl<I, O> SwitchingPath<I, O> {
     }
 
     /// Forwards packets until the turn has no more in it, the input queue is empty or the output queue is full. Returns
-    /// how many.
+    /// how many. O(packets).
     ///
     /// `forward` makes of a packet what is to be sent, or nothing. `spent` says how long the turn has taken after so
     /// many packets; it is asked after each.
@@ -139,8 +139,9 @@ impl<I, O> SwitchingPath<I, O> {
     /// use flowtable::schedule::SwitchingPath;
     ///
     /// let us = Duration::from_micros;
-    /// let mut path: SwitchingPath<()> = SwitchingPath::new(4, 4, us(8))?;
+    /// let mut path: SwitchingPath<()> = SwitchingPath::new(4, 8, us(8))?;
     /// assert_eq!(path.measured(2, us(32)), us(9)); // 16 µs each
+    /// assert_eq!((path.input().capacity(), path.output().capacity()), (4, 8));
     /// # Ok::<(), flowtable::schedule::ScheduleError>(())
     /// ```
     pub fn measured(&mut self, packets: u32, processing: Duration) -> Duration {

@@ -4,7 +4,7 @@ use alloc::collections::VecDeque;
 
 use super::ScheduleError;
 
-/// Packets in order, not more than there is room for. Counts what it had to refuse, and how long it was.
+/// Packets in order, not more than there is room for. Counts what it had to refuse, and how long it was. O(1) each.
 ///
 /// # Example
 ///

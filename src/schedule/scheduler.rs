@@ -14,6 +14,7 @@ use crate::timestamp::{Timestamp, nanos};
 /// Time that was spent, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Account {
     /// By threads, for their packets.
     pub processing: Duration,
@@ -30,11 +31,18 @@ impl Account {
     ///
     /// ```
     /// use core::time::Duration;
-    /// use flowtable::schedule::Account;
+    /// use flowtable::Timestamp;
+    /// use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, ThreadConfig};
     ///
-    /// let (processing, switching) = (Duration::from_micros(9), Duration::from_micros(3));
-    /// let account = Account { processing, switching, turns: 1 };
-    /// assert_eq!(account.efficiency(), Some(0.75));
+    /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
+    /// let mut scheduler = Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let thread = scheduler.add(ThreadConfig::new(50, us(9)))?;
+    /// assert_eq!(scheduler.account().efficiency(), None);
+    /// scheduler.tell(thread, Occupancy::queued(1), now)?;
+    /// let turn = scheduler.next(now).unwrap();
+    /// scheduler.finish(turn, us(9), Occupancy::queued(0), now + us(12))?;
+    /// assert_eq!(scheduler.account().efficiency(), Some(9.0 / 12.0));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
     pub fn efficiency(&self) -> Option<f64> {
@@ -65,7 +73,8 @@ impl From<ForeignTurn> for ScheduleError {
 ///
 /// See the [module](crate::schedule) for the states of a thread. The caller has the queues and the clock: he
 /// [tells](Self::tell) how full queues are when packets come or go, asks for the [next](Self::next) turn, runs it, and
-/// [finishes](Self::finish) it with the time that it took. The switch before a turn is charged to nobody.
+/// [finishes](Self::finish) it with the time that it took. The switch before a turn is charged to nobody. What does not
+/// say otherwise is O(1).
 ///
 /// # Example
 ///
@@ -305,6 +314,25 @@ impl Scheduler {
     /// # Errors
     ///
     /// If there is no such thread, or they would cost nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{Budget, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
+    ///
+    /// let us = Duration::from_micros;
+    /// let throttle = |percent| Throttle::new(us(3), Overhead::from_percent(percent).unwrap(), us(60)).unwrap();
+    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let thread = scheduler.add(ThreadConfig::new(50, us(1)))?;
+    /// assert_eq!(scheduler.threshold(thread), Some(1)); // nobody is throttled
+    /// scheduler.set_policy(Policy::Throttle(throttle(10)));
+    /// assert_eq!(scheduler.threshold(thread), Some(30));
+    /// scheduler.set_cost(thread, us(2))?; // as it was measured
+    /// assert_eq!(scheduler.threshold(thread), Some(15));
+    /// assert_eq!(scheduler.policy(), &Policy::Throttle(throttle(10)));
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
     pub fn set_cost(&mut self, thread: Thread, cost: Duration) -> Result<(), ScheduleError> {
         let entry = self.entry_mut(thread)?;
         if cost.is_zero() {
@@ -318,6 +346,31 @@ impl Scheduler {
     /// What a thread is doing. `None` if there is no such thread.
     ///
     /// A thread becomes active when [`next`](Self::next) looks at it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, State, ThreadConfig};
+    ///
+    /// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
+    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// let allocated = scheduler.allocation_size();
+    /// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
+    /// assert_eq!(scheduler.state(thread), Some(State::Idle));
+    /// scheduler.tell(thread, Occupancy::queued(1), now)?;
+    /// assert_eq!(scheduler.state(thread), Some(State::Eligible));
+    /// let turn = scheduler.next(now).unwrap();
+    /// assert_eq!(scheduler.state(thread), Some(State::Running));
+    /// // The program of the thread has failed: its turn ends, and it goes.
+    /// drop(turn);
+    /// scheduler.abandon(thread, now)?;
+    /// scheduler.remove(thread)?;
+    /// assert_eq!(scheduler.state(thread), None);
+    /// assert_eq!(scheduler.allocation_size(), allocated);
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
     #[must_use]
     pub fn state(&self, thread: Thread) -> Option<State> {
         let entry = self.entries.get(thread.index()).filter(|entry| entry.is_present)?;
@@ -362,6 +415,19 @@ impl Scheduler {
     /// # Errors
     ///
     /// Which one does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{Budget, Policy, Scheduler, ThreadConfig};
+    ///
+    /// let us = Duration::from_micros;
+    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
+    /// scheduler.add(ThreadConfig::new(50, us(10)))?;
+    /// assert_eq!(scheduler.validate(), Ok(()));
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), crate::share::Broken> {
         use crate::share::Broken;

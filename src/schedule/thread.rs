@@ -87,6 +87,22 @@ impl ThreadConfig {
 
     /// With queues of so many places, at whose other ends nobody waits for packets or places: network cards, or
     /// whoever is not throttled. Thresholds are [capped](super::Throttle) at the smaller number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{Overhead, Policy, Scheduler, ThreadConfig, Throttle};
+    ///
+    /// let us = Duration::from_micros;
+    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(30))?;
+    /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Throttle(throttle))?;
+    /// // A threshold of 30 packets would be right, and there are 16 places.
+    /// let shared = scheduler.add(ThreadConfig::new(10, us(1)).with_buffers(16, 16))?;
+    /// let own = scheduler.add(ThreadConfig::new(10, us(1)).with_own_buffers(16, 16))?;
+    /// assert_eq!((scheduler.threshold(shared), scheduler.threshold(own)), (Some(8), Some(16)));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_own_buffers(self, input: u32, output: u32) -> Self {
         Self { buffers: input.min(output), ..self }

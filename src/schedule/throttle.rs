@@ -151,6 +151,20 @@ impl Throttle {
     }
 
     /// With thresholds as the formula has them, also where a queue is too small for them.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::{Overhead, Throttle, ThrottleError};
+    ///
+    /// let us = Duration::from_micros;
+    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(30))?;
+    /// assert_eq!(throttle.threshold(us(1), 16), 16);
+    /// let strict = throttle.with_strict_thresholds();
+    /// assert_eq!((strict.threshold(us(1), 16), strict.switch()), (30, us(3)));
+    /// # Ok::<(), ThrottleError>(())
+    /// ```
     #[must_use]
     pub const fn with_strict_thresholds(self) -> Self {
         Self { is_strict: true, ..self }

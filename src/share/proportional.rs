@@ -45,7 +45,8 @@ impl Entry {
 /// Threads that have their turns in proportion to their shares: WF²Q+ in integers.
 ///
 /// See the [module](crate::share) for how it works. A thread is idle, active (it has work and waits for its turn) or
-/// running (it was [picked](Self::pick) and is not yet [charged](Self::charge)). Several may run at once.
+/// running (it was [picked](Self::pick) and is not yet [charged](Self::charge)). Several may run at once. What does not
+/// say otherwise is O(1).
 ///
 /// # Example
 ///
@@ -84,6 +85,7 @@ pub struct ProportionalShare {
 
 impl ProportionalShare {
     /// Nobody yet, room for so many threads, and shares that are parts of so much: of 100 if they are percents.
+    /// O(capacity).
     ///
     /// # Errors
     ///
@@ -128,6 +130,22 @@ impl ProportionalShare {
     }
 
     /// The part of the whole that no thread has.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let allocated = shares.allocation_size();
+    /// let thread = shares.add(70)?;
+    /// assert_eq!((shares.len(), shares.capacity()), (1, 8));
+    /// assert_eq!((shares.whole(), shares.share(thread), shares.unclaimed()), (100, Some(70), 30));
+    /// shares.remove(thread)?;
+    /// assert_eq!((shares.unclaimed(), shares.share(thread)), (100, None));
+    /// assert_eq!(shares.allocation_size(), allocated);
+    /// # Ok::<(), ShareError>(())
+    /// ```
     #[must_use]
     pub const fn unclaimed(&self) -> u32 {
         self.whole - self.claimed
@@ -236,6 +254,24 @@ impl ProportionalShare {
     /// # Errors
     ///
     /// If there is no such thread, or it is not active.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::share::{ProportionalShare, ShareError};
+    ///
+    /// let mut shares = ProportionalShare::new(8, 100)?;
+    /// let (a, b) = (shares.add(50)?, shares.add(50)?);
+    /// shares.activate(a, 10)?;
+    /// shares.activate(b, 20)?;
+    /// // More packets have come for the first than for the second: its batch takes longer, and finishes later.
+    /// shares.expect(a, 30)?;
+    /// assert_eq!(shares.pick(), Some(b));
+    /// // Those of the first have been dropped.
+    /// shares.deactivate(a)?;
+    /// assert!(!shares.is_active(a) && shares.pick().is_none());
+    /// # Ok::<(), ShareError>(())
+    /// ```
     pub fn expect(&mut self, thread: Thread, expected_run: u64) -> Result<(), ShareError> {
         let entry = self.entry_mut(thread)?;
         if entry.state != State::Active {
@@ -333,6 +369,16 @@ impl ProportionalShare {
     /// # Errors
     ///
     /// Which one does not hold.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut shares = flowtable::share::ProportionalShare::new(8, 100)?;
+    /// let thread = shares.add(50)?;
+    /// shares.activate(thread, 10)?;
+    /// assert_eq!(shares.validate(), Ok(()));
+    /// # Ok::<(), flowtable::share::ShareError>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         if !self.eligible.is_valid() || !self.waiting.is_valid() {

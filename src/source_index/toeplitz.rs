@@ -73,7 +73,7 @@ impl Toeplitz {
         Self { key }
     }
 
-    /// The hash of a name. For names of more than 36 bytes the key begins again.
+    /// The hash of a name. For names of more than 36 bytes the key begins again. O(bytes).
     #[must_use]
     pub fn hash<K: BitString>(&self, name: &K) -> u32 {
         let words = (0..K::BITS).step_by(32);

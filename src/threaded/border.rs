@@ -93,6 +93,26 @@ impl<K, const WAYS: usize> Border<K, WAYS> {
     }
 
     /// Forgets all active destinations: routing outside has changed. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::cache::{Replacement, SourceHashCache};
+    /// use flowtable::threaded::{Border, Label, Labels, Table, Way};
+    ///
+    /// let cache = SourceHashCache::<u32, Way, 4>::new(1000)?.with_replacement(Replacement::LeastRecentlyUsed);
+    /// let mut border = Border::with_cache(cache);
+    /// let table: Table<u32> = Table::new(Labels::new(10, Duration::ZERO, 0)?);
+    /// // A port of the world is cached until routing there says otherwise.
+    /// border.forward(&table, Label::NONE, &7, |_| Some(Way::Outside(1)));
+    /// border.forward(&table, Label::NONE, &7, |_| unreachable!("it is active"));
+    /// border.clear();
+    /// let mut asked = false;
+    /// border.forward(&table, Label::NONE, &7, |_| { asked = true; Some(Way::Outside(2)) });
+    /// assert!(asked && border.statistics().hits == 1);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn clear(&mut self) {
         self.cache.clear();
     }

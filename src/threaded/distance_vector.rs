@@ -56,7 +56,8 @@ pub struct Advert<D> {
 /// | method | cost |
 /// |---|---|
 /// | [`hear`](Self::hear), [`attach`](Self::attach), [`detach`](Self::detach) | O(log destinations + neighbours) |
-/// | [`link_up`](Self::link_up) | O(log neighbours) |
+/// | [`link_up`](Self::link_up), [`repeat`](Self::repeat) | O(log neighbours) |
+/// | [`cost`](Self::cost), [`has_news`](Self::has_news) | O(log destinations), O(neighbours) |
 /// | [`link_cost`](Self::link_cost), [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
 /// | memory | rows of a [`Table`], 12 bytes for each neighbour that advertises a destination |
 ///
@@ -205,6 +206,28 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// # Errors
     ///
     /// If there is no such link, or the cost is 0 or infinity. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::{Advert, DistanceVector, Label, Labels};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// for (port, cost) in [(1, 3), (2, 1)] {
+    ///     router.link_up(port, cost)?;
+    ///     let label = Label::new(port.into(), 0).unwrap();
+    ///     router.hear(port, Advert { destination: "D", cost: 5, label }, now)?;
+    /// }
+    /// assert_eq!(router.cost(&"D"), Some(5 + 1));
+    /// router.link_cost(2, 10)?;
+    /// assert_eq!(router.cost(&"D"), Some(5 + 3));
+    /// router.link_down(1, now)?;
+    /// assert_eq!(router.cost(&"D"), Some(5 + 10));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn link_cost(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
         self.check_link_cost(cost)?;
         self.links.get_mut(&port).ok_or(RouterError::NoLink)?.cost = cost;
@@ -233,6 +256,28 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// # Errors
     ///
     /// If there is none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::{DistanceVector, Labels};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// router.link_up(1, 3)?;
+    /// router.attach("D", now)?;
+    /// let mut told = vec![];
+    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
+    /// assert!(!router.has_news());
+    /// router.repeat(1)?; // it had no room
+    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
+    /// router.detach(&"D", now)?;
+    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
+    /// assert_eq!(told, [("D", 0), ("D", 0), ("D", 64)]);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn repeat(&mut self, port: Port) -> Result<(), RouterError> {
         self.links.get_mut(&port).ok_or(RouterError::NoLink)?.greeted = false;
         Ok(())
@@ -339,6 +384,18 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// # Errors
     ///
     /// The invariant that is broken, which would be a mistake in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::threaded::{DistanceVector, Labels};
+    ///
+    /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
+    /// router.attach("D", flowtable::Timestamp::ZERO)?;
+    /// assert_eq!(router.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.table.validate()?;

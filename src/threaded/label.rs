@@ -31,6 +31,7 @@ use crate::source_index::SourceIndex;
 /// // A random index has 31 bits.
 /// let random = Label::random(SourceIndex::new(0xffff_ffff));
 /// assert_eq!((random.is_threaded(), random.get()), (false, 0x7fff_ffff));
+/// assert_eq!(random.source_index(), SourceIndex::new(0x7fff_ffff));
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(u32);

@@ -192,6 +192,21 @@ impl Labels {
     }
 
     /// Labels that can be live at once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::Labels;
+    ///
+    /// let mut labels = Labels::new(1000, Duration::ZERO, 0)?;
+    /// let label = labels.give(Timestamp::ZERO)?;
+    /// assert_eq!((labels.len(), labels.capacity()), (1, 1000));
+    /// labels.take_back(label, Timestamp::ZERO)?;
+    /// assert!(labels.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
@@ -202,6 +217,15 @@ impl Labels {
     /// # Errors
     ///
     /// The invariant that is broken, which would be a mistake in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut labels = flowtable::threaded::Labels::new(10, core::time::Duration::ZERO, 0)?;
+    /// labels.give(flowtable::Timestamp::ZERO)?;
+    /// assert_eq!(labels.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         let live = self.rows.iter().filter(|row| row.live).count();

@@ -89,6 +89,7 @@ pub enum Message<D> {
 /// |---|---|
 /// | [`hear`](Self::hear) | O(log routers + links of the router), a label O(log destinations) |
 /// | [`flush`](Self::flush) | O(links log links + destinations log destinations) after a change, and the messages |
+/// | [`cost`](Self::cost), [`state`](Self::state), [`repeat`](Self::repeat), [`has_news`](Self::has_news) | O(log destinations), O(log routers), O(log links), O(links) |
 /// | memory | the database, rows of a [`Table`], and each neighbour's labels |
 ///
 /// Paper: Chandranmenon and Varghese, on threading indices through link state routing.
@@ -259,6 +260,33 @@ impl<D: Ord + Clone> LinkState<D> {
     /// # Errors
     ///
     /// If there was none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::{Labels, LinkState, Message, RouterState};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// for (port, neighbour) in [(7, 2), (8, 3)] {
+    ///     router.link_up(port, neighbour, 5)?;
+    ///     let links = vec![(1, 5)];
+    ///     let state = RouterState { router: neighbour, sequence: 1, links, destinations: vec!["D"] };
+    ///     router.hear(port, Message::State(state))?;
+    /// }
+    /// router.link_cost(7, 9)?;
+    /// router.flush(now, |_, _| ())?;
+    /// assert_eq!(router.cost(&"D"), Some(5)); // over port 8
+    /// router.link_down(8)?;
+    /// router.flush(now, |_, _| ())?;
+    /// assert_eq!(router.cost(&"D"), Some(9));
+    /// // Router 3 will not come back.
+    /// router.forget(3);
+    /// assert!(router.state(3).is_none() && router.state(2).is_some());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn link_down(&mut self, port: Port) -> Result<(), RouterError> {
         self.links.remove(&port).ok_or(RouterError::NoLink)?;
         let Self { ways, table, .. } = self;
@@ -280,6 +308,28 @@ impl<D: Ord + Clone> LinkState<D> {
     /// # Errors
     ///
     /// If there is none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::{Labels, LinkState};
+    ///
+    /// let now = Timestamp::ZERO;
+    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// router.link_up(7, 2, 5)?;
+    /// router.attach("D")?;
+    /// let mut said = vec![];
+    /// router.flush(now, |_, message| said.push(message))?;
+    /// router.repeat(7)?; // it had no room
+    /// let mut again = vec![];
+    /// router.flush(now, |_, message| again.push(message))?;
+    /// assert!(!said.is_empty() && said == again);
+    /// router.detach(&"D")?;
+    /// assert!(router.has_news());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn repeat(&mut self, port: Port) -> Result<(), RouterError> {
         self.links.get_mut(&port).ok_or(RouterError::NoLink)?.greeted = false;
         Ok(())
@@ -317,7 +367,7 @@ impl<D: Ord + Clone> LinkState<D> {
         Ok(())
     }
 
-    /// A router has left for good: its place in the database is free.
+    /// A router has left for good: its place in the database is free. O(log routers).
     pub fn forget(&mut self, router: RouterId) {
         if router != self.own && self.database.remove(&router).is_some() {
             self.news.states.remove(&router);
@@ -505,6 +555,18 @@ impl<D: Ord + Clone> LinkState<D> {
     /// # Errors
     ///
     /// The invariant that is broken, which would be a mistake in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::threaded::{Labels, LinkState};
+    ///
+    /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
+    /// router.attach("D")?;
+    /// assert_eq!(router.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.table.validate()?;

@@ -100,6 +100,7 @@ impl Row {
 /// | [`forward`](Self::forward) | O(1): one row |
 /// | [`forward_to`](Self::forward_to), [`label`](Self::label), [`set`](Self::set) | O(log rows) |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | O(log rows) |
+/// | [`destination`](Self::destination), [`len`](Self::len); [`iter`](Self::iter) | O(1); O(rows) |
 /// | memory | 8 bytes for a row, 16 in [`Labels`], the destination with it, and once more in a tree with the label |
 ///
 /// # Example
@@ -239,6 +240,24 @@ impl<D: Ord + Clone> Table<D> {
     }
 
     /// Changes what is done with packets for a destination. Its label stays. Returns that, if there is such a row.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::Timestamp;
+    /// use flowtable::threaded::{Hop, Label, Labels, Table};
+    ///
+    /// let mut table = Table::new(Labels::new(1000, Duration::ZERO, 0)?);
+    /// let over = |port| Hop::Forward { port, label: Label::NONE };
+    /// let label = table.insert("D", Some(over(3)), Timestamp::ZERO)?;
+    /// // Another way is shorter by now. Those who send here go on with the label that they have.
+    /// assert_eq!(table.set(&"D", Some(over(4))), Some(label));
+    /// assert_eq!(table.forward(label), Ok(over(4)));
+    /// assert_eq!((table.destination(label), table.len(), table.capacity()), (Some(&"D"), 1, 1000));
+    /// assert!(table.iter().eq([(&"D", label)]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     pub fn set(&mut self, destination: &D, hop: Option<Hop>) -> Option<Label> {
         let label = self.label(destination)?;
         self.rows[label.index() as usize] = Row::new(label, hop);
@@ -261,6 +280,18 @@ impl<D: Ord + Clone> Table<D> {
     /// # Errors
     ///
     /// The invariant that is broken, which would be a mistake in this crate.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::threaded::{Hop, Labels, Table};
+    ///
+    /// let mut table = Table::new(Labels::new(10, Duration::ZERO, 0)?);
+    /// table.insert("D", Some(Hop::Deliver), flowtable::Timestamp::ZERO)?;
+    /// assert_eq!(table.validate(), Ok(()));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
         self.labels.validate()?;

@@ -43,6 +43,17 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut bytes = flowtable::TrashMap::from([(443_u16, 0), (53, 0)]);
+    /// let packets = [&443, &53].map(|port| (bytes.hash_of(port), port));
+    /// for (flow, length) in bytes.get_many_mut_hashed(packets).into_iter().zip([60, 80]) {
+    ///     *flow.unwrap() += length;
+    /// }
+    /// assert_eq!(bytes.get_many_hashed(packets), [Some(&60), Some(&80)]);
+    /// ```
     #[must_use]
     pub fn get_many_hashed<Q, const N: usize>(&self, keys: [(u64, &Q); N]) -> [Option<&V>; N]
     where
@@ -70,6 +81,16 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// # Panics
     ///
     /// If two keys have the same entry.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut tokens = flowtable::TrashMap::from([("a", 5), ("b", 0)]);
+    /// if let [Some(from), Some(to)] = tokens.get_many_mut(["a", "b"]) {
+    ///     (*from, *to) = (*from - 2, *to + 2);
+    /// }
+    /// assert_eq!((tokens["a"], tokens["b"]), (3, 2));
+    /// ```
     #[must_use]
     pub fn get_many_mut<Q, const N: usize>(&mut self, keys: [&Q; N]) -> [Option<&mut V>; N]
     where
@@ -215,6 +236,22 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::TrashMap;
+    ///
+    /// let mut bytes: TrashMap<u16, u32> = TrashMap::new();
+    /// let ports = [443, 53, 443];
+    /// let hashes = ports.map(|port| bytes.hash_of(&port)); // once, where packets come in
+    /// let flows = hashes.into_iter().zip(ports).map(|(hash, port)| (hash, port, 0));
+    /// bytes.insert_batch_hashed(flows, |_, _| ());
+    /// bytes.get_batch_mut_hashed(&hashes, &ports, |_, flow| *flow.unwrap() += 100);
+    /// let mut found = [None; 3];
+    /// bytes.get_batch_hashed(&hashes, &ports, &mut found);
+    /// assert_eq!(found, [Some(&200), Some(&100), Some(&200)]);
+    /// ```
     pub fn insert_batch_hashed(
         &mut self,
         entries: impl IntoIterator<Item = (u64, K, V)>,

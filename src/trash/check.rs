@@ -10,6 +10,14 @@ use super::table::Table;
 
 /// An invariant of the map that does not hold. It never happens unless a key type breaks the law of
 /// [`Hash`](core::hash::Hash); tests ask after each step.
+///
+/// # Example
+///
+/// ```
+/// let mut map: flowtable::TrashMap<u32, u32> = (0..1000).map(|key| (key, key)).collect();
+/// map.retain(|key, _| key % 7 == 0);
+/// assert_eq!(map.validate(), Ok(()));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Broken {

@@ -7,7 +7,20 @@ use core::mem;
 use super::TrashMap;
 use super::table::Position;
 
-/// The place of one key, found once.
+/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of the map cost
+/// besides their look-up.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TrashMap;
+///
+/// let mut names: TrashMap<u16, String> = TrashMap::new();
+/// names.entry(443).or_insert_with(|| "https".into());
+/// names.entry(8080).or_insert_with_key(|port| format!("port {port}"));
+/// names.entry(443).and_modify(|name| name.push_str(", h2")).or_default();
+/// assert_eq!((&*names[&443], &*names[&8080]), ("https, h2", "port 8080"));
+/// ```
 pub enum Entry<'a, K, V, S> {
     /// The key has a value.
     Occupied(OccupiedEntry<'a, K, V, S>),
@@ -16,6 +29,26 @@ pub enum Entry<'a, K, V, S> {
 }
 
 /// The place of a key that has a value.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{TrashMap, trash::Entry};
+///
+/// // Two packets are left of each; with the last one the flow goes.
+/// let mut left = TrashMap::from([("a", 2), ("b", 2)]);
+/// for name in ["a", "b", "a"] {
+///     let Entry::Occupied(mut flow) = left.entry(name) else { panic!("it has gone") };
+///     *flow.get_mut() -= 1;
+///     if *flow.get() == 0 {
+///         assert_eq!(flow.remove_entry(), ("a", 0));
+///     }
+/// }
+/// let Entry::Occupied(mut flow) = left.entry("b") else { panic!("it has gone") };
+/// assert_eq!(flow.insert(5), 1);
+/// *flow.into_mut() += 1;
+/// assert_eq!(left, TrashMap::from([("b", 6)]));
+/// ```
 pub struct OccupiedEntry<'a, K, V, S> {
     pub(super) map: &'a mut TrashMap<K, V, S>,
     /// Of an entry of the map's table, which does not change but through this.
@@ -23,6 +56,24 @@ pub struct OccupiedEntry<'a, K, V, S> {
 }
 
 /// The place of a key that has no value.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{TrashMap, trash::Entry};
+///
+/// let mut flows = TrashMap::new();
+/// let mut refused = vec![];
+/// for (name, may_open) in [("a", true), ("b", false), ("a", false)] {
+///     if let Entry::Vacant(place) = flows.entry(name) {
+///         match may_open {
+///             true => *place.insert(0) += 1,
+///             false => refused.push(place.into_key()),
+///         }
+///     }
+/// }
+/// assert_eq!((flows.len(), refused), (1, vec!["b"]));
+/// ```
 pub struct VacantEntry<'a, K, V, S> {
     pub(super) map: &'a mut TrashMap<K, V, S>,
     /// The hash of the key in the map's table.

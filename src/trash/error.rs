@@ -5,6 +5,14 @@ use core::alloc::Layout;
 use core::fmt;
 
 /// The memory that entries need cannot be had.
+///
+/// # Example
+///
+/// ```
+/// let mut flows: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::new();
+/// let error = flows.try_reserve(usize::MAX / 2).unwrap_err();
+/// assert_eq!(error.bytes(), None); // more than there are addresses
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TryReserveError {
     /// The allocation that failed; nothing if there is no such size.
@@ -51,6 +59,15 @@ impl fmt::Display for TryReserveError {
 impl core::error::Error for TryReserveError {}
 
 /// An entry for which there is no memory, and the reason.
+///
+/// # Example
+///
+/// ```
+/// let mut flows = flowtable::TrashMap::new();
+/// let hash = flows.hash_of("a");
+/// let done = flows.try_insert_hashed(hash, "a", 1).map_err(|refused| (refused.key, refused.error));
+/// assert_eq!(done, Ok(None));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TryInsertError<K, V> {
     /// The key, which is not in the map.

@@ -99,6 +99,17 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
 }
 
 /// All entries, taken out; drops what is not fetched.
+///
+/// # Example
+///
+/// ```
+/// let mut flows = flowtable::TrashMap::from([("a", 1), ("b", 2)]);
+/// assert_eq!(flows.drain().map(|(_, value)| value).sum::<i32>(), 3);
+/// assert!(flows.is_empty()); // and it can be filled again
+/// flows.insert("c", 3);
+/// flows.clear();
+/// assert_eq!((flows.len(), flows.allocation_size()), (0, 0));
+/// ```
 pub struct IntoIter<K, V> {
     entries: Both<IntoSegments<(K, V)>>,
     left: usize,

@@ -11,6 +11,24 @@ use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, V
 
 impl<K, V, S> TrashMap<K, V, S> {
     /// Keys and values, in no order that means anything.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut bytes = flowtable::TrashMap::from([(443, 100), (53, 10)]);
+    /// for (port, bytes) in bytes.iter_mut() {
+    ///     *bytes += port % 10;
+    /// }
+    /// bytes.values_mut().for_each(|bytes| *bytes *= 2);
+    /// assert_eq!(bytes.iter().max(), Some((&443, &206)));
+    /// assert_eq!((bytes.keys().sum(), bytes.values().sum()), (496, 232));
+    ///
+    /// let mut ports: Vec<i32> = bytes.clone().into_keys().collect();
+    /// ports.sort();
+    /// let mut counts: Vec<i32> = bytes.clone().into_values().collect();
+    /// counts.sort();
+    /// assert_eq!((ports, counts), (vec![53, 443], vec![26, 206]));
+    /// ```
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter::new(&self.table, self.former_table())

@@ -56,6 +56,15 @@ impl Thresholds {
     }
 
     /// Fill of the doubled node, in percent, from which a node is doubled.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Tuning;
+    ///
+    /// let root = Tuning::LINUX.root;
+    /// assert_eq!((root.inflate(), root.halve()), (30, 15));
+    /// ```
     #[must_use]
     pub const fn inflate(self) -> u8 {
         self.inflate

@@ -21,7 +21,7 @@ use crate::bits::BitString;
 /// let map: LcTrieMap<u32, ()> = (0..1024).map(|i| (i << 22, ())).collect();
 /// let shape = map.shape();
 /// assert_eq!((shape.root_bits, shape.max_depth()), (10, 1)); // one node, every slot filled
-/// assert_eq!(shape.average_depth(), 1.0);
+/// assert_eq!((shape.nodes(), shape.average_depth(), shape.slots_per_leaf()), (1, 1.0, 1.0));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -48,7 +48,7 @@ impl Shape {
         self.nodes_by_bits.iter().sum()
     }
 
-    /// Average depth over the keys; 0 if there are none.
+    /// Average depth over the keys; 0 if there are none. O(depths).
     #[must_use]
     pub fn average_depth(&self) -> f64 {
         let total: usize = self.leaves_by_depth.iter().enumerate().map(|(d, n)| d * n).sum();

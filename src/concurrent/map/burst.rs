@@ -84,6 +84,18 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     /// # Panics
     ///
     /// If there are not as many hashes and places as keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
+    /// let (pin, packets) = (map.pin(), ["b", "x"]);
+    /// let hashes = packets.map(|name| pin.hash_of(name)); // once, where packets come in
+    /// let mut found = [None; 2];
+    /// pin.get_batch_hashed(&hashes, &packets, &mut found);
+    /// assert_eq!(found, [Some(&2), None]);
+    /// assert_eq!(pin.get_many_hashed([(hashes[0], packets[0])]), [Some(&2)]);
+    /// ```
     pub fn get_batch_hashed<'p, Q>(
         &'p self,
         hashes: &[u64],

@@ -12,6 +12,7 @@ use super::segment::Segment;
 
 /// What is not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Broken {
     /// The directory of a shard shows a segment at places that are not a prefix's.
     Directory,
@@ -50,6 +51,14 @@ impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {
     /// # Errors
     ///
     /// If there is such a thing: a mistake of this crate, or keys that break the law of [`Hash`].
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::ConcurrentMap<u32, u32> = (0..1000).map(|key| (key, key)).collect();
+    /// map.pin().retain(|key, _| key % 7 == 0);
+    /// assert_eq!(map.validate(), Ok(()));
+    /// ```
     #[doc(hidden)]
     pub fn validate(&mut self) -> Result<(), Broken> {
         let pin = crossbeam_epoch::pin();

@@ -91,6 +91,17 @@ where
     /// # Errors
     ///
     /// As for [`insert`](Self::insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::new();
+    /// let pin = map.pin();
+    /// let hash = pin.hash_of("a");
+    /// assert_eq!(pin.insert_hashed(hash, "a", 1)?, None);
+    /// assert_eq!(pin.remove_hashed(hash, "a"), Some(&1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_hashed(
         &self,
         hash: u64,
@@ -239,6 +250,10 @@ where
     ///
     /// If there is something to put in, and readers hold on to more garbage than the limit allows: the key comes
     /// back, what `decide` has made is dropped.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert).
     ///
     /// # Example
     ///

@@ -19,7 +19,12 @@ use super::place::Place;
 /// let dual_stack = Local::new("[::]:80".parse()?, tcp);
 /// assert!(here.takes("192.0.2.1".parse()?) && !here.takes("192.0.2.2".parse()?));
 /// assert!(dual_stack.takes("192.0.2.2".parse()?) && dual_stack.takes("2001:db8::1".parse()?));
-/// assert!(!dual_stack.v6_only().takes("192.0.2.2".parse()?));
+/// assert!(!dual_stack.v6_only().takes("192.0.2.2".parse()?) && dual_stack.v6_only().is_v6_only());
+///
+/// // A transparent proxy takes what no other socket does.
+/// let proxy = Local::all_ports("0.0.0.0".parse()?, tcp);
+/// assert!(proxy.address().is_unspecified());
+/// assert_eq!((proxy.port(), proxy.protocol()), (None, tcp));
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
