@@ -75,7 +75,7 @@ pub enum Arrival {
     Ack,
 }
 
-/// A PCB that was looked for.
+/// A PCB that was looked for: see [`Demux::lookup`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found<'a, T> {
     /// The PCB, unless there is none by that name.

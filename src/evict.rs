@@ -24,6 +24,9 @@
 //! What holds of each: all operations are O(1), amortised over slots without gaps; memory is 8 bytes
 //! for each slot up to the greatest one (up to 20 for [`ByClass`]), allocated by 1024 slots and given back with the policy; growth
 //! moves nothing; slots that are not in it do no harm.
+//!
+//! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging experiment with the
+//! Multics system* (1968), for [`Clock`].
 
 use crate::lists::Lists;
 use crate::timestamp::Timestamp;

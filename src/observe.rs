@@ -5,6 +5,27 @@
 //! so do our tests.
 
 /// Is told what a look-up touches. Each method does nothing unless an implementor says otherwise.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{LcTrieMap, Observer};
+///
+/// /// Counts the nodes on the way to a leaf, and nothing else.
+/// #[derive(Default)]
+/// struct Depth(u32);
+///
+/// impl Observer for Depth {
+///     fn node(&mut self) {
+///         self.0 += 1;
+///     }
+/// }
+///
+/// let map: LcTrieMap<u32, ()> = (0..1024).map(|i| (i << 22, ())).collect();
+/// let mut depth = Depth::default();
+/// map.get_observed(&0, &mut depth);
+/// assert_eq!(depth.0, 1); // one node, every slot filled
+/// ```
 pub trait Observer {
     /// An inner node was looked into: one slot read.
     #[inline]

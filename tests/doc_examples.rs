@@ -57,7 +57,8 @@ impl Module {
 
     /// The functions that neither its examples nor these have.
     fn missing<'a>(&'a self, more: &'a str) -> impl Iterator<Item = String> + 'a {
-        let is_shown = |name: &str| [&self.examples, more].iter().any(|code| calls(code, name));
+        let is_shown =
+            move |name: &str| [self.examples.as_str(), more].iter().any(|code| calls(code, name));
         let missing = self.functions.iter().filter(move |(_, name)| !is_shown(name));
         missing.map(|(place, name)| format!("{place}: {name}"))
     }

@@ -27,7 +27,8 @@ const BURST: usize = 32;
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `contains_key`, `get_or_insert_with`, `insert`, `remove`, and each key of a batch | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
+/// | `get`, `get_mut`, `peek`, `contains_key` | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
+/// | `get_or_insert_with`, `insert`, `remove`, and each key of a batch | the same |
 /// | `new`, `with_parts`, `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
 /// | `len`, `allocation_size` | O(1) |
 ///

@@ -6,6 +6,17 @@ use core::fmt;
 ///
 /// Nothing has changed. A thread that gets this and holds a pin itself should
 /// repin it and try again.
+///
+/// # Example
+///
+/// ```
+/// let map = flowtable::ConcurrentMap::new().with_garbage_limit(4096, 0);
+/// let reader = map.pin();
+/// // Of what this reader might see nothing is given back while it lasts.
+/// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
+/// assert_eq!((error.refused.0, error.limit), ("key", 4096));
+/// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WouldExceed<T> {
     /// What was not put in.

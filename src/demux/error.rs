@@ -87,6 +87,18 @@ impl fmt::Display for SocketError {
 impl Error for SocketError {}
 
 /// What was to be taken out is not there.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::demux::{Local, NotFound, Reuse, SocketTable};
+///
+/// let mut sockets = SocketTable::new(10);
+/// let name = sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
+/// assert_eq!(sockets.remove(&name), Ok("resolver"));
+/// assert_eq!(sockets.remove(&name), Err(NotFound));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotFound;
 

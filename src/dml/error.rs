@@ -82,6 +82,23 @@ impl fmt::Display for NoRoom {
 impl Error for NoRoom {}
 
 /// Why a packet is not received. Nothing was written.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::dml::{DmlBuilder, DmlHeader, Kind, ReceiveError, Receiver, Region};
+///
+/// let mut dml = DmlBuilder::new(0x0800);
+/// dml.add(Region::new(Kind::DATA, 0, 10))?;
+/// dml.add(Region::new(Kind::DATA, 5, 10))?;
+/// let mut frame = [0; 64];
+/// dml.write_to(&mut frame)?;
+/// let (header, packet) = DmlHeader::parse(&frame)?;
+/// let mut receiver = Receiver::new();
+/// let refused = receiver.receive(&header, packet, &mut [0; 64]).unwrap_err();
+/// assert_eq!(refused, ReceiveError::DataOverlaps { at: 5 });
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveError {

@@ -88,7 +88,8 @@ impl<T, V> Entry<T, V> {
 
 /// A binding by its number: where it is found again without a search. It names no other one, ever.
 ///
-/// It is good for the store that gave it. There it leads to nothing when the binding has expired.
+/// It is good for the store that gave it. There it leads to nothing when the binding has expired: see
+/// [`read`](EphemeralStore::read).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Binding(pub(super) u64);
 

@@ -42,7 +42,7 @@ struct Abort;
 /// # Example
 ///
 /// ```
-/// use flowtable::esp::{execute, Instruction, Location, Locations, Operation, Packet, Site, Verdict};
+/// use flowtable::esp::{self, Instruction, Location, Locations, Operation, Packet, Site, Verdict};
 /// use flowtable::{EphemeralStore, Timestamp};
 /// use std::time::Duration;
 ///
@@ -50,7 +50,7 @@ struct Abort;
 /// let site = Site { location: Location::Centre, identity: 77 };
 /// let mut run = |seconds, instruction| {
 ///     let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
-///     (execute(&mut store, &mut packet, site, Timestamp::from_secs(seconds)), packet.instruction, packet.error)
+///     (esp::execute(&mut store, &mut packet, site, Timestamp::from_secs(seconds)), packet.instruction, packet.error)
 /// };
 ///
 /// // Two receivers say that they are there, and the first of them is heard by the next router.
@@ -78,7 +78,7 @@ pub fn execute<S: BuildHasher>(
 /// # Example
 ///
 /// ```
-/// use flowtable::esp::{Instruction, Location, Locations, Packet, Site, execute_observed};
+/// use flowtable::esp::{self, Instruction, Location, Locations, Packet, Site};
 /// use flowtable::observe::Words;
 /// use flowtable::{EphemeralStore, Timestamp};
 /// use std::time::Duration;
@@ -88,7 +88,7 @@ pub fn execute<S: BuildHasher>(
 /// let mut packet = Packet::new(Locations::CENTRE, 1, Instruction::Count { tag: 1, threshold: 9 });
 /// let mut words = [Words::default(); 2];
 /// for words in &mut words {
-///     _ = execute_observed(&mut store, &mut packet, site, Timestamp::ZERO, words);
+///     _ = esp::execute_observed(&mut store, &mut packet, site, Timestamp::ZERO, words);
 /// }
 /// // Five to make a binding or to examine it, two to read its counter, two to write it.
 /// assert_eq!(words.map(|words| words.0), [9, 9]);

@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 const GROUP: usize = 8;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// Ends and reports what is due, looking at `budget` flows at most.
+    /// Ends and reports what is due, looking at `budget` flows at most. O(budget).
     ///
     /// A flow that is silent for its timeout is reported by the first call that comes a
     /// [tick](super::Config::tick) after that or later, and whose budget suffices; budgets that do not

@@ -9,6 +9,20 @@ use crate::life::{Class, EndReason, Protocol, Tenant};
 use crate::timestamp::Timestamp;
 
 /// The flow of a packet.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, Direction, FlowCache, FlowKey, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
+/// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+/// let seen = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?;
+/// assert!(seen.fresh && seen.departed.is_none());
+/// let seen = cache.observe(&query.reversed(), Packet::UDP, Timestamp::from_millis(20))?;
+/// assert_eq!((seen.fresh, seen.direction, seen.name), (false, Direction::Reverse, 0));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Observed<'a, K, V> {
     /// What the user keeps of it.
@@ -28,6 +42,20 @@ pub struct Observed<'a, K, V> {
 }
 
 /// A flow that is not in the cache any more.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, EndReason, FlowCache, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
+/// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
+/// let seen = cache.observe(&8, Packet::UDP, Timestamp::from_secs(6))?;
+/// let left = seen.departed.expect("there is room for one");
+/// assert_eq!((left.key, left.value, left.reason), (7, 70, EndReason::Resources));
+/// assert_eq!((left.first_seen, left.last_seen), (Timestamp::from_secs(5), Timestamp::from_secs(5)));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departed<K, V> {
     /// It finds nothing any more; its number is still that of the flow.
@@ -60,6 +88,27 @@ pub enum Event<'a, K, V> {
 }
 
 /// A flow that lives and is reported.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, Event, FlowCache, Packet, Timeouts, Timestamp};
+///
+/// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
+/// let mut cache: FlowCache<u64, u32> = FlowCache::new(config);
+/// let mut reports = vec![];
+/// // A packet in half a minute: it never ends, and is reported each five minutes.
+/// for seconds in (0..=330).step_by(30) {
+///     let now = Timestamp::from_secs(seconds);
+///     cache.advance(now, 100, |event| match event {
+///         Event::Active(report) => reports.push((*report.key, core::mem::take(report.value))),
+///         Event::Ended(_) => unreachable!("it is never silent for a minute"),
+///     });
+///     *cache.observe(&7, Packet::UDP, now)?.flow += 1;
+/// }
+/// assert_eq!(reports, [(7, 10)]); // those up to 270 s, when five minutes are over
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Report<'a, K, V> {
     /// To find it again.
@@ -83,6 +132,32 @@ pub struct Report<'a, K, V> {
 }
 
 /// How far [`advance`](super::FlowCache::advance) has come.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, FlowCache, Packet, Timeouts, Timestamp};
+///
+/// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
+/// let mut cache: FlowCache<u64, ()> = FlowCache::new(config);
+/// for id in 0..10 {
+///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+/// }
+/// let now = Timestamp::from_secs(1);
+/// let progress = cache.advance(now, 4, |_| ());
+/// assert!(progress.is_done && progress.next > Some(now)); // time to sleep
+/// let mut ended = vec![];
+/// loop {
+///     let progress = cache.advance(Timestamp::from_secs(61), 4, |_| ());
+///     ended.push(progress.ended);
+///     if progress.is_done {
+///         break;
+///     }
+///     // Packets may come here.
+/// }
+/// assert_eq!(ended, [4, 4, 2]);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -100,6 +175,19 @@ pub struct Progress {
 }
 
 /// A key's flow, found without a packet.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, Direction, FlowCache, FlowKey, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
+/// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+/// let handle = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?.handle;
+/// let found = cache.find(&query.reversed()).expect("it is there");
+/// assert_eq!((found.handle, found.direction, found.name), (handle, Direction::Reverse, 0));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The flow.
@@ -135,6 +223,19 @@ impl fmt::Display for Refused {
 impl Error for Refused {}
 
 /// Why a name was not given, or not taken away. The cache is as it was.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, FlowCache, NameError, Packet, Timestamp};
+///
+/// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+/// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle;
+/// let second = cache.observe(&2, Packet::UDP, Timestamp::ZERO)?.handle;
+/// assert_eq!(cache.add_name(second, &1), Err(NameError::Taken(first)));
+/// assert_eq!(cache.remove_name(first, &1), Err(NameError::First));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {

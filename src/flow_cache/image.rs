@@ -272,6 +272,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// Why an [`Image`] was refused.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Config, Cursor, FlowCache, Image, ImageError, Packet, Timestamp};
+///
+/// let mut large: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+/// for id in 0..10 {
+///     large.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+/// }
+/// let image: Image<_, _> = large.page(&mut Cursor::new(), usize::MAX).collect();
+/// let mut small: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
+/// let refused = small.restore(image, Timestamp::ZERO);
+/// assert_eq!(refused, Err(ImageError::TooMany { flows: 10, room: 3 }));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageError {

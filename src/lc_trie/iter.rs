@@ -8,7 +8,7 @@ use core::ops::Bound;
 use crate::bits::BitString;
 use crate::trie::{Trie, Walk};
 
-/// Keys and values in order.
+/// Keys and values in order: see [`LcTrieMap::iter`](super::LcTrieMap::iter).
 pub struct Iter<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
@@ -53,7 +53,7 @@ impl<K: BitString, V> DoubleEndedIterator for Iter<'_, K, V> {
 impl<K: BitString, V> ExactSizeIterator for Iter<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Iter<'_, K, V> {}
 
-/// Keys in order.
+/// Keys in order: see [`LcTrieMap::keys`](super::LcTrieMap::keys).
 pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Keys<'_, K, V> {
@@ -89,7 +89,7 @@ impl<K: BitString, V> DoubleEndedIterator for Keys<'_, K, V> {
 impl<K: BitString, V> ExactSizeIterator for Keys<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Keys<'_, K, V> {}
 
-/// Values in the order of their keys.
+/// Values in the order of their keys: see [`LcTrieMap::values`](super::LcTrieMap::values).
 pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Values<'_, K, V> {
@@ -125,7 +125,7 @@ impl<K: BitString, V> DoubleEndedIterator for Values<'_, K, V> {
 impl<K: BitString, V> ExactSizeIterator for Values<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
 
-/// Keys and values within bounds, in order.
+/// Keys and values within bounds, in order: see [`LcTrieMap::range`](super::LcTrieMap::range).
 pub struct Range<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
@@ -169,7 +169,7 @@ impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
 
 impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
 
-/// Keys and values in order, the values to change.
+/// Keys and values in order, the values to change: see [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut).
 pub struct IterMut<'a, K, V> {
     entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
 }
@@ -221,7 +221,7 @@ impl<K, V> DoubleEndedIterator for IterMut<'_, K, V> {
 impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K, V> FusedIterator for IterMut<'_, K, V> {}
 
-/// Values in the order of their keys, to change.
+/// Values in the order of their keys, to change: see [`LcTrieMap::values_mut`](super::LcTrieMap::values_mut).
 pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
 
 impl<K, V: fmt::Debug> fmt::Debug for ValuesMut<'_, K, V> {
@@ -252,7 +252,7 @@ impl<K, V> DoubleEndedIterator for ValuesMut<'_, K, V> {
 impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
 impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
 
-/// Keys and values in order, owned.
+/// Keys and values in order, owned: see [`LcTrieMap::drain`](super::LcTrieMap::drain).
 pub struct IntoIter<K, V> {
     trie: Trie<K, V>,
     walk: Walk,

@@ -109,7 +109,7 @@ pub(super) fn visit<A: Address, V>(
     }
 }
 
-/// All routes of a table, in order, by value.
+/// All routes of a table, in order, by value. Made by its `into_iter`.
 pub struct IntoIter<A: Address, V> {
     nodes: Pool<Node>,
     /// Those of the routes that the walk has not come to yet.

@@ -52,6 +52,24 @@ impl Account {
 }
 
 /// A turn of a thread that does not run here, given back: it is another scheduler's.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::schedule::{Budget, ForeignTurn, Occupancy, Policy, Scheduler, ThreadConfig};
+///
+/// let (us, now) = (Duration::from_micros, Timestamp::ZERO);
+/// let scheduler = || Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(1)));
+/// let (mut here, mut there) = (scheduler()?, scheduler()?);
+/// let thread = here.add(ThreadConfig::new(50, us(1)))?;
+/// here.tell(thread, Occupancy::queued(1), now)?;
+/// let turn = here.next(now).unwrap();
+/// let ForeignTurn(turn) = there.finish(turn, us(1), Occupancy::queued(0), now).unwrap_err();
+/// here.finish(turn, us(1), Occupancy::queued(0), now)?;
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct ForeignTurn(pub Turn);
 

@@ -138,7 +138,7 @@ pub struct Simulation<'a> {
     pub duration: Duration,
 }
 
-/// What became of it all.
+/// What became of it all: see [`Simulation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -150,7 +150,7 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
 }
 
-/// What became of a flow.
+/// What became of a flow: see [`Simulation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowOutcome {

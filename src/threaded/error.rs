@@ -17,6 +17,18 @@ impl fmt::Display for Stale {
 impl Error for Stale {}
 
 /// A number of rows that cannot be.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::threaded::{Label, LabelError, Labels};
+///
+/// let labels = |rows| Labels::new(rows, Duration::ZERO, 0).map(|labels| labels.capacity());
+/// assert_eq!(labels(0), Err(LabelError::NoRows));
+/// assert_eq!(labels(Label::ROWS), Ok(1 << 23));
+/// assert_eq!(labels(Label::ROWS + 1), Err(LabelError::TooManyRows));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LabelError {
@@ -89,6 +101,20 @@ impl fmt::Display for Refusal {
 impl Error for Refusal {}
 
 /// Why a router does not believe what a neighbour says, or what it is told about its links. Nothing has changed.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::threaded::{DistanceVector, Labels, RouterError};
+///
+/// let mut router: DistanceVector<&str> = DistanceVector::new(Labels::new(10, Duration::ZERO, 0)?, 64)?;
+/// router.link_up(1, 3)?;
+/// assert_eq!(router.link_up(1, 3), Err(RouterError::LinkIsUp));
+/// assert_eq!(router.link_up(2, 64), Err(RouterError::LinkCost)); // infinity
+/// assert_eq!(router.repeat(2), Err(RouterError::NoLink));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RouterError {

@@ -89,7 +89,8 @@ pub enum Message<D> {
 /// |---|---|
 /// | [`hear`](Self::hear) | O(log routers + links of the router), a label O(log destinations) |
 /// | [`flush`](Self::flush) | O(links log links + destinations log destinations) after a change, and the messages |
-/// | [`cost`](Self::cost), [`state`](Self::state), [`repeat`](Self::repeat), [`has_news`](Self::has_news) | O(log destinations), O(log routers), O(log links), O(links) |
+/// | [`cost`](Self::cost), [`state`](Self::state) | O(log destinations), O(log routers) |
+/// | [`repeat`](Self::repeat), [`has_news`](Self::has_news) | O(log links), O(links) |
 /// | memory | the database, rows of a [`Table`], and each neighbour's labels |
 ///
 /// Paper: Chandranmenon and Varghese, on threading indices through link state routing.

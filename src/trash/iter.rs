@@ -18,7 +18,7 @@ where
     table.flatten().chain(former.into_iter().flatten().flatten())
 }
 
-/// Keys and values.
+/// Keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
 pub struct Iter<'a, K, V> {
     entries: Both<Segments<'a, (K, V)>>,
     left: usize,
@@ -61,7 +61,7 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
 impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
 impl<K, V> FusedIterator for Iter<'_, K, V> {}
 
-/// Keys and values, the values to change.
+/// Keys and values, the values to change: see [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
 pub struct IterMut<'a, K, V> {
     entries: Both<SegmentsMut<'a, (K, V)>>,
     left: usize,
@@ -98,7 +98,7 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     }
 }
 
-/// All entries, taken out; drops what is not fetched.
+/// All entries, taken out; drops what is not fetched. See [`TrashMap::drain`](super::TrashMap::drain).
 ///
 /// # Example
 ///
@@ -146,7 +146,7 @@ impl<K, V> fmt::Debug for IntoIter<K, V> {
     }
 }
 
-/// The keys.
+/// The keys: see [`TrashMap::keys`](super::TrashMap::keys).
 pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Keys<'_, K, V> {
@@ -155,7 +155,7 @@ impl<K, V> Clone for Keys<'_, K, V> {
     }
 }
 
-/// The values.
+/// The values: see [`TrashMap::values`](super::TrashMap::values).
 pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Values<'_, K, V> {
@@ -164,15 +164,15 @@ impl<K, V> Clone for Values<'_, K, V> {
     }
 }
 
-/// The values, to change.
+/// The values, to change: see [`TrashMap::values_mut`](super::TrashMap::values_mut).
 #[derive(Debug)]
 pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
 
-/// The keys, taken out.
+/// The keys, taken out: see [`TrashMap::into_keys`](super::TrashMap::into_keys).
 #[derive(Debug)]
 pub struct IntoKeys<K, V>(pub(super) IntoIter<K, V>);
 
-/// The values, taken out.
+/// The values, taken out: see [`TrashMap::into_values`](super::TrashMap::into_values).
 #[derive(Debug)]
 pub struct IntoValues<K, V>(pub(super) IntoIter<K, V>);
 

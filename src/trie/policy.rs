@@ -124,6 +124,17 @@ pub struct Tuning {
 }
 
 /// Where rebalancing starts when an insertion has made a node of two children.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{LcTrieMap, RebalanceFrom, Tuning};
+///
+/// let tuning = Tuning { rebalance_from: RebalanceFrom::Parent, ..Tuning::TRASH_2006 };
+/// let mut map = LcTrieMap::with_tuning(tuning);
+/// map.extend((0..1000_u32).map(|key| (key, ())));
+/// assert_eq!((map.len(), map.tuning().rebalance_from), (1000, RebalanceFrom::Parent));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RebalanceFrom {

@@ -20,6 +20,24 @@ pub enum Name {
 }
 
 /// A socket that a packet is for.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FlowKey;
+/// use flowtable::demux::{Local, Reuse, SocketTable, Specificity};
+///
+/// let tcp = 6;
+/// let mut sockets = SocketTable::new(10);
+/// for (address, socket) in [("0.0.0.0:80", "any"), ("192.0.2.1:80", "here")] {
+///     sockets.bind(Local::new(address.parse()?, tcp), Reuse::Address, socket)?;
+/// }
+/// let segment = FlowKey::new("198.51.100.1".parse()?, "192.0.2.1".parse()?, 40_000, 80, tcp).unwrap();
+/// let best = sockets.lookup(&segment).unwrap();
+/// assert_eq!((*best.socket, best.by), ("here", Specificity::AddressAndPort));
+/// assert!(best.by > Specificity::Port); // that of the other one
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match<R> {
     /// The socket.
