@@ -16,7 +16,10 @@
 //! the values that they have found.
 //!
 //! A structure has a module below with its contestants and what they are asked to do. A further one
-//! needs such a module, and its line in [`STRUCTURES`].
+//! needs such a module, its line in [`STRUCTURES`], and its section of the [`page`].
+//!
+//! `docs/PEERS.md` is from `cargo bench --all-features --bench peers -- --json docs/peers/figures.jsonl --page
+//! docs/PEERS.md`; with `--from` instead of `--json` it is drawn again.
 
 mod peers {
     pub(crate) mod args;
@@ -31,7 +34,11 @@ mod peers {
     pub(crate) mod contest;
     pub(crate) mod contestant;
     pub(crate) mod demux;
+    pub(crate) mod entrant;
     pub(crate) mod ephemeral;
+    #[allow(dead_code, reason = "the papers' figures have one scale, these another")]
+    #[path = "../common/figure.rs"]
+    pub(crate) mod figure;
     pub(crate) mod flows;
     pub(crate) mod keys;
     pub(crate) mod lc_trie;
@@ -39,6 +46,7 @@ mod peers {
     pub(crate) mod machine;
     pub(crate) mod maps;
     pub(crate) mod memory;
+    pub(crate) mod page;
     pub(crate) mod pauses;
     pub(crate) mod prefetched;
     pub(crate) mod routes;
@@ -50,7 +58,7 @@ use std::process::ExitCode;
 
 use peers::args::Plan;
 use peers::board::{Outcome, Report};
-use peers::{caches, demux, ephemeral, flows, lc_trie, machine, routes, sockets, trash};
+use peers::{caches, demux, ephemeral, flows, lc_trie, page, routes, sockets, trash};
 #[cfg(feature = "concurrent")]
 use peers::{concurrent, concurrent_routes};
 
@@ -75,7 +83,7 @@ const STRUCTURES: &[(&str, Measure)] = &[
 
 fn main() -> ExitCode {
     let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
-    match Plan::parse(&names).and_then(|plan| plan.map_or(Ok(()), |plan| measure(&plan))) {
+    match Plan::parse(&names).and_then(|plan| plan.map_or(Ok(()), |plan| run(&plan))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -84,10 +92,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// Measures, unless there are figures already; then writes the page, if one is wanted.
+fn run(plan: &Plan) -> Outcome {
+    if plan.from.is_none() {
+        measure(plan)?;
+    }
+    match (&plan.page, plan.figures()) {
+        (Some(page), Some(figures)) => page::write(page, figures),
+        _ => Ok(()),
+    }
+}
+
 fn measure(plan: &Plan) -> Outcome {
-    let mut report = Report::new(plan.json.as_deref())?;
-    println!("{}; {}", machine::cpu(), machine::pages());
-    println!("In brackets: how many times ours is better.");
+    let mut report = Report::new(plan.json.as_deref(), plan.quick)?;
     for &(name, run) in STRUCTURES {
         if plan.only.as_deref().is_none_or(|only| only == name) {
             run(plan, &mut report)?;

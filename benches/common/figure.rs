@@ -6,8 +6,6 @@ use std::path::Path;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::report::Outcome;
-
 /// How x is spread.
 #[derive(Clone, Copy)]
 pub(crate) enum Scale {
@@ -36,8 +34,16 @@ pub(crate) struct Line<'a> {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+/// How a line is drawn.
+#[derive(Clone, Copy)]
+pub(crate) struct Stroke {
+    pub(crate) color: RGBColor,
+    pub(crate) width: u32,
+    pub(crate) is_dashed: bool,
+}
+
 /// Colours that stay apart for every eye.
-const COLORS: [RGBColor; 7] = [
+pub(crate) const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -54,77 +60,107 @@ const DENSE: usize = 60;
 
 impl Figure<'_> {
     /// Draws the figure into an SVG file.
-    pub(crate) fn draw(&self, path: &Path) -> Outcome {
+    pub(crate) fn draw(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let height = TITLE_HEIGHT + PANEL_HEIGHT * self.panels.len() as u32;
         let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
         area.fill(&WHITE)?;
         let area = area.titled(self.title, ("sans-serif", 22))?;
-        let (low, high) = self.x_range();
+        let (low, high) = x_range(&self.panels);
         for (area, panel) in area.split_evenly((self.panels.len(), 1)).iter().zip(&self.panels) {
+            let (y, stroke) = (panel.y.clone(), |at, _: &str| Stroke::of(at, 2));
             match self.x_scale {
-                Scale::Linear => self.draw_panel(area, panel, low..high)?,
-                Scale::Logarithmic => self.draw_panel(area, panel, (low..high).log_scale())?,
+                Scale::Linear => draw_panel(area, panel, self.x_label, low..high, y, stroke, true)?,
+                Scale::Logarithmic => {
+                    let x = (low..high).log_scale();
+                    draw_panel(area, panel, self.x_label, x, y, stroke, true)?;
+                }
             }
         }
         Ok(area.present()?)
     }
+}
 
-    fn x_range(&self) -> (f64, f64) {
-        let all =
-            || self.panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
-        let low = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
-        let high = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
-        (low, high)
+impl Stroke {
+    /// The stroke of the line with this number: colours, then the same ones with dashes.
+    pub(crate) fn of(at: usize, width: u32) -> Self {
+        Self { color: COLORS[at % COLORS.len()], width, is_dashed: at / COLORS.len() % 2 == 1 }
     }
+}
 
-    fn draw_panel<X>(&self, area: &Area<'_>, panel: &Panel<'_>, x: X) -> Result<(), Box<dyn Error>>
-    where
-        X: AsRangedCoord<Value = f64>,
-        X::CoordDescType: ValueFormatter<f64>,
-    {
-        let mut chart = ChartBuilder::on(area)
-            .margin(12)
-            .x_label_area_size(45)
-            .y_label_area_size(75)
-            .build_cartesian_2d(x, panel.y.clone())?;
-        chart
-            .configure_mesh()
-            .x_desc(self.x_label)
-            .y_desc(panel.y_label)
-            .x_label_formatter(&|x| thousands(*x))
-            .y_label_formatter(&|y| {
-                if y.fract() == 0.0 { thousands(*y) } else { format!("{y:.2}") }
-            })
-            .label_style(("sans-serif", 14))
-            .axis_desc_style(("sans-serif", 16))
-            .light_line_style(WHITE.mix(0.0))
-            .draw()?;
-        for (line, color) in panel.lines.iter().zip(COLORS.into_iter().cycle()) {
-            chart
-                .draw_series(LineSeries::new(line.points.iter().copied(), color.stroke_width(2)))?
+/// The least and the greatest x of all lines.
+pub(crate) fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
+    let all = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
+    let low = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let high = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
+    (low, high)
+}
+
+/// Draws a panel with whatever axes. What stroke a line has goes by its number and its name.
+pub(crate) fn draw_panel<X, Y>(
+    area: &Area<'_>,
+    panel: &Panel<'_>,
+    x_label: &str,
+    x: X,
+    y: Y,
+    stroke: impl Fn(usize, &str) -> Stroke,
+    has_legend: bool,
+) -> Result<(), Box<dyn Error>>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let mut chart = ChartBuilder::on(area)
+        .margin(12)
+        .margin_right(40)
+        .x_label_area_size(45)
+        .y_label_area_size(75)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .x_desc(x_label)
+        .y_desc(panel.y_label)
+        .x_label_formatter(&|x| thousands(*x))
+        .y_label_formatter(&|y| if y.fract() == 0.0 { thousands(*y) } else { format!("{y:.2}") })
+        .label_style(("sans-serif", 14))
+        .axis_desc_style(("sans-serif", 16))
+        .light_line_style(WHITE.mix(0.0))
+        .draw()?;
+    for (at, line) in panel.lines.iter().enumerate() {
+        let Stroke { color, width, is_dashed } = stroke(at, line.name);
+        let (points, style) = (line.points.iter().copied(), color.stroke_width(width));
+        let series = if is_dashed {
+            chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?
+        } else {
+            chart.draw_series(LineSeries::new(points, style))?
+        };
+        if has_legend {
+            series
                 .label(line.name)
-                .legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 20, y)], color.stroke_width(2))
-                });
-            if line.points.len() < DENSE {
-                let dots = line.points.iter().map(|point| Circle::new(*point, 3, color.filled()));
-                chart.draw_series(dots)?;
-            }
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], style));
         }
+        if line.points.len() < DENSE {
+            let dots =
+                line.points.iter().map(|point| Circle::new(*point, 1 + width, color.filled()));
+            chart.draw_series(dots)?;
+        }
+    }
+    if has_legend {
         chart
             .configure_series_labels()
             .position(SeriesLabelPosition::UpperLeft)
             .background_style(WHITE.mix(0.8))
             .label_font(("sans-serif", 14))
             .draw()?;
-        Ok(())
     }
+    Ok(())
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 /// A whole number below a thousand millions, with a space between the thousands.
-fn thousands(number: f64) -> String {
+pub(crate) fn thousands(number: f64) -> String {
     let number = number.round() as u64;
     match (number / 1_000_000, number / 1000 % 1000, number % 1000) {
         (0, 0, ones) => ones.to_string(),

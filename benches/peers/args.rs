@@ -1,7 +1,7 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
@@ -16,6 +16,9 @@ cargo bench --bench peers -- [OPTIONS] [ENTRIES…]
   --churn PAIRS     removals and insertions of the long churn [2000000; 200000 with --quick]
   --json FILE       a line of JSON for each figure: structure, bench, key, n, threads, unit, ours,
                     peer, peer_name, ratio (above 1: ours is better)
+  --page FILE       writes a page of Markdown about the figures of --json, with plots in the directory
+                    `peers` beside it
+  --from FILE       measures nothing: the page is about the figures of this file
   --help            this
 ";
 
@@ -25,6 +28,8 @@ pub(crate) struct Plan {
     pub(crate) quick: bool,
     pub(crate) only: Option<String>,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) page: Option<PathBuf>,
+    pub(crate) from: Option<PathBuf>,
     churn: Option<usize>,
     sizes: Vec<usize>,
 }
@@ -39,6 +44,8 @@ impl Plan {
                 Long("quick") => plan.quick = true,
                 Long("only") => plan.only = Some(words.value()?.string()?),
                 Long("json") => plan.json = Some(words.value()?.into()),
+                Long("page") => plan.page = Some(words.value()?.into()),
+                Long("from") => plan.from = Some(words.value()?.into()),
                 Long("churn") => plan.churn = Some(words.value()?.parse_with(number)?),
                 // Cargo says it to every bench.
                 Long("bench") => (),
@@ -53,7 +60,20 @@ impl Plan {
         if let Some(only) = plan.only.as_deref().filter(|only| !structures.contains(only)) {
             return Err(format!("no structure {only}; there are: {}", structures.join(", ")).into());
         }
+        if plan.from.is_some() && plan.page.is_none() {
+            return Err("--from has figures for a --page".into());
+        }
+        if plan.page.is_some() && plan.figures().is_none() {
+            return Err(
+                "--page is about figures: --json FILE measures some, --from FILE has some".into()
+            );
+        }
         Ok(Some(plan))
+    }
+
+    /// The file of the figures that a page is about.
+    pub(crate) fn figures(&self) -> Option<&Path> {
+        self.from.as_deref().or(self.json.as_deref())
     }
 
     /// Numbers of entries of the timed rounds, where the structure's own are `full` and `quick`.

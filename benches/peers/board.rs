@@ -4,7 +4,10 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use super::entrant::Entrant;
+use super::machine;
 
 /// Of everything that may fail here.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -24,26 +27,34 @@ impl Column {
     }
 }
 
+/// Where figures are from: the first line of JSON.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Origin {
+    pub(crate) machine: String,
+    /// Whether all was on a small scale.
+    pub(crate) quick: bool,
+}
+
 /// A figure of ours beside a peer's: a line of JSON.
-#[derive(Serialize)]
-struct Figure {
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Figure {
     /// The title of its board.
-    board: String,
-    structure: String,
+    pub(crate) board: String,
+    pub(crate) structure: String,
     /// Which of that structure's rows.
-    ours_name: String,
-    bench: String,
-    key: String,
-    n: usize,
+    pub(crate) ours_name: String,
+    pub(crate) bench: String,
+    pub(crate) key: String,
+    pub(crate) n: usize,
     threads: usize,
-    unit: String,
-    ours: f64,
-    peer: f64,
-    peer_name: String,
+    pub(crate) unit: String,
+    pub(crate) ours: f64,
+    pub(crate) peer: f64,
+    pub(crate) peer_name: String,
     /// How many times ours is better, if that can be said.
-    ratio: Option<f64>,
-    ours_remarks: Vec<String>,
-    peer_remarks: Vec<String>,
+    pub(crate) ratio: Option<f64>,
+    pub(crate) ours_remarks: Vec<String>,
+    pub(crate) peer_remarks: Vec<String>,
 }
 
 /// A contestant, and its figures.
@@ -76,6 +87,11 @@ impl Board {
             cells: vec![Vec::new(); self.columns.len()],
             remarks: Vec::new(),
         });
+    }
+
+    /// A row for each.
+    pub(crate) fn add_rows<W: ?Sized>(&mut self, entrants: &[Entrant<W>]) {
+        entrants.iter().for_each(|one| self.add_row(one.name, one.structure));
     }
 
     /// One more round of the figure of a row in a column.
@@ -151,9 +167,19 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Prints; and writes to the file `json`, if there is one.
-    pub(crate) fn new(json: Option<&Path>) -> std::io::Result<Self> {
-        Ok(Self { json: json.map(File::create).transpose()?.map(BufWriter::new) })
+    /// Prints; and writes to the file `json`, if there is one. What it prints first is where all this is from.
+    pub(crate) fn new(
+        json: Option<&Path>,
+        quick: bool,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let origin = Origin { machine: machine::name(), quick };
+        println!("{}", origin.machine);
+        println!("In brackets: how many times ours is better.");
+        let mut json = json.map(File::create).transpose()?.map(BufWriter::new);
+        if let Some(json) = &mut json {
+            writeln!(json, "{}", serde_json::to_string(&origin)?)?;
+        }
+        Ok(Self { json })
     }
 
     pub(crate) fn show(&mut self, board: &Board) -> Outcome {
@@ -172,7 +198,7 @@ fn rounded(figure: f64) -> f64 {
 }
 
 /// With decimals where there is room for them.
-fn short(figure: f64, decimals: usize) -> String {
+pub(crate) fn short(figure: f64, decimals: usize) -> String {
     format!("{figure:.*}", if figure < 100.0 { decimals } else { decimals - 1 })
 }
 

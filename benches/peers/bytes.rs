@@ -21,7 +21,7 @@ struct Growth {
 }
 
 /// Everybody grows to `top` entries: at the six sizes, on the way there, and at all sizes.
-pub(crate) fn bytes<K: Key>(contestants: &mut [Box<dyn Contestant<K>>], top: usize) -> [Board; 3] {
+pub(crate) fn bytes<K: Key>(contestants: &mut [Contestant<K>], top: usize) -> [Board; 3] {
     let keys = random_keys::<K>(top, 1);
     let of_sizes = |bench, last| {
         let each = SIZES.map(|n| Column { bench, unit: "bytes", n });
@@ -39,11 +39,9 @@ pub(crate) fn bytes<K: Key>(contestants: &mut [Box<dyn Contestant<K>>], top: usi
         ),
     ]
     .map(|(title, columns)| Board::new(title, K::NAME, columns));
+    boards.iter_mut().for_each(|board| board.add_rows(contestants));
     for (at, contestant) in contestants.iter_mut().enumerate() {
-        boards
-            .iter_mut()
-            .for_each(|board| board.add_row(contestant.name(), contestant.structure()));
-        let growth = grow(contestant.as_mut(), &keys);
+        let growth = grow(contestant, &keys);
         contestant.clear();
         let mean = |figures: [f64; 6]| figures.iter().sum::<f64>() / figures.len() as f64;
         let overall = [growth.lowest, growth.sum / (top - SIZES[0] + 1) as f64, growth.highest];
@@ -58,7 +56,7 @@ pub(crate) fn bytes<K: Key>(contestants: &mut [Box<dyn Contestant<K>>], top: usi
     boards
 }
 
-fn grow<K>(contestant: &mut dyn Contestant<K>, keys: &[K]) -> Growth {
+fn grow<K>(contestant: &mut Contestant<K>, keys: &[K]) -> Growth {
     contestant.clear();
     let before = memory::live();
     memory::forget_peak();

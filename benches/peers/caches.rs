@@ -24,7 +24,8 @@ use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
 use super::board::{Board, Column, Outcome, Report};
-use contestant::{Contestant, ours, peer};
+use super::entrant::{Agreed, in_turn, ours, peer};
+use contestant::Contestant;
 use packets::{Name, Packets};
 use tables::{Chained, Hashed, Indexed, Linked, Sets};
 
@@ -63,7 +64,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Everybody, ours first.
-fn contestants(n: usize) -> Vec<Box<dyn Contestant>> {
+fn contestants(n: usize) -> Vec<Contestant> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let memory = "there is memory for the cache";
     let (direct, pairs) = (SourceHashCache::new(2 * n), SourceHashCache::new(2 * n));
@@ -97,8 +98,8 @@ fn measured(n: usize, quick: bool) -> Board {
         format!("{n} flows, names of 12 bytes, values of 4: ns each; medians of {rounds} rounds");
     let column = |&(bench, _): &(&'static str, Bench)| Column { bench, unit: "ns", n };
     let mut board = Board::new(title, KEY, BENCHES.iter().map(column).collect());
+    board.add_rows(&contestants);
     for contestant in &mut contestants {
-        board.add_row(contestant.name(), contestant.structure());
         contestant.fill(&packets.flows);
     }
     for (row, contestant) in contestants.iter().enumerate() {
@@ -109,9 +110,8 @@ fn measured(n: usize, quick: bool) -> Board {
     for (column, &(_, bench)) in BENCHES.iter().enumerate() {
         for round in 0..rounds {
             let probes = packets.draw(bench, count);
-            let mut agreed = None;
-            for turn in 0..contestants.len() {
-                let at = (round + turn) % contestants.len();
+            let mut agreed = Agreed::default();
+            for at in in_turn(round, contestants.len()) {
                 if !contestants[at].takes_part(bench) {
                     continue;
                 }
@@ -121,8 +121,7 @@ fn measured(n: usize, quick: bool) -> Board {
                 let timed = contestants[at].run(bench, &probes);
                 board.note(at, column, timed.ns);
                 if !matches!(bench, Bench::Stream) {
-                    let sum = *agreed.get_or_insert(timed.sum);
-                    assert_eq!(sum, timed.sum, "{} finds something else", contestants[at].name());
+                    agreed.on(timed.sum, contestants[at].name);
                 } else if round + 1 == rounds {
                     let hits = 100.0 * timed.sum as f64 / probes.len() as f64;
                     board.remark(at, format!("{hits:.1} % of the stream are hits"));

@@ -37,8 +37,9 @@ use flowtable::{DefaultHashBuilder, TrashMap};
 
 use super::args::Plan;
 use super::board::{Outcome, Report};
+use super::entrant::{ours, peer};
 use super::keys::Words;
-use contestant::{Contestant, Part, contestant};
+use contestant::{Contestant, Part};
 use left_right::LeftRight;
 use nothing::Nothing;
 
@@ -69,37 +70,43 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Those that do everything, ours first.
-fn maps(hasher: &DefaultHashBuilder) -> Vec<Box<dyn Contestant>> {
+fn maps(hasher: &DefaultHashBuilder) -> Vec<Contestant> {
     let [own, a, b, c, d, e] = [(); 6].map(|()| hasher.clone());
     vec![
-        contestant("ConcurrentMap", Part::Ours("concurrent"), move || {
-            ConcurrentMap::with_hasher(own.clone())
-        }),
-        contestant("papaya", Part::Rival, move || ::papaya::HashMap::with_hasher(a.clone())),
-        contestant("dashmap", Part::Rival, move || DashMap::with_hasher(b.clone())),
-        contestant("scc HashMap", Part::Rival, move || scc::HashMap::with_hasher(c.clone())),
-        contestant("scc HashIndex", Part::Rival, move || scc::HashIndex::with_hasher(d.clone())),
-        contestant("RwLock of hashbrown", Part::Other, move || {
-            RwLock::new(hashbrown::HashMap::<Key, u64, _>::with_hasher(e.clone()))
-        }),
+        ours(
+            "concurrent",
+            "ConcurrentMap",
+            (Part::Ours, move || ConcurrentMap::with_hasher(own.clone())),
+        ),
+        peer("papaya", (Part::Rival, move || ::papaya::HashMap::with_hasher(a.clone()))),
+        peer("dashmap", (Part::Rival, move || DashMap::with_hasher(b.clone()))),
+        peer("scc HashMap", (Part::Rival, move || scc::HashMap::with_hasher(c.clone()))),
+        peer("scc HashIndex", (Part::Rival, move || scc::HashIndex::with_hasher(d.clone()))),
+        peer(
+            "RwLock of hashbrown",
+            (Part::Other, move || {
+                RwLock::new(hashbrown::HashMap::<Key, u64, _>::with_hasher(e.clone()))
+            }),
+        ),
     ]
 }
 
 /// What was inserted is seen after each insertion, and that takes too long to fill a large map.
-fn left_right(hasher: &DefaultHashBuilder) -> Box<dyn Contestant> {
+fn left_right(hasher: &DefaultHashBuilder) -> Contestant {
     let hasher = hasher.clone();
-    contestant("left_right of hashbrown", Part::Other, move || LeftRight::new(hasher.clone()))
+    peer("left_right of hashbrown", (Part::Other, move || LeftRight::new(hasher.clone())))
 }
 
-fn nothing(hasher: &DefaultHashBuilder) -> Box<dyn Contestant> {
+fn nothing(hasher: &DefaultHashBuilder) -> Contestant {
     let hasher = hasher.clone();
-    contestant("no map", Part::Machine, move || Nothing::new(hasher.clone()))
+    peer("no map", (Part::Machine, move || Nothing::new(hasher.clone())))
 }
 
 /// What our map would need if no threads shared it.
-fn trash_map(hasher: &DefaultHashBuilder) -> Box<dyn Contestant> {
+fn trash_map(hasher: &DefaultHashBuilder) -> Contestant {
     let hasher = hasher.clone();
-    contestant("TrashMap, not shared", Part::Other, move || {
-        RwLock::new(TrashMap::<Key, u64, _>::with_hasher(hasher.clone()))
-    })
+    peer(
+        "TrashMap, not shared",
+        (Part::Other, move || RwLock::new(TrashMap::<Key, u64, _>::with_hasher(hasher.clone()))),
+    )
 }

@@ -2,6 +2,7 @@
 
 use super::board::{Board, Column};
 use super::contestant::{Bench, Contestant};
+use super::entrant::{Agreed, in_turn};
 use super::keys::{Draw, Key, random_keys};
 use super::limit::Limit;
 use super::memory;
@@ -13,7 +14,7 @@ const FITS_A_CACHE: usize = 200_000;
 pub(crate) struct Contest<K> {
     pub(crate) benches: &'static [Bench],
     /// The first one is ours.
-    pub(crate) contestants: Vec<Box<dyn Contestant<K>>>,
+    pub(crate) contestants: Vec<Contestant<K>>,
     /// Whether [`Limit`] takes part in the bursts.
     pub(crate) has_limit: bool,
 }
@@ -85,25 +86,17 @@ impl<K: Key> Contest<K> {
         );
         let column = |bench: &Bench| Column { bench: bench.name(), unit: "ns", n };
         let mut board = Board::new(title, K::NAME, self.benches.iter().map(column).collect());
-        for contestant in &self.contestants {
-            board.add_row(contestant.name(), contestant.structure());
-        }
+        board.add_rows(&self.contestants);
         if self.has_limit {
             board.add_row(Limit::NAME, None);
         }
         board
     }
 
-    /// The contestants in the order of a round.
-    fn order(&self, round: usize) -> impl Iterator<Item = usize> + use<K> {
-        let count = self.contestants.len();
-        (round..round + count).map(move |turn| turn % count)
-    }
-
     /// Everybody fills a map. The bytes of our first one.
     fn fill(&mut self, board: &mut Board, column: usize, round: usize, keys: &[K]) -> usize {
         let mut bytes = 0;
-        for at in self.order(round) {
+        for at in in_turn(round, self.contestants.len()) {
             let contestant = &mut self.contestants[at];
             contestant.clear();
             let before = memory::live();
@@ -123,8 +116,8 @@ impl<K: Key> Contest<K> {
         round: usize,
         (n, probes): (usize, &[K]),
     ) {
-        let mut agreed = None;
-        for at in self.order(round) {
+        let mut agreed = Agreed::default();
+        for at in in_turn(round, self.contestants.len()) {
             let contestant = &mut self.contestants[at];
             if !contestant.takes_part(bench) {
                 continue;
@@ -133,8 +126,7 @@ impl<K: Key> Contest<K> {
                 contestant.run(bench, probes);
             }
             let timed = contestant.run(bench, probes);
-            let sum = *agreed.get_or_insert(timed.sum);
-            assert_eq!(sum, timed.sum, "{} finds something else", contestant.name());
+            agreed.on(timed.sum, contestant.name);
             board.note(at, column, timed.ns);
         }
     }

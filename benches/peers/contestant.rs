@@ -1,7 +1,8 @@
 //! A contestant: a map, and the loops that measure it, compiled for that map alone.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
+
+use super::entrant::{Enters, Entrant, Timed};
 
 /// Look-ups that an application has at hand at once.
 pub(crate) const BURST: usize = 32;
@@ -54,25 +55,8 @@ impl Bench {
     }
 }
 
-/// Nanoseconds for each key, and the sum of what was found.
-pub(crate) struct Timed {
-    pub(crate) ns: f64,
-    pub(crate) sum: u64,
-}
-
-impl Timed {
-    pub(crate) fn new(time: Duration, each: usize, sum: u64) -> Self {
-        Self { ns: time.as_nanos() as f64 / each as f64, sum: black_box(sum) }
-    }
-}
-
 /// A map whose type is not known to who makes it work. One call is one round.
-pub(crate) trait Contestant<K> {
-    fn name(&self) -> &'static str;
-
-    /// The name of the structure, if it is one of ours.
-    fn structure(&self) -> Option<&'static str>;
-
+pub(crate) trait Work<K> {
     fn takes_part(&self, bench: Bench) -> bool;
 
     fn run(&mut self, bench: Bench, keys: &[K]) -> Timed;
@@ -86,56 +70,33 @@ pub(crate) trait Contestant<K> {
     fn clear(&mut self);
 }
 
-struct Entrant<M> {
-    name: &'static str,
-    structure: Option<&'static str>,
+pub(crate) type Contestant<K> = Entrant<dyn Work<K>>;
+
+/// A map, and how another one is made.
+struct Loops<M> {
     bursts_only: bool,
     new: Box<dyn Fn() -> M>,
     map: M,
 }
 
-/// One of ours.
-pub(crate) fn ours<K: Copy, M: Map<K> + 'static>(
-    structure: &'static str,
-    name: &'static str,
-    new: impl Fn() -> M + 'static,
-) -> Box<dyn Contestant<K>> {
-    let map = new();
-    Box::new(Entrant {
-        name,
-        structure: Some(structure),
-        bursts_only: false,
-        new: Box::new(new),
-        map,
-    })
-}
-
-pub(crate) fn peer<K: Copy, M: Map<K> + 'static>(
-    name: &'static str,
-    new: impl Fn() -> M + 'static,
-) -> Box<dyn Contestant<K>> {
-    let map = new();
-    Box::new(Entrant { name, structure: None, bursts_only: false, new: Box::new(new), map })
-}
-
-/// A peer that has nothing to show but bursts.
-pub(crate) fn burst_peer<K: Copy, M: Map<K> + 'static>(
-    name: &'static str,
-    new: impl Fn() -> M + 'static,
-) -> Box<dyn Contestant<K>> {
-    let map = new();
-    Box::new(Entrant { name, structure: None, bursts_only: true, new: Box::new(new), map })
-}
-
-impl<K: Copy, M: Map<K>> Contestant<K> for Entrant<M> {
-    fn name(&self) -> &'static str {
-        self.name
+impl<K: Copy, M: Map<K> + 'static, F: Fn() -> M + 'static> Enters<dyn Work<K>> for F {
+    fn enter(self) -> Box<dyn Work<K>> {
+        let map = self();
+        Box::new(Loops { bursts_only: false, new: Box::new(self), map })
     }
+}
 
-    fn structure(&self) -> Option<&'static str> {
-        self.structure
+/// Who has nothing to show but bursts.
+pub(crate) struct BurstsOnly<F>(pub(crate) F);
+
+impl<K: Copy, M: Map<K> + 'static, F: Fn() -> M + 'static> Enters<dyn Work<K>> for BurstsOnly<F> {
+    fn enter(self) -> Box<dyn Work<K>> {
+        let map = (self.0)();
+        Box::new(Loops { bursts_only: true, new: Box::new(self.0), map })
     }
+}
 
+impl<K: Copy, M: Map<K>> Work<K> for Loops<M> {
     fn takes_part(&self, bench: Bench) -> bool {
         !self.bursts_only || matches!(bench, Bench::Fill | Bench::Burst)
     }
@@ -168,7 +129,7 @@ impl<K: Copy, M: Map<K>> Contestant<K> for Entrant<M> {
     }
 }
 
-impl<M> Entrant<M> {
+impl<M> Loops<M> {
     /// Small maps several times, so that there is something to measure.
     fn fills<K: Copy>(&mut self, keys: &[K]) -> Timed
     where

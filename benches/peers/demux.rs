@@ -28,7 +28,8 @@ use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
 use super::board::{Board, Column, Outcome, Report, median};
-use contestant::{Contestant, Timed, ours, peer};
+use super::entrant::{Timed, in_turn, ours, peer};
+use contestant::{Contestant, Lists};
 use segments::{Order, Segments};
 use tables::{ById, ByName, Hashed};
 
@@ -78,36 +79,46 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Everybody, ours first. All have the same seeds.
-fn contestants(n: usize) -> Vec<Box<dyn Contestant>> {
+fn contestants(n: usize) -> Vec<Contestant> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
     let many = (n / 4).max(1);
     let chains = "there is memory for the chains";
     let mut contestants = vec![
-        ours("demux", "TrashDemux", 0, ByName(TrashDemux::with_hasher(a))),
-        ours("demux+foldhash", "TrashDemux + foldhash", 0, ByName(TrashDemux::with_hasher(f))),
-        ours("connection_id", "ConnectionId", 0, ById(ConnectionId::new(n as u32))),
+        ours("demux", "TrashDemux", Lists(0, ByName(TrashDemux::with_hasher(a)))),
+        ours(
+            "demux+foldhash",
+            "TrashDemux + foldhash",
+            Lists(0, ByName(TrashDemux::with_hasher(f))),
+        ),
+        ours("connection_id", "ConnectionId", Lists(0, ById(ConnectionId::new(n as u32)))),
         ours(
             "sequent/4",
             "Sequent, N / 4 chains",
-            many,
-            ByName(Sequent::with_chains_and_hasher(many, b).expect(chains)),
+            Lists(many, ByName(Sequent::with_chains_and_hasher(many, b).expect(chains))),
         ),
-        ours("sequent", SEQUENT, 19, ByName(Sequent::with_chains_and_hasher(19, c).expect(chains))),
+        ours(
+            "sequent",
+            SEQUENT,
+            Lists(19, ByName(Sequent::with_chains_and_hasher(19, c).expect(chains))),
+        ),
         ours(
             "sequent_move_to_front",
             "SequentMoveToFront, 19",
-            19,
-            ByName(SequentMoveToFront::with_chains_and_hasher(19, d).expect(chains)),
+            Lists(19, ByName(SequentMoveToFront::with_chains_and_hasher(19, d).expect(chains))),
         ),
-        peer(BSD, 1, ByName(BsdList::new())),
-        peer("hashbrown + foldhash", 0, Hashed(hashbrown::HashMap::with_hasher(g))),
-        peer("hashbrown + ahash", 0, Hashed(hashbrown::HashMap::with_hasher(e))),
+        peer(BSD, Lists(1, ByName(BsdList::new()))),
+        peer("hashbrown + foldhash", Lists(0, Hashed(hashbrown::HashMap::with_hasher(g)))),
+        peer("hashbrown + ahash", Lists(0, Hashed(hashbrown::HashMap::with_hasher(e)))),
     ];
     if n <= LONG {
-        contestants.push(ours("move_to_front", "MoveToFront", 1, ByName(MoveToFront::new())));
-        contestants.push(ours("send_receive", "SendReceive", 1, ByName(SendReceive::new())));
+        contestants.push(ours(
+            "move_to_front",
+            "MoveToFront",
+            Lists(1, ByName(MoveToFront::new())),
+        ));
+        contestants.push(ours("send_receive", "SendReceive", Lists(1, ByName(SendReceive::new()))));
     }
     contestants
 }
@@ -145,27 +156,25 @@ fn measured(n: usize, effort: &Effort) -> Board {
             }
         }
     }
-    let sequent = contestants.iter().position(|contestant| contestant.name() == SEQUENT);
+    let sequent = contestants.iter().position(|contestant| contestant.name == SEQUENT);
     let times = median(&ratios).unwrap_or(f64::NAN);
     board.remark(sequent.expect("it takes part"), format!("{times:.1} times as fast as {BSD}"));
     board
 }
 
-fn board(n: usize, effort: &Effort, contestants: &[Box<dyn Contestant>]) -> Board {
+fn board(n: usize, effort: &Effort, contestants: &[Contestant]) -> Board {
     let title =
         format!("{n} PCBs of 8 bytes: ns for a segment, medians of {} rounds", effort.rounds);
     let timed = BENCHES.iter().map(|&(bench, _)| Column { bench, unit: "ns", n });
     let counted = ["PCBs, random", "PCBs, trains"].map(|bench| Column { bench, unit: "PCBs", n });
     let mut board = Board::new(title, KEY, timed.chain(counted).collect());
-    for contestant in contestants {
-        board.add_row(contestant.name(), contestant.structure());
-    }
+    board.add_rows(contestants);
     board
 }
 
 /// A round: another contestant begins each. The figures are in the order of the contestants.
 fn turns(
-    contestants: &mut [Box<dyn Contestant>],
+    contestants: &mut [Contestant],
     (order, round): (Order, usize),
     segments: &mut Segments,
     effort: &Effort,
@@ -174,23 +183,22 @@ fn turns(
     // The turns of the others have thrown a table out of the caches, so it is warmed; with other
     // segments, since those that move PCBs would have the PCBs of the same ones in front.
     let [warming, asked] = [(); 2].map(|()| segments.draw(order, effort.segments));
-    let mut figures = vec![Timed { ns: 0.0, sum: 0 }; contestants.len()];
-    for turn in round..round + contestants.len() {
-        let at = turn % contestants.len();
+    let mut figures = vec![Timed::default(); contestants.len()];
+    for at in in_turn(round, contestants.len()) {
         let contestant = &mut contestants[at];
         let count = contestant.share(n, effort.segments, effort.pcbs);
         contestant.run(order, &warming[..count]);
         figures[at] = contestant.run(order, &asked[..count]);
         let sum = asked[..count].iter().map(|client| u64::from(client.id)).sum::<u64>();
-        assert_eq!(figures[at].sum, sum, "{} finds something else", contestant.name());
+        assert_eq!(figures[at].sum, sum, "{} finds something else", contestant.name);
     }
     figures
 }
 
 /// How many times as fast as `BsdList` `Sequent` is.
-fn sequent_ratio(contestants: &[Box<dyn Contestant>], figures: &[Timed]) -> f64 {
+fn sequent_ratio(contestants: &[Contestant], figures: &[Timed]) -> f64 {
     let of = |name| {
-        let at = contestants.iter().position(|contestant| contestant.name() == name);
+        let at = contestants.iter().position(|contestant| contestant.name == name);
         figures[at.expect("it takes part")].ns
     };
     of(BSD) / of(SEQUENT)

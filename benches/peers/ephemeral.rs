@@ -22,6 +22,7 @@ use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
 use super::board::{Board, Column, Outcome, Report};
+use super::entrant::{Agreed, in_turn, ours, peer};
 use contestant::Contestant;
 use packets::Packets;
 use tables::{Linked, Queued, Store};
@@ -68,16 +69,12 @@ fn contestants(n: usize) -> Vec<Contestant> {
     let half = EphemeralStore::with_parts(room, lifetime, Heads::Half, ahash.clone());
     let same = EphemeralStore::with_parts(room, lifetime, Heads::Double, foldhash.clone());
     vec![
-        Contestant::ours("ephemeral", "EphemeralStore", Store(double)),
-        Contestant::ours("ephemeral/half", "half as many heads", Store(half.expect(memory))),
-        Contestant::ours(
-            "ephemeral/foldhash",
-            "EphemeralStore + foldhash",
-            Store(same.expect(memory)),
-        ),
-        Contestant::peer("hashbrown + foldhash", Queued::new(room, life, foldhash.clone())),
-        Contestant::peer("hashbrown + ahash", Queued::new(room, life, ahash)),
-        Contestant::peer("hashlink LinkedHashMap", Linked::new(room, life, foldhash)),
+        ours("ephemeral", "EphemeralStore", Store(double)),
+        ours("ephemeral/half", "half as many heads", Store(half.expect(memory))),
+        ours("ephemeral/foldhash", "EphemeralStore + foldhash", Store(same.expect(memory))),
+        peer("hashbrown + foldhash", Queued::new(room, life, foldhash.clone())),
+        peer("hashbrown + ahash", Queued::new(room, life, ahash)),
+        peer("hashlink LinkedHashMap", Linked::new(room, life, foldhash)),
     ]
 }
 
@@ -89,25 +86,23 @@ fn measured(n: usize, quick: bool) -> Board {
     let column = |&(bench, ..): &(&'static str, _, _)| Column { bench, unit: "ns", n };
     let mut board = Board::new(title, KEY, BENCHES.iter().map(column).collect());
     let first = packets.draw(Bench::Create, n);
+    board.add_rows(&contestants);
     for contestant in &mut contestants {
-        board.add_row(contestant.name, contestant.structure);
-        (contestant.run)(&first, false);
+        contestant.run(&first, false);
     }
     for (row, contestant) in contestants.iter().enumerate() {
-        if let Some(bytes) = contestant.bytes {
+        if let Some(bytes) = contestant.bytes() {
             board.remark(row, format!("{:.1} bytes for a binding", bytes as f64 / n as f64));
         }
     }
     for round in 0..rounds {
         for (column, &(_, bench, in_bursts)) in BENCHES.iter().enumerate() {
             let drawn = packets.draw(bench, count);
-            let mut agreed = None;
-            for turn in 0..contestants.len() {
-                let at = (round + turn) % contestants.len();
-                let timed = (contestants[at].run)(&drawn, in_bursts);
+            let mut agreed = Agreed::default();
+            for at in in_turn(round, contestants.len()) {
+                let timed = contestants[at].run(&drawn, in_bursts);
                 board.note(at, column, timed.ns);
-                let sum = *agreed.get_or_insert(timed.sum);
-                assert_eq!(sum, timed.sum, "{} finds something else", contestants[at].name);
+                agreed.on(timed.sum, contestants[at].name);
             }
         }
     }

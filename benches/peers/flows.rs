@@ -35,10 +35,11 @@ use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
 use super::board::{Outcome, Report};
+use super::entrant::{ours, peer};
 use linked::Linked;
 use listed::Listed;
 use ours::Ours;
-use table::{Contestant, ours, peer};
+use table::Contestant;
 use traffic::Law;
 use trie::Trie;
 
@@ -51,7 +52,7 @@ const IDLE: Duration = Duration::from_secs(60);
 const KEY: &str = "14";
 
 /// Everybody, ours first.
-type Contestants = Vec<Box<dyn Contestant>>;
+type Contestants = Vec<Contestant>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nFlowCache");
@@ -90,11 +91,6 @@ fn contestants() -> Contestants {
         peer("hashbrown + list by hand", move |places| Listed::new(places, g.clone())),
         peer("Unicache, no idle timeout", move |places| Trie::new(places, e.clone())),
     ]
-}
-
-/// The contestants in the order of a round: another one begins each.
-fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
-    (round..round + count).map(move |turn| turn % count)
 }
 
 /// Nanoseconds between packets, such that five packets come for each place of a table until a silent

@@ -9,7 +9,8 @@ use flowtable::FiveTuple;
 use super::args::Plan;
 use super::board::{Outcome, Report};
 use super::contest::Contest;
-use super::contestant::{Bench, ours, peer};
+use super::contestant::Bench;
+use super::entrant::{ours, peer};
 use super::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
 
 type Key = FiveTuple<Ipv4Addr>;

@@ -8,7 +8,8 @@ use std::time::Instant;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::contestant::{BURST, Timed};
+use super::contestant::BURST;
+use super::entrant::Timed;
 use super::prefetched::prefetch;
 
 #[derive(Clone)]

@@ -7,7 +7,8 @@ use flowtable::{BitString, DefaultHashBuilder, Headed, LcTrieMap, TrashMap};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use indexmap::IndexMap;
 
-use super::contestant::{BURST, Contestant, Map, ours, peer};
+use super::contestant::{BURST, Contestant, Map};
+use super::entrant::{ours, peer};
 use super::keys::Key;
 
 impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
@@ -118,7 +119,7 @@ impl<K: Ord> Map<K> for BTreeMap<K, u64> {
 
 /// Both of our maps: with the default hasher, and with the main peer's. A contestant makes all its
 /// maps with one seed, so that they do the same work for the same keys.
-pub(crate) fn trash_maps<K: Key + Hash>() -> [Box<dyn Contestant<K>>; 2] {
+pub(crate) fn trash_maps<K: Key + Hash>() -> [Contestant<K>; 2] {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     [
         ours("trash", "TrashMap", move || TrashMap::<K, u64>::with_hasher(ahash.clone())),
@@ -129,23 +130,23 @@ pub(crate) fn trash_maps<K: Key + Hash>() -> [Box<dyn Contestant<K>>; 2] {
 }
 
 /// The main peer.
-pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> Contestant<K> {
     let hasher = Foldhash::default();
     peer("hashbrown + foldhash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
 }
 
-pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> Contestant<K> {
     let hasher = DefaultHashBuilder::new();
     peer("hashbrown + ahash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
 }
 
 /// With SipHash, as it comes.
-pub(crate) fn std_map<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+pub(crate) fn std_map<K: Key + Hash>() -> Contestant<K> {
     let hasher = std::hash::RandomState::new();
     peer("std", move || std::collections::HashMap::with_hasher(hasher.clone()))
 }
 
-pub(crate) fn indexmap<K: Key + Hash>() -> Box<dyn Contestant<K>> {
+pub(crate) fn indexmap<K: Key + Hash>() -> Contestant<K> {
     let hasher = Foldhash::default();
     peer("indexmap + foldhash", move || IndexMap::with_hasher(hasher.clone()))
 }

@@ -15,7 +15,8 @@ use std::hash::BuildHasher;
 use flowtable::DefaultHashBuilder;
 
 use super::board::{Board, Column};
-use super::contestant::{Contestant, Map, peer};
+use super::contestant::{Contestant, Map};
+use super::entrant::{in_turn, peer};
 use super::keys::{Key, random_keys};
 use super::{machine, memory};
 
@@ -33,7 +34,7 @@ const PERCENTILES: [(&str, f64); 3] =
 const WORST: [&str; 3] = ["pause worst, repeated", "pause worst, once", "pause worst, new memory"];
 
 /// Everybody inserts `n` keys, [`RUNS`] times and once more.
-pub(crate) fn pauses<K: Key>(mut contestants: Vec<Box<dyn Contestant<K>>>, n: usize) -> Board {
+pub(crate) fn pauses<K: Key>(mut contestants: Vec<Contestant<K>>, n: usize) -> Board {
     let hasher = DefaultHashBuilder::new();
     contestants.push(peer("no map", move || Nothing { hasher: hasher.clone(), last: 0 }));
     let keys = random_keys::<K>(n, 1);
@@ -46,24 +47,20 @@ pub(crate) fn pauses<K: Key>(mut contestants: Vec<Box<dyn Contestant<K>>>, n: us
     let mut shortest = vec![vec![u32::MAX; n]; contestants.len()];
     let [repeated, once, new_memory] = [0, 1, 2].map(|worst| PERCENTILES.len() + worst);
 
+    board.add_rows(&contestants);
     for (at, contestant) in contestants.iter_mut().enumerate() {
-        board.add_row(contestant.name(), contestant.structure());
         memory::give_back();
-        let faults = run(contestant.as_mut(), &keys, &mut times);
+        let faults = run(contestant, &keys, &mut times);
         board.note(at, new_memory, longest(&times));
         board.remark(at, format!("{faults} pages of new memory"));
     }
     memory::keep(SPARE * n * size_of::<(K, u64)>());
     let mut worst = vec![0.0_f64; contestants.len()];
     for round in 0..RUNS {
-        for turn in 0..contestants.len() {
-            let at = (round + turn) % contestants.len();
-            let faults = run(contestants[at].as_mut(), &keys, &mut times);
+        for at in in_turn(round, contestants.len()) {
+            let faults = run(&mut contestants[at], &keys, &mut times);
             board.remark(at, format!("{faults} in run {}", round + 1));
-            shortest[at]
-                .iter_mut()
-                .zip(&times)
-                .for_each(|(least, &time)| *least = time.min(*least));
+            keep_least(&mut shortest[at], &times);
             worst[at] = worst[at].max(longest(&times));
             for (column, (_, part)) in PERCENTILES.iter().enumerate() {
                 let rank = ((n - 1) as f64 * part) as usize;
@@ -80,15 +77,18 @@ pub(crate) fn pauses<K: Key>(mut contestants: Vec<Box<dyn Contestant<K>>>, n: us
 }
 
 /// One run, and the pages that it touched first, as far as the system tells.
-fn run<K>(contestant: &mut dyn Contestant<K>, keys: &[K], times: &mut [u32]) -> u64 {
-    let before = machine::page_faults();
-    contestant.pace(keys, times);
-    let after = machine::page_faults();
+fn run<K>(contestant: &mut Contestant<K>, keys: &[K], times: &mut [u32]) -> u64 {
+    let faults = machine::page_faults_of(|| contestant.pace(keys, times));
     contestant.clear();
-    after.zip(before).map_or(0, |(after, before)| after - before)
+    faults
 }
 
-fn longest(times: &[u32]) -> f64 {
+/// Of each time the least of all runs.
+pub(crate) fn keep_least(least: &mut [u32], times: &[u32]) {
+    least.iter_mut().zip(times).for_each(|(least, &time)| *least = time.min(*least));
+}
+
+pub(crate) fn longest(times: &[u32]) -> f64 {
     f64::from(times.iter().copied().max().unwrap_or(0))
 }
 

@@ -18,7 +18,7 @@ mod contestant;
 mod dir;
 mod family;
 mod lookups;
-mod real;
+pub(crate) mod real;
 mod synthetic;
 mod tables;
 mod worst;
@@ -56,7 +56,7 @@ const BYTES: usize = 5;
 const WORST: usize = 7;
 
 /// Everybody, ours first.
-type Contestants<A> = Vec<Box<dyn Contestant<A>>>;
+type Contestants<A> = Vec<Contestant<A>>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nRouteTable");
@@ -85,7 +85,7 @@ fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: us
     let columns = CHANGES.map(|(bench, unit)| Column { bench, unit, n }).to_vec();
     let mut changes =
         Board::new(format!("{title}: updates, ns each; bytes for a route"), A::NAME, columns);
-    contestants.iter().for_each(|one| changes.add_row(one.name(), one.structure()));
+    changes.add_rows(&contestants);
 
     build::builds(&mut changes, &mut contestants, &routes, plan.quick);
     report.show(&lookups::lookups(&title, &mut contestants, &routes, plan.quick))?;
@@ -95,9 +95,4 @@ fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: us
         worst::worst(&mut changes, contestants, &routes, plan.quick);
     }
     report.show(&changes)
-}
-
-/// The contestants in the order of a round: another one begins each.
-fn order(round: usize, count: usize) -> impl Iterator<Item = usize> {
-    (round..round + count).map(move |turn| turn % count)
 }

@@ -23,7 +23,8 @@ use rand::rngs::StdRng;
 use super::args::Plan;
 use super::board::{Board, Column, Outcome, Report};
 use super::contest::Contest;
-use super::contestant::{Bench, Contestant, ours, peer};
+use super::contestant::{Bench, Contestant};
+use super::entrant::{ours, peer};
 use super::keys::{Key, random_keys};
 use super::memory;
 use tables::{Array, Sockets, V4};
@@ -71,7 +72,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 }
 
 /// Everybody who is good for any number of connections, ours first. All have the same seed.
-fn contestants() -> Vec<Box<dyn Contestant<FlowKey>>> {
+fn contestants() -> Vec<Contestant<FlowKey>> {
     let hasher = DefaultHashBuilder::new();
     let [a, b, c, d] = std::array::from_fn(|_| hasher.clone());
     vec![
@@ -83,13 +84,13 @@ fn contestants() -> Vec<Box<dyn Contestant<FlowKey>>> {
 }
 
 /// Bytes for each connection, as the allocator counts them.
-fn bytes(contestants: &mut [Box<dyn Contestant<FlowKey>>], many: usize) -> Board {
+fn bytes(contestants: &mut [Contestant<FlowKey>], many: usize) -> Board {
     let sizes = [("8 connections", 8), ("20 connections", 20), ("many", many)];
     let columns = sizes.map(|(bench, n)| Column { bench, unit: "bytes", n });
     let title = format!("Bytes for each connection, sockets of 8; many are {many}");
     let mut board = Board::new(title, FlowKey::NAME, columns.to_vec());
+    board.add_rows(contestants);
     for (row, contestant) in contestants.iter_mut().enumerate() {
-        board.add_row(contestant.name(), contestant.structure());
         for (column, (_, n)) in sizes.into_iter().enumerate() {
             contestant.clear();
             let before = memory::live();

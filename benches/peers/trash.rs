@@ -9,7 +9,8 @@ use super::board::{Outcome, Report};
 use super::bytes::bytes;
 use super::churn::churned;
 use super::contest::Contest;
-use super::contestant::{Bench, Contestant, burst_peer};
+use super::contestant::{Bench, BurstsOnly, Contestant};
+use super::entrant::peer;
 use super::keys::{Key, Words};
 use super::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
 use super::pauses::pauses;
@@ -36,7 +37,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     report.show(&pauses(maps::<Words<2>>(), many))
 }
 
-fn maps<K: Key + Hash>() -> Vec<Box<dyn Contestant<K>>> {
+fn maps<K: Key + Hash>() -> Vec<Contestant<K>> {
     let [ours, ours_foldhash] = trash_maps();
     vec![ours, ours_foldhash, hashbrown_foldhash(), hashbrown_ahash(), indexmap(), std_map()]
 }
@@ -44,7 +45,8 @@ fn maps<K: Key + Hash>() -> Vec<Box<dyn Contestant<K>>> {
 fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {
     let mut contestants = maps::<K>();
     let hasher = Foldhash::default();
-    contestants.push(burst_peer("hashbrown, prefetched", move || Prefetched::new(hasher.clone())));
+    let prefetched = BurstsOnly(move || Prefetched::new(hasher.clone()));
+    contestants.push(peer("hashbrown, prefetched", prefetched));
     let mut contest = Contest { benches: BENCHES, contestants, has_limit: true };
     for &n in plan.sizes(
         &[1_000, 16_000, 128_000, 1_000_000, 8_000_000],

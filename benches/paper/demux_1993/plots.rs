@@ -5,6 +5,7 @@ use flowtable::demux::{Arrival, ChainsError};
 
 use super::costs::{SEED, USERS, WARM_UP};
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::{Finding, short};
 use super::measure::{Contestant, listen};
 use super::report::{Outcome, Report, Table, two};
 use super::tpca::{Happening, Traffic};
@@ -15,27 +16,36 @@ const WINDOWS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0];
 const CROWDS: [u32; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
 /// Figure 4: how many of 2000 users enter something within a time.
-pub(crate) fn thinkers(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
     let bank = Tpca::new(USERS, 0.2)?;
     let measured = entered(0.2, if quick { 3 } else { 50 });
     let mut table = Table::new(&["T, s", "N(T)", "closed loop"]);
+    let why = "The equation's users enter as often as if they never waited.";
     for (t, measured) in &measured {
+        let what = format!("users who enter something within {t} s, by equation 3");
+        let paper = (10.0 * bank.users_within(*t)).round() / 10.0;
+        report.find(
+            Finding::number("figure 4", what, paper, *measured)
+                .within(3.0)
+                .because(why)
+                .at_full_scale(),
+        );
         table.row(&[t, &two(bank.users_within(*t)), &two(*measured)]);
     }
     let title = "Users out of 1999 others who enter something within T (figure 4)";
-    report.table("figure_4", title, &table)?;
+    report.table("figure_4", title, table)?;
     let curve = (0..=100).map(|half| f64::from(half) / 2.0).map(|t| (t, bank.users_within(t)));
     let lines = vec![
         Line { name: "N(T), equation 3", points: curve.collect() },
         Line { name: "closed loop, R = 0.2 s", points: measured },
     ];
-    Figure {
+    let figure = Figure {
         title: "Users out of 2000 who enter something within T",
         x_label: "T, seconds",
         x_scale: Scale::Linear,
         panels: vec![Panel { y_label: "users", y: 0.0..2500.0, lines }],
-    }
-    .draw(&report.path("figure_4.svg"))
+    };
+    report.figure("figure_4", &figure)
 }
 
 /// The number of other users who enter something in a window, on average over so many windows.
@@ -74,7 +84,7 @@ const CURVES: [Curve; 6] = [
 ];
 
 /// Figure 9: cost against the number of users.
-pub(crate) fn by_users(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn by_users(report: &mut Report, quick: bool) -> Outcome {
     let mut header = vec!["users".to_string()];
     header.extend(CURVES.iter().flat_map(|curve| [curve.0.to_string(), "closed loop".to_string()]));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
@@ -91,9 +101,35 @@ pub(crate) fn by_users(report: &Report, quick: bool) -> Outcome {
         let cells: Vec<&dyn std::fmt::Display> = cells.iter().map(|cell| cell as _).collect();
         table.row(&cells);
     }
+    judge(report, &measured)?;
     let title = "PCBs for a packet by the number of users, as the paper counts them (figure 9)";
-    report.table("figure_9", title, &table)?;
-    draw(&measured, &report.path("figure_9.svg"))
+    report.table("figure_9", title, table)?;
+    draw(report, &measured)
+}
+
+/// For each curve, how far the simulation is from it at most, and who is above whom with most users.
+fn judge(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
+    for ((name, response, equation), points) in CURVES.into_iter().zip(measured) {
+        let off = |&(users, counted): &(f64, f64)| -> Result<f64, TpcaError> {
+            let curve = equation(Tpca::new(users as u32, response)?);
+            Ok(100.0 * (counted / curve - 1.0).abs())
+        };
+        let off = points.iter().map(off).collect::<Result<Vec<_>, _>>()?;
+        let most = off.into_iter().fold(0.0, f64::max);
+        let (what, ours) =
+            (format!("{name}: its curve"), format!("off by {} % at most", short(most)));
+        let finding =
+            Finding::check("figure 9", what, "its equation", ours, "within 4 %", most <= 4.0);
+        report.find(finding.at_full_scale());
+    }
+    let last: Vec<f64> =
+        measured.iter().filter_map(|points| points.last()).map(|point| point.1).collect();
+    let is_ordered = last.windows(2).take(4).all(|pair| pair[0] > pair[1]);
+    let ours = last.iter().map(|cost| short(*cost)).collect::<Vec<_>>().join(", ");
+    let (what, rule) = ("the curves from above, with most users", "in this order");
+    let paper = "BSD, to front (R = 1, 0.5, 0.2 s), Sequent";
+    report.find(Finding::check("figure 9", what, paper, ours, rule, is_ordered));
+    Ok(())
 }
 
 /// What each curve of figure 9 is in a simulation.
@@ -119,7 +155,7 @@ fn costs(users: u32, quick: bool) -> Result<[f64; CURVES.len()], ChainsError> {
 }
 
 /// All curves above; below, the lowest ones enlarged. Equations are lines, measurements dots joined by lines.
-fn draw(measured: &[Vec<(f64, f64)>], path: &std::path::Path) -> Outcome {
+fn draw(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
     let curve = |&(name, response, equation): &Curve| -> Result<Line<'static>, TpcaError> {
         let point =
             |users: u32| Tpca::new(users, response).map(|bank| (f64::from(users), equation(bank)));
@@ -130,7 +166,7 @@ fn draw(measured: &[Vec<(f64, f64)>], path: &std::path::Path) -> Outcome {
     let mut above = CURVES[..5].iter().map(curve).collect::<Result<Vec<_>, _>>()?;
     above.push(counted("to front, R = 0.2, closed loop", 3));
     let below = vec![curve(&CURVES[4])?, curve(&CURVES[5])?, counted("R = 0.2, closed loop", 4)];
-    Figure {
+    let figure = Figure {
         title: "PCBs for a packet by the number of users of TPC/A",
         x_label: "users",
         x_scale: Scale::Linear,
@@ -138,6 +174,6 @@ fn draw(measured: &[Vec<(f64, f64)>], path: &std::path::Path) -> Outcome {
             Panel { y_label: "PCBs", y: 0.0..6000.0, lines: above },
             Panel { y_label: "PCBs", y: 0.0..350.0, lines: below },
         ],
-    }
-    .draw(path)
+    };
+    report.figure("figure_9", &figure)
 }

@@ -19,7 +19,7 @@ type Packets = Vec<(FourTuple<Ipv4Addr>, Arrival)>;
 ///
 /// Nobody is told what is sent: the stack that sends has the PCB in its hand, but finding it here takes long. So
 /// `SendReceive` remembers what it receives only.
-pub(crate) fn lookups(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn lookups(report: &mut Report, quick: bool) -> Outcome {
     let (packets, rounds) = (packets(20_000), if quick { 5 } else { 25 });
     let mut all = Contestant::all(USERS)?;
     for contestant in &mut all {
@@ -48,7 +48,7 @@ pub(crate) fn lookups(report: &Report, quick: bool) -> Outcome {
         table.row(&[&contestant.name, &two(median(times_here.clone())), &faster, &bar]);
     }
     let title = "2000 users of TPC/A, R = 0.2 s: time of a look-up";
-    report.table("time", title, &table)
+    report.table("time", title, table)
 }
 
 /// What arrives when everything has settled.

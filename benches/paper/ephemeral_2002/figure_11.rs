@@ -2,6 +2,7 @@
 
 use super::chains::{ENTRIES, Examined, Filled, HEADS, NOW, SEED, absent};
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::Finding;
 use super::paper::WORD;
 use super::report::{Outcome, Report, Table, two};
 use super::rounds::{Contestant, Times};
@@ -16,7 +17,7 @@ struct Point {
     times: [f64; 2],
 }
 
-pub(crate) fn figure_11(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn figure_11(report: &mut Report, quick: bool) -> Outcome {
     let steps = if quick { 2 } else { 10 };
     let parts: Vec<f64> = (0..=steps).map(|step| f64::from(step) / f64::from(steps)).collect();
     let columns = [
@@ -57,9 +58,43 @@ pub(crate) fn figure_11(report: &Report, quick: bool) -> Outcome {
     report.table(
         "figure_11",
         "A find in 65,536 entries, the fuller they are (figure 11)",
-        &table,
+        table,
     )?;
-    draw(report, &parts, &curves)
+    draw(report, &parts, &curves)?;
+    curves.iter().zip(HEADS).for_each(|((_, points), (_, ratio))| judge(report, points, ratio));
+    Ok(())
+}
+
+/// The curves of the figure: how steep, and what the paper says of the first and the last.
+fn judge(report: &mut Report, points: &[Point], ratio: f64) {
+    const PLACE: &str = "figure 11";
+    let [Some(empty), Some(full)] = [points.first(), points.last()] else { return };
+    let rise = full.examined.present - empty.examined.present;
+    let what = format!(
+        "{ratio} heads for an entry: more entries examined when full, by the equation f / 2h"
+    );
+    report.find(Finding::number(PLACE, what, 1.0 / (2.0 * ratio), rise).apart_by(0.02));
+    let [empty, full] = [empty, full].map(|point| latency(point.examined.present));
+    let ours = format!("{} to {} µs, modelled", two(empty), two(full));
+    if ratio == 0.5 {
+        let what = "half as many heads as entries: latency of a find";
+        let rule = "below 3 µs";
+        report.find(Finding::check(PLACE, what, "below 3 µs when full", ours, rule, full < 3.0));
+    } else if ratio == 2.0 {
+        let what = "two heads for an entry: latency of a find";
+        let finding = Finding::check(
+            PLACE,
+            what,
+            "constant",
+            ours,
+            "rises by 10 % at most",
+            full < 1.1 * empty,
+        );
+        report.find(finding.because(
+            "In a full store some finds examine a second entry, by the \
+            equation one in four: where nothing but memory takes time, that shows.",
+        ));
+    }
 }
 
 /// Microseconds in the paper's SRAM, if so many entries are examined.
@@ -79,7 +114,7 @@ fn point(filled: &mut Filled, part: f64, quick: bool) -> Point {
     Point { examined, times: [0, 1].map(|number| times.of(number)) }
 }
 
-fn draw(report: &Report, parts: &[f64], curves: &[(String, Vec<Point>)]) -> Outcome {
+fn draw(report: &mut Report, parts: &[f64], curves: &[(String, Vec<Point>)]) -> Outcome {
     let panel = |y_label, most, value: &dyn Fn(&Point) -> f64| {
         let line = |(name, points): &'_ (String, Vec<Point>)| {
             let values = parts.iter().zip(points).map(|(part, point)| (100.0 * part, value(point)));
@@ -105,11 +140,11 @@ fn draw(report: &Report, parts: &[f64], curves: &[(String, Vec<Point>)]) -> Outc
         y: 0.0..*most,
         lines: lines.iter().map(|(name, points)| Line { name, points: points.clone() }).collect(),
     });
-    Figure {
+    let figure = Figure {
         title: "A find of a tag that is there, in 65,536 entries",
         x_label: "percent of the store that is occupied",
         x_scale: Scale::Linear,
         panels: panels.collect(),
-    }
-    .draw(&report.path("figure_11.svg"))
+    };
+    report.figure("figure_11", &figure)
 }

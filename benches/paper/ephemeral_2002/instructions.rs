@@ -7,6 +7,7 @@ use flowtable::esp::{
 use flowtable::observe::Words;
 
 use super::chains::{ENTRIES, Filled, NOW, SEED};
+use super::finding::Finding;
 use super::paper::{OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands};
 use super::report::{Outcome, Report, Table, two};
 use super::rounds::{Contestant, Times};
@@ -46,7 +47,7 @@ pub(crate) fn words_of_all() -> [(&'static str, u32); 5] {
     ]
 }
 
-pub(crate) fn tables_2_and_3(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn tables_2_and_3(report: &mut Report, quick: bool) -> Outcome {
     let columns = [
         "memory",
         "COMPARE µs",
@@ -70,21 +71,51 @@ pub(crate) fn tables_2_and_3(report: &Report, quick: bool) -> Outcome {
             &format!("{:.1}", megabits(stated[1])),
         ]);
     }
-    let title = "The paper's latencies, and thousands of packets in a second: floor(1000 / (µs + 0.32)) \
-                 (tables 2 and 3)";
-    report.table("tables_2_and_3", title, &table)?;
+    let title = "The paper's latencies, and thousands of packets in a second: floor(1000 / (µs + \
+        0.32)) (tables 2 and 3)";
+    report.table("tables_2_and_3", title, table)?;
+    judge(report);
     ours(report, quick)
 }
 
+/// Latencies by words, rates by latencies, and the rate of the smallest packets.
+fn judge(report: &mut Report) {
+    for (name, paper, words) in
+        [("COMPARE, binds again", TABLE_2[0].1[0], 2), ("COUNT, finds", TABLE_2[0].1[1], 4)]
+    {
+        let modelled = f64::from(words_of_all()[words].1) * WORD;
+        let why = format!(
+            "The words that an instruction touches take {:.0} % of the paper's time. What else \
+                it spends is not said.",
+            100.0 * modelled / paper
+        );
+        let what = format!("{name}: µs in SRAM, at 0.1 for a word");
+        report.find(Finding::number("table 2", what, paper, modelled).within(10.0).because(&why));
+    }
+    let why = "What a word of SDRAM takes is not said.";
+    report.find(Finding::lost("table 2", "latencies in SDRAM, and with heads in SRAM", why));
+    for ((memory, latencies), stated) in TABLE_2.into_iter().zip(TABLE_3) {
+        for ((name, latency), stated) in ["COMPARE", "COUNT"].into_iter().zip(latencies).zip(stated)
+        {
+            let what =
+                format!("{name}, {memory}: k packets/s, 1000 / (µs of table 2 + {OTHER_WORK})");
+            report.find(Finding::number("table 3", what, stated.into(), thousands(latency).into()));
+        }
+    }
+    let (what, fastest) =
+        ("Mb/s of the smallest packets with COUNT", megabits(thousands(TABLE_2[0].1[1])));
+    report.find(Finding::number("text, rates", what, 169.0, fastest).within(1.0));
+}
+
 /// What it is here: words, and nanoseconds for a packet.
-fn ours(report: &Report, quick: bool) -> Outcome {
+fn ours(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&["", "words", "SRAM µs, modelled", "k/s, modelled"]);
     for (name, words) in words_of_all() {
         let latency = f64::from(words) * WORD;
         table.row(&[&name, &words, &two(latency), &thousands(latency)]);
     }
     let title = format!("Words here, and what they would take in SRAM beside {OTHER_WORK} µs");
-    report.table("instructions_words", &title, &table)?;
+    report.table("instructions_words", &title, table)?;
 
     let entries = if quick { 4096 } else { ENTRIES };
     let mut table = Table::new(&[
@@ -111,7 +142,7 @@ fn ours(report: &Report, quick: bool) -> Outcome {
         table.row(&[&name, &one(executed), &one(rates[0]), &one(whole), &one(rates[1]), &megabits]);
     }
     let title = format!("Instructions on this machine, {entries} entries, half full, one core");
-    report.table("instructions", &title, &table)
+    report.table("instructions", &title, table)
 }
 
 /// Nanoseconds for a packet: executed only, and read from its bytes, executed, and written over them.

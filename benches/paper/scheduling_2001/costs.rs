@@ -34,7 +34,7 @@ fn runs() -> Vec<u64> {
     (0..1024).map(|_| rng.random_range(1_000..60_000)).collect()
 }
 
-pub(crate) fn costs(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn costs(report: &mut Report, quick: bool) -> Outcome {
     let steps = if quick { 2_000 } else { 200_000 };
     let mut table = Table::new(&["what", "threads", "ns"]);
     for threads in [16, 256, 4096] {
@@ -60,7 +60,7 @@ pub(crate) fn costs(report: &Report, quick: bool) -> Outcome {
         black_box(throttle.threshold(cost, 128));
     });
     table.row(&[&"Throttle: threshold", &"-", &two(threshold)]);
-    report.table("costs", "What decisions cost here; the paper has no numbers", &table)
+    report.table("costs", "What decisions cost here; the paper has no numbers", table)
 }
 
 /// All threads always have work.

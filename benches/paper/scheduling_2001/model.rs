@@ -1,6 +1,7 @@
 //! What follows from the costs of the testbed: tables 1 and 2, figure 5.
 
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::Finding;
 use super::report::{Outcome, Report, Table, two};
 
 /// Microseconds for a packet: reading and classifying, the fast path, writing.
@@ -9,7 +10,7 @@ pub(crate) const FORWARDING: f64 = 0.3;
 pub(crate) const OUTPUT: f64 = 1.4;
 
 /// Table 1: what functions cost, and what a processor could do of them.
-pub(crate) fn costs(report: &Report) -> Outcome {
+pub(crate) fn costs(report: &mut Report) -> Outcome {
     let mut table = Table::new(&["function", "paper, us", "with input and output, Kpps at most"]);
     for (name, cost) in [
         ("IP, fast path", FORWARDING),
@@ -20,11 +21,14 @@ pub(crate) fn costs(report: &Report) -> Outcome {
     ] {
         table.row(&[&name, &cost, &two(1000.0 / (INPUT + cost + OUTPUT))]);
     }
-    report.table("table_1", "Table 1: costs of forwarding functions, and what follows", &table)
+    let why =
+        "It lists what functions cost on the testbed: what the other tables are calculated from.";
+    report.find(Finding::lost("table 1", "costs of functions", why));
+    report.table("table_1", "Table 1: costs of forwarding functions, and what follows", table)
 }
 
 /// Table 2: a switch for each process, shared by a batch of 16.
-pub(crate) fn rates(report: &Report) -> Outcome {
+pub(crate) fn rates(report: &mut Report) -> Outcome {
     let packet = INPUT + FORWARDING + OUTPUT;
     let of = |switches: f64, switch: f64| 1000.0 / (packet + switches * switch);
     let header = ["processes", "paper, Kpps", "switch of 2 us", "off, %", "switch of 0.94 us"];
@@ -36,18 +40,23 @@ pub(crate) fn rates(report: &Report) -> Outcome {
         ("three, forwarding by single packets", 227.0, 2.0 / 16.0 + 1.0),
     ] {
         let here = of(switches, 2.0);
+        let what = format!("{name}: Kpps, if a switch takes 2 µs");
+        let why = "The rate of single packets says that a switch took 0.94 µs, the first three \
+            rates that it took 2: the paper's numbers do not fit each other.";
+        report.find(Finding::number("table 2", what, paper, here).within(2.0).because(why));
         let off = 100.0 * (here / paper - 1.0);
         table.row(&[&name, &paper, &two(here), &two(off), &two(of(switches, 0.94))]);
     }
-    report.table("table_2", "Table 2: the most packets, by the model 3.3 us + switches", &table)?;
-    println!(
-        "\n  The last row says that a switch took less than the 2 us that the first three agree with."
+    report.table("table_2", "Table 2: the most packets, by the model 3.3 us + switches", table)?;
+    report.remark(
+        "The last row says that a switch took less than the 2 us that the first three agree with."
+            .into(),
     );
     Ok(())
 }
 
 /// Figure 5: what the QoS flow gets when the best-effort flow sends more than input has a share for. In Kpps.
-pub(crate) fn overload(report: &Report) -> Outcome {
+pub(crate) fn overload(report: &mut Report) -> Outcome {
     const INPUT_SHARE: f64 = 98.0;
     const QOS: f64 = 49.0;
     let best_effort = |seconds: f64| (39.0 + 2.0 * (seconds - 40.0).max(0.0)).min(84.0);
@@ -60,12 +69,8 @@ pub(crate) fn overload(report: &Report) -> Outcome {
         table.row(&[&second, &(QOS + best_effort), &QOS, &qos, &rest]);
     }
     let title = "Figure 5, as a fluid: input has a share for 98 Kpps, and cannot tell flows apart";
-    report.table("figure_5", title, &table)?;
-    println!(
-        "\n  At the peak of {} Kpps QoS is {} Kpps below its 49; the paper says about 10.",
-        QOS + best_effort(80.0),
-        two(QOS * (1.0 - read(80.0)))
-    );
+    report.table("figure_5", title, table)?;
+    judge_overload(report, QOS, QOS * (1.0 - read(80.0)));
     let line = |name, of: &dyn Fn(f64) -> f64| Line {
         name,
         points: seconds.clone().map(|second| (second, of(second))).collect(),
@@ -76,11 +81,22 @@ pub(crate) fn overload(report: &Report) -> Outcome {
         line("QoS, forwarded", &|at| QOS * read(at)),
         line("QoS, reserved", &|_| QOS),
     ];
-    Figure {
+    let figure = Figure {
         title: "Overload of an input process (figure 5, model)",
         x_label: "seconds",
         x_scale: Scale::Linear,
         panels: vec![Panel { y_label: "Kpps", y: 0.0..100.0, lines }],
-    }
-    .draw(&report.path("figure_5.svg"))
+    };
+    report.figure("figure_5", &figure)
+}
+
+fn judge_overload(report: &mut Report, reserved: f64, lost: f64) {
+    let why = "A fluid shares what is read exactly by what is sent. The paper's input read a \
+        little more than its share.";
+    let what = format!("Kpps that QoS is below its {reserved} at the peak");
+    report.find(Finding::number("figure 5", what, 10.0, lost).within(20.0).because(why));
+    let ours = format!("{} below", two(lost));
+    let what = "an input process that cannot tell flows apart";
+    let rule = "QoS is below what it reserved";
+    report.find(Finding::check("figure 5", what, "breaks the reservation", ours, rule, lost > 1.0));
 }

@@ -7,6 +7,7 @@ use super::figure::{Figure, Line, Panel, Scale};
 use super::paper::{COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle, us};
 use super::report::{Outcome, Report, Table, two};
 use super::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
+use super::verdicts::{by_limit, by_slice, by_throttle};
 
 /// Three figures over one knob.
 struct Knob<'a> {
@@ -22,11 +23,14 @@ struct Knob<'a> {
     paper: fn(usize, usize) -> &'static str,
     /// Flows whose queues the paper shows, as indices.
     queues: &'a [usize],
+    /// What its figures show.
+    judge: fn(&mut Report, &[[Simulated; 3]]),
 }
 
 /// By the cost of flow 13.
 const NAMES: [&str; 3] = ["c13 = 3 us", "c13 = 10 us", "c13 = 30 us"];
-const FLOW_13: usize = 12;
+pub(crate) const FLOW_6: usize = 5;
+pub(crate) const FLOW_13: usize = 12;
 
 pub(crate) fn efficiency(outcome: &Simulated) -> f64 {
     100.0 * outcome.account.efficiency().unwrap_or_default()
@@ -47,7 +51,7 @@ pub(crate) fn throttles() -> Vec<(String, f64, Policy)> {
     THROTTLES.map(setting).into()
 }
 
-pub(crate) fn figures(report: &Report) -> Outcome {
+pub(crate) fn figures(report: &mut Report) -> Outcome {
     let all = [
         Knob {
             figure: 10,
@@ -62,7 +66,8 @@ pub(crate) fn figures(report: &Report) -> Outcome {
                 (1, 2) => "E 84 %, queue 8",
                 _ => "-",
             },
-            queues: &[5],
+            queues: &[FLOW_6],
+            judge: by_limit,
         },
         Knob {
             figure: 13,
@@ -75,7 +80,8 @@ pub(crate) fn figures(report: &Report) -> Outcome {
                 (3, 2) => "E 84 %, queue nearly 3 x 8",
                 _ => "-",
             },
-            queues: &[5],
+            queues: &[FLOW_6],
+            judge: by_slice,
         },
         Knob {
             figure: 16,
@@ -90,12 +96,13 @@ pub(crate) fn figures(report: &Report) -> Outcome {
                 _ => "-",
             },
             queues: &[2, 5, 8],
+            judge: by_throttle,
         },
     ];
     all.iter().try_for_each(|knob| figures_of(report, knob))
 }
 
-fn figures_of(report: &Report, knob: &Knob<'_>) -> Outcome {
+fn figures_of(report: &mut Report, knob: &Knob<'_>) -> Outcome {
     let outcomes: Vec<[Simulated; 3]> = knob
         .settings
         .iter()
@@ -135,11 +142,12 @@ fn figures_of(report: &Report, knob: &Knob<'_>) -> Outcome {
         }
     }
     let title = format!("Figures {} to {}", knob.figure, knob.figure + 2);
-    report.table(knob.name, &title, &table)?;
+    report.table(knob.name, &title, table)?;
+    (knob.judge)(report, &outcomes);
     plots(report, knob, &outcomes)
 }
 
-fn plots(report: &Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> Outcome {
+fn plots(report: &mut Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> Outcome {
     let line = |name, cost: usize, of: &dyn Fn(&Simulated) -> f64| Line {
         name,
         points: knob
@@ -152,11 +160,11 @@ fn plots(report: &Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> Outco
     let by_cost = |of: &dyn Fn(&Simulated) -> f64| -> Vec<Line<'_>> {
         NAMES.iter().enumerate().map(|(cost, name)| line(name, cost, of)).collect()
     };
-    let draw = |number: u32, title: &str, panels: Vec<Panel<'_>>| {
+    let mut draw = |number: u32, title: &str, panels: Vec<Panel<'_>>| {
         let title = format!("{title} (figure {number})");
         let (x_label, x_scale) = (knob.x_label, knob.x_scale);
-        let path = report.path(&format!("figure_{number}.svg"));
-        Figure { title: &title, x_label, x_scale, panels }.draw(&path)
+        let name = format!("figure_{number}");
+        report.figure(&name, &Figure { title: &title, x_label, x_scale, panels })
     };
     let panel = |y_label, most, lines| vec![Panel { y_label, y: 0.0..most, lines }];
     draw(knob.figure, "Efficiency index", panel("E, %", 100.0, by_cost(&efficiency)))?;
@@ -178,7 +186,7 @@ fn plots(report: &Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> Outco
 }
 
 /// What the paper says beside its figures.
-pub(crate) fn text(report: &Report) -> Outcome {
+pub(crate) fn text(report: &mut Report) -> Outcome {
     let mut table = Table::new(&["what", "paper", "here"]);
     for (cost, paper) in COSTS.into_iter().zip(["drops", "nothing", "nothing"]) {
         let name = format!("flow 6 drops, single packets, c13 = {cost} us");
@@ -212,5 +220,5 @@ pub(crate) fn text(report: &Report) -> Outcome {
     with[2].timeout = Some(us(500));
     let name = "flow 3 drops, T 2 %, with a timeout of 500 us";
     table.row(&[&name, &"nothing", &run(&with, throttle((2, 150))).flows[2].dropped]);
-    report.table("text", "What the text says", &table)
+    report.table("text", "What the text says", table)
 }

@@ -7,6 +7,7 @@ use super::SEED;
 use super::captures::Named;
 use super::fids::Set;
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::Finding;
 use super::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
 use super::report::{Outcome, Report, Table};
 
@@ -37,7 +38,7 @@ fn row(table: &mut Table, first: &[&str], names: usize, counted: [usize; Kind::A
 }
 
 /// All sets of names, all kinds of index.
-pub(crate) fn of_sets(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn of_sets(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&header(&["set"]));
     let most = if quick { 10_000 } else { SLOTS };
     for set in Set::ALL {
@@ -45,18 +46,58 @@ pub(crate) fn of_sets(report: &Report, quick: bool) -> Outcome {
         for count in COUNTS.into_iter().filter(|&count| count <= most) {
             let counted = Kind::ALL.map(|kind| colliding(&flows[..count], kind));
             row(&mut table, &[&format!("{set:?}")], count, counted);
+            if (set, count) == (Set::A, most.min(40_000)) {
+                judge(report, count, counted);
+            }
         }
     }
     report.table(
         "figure_5",
         "Names in places that others have, of 65,536 places (figure 5)",
-        &table,
+        table,
     )?;
+    report.remark(
+        "Where hosts and numbers count together (set B), the pair of CRCs collides more often than \
+         chance. An index from the source does not depend on names."
+            .into(),
+    );
     draw(report, most)
 }
 
+/// The paper's picture: names of 16 subnets, each of which counts them from 0.
+fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
+    const PLACE: &str = "figure 5";
+    let (by_chance, sigma) = (expected(names), three_sigma(expected(names)));
+    let of = |kind: Kind| {
+        let place = Kind::ALL.iter().position(|each| *each == kind);
+        place.map_or(f64::NAN, |place| counted[place] as f64)
+    };
+    for (kind, paper) in
+        [(Kind::Source, "as few as any"), (Kind::CrcPair, "as few as the source index")]
+    {
+        let what = format!("{names} names, {}: collisions", kind.name());
+        let ours = format!("{}, by chance {by_chance:.0}", of(kind));
+        let rule = format!("within {sigma:.0} of chance: three sigma");
+        let holds = (of(kind) - by_chance).abs() <= sigma;
+        report.find(Finding::check(PLACE, what, paper, ours, &rule, holds));
+    }
+    let what = format!("{names} names, XOR-16: collisions");
+    let ours = format!("{}, by chance {by_chance:.0}", of(Kind::Xor16));
+    let holds = of(Kind::Xor16) > 2.0 * by_chance;
+    report.find(Finding::check(
+        PLACE,
+        what,
+        "visibly more",
+        ours,
+        "more than twice as many as by chance",
+        holds,
+    ));
+    let why = "The host file that the paper took its addresses from is lost.";
+    report.find(Finding::lost(PLACE, "the heights of the three curves", why));
+}
+
 /// Set A is the paper's picture; B is what two halves that count together do.
-fn draw(report: &Report, most: usize) -> Outcome {
+fn draw(report: &mut Report, most: usize) -> Outcome {
     let steps: Vec<usize> = (1..=32).map(|step| step * SLOTS / 32).filter(|&n| n <= most).collect();
     let kinds = [Kind::Xor16, Kind::CrcPair, Kind::Source];
     let panel = |set: Set, y_label| {
@@ -70,21 +111,21 @@ fn draw(report: &Report, most: usize) -> Outcome {
         lines.push(Line { name: "at random", points });
         Panel { y_label, y: 0.0..70_000.0, lines }
     };
-    Figure {
+    let figure = Figure {
         title: "Names in places that others have, of 65,536 places",
         x_label: "names",
         x_scale: Scale::Linear,
         panels: vec![panel(Set::A, "set A: 16 subnets"), panel(Set::B, "set B: hosts that count")],
-    }
-    .draw(&report.path("figure_5.svg"))
+    };
+    report.figure("figure_5", &figure)
 }
 
 /// The same for the flows of captures.
-pub(crate) fn of_captures(report: &Report) -> Outcome {
+pub(crate) fn of_captures(report: &mut Report) -> Outcome {
     let all = match Named::all() {
         Ok(all) => all,
         Err(why) => {
-            println!("\nSKIPPED: collisions in captures: {why}");
+            report.remark(format!("Skipped: collisions in captures: {why}."));
             return Ok(());
         }
     };
@@ -97,5 +138,5 @@ pub(crate) fn of_captures(report: &Report) -> Outcome {
         row(&mut table, &[capture], names.len(), counted);
     }
     let title = "Five-tuples of captures, one way, in places that others have, of 65,536 places";
-    report.table("captures", title, &table)
+    report.table("captures", title, table)
 }

@@ -25,6 +25,7 @@ use flowtable::{DefaultHashBuilder, SourceIndex, Timestamp};
 use super::SEED;
 use super::fids::{Fid, Flow, Set};
 use super::filters::{programs, watched};
+use super::finding::Finding;
 use super::forwarding;
 use super::indices::{Kind, SLOTS};
 use super::packet_filter;
@@ -203,19 +204,18 @@ const fn paper(kind: Kind) -> Option<(u32, u32)> {
 }
 
 /// Tables 4 and 5, then what a packet of the experiments takes.
-pub(crate) fn tables(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
     const TIMES: usize = 2 * PACKETS;
     let Some(nothing) = instructions(NOTHING, "at all", TIMES)? else {
-        println!("\nSKIPPED: instructions are not counted: there is no valgrind");
-        return times(report, quick, |_, _| Ok("-".into()));
+        report.remark("Skipped: instructions are not counted: there is no valgrind.".into());
+        return times(report, quick, |_, _| Ok(None));
     };
     let few = [Kind::Source.name(), THREADED];
     times(report, quick, |what, kind| {
         if quick && !few.contains(&kind) {
-            return Ok("-".into());
+            return Ok(None);
         }
-        let count = instructions(what, kind, TIMES)?;
-        Ok(count.map_or_else(|| "-".into(), |count| two(count - nothing)))
+        Ok(instructions(what, kind, TIMES)?.map(|count| count - nothing))
     })?;
     if quick {
         return Ok(());
@@ -225,10 +225,11 @@ pub(crate) fn tables(report: &Report, quick: bool) -> Outcome {
 
 /// Both tables, with what was counted.
 fn times(
-    report: &Report,
+    report: &mut Report,
     quick: bool,
-    counted: impl Fn(&str, &str) -> Result<String, Box<dyn Error>>,
+    counted: impl Fn(&str, &str) -> Result<Option<f64>, Box<dyn Error>>,
 ) -> Outcome {
+    let mut counts = vec![];
     let mut table = Table::new(&[
         "",
         "index, instructions",
@@ -242,25 +243,84 @@ fn times(
         let (index, look_up) = paper(kind).map_or(("-".into(), "-".into()), |(index, look_up)| {
             (index.to_string(), look_up.to_string())
         });
+        let [of_index, of_look_up] = [counted(INDEX, kind.name())?, counted(LOOK_UP, kind.name())?];
+        judge(report, kind, of_index, of_look_up);
+        counts.push((kind, of_index));
         table.row(&[
             &kind.name(),
-            &counted(INDEX, kind.name())?,
+            &or_dash(of_index),
             &index,
             &nanoseconds(quick, |times| by_kind(kind, false, times)),
-            &counted(LOOK_UP, kind.name())?,
+            &or_dash(of_look_up),
             &look_up,
             &nanoseconds(quick, |times| by_kind(kind, true, times)),
         ]);
     }
+    judge_order(report, &counts);
     threaded(FLOWS)?;
+    let hop = counted(LOOK_UP, THREADED)?;
+    let why = "The hop checks the row's bounds and its tag, which the paper's does not; reading \
+        and writing the packet is counted, too.";
+    let what = "a hop by threaded index: instructions";
+    report.find(counted_or_lost("table 5", what, 8.0, hop).because(why));
     let time = nanoseconds(quick, |times| threaded(times).unwrap_or(f64::NAN));
-    table.row(&[&THREADED, &"-", &"-", &"-", &counted(LOOK_UP, THREADED)?, &8, &time]);
+    table.row(&[&THREADED, &"-", &"-", &"-", &or_dash(hop), &8, &time]);
     let title = "An index for a name of 12 bytes, and a look-up with it (tables 4 and 5)";
-    report.table("instructions", title, &table)
+    report.table("instructions", title, table)
+}
+
+/// A number of instructions; nothing is known of it if they were not counted.
+fn counted_or_lost(
+    place: &'static str,
+    what: impl Into<String>,
+    paper: f64,
+    count: Option<f64>,
+) -> Finding {
+    match count {
+        Some(count) => Finding::number(place, what, paper, count).within(25.0),
+        None => Finding::lost(
+            place,
+            &what.into(),
+            "It was not counted: that takes valgrind, and a run on the full scale.",
+        ),
+    }
+}
+
+/// Of the kinds that the paper counted.
+fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f64>) {
+    let Some((of_index, of_look_up)) = paper(kind) else { return };
+    let what = format!("{}: instructions for the index", kind.name());
+    let why = "It looks bytes up in a table here, which the paper's did not.";
+    report.find(counted_or_lost("table 4", what, of_index.into(), index).because(why));
+    if kind != Kind::CrcPair {
+        let what = format!("{}: instructions with the look-up", kind.name());
+        let rest = look_up.zip(index).map_or(f64::NAN, |(look_up, index)| look_up - index);
+        let why = format!(
+            "A comparison of 12 bytes and the way to the record take {rest:.0} instructions \
+                here, 18 there."
+        );
+        report.find(counted_or_lost("table 5", what, of_look_up.into(), look_up).because(&why));
+    }
+}
+
+/// Which index costs least, as the paper has it.
+fn judge_order(report: &mut Report, counts: &[(Kind, Option<f64>)]) {
+    let of = |kind| counts.iter().find(|(each, _)| *each == kind).and_then(|(_, count)| *count);
+    let all = [of(Kind::Source), of(Kind::Xor16), of(Kind::CrcPair)];
+    let what = "instructions for the index: source, XOR-16, CRC";
+    if let [Some(source), Some(xor), Some(crc)] = all {
+        let ours = format!("{source:.0}, {xor:.0}, {crc:.0}");
+        let holds = source < xor && xor < crc;
+        report.find(Finding::check("table 4", what, "2, 15, 100", ours, "in this order", holds));
+    }
+}
+
+fn or_dash(count: Option<f64>) -> String {
+    count.map_or_else(|| "-".into(), two)
 }
 
 /// Instructions for a packet in both experiments.
-fn experiments(report: &Report, times: usize) -> Outcome {
+fn experiments(report: &mut Report, times: usize) -> Outcome {
     let mut table =
         Table::new(&["experiment", "series", "instructions for a packet", "no cache : this"]);
     for (what, names, long) in
@@ -276,5 +336,5 @@ fn experiments(report: &Report, times: usize) -> Outcome {
         }
     }
     let title = "Instructions for a packet, of 256 flows (figure 4 as it would be without memory)";
-    report.table("instructions_per_packet", title, &table)
+    report.table("instructions_per_packet", title, table)
 }

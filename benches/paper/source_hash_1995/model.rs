@@ -3,13 +3,14 @@
 use flowtable::source_index::analysis::improvement;
 
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::Finding;
 use super::report::{Outcome, Report, Table, two};
 use super::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
 
 const MECHANISMS: [&str; 4] = ["datagrams", "virtual circuit", "source hashing", "threaded"];
 
 /// Figure 2, by hand and as the crate has it; and as counted, packet by packet, through a cache.
-pub(crate) fn figure_2(report: &Report) -> Outcome {
+pub(crate) fn figure_2(report: &mut Report) -> Outcome {
     let mut header = vec!["packets".to_string()];
     header.extend(MECHANISMS.iter().flat_map(|name| [format!("{name}, by hand"), "here".into()]));
     header.push("through a cache".into());
@@ -25,11 +26,8 @@ pub(crate) fn figure_2(report: &Report) -> Outcome {
         table.row(&cells);
     }
     let title = "Milliseconds for a transfer: R = 60 ms, L = 0.2 ms, s = 0.02 ms (figure 2)";
-    report.table("figure_2", title, &table)?;
-    println!(
-        "\n  A circuit is worth its set-up from {} packets on.",
-        two(FIGURE_2.packets_for_a_circuit())
-    );
+    report.table("figure_2", title, table)?;
+    judge(report)?;
     let line = |(number, name)| Line {
         name,
         points: (0..=50)
@@ -38,25 +36,54 @@ pub(crate) fn figure_2(report: &Report) -> Outcome {
             .collect(),
     };
     let lines = MECHANISMS.into_iter().enumerate().map(line).collect();
-    Figure {
+    let figure = Figure {
         title: "Time for a transfer: R = 60 ms, L = 200 µs, s = 20 µs",
         x_label: "packets",
         x_scale: Scale::Linear,
         panels: vec![Panel { y_label: "milliseconds", y: 0.0..250.0, lines }],
+    };
+    report.figure("figure_2", &figure)
+}
+
+/// What the equations of the figure say, beside the crate's, and beside what a cache takes packet by packet.
+fn judge(report: &mut Report) -> Outcome {
+    const PLACE: &str = "figure 2";
+    let mut most = [0.0_f64; 2];
+    for (packets, by_hand) in BY_HAND {
+        let here = all(&FIGURE_2, packets);
+        let off = by_hand.iter().zip(here).map(|(by_hand, here)| (by_hand - here).abs());
+        most[0] = off.fold(most[0], f64::max);
+        most[1] = most[1].max((by_hand[2] - through_a_cache(&FIGURE_2, packets)?).abs());
     }
-    .draw(&report.path("figure_2.svg"))
+    let rule = "within 0.01 ms";
+    for (what, most) in [
+        ("24 values of the four curves, calculated by hand", most[0]),
+        ("source hashing, with look-ups counted in a cache", most[1]),
+    ] {
+        let ours = format!("off by {most:.4} ms at most");
+        report.find(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));
+    }
+    let what = "packets from which on a circuit is worth its set-up";
+    report.find(Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit()).within(1.0));
+    Ok(())
 }
 
 /// The paper's arithmetic: a hash of 30 instructions against an index of 2, beside so many others.
-pub(crate) fn beside_the_rest(report: &Report) -> Outcome {
+pub(crate) fn beside_the_rest(report: &mut Report) -> Outcome {
     let mut table = Table::new(&["other instructions C", "(30 + C) / (2 + C)", "paper"]);
     for rest in [0.0, 10.0, 30.0, 60.0, 100.0, 1000.0] {
+        if rest == 30.0 {
+            let what = "a hash of 30 instructions : an index of 2, beside 30 others";
+            let finding =
+                Finding::number("text, cost of a hash", what, 2.0, improvement(30.0, 2.0, rest));
+            report.find(finding.within(10.0));
+        }
         let paper = if rest == 30.0 { "\"a factor of 2\"" } else { "-" };
         table.row(&[&rest, &format!("{:.3}", improvement(30.0, 2.0, rest)), &paper]);
     }
     report.table(
         "improvement",
         "What an index instead of a hash is good for, beside all other work",
-        &table,
+        table,
     )
 }

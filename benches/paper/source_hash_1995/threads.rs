@@ -15,6 +15,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
+use super::finding::Finding;
 use super::report::{self, Outcome, Report, median, two};
 use super::rounds::{Contestant, Times};
 use threaded_network::router::Protocol;
@@ -30,13 +31,13 @@ struct Packet {
 }
 
 /// Times of forwarding, then what a network says and suffers until it is silent.
-pub(crate) fn threads(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn threads(report: &mut Report, quick: bool) -> Outcome {
     times(report, quick)?;
     convergence(report, quick)
 }
 
 /// All packets are for other destinations, in random order. Each is found, by label, by index, and by address.
-fn times(report: &Report, quick: bool) -> Outcome {
+fn times(report: &mut Report, quick: bool) -> Outcome {
     let mut cells = report::Table::new(&[
         "destinations",
         "threaded index, ns",
@@ -49,11 +50,28 @@ fn times(report: &Report, quick: bool) -> Outcome {
     for destinations in [100, 1_000, 100_000] {
         let times = times_with(destinations, quick)?;
         let [threaded, source, hash, full] = [0, 1, 2, 3].map(|number| two(times.of(number)));
+        judge(report, destinations, times.times_as_fast(0, 1));
         let [to_source, to_hash] = [1, 2].map(|other| two(times.times_as_fast(0, other)));
         cells.row(&[&destinations, &threaded, &source, &hash, &full, &to_source, &to_hash]);
     }
     let title = "The hop of a packet: port, and the label to write into it";
-    report.table("threaded_times", title, &cells)
+    report.table("threaded_times", title, cells)
+}
+
+/// The paper counts 8 instructions against 20.
+fn judge(report: &mut Report, destinations: usize, faster: f64) {
+    let what =
+        format!("{destinations} destinations: a hop by threaded index, against source hashing");
+    let ours = format!("{} times as fast", two(faster));
+    let paper = "fewer instructions: 8 for 20";
+    report.find(Finding::check(
+        "text, threaded indices",
+        what,
+        paper,
+        ours,
+        "faster",
+        faster > 1.0,
+    ));
 }
 
 fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>> {
@@ -101,7 +119,7 @@ fn sum(packets: &[Packet], mut hop: impl FnMut(&Packet) -> Option<Hop>) -> u64 {
 
 /// Networks of 20 routers and 30 links: until they know each other, when a link goes down, when a router restarts, and
 /// with everything changing for a while.
-fn convergence(report: &Report, quick: bool) -> Outcome {
+fn convergence(report: &mut Report, quick: bool) -> Outcome {
     let mut cells = report::Table::new(&[
         "routing",
         "what happens",
@@ -129,6 +147,9 @@ fn convergence(report: &Report, quick: bool) -> Outcome {
             };
             let sum = |count: fn(&Network) -> u64| with.iter().map(count).sum::<u64>();
             assert_eq!(sum(|run| run.counts.wrong), 0, "a stale label led somewhere");
+            if protocol == Protocol::DistanceVector && what == HAPPENINGS[0].0 {
+                judge_messages(report, sum(|run| run.counts.messages), &without);
+            }
             cells.row(&[
                 &format!("{protocol:?}"),
                 &what,
@@ -145,7 +166,19 @@ fn convergence(report: &Report, quick: bool) -> Outcome {
         }
     }
     let title = "Networks of 20 routers: messages and time until silence (medians), packets (sums)";
-    report.table("threaded_convergence", title, &cells)
+    report.table("threaded_convergence", title, cells)
+}
+
+/// Neighbours tell their rows along with their distances.
+fn judge_messages(report: &mut Report, with: u64, without: &[Network]) {
+    let without: u64 = without.iter().map(|run| run.counts.messages).sum();
+    let what =
+        "messages of distance vectors that carry indices, and without, until networks are silent";
+    let ours = format!("{with}, and {without}");
+    let paper = "indices ride in the same messages";
+    let finding =
+        Finding::check("text, threaded indices", what, paper, ours, "as many", with == without);
+    report.find(finding);
 }
 
 /// Makes a network, to which something has happened.

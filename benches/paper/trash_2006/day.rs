@@ -15,6 +15,7 @@ use rand::{Rng, SeedableRng};
 use super::cache::Trash;
 use super::contest::{Contestant, Forwarder};
 use super::figure::{Figure, Line, Panel, Scale};
+use super::finding::Finding;
 use super::flow_cache::Flows;
 use super::report::{Outcome, Report, Table, two};
 use super::traffic::{Flow, Packet, trash};
@@ -118,7 +119,7 @@ struct Minute {
 }
 
 /// Six hours, one sample a minute.
-pub(crate) fn production(report: &Report, quick: bool) -> Outcome {
+pub(crate) fn production(report: &mut Report, quick: bool) -> Outcome {
     let (minutes, flows_per_minute, gc) = match quick {
         true => (60, 2_000.0, PassiveGc::new(10_000, 100)?),
         false => (360, 10_000.0, PassiveGc::TRASH_2006),
@@ -136,9 +137,10 @@ pub(crate) fn production(report: &Report, quick: bool) -> Outcome {
             Minute { packets: packets.len(), hits, shape, flow_cache_hits }
         })
         .collect();
-    report.csv("figure_5", &by_minute(&samples))?;
+    let title = "Production traffic, minute by minute (figure 5)";
+    report.quiet_table("figure_5", title, by_minute(&samples))?;
     summary(report, &samples, gc)?;
-    figure(&samples).draw(&report.path("figure_5.svg"))
+    report.figure("figure_5", &figure(&samples))
 }
 
 fn by_minute(samples: &[Minute]) -> Table {
@@ -174,7 +176,7 @@ fn percent(hits: usize, packets: usize) -> f64 {
 }
 
 /// The bands, once the cache is full.
-fn summary(report: &Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
+fn summary(report: &mut Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
     let full = |sample: &&Minute| sample.shape.leaves + gc.goal() >= gc.threshold();
     let full: Vec<&Minute> = samples.iter().filter(full).collect();
     let average = || full.iter().map(|sample| sample.shape.average_depth());
@@ -188,6 +190,21 @@ fn summary(report: &Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
     let average_band = band(average().fold(f64::INFINITY, f64::min), average().fold(0.0, f64::max));
     let filling_band =
         band(filling.clone().fold(f64::INFINITY, f64::min), filling.fold(0.0, f64::max));
+    let bounds = |depths: &mut dyn Iterator<Item = f64>| {
+        depths.fold((f64::INFINITY, 0.0), |(low, high), depth| (depth.min(low), depth.max(high)))
+    };
+    let (low, high) = bounds(&mut average());
+    let (what, rule) = ("average depth, cache full", "within 1.3 to 1.4");
+    let holds = low >= 1.295 && high <= 1.405;
+    let finding = Finding::check("figure 5", what, "1.3 to 1.4", band(low, high), rule, holds);
+    report.find(finding.at_full_scale());
+    let (low, high) = bounds(&mut max().map(|depth| depth as f64));
+    let ours = format!("{low} to {high}");
+    let what = "maximum depth, cache full";
+    let holds = low == 4.0 && high == 5.0;
+    let finding =
+        Finding::check("figure 5", what, "4, sometimes 5", ours, "4 and 5, nothing else", holds);
+    report.find(finding.at_full_scale());
     let max_band = format!("{} to {}", max().min().unwrap_or(0), max().max().unwrap_or(0));
     table.row(&[&"average depth, cache full", &average_band, &"1.25 to 1.45", &"1.3 to 1.4"]);
     table.row(&[&"max depth, cache full", &max_band, &"at most 5", &"4, sometimes 5"]);
@@ -200,7 +217,7 @@ fn summary(report: &Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
         &"-",
         &"-",
     ]);
-    report.table("figure_5_bands", "Production traffic, sampled each minute (figure 5)", &table)
+    report.table("figure_5_bands", "Production traffic, sampled each minute (figure 5)", table)
 }
 
 fn figure(samples: &[Minute]) -> Figure<'static> {

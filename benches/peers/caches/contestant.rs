@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use super::super::entrant::{Enters, Entrant, Timed};
 use super::Bench;
 use super::packets::Packet;
 
@@ -28,55 +29,25 @@ pub(crate) trait Table {
     }
 }
 
-/// Nanoseconds for each packet, and the sum of what was found; of a stream the hits.
-pub(crate) struct Timed {
-    pub(crate) ns: f64,
-    pub(crate) sum: u64,
-}
-
-/// A table whose type is not known to who makes it work.
-pub(crate) trait Contestant {
-    fn name(&self) -> &'static str;
-
-    /// The name of the structure, if it is one of ours.
-    fn structure(&self) -> Option<&'static str>;
-
+/// A table whose type is not known to who makes it work. Of a stream the sum is that of the hits.
+pub(crate) trait Work {
     fn bytes(&self) -> Option<usize>;
     fn takes_part(&self, bench: Bench) -> bool;
     fn fill(&mut self, flows: &[Packet]);
     fn run(&mut self, bench: Bench, packets: &[Packet]) -> Timed;
 }
 
-struct Entrant<T> {
-    name: &'static str,
-    structure: Option<&'static str>,
-    table: T,
-}
+pub(crate) type Contestant = Entrant<dyn Work>;
 
-/// One of ours.
-pub(crate) fn ours<T: Table + 'static>(
-    structure: &'static str,
-    name: &'static str,
-    table: T,
-) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: Some(structure), table })
-}
-
-pub(crate) fn peer<T: Table + 'static>(name: &'static str, table: T) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: None, table })
-}
-
-impl<T: Table> Contestant for Entrant<T> {
-    fn name(&self) -> &'static str {
-        self.name
+impl<T: Table + 'static> Enters<dyn Work> for T {
+    fn enter(self) -> Box<dyn Work> {
+        Box::new(self)
     }
+}
 
-    fn structure(&self) -> Option<&'static str> {
-        self.structure
-    }
-
+impl<T: Table> Work for T {
     fn bytes(&self) -> Option<usize> {
-        self.table.bytes()
+        Table::bytes(self)
     }
 
     fn takes_part(&self, bench: Bench) -> bool {
@@ -85,19 +56,19 @@ impl<T: Table> Contestant for Entrant<T> {
 
     fn fill(&mut self, flows: &[Packet]) {
         for (value, flow) in flows.iter().enumerate() {
-            self.table.put(flow, value as u32);
+            self.put(flow, value as u32);
         }
     }
 
     fn run(&mut self, bench: Bench, packets: &[Packet]) -> Timed {
         let start = Instant::now();
         let sum = black_box(match bench {
-            Bench::Hit | Bench::Miss => gets(&mut self.table, packets),
-            Bench::Dependent => chain(&mut self.table, packets),
-            Bench::Bursts(size) => bursts(&mut self.table, packets, size),
-            Bench::Stream => stream(&mut self.table, packets),
+            Bench::Hit | Bench::Miss => gets(self, packets),
+            Bench::Dependent => chain(self, packets),
+            Bench::Bursts(size) => bursts(self, packets, size),
+            Bench::Stream => stream(self, packets),
         });
-        Timed { ns: start.elapsed().as_nanos() as f64 / packets.len() as f64, sum }
+        Timed::new(start.elapsed(), packets.len(), sum)
     }
 }
 

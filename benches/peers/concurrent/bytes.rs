@@ -13,7 +13,7 @@ use super::figures::Figures;
 const FROM: usize = 100_000;
 
 /// Everybody grows to `top` entries.
-pub(crate) fn bytes(contestants: &mut [Box<dyn Contestant>], top: usize) -> Board {
+pub(crate) fn bytes(contestants: &mut [Contestant], top: usize) -> Board {
     let keys = random_keys::<Key>(top, 1);
     let title = format!(
         "Bytes for each entry, keys of 16 bytes, values of 8, at every number of entries from {FROM} to {top}"

@@ -1,6 +1,7 @@
 //! A contestant: a map that threads share, and the loops that measure it, compiled for that map alone.
 
 use super::super::contestant::BURST;
+use super::super::entrant::{Enters, Entrant};
 use super::Key;
 use super::growth::{self, Looked};
 use super::work::{self, Done, Job};
@@ -44,8 +45,8 @@ pub(crate) fn seen(value: u64) -> u64 {
 /// Who a contestant is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Ours, by the name of the structure.
-    Ours(&'static str),
+    /// Ours.
+    Ours,
     /// A peer that the best one is chosen from.
     Rival,
     /// Somebody to look at, too.
@@ -55,9 +56,7 @@ pub(crate) enum Part {
 }
 
 /// A map whose type is not known to who makes it work.
-pub(crate) trait Contestant {
-    fn name(&self) -> &'static str;
-
+pub(crate) trait Work {
     fn part(&self) -> Part;
 
     /// Inserts `keys` into an empty map and says after each how many these are. The value of a key is
@@ -75,27 +74,24 @@ pub(crate) trait Contestant {
     fn clear(&mut self);
 }
 
-struct Entrant<M> {
-    name: &'static str,
+pub(crate) type Contestant = Entrant<dyn Work>;
+
+struct Loops<M> {
     part: Part,
     new: Box<dyn Fn() -> M>,
     map: M,
 }
 
-pub(crate) fn contestant<M: Shared>(
-    name: &'static str,
-    part: Part,
-    new: impl Fn() -> M + 'static,
-) -> Box<dyn Contestant> {
-    let map = new();
-    Box::new(Entrant { name, part, new: Box::new(new), map })
+/// How a map is made, and who it is.
+impl<M: Shared, F: Fn() -> M + 'static> Enters<dyn Work> for (Part, F) {
+    fn enter(self) -> Box<dyn Work> {
+        let (part, new) = self;
+        let map = new();
+        Box::new(Loops { part, new: Box::new(new), map })
+    }
 }
 
-impl<M: Shared> Contestant for Entrant<M> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
+impl<M: Shared> Work for Loops<M> {
     fn part(&self) -> Part {
         self.part
     }

@@ -14,6 +14,7 @@ pub(crate) struct Figures {
 
 struct Row {
     name: &'static str,
+    structure: Option<&'static str>,
     part: Part,
     /// For each column the figures of the rounds.
     cells: Vec<Vec<f64>>,
@@ -25,13 +26,10 @@ struct Row {
 }
 
 impl Figures {
-    pub(crate) fn new(
-        title: String,
-        columns: Vec<Column>,
-        contestants: &[Box<dyn Contestant>],
-    ) -> Self {
+    pub(crate) fn new(title: String, columns: Vec<Column>, contestants: &[Contestant]) -> Self {
         let rows = contestants.iter().map(|contestant| Row {
-            name: contestant.name(),
+            name: contestant.name,
+            structure: contestant.structure,
             part: contestant.part(),
             cells: vec![Vec::new(); columns.len()],
             remarks: Vec::new(),
@@ -61,7 +59,7 @@ impl Figures {
     pub(crate) fn overlooked(&mut self, row: usize, times: usize) {
         let row = &mut self.rows[row];
         row.overlooked += times;
-        let is_ours = matches!(row.part, Part::Ours(_));
+        let is_ours = row.part == Part::Ours;
         assert!(!is_ours || times == 0, "{} overlooks a key", row.name);
     }
 
@@ -86,8 +84,7 @@ impl Figures {
         let mut board = Board::new(self.title, <Key as keys::Key>::NAME, self.columns);
         let last = self.rows.len();
         for row in &self.rows {
-            let structure = if let Part::Ours(name) = row.part { Some(name) } else { None };
-            board.add_row(row.name, structure);
+            board.add_row(row.name, row.structure);
         }
         board.add_row("best of papaya to scc", None);
         for (column, best) in best.iter().enumerate().filter_map(|(at, best)| Some((at, (*best)?)))

@@ -17,7 +17,9 @@ use rand::{Rng, SeedableRng};
 
 use super::super::board::{Board, Column};
 use super::super::contestant::BURST;
+use super::super::entrant::in_turn;
 use super::super::keys::random_keys;
+use super::super::pauses::{keep_least, longest};
 use super::super::{machine, memory};
 use super::Key;
 use super::contestant::{Contestant, Shared, View};
@@ -55,7 +57,7 @@ const WORST: usize = PARTS.len();
 
 /// Everybody inserts `n` keys beside a reader, [`RUNS`] times: a board for the writer, and one for the
 /// reader.
-pub(crate) fn growth(contestants: &mut [Box<dyn Contestant>], n: usize) -> [Board; 2] {
+pub(crate) fn growth(contestants: &mut [Contestant], n: usize) -> [Board; 2] {
     let keys = random_keys::<Key>(n, 1);
     let boards = [("insertions", INSERTS), ("look-ups beside them", READS)];
     let [mut inserts, mut reads] = boards.map(|(what, benches)| {
@@ -69,8 +71,7 @@ pub(crate) fn growth(contestants: &mut [Box<dyn Contestant>], n: usize) -> [Boar
     let mut worst = vec![Worst::default(); contestants.len()];
     memory::keep(SPARE * n * size_of::<(Key, u64)>());
     for round in 0..RUNS {
-        for turn in 0..contestants.len() {
-            let at = (round + turn) % contestants.len();
+        for at in in_turn(round, contestants.len()) {
             let faults = machine::page_faults();
             let start = Instant::now();
             let Looked { times: read, overlooked } = contestants[at].grow(&keys, &mut times);
@@ -82,14 +83,13 @@ pub(crate) fn growth(contestants: &mut [Box<dyn Contestant>], n: usize) -> [Boar
             inserted.extend(times.iter().copied());
             percentiles(&mut inserts, at, &inserted);
             percentiles(&mut reads, at, &read);
-            shortest[at].iter_mut().zip(&times).for_each(|(least, &now)| *least = now.min(*least));
+            keep_least(&mut shortest[at], &times);
             worst[at].note(&inserted, &read);
         }
     }
     memory::give_back();
     for (at, (shortest, worst)) in shortest.iter().zip(worst).enumerate() {
-        let repeated = shortest.iter().copied().max().unwrap_or(0);
-        inserts.note(at, WORST, f64::from(repeated));
+        inserts.note(at, WORST, longest(shortest));
         inserts.note(at, WORST + 1, f64::from(worst.insert));
         reads.note(at, WORST, f64::from(worst.read_least));
         reads.note(at, WORST + 1, f64::from(worst.read));

@@ -6,6 +6,7 @@
 //! has less for the second one.
 
 use super::super::board::{Board, Column, median};
+use super::super::entrant::in_turn;
 use super::super::keys::random_keys;
 use super::Key;
 use super::contestant::Contestant;
@@ -47,7 +48,7 @@ const TRIES: usize = 2;
 const READINGS: [Reading; 2] = [Reading::Single, Reading::Burst];
 
 /// All rounds with maps of `n` entries: a board for single look-ups, and one for bursts.
-pub(crate) fn rounds(contestants: &mut [Box<dyn Contestant>], n: usize, quick: bool) -> [Board; 2] {
+pub(crate) fn rounds(contestants: &mut [Contestant], n: usize, quick: bool) -> [Board; 2] {
     let (rounds, reads) = match (n <= FITS_A_CACHE, quick) {
         (true, true) => (5, 1 << 16),
         (true, false) => (25, 1 << 18),
@@ -77,12 +78,7 @@ pub(crate) fn rounds(contestants: &mut [Box<dyn Contestant>], n: usize, quick: b
     })
 }
 
-fn figures(
-    contestants: &[Box<dyn Contestant>],
-    n: usize,
-    rounds: usize,
-    reading: usize,
-) -> Figures {
+fn figures(contestants: &[Contestant], n: usize, rounds: usize, reading: usize) -> Figures {
     let what = ["single look-ups", "bursts of 32"][reading];
     let title = format!(
         "{n} entries, keys of 16 bytes, values of 8, {what}: ns from one operation of whichever thread \
@@ -96,19 +92,18 @@ fn figures(
 
 /// Everybody does the same, another one first in each round.
 fn turns(
-    contestants: &[Box<dyn Contestant>],
+    contestants: &[Contestant],
     figures: &mut Figures,
     column: usize,
     round: usize,
     job: &Job<'_>,
 ) {
     let is_read_only = job.tasks.iter().all(|task| task.updates.is_empty());
-    for turn in 0..contestants.len() {
-        let at = (round + turn) % contestants.len();
-        let done = undisturbed(contestants[at].as_ref(), job);
+    for at in in_turn(round, contestants.len()) {
+        let done = undisturbed(&contestants[at], job);
         figures.waited(at, done.waited);
         if figures.is_map(at) {
-            assert!(done.is_right || !is_read_only, "{} is wrong", contestants[at].name());
+            assert!(done.is_right || !is_read_only, "{} is wrong", contestants[at].name);
             figures.overlooked(at, usize::from(!done.is_right));
         }
         figures.note(at, column, done.ns);
@@ -117,7 +112,7 @@ fn turns(
 
 /// The run of a few in which the threads waited least for a processor: two threads that take turns on one
 /// are never in each other's way, and locks look good.
-fn undisturbed(contestant: &dyn Contestant, job: &Job<'_>) -> Done {
+fn undisturbed(contestant: &Contestant, job: &Job<'_>) -> Done {
     let mut best = contestant.work(job);
     for _ in 1..TRIES {
         if best.waited < DISTURBED {

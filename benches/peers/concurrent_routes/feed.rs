@@ -1,16 +1,14 @@
 //! Routes, addresses and updates.
 
 use std::error::Error;
-use std::fs::File;
-use std::io::Read;
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
 use flowtable::{Prefix, RouteTable};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+
+use super::super::routes::real;
 
 pub(crate) type Table = RouteTable<Ipv4Addr, u32>;
 
@@ -33,8 +31,8 @@ impl Feed {
     /// The IPv4 routes of the project's data folder, if it is at hand. At most `n`.
     pub(crate) fn new(n: usize) -> Result<Self, Box<dyn Error>> {
         let mut rng = StdRng::seed_from_u64(1);
-        let (origin, mut prefixes) = match real()? {
-            Some(prefixes) => ("the real table", prefixes),
+        let (origin, mut prefixes) = match real::read()? {
+            Some(text) => ("the real table", real::prefixes(&text)?),
             None => ("a made-up table", synthetic(&mut rng)),
         };
         prefixes.shuffle(&mut rng);
@@ -70,20 +68,6 @@ impl Feed {
             _ => (prefix(at / 2), Some(at as u32)),
         }
     }
-}
-
-/// Nothing if there is no such folder; one that was named must have them.
-fn real() -> Result<Option<Vec<Prefix<Ipv4Addr>>>, Box<dyn Error>> {
-    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
-    let is_named = named.is_some();
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let file = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
-    if !file.is_file() && !is_named {
-        return Ok(None);
-    }
-    let mut text = String::new();
-    MultiGzDecoder::new(File::open(&file)?).read_to_string(&mut text)?;
-    Ok(Some(text.lines().filter_map(|line| line.parse().ok()).collect()))
 }
 
 /// Most of them of 24 bits, and near to each other.

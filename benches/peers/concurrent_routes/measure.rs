@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use super::super::args::Plan;
 use super::super::board::{Board, Column, Outcome, Report};
 use super::super::contestant::BURST;
+use super::super::entrant::{in_turn, ours, peer};
 use super::contestants::{LeftRight, Ours, Shared};
 use super::feed::{Feed, Table, Update};
 
@@ -52,13 +53,11 @@ struct Times {
 }
 
 /// A way of sharing whose type is not known to who makes it work.
-trait Contestant {
-    fn name(&self) -> &'static str;
+trait Work {
     fn run(&self, how: How, addresses: &[Ipv4Addr], feed: &Feed) -> Times;
 }
 
-struct Entrant<S> {
-    name: &'static str,
+struct Loops<S> {
     shared: S,
     /// Updates that are made in one call; without a writer there is no such number.
     together: Option<usize>,
@@ -66,25 +65,21 @@ struct Entrant<S> {
     at: AtomicUsize,
 }
 
-fn entrant<S: Shared + 'static>(
-    name: &'static str,
-    together: Option<usize>,
-    feed: &Feed,
-) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, shared: S::new(feed.table()), together, at: AtomicUsize::new(0) })
+fn work<S: Shared + 'static>(together: Option<usize>, feed: &Feed) -> Box<dyn Work> {
+    Box::new(Loops { shared: S::new(feed.table()), together, at: AtomicUsize::new(0) })
 }
 
 pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
     let mut feed = Feed::new(n)?;
     let (rounds, count) = if plan.quick { (3, 1 << 20) } else { (9, 1 << 23) };
     let contestants = [
-        entrant::<Ours>("ConcurrentRoutes", Some(1), &feed),
-        entrant::<Ours>("the same, 32 in a call", Some(32), &feed),
-        entrant::<Ours>("the same, no writer", None, &feed),
-        entrant::<Table>("RouteTable, no writer", None, &feed),
-        entrant::<RwLock<Table>>("RwLock", Some(1), &feed),
-        entrant::<ArcSwap<Table>>("ArcSwap", Some(1), &feed),
-        entrant::<LeftRight>("left-right", Some(1), &feed),
+        ours("concurrent_routes", "ConcurrentRoutes", work::<Ours>(Some(1), &feed)),
+        peer("the same, 32 in a call", work::<Ours>(Some(32), &feed)),
+        peer("the same, no writer", work::<Ours>(None, &feed)),
+        peer("RouteTable, no writer", work::<Table>(None, &feed)),
+        peer("RwLock", work::<RwLock<Table>>(Some(1), &feed)),
+        peer("ArcSwap", work::<ArcSwap<Table>>(Some(1), &feed)),
+        peer("left-right", work::<LeftRight>(Some(1), &feed)),
     ];
     let title = format!(
         "{} IPv4 routes of {}: a reader, and a writer with {RATE} updates a second; {BURST} look-ups for \
@@ -94,13 +89,10 @@ pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
     );
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: feed.len() });
     let mut board = Board::new(title, "v4", columns.to_vec());
-    for (at, one) in contestants.iter().enumerate() {
-        board.add_row(one.name(), (at == 0).then_some("concurrent_routes"));
-    }
+    board.add_rows(&contestants);
     for round in 0..rounds {
         let addresses = feed.addresses(count);
-        for turn in round..round + contestants.len() {
-            let row = turn % contestants.len();
+        for row in in_turn(round, contestants.len()) {
             let single = contestants[row].run(How::Single, &addresses, &feed);
             let burst = contestants[row].run(How::Burst, &addresses, &feed);
             note(&mut board, row, single, burst, round + 1 == rounds);
@@ -144,11 +136,7 @@ fn quantile(times: &mut [u32], part: f64) -> f64 {
     (*times.select_nth_unstable(at).1).into()
 }
 
-impl<S: Shared> Contestant for Entrant<S> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
+impl<S: Shared> Work for Loops<S> {
     fn run(&self, how: How, addresses: &[Ipv4Addr], feed: &Feed) -> Times {
         let mut reads = vec![1; addresses.len() / BURST];
         let (is_started, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -172,7 +160,7 @@ impl<S: Shared> Contestant for Entrant<S> {
     }
 }
 
-impl<S> Entrant<S> {
+impl<S> Loops<S> {
     fn next(&self, feed: &Feed) -> Update {
         feed.update(self.at.fetch_add(1, Ordering::Relaxed))
     }

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use super::super::entrant::{Enters, Entrant, Timed};
 use super::segments::{Client, Order};
 
 /// The least that a list is asked in a round, however long it is.
@@ -26,20 +27,8 @@ pub(crate) trait Table {
     fn examined(&mut self, client: &Client) -> Option<u32>;
 }
 
-/// Nanoseconds for each segment, and the sum of the clients that were found.
-#[derive(Clone)]
-pub(crate) struct Timed {
-    pub(crate) ns: f64,
-    pub(crate) sum: u64,
-}
-
 /// A table whose type is not known to who makes it work.
-pub(crate) trait Contestant {
-    fn name(&self) -> &'static str;
-
-    /// The name of the structure, if it is one of ours.
-    fn structure(&self) -> Option<&'static str>;
-
+pub(crate) trait Work {
     /// How many of the segments of a round it gets, if it may examine so many PCBs.
     fn share(&self, n: usize, segments: usize, pcbs: usize) -> usize;
 
@@ -54,55 +43,32 @@ pub(crate) trait Contestant {
     fn examine(&mut self, segments: &[Client]) -> Option<f64>;
 }
 
-struct Entrant<T> {
-    name: &'static str,
-    structure: Option<&'static str>,
-    /// Lists that it has; none if it does not search.
-    lists: usize,
-    table: T,
-}
+pub(crate) type Contestant = Entrant<dyn Work>;
 
-/// One of ours.
-pub(crate) fn ours<T: Table + 'static>(
-    structure: &'static str,
-    name: &'static str,
-    lists: usize,
-    table: T,
-) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: Some(structure), lists, table })
-}
+/// A table, and how many lists it has; none if it does not search.
+pub(crate) struct Lists<T>(pub(crate) usize, pub(crate) T);
 
-pub(crate) fn peer<T: Table + 'static>(
-    name: &'static str,
-    lists: usize,
-    table: T,
-) -> Box<dyn Contestant> {
-    Box::new(Entrant { name, structure: None, lists, table })
-}
-
-impl<T: Table> Contestant for Entrant<T> {
-    fn name(&self) -> &'static str {
-        self.name
+impl<T: Table + 'static> Enters<dyn Work> for Lists<T> {
+    fn enter(self) -> Box<dyn Work> {
+        Box::new(self)
     }
+}
 
-    fn structure(&self) -> Option<&'static str> {
-        self.structure
-    }
-
+impl<T: Table> Work for Lists<T> {
     fn share(&self, n: usize, segments: usize, pcbs: usize) -> usize {
-        let length = (n / 2).checked_div(self.lists).unwrap_or(0) + 1;
+        let length = (n / 2).checked_div(self.0).unwrap_or(0) + 1;
         (pcbs / length).clamp(LEAST, segments)
     }
 
     fn fill(&mut self, clients: &[Client]) {
         for client in clients {
-            self.table.insert(client, Pcb { id: client.id, segments: 0 });
+            self.1.insert(client, Pcb { id: client.id, segments: 0 });
         }
     }
 
     fn renew(&mut self, out: &[Client], back: &[Client]) {
         for client in out {
-            self.table.remove(client).expect("the client is there");
+            self.1.remove(client).expect("the client is there");
         }
         self.fill(back);
     }
@@ -110,14 +76,14 @@ impl<T: Table> Contestant for Entrant<T> {
     fn run(&mut self, order: Order, segments: &[Client]) -> Timed {
         let start = Instant::now();
         let sum = black_box(match order {
-            Order::Random | Order::Trains => receive(&mut self.table, segments),
-            Order::Dependent => receive_dependent(&mut self.table, segments),
+            Order::Random | Order::Trains => receive(&mut self.1, segments),
+            Order::Dependent => receive_dependent(&mut self.1, segments),
         });
-        Timed { ns: start.elapsed().as_nanos() as f64 / segments.len() as f64, sum }
+        Timed::new(start.elapsed(), segments.len(), sum)
     }
 
     fn examine(&mut self, segments: &[Client]) -> Option<f64> {
-        let each = segments.iter().map(|client| self.table.examined(client).map(u64::from));
+        let each = segments.iter().map(|client| self.1.examined(client).map(u64::from));
         Some(each.sum::<Option<u64>>()? as f64 / segments.len() as f64)
     }
 }

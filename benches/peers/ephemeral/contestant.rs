@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use super::super::entrant::{Enters, Entrant, Timed};
 use super::BURST;
 use super::packets::Packet;
 
@@ -23,46 +24,35 @@ pub(crate) trait Table {
     }
 }
 
-/// Nanoseconds for each packet, and the sum of the values.
-pub(crate) struct Timed {
-    pub(crate) ns: f64,
-    pub(crate) sum: u64,
-}
-
-/// Works through packets, one by one or in bursts.
-type Work = Box<dyn FnMut(&[Packet], bool) -> Timed>;
-
-/// A table at work, whose type is not known any more.
-pub(crate) struct Contestant {
-    pub(crate) name: &'static str,
-    /// The name of the structure, if it is one of ours.
-    pub(crate) structure: Option<&'static str>,
+/// A table at work, whose type is not known to who makes it work.
+pub(crate) trait Work {
     /// Bytes allocated, if it says. They do not change.
-    pub(crate) bytes: Option<usize>,
-    pub(crate) run: Work,
+    fn bytes(&self) -> Option<usize>;
+
+    /// Works through packets, one by one or in bursts.
+    fn run(&mut self, packets: &[Packet], in_bursts: bool) -> Timed;
 }
 
-impl Contestant {
-    /// One of ours.
-    pub(crate) fn ours<T: Table + 'static>(
-        structure: &'static str,
-        name: &'static str,
-        table: T,
-    ) -> Self {
-        Self { structure: Some(structure), ..Self::peer(name, table) }
+pub(crate) type Contestant = Entrant<dyn Work>;
+
+impl<T: Table + 'static> Enters<dyn Work> for T {
+    fn enter(self) -> Box<dyn Work> {
+        Box::new(self)
+    }
+}
+
+impl<T: Table> Work for T {
+    fn bytes(&self) -> Option<usize> {
+        Table::bytes(self)
     }
 
-    pub(crate) fn peer<T: Table + 'static>(name: &'static str, mut table: T) -> Self {
-        let bytes = table.bytes();
-        let run = move |packets: &[Packet], in_bursts| {
-            let start = Instant::now();
-            let sum = black_box(match in_bursts {
-                false => singles(&mut table, packets),
-                true => bursts(&mut table, packets),
-            });
-            Timed { ns: start.elapsed().as_nanos() as f64 / packets.len() as f64, sum }
-        };
-        Self { name, structure: None, bytes, run: Box::new(run) }
+    fn run(&mut self, packets: &[Packet], in_bursts: bool) -> Timed {
+        let start = Instant::now();
+        let sum = black_box(match in_bursts {
+            false => singles(self, packets),
+            true => bursts(self, packets),
+        });
+        Timed::new(start.elapsed(), packets.len(), sum)
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) fn bytes(contestants: &mut Contestants, most: usize) -> Board {
     let mut columns = sizes.map(|(n, bench)| Column { bench, unit: "bytes", n }).to_vec();
     columns.push(Column { bench: "peak bytes, all", unit: "bytes", n: most });
     let mut board = Board::new(title, KEY, columns);
+    board.add_rows(contestants);
     for (row, contestant) in contestants.iter_mut().enumerate() {
-        board.add_row(contestant.name(), contestant.structure());
         for (column, (flows, _)) in sizes.into_iter().enumerate() {
             let packets = Senders::new(flows, Law::Uniform, gap(flows)).each();
             let before = memory::live();
@@ -30,7 +30,7 @@ pub(crate) fn bytes(contestants: &mut Contestants, most: usize) -> Board {
             if column == SIZES.len() - 1 {
                 board.note(row, SIZES.len(), each(memory::peak()));
             }
-            assert_eq!(contestant.len(), flows, "{}: flows", contestant.name());
+            assert_eq!(contestant.len(), flows, "{}: flows", contestant.name);
             contestant.close();
         }
     }

@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use super::super::board::{Board, Column};
 use super::super::contestant::BURST;
+use super::super::entrant::in_turn;
 use super::table::{Contestant, How};
 use super::traffic::{Law, Senders};
-use super::{Contestants, IDLE, KEY, order};
+use super::{Contestants, IDLE, KEY};
 
 /// How long it takes until each flow has sent a packet.
 const SPAN: Duration = Duration::from_secs(10);
@@ -31,10 +32,10 @@ pub(crate) fn expiry(contestants: &mut Contestants, flows: usize, quick: bool) -
     let title = format!("{flows} flows end: ns for each, and ms that one ends late at most");
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: flows });
     let mut board = Board::new(title, KEY, columns.to_vec());
-    contestants.iter().for_each(|one| board.add_row(one.name(), one.structure()));
+    board.add_rows(contestants);
     for round in 0..rounds {
-        for row in order(round, contestants.len()) {
-            let contestant = contestants[row].as_mut();
+        for row in in_turn(round, contestants.len()) {
+            let contestant = &mut contestants[row];
             for (column, is_seen_again) in [false, true].into_iter().enumerate() {
                 contestant.open(flows);
                 if let Some((ns, late)) = end_all(contestant, flows, is_seen_again) {
@@ -49,7 +50,7 @@ pub(crate) fn expiry(contestants: &mut Contestants, flows: usize, quick: bool) -
 }
 
 /// Nanoseconds to end a flow, and milliseconds that one was late at most; none if it ends none.
-fn end_all(contestant: &mut dyn Contestant, flows: usize, again: bool) -> Option<(f64, f64)> {
+fn end_all(contestant: &mut Contestant, flows: usize, again: bool) -> Option<(f64, f64)> {
     let gap = (SPAN.as_nanos() / flows as u128) as u64;
     let step = Duration::from_nanos(gap * BURST as u64);
     let mut senders = Senders::new(flows, Law::Uniform, gap);
@@ -60,13 +61,13 @@ fn end_all(contestant: &mut dyn Contestant, flows: usize, again: bool) -> Option
         senders.rest(pause.as_nanos() as u64);
         contestant.forward(How::Single, &senders.each());
     }
-    assert_eq!(contestant.len(), flows, "{}: nothing is idle yet", contestant.name());
+    assert_eq!(contestant.len(), flows, "{}: nothing is idle yet", contestant.name);
     let now = senders.now();
     let time = contestant.rest(now, now + 2 * IDLE, step);
     let ended = contestant.ledger();
     if ended.flows == 0 {
         return None;
     }
-    assert_eq!(ended.flows, flows as u64, "{}: all are idle", contestant.name());
+    assert_eq!(ended.flows, flows as u64, "{}: all are idle", contestant.name);
     Some((time.as_nanos() as f64 / flows as f64, ended.latest as f64 / 1e6))
 }

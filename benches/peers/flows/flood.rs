@@ -8,9 +8,10 @@
 //! ```
 
 use super::super::board::{Board, Column};
+use super::super::entrant::in_turn;
 use super::table::How;
 use super::traffic::{Law, Senders};
-use super::{Contestants, KEY, order};
+use super::{Contestants, KEY};
 
 /// Nanoseconds between packets: a million in a second.
 const GAP: u64 = 1000;
@@ -31,7 +32,7 @@ pub(crate) fn flood(contestants: &mut Contestants, capacity: usize, quick: bool)
     );
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: capacity });
     let mut board = Board::new(title, KEY, columns.to_vec());
-    contestants.iter().for_each(|one| board.add_row(one.name(), one.structure()));
+    board.add_rows(contestants);
 
     let mut senders = Senders::new(connections, Law::Uniform, GAP);
     let handshakes = [senders.each(), senders.each(), senders.each()];
@@ -40,12 +41,12 @@ pub(crate) fn flood(contestants: &mut Contestants, capacity: usize, quick: bool)
     let audit = senders.each();
     let sent = senders.now().as_nanos() / GAP;
     for round in 0..rounds {
-        for row in order(round, contestants.len()) {
+        for row in in_turn(round, contestants.len()) {
             let contestant = &mut contestants[row];
             contestant.open(capacity);
             handshakes.iter().for_each(|packets| _ = contestant.forward(How::Single, packets));
             let calm = contestant.forward(How::Single, &calm);
-            assert_eq!(calm.fresh, 0, "{}: there is room for all", contestant.name());
+            assert_eq!(calm.fresh, 0, "{}: there is room for all", contestant.name);
             let flooded = contestant.forward(How::Single, &flood);
             let audited = contestant.forward(How::Single, &audit);
             // New are those of the flood, and those that were lost and came again.
@@ -55,7 +56,7 @@ pub(crate) fn flood(contestants: &mut Contestants, capacity: usize, quick: bool)
                 .iter()
                 .enumerate()
                 .for_each(|(column, &figure)| board.note(row, column, figure));
-            assert_eq!(contestant.close().packets, sent, "{}: packets", contestant.name());
+            assert_eq!(contestant.close().packets, sent, "{}: packets", contestant.name);
         }
     }
     board

@@ -11,11 +11,13 @@ use flowtable::{Packet, Timestamp};
 
 use super::super::board::{Board, Column};
 use super::super::contestant::BURST;
+use super::super::entrant::{in_turn, peer};
+use super::super::pauses::{keep_least, longest};
 use super::super::{machine, memory};
 use super::meter::Ledger;
-use super::table::{Contestant, Table, peer};
+use super::table::{Contestant, Table};
 use super::traffic::{Law, Packets, Senders};
-use super::{Contestants, KEY, Name, gap, order};
+use super::{Contestants, KEY, Name, gap};
 
 const RUNS: usize = 3;
 
@@ -51,17 +53,15 @@ pub(crate) fn pauses(mut contestants: Contestants, capacity: usize, quick: bool)
         let columns = benches.map(|bench| Column { bench, unit: "ns", n: capacity });
         Board::new(title, KEY, columns.collect())
     });
-    for board in &mut boards {
-        contestants.iter().for_each(|one| board.add_row(one.name(), one.structure()));
-    }
+    boards.iter_mut().for_each(|board| board.add_rows(&contestants));
     memory::keep(SPARE * capacity);
     let mut shortest: Vec<Times> =
         contestants.iter().map(|_| Times::longest(count(&parts))).collect();
     // Touched here, as zeros would not have pages yet.
     let mut times = Times::longest(count(&parts));
     for run in 0..RUNS {
-        for row in order(run, contestants.len()) {
-            let faults = pace(contestants[row].as_mut(), capacity, &parts, &mut times);
+        for row in in_turn(run, contestants.len()) {
+            let faults = pace(&mut contestants[row], capacity, &parts, &mut times);
             boards[1].remark(row, format!("{faults} new pages"));
             note(&mut boards, row, &parts, &mut times, &mut shortest[row]);
         }
@@ -78,19 +78,19 @@ pub(crate) fn pauses(mut contestants: Contestants, capacity: usize, quick: bool)
 
 /// One run, and the pages that it touched first, as far as the system tells.
 fn pace(
-    contestant: &mut dyn Contestant,
+    contestant: &mut Contestant,
     capacity: usize,
     parts: &[Packets; 2],
     times: &mut Times,
 ) -> u64 {
     contestant.open(capacity);
-    let before = machine::page_faults();
-    for (part, (packets, looks)) in parts.iter().zip(ranges(parts)) {
-        contestant.pace(part, &mut times.packets[packets], &mut times.looks[looks]);
-    }
-    let after = machine::page_faults();
+    let faults = machine::page_faults_of(|| {
+        for (part, (packets, looks)) in parts.iter().zip(ranges(parts)) {
+            contestant.pace(part, &mut times.packets[packets], &mut times.looks[looks]);
+        }
+    });
     contestant.close();
-    after.zip(before).map_or(0, |(after, before)| after - before)
+    faults
 }
 
 /// The figures of one run.
@@ -101,11 +101,8 @@ fn note(
     times: &mut Times,
     shortest: &mut Times,
 ) {
-    let least = |least: &mut [u32], times: &[u32]| {
-        least.iter_mut().zip(times).for_each(|(least, &time)| *least = time.min(*least));
-    };
-    least(&mut shortest.packets, &times.packets);
-    least(&mut shortest.looks, &times.looks);
+    keep_least(&mut shortest.packets, &times.packets);
+    keep_least(&mut shortest.looks, &times.looks);
     for (board, (packets, _)) in boards.iter_mut().zip(ranges(parts)) {
         let times = &mut times.packets[packets];
         board.note(row, PERCENTILES.len() + 1, longest(times));
@@ -125,10 +122,6 @@ fn ranges(parts: &[Packets; 2]) -> [(Range<usize>, Range<usize>); 2] {
     let [fill, full] = [parts[0].len(), parts[1].len()];
     let looks = [fill / BURST, fill / BURST + full / BURST];
     [(0..fill, 0..looks[0]), (fill..fill + full, looks[0]..looks[1])]
-}
-
-fn longest(times: &[u32]) -> f64 {
-    f64::from(times.iter().copied().max().unwrap_or(0))
 }
 
 impl Times {

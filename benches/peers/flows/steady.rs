@@ -2,9 +2,10 @@
 
 use super::super::board::{Board, Column, median};
 use super::super::contestant::BURST;
+use super::super::entrant::in_turn;
 use super::table::How;
 use super::traffic::{Law, Senders};
-use super::{Contestants, KEY, gap, order};
+use super::{Contestants, KEY, gap};
 
 /// Of the places of a table, so many hundredths are for flows that send. The others are for those that
 /// have ended, until a table knows.
@@ -46,11 +47,11 @@ pub(crate) fn steady(
     warm_up(contestants, &mut senders, capacity);
 
     let mut tallies = vec![Tally::default(); contestants.len()];
-    contestants.iter().for_each(|one| board.add_row(one.name(), one.structure()));
+    board.add_rows(contestants);
     for number in 0..rounds {
         for (column, how) in [How::Single, How::Burst].into_iter().enumerate() {
             let packets = senders.mixed(round);
-            for row in order(number, contestants.len()) {
+            for row in in_turn(number, contestants.len()) {
                 let forwarded = contestants[row].forward(how, &packets);
                 board.note(row, column, forwarded.ns);
                 let tally = &mut tallies[row];
@@ -64,7 +65,7 @@ pub(crate) fn steady(
     for (row, (contestant, tally)) in contestants.iter_mut().zip(tallies).enumerate() {
         board.remark(row, tally.remark());
         board.remark(row, format!("{} flows", contestant.len()));
-        assert_eq!(contestant.close().packets, now, "{}: packets", contestant.name());
+        assert_eq!(contestant.close().packets, now, "{}: packets", contestant.name);
     }
     board
 }

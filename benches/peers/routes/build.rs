@@ -1,10 +1,11 @@
 //! Building a table from its routes in a random order, and the bytes that it then has.
 
 use super::super::board::Board;
+use super::super::entrant::in_turn;
 use super::super::memory;
 use super::contestant::Route;
 use super::family::Family;
-use super::{BUILD, BYTES, Contestants, order};
+use super::{BUILD, BYTES, Contestants};
 
 /// Everybody builds a table some times; the last one stays.
 pub(crate) fn builds<A: Family>(
@@ -15,7 +16,7 @@ pub(crate) fn builds<A: Family>(
 ) {
     let each = |figure: usize| figure as f64 / routes.len() as f64;
     for round in 0..if quick { 2 } else { 7 } {
-        for at in order(round, contestants.len()) {
+        for at in in_turn(round, contestants.len()) {
             contestants[at].clear();
             let before = memory::live();
             memory::forget_peak();

@@ -10,12 +10,12 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::super::board::Board;
-use super::super::contestant::Timed;
+use super::super::entrant::{Agreed, Timed, in_turn};
 use super::address::{Draw, Traffic, WARM_UP};
 use super::contestant::{Contestant, How, Route, Update};
 use super::family::Family;
 use super::lookups::in_pieces;
-use super::{CHURN, Contestants, order};
+use super::{CHURN, Contestants};
 
 /// Routes that are away at a time.
 const GROUP: usize = 1 << 14;
@@ -40,8 +40,8 @@ impl<A: Family> Groups<A> {
     }
 
     /// What it takes to withdraw one, and to announce one.
-    fn apply(&self, contestant: &mut dyn Contestant<A>) -> [Timed; 2] {
-        let mut both = [Timed { ns: 0.0, sum: 0 }, Timed { ns: 0.0, sum: 0 }];
+    fn apply(&self, contestant: &mut Contestant<A>) -> [Timed; 2] {
+        let mut both = [Timed::default(); 2];
         for groups in zip(&self.withdrawals, &self.announcements) {
             for (all, updates) in zip(&mut both, [groups.0, groups.1]) {
                 let timed = contestant.update(updates);
@@ -70,16 +70,16 @@ pub(crate) fn churn<A: Family>(
         let groups = Groups::draw(&mut shuffled, count, &mut rng);
         let warm = draw.addresses(Traffic::Inside, WARM_UP);
         let probes = draw.addresses(Traffic::Inside, count);
-        let mut agreed = None;
-        for turn in order(round, live.len()) {
+        let mut agreed = Agreed::default();
+        for turn in in_turn(round, live.len()) {
             let row = live[turn];
-            let contestant = contestants[row].as_mut();
+            let contestant = &mut contestants[row];
             contestant.look_up(How::Single, &warm);
             let [withdraw, announce] = groups.apply(contestant);
             contestant.look_up(How::Single, &warm);
             let look_up = in_pieces(contestant, How::Single, &probes);
             let sums = (withdraw.sum, look_up.sum);
-            assert_eq!(sums, *agreed.get_or_insert(sums), "{} after churn", contestant.name());
+            agreed.on(sums, contestant.name);
             let figures = [withdraw, announce, look_up];
             figures
                 .iter()

@@ -7,7 +7,8 @@ use flowtable::Prefix;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::super::contestant::{BURST, Timed};
+use super::super::contestant::BURST;
+use super::super::entrant::{Entrant, Timed};
 use super::family::Family;
 
 /// A prefix, and a next hop.
@@ -110,12 +111,7 @@ pub(crate) enum How {
 }
 
 /// A table whose type is not known to who makes it work. One call is one turn.
-pub(crate) trait Contestant<A> {
-    fn name(&self) -> &'static str;
-
-    /// The name of the structure, if it is one of ours.
-    fn structure(&self) -> Option<&'static str>;
-
+pub(crate) trait Work<A> {
     /// Whether its routes come and go.
     fn is_live(&self) -> bool;
 
@@ -141,44 +137,32 @@ struct Loops<A, T> {
     pace: fn(&mut T, &[Update<A>], &mut [u32]),
 }
 
-struct Entrant<A, T> {
-    name: &'static str,
-    structure: Option<&'static str>,
+pub(crate) type Contestant<A> = Entrant<dyn Work<A>>;
+
+/// A table; and its loops, if routes come and go.
+struct Turns<A, T> {
     table: Option<T>,
     loops: Option<Loops<A, T>>,
 }
 
-/// One of ours, or a peer without the name of a structure.
-pub(crate) fn live<A: Family, T: Live<A> + 'static>(
-    name: &'static str,
-    structure: Option<&'static str>,
-) -> Box<dyn Contestant<A>> {
+/// A table whose routes come and go.
+pub(crate) fn live<A: Family, T: Live<A> + 'static>() -> Box<dyn Work<A>> {
     let loops = Loops { empty: T::default, update, pace };
-    Box::new(Entrant { name, structure, table: None::<T>, loops: Some(loops) })
+    Box::new(Turns { table: None::<T>, loops: Some(loops) })
 }
 
-/// A peer that is built at once and stays as it is.
-pub(crate) fn fixed<A: Family, T: Table<A> + 'static>(
-    name: &'static str,
-) -> Box<dyn Contestant<A>> {
-    Box::new(Entrant { name, structure: None, table: None::<T>, loops: None })
+/// A table that is built at once and stays as it is.
+pub(crate) fn fixed<A: Family, T: Table<A> + 'static>() -> Box<dyn Work<A>> {
+    Box::new(Turns { table: None::<T>, loops: None })
 }
 
-impl<A, T> Entrant<A, T> {
+impl<A, T> Turns<A, T> {
     fn parts(&mut self) -> (&mut Option<T>, &Loops<A, T>) {
         (&mut self.table, self.loops.as_ref().expect("the table's routes come and go"))
     }
 }
 
-impl<A: Family, T: Table<A>> Contestant<A> for Entrant<A, T> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn structure(&self) -> Option<&'static str> {
-        self.structure
-    }
-
+impl<A: Family, T: Table<A>> Work<A> for Turns<A, T> {
     fn is_live(&self) -> bool {
         self.loops.is_some()
     }

@@ -9,6 +9,7 @@ use flowtable::Address;
 use ip_network_table_deps_treebitmap::address::Address as Nibbles;
 use poptrie::Prefix as Key;
 
+use super::super::entrant::peer;
 use super::Contestants;
 use super::contestant::fixed;
 use super::dir::Dir;
@@ -109,7 +110,7 @@ impl Family for Ipv4Addr {
 
     fn contestants() -> Contestants<Self> {
         let mut contestants = tables::contestants();
-        contestants.push(fixed::<_, Dir>("DIR-24-8 array"));
+        contestants.push(peer("DIR-24-8 array", fixed::<_, Dir>()));
         contestants
     }
 }

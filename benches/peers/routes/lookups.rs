@@ -1,11 +1,12 @@
 //! The board of look-ups.
 
 use super::super::board::{Board, Column};
-use super::super::contestant::{BURST, Timed};
+use super::super::contestant::BURST;
+use super::super::entrant::{Agreed, Timed, in_turn};
+use super::Contestants;
 use super::address::{Draw, Traffic, WARM_UP};
 use super::contestant::{Contestant, How, Route};
 use super::family::Family;
-use super::{Contestants, order};
 
 /// What each kind of traffic is asked for, and the names of its columns.
 const BENCHES: [(Traffic, [(How, &str); 3]); 3] = [
@@ -39,7 +40,7 @@ pub(crate) fn lookups<A: Family>(
     let columns = BENCHES.iter().flat_map(|(_, benches)| benches);
     let columns = columns.map(|&(_, bench)| Column { bench, unit: "ns", n: routes.len() });
     let mut board = Board::new(title, A::NAME, columns.collect());
-    contestants.iter().for_each(|one| board.add_row(one.name(), one.structure()));
+    board.add_rows(contestants);
     let mut draw = Draw::new(routes);
     for round in 0..rounds {
         for (at, (traffic, benches)) in BENCHES.iter().enumerate() {
@@ -47,14 +48,13 @@ pub(crate) fn lookups<A: Family>(
             let probes = benches.map(|(how, _)| {
                 draw.addresses(*traffic, if how == How::Chain { count / 4 } else { count })
             });
-            let mut agreed = [None; 3];
-            for row in order(round, contestants.len()) {
+            let mut agreed = [(); 3].map(|()| Agreed::default());
+            for row in in_turn(round, contestants.len()) {
                 let contestant = &contestants[row];
                 contestant.look_up(How::Single, &warm);
-                for (bench, (how, name)) in benches.iter().enumerate() {
-                    let timed = in_pieces(contestant.as_ref(), *how, &probes[bench]);
-                    let sum = *agreed[bench].get_or_insert(timed.sum);
-                    assert_eq!(sum, timed.sum, "{}: {name}", contestant.name());
+                for (bench, (how, _)) in benches.iter().enumerate() {
+                    let timed = in_pieces(contestant, *how, &probes[bench]);
+                    agreed[bench].on(timed.sum, contestant.name);
                     board.note(row, at * benches.len() + bench, timed.ns);
                 }
             }
@@ -64,7 +64,7 @@ pub(crate) fn lookups<A: Family>(
 }
 
 /// The median of the pieces' nanoseconds, and the sum of them all.
-pub(crate) fn in_pieces<A>(contestant: &dyn Contestant<A>, how: How, addresses: &[A]) -> Timed {
+pub(crate) fn in_pieces<A>(contestant: &Contestant<A>, how: How, addresses: &[A]) -> Timed {
     let pieces = addresses.chunks(PIECE).map(|piece| contestant.look_up(how, piece));
     let (mut ns, sums): (Vec<_>, Vec<_>) = pieces.map(|timed| (timed.ns, timed.sum)).unzip();
     let middle = ns.len() / 2;

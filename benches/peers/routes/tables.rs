@@ -8,6 +8,7 @@ use prefix_trie::{Prefix as _, PrefixMap};
 use ts_bart::{RoutingTable, SimpleTable};
 
 use super::super::contestant::BURST;
+use super::super::entrant::{ours, peer};
 use super::Contestants;
 use super::contestant::{Live, Match, Route, Table, filled, fixed, live};
 use super::family::Family;
@@ -15,11 +16,11 @@ use super::family::Family;
 /// All that know both families.
 pub(crate) fn contestants<A: Family>() -> Contestants<A> {
     vec![
-        live::<A, RouteTable<A, u32>>("RouteTable", Some("routes")),
-        live::<A, PrefixMap<A::Key, u32>>("prefix-trie", None),
-        live::<A, IpLookupTable<A, u32>>("treebitmap", None),
-        live::<A, SimpleTable<u32>>("ts_bart", None),
-        fixed::<A, Poptrie<A::Key, u32>>("poptrie"),
+        ours("routes", "RouteTable", live::<A, RouteTable<A, u32>>()),
+        peer("prefix-trie", live::<A, PrefixMap<A::Key, u32>>()),
+        peer("treebitmap", live::<A, IpLookupTable<A, u32>>()),
+        peer("ts_bart", live::<A, SimpleTable<u32>>()),
+        peer("poptrie", fixed::<A, Poptrie<A::Key, u32>>()),
     ]
 }
 

@@ -20,11 +20,13 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use super::super::board::Board;
+use super::super::entrant::{Agreed, in_turn, peer};
+use super::super::pauses::{keep_least, longest};
 use super::super::{machine, memory};
 use super::address::{Draw, Traffic, below};
 use super::contestant::{How, Live, Match, Route, Table, Update, live};
 use super::family::Family;
-use super::{Contestants, WORST, order};
+use super::{Contestants, WORST};
 
 const RUNS: usize = 3;
 
@@ -49,38 +51,34 @@ pub(crate) fn worst<A: Family>(
 ) {
     let rows: Vec<_> = (0..contestants.len()).filter(|&row| contestants[row].is_live()).collect();
     let nothing = contestants.len();
-    contestants.push(live::<A, Nothing>("no table", None));
-    board.add_row(contestants[nothing].name(), None);
+    contestants.push(peer("no table", live::<A, Nothing>()));
+    board.add_row(contestants[nothing].name, None);
     let rows = [&rows[..], &[nothing]].concat();
 
     let replay = Replay::new(routes, if quick { 200_000 } else { 1_000_000 });
     let probes = Draw::new(routes).addresses(Traffic::Inside, 1 << 16);
-    let mut agreed = None;
+    let mut agreed = Agreed::default();
     // Touched here, as zeros would not have pages yet.
     let mut times = vec![1; replay.updates.len()];
     let mut shortest = vec![vec![u32::MAX; times.len()]; rows.len()];
     memory::keep(SPARE * routes.len());
     for run in 0..RUNS {
-        for turn in order(run, rows.len()) {
+        for turn in in_turn(run, rows.len()) {
             let contestant = &mut contestants[rows[turn]];
-            let before = machine::page_faults();
-            contestant.pace(&replay.updates, &mut times);
-            let faults =
-                machine::page_faults().zip(before).map_or(0, |(after, before)| after - before);
+            let faults = machine::page_faults_of(|| contestant.pace(&replay.updates, &mut times));
             board.remark(rows[turn], format!("{faults} new pages"));
             let sum = contestant.look_up(How::Single, &probes).sum;
-            let agreed = if rows[turn] == nothing { sum } else { *agreed.get_or_insert(sum) };
-            assert_eq!(sum, agreed, "{}: after the replay", contestant.name());
+            if rows[turn] != nothing {
+                agreed.on(sum, contestant.name);
+            }
             contestant.clear();
-            let least = shortest[turn].iter_mut().zip(&times);
-            least.for_each(|(least, &time)| *least = time.min(*least));
+            keep_least(&mut shortest[turn], &times);
         }
     }
     memory::give_back();
     for (row, shortest) in rows.into_iter().zip(shortest) {
         for (part, range) in replay.parts.iter().enumerate() {
-            let longest = shortest[range.clone()].iter().max().copied().unwrap_or(0);
-            board.note(row, WORST + part, f64::from(longest) / 1e3);
+            board.note(row, WORST + part, longest(&shortest[range.clone()]) / 1e3);
         }
     }
 }

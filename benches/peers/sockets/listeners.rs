@@ -11,6 +11,7 @@ use rand::{Rng, SeedableRng};
 
 use super::super::board::{Board, Column};
 use super::super::contestant::Map;
+use super::super::entrant::{Agreed, Enters, Entrant, in_turn, ours, peer};
 use super::super::keys::{Key, random_keys};
 use super::TCP;
 use super::tables::{Array, ByHand, Place, Sockets};
@@ -36,6 +37,12 @@ const BENCHES: [(&str, u16); 4] = [
 trait Host {
     /// The sum of the sockets found, and nanoseconds for each packet.
     fn run(&self, packets: &[FlowKey]) -> (u64, f64);
+}
+
+impl<H: Host + 'static> Enters<dyn Host> for H {
+    fn enter(self) -> Box<dyn Host> {
+        Box::new(self)
+    }
 }
 
 impl Host for Sockets {
@@ -68,23 +75,23 @@ pub(crate) fn measured(connections: usize, is_quick: bool) -> Board {
         "{connections} connections and some listeners: ns for a packet, medians of {rounds} rounds"
     );
     let mut board = Board::new(title, FlowKey::NAME, columns.collect());
-    board.add_row("SocketTable", Some("sockets"));
-    board.add_row("two arrays", None);
-    board.add_row("TrashMap, array", None);
     let mut rng = StdRng::seed_from_u64(5);
     for (column, &(bench, listeners)) in benches.enumerate() {
         let hosts = hosts(&keys, listeners);
+        if column == 0 {
+            board.add_rows(&hosts);
+        }
         for round in 0..rounds {
             let packets = packets(bench, &keys, listeners, &mut rng);
-            let mut agreed = None;
-            for row in (round..round + hosts.len()).map(|turn| turn % hosts.len()) {
+            let mut agreed = Agreed::default();
+            for row in in_turn(round, hosts.len()) {
                 // An array of so many is nothing that anybody has.
                 if row == 1 && connections > 1000 {
                     continue;
                 }
                 hosts[row].run(&packets);
                 let (sum, ns) = hosts[row].run(&packets);
-                assert_eq!(*agreed.get_or_insert(sum), sum, "{row} finds something else");
+                agreed.on(sum, hosts[row].name);
                 board.note(row, column, ns);
             }
         }
@@ -93,7 +100,7 @@ pub(crate) fn measured(connections: usize, is_quick: bool) -> Board {
 }
 
 /// The same sockets for everybody, in the order of the rows.
-fn hosts(keys: &[FlowKey], listeners: u16) -> [Box<dyn Host>; 3] {
+fn hosts(keys: &[FlowKey], listeners: u16) -> [Entrant<dyn Host>; 3] {
     let hasher = DefaultHashBuilder::new();
     let mut sockets = Sockets::new(hasher.clone());
     let mut array = ByHand { connections: Array::default(), listeners: Vec::new() };
@@ -116,7 +123,11 @@ fn hosts(keys: &[FlowKey], listeners: u16) -> [Box<dyn Host>; 3] {
             array.connections.insert(key, number);
         }
     }
-    [Box::new(sockets), Box::new(array), Box::new(map)]
+    [
+        ours("sockets", "SocketTable", sockets),
+        peer("two arrays", array),
+        peer("TrashMap, array", map),
+    ]
 }
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);

@@ -1,0 +1,93 @@
+//! What five papers published, calculated, counted and measured again: `cargo bench --bench paper [-- --help]`.
+//!
+//! ```text
+//!     trash_2006 ─┐                  ┌─▸ index.html           all of it, in one file
+//!     demux_1993 ─┤                  ├─▸ PAPER/*.csv, *.svg   each table, each figure
+//!     …           ├─▸ Report (each) ─┤
+//!                 ┘                  └─▸ --markdown FILE      the same page, for a repository
+//! ```
+//!
+//! A paper has a module below, which fills its [`Report`](paper::report::Report): tables, figures, and *findings*. A
+//! finding is what the paper published beside what came out here, with a verdict that is computed. The run fails if there
+//! is a table or a figure in a paper that no finding is about.
+//!
+//! Depths, collisions, examined entries and simulated queues come from seeds, and must agree. Times are of this machine:
+//! compare their ratios and their order.
+
+mod paper {
+    pub(crate) mod args;
+    pub(crate) mod demux_1993;
+    pub(crate) mod ephemeral_2002;
+    #[path = "../common/figure.rs"]
+    pub(crate) mod figure;
+    pub(crate) mod finding;
+    pub(crate) mod html;
+    #[allow(dead_code, reason = "the peers also ask for page faults")]
+    #[path = "../peers/machine.rs"]
+    pub(crate) mod machine;
+    pub(crate) mod markdown;
+    pub(crate) mod page;
+    pub(crate) mod report;
+    pub(crate) mod rounds;
+    pub(crate) mod scheduling_2001;
+    pub(crate) mod source_hash_1995;
+    pub(crate) mod trash_2006;
+}
+
+use std::error::Error;
+use std::fs;
+use std::process::ExitCode;
+
+use paper::args::Plan;
+use paper::page::Page;
+use paper::report::{About, Outcome, Report};
+use paper::{
+    demux_1993, ephemeral_2002, html, markdown, scheduling_2001, source_hash_1995, trash_2006,
+};
+
+/// Fills the report of a paper; on a small scale, if it is to be quick.
+type Reproduce = fn(&mut Report, bool) -> Outcome;
+
+/// What there is to reproduce. `--only` knows the papers by their names.
+const PAPERS: [(&About, Reproduce); 5] = [
+    (&demux_1993::ABOUT, demux_1993::run),
+    (&source_hash_1995::ABOUT, source_hash_1995::run),
+    (&scheduling_2001::ABOUT, scheduling_2001::run),
+    (&ephemeral_2002::ABOUT, ephemeral_2002::run),
+    (&trash_2006::ABOUT, trash_2006::run),
+];
+
+fn main() -> ExitCode {
+    let outcome = source_hash_1995::counted_run().unwrap_or_else(|| {
+        let plan = Plan::parse(&PAPERS.map(|(about, _)| about.name));
+        plan.and_then(|plan| plan.map_or(Ok(()), |plan| reproduce(&plan)))
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn reproduce(plan: &Plan) -> Outcome {
+    let is_wanted = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
+    let papers = PAPERS.into_iter().filter(|(about, _)| is_wanted(about));
+    let report = |(about, run): (&'static About, Reproduce)| -> Result<Report, Box<dyn Error>> {
+        let mut report = Report::new(about, &plan.out, plan.quick)?;
+        run(&mut report, plan.quick)?;
+        report.end()?;
+        Ok(report)
+    };
+    let reports = papers.map(report).collect::<Result<Vec<_>, _>>()?;
+    let page = Page::new(plan.command(), plan.quick, reports);
+    let index = plan.out.join("index.html");
+    fs::write(&index, html::page(&page))?;
+    println!("\nAll of it is in {}.", index.display());
+    if let Some(file) = &plan.markdown {
+        fs::write(file, markdown::page(&page, &markdown::from_file_to(file, &plan.out)))?;
+        println!("In Markdown it is {}.", file.display());
+    }
+    Ok(())
+}

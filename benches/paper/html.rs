@@ -1,0 +1,190 @@
+//! The page as HTML: one file with its style and its figures in it, and nothing to run or to fetch.
+
+use std::fmt::{Display, Write};
+
+use super::finding::{Finding, Verdict};
+use super::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use super::report::{Item, Report, Table};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Longer tables are folded.
+pub(crate) const LONG: usize = 20;
+
+/// The whole page.
+pub(crate) fn page(page: &Page) -> String {
+    let mut setting = String::new();
+    for (name, text) in &page.setting {
+        push(&mut setting, format_args!("<dt>{name}</dt><dd>{}</dd>\n", escape(text)));
+    }
+    let warning = if page.quick {
+        format!("<p class=\"warning\">{SMALL_SCALE}</p>\n")
+    } else {
+        String::new()
+    };
+    let papers: String = page.reports.iter().map(paper).collect();
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, \
+         initial-scale=1\">\n<title>{TITLE}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{TITLE}</h1>\n{warning}\
+         <p>{INTRODUCTION}</p>\n<dl \
+         class=\"setting\">\n{setting}</dl>\n</header>\n<main>\n{}{papers}</main>\n\
+         </body>\n</html>\n",
+        summary(page)
+    )
+}
+
+/// A line for each paper: its counts, and a link to each of its tables and figures, coloured by what was found.
+fn summary(page: &Page) -> String {
+    let mut text = format!("<section id=\"summary\">\n<h2>{}</h2>\n", in_words(page.counts()));
+    text += "<p>For each table and figure: how many of the lines about it agree. Each leads to \
+        its lines.</p>\n";
+    for report in &page.reports {
+        let about = report.about;
+        push(
+            &mut text,
+            format_args!(
+                "<nav class=\"places\"><h3><a href=\"#{}\">{}</a> <small>{}, {}: \
+                    {}</small></h3>\n<p>",
+                about.name,
+                escape(about.title),
+                escape(about.authors),
+                escape(about.published),
+                in_words(count(report.findings.iter()))
+            ),
+        );
+        for place in places(report) {
+            let (class, anchor) = (class(place.verdict()), anchor(report, place.name));
+            let label = escape(&place.label());
+            push(&mut text, format_args!("<a class=\"{class}\" href=\"#{anchor}\">{label}</a>\n"));
+        }
+        text += "</p></nav>\n";
+    }
+    text + "</section>\n"
+}
+
+fn paper(report: &Report) -> String {
+    let about = report.about;
+    let mut text = format!(
+        "<section class=\"paper\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"authors\">{}, {}</p>\n\
+         <p><b>The paper.</b> {}</p>\n<p><b>Here.</b> {}</p>\n<p><b>To keep in mind.</b> {}</p>\n",
+        about.name,
+        escape(about.title),
+        escape(about.authors),
+        escape(about.published),
+        escape(about.claims),
+        escape(about.ours),
+        escape(about.caution)
+    );
+    push(
+        &mut text,
+        format_args!(
+            "<h3>Published and measured</h3>\n<p>{}.</p>\n",
+            in_words(count(report.findings.iter()))
+        ),
+    );
+    text += "<table class=\"findings\">\n<thead><tr><th>Where</th><th>What</th>\
+             <th>Published</th><th>Measured</th><th>Rule</th><th>Verdict</th></tr></thead>\n";
+    places(report).iter().for_each(|place| text += &place_rows(report, place));
+    text += "</table>\n<h3>Tables and figures</h3>\n";
+    report.items.iter().for_each(|item| text += &show(item));
+    text + "<p class=\"up\"><a href=\"#summary\">Up to the summary</a></p>\n</section>\n"
+}
+
+fn place_rows(report: &Report, place: &Place<'_>) -> String {
+    let mut text = format!("<tbody id=\"{}\">\n", anchor(report, place.name));
+    for (number, finding) in place.findings.iter().enumerate() {
+        let first = (number == 0).then(|| {
+            format!(
+                "<th class=\"where\" rowspan=\"{}\">{}</th>",
+                place.findings.len(),
+                escape(place.name)
+            )
+        });
+        text += &finding_row(finding, &first.unwrap_or_default());
+    }
+    text + "</tbody>\n"
+}
+
+/// What cannot be measured has no numbers: its reason takes their place.
+fn finding_row(finding: &Finding, first: &str) -> String {
+    let Finding { what, published, measured, rule, verdict, why, .. } = finding;
+    let class = class(*verdict);
+    let mut text = format!("<tr class=\"{class}\">{first}");
+    let why = match why.is_empty() {
+        true => String::new(),
+        false => format!("<span class=\"why\">{}</span>", escape(why)),
+    };
+    push(&mut text, format_args!("<td class=\"what\">{} {why}</td>", escape(what)));
+    if published == "-" {
+        text += "<td class=\"none\" colspan=\"3\"></td>";
+    } else {
+        for (name, cell) in [("published", published), ("measured", measured), ("rule", rule)] {
+            push(
+                &mut text,
+                format_args!("<td class=\"cell\" data-name=\"{name}\">{}</td>", escape(cell)),
+            );
+        }
+    }
+    push(&mut text, format_args!("<td class=\"verdict\">{verdict}</td></tr>\n"));
+    text
+}
+
+fn show(item: &Item) -> String {
+    match item {
+        Item::Table { title, table, .. } if table.rows.len() > LONG + 1 => format!(
+            "<details><summary>{} <small>({} rows)</small></summary>\n{}</details>\n",
+            escape(title),
+            table.rows.len() - 1,
+            grid(table)
+        ),
+        Item::Table { title, table, .. } => format!("<h4>{}</h4>\n{}", escape(title), grid(table)),
+        Item::Figure { title, svg, .. } => format!(
+            "<figure class=\"wide\" role=\"img\" aria-label=\"{}\">\n{}\n</figure>\n",
+            escape(title),
+            svg.trim()
+        ),
+        Item::Remark(text) => format!("<p class=\"remark\">{}</p>\n", escape(text)),
+    }
+}
+
+/// A table in a box of its own, which is what scrolls.
+fn grid(table: &Table) -> String {
+    let row = |cells: &[String], tag: &str| {
+        let cells: String =
+            cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let Some((header, rows)) = table.rows.split_first() else { return String::new() };
+    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
+    let header = row(header, "th");
+    format!(
+        "<div class=\"wide\"><table \
+            class=\"grid\">\n<thead>{header}</thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+    )
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Agrees => "agrees",
+        Verdict::Differs => "differs",
+        Verdict::NotMeasured => "lost",
+    }
+}
+
+/// Where the lines about a place are.
+fn anchor(report: &Report, place: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    format!("{}-{}", report.about.name, place.chars().map(letter).collect::<String>())
+}
+
+/// Text in which nothing is a tag, and a number stays with its per cent.
+fn escape(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace(" %", "&nbsp;%")
+}
+
+fn push(text: &mut String, more: impl Display) {
+    write!(text, "{more}").expect("a string takes everything");
+}

@@ -1,0 +1,112 @@
+//! The page as Markdown, for a repository: figures are files beside it, and so are long tables.
+
+use std::path::Path;
+
+use super::finding::{Finding, Verdict};
+use super::html::LONG;
+use super::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use super::report::{Item, Report, Table};
+
+/// The path to `dir`, as links in `file` need it.
+pub(crate) fn from_file_to(file: &Path, dir: &Path) -> String {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    match dir.strip_prefix(folder).unwrap_or(dir) {
+        here if here.as_os_str().is_empty() => ".".into(),
+        path => path.display().to_string(),
+    }
+}
+
+/// The whole page; its files are in `dir`.
+pub(crate) fn page(page: &Page, dir: &str) -> String {
+    let mut text = format!("# {TITLE}\n\n");
+    if page.quick {
+        text += &format!("**{SMALL_SCALE}**\n\n");
+    }
+    text += &format!("{INTRODUCTION}\n\n");
+    for (name, setting) in &page.setting {
+        text += &format!("- {name}: `{setting}`\n");
+    }
+    text += &format!("\n## {}\n\n", in_words(page.counts()));
+    text += "For each table and figure: how many of the lines about it agree.\n\n";
+    for report in &page.reports {
+        let places = places(report).into_iter();
+        let label = |place: Place<'_>| format!("{} {}", sign(place.verdict()), place.label());
+        let labels: Vec<String> = places.map(label).collect();
+        let about = report.about;
+        text += &format!(
+            "- [{}](#{}) ({}, {}): {}. {}\n",
+            about.title,
+            anchor(about.title),
+            about.authors,
+            about.published,
+            in_words(count(report.findings.iter())),
+            labels.join(" · ")
+        );
+    }
+    page.reports.iter().for_each(|report| text += &paper(report, dir));
+    text
+}
+
+fn paper(report: &Report, dir: &str) -> String {
+    let about = report.about;
+    let mut text = format!(
+        "\n## {}\n\n{}, {}\n\n**The paper.** {}\n\n**Here.** {}\n\n**To keep in mind.** {}\n\n",
+        about.title, about.authors, about.published, about.claims, about.ours, about.caution
+    );
+    text += &format!("{}.\n\n", in_words(count(report.findings.iter())));
+    text += "| where | what | published | measured | rule | verdict |\n|---|---|---|---|---|---|\n";
+    report.findings.iter().for_each(|finding| text += &finding_row(finding));
+    let dir = format!("{dir}/{}", about.name);
+    report.items.iter().for_each(|item| text += &show(item, &dir));
+    text
+}
+
+fn finding_row(finding: &Finding) -> String {
+    let Finding { place, what, published, measured, rule, verdict, why, .. } = finding;
+    let why = if why.is_empty() { String::new() } else { format!(". *{why}*") };
+    let verdict = format!("{} {verdict}", sign(*verdict));
+    let what = format!("{what}{why}");
+    let cells: [&str; 6] = [place, &what, published, measured, rule, &verdict];
+    line(cells.iter().map(ToString::to_string))
+}
+
+fn show(item: &Item, dir: &str) -> String {
+    match item {
+        Item::Table { name, title, table } if table.rows.len() > LONG + 1 => {
+            format!("\n{title}: [{} rows]({dir}/{name}.csv).\n", table.rows.len() - 1)
+        }
+        Item::Table { name, title, table } => {
+            format!("\n{title} ([CSV]({dir}/{name}.csv)):\n\n{}", grid(table))
+        }
+        Item::Figure { name, title, .. } => format!("\n![{title}]({dir}/{name}.svg)\n"),
+        Item::Remark(text) => format!("\n{text}\n"),
+    }
+}
+
+fn grid(table: &Table) -> String {
+    let Some((header, rows)) = table.rows.split_first() else { return String::new() };
+    let mut text = line(header.iter().cloned());
+    let right = header.iter().skip(1).map(|_| "--:".to_string());
+    text += &line(std::iter::once("---".to_string()).chain(right));
+    rows.iter().for_each(|row| text += &line(row.iter().cloned()));
+    text
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.map(|cell| cell.replace('|', "\\|")).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn sign(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Agrees => '✓',
+        Verdict::Differs => '✗',
+        Verdict::NotMeasured => '–',
+    }
+}
+
+/// What GitHub calls a heading.
+fn anchor(title: &str) -> String {
+    let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -".contains(*letter));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}

@@ -1,0 +1,92 @@
+//! The page that all reports make together, before it is HTML or Markdown.
+
+use std::process::Command;
+
+use super::finding::{Finding, Verdict};
+use super::machine;
+use super::report::Report;
+
+pub(crate) const TITLE: &str = "Five papers, measured again";
+
+/// What a page is made of.
+pub(crate) struct Page {
+    /// Sentences about what was run, and where.
+    pub(crate) setting: Vec<(&'static str, String)>,
+    pub(crate) quick: bool,
+    pub(crate) reports: Vec<Report>,
+}
+
+/// What a run on a small scale says of itself.
+pub(crate) const SMALL_SCALE: &str =
+    "This run was on a small scale (--quick): its figures do not count.";
+
+/// How to read the page.
+pub(crate) const INTRODUCTION: &str = "Each line sets what a paper published beside what this \
+    crate does. The verdict is computed in the run, by the rule that the line states: numbers \
+    that come from seeds must be equal or nearly so, times are of this machine and are compared \
+    as ratios or by their order only.";
+
+impl Page {
+    pub(crate) fn new(command: String, quick: bool, reports: Vec<Report>) -> Self {
+        let setting =
+            vec![("Machine", machine::name()), ("Compiler", rustc()), ("Command", command)];
+        Self { setting, quick, reports }
+    }
+
+    /// The verdicts of all papers.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        count(self.reports.iter().flat_map(|report| &report.findings))
+    }
+}
+
+/// How many findings have each verdict, in the order of [`Verdict`]'s variants.
+pub(crate) fn count<'a>(findings: impl Iterator<Item = &'a Finding>) -> [usize; 3] {
+    let mut counts = [0; 3];
+    findings.for_each(|finding| counts[finding.verdict as usize] += 1);
+    counts
+}
+
+/// The counts in words.
+pub(crate) fn in_words([agree, differ, lost]: [usize; 3]) -> String {
+    format!("{agree} agree, {differ} differ, {lost} cannot be measured")
+}
+
+/// A place of the paper, with what was found about it.
+pub(crate) struct Place<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) findings: Vec<&'a Finding>,
+}
+
+impl Place<'_> {
+    /// Differs if anything does, and agrees if anything else does.
+    pub(crate) fn verdict(&self) -> Verdict {
+        let [agree, differ, _] = count(self.findings.iter().copied());
+        match (agree, differ) {
+            (_, 1..) => Verdict::Differs,
+            (1.., 0) => Verdict::Agrees,
+            (0, 0) => Verdict::NotMeasured,
+        }
+    }
+
+    /// The name, and how many of its findings agree.
+    pub(crate) fn label(&self) -> String {
+        match count(self.findings.iter().copied()) {
+            [0, 0, _] => self.name.into(),
+            [agree, differ, _] => format!("{} {agree}/{}", self.name, agree + differ),
+        }
+    }
+}
+
+pub(crate) fn places(report: &Report) -> Vec<Place<'_>> {
+    let of = |name: &&'static str| Place {
+        name,
+        findings: report.findings.iter().filter(|finding| finding.place == *name).collect(),
+    };
+    report.about.places.iter().map(of).collect()
+}
+
+fn rustc() -> String {
+    let output = Command::new("rustc").arg("--version").output();
+    let version = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    version.map_or_else(|| "unknown".into(), |version| version.trim().into())
+}

@@ -1,0 +1,165 @@
+//! The report of a paper: tables, figures and findings, in the order in which they come.
+//!
+//! Tables go to the terminal and to CSV files, figures to SVG files. Everything is kept for the page.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::figure::Figure;
+use super::finding::Finding;
+
+pub(crate) type Outcome = Result<(), Box<dyn Error>>;
+
+/// What a paper is, and what there is to compare with.
+pub(crate) struct About {
+    /// The name of its module and of its directory.
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) authors: &'static str,
+    /// Where and when it was published.
+    pub(crate) published: &'static str,
+    /// What it says, in a sentence or two.
+    pub(crate) claims: &'static str,
+    /// What this crate has of it.
+    pub(crate) ours: &'static str,
+    /// How a reader should take the figures that were measured here.
+    pub(crate) caution: &'static str,
+    /// All its tables and figures, and where its text has numbers. There must be a finding about each.
+    pub(crate) places: &'static [&'static str],
+}
+
+/// What is shown between the findings about a paper and those about the next one.
+pub(crate) enum Item {
+    Table { name: String, title: String, table: Table },
+    Figure { name: String, title: String, svg: String },
+    Remark(String),
+}
+
+/// All that was found out about a paper.
+pub(crate) struct Report {
+    pub(crate) about: &'static About,
+    pub(crate) items: Vec<Item>,
+    pub(crate) findings: Vec<Finding>,
+    dir: PathBuf,
+    quick: bool,
+}
+
+impl Report {
+    /// An empty one, whose files go to a directory in `out`.
+    pub(crate) fn new(
+        about: &'static About,
+        out: &Path,
+        quick: bool,
+    ) -> Result<Self, Box<dyn Error>> {
+        let dir = out.join(about.name);
+        fs::create_dir_all(&dir)?;
+        println!("\n\n{}: {} ({})", about.authors, about.title, about.published);
+        Ok(Self { about, items: vec![], findings: vec![], dir, quick })
+    }
+
+    /// Prints a table under its title and writes it to `name`.csv.
+    pub(crate) fn table(&mut self, name: &str, title: &str, table: Table) -> Outcome {
+        println!("\n{title}\n");
+        table.print();
+        self.quiet_table(name, title, table)
+    }
+
+    /// The same for a table that is too long for a terminal.
+    pub(crate) fn quiet_table(&mut self, name: &str, title: &str, table: Table) -> Outcome {
+        table.write(&self.dir.join(format!("{name}.csv")))?;
+        self.items.push(Item::Table { name: name.into(), title: title.into(), table });
+        Ok(())
+    }
+
+    /// Draws a figure into `name`.svg.
+    pub(crate) fn figure(&mut self, name: &str, figure: &Figure<'_>) -> Outcome {
+        let path = self.dir.join(format!("{name}.svg"));
+        figure.draw(&path)?;
+        let svg = fs::read_to_string(path)?;
+        self.items.push(Item::Figure { name: name.into(), title: figure.title.into(), svg });
+        Ok(())
+    }
+
+    /// Says something beside the tables.
+    pub(crate) fn remark(&mut self, text: String) {
+        println!("\n  {text}");
+        self.items.push(Item::Remark(text));
+    }
+
+    /// Takes a comparison with the paper.
+    pub(crate) fn find(&mut self, finding: Finding) {
+        self.findings.push(if self.quick { finding.on_a_small_scale() } else { finding });
+    }
+
+    /// Puts the findings in the order of the paper, prints them and writes them to findings.csv. Each place must have one.
+    pub(crate) fn end(&mut self) -> Outcome {
+        let places = self.about.places;
+        let place_of = |finding: &Finding| places.iter().position(|place| *place == finding.place);
+        for finding in &self.findings {
+            place_of(finding).ok_or_else(|| format!("{} is not in the list", finding.place))?;
+        }
+        let found = |place: &&&str| self.findings.iter().any(|finding| finding.place == **place);
+        if let Some(place) = places.iter().find(|place| !found(place)) {
+            return Err(format!("{}: nothing is said about {place}", self.about.name).into());
+        }
+        self.findings.sort_by_key(place_of);
+        println!("\nBeside what the paper published\n");
+        let mut table =
+            Table::new(&["place", "what", "published", "measured", "rule", "verdict", "why"]);
+        for finding in &self.findings {
+            println!("  {finding}");
+            table.row(&finding.cells());
+        }
+        table.write(&self.dir.join("findings.csv"))
+    }
+}
+
+/// Rows of text, the first of which is the header.
+pub(crate) struct Table {
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(header: &[&str]) -> Self {
+        Self { rows: vec![header.iter().map(ToString::to_string).collect()] }
+    }
+
+    pub(crate) fn row(&mut self, cells: &[&dyn Display]) {
+        assert_eq!(cells.len(), self.rows[0].len());
+        self.rows.push(cells.iter().map(ToString::to_string).collect());
+    }
+
+    /// The first column to the left, the others to the right.
+    fn print(&self) {
+        let width = |column: usize| {
+            self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
+        for row in &self.rows {
+            print!("  {:width$}", row[0], width = widths[0]);
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
+                print!("  {cell:>width$}");
+            }
+            println!();
+        }
+    }
+
+    fn write(&self, path: &Path) -> Outcome {
+        let mut file = csv::Writer::from_path(path)?;
+        self.rows.iter().try_for_each(|row| file.write_record(row))?;
+        Ok(file.flush()?)
+    }
+}
+
+/// Two decimals.
+pub(crate) fn two(number: f64) -> String {
+    format!("{number:.2}")
+}
+
+/// The middle one of an odd number of measurements.
+pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}

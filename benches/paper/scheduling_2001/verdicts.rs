@@ -1,0 +1,260 @@
+//! What figures 10 to 18 show, and whether the crate's simulation shows it, too.
+
+use flowtable::schedule::simulator::Outcome as Simulated;
+use flowtable::schedule::{Overhead, Policy, Throttle};
+
+use super::finding::{Finding, short};
+use super::paper::{COSTS, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us};
+use super::report::Report;
+use super::simulation::{FLOW_6, FLOW_13, efficiency};
+
+/// Places of settings and costs in the figures.
+const FEWEST: usize = 0;
+const EIGHT: usize = 1;
+const SLICE_500: usize = 3;
+const COST_3: usize = 0;
+const COST_30: usize = 2;
+
+type Outcomes = [[Simulated; 3]];
+
+fn dropped(outcome: &Simulated) -> u64 {
+    outcome.flows[FLOW_13].dropped
+}
+
+fn queue_of_6(outcome: &Simulated) -> u32 {
+    outcome.flows[FLOW_6].longest_queue
+}
+
+/// Whether something is larger at the last setting than at the first, at each cost.
+fn rises(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> bool {
+    let ends = outcomes.first().zip(outcomes.last());
+    ends.is_some_and(|(first, last)| {
+        first.iter().zip(last).all(|(first, last)| of(first) < of(last))
+    })
+}
+
+/// How far apart the three costs are at most.
+fn spread(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> f64 {
+    let apart = |costs: &[Simulated; 3]| {
+        let all = || costs.iter().map(&of);
+        all().fold(0.0, f64::max) - all().fold(f64::INFINITY, f64::min)
+    };
+    outcomes.iter().map(apart).fold(0.0, f64::max)
+}
+
+/// From the first to the last setting, by the cost of flow 13.
+fn ends(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> String {
+    let Some((first, last)) = outcomes.first().zip(outcomes.last()) else { return "-".into() };
+    let range = |(first, last)| format!("{:.0} to {:.0}", of(first), of(last));
+    first.iter().zip(last).map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// Figures 10 to 12, and what the text says of them.
+pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
+    let ours = format!("{} %", ends(outcomes, efficiency));
+    let what = "E by the packet limit, c13 = 3, 10, 30 µs";
+    let fans_out = spread(outcomes, efficiency) > 10.0;
+    let (rule, holds) = (
+        "rises, and the costs are more than 10 points apart",
+        rises(outcomes, efficiency) && fans_out,
+    );
+    report.find(Finding::check(
+        "figure 10",
+        what,
+        "rises, and fans out by cost",
+        ours,
+        rule,
+        holds,
+    ));
+    let what = "E with 8 packets, c13 = 30 µs, %";
+    report.find(
+        Finding::number("figure 10", what, 84.0, efficiency(&outcomes[EIGHT][COST_30])).within(5.0),
+    );
+
+    let falls = rises(outcomes, |outcome| -(dropped(outcome) as f64));
+    let ours = ends(outcomes, |outcome| dropped(outcome) as f64);
+    let what = "packets of flow 13 that are dropped, c13 = 3, 10, 30 µs";
+    report.find(Finding::check(
+        "figure 11",
+        what,
+        "fall with the limit",
+        ours,
+        "falls at each cost",
+        falls,
+    ));
+
+    for (cost, paper) in [(COST_3, "drops"), (1, "drops nothing"), (COST_30, "drops nothing")] {
+        let drops = outcomes[FEWEST][cost].flows[FLOW_6].dropped;
+        let what = format!("flow 6 with single packets, c13 = {} µs", COSTS[cost]);
+        let holds = (drops > 0) == (paper == "drops");
+        report.find(Finding::check(
+            "figure 12",
+            what,
+            paper,
+            format!("drops {drops}"),
+            "the same",
+            holds,
+        ));
+    }
+    let what = "longest queue of flow 6 with 8 packets, c13 = 30 µs";
+    let finding =
+        Finding::number("figure 12", what, 8.0, queue_of_6(&outcomes[EIGHT][COST_30]).into());
+    report.find(finding.apart_by(2.0));
+    let mut with = flows(30);
+    with[FLOW_6].buffers = 32;
+    let drops = [32, 64].map(|limit| run(&with, packets(limit)).flows[FLOW_6].dropped);
+    let ours = format!("drops {} and {}", drops[0], drops[1]);
+    let what = "flow 6 with 32 buffers, limits of 32 and 64 packets, c13 = 30 µs";
+    let holds = drops.iter().all(|drops| *drops > 0);
+    report.find(Finding::check("figure 12", what, "drops", ours, "drops with both", holds));
+}
+
+/// Figures 13 to 15, and what the text says of them.
+pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
+    let ours = format!(
+        "{} %, {} points apart",
+        ends(outcomes, efficiency),
+        short(spread(outcomes, efficiency))
+    );
+    let what = "E by the timeslice, c13 = 3, 10, 30 µs";
+    let is_close = spread(outcomes, efficiency) < 10.0;
+    let (rule, holds) =
+        ("rises, and the costs are within 10 points", rises(outcomes, efficiency) && is_close);
+    report.find(Finding::check(
+        "figure 13",
+        what,
+        "rises, and is nearly the same for all",
+        ours,
+        rule,
+        holds,
+    ));
+    let what = "E with 500 µs, c13 = 30 µs, %";
+    let at_500 = &outcomes[SLICE_500][COST_30];
+    report.find(Finding::number("figure 13", what, 84.0, efficiency(at_500)).within(5.0));
+
+    let falls = rises(outcomes, |outcome| -(dropped(outcome) as f64));
+    let ours = ends(outcomes, |outcome| dropped(outcome) as f64);
+    let what = "packets of flow 13 that are dropped, c13 = 3, 10, 30 µs";
+    report.find(Finding::check(
+        "figure 14",
+        what,
+        "fall with the slice",
+        ours,
+        "falls at each cost",
+        falls,
+    ));
+
+    let what = "longest queue of flow 6 with 500 µs, c13 = 30 µs: nearly three times 8";
+    report.find(Finding::number("figure 15", what, 24.0, queue_of_6(at_500).into()).within(10.0));
+    let longest = COSTS.map(|cost| run(&flows(cost), slice(500)).flows[FLOW_6].longest_run);
+    let longest = longest.into_iter().max().unwrap_or_default();
+    let part = 100.0 * longest.as_secs_f64() / us(500).as_secs_f64();
+    let (ours, rule) = (format!("{} %", short(part)), "16 % or less");
+    let what = "part of a slice of 500 µs that flow 6 uses";
+    report.find(Finding::check(
+        "figure 15",
+        what,
+        "never more than 16 %",
+        ours,
+        rule,
+        part <= 16.0,
+    ));
+}
+
+/// Figures 16 to 18, what the text says of them, and formula 1.
+pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
+    for ((percent, _), of_setting) in THROTTLES.into_iter().zip(outcomes) {
+        let bound = (10_000.0 / (1.0 + f64::from(percent) / 100.0)).round() / 100.0;
+        let what = format!("E by T = {percent} %, c13 = 3 µs: 1 / (1 + T), %");
+        report.find(
+            Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3])).within(3.0),
+        );
+    }
+    let equal = [("30 µs", 2, slice(30)), ("150 µs", 4, slice(150))];
+    for (name, setting, policy) in equal {
+        let [ours, plain] = [&outcomes[setting][COST_3], &run(&flows(3), policy)].map(efficiency);
+        let measured = format!("{} and {} %", short(ours), short(plain));
+        let what = format!("E in slices of {name}, with the throttle and without");
+        report.find(Finding::check(
+            "figure 16",
+            what,
+            "higher with it",
+            measured,
+            "higher",
+            ours > plain,
+        ));
+    }
+    let drops: Vec<u64> = outcomes.iter().map(|costs| dropped(&costs[COST_3])).collect();
+    for (setting, name) in [(2, "T = 10 %, G = 30 µs"), (3, "T = 5 %, G = 60 µs")] {
+        let what = format!("packets of flow 13 that are dropped, {name}, c13 = 3 µs");
+        report.find(Finding::number("figure 17", what, 0.0, drops[setting] as f64));
+    }
+    let what = "the same, T = 2 %, G = 150 µs";
+    let ours = format!("{} are dropped", drops[4]);
+    report.find(Finding::check(
+        "figure 17",
+        what,
+        "drops again",
+        ours,
+        "some are dropped",
+        drops[4] > 0,
+    ));
+    queues(report, &outcomes[4][COST_3]);
+    for (percent, micros) in THROTTLES {
+        let overhead = Overhead::from_percent(percent);
+        let is_enough = |slice: &u64| {
+            overhead.is_some_and(|overhead| Throttle::new(SWITCH, overhead, us(*slice)).is_ok())
+        };
+        let least = (1..=1000).find(is_enough).unwrap_or_default();
+        let what = format!("least timeslice that the throttle takes for T = {percent} %, µs");
+        report.find(Finding::number("formula 1", what, micros as f64, least as f64));
+    }
+    let why = "It lists the flows of the simulation, which are the same here.";
+    report.find(Finding::lost("table 5", "rates, costs, timeouts and shares", why));
+}
+
+/// The strictest throttle: who loses packets, and what helps.
+fn queues(report: &mut Report, strict: &Simulated) {
+    let [third, sixth, ninth] = [2, 5, 8].map(|flow| strict.flows[flow].longest_queue);
+    let ours = format!("{third}, {sixth} and {ninth}");
+    let what = "longest queues of flows 3, 6 and 9, T = 2 %; flow 9 has a timeout of 500 µs";
+    let holds = third > sixth && sixth > ninth;
+    report.find(Finding::check(
+        "figure 18",
+        what,
+        "flow 3 loses packets, 9 waits least",
+        ours,
+        "in this order",
+        holds,
+    ));
+    let drops = |policy: Policy, change: &dyn Fn(&mut [flowtable::schedule::simulator::Flow])| {
+        let mut flows = flows(3);
+        change(&mut flows);
+        run(&flows, policy).flows[2].dropped
+    };
+    let policy = throttle((2, 150));
+    let plain = drops(policy, &|_| ());
+    let ours = format!("{plain} of 2000");
+    report.find(Finding::check(
+        "figure 18",
+        "packets that flow 3 loses",
+        "some",
+        ours,
+        "some",
+        plain > 0,
+    ));
+    let more = drops(policy, &|flows| flows[2].buffers = 256);
+    report.find(Finding::number("figure 18", "the same, with 256 buffers", 0.0, more as f64));
+    let sooner = drops(policy, &|flows| flows[2].timeout = Some(us(500)));
+    report.find(Finding::number(
+        "figure 18",
+        "the same, with a timeout of 500 µs",
+        0.0,
+        sooner as f64,
+    ));
+    let others = drops(Policy::Throttle(capped((2, 150))), &|_| ());
+    report.remark(format!(
+        "With thresholds that are capped at the buffers, as the crate has them, flow 3 loses \
+            {others} packets instead of {plain}."
+    ));
+}
