@@ -93,7 +93,7 @@
 //! KiB. A [`Receiver`] spends some 100 ns on finding out what to do, so passes of their own are faster for packets
 //! of 1500 bytes, and slower for those of 64 KiB. Four nested headers are read by hand in a third of the time that their
 //! six regions take, which are 76 bytes more to read. Take the header where layers are many, or not known to whoever
-//! touches the bytes. The bench `source_hash_1995` has the figures.
+//! touches the bytes. The bench `paper` has the figures.
 //!
 //! # Papers
 //!

@@ -37,8 +37,8 @@
 //! # Why the source should be honest, and what if it is not
 //!
 //! A source that sends all flows with one index has them all in one place: they displace each other, and whoever
-//! else is there. That is the most it can do in a table of fixed places: the next packet of a displaced flow takes
-//! the long way. To mix a secret into the index does not help, as equal indices stay equal; to compare with
+//! else is there. With many indices it displaces others everywhere, one entry with each packet. That is the most it can
+//! do in a table of fixed places: the next packet of a displaced flow takes the long way. To mix a secret into the index does not help, as equal indices stay equal; to compare with
 //! several entries in the place ([`SourceHashCache`](crate::cache::SourceHashCache) with `WAYS` above 1) does,
 //! some. Where sources are hostile and the long way is very long, hash the name with a secret instead.
 //!

@@ -56,7 +56,7 @@
 //! # Papers
 //!
 //! Nilsson and Tikkanen, *An experimental study of compression methods for dynamic tries*, 2002;
-//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2007. What differs here:
+//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2006. What differs here:
 //! rebalancing starts at a node that an insertion has made, not at its parent; a root of any width
 //! is possible; resized nodes stay in place; a cascade of resizing stops after some levels.
 

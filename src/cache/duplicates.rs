@@ -106,7 +106,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// }
     /// // No packets come for a while. Four have been silent for a minute.
     /// let now = Timestamp::from_secs(3) + filter.lifetime();
-    /// assert_eq!((filter.forget(now, 3), filter.forget(now, 3), filter.len()), (3, 1, 6));
+    /// assert_eq!((filter.clean(now, 3), filter.clean(now, 3), filter.len()), (3, 1, 6));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
@@ -149,7 +149,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// O(budget).
     ///
     /// [`accept`](Self::accept) does so with each packet; this is for when none come.
-    pub fn forget(&mut self, now: Timestamp, budget: usize) -> usize {
+    pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
         self.now = self.now.max(now);
         let (now, lifetime) = (self.now, self.lifetime);
         let mut forgotten = 0;
@@ -192,7 +192,7 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     ///
     /// Time stands still when `now` is before a time that was given already.
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> Verdict {
-        self.forget(now, FORGOTTEN_AT_ONCE);
+        self.clean(now, FORGOTTEN_AT_ONCE);
         let taken = self.now;
         let hash = self.senders.hash_of(&sender) as u32;
         let Some(slot) = self.senders.chains().find(hash, |own| sender == *own) else {

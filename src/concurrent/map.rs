@@ -162,7 +162,6 @@
 //! | a box for each entry and its pointer in the bucket, seven to a line | look-ups one by one 1.1 times as long, bursts 1.2 times, filling 1.3 times, nine reads and a write 1.2 times; 5 bytes more for an entry, and what an allocator adds |
 //! | the size of a segment and the depth of a directory as bits of their pointers | a tenth more instructions |
 //! | entries in the segment, moved when it grows | would save one line of two, and lose what is written to a value that has moved under its reader |
-#![allow(unsafe_code)]
 
 mod bucket;
 mod burst;
@@ -248,9 +247,11 @@ struct Garbage {
     patience: u32,
 }
 
+#[allow(unsafe_code)]
 // SAFETY: it owns its entries, as a vector does of which nobody else has a part: pins borrow it. What is
 // retired may be dropped by any thread.
 unsafe impl<K: Send, V: Send, S: Send> Send for ConcurrentMap<K, V, S> {}
+#[allow(unsafe_code)]
 // SAFETY: entries go from thread to thread, by value when they are put in or dropped, by reference when they
 // are read; the hasher is used by reference only.
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Sync> Sync for ConcurrentMap<K, V, S> {}
@@ -323,6 +324,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// assert_eq!(here.pin().hash_of(&7), there.pin().hash_of(&7));
     /// ```
     #[must_use]
+    #[allow(unsafe_code)]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         let map = Self::with_hasher(hasher);
         let pin = crossbeam_epoch::pin();
@@ -444,6 +446,7 @@ where
 }
 
 impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
+    #[allow(unsafe_code)]
     fn drop(&mut self) {
         let mut panic = Ok(());
         for (shard, index) in self.shards.iter_mut().zip(&*self.indices) {

@@ -83,7 +83,7 @@ const BURST: usize = 32;
 /// | `lookup` in a group of N | O(N) |
 /// | `lookup_batch`, `matches` | the same as `lookup`, for each packet or socket |
 /// | `get`, `get_mut` | O(1); in a group of N, O(N) |
-/// | `len`, `limit`; `iter`, `clear` | O(1); O(sockets) |
+/// | `len`, `capacity`; `iter`, `clear` | O(1); O(sockets) |
 ///
 /// # Example
 ///
@@ -140,7 +140,7 @@ impl<T, S: Clone> SocketTable<T, S> {
     /// // A program on bare metal that has a secret of its own.
     /// let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seeds([3, 1, 4, 1]));
     /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
-    /// assert_eq!((sockets.len(), sockets.limit()), (1, 100));
+    /// assert_eq!((sockets.len(), sockets.capacity()), (1, 100));
     /// sockets.clear();
     /// assert!(sockets.is_empty());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -182,7 +182,7 @@ impl<T, S> SocketTable<T, S> {
 
     /// As many sockets as there may be.
     #[must_use]
-    pub fn limit(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.limit
     }
 

@@ -18,7 +18,7 @@ use crate::observe::Probes;
 /// }
 /// cache.advance(Timestamp::from_secs(3600), 100, |_| ());
 /// let metrics = cache.metrics();
-/// assert_eq!((metrics.flows, metrics.hit_rate()), (0, 0.25));
+/// assert_eq!((metrics.flows, metrics.hit_ratio()), (0, Some(0.25)));
 /// assert_eq!((metrics.evicted(), metrics.expired()), (1, 2));
 /// assert_eq!(metrics.departed_for(EndReason::Idle), 2);
 /// assert_eq!(metrics.departed(EndReason::Idle, Class::Unreplied), 2);
@@ -98,13 +98,11 @@ impl Metrics {
         self.departed_for(EndReason::Idle) + self.departed_for(EndReason::Ended)
     }
 
-    /// The part of all packets whose flow was there; 0 without packets.
+    /// The part of all packets whose flow was there. `None` without packets.
     #[must_use]
-    pub fn hit_rate(&self) -> f64 {
-        match self.hits + self.misses {
-            0 => 0.0,
-            packets => self.hits as f64 / packets as f64,
-        }
+    pub fn hit_ratio(&self) -> Option<f64> {
+        let packets = self.hits + self.misses;
+        (packets > 0).then(|| self.hits as f64 / packets as f64)
     }
 
     #[inline]
@@ -139,7 +137,7 @@ impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { flows, capacity, bytes, hits, misses, .. } = self;
         writeln!(f, "{flows:>12} flows of {capacity}, {} pinned, {bytes} bytes", self.pinned)?;
-        let rate = 100.0 * self.hit_rate();
+        let rate = 100.0 * self.hit_ratio().unwrap_or(0.0);
         writeln!(f, "{:>12} packets: {hits} hits ({rate:.2} %), {misses} misses", hits + misses)?;
         write!(f, "{:>12} flows made, {} packets refused, ", self.created, self.refused)?;
         writeln!(f, "{} reports, {} emergencies", self.reported, self.emergencies)?;

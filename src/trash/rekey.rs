@@ -54,6 +54,14 @@ impl<K: Clone, V: Clone> Clone for Former<K, V> {
     }
 }
 
+/// A secret that is as hard to guess as that of the hasher, and as what [`DefaultHashBuilder::new`] draws, which without
+/// an operating system is not hard.
+fn secret(hasher: &impl BuildHasher, count: usize) -> DefaultHashBuilder {
+    let drawn = DefaultHashBuilder::new();
+    let word = |number: usize| drawn.hash_one(number) ^ hasher.hash_one((count, number));
+    DefaultHashBuilder::with_seeds([0, 1, 2, 3].map(word))
+}
+
 /// The hash of `key`: that of the secret, if there is one.
 #[inline]
 pub(super) fn hash<Q: Hash + ?Sized>(
@@ -135,21 +143,20 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         if self.table.len() < again_at {
             return;
         }
+        let count = self.rekeys() + 1;
+        let secret = secret(&self.hasher, count);
         // Without memory it begins another time; the table will say that it is flooded again.
         let mut table = Table::new();
-        let (Ok(memory), Ok(())) = (empty_box(), table.reserve(1, &|_| 0)) else {
+        let (Ok(shell), Ok(())) = (empty_box(), table.reserve(1, &|_| 0)) else {
             return;
         };
         table.keep(self.table.kept());
         let again_at = 2 * self.table.len();
         let former = core::mem::replace(&mut self.table, table);
         let before = self.rekeyed.take();
-        let count = before.as_ref().map_or(0, |rekeyed| rekeyed.count) + 1;
-        let secret = before.map(|rekeyed| rekeyed.secret);
-        let former = Former { table: former, secret, emptied: Emptied::default() };
-        let secret = DefaultHashBuilder::new();
-        self.rekeyed =
-            Some(fill(memory, Rekeyed { secret, former: Some(former), count, again_at }));
+        let before = before.map(|rekeyed| rekeyed.secret);
+        let former = Former { table: former, secret: before, emptied: Emptied::default() };
+        self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
     }
 
     /// Where the entry of `key` is in the former table.

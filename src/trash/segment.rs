@@ -412,7 +412,7 @@ impl<T> Segment<T> {
         None
     }
 
-    /// The memory of a box for an entry, if entries are boxed.
+    /// The shell of an entry, if entries are boxed.
     pub(super) fn shell() -> Result<Shell<T>, TryReserveError> {
         if Self::IS_INLINE { Ok(None) } else { empty_box().map(Some) }
     }

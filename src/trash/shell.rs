@@ -10,10 +10,10 @@ use core::ptr::NonNull;
 
 use super::error::TryReserveError;
 
-/// A box for an entry, still empty; none if entries are in their slots.
+/// An empty box; none where values need no box.
 pub(super) type Shell<T> = Option<Box<MaybeUninit<T>>>;
 
-/// The memory of a box, which [`fill`] makes one.
+/// A box that is still empty.
 pub(super) fn empty_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
     if size_of::<T>() == 0 {
         return Ok(Box::new(MaybeUninit::uninit()));
@@ -27,8 +27,8 @@ pub(super) fn empty_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
 }
 
 /// A box with a value in it. Takes no memory.
-pub(super) fn fill<T>(mut empty: Box<MaybeUninit<T>>, value: T) -> Box<T> {
-    empty.write(value);
+pub(super) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    shell.write(value);
     // SAFETY: it has just been written.
-    unsafe { empty.assume_init() }
+    unsafe { shell.assume_init() }
 }
