@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --release --example flow_cache                      # generated traffic
 //! cargo run --release --example flow_cache -- capture.pcapng.gz --csv flows.csv
-//! tcpdump -w - | cargo run --release --example flow_cache -- - --timeouts meter --live \
+//! tcpdump -U -w - | cargo run --release --example flow_cache -- - --timeouts meter --live \
 //!     --ipfix 127.0.0.1:2055
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! capture, or a million flows: captures in, exact flows out.
 //!
 //! Exits with 0 if the capture was read, even if it is cut; with 1 if the results could not be
-//! written or did not arrive; with 2 if there is no capture to read, or the arguments are wrong.
+//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are wrong.
 
 mod capture;
 #[path = "flow_cache/mod.rs"]
@@ -22,11 +22,11 @@ mod program;
 mod trace;
 mod values;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use capture::{Capture, synth};
+use capture::Capture;
 use flow_cache::{Export, Live, Meter, Options, Reading, Report, open_sinks};
 use program::failure::{Failure, Kind};
 use program::{Program, print};
@@ -41,9 +41,15 @@ fn main() -> ExitCode {
 
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let config = options.config()?;
+    let mut beside = program;
+    // A terminal that shows results has no place for a bar.
+    beside.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
     let (name, trace) = match &options.capture {
-        Some(input) => (input.to_string(), Trace::open(program, input)?),
-        None => ("generated traffic (no capture was named)".to_owned(), made(program)),
+        Some(input) => (input.to_string(), Trace::open(beside, input)?),
+        None => {
+            let name = "generated traffic (no capture was named)";
+            (name.to_owned(), Trace::made(beside, SEED))
+        }
     };
     // Created only now: a mistyped name of a capture must not cost an older file of rows.
     let sinks = open_sinks(&options).map_err(|why| Failure::new(Kind::Input, why))?;
@@ -68,11 +74,6 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
         _ => {}
     }
     losses.map_or(Ok(()), |losses| Err(Failure::new(Kind::Results, losses)))
-}
-
-fn made(program: Program) -> Trace {
-    let capture = Capture::memory(synth::capture(SEED)).expect("what is made is a capture");
-    Trace { capture, bar: program.bar(None, "traffic is generated") }
 }
 
 /// Meters all frames.

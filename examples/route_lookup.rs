@@ -112,16 +112,26 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
         if lines.is_drained() {
             out.flush()?;
         }
-        let Some(line) = lines.next()? else { return Ok(faults) };
-        match line.parse::<IpAddr>() {
-            Ok(address) => writeln!(out, "{}", routes.lookup(address))?,
-            Err(_) => {
-                let why = format!("{line:?} is no address");
-                program.say(&lines.fault(why));
+        match address(&mut lines) {
+            Ok(Some(address)) => writeln!(out, "{}", routes.lookup(address))?,
+            Ok(None) => return Ok(faults),
+            Err(fault) if fault.is_of_line() => {
+                program.say(&fault);
                 faults += 1;
             }
+            Err(fault) => return Err(fault.into()),
         }
     }
+}
+
+/// The address in the next line; `None` at the end.
+fn address(lines: &mut Lines) -> Result<Option<IpAddr>, Fault> {
+    let Some(line) = lines.next()? else { return Ok(None) };
+    if let Ok(address) = line.parse() {
+        return Ok(Some(address));
+    }
+    let why = format!("{line:?} is no address");
+    Err(lines.fault(why))
 }
 
 /// Routes or addresses cannot be read.

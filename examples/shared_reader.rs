@@ -14,6 +14,7 @@
 //! there is no capture to read, or the arguments are wrong.
 
 mod capture;
+mod counts;
 mod input;
 mod program;
 #[path = "shared_reader/mod.rs"]

@@ -26,9 +26,6 @@ mod values;
 
 use std::process::ExitCode;
 
-use indicatif::ProgressBar;
-
-use capture::{Capture, synth};
 use program::failure::{Failure, Kind};
 use program::{Program, print};
 use software_router::{Contest, Costs, Options, Report, Traffic};
@@ -44,7 +41,7 @@ fn main() -> ExitCode {
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let (name, trace) = match &options.capture {
         Some(input) => (input.to_string(), Trace::open(program, input)?),
-        None => ("generated traffic".to_owned(), made()),
+        None => ("generated traffic".to_owned(), Trace::made(program, SEED)),
     };
     let nothing = || Failure::new(Kind::Input, format_args!("{name} has no IP packet to forward"));
     let traffic = trace.read(program, |capture, _| Traffic::read(capture).ok_or_else(nothing))?;
@@ -54,9 +51,4 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     bar.finish_and_clear();
     print(&Report { name: &name, contest: &contest })?;
     contest.verdict()
-}
-
-fn made() -> Trace {
-    let capture = Capture::memory(synth::capture(SEED)).expect("what is made is a capture");
-    Trace { capture, bar: ProgressBar::hidden() }
 }

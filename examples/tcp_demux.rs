@@ -14,12 +14,11 @@
 //! there is no capture to read, it has no TCP, or the arguments are wrong.
 
 mod capture;
+mod counts;
 mod input;
 mod program;
 #[path = "tcp_demux/mod.rs"]
 mod tcp_demux;
-#[path = "../benches/paper/demux_1993/tpca.rs"]
-mod tpca;
 mod trace;
 mod values;
 

@@ -14,7 +14,7 @@ mod balanced;
 mod measure;
 #[path = "../benches/paper/demux_1993/setup.rs"]
 mod setup;
-#[path = "../benches/paper/demux_1993/tpca.rs"]
+#[path = "../examples/tcp_demux/tpca.rs"]
 mod tpca;
 
 use balanced::Balanced;

@@ -1,4 +1,4 @@
-//! Every public function is called in an example of its module's documentation.
+//! The name of every public function is called in an example of its module's documentation.
 //!
 //! A module is a file of `src/` with the folder of its name. What counts is a call in code: `.name(` or `::name(`, in a
 //! block between fences. Examples are tests, so what they show is so.

@@ -26,11 +26,11 @@ struct Example {
     wrong: Option<[&'static str; 2]>,
 }
 
-const CAPTURES: [Example; 4] = [
+const EXAMPLES: [Example; 6] = [
     Example {
         name: "flow_cache",
         reads_capture: true,
-        options: &["--csv", "-"],
+        options: &["--top", "5"],
         wrong: Some(["--idle", "0"]),
     },
     Example {
@@ -51,9 +51,6 @@ const CAPTURES: [Example; 4] = [
         options: &["--seconds", "0.1", "--flows", "10"],
         wrong: Some(["--threads", "0"]),
     },
-];
-
-const OTHERS: [Example; 2] = [
     Example { name: "route_lookup", reads_capture: false, options: &[], wrong: None },
     Example {
         name: "ephemeral_services",
@@ -65,7 +62,7 @@ const OTHERS: [Example; 2] = [
 
 /// Those that there are with the features of this test.
 fn examples() -> impl Iterator<Item = Example> {
-    let all = CAPTURES.into_iter().chain(OTHERS);
+    let all = EXAMPLES.into_iter();
     all.filter(|example| cfg!(feature = "concurrent") || example.name != "shared_reader")
 }
 
@@ -195,7 +192,8 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 fn who_has_seen_enough_is_not_complained_of() {
     for example in examples() {
         let mut command = example.command(&example.arguments());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // The report on standard error, of those that are done before anybody has seen enough, is no complaint.
+        command.arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the example ends");
@@ -209,6 +207,65 @@ fn who_has_seen_enough_is_not_complained_of() {
         drop(said);
         let output = child.wait_with_output().expect("the example ends");
         assert_eq!(output.status.code(), Some(0), "{}: {line}", example.name);
+    }
+}
+
+/// The device is a disk that is full.
+#[test]
+#[cfg(target_os = "linux")]
+fn results_that_are_not_written_are_complained_of() {
+    for example in examples() {
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = example.command(&example.arguments()).stdout(full).output();
+        let output = output.expect("the example can be run");
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}: {complained}", example.name);
+        let words = format!("{}: the results cannot be written: ", example.name);
+        assert!(complained.contains(&words), "{complained}");
+    }
+}
+
+/// Lines that are not text, or far too long, are faults like any other.
+#[test]
+fn lines_without_an_address_are_skipped_and_counted() {
+    let lines = [&b"10.1.2.3\nten\n\xff\xfe\n"[..], &[b'1'; 10_000], b"\n192.0.2.1\n"].concat();
+    let path = folder("lines_without_an_address").join("lines");
+    fs::write(&path, lines).expect("the folder can be written");
+    let example = examples().find(|example| example.name == "route_lookup").expect("it is one");
+    let input = File::open(path).expect("it was written");
+    let output = example.command(&["-", "--quiet"]).stdin(input).output();
+    let output = output.expect("the example can be run");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let asked: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
+    assert_eq!(asked, ["10.1.2.3", "192.0.2.1"]);
+    let complained = [
+        "standard input, line 2: \"ten\" is no address",
+        "standard input, line 3: not text",
+        "standard input, line 4: 4096 bytes and no end of the line",
+        "3 lines were no addresses",
+    ]
+    .map(|line| format!("route_lookup: {line}\n"))
+    .concat();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), complained);
+}
+
+/// A capture that is cut in its first packet is said to be cut before it is said to have nothing.
+#[test]
+fn the_end_of_a_capture_is_told_first() {
+    let frame = data::udp(1000, 53, 9);
+    let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
+    let path = folder("the_end_of_a_capture").join("cut.pcap");
+    fs::write(&path, &capture[..24 + 16 + 14]).expect("the folder can be written");
+    for (example, nothing) in
+        [("tcp_demux", "segment of TCP"), ("software_router", "IP packet to forward")]
+    {
+        let example = examples().find(|other| other.name == example).expect("it is one");
+        let (code, said, complained) = example.run(&[&path]);
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{complained}");
+        let lines: Vec<&str> = complained.lines().collect();
+        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{complained}");
+        assert!(lines[1].contains(nothing), "{complained}");
     }
 }
 
@@ -235,7 +292,11 @@ fn a_terminal_shows_a_bar_and_keeps_the_results() {
         for (quiet, has_bar) in [("", true), (" --quiet", false)] {
             let mut command = Command::new("script");
             command.args(["-qec", &(called.clone() + quiet), "/dev/null"]).stdin(Stdio::null());
-            let Ok(output) = command.output() else { return };
+            let Ok(output) = command.output() else {
+                let why =
+                    format_args!("SKIPPED: there is no program `script`, which makes terminals");
+                return data::announce("a_terminal_shows_a_bar", why);
+            };
             let shown = String::from_utf8_lossy(&output.stdout);
             assert_eq!(output.status.code(), Some(0), "{called}: {shown}");
             assert_eq!(shown.contains('\x1b'), has_bar, "{called}{quiet}: {shown}");

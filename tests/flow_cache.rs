@@ -145,6 +145,21 @@ fn a_cut_gzip_keeps_all_before_the_cut() {
     assert!(run.errors()[0].contains("capture is cut after packet "), "{run:?}");
 }
 
+/// What was read in front of the damage is not the capture.
+#[test]
+fn a_damaged_gzip_is_no_capture() {
+    let frame = udp(1000, 53, 0);
+    let records: Vec<Record<'_>> = (0..2000).map(|at| (1, at, &frame[..])).collect();
+    let mut bytes = gzip(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
+    // The sum over the bytes is in front of their count.
+    let sum = bytes.len() - 8;
+    bytes[sum] ^= 1;
+    let run = Run::piped(&bytes, usize::MAX, &[]);
+    let words = "flow_cache: capture cannot be read after packet ";
+    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+    assert!(run.errors().len() == 1 && run.errors()[0].starts_with(words), "{run:?}");
+}
+
 /// A record that claims gigabytes, and one that has more than is ever held, in little memory.
 #[test]
 #[cfg(target_os = "linux")]
@@ -482,6 +497,38 @@ fn a_reader_may_stop_reading() {
         let run = Run::new(child.wait_with_output().expect("it ends"));
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     }
+}
+
+/// A run whose standard output is closed from the beginning.
+fn unread(arguments: &[&OsStr]) -> Run {
+    let mut command = Command::new(example());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the example can be run");
+    drop(child.stdout.take());
+    Run::new(child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn results_that_are_read_no_more_cut_no_others() {
+    let [alone, beside] = ["alone.json", "beside.json"].map(|name| file(name, b""));
+    let run = Run::with(&["--json".as_ref(), alone.as_os_str()]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let closed = unread(&["--csv".as_ref(), "-".as_ref(), "--json".as_ref(), beside.as_os_str()]);
+    assert_eq!((closed.code, closed.errors()), (Some(0), vec![]), "{closed:?}");
+    let [alone, beside] = [alone, beside].map(|path| fs::read(path).expect("it was written"));
+    assert!(!alone.is_empty() && alone == beside);
+}
+
+/// Nobody listens at the port of a socket that is closed.
+#[test]
+#[cfg(target_os = "linux")]
+fn losses_are_told_even_if_nobody_reads_the_report() {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("there is a port");
+    let name = socket.local_addr().expect("it has a name").to_string();
+    drop(socket);
+    let run = unread(&["--ipfix".as_ref(), name.as_ref()]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("did not get"), "{run:?}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 #[path = "../examples/capture/mod.rs"]
 mod capture;
+#[path = "../examples/counts/mod.rs"]
+mod counts;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
 #[path = "../examples/input/mod.rs"]
@@ -274,9 +276,9 @@ fn options_are_read() {
         (&["--threads", "0"][..], "--threads 0: not from 1 to 1024"),
         (&["--threads", "x"], "--threads x: invalid digit"),
         (&["--flows", "100000001"], "--flows 100000001: not from 1 to 100000000"),
-        (&["--seconds", "0"], "--seconds 0: not above 0"),
-        (&["--seconds", "nan"], "--seconds nan: not above 0"),
-        (&["--timeout", "1e9"], "--timeout 1e9: not above 0, or above 1000000"),
+        (&["--seconds", "0"], "--seconds 0: not above 0 and up to 1000000"),
+        (&["--seconds", "nan"], "--seconds nan: cannot convert"),
+        (&["--timeout", "1e9"], "--timeout 1e9: not above 0 and up to 1000000"),
         (&["a.pcap", "--flows", "5"], "--flows is for generated traffic"),
         (&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\""),
         (&["--loud"], "invalid option '--loud'"),

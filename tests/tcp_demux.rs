@@ -4,6 +4,8 @@
 mod capture;
 #[path = "common/conversation.rs"]
 mod conversation;
+#[path = "../examples/counts/mod.rs"]
+mod counts;
 #[allow(dead_code, reason = "other tests ask more of it")]
 mod data;
 #[path = "../examples/input/mod.rs"]
@@ -15,8 +17,6 @@ mod program;
 #[path = "../examples/tcp_demux/mod.rs"]
 #[allow(dead_code, reason = "tests do not time")]
 mod tcp_demux;
-#[path = "../benches/paper/demux_1993/tpca.rs"]
-mod tpca;
 #[path = "../examples/values/mod.rs"]
 mod values;
 

@@ -1,7 +1,7 @@
 //! Where records go: to everything that wants them, and the largest are remembered.
 
 use core::cmp::Reverse;
-use std::io;
+use std::io::{self, ErrorKind};
 
 use flowtable::{EndReason, Timestamp};
 
@@ -58,9 +58,7 @@ impl Export {
         self.counts.records += 1;
         self.counts.reports += u64::from(record.reason == EndReason::Active);
         self.counts.rows += record.directions().count() as u64;
-        for sink in &mut self.sinks {
-            sink.write(&record)?;
-        }
+        self.each(|sink| sink.write(&record))?;
         self.largest.push(record);
         if self.largest.len() / 2 > self.top {
             self.drop_smaller();
@@ -84,7 +82,22 @@ impl Export {
 
     /// Hands everything on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.sinks.iter_mut().try_for_each(|sink| sink.flush())
+        self.each(|sink| sink.flush())
+    }
+
+    /// Has all sinks do something. One that nobody reads any more is dropped, unless it is the last.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
+        let mut at = 0;
+        while let Some(sink) = self.sinks.get_mut(at) {
+            match act(&mut **sink) {
+                Ok(()) => at += 1,
+                Err(error) if error.kind() == ErrorKind::BrokenPipe && self.sinks.len() > 1 => {
+                    drop(self.sinks.remove(at));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) const fn counts(&self) -> Counts {

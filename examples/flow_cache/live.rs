@@ -130,7 +130,7 @@ impl Picture<'_> {
         let metrics = &self.metrics;
         let (flows, capacity) = (metrics.flows as u64, metrics.capacity as u64);
         let (flows, full) = (HumanCount(flows), 100.0 * flows as f64 / capacity as f64);
-        let (capacity, hits) = (HumanCount(capacity), 100.0 * metrics.hit_rate());
+        let (capacity, hits) = (HumanCount(capacity), 100.0 * metrics.hit_ratio().unwrap_or(0.0));
         writeln!(f, "{flows} flows, {full:.1} % of {capacity}; {hits:.1} % of packets hit\n")?;
         for class in Class::ALL.into_iter().rev() {
             let flows = HumanCount(metrics.flows_of(class) as u64).to_string();

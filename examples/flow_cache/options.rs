@@ -10,7 +10,7 @@ use super::ending::{Ending, Linger};
 use super::files::Destination;
 use crate::input::Input;
 use crate::program;
-use crate::values::{number, parsed, text, wrong};
+use crate::values::{number, parsed, seconds, text, wrong};
 
 /// Where messages of IPFIX go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ Usage: flow_cache [CAPTURE | -] [OPTION]...
 
 CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
 input:
-    tcpdump -w - | flow_cache - --timeouts meter --live
+    tcpdump -U -w - | flow_cache - --timeouts meter --live
 Without CAPTURE, traffic is generated.
 
 A flow is both directions of a conversation, with the counts of each. It ends
@@ -174,8 +174,7 @@ fn linger(name: &str, text: &str) -> Result<Linger, lexopt::Error> {
 }
 
 fn timeout(name: &str, text: &str) -> Result<Duration, lexopt::Error> {
-    let time = Duration::try_from_secs_f64(parsed(name, text)?);
-    let time = time.map_err(|error| wrong(name, text, &error))?;
+    let time = seconds(name, text)?;
     Timeouts::OFF.with_active(time).map_err(|error| wrong(name, text, &error))?;
     Ok(time)
 }

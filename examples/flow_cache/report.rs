@@ -89,7 +89,7 @@ impl Report<'_> {
         let Counts { records, reports, rows } = self.counts;
         writeln!(f, "{records:>12} records, {reports} of them of flows that lived on")?;
         writeln!(f, "{rows:>12} rows: their directions with packets")?;
-        let rate = 100.0 * metrics.hit_rate();
+        let rate = 100.0 * metrics.hit_ratio().unwrap_or(0.0);
         writeln!(f, "{rate:>10.2} % hit rate: IP packets that found their flow in the cache")
     }
 

@@ -10,7 +10,7 @@ pub(crate) mod failure;
 mod options;
 
 use core::fmt;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -73,7 +73,12 @@ impl Program {
     }
 }
 
-/// Prints results, all at once.
+/// Prints results, all at once. Whoever stops reading them has seen enough: what is wrong is still to be said.
 pub(crate) fn print(results: &dyn fmt::Display) -> Result<(), Failure> {
-    Ok(io::stdout().write_all(results.to_string().as_bytes())?)
+    let mut out = io::stdout().lock();
+    let printed = out.write_all(results.to_string().as_bytes()).and_then(|()| out.flush());
+    match printed {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => Ok(printed?),
+    }
 }

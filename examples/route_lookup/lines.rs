@@ -28,28 +28,40 @@ impl Lines {
         }
     }
 
-    /// The next line that says something, without white space around it; `None` at the end.
+    /// The next line that says something, without white space around it; `None` at the end. A line that is at fault
+    /// does not keep the next one from being read.
     pub(crate) fn next(&mut self) -> Result<Option<&str>, Fault> {
         loop {
-            self.number += 1;
-            self.bytes.clear();
-            let bounded = &mut self.reader.by_ref().take(Self::LONGEST);
-            match bounded.read_until(b'\n', &mut self.bytes) {
+            match self.read() {
                 Ok(0) => return Ok(None),
-                Ok(length) if length as u64 == Self::LONGEST => {
+                Ok(length) if self.is_too_long() => {
                     return Err(self.fault(format!("{length} bytes and no end of the line")));
                 }
-                Ok(_) => {}
-                Err(error) => return Err(self.fault(error.to_string())),
-            }
-            if !self.is_silent() {
-                break;
+                Ok(_) if self.is_silent() => {}
+                Ok(_) => break,
+                Err(error) => return Err(Fault::of_all(self.name.clone(), error)),
             }
         }
         match core::str::from_utf8(spoken(&self.bytes)) {
             Ok(line) => Ok(Some(line.trim())),
             Err(_) => Err(self.fault("not text".to_owned())),
         }
+    }
+
+    /// Reads a line, or the beginning of one that is too long, the rest of which is skipped the next time. Its length,
+    /// which is 0 at the end.
+    fn read(&mut self) -> io::Result<usize> {
+        if self.is_too_long() {
+            self.reader.skip_until(b'\n')?;
+        }
+        self.number += 1;
+        self.bytes.clear();
+        self.reader.by_ref().take(Self::LONGEST).read_until(b'\n', &mut self.bytes)
+    }
+
+    /// Whether only its beginning was read.
+    fn is_too_long(&self) -> bool {
+        self.bytes.len() as u64 == Self::LONGEST && !self.bytes.ends_with(b"\n")
     }
 
     /// Whether there is nothing but white space in front of the comment.
@@ -77,15 +89,20 @@ fn spoken(line: &[u8]) -> &[u8] {
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     name: String,
-    /// From 1; none if it could not be opened.
+    /// From 1; none if nothing more can be read.
     line: Option<u64>,
     why: String,
 }
 
 impl Fault {
-    /// Nothing can be read of what has this name.
+    /// Nothing, or nothing more, can be read of what has this name.
     pub(crate) fn of_all(name: String, error: io::Error) -> Self {
         Self { name, line: None, why: error.to_string() }
+    }
+
+    /// Whether it is a line that is wrong, and there may be others.
+    pub(crate) const fn is_of_line(&self) -> bool {
+        self.line.is_some()
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::counts::quantile;
+
 /// Counts of durations, by their highest five bits: by a sixteenth too long at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Latency {
@@ -41,12 +43,7 @@ impl Latency {
 
     /// What this share of them does not exceed.
     pub(crate) fn quantile_ns(&self, share: f64) -> u64 {
-        let mut left = (self.count as f64 * share).ceil() as u64;
-        let reaches = |count: &u64| {
-            left = left.saturating_sub(*count);
-            left == 0
-        };
-        let bucket = self.counts.iter().position(reaches).unwrap_or(0);
+        let bucket = quantile(&self.counts, share);
         Self::highest_ns(bucket).min(self.worst_ns)
     }
 

@@ -10,7 +10,7 @@ use lexopt::Parser;
 use super::Plan;
 use crate::input::Input;
 use crate::program;
-use crate::values::{number, parsed, text, wrong};
+use crate::values::{number, seconds, text, wrong};
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Options {
     const FLOWS: u32 = 100_000;
     const MOST_FLOWS: u32 = 100_000_000;
     const MOST_THREADS: usize = 1024;
-    const MOST_SECONDS: f64 = 1e6;
+    const LONGEST: Duration = Duration::from_secs(1_000_000);
 
     pub(crate) fn flows(&self) -> u32 {
         self.flows.unwrap_or(Self::FLOWS)
@@ -71,8 +71,8 @@ Options:
         match name {
             "threads" => self.plan.workers = number(name, parser, 1..=Self::MOST_THREADS)?,
             "flows" => self.flows = Some(number(name, parser, 1..=Self::MOST_FLOWS)?),
-            "seconds" => self.plan.duration = seconds(name, parser)?,
-            "timeout" => self.plan.timeout = seconds(name, parser)?,
+            "seconds" => self.plan.duration = time(name, parser)?,
+            "timeout" => self.plan.timeout = time(name, parser)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -90,13 +90,12 @@ Options:
     }
 }
 
-fn seconds(name: &str, parser: &mut Parser) -> Result<Duration, lexopt::Error> {
+fn time(name: &str, parser: &mut Parser) -> Result<Duration, lexopt::Error> {
     let text = text(parser)?;
-    let seconds: f64 = parsed(name, &text)?;
-    // Written so that what is not a number is wrong, too.
-    if !(seconds > 0.0 && seconds <= Options::MOST_SECONDS) {
-        let most = Options::MOST_SECONDS;
-        return Err(wrong(name, &text, &format_args!("not above 0, or above {most}")));
+    let time = seconds(name, &text)?;
+    if time.is_zero() || time > Options::LONGEST {
+        let most = Options::LONGEST.as_secs();
+        return Err(wrong(name, &text, &format_args!("not above 0 and up to {most}")));
     }
-    Ok(Duration::from_secs_f64(seconds))
+    Ok(time)
 }

@@ -1,9 +1,9 @@
 //! From a packet to its path: its flow is looked up, and remembered when it is new.
 
-use flowtable::{FlowKey, TrashMap};
+use flowtable::{ChainedCache, FlowKey};
 
 use super::checksum;
-use super::{Datagram, Function, Port, Refusal, Routes};
+use super::{Datagram, Function, Port, Refusal, Routes, Traffic};
 
 /// Which path a packet takes: one for each function and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,14 +26,24 @@ impl Way {
     }
 }
 
-/// The flows that were seen, and their ways.
-#[derive(Debug, Default)]
+/// The flows that were seen, and their ways. Whoever sends can make up flows without end, so there is a most of them.
+#[derive(Debug)]
 pub(crate) struct Classifier {
-    flows: TrashMap<FlowKey, Way>,
+    flows: ChainedCache<FlowKey, Way>,
     routes: Routes,
 }
 
+impl Default for Classifier {
+    fn default() -> Self {
+        let flows = ChainedCache::new(Self::MOST_FLOWS).expect("some megabytes are there");
+        Self { flows, routes: Routes::default() }
+    }
+}
+
 impl Classifier {
+    /// All packets that are taken of a capture may be of different flows.
+    const MOST_FLOWS: usize = Traffic::MOST;
+
     /// The way of a packet whose header is right.
     pub(crate) fn way(&mut self, packet: &Datagram) -> Result<Way, Refusal> {
         let header = packet.header_length();
@@ -49,7 +59,7 @@ impl Classifier {
             return Ok(way);
         }
         let way = self.routed(&packet.key, function)?;
-        self.flows.insert(packet.key, way);
+        _ = self.flows.insert(packet.key, way);
         Ok(way)
     }
 
@@ -58,7 +68,7 @@ impl Classifier {
         Ok(Way { function, port })
     }
 
-    /// Flows that were seen.
+    /// Flows that are remembered.
     pub(crate) fn flows(&self) -> usize {
         self.flows.len()
     }

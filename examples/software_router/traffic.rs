@@ -28,7 +28,7 @@ pub(crate) struct Arrival {
 
 impl Traffic {
     /// As many packets are taken at most: 200 MB if they are long.
-    const MOST: usize = 1 << 17;
+    pub(crate) const MOST: usize = 1 << 17;
 
     /// `None` if there are no IP packets.
     pub(crate) fn read(capture: &mut Capture) -> Option<Self> {

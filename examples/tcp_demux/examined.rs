@@ -1,5 +1,7 @@
 //! How many PCBs were examined, many times.
 
+use crate::counts::quantile;
+
 /// Counts of look-ups by PCBs examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Examined {
@@ -31,12 +33,7 @@ impl Examined {
 
     /// What this share of look-ups does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> usize {
-        let mut left = (self.lookups() as f64 * share).ceil() as u64;
-        let reaches = |lookups: &u64| {
-            left = left.saturating_sub(*lookups);
-            left == 0
-        };
-        self.lookups.iter().position(reaches).unwrap_or(0)
+        quantile(&self.lookups, share)
     }
 
     pub(crate) fn most(&self) -> usize {

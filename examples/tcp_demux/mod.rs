@@ -24,6 +24,7 @@ mod script;
 mod segment;
 mod tally;
 mod tellers;
+mod tpca;
 
 pub(crate) use contest::{Contest, Score};
 pub(crate) use contestant::{Contestant, Pcb};

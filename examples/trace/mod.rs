@@ -1,8 +1,10 @@
 //! A capture that an example reads, as far as it wants.
 
+use std::io::ErrorKind;
+
 use indicatif::ProgressBar;
 
-use crate::capture::{Capture, End, OpenError};
+use crate::capture::{Capture, End, OpenError, synth};
 use crate::input::Input;
 use crate::program::Program;
 use crate::program::failure::{Failure, Kind};
@@ -21,7 +23,15 @@ impl Trace {
         Ok(Self { capture, bar })
     }
 
-    /// Has the capture read, and says so if that was not to its end.
+    /// Traffic for a machine that has no capture at hand.
+    #[allow(dead_code, reason = "some examples make traffic without frames")]
+    pub(crate) fn made(program: Program, seed: u64) -> Self {
+        let capture = Capture::memory(synth::capture(seed)).expect("what is made is a capture");
+        Self { capture, bar: program.bar(None, "generated traffic") }
+    }
+
+    /// Has the capture read, and says so if that was not to its end. That the end is missing is no failure; that it
+    /// is damaged is one.
     pub(crate) fn read<T>(
         mut self,
         program: Program,
@@ -29,14 +39,18 @@ impl Trace {
     ) -> Result<T, Failure> {
         let taken = take(&mut self.capture, &self.bar);
         self.bar.finish_and_clear();
-        let (taken, whole) = (taken?, self.capture.whole_packets());
+        let whole = self.capture.whole_packets();
         match self.capture.end() {
-            None if program.quiet => {}
+            None if program.quiet || taken.is_err() => {}
             // One more is out, and not yet known to be whole.
             None => program.say(&format_args!("only the first {} packets are read", whole + 1)),
             Some(End::Whole) => {}
+            Some(End::Unreadable(error)) if error.kind() != ErrorKind::UnexpectedEof => {
+                let why = format_args!("capture cannot be read after packet {whole}: {error}");
+                return Err(Failure::new(Kind::Input, why));
+            }
             Some(end) => program.say(&format_args!("capture is cut after packet {whole}: {end}")),
         }
-        Ok(taken)
+        taken
     }
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
+use core::time::Duration;
 
 use lexopt::Parser;
 
@@ -32,6 +33,13 @@ pub(crate) fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
     }
     let (least, most) = bounds.into_inner();
     Err(wrong(name, &text, &format_args!("not from {least} to {most}")))
+}
+
+/// What that says for the option of this name: seconds, perhaps with a fraction.
+#[allow(dead_code, reason = "some examples have no options for times")]
+pub(crate) fn seconds(name: &str, text: &str) -> Result<Duration, lexopt::Error> {
+    let time = Duration::try_from_secs_f64(parsed(name, text)?);
+    time.map_err(|error| wrong(name, text, &error))
 }
 
 /// What is wrong with the value of an option.

@@ -20,8 +20,8 @@ fn a_filter_takes_what_is_above_the_last_number() {
     assert_eq!(say('c', 1, 0), Verdict::Duplicate, "time stands still");
     assert_eq!(say('c', 1, 23), Verdict::Accept);
     assert_eq!(filter.len(), 2);
-    assert_eq!(filter.forget(Timestamp::from_secs(99), 1), 1);
-    assert_eq!(filter.forget(Timestamp::ZERO, usize::MAX), 1);
+    assert_eq!(filter.clean(Timestamp::from_secs(99), 1), 1);
+    assert_eq!(filter.clean(Timestamp::ZERO, usize::MAX), 1);
     assert!(filter.is_empty() && filter.allocation_size() > 0);
 }
 
@@ -77,7 +77,7 @@ fn expired_senders_do_not_keep_others_out() {
     assert_eq!(say(100, 0), Verdict::Full);
     (100..200).for_each(|sender| assert_eq!(say(sender, 1), Verdict::Accept));
     assert_eq!(say(200, 1), Verdict::Full);
-    assert_eq!(filter.forget(Timestamp::from_secs(2), 30), 30);
+    assert_eq!(filter.clean(Timestamp::from_secs(2), 30), 30);
     assert_eq!(filter.accept(300, 0, Timestamp::ZERO), Verdict::Accept);
     assert_eq!(filter.len(), 70 - 2 + 1);
     filter.validate().unwrap();

@@ -64,7 +64,7 @@ pub(crate) struct Twin<S> {
 impl<S: BuildHasher + Clone> Twin<S> {
     pub(crate) fn new(limit: usize, hasher: S) -> Self {
         let ours = SocketTable::with_hasher(limit, hasher);
-        assert_eq!((ours.len(), ours.is_empty(), ours.limit()), (0, true, limit));
+        assert_eq!((ours.len(), ours.is_empty(), ours.capacity()), (0, true, limit));
         Self {
             ours,
             naive: NaiveSockets::new(limit),
@@ -278,9 +278,9 @@ impl<S: BuildHasher + Clone> Twin<S> {
     pub(crate) fn compare<'a>(&mut self, packets: impl IntoIterator<Item = &'a FlowKey>) {
         self.ours.validate().expect("invariant");
         let Self { ours, naive, .. } = &*self;
-        assert_eq!((ours.len(), ours.limit()), (naive.sockets.len(), naive.limit));
+        assert_eq!((ours.len(), ours.capacity()), (naive.sockets.len(), naive.limit));
         assert_eq!(ours.is_empty(), naive.sockets.is_empty());
-        assert!(ours.len() <= ours.limit());
+        assert!(ours.len() <= ours.capacity());
         assert_eq!(ours.iter().count(), naive.sockets.len());
         for socket in &naive.sockets {
             assert_eq!(ours.get(&socket.name), Some(&socket.socket), "{:?}", socket.name);

@@ -33,6 +33,29 @@ fn a_terminal_shows_a_table_and_keeps_the_report() {
     for words in ["read per second", " % of 1,000,000", "established", "largest flows"] {
         assert!(run.stdout.contains(words), "{words}: {run:?}");
     }
-    let (_, behind) = run.stdout.split_once("generated traffic").expect("the report");
+    // The bar has the first two words, too.
+    let (_, behind) = run.stdout.split_once("generated traffic (").expect("the report");
     assert!(!behind.contains('\x1b') && behind.contains("largest records"), "{run:?}");
+}
+
+/// Rows are not drawn over.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_that_shows_rows_has_no_bar() {
+    use std::process::{Command, Stdio};
+
+    use crate::data::announce;
+    use crate::program::example;
+
+    let binary = example().to_str().expect("the build folder has a name in UTF-8");
+    let shown = format!("'{binary}' --live --csv - --timeouts meter");
+    let mut command = Command::new("script");
+    command.args(["-qec", &shown, "/dev/null"]).stdin(Stdio::null());
+    let Ok(output) = command.output() else {
+        let why = format_args!("SKIPPED: there is no program `script`, which makes terminals");
+        return announce("a_terminal_that_shows_rows", why);
+    };
+    let run = Run::new(output);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stdout.starts_with("src,dst,") && !run.stdout.contains('\x1b'), "{run:?}");
 }

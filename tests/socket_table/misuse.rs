@@ -86,12 +86,12 @@ fn what_is_wrong_is_said_and_the_socket_given_back() {
 fn a_full_table_is_an_error_and_both_kinds_count() {
     let mut none = SocketTable::new(0);
     refuses(&mut none, SocketError::Full, |all| all.bind(tcp("[::]:80"), Reuse::No, "given"));
-    assert_eq!((none.limit(), none.len(), none.is_empty()), (0, 0, true));
+    assert_eq!((none.capacity(), none.len(), none.is_empty()), (0, 0, true));
     let mut sockets = SocketTable::new(2);
     let (here, there) = (end("192.0.2.1:80"), end("198.51.100.7:4000"));
     let name = sockets.bind(tcp("[::]:80"), Reuse::Port, "bound").unwrap();
     sockets.connect(here, there, TCP, "connected").unwrap();
-    assert_eq!((sockets.limit(), sockets.len(), sockets.is_empty()), (2, 2, false));
+    assert_eq!((sockets.capacity(), sockets.len(), sockets.is_empty()), (2, 2, false));
     let other = end("198.51.100.7:4001");
     refuses(&mut sockets, SocketError::Full, |all| all.bind(tcp("[::]:81"), Reuse::No, "given"));
     refuses(&mut sockets, SocketError::Full, |all| all.connect(here, other, TCP, "given"));
