@@ -12,7 +12,7 @@ cargo bench --bench peers -- [OPTIONS] [ENTRIES…]
 
   ENTRIES           only the timed rounds, with so many entries
   --only STRUCTURE  only that structure
-  --quick           everything on a small scale, in a minute or two
+  --quick           everything on a small scale, in a minute or two; without `cargo bench` it is always so
   --churn PAIRS     removals and insertions of the long churn [2000000; 200000 with --quick]
   --json FILE       a line of JSON for each figure: structure, bench, key, n, threads, unit, ours,
                     peer, peer_name, ratio (above 1: ours is better)
@@ -39,6 +39,7 @@ impl Plan {
     pub(crate) fn parse(structures: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let mut plan = Self::default();
         let mut words = lexopt::Parser::from_env();
+        let mut is_bench = false;
         while let Some(word) = words.next()? {
             match word {
                 Long("quick") => plan.quick = true,
@@ -47,8 +48,8 @@ impl Plan {
                 Long("page") => plan.page = Some(words.value()?.into()),
                 Long("from") => plan.from = Some(words.value()?.into()),
                 Long("churn") => plan.churn = Some(words.value()?.parse_with(number)?),
-                // Cargo says it to every bench.
-                Long("bench") => (),
+                // `cargo bench` says it to every bench, and `cargo test` does not.
+                Long("bench") => is_bench = true,
                 Long("help") | Short('h') => {
                     print!("{HELP}\nSTRUCTURE is one of: {}\n", structures.join(", "));
                     return Ok(None);
@@ -59,6 +60,10 @@ impl Plan {
         }
         if let Some(only) = plan.only.as_deref().filter(|only| !structures.contains(only)) {
             return Err(format!("no structure {only}; there are: {}", structures.join(", ")).into());
+        }
+        plan.quick |= !is_bench;
+        if plan.from.is_some() && (plan.json.is_some() || plan.only.is_some()) {
+            return Err("--from measures nothing, so it goes with neither --json nor --only".into());
         }
         if plan.from.is_some() && plan.page.is_none() {
             return Err("--from has figures for a --page".into());

@@ -1,5 +1,7 @@
 //! Figures: a board collects them round by round, a report prints them and writes them down.
 
+use std::env;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -33,6 +35,7 @@ pub(crate) struct Origin {
     pub(crate) machine: String,
     /// Whether all was on a small scale.
     pub(crate) quick: bool,
+    pub(crate) command: String,
 }
 
 /// A figure of ours beside a peer's: a line of JSON.
@@ -131,7 +134,7 @@ impl Board {
             ours: rounded(median(own)?),
             peer: rounded(median(other)?),
             peer_name: peer.name.into(),
-            ratio: ratio(own, other).map(rounded),
+            ratio: ratio(own, other).map(|ratio| (ratio * 1e6).round() / 1e6),
             ours_remarks: ours.remarks.clone(),
             peer_remarks: peer.remarks.clone(),
         };
@@ -172,10 +175,11 @@ impl Report {
         json: Option<&Path>,
         quick: bool,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let origin = Origin { machine: machine::name(), quick };
+        let origin = Origin { machine: machine::name(), quick, command: command() };
         println!("{}", origin.machine);
         println!("In brackets: how many times ours is better.");
-        let mut json = json.map(File::create).transpose()?.map(BufWriter::new);
+        let create = |path| File::create(path).map_err(|error| in_file(path, &error));
+        let mut json = json.map(create).transpose()?.map(BufWriter::new);
         if let Some(json) = &mut json {
             writeln!(json, "{}", serde_json::to_string(&origin)?)?;
         }
@@ -190,6 +194,19 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// An error with the name of the file.
+pub(crate) fn in_file(path: &Path, error: &dyn Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
+/// How this run was called, as `cargo bench` is told.
+fn command() -> String {
+    let words = env::args_os().skip(1).filter(|word| word != "--bench");
+    let words = words.map(|word| format!(" {}", word.to_string_lossy()));
+    let features = if cfg!(feature = "concurrent") { " --all-features" } else { "" };
+    format!("cargo bench{features} --bench peers --{}", words.collect::<String>())
 }
 
 /// To a thousandth.

@@ -18,7 +18,7 @@ mod text;
 use std::fs;
 use std::path::Path;
 
-use super::board::{Origin, Outcome};
+use super::board::{Origin, Outcome, in_file};
 use sections::{SECTIONS, Section};
 use sheet::Sheet;
 
@@ -40,8 +40,10 @@ pub(crate) fn write(page: &Path, figures: &Path) -> Outcome {
         .filter(|(_, sheets): &Part<'_>| !sheets.is_empty())
         .collect();
     let directory = page.parent().unwrap_or(Path::new("")).to_path_buf();
-    fs::create_dir_all(directory.join(PLOTS))?;
-    let mut text = head(&origin) + &summary(&parts) + &losses(&parts);
+    let plots = directory.join(PLOTS);
+    fs::create_dir_all(&plots).map_err(|error| in_file(&plots, &error))?;
+    let link = figures.strip_prefix(&directory).unwrap_or(figures);
+    let mut text = head(&origin, link) + &summary(&parts) + &losses(&parts);
     for (section, sheets) in &parts {
         text += &format!("## {}\n\n{}\n", section.title, section.words);
         for plot in section.plots {
@@ -52,15 +54,20 @@ pub(crate) fn write(page: &Path, figures: &Path) -> Outcome {
         }
         text.extend(sheets.iter().map(|sheet| tables::table(section, sheet)));
     }
-    Ok(fs::write(page, text.trim_end().to_string() + "\n")?)
+    Ok(fs::write(page, text.trim_end().to_string() + "\n")
+        .map_err(|error| in_file(page, &error))?)
 }
 
-fn head(origin: &Origin) -> String {
+/// What all this is, and where its figures are from.
+fn head(origin: &Origin, figures: &Path) -> String {
     let scale = if origin.quick { "\n**A quick run: everything on a small scale.**\n" } else { "" };
+    let [command, machine] = [&origin.command, &origin.machine];
     format!(
-        "# Us and our peers\n\n{}\n{scale}\nThe machine: {}.\n\n",
+        "# The crate and its peers\n\n{}\n{scale}\nMeasured by `{command}` on this machine: {machine}. All figures \
+         are in [{}]({}).\n\n",
         METHOD.trim_end(),
-        origin.machine
+        figures.file_name().unwrap_or_default().to_string_lossy(),
+        figures.display()
     )
 }
 

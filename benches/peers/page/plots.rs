@@ -83,7 +83,6 @@ fn part<'a>(plot: &Plot, sheets: &[&'a Sheet], bench: &'a str) -> Option<Part<'a
             true => (figure.ours_name == name).then_some((figure.n as f64, figure.ours)),
             false => (figure.peer_name == name).then_some((figure.n as f64, figure.peer)),
         };
-        // A logarithm has no zero.
         let points = unique(figures.clone().filter_map(figure).filter(|(n, _)| *n > 0.0));
         Contestant { name, is_ours, points }
     };
@@ -112,7 +111,7 @@ fn curves(title: &str, parts: &[Part<'_>], path: &Path) -> Outcome {
         // Those that come first, ours, are drawn last: above the others.
         let lines = part.lines.iter().rev();
         let lines: Vec<_> =
-            lines.map(|line| Line { name: line.name, points: line.points.clone() }).collect();
+            lines.map(|line| Line { name: line.name, points: above_zero(&line.points) }).collect();
         let (low, high) = y_range(&lines);
         let label = part.label();
         let panels = [Panel { y_label: &label, y: low..high, lines }];
@@ -123,6 +122,11 @@ fn curves(title: &str, parts: &[Part<'_>], path: &Path) -> Outcome {
         draw_panel(&area, &panels[0], "entries", x, y, stroke_of, false)?;
     }
     Ok(area.present()?)
+}
+
+/// A logarithm has no zero.
+fn above_zero(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    points.iter().copied().filter(|(_, figure)| *figure > 0.0).collect()
 }
 
 fn canvas<'a>(path: &'a Path, title: &str, height: u32) -> Result<Area<'a>, Box<dyn Error>> {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::super::board::{Figure, Origin};
+use super::super::board::{Figure, Origin, in_file};
 
 /// A board: its figures, each of ours beside each peer's.
 pub(crate) struct Sheet {
@@ -23,13 +23,15 @@ pub(crate) struct Column {
 
 /// Where the figures of a file are from, and the boards in their order.
 pub(crate) fn read(path: &Path) -> Result<(Origin, Vec<Sheet>), Box<dyn Error>> {
-    let mut lines = BufReader::new(File::open(path)?).lines();
+    let file = File::open(path).map_err(|error| in_file(path, &error))?;
+    let mut lines = BufReader::new(file).lines();
     let first = lines.next().ok_or("there are no figures")??;
     let origin = serde_json::from_str(&first)
         .map_err(|error| format!("the first line does not say which machine it was: {error}"))?;
     let mut sheets: Vec<Sheet> = Vec::new();
-    for line in lines {
-        let figure: Figure = serde_json::from_str(&line?)?;
+    for (number, line) in (2..).zip(lines) {
+        let figure: Figure = serde_json::from_str(&line?)
+            .map_err(|error| format!("{}, line {number}: {error}", path.display()))?;
         match sheets.last_mut() {
             Some(sheet) if sheet.title == figure.board => sheet.figures.push(figure),
             _ => sheets.push(Sheet { title: figure.board.clone(), figures: vec![figure] }),

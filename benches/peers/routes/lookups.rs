@@ -54,7 +54,8 @@ pub(crate) fn lookups<A: Family>(
                 contestant.look_up(How::Single, &warm);
                 for (bench, (how, _)) in benches.iter().enumerate() {
                     let timed = in_pieces(contestant, *how, &probes[bench]);
-                    agreed[bench].on(timed.sum, contestant.name);
+                    let (_, job) = benches[bench];
+                    agreed[bench].on(timed.sum, &format!("{}, {job}", contestant.name));
                     board.note(row, at * benches.len() + bench, timed.ns);
                 }
             }
