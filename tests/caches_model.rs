@@ -270,7 +270,7 @@ proptest! {
             now = (now + later).max(0);
             let at = Timestamp::from_nanos(now as u64);
             match budget {
-                0..4 => pair.forget(at, budget),
+                0..4 => pair.clean(at, budget),
                 _ => _ = pair.accept(sender, sequence, at),
             }
             pair.check();

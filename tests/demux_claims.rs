@@ -8,11 +8,11 @@
 use flowtable::demux::analysis::{ConnectionSetup, Tpca, TpcaError};
 use flowtable::demux::{Arrival, Demux, Sequent};
 
-#[path = "../benches/paper/demux_1993/balanced.rs"]
+#[path = "../benches/paper/demux_1992/balanced.rs"]
 mod balanced;
-#[path = "../benches/paper/demux_1993/measure.rs"]
+#[path = "../benches/paper/demux_1992/measure.rs"]
 mod measure;
-#[path = "../benches/paper/demux_1993/setup.rs"]
+#[path = "../benches/paper/demux_1992/setup.rs"]
 mod setup;
 #[path = "../examples/tcp_demux/tpca.rs"]
 mod tpca;

@@ -3,7 +3,6 @@
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use flowtable::{Address, Prefix, RouteTable};

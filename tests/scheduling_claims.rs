@@ -1,6 +1,6 @@
 //! What Qie, Bavier, Peterson and Karlin say of schedules, and what their simulation gives when all is said.
 //!
-//! Everything here is in integers, and comes out the same everywhere. The bench `scheduling_2001` prints it.
+//! Everything here is in integers, and comes out the same everywhere. The bench `paper` prints it.
 
 #[path = "schedule_parts/paper.rs"]
 mod paper;

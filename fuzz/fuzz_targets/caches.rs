@@ -210,7 +210,7 @@ fn filter(mut pair: FilterPair<Weak>, packets: &[Packet]) {
             }
             Packet::Forget(budget, later) => {
                 now = now.saturating_add_signed(later.into());
-                pair.forget(Timestamp::from_nanos(now), usize::from(budget % 8));
+                pair.clean(Timestamp::from_nanos(now), usize::from(budget % 8));
             }
         }
         pair.check();

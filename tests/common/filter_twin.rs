@@ -53,7 +53,7 @@ impl<S: BuildHasher> FilterPair<S> {
     }
 
     pub(crate) fn accept(&mut self, sender: u32, sequence: u64, now: Timestamp) -> Verdict {
-        self.forget_some(now, 2);
+        self.clean_some(now, 2);
         let theirs = self.verdict(sender, sequence);
         let ours = self.ours.accept(sender, sequence, now);
         assert_eq!(ours, theirs, "{sender} {sequence} {now:?}");
@@ -65,13 +65,13 @@ impl<S: BuildHasher> FilterPair<S> {
         ours
     }
 
-    pub(crate) fn forget(&mut self, now: Timestamp, budget: usize) {
-        let theirs = self.forget_some(now, budget);
-        assert_eq!(self.ours.forget(now, budget), theirs);
+    pub(crate) fn clean(&mut self, now: Timestamp, budget: usize) {
+        let theirs = self.clean_some(now, budget);
+        assert_eq!(self.ours.clean(now, budget), theirs);
     }
 
     /// Forgets senders in the twin.
-    fn forget_some(&mut self, now: Timestamp, budget: usize) -> usize {
+    fn clean_some(&mut self, now: Timestamp, budget: usize) -> usize {
         self.now = self.now.max(now);
         let is_old = |&sender: &u32| !self.young().any(|accepted| accepted.sender == sender);
         let old = self.known.iter().take_while(|sender| is_old(sender)).count().min(budget);
