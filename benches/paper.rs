@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     trash_2006 ─┐                  ┌─▸ index.html           all of it, in one file
-//!     demux_1993 ─┤                  ├─▸ PAPER/*.csv, *.svg   each table, each figure
+//!     demux_1992 ─┤                  ├─▸ PAPER/*.csv, *.svg   each table, each figure
 //!     …           ├─▸ Report (each) ─┤
 //!                 ┘                  └─▸ --markdown FILE      the same page, for a repository
 //! ```
@@ -16,7 +16,7 @@
 
 mod paper {
     pub(crate) mod args;
-    pub(crate) mod demux_1993;
+    pub(crate) mod demux_1992;
     pub(crate) mod ephemeral_2002;
     #[path = "../common/figure.rs"]
     pub(crate) mod figure;
@@ -35,14 +35,15 @@ mod paper {
 }
 
 use std::error::Error;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::path::Path;
 use std::process::ExitCode;
 
 use paper::args::Plan;
 use paper::page::Page;
-use paper::report::{About, Outcome, Report};
+use paper::report::{About, Outcome, Report, in_file};
 use paper::{
-    demux_1993, ephemeral_2002, html, markdown, scheduling_2001, source_hash_1995, trash_2006,
+    demux_1992, ephemeral_2002, html, markdown, scheduling_2001, source_hash_1995, trash_2006,
 };
 
 /// Fills the report of a paper; on a small scale, if it is to be quick.
@@ -50,7 +51,7 @@ type Reproduce = fn(&mut Report, bool) -> Outcome;
 
 /// What there is to reproduce. `--only` knows the papers by their names.
 const PAPERS: [(&About, Reproduce); 5] = [
-    (&demux_1993::ABOUT, demux_1993::run),
+    (&demux_1992::ABOUT, demux_1992::run),
     (&source_hash_1995::ABOUT, source_hash_1995::run),
     (&scheduling_2001::ABOUT, scheduling_2001::run),
     (&ephemeral_2002::ABOUT, ephemeral_2002::run),
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
 fn reproduce(plan: &Plan) -> Outcome {
     let is_wanted = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
     let papers = PAPERS.into_iter().filter(|(about, _)| is_wanted(about));
+    plan.markdown.as_deref().map_or(Ok(()), open)?;
     let report = |(about, run): (&'static About, Reproduce)| -> Result<Report, Box<dyn Error>> {
         let mut report = Report::new(about, &plan.out, plan.quick)?;
         run(&mut report, plan.quick)?;
@@ -83,11 +85,20 @@ fn reproduce(plan: &Plan) -> Outcome {
     let reports = papers.map(report).collect::<Result<Vec<_>, _>>()?;
     let page = Page::new(plan.command(), plan.quick, reports);
     let index = plan.out.join("index.html");
-    fs::write(&index, html::page(&page))?;
+    in_file(&index, fs::write(&index, html::page(&page)))?;
     println!("\nAll of it is in {}.", index.display());
     if let Some(file) = &plan.markdown {
-        fs::write(file, markdown::page(&page, &markdown::from_file_to(file, &plan.out)))?;
+        let dir = in_file(file, markdown::from_file_to(file, &plan.out))?;
+        in_file(file, fs::write(file, markdown::page(&page, &dir)))?;
         println!("In Markdown it is {}.", file.display());
     }
+    Ok(())
+}
+
+/// Makes a file and its folder, or leaves it as it is. What cannot be written is known before everything is measured.
+fn open(file: &Path) -> Outcome {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    in_file(folder, fs::create_dir_all(folder))?;
+    in_file(file, OpenOptions::new().append(true).create(true).open(file))?;
     Ok(())
 }

@@ -13,4 +13,5 @@ for source in examples/*.rs; do
     [ -n "$output" ] || { echo "FAILED: the example $name prints nothing" && exit 1; }
 done
 echo "papers"
-cargo bench --profile dev --quiet --all-features --bench paper -- --quick --markdown target/paper/REPORT.md
+cargo bench --profile dev --quiet --all-features --bench paper -- \
+    --quick --out target/paper-quick --markdown target/paper-quick/REPORT.md

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use lexopt::prelude::*;
 
@@ -11,9 +11,12 @@ cargo bench --bench paper -- [OPTIONS]
 
   --only PAPER     only that paper
   --quick          everything on a small scale, in a minute or two, to see that it runs
-  --out DIR        where index.html, tables (CSV) and figures (SVG) go [target/paper]
+  --out DIR        where index.html, tables (CSV) and figures (SVG) go
+                   [target/paper; if it is quick, target/paper-quick]
   --markdown FILE  the same page in Markdown
   --help           this
+
+It is quick, too, if Cargo does not say --bench: cargo test --benches only sees that it runs.
 ";
 
 /// What was asked for.
@@ -27,17 +30,17 @@ pub(crate) struct Plan {
 impl Plan {
     /// The plan of the command line; none if it was only asked for help.
     pub(crate) fn parse(papers: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
-        let mut plan =
-            Self { quick: false, only: None, out: "target/paper".into(), markdown: None };
+        let (mut is_bench, mut out) = (false, None);
+        let mut plan = Self { quick: false, only: None, out: PathBuf::new(), markdown: None };
         let mut words = lexopt::Parser::from_env();
         while let Some(word) = words.next()? {
             match word {
                 Long("quick") => plan.quick = true,
                 Long("only") => plan.only = Some(words.value()?.string()?),
-                Long("out") => plan.out = words.value()?.into(),
+                Long("out") => out = Some(words.value()?.into()),
                 Long("markdown") => plan.markdown = Some(words.value()?.into()),
-                // Cargo says it to every bench.
-                Long("bench") => (),
+                // Cargo says it to a bench, but not when it tests one.
+                Long("bench") => is_bench = true,
                 Long("help") | Short('h') => {
                     print!("{HELP}\nPAPER is one of: {}\n", papers.join(", "));
                     return Ok(None);
@@ -45,6 +48,8 @@ impl Plan {
                 _ => return Err(word.unexpected().into()),
             }
         }
+        plan.quick |= !is_bench;
+        plan.out = out.unwrap_or_else(|| default_out(plan.quick));
         if let Some(only) = plan.only.as_deref().filter(|only| !papers.contains(only)) {
             return Err(format!("no paper {only}; there are: {}", papers.join(", ")).into());
         }
@@ -56,8 +61,8 @@ impl Plan {
         let mut words = vec!["cargo bench --bench paper".to_string()];
         words.extend(self.quick.then(|| "--quick".into()));
         words.extend(self.only.iter().map(|only| format!("--only {only}")));
-        let default = PathBuf::from("target/paper");
-        let out = (self.out != default).then(|| format!("--out {}", self.out.display()));
+        let out =
+            (self.out != default_out(self.quick)).then(|| format!("--out {}", self.out.display()));
         words.extend(out);
         words.extend(self.markdown.iter().map(|file| format!("--markdown {}", file.display())));
         if words.len() > 1 {
@@ -65,4 +70,10 @@ impl Plan {
         }
         words.join(" ")
     }
+}
+
+/// Beside what Cargo builds. A quick run does not write over a full one.
+fn default_out(quick: bool) -> PathBuf {
+    let name = if quick { "paper-quick" } else { "paper" };
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(name)
 }

@@ -15,6 +15,8 @@ use std::fmt::{self, Display};
 pub(crate) enum Verdict {
     Agrees,
     Differs,
+    /// The paper was set against itself: nothing of the crate was run.
+    Calculated,
     NotMeasured,
 }
 
@@ -23,6 +25,7 @@ impl Display for Verdict {
         f.pad(match self {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
+            Self::Calculated => "calculated",
             Self::NotMeasured => "not measured",
         })
     }
@@ -48,7 +51,7 @@ pub(crate) struct Finding {
 /// Why something is not measured that depends on the scale.
 const SMALL: &str = "It counts on the full scale only.";
 /// Why drawings are not measured, and what is not known.
-const NO_DATA: &str = "The text that this was made from has no numbers of it.";
+const NO_DATA: &str = "The copy of the paper that was at hand has no numbers of it.";
 /// What is said of a difference that nobody expected.
 const UNKNOWN: &str = "No reason is known: look for a fault, or for other work of the machine.";
 
@@ -96,7 +99,7 @@ impl Finding {
         Self { verdict: Verdict::NotMeasured, why: why.into(), ..finding }
     }
 
-    /// Drawings, and what we do not have the data of.
+    /// Drawings, and other things whose data are not known.
     pub(crate) fn no_data(place: &'static str, what: &str) -> Self {
         Self::lost(place, what, NO_DATA)
     }
@@ -126,8 +129,15 @@ impl Finding {
     pub(crate) fn because(self, why: &str) -> Self {
         match self.verdict {
             Verdict::Differs => Self { why: why.into(), ..self },
-            Verdict::Agrees | Verdict::NotMeasured => self,
+            Verdict::Agrees | Verdict::Calculated | Verdict::NotMeasured => self,
         }
+    }
+
+    /// Both sides are of the paper, so that nothing of the crate can change the outcome, which the rule says.
+    pub(crate) fn calculated(self) -> Self {
+        let holds = if self.verdict == Verdict::Agrees { "holds" } else { "does not hold" };
+        let rule = format!("{}: {holds}", self.rule);
+        Self { rule, verdict: Verdict::Calculated, ..self }
     }
 
     /// A run on a small scale says nothing about it.
@@ -157,9 +167,9 @@ impl Display for Finding {
         let Self { place, what, published, measured, rule, verdict, why, .. } = self;
         write!(f, "{verdict:12}  {place}, {what}: ")?;
         match verdict {
-            Verdict::Agrees => write!(f, "{published} published, {measured} here ({rule})"),
-            Verdict::Differs => write!(f, "{published} published, {measured} here ({rule}). {why}"),
             Verdict::NotMeasured => write!(f, "{why}"),
+            _ if why.is_empty() => write!(f, "{published} published, {measured} here ({rule})"),
+            _ => write!(f, "{published} published, {measured} here ({rule}). {why}"),
         }
     }
 }

@@ -45,8 +45,9 @@ fn summary(page: &Page) -> String {
         push(
             &mut text,
             format_args!(
-                "<nav class=\"places\"><h3><a href=\"#{}\">{}</a> <small>{}, {}: \
+                "<nav class=\"places\" aria-label=\"{}\"><h3><a href=\"#{}\">{}</a> <small>{}, {}: \
                     {}</small></h3>\n<p>",
+                escape(about.title),
                 about.name,
                 escape(about.title),
                 escape(about.authors),
@@ -84,8 +85,16 @@ fn paper(report: &Report) -> String {
             in_words(count(report.findings.iter()))
         ),
     );
-    text += "<table class=\"findings\">\n<thead><tr><th>Where</th><th>What</th>\
-             <th>Published</th><th>Measured</th><th>Rule</th><th>Verdict</th></tr></thead>\n";
+    let header = ["Where", "What", "Published", "Measured", "Rule", "Verdict"]
+        .map(|name| format!("<th scope=\"col\" role=\"columnheader\">{name}</th>"));
+    push(
+        &mut text,
+        format_args!(
+            "<table class=\"findings\" role=\"table\">\n<thead role=\"rowgroup\"><tr \
+                role=\"row\">{}</tr></thead>\n",
+            header.concat()
+        ),
+    );
     places(report).iter().for_each(|place| text += &place_rows(report, place));
     text += "</table>\n<h3>Tables and figures</h3>\n";
     report.items.iter().for_each(|item| text += &show(item));
@@ -93,11 +102,11 @@ fn paper(report: &Report) -> String {
 }
 
 fn place_rows(report: &Report, place: &Place<'_>) -> String {
-    let mut text = format!("<tbody id=\"{}\">\n", anchor(report, place.name));
+    let mut text = format!("<tbody id=\"{}\" role=\"rowgroup\">\n", anchor(report, place.name));
     for (number, finding) in place.findings.iter().enumerate() {
         let first = (number == 0).then(|| {
             format!(
-                "<th class=\"where\" rowspan=\"{}\">{}</th>",
+                "<th class=\"where\" scope=\"rowgroup\" role=\"rowheader\" rowspan=\"{}\">{}</th>",
                 place.findings.len(),
                 escape(place.name)
             )
@@ -111,23 +120,26 @@ fn place_rows(report: &Report, place: &Place<'_>) -> String {
 fn finding_row(finding: &Finding, first: &str) -> String {
     let Finding { what, published, measured, rule, verdict, why, .. } = finding;
     let class = class(*verdict);
-    let mut text = format!("<tr class=\"{class}\">{first}");
+    let mut text = format!("<tr class=\"{class}\" role=\"row\">{first}");
     let why = match why.is_empty() {
         true => String::new(),
         false => format!("<span class=\"why\">{}</span>", escape(why)),
     };
-    push(&mut text, format_args!("<td class=\"what\">{} {why}</td>", escape(what)));
+    push(&mut text, format_args!("<td class=\"what\" role=\"cell\">{} {why}</td>", escape(what)));
     if published == "-" {
-        text += "<td class=\"none\" colspan=\"3\"></td>";
+        text += "<td class=\"none\" role=\"cell\" colspan=\"3\"></td>";
     } else {
         for (name, cell) in [("published", published), ("measured", measured), ("rule", rule)] {
             push(
                 &mut text,
-                format_args!("<td class=\"cell\" data-name=\"{name}\">{}</td>", escape(cell)),
+                format_args!(
+                    "<td class=\"cell\" role=\"cell\" data-name=\"{name}\">{}</td>",
+                    escape(cell)
+                ),
             );
         }
     }
-    push(&mut text, format_args!("<td class=\"verdict\">{verdict}</td></tr>\n"));
+    push(&mut text, format_args!("<td class=\"verdict\" role=\"cell\">{verdict}</td></tr>\n"));
     text
 }
 
@@ -137,38 +149,48 @@ fn show(item: &Item) -> String {
             "<details><summary>{} <small>({} rows)</small></summary>\n{}</details>\n",
             escape(title),
             table.rows.len() - 1,
-            grid(table)
+            grid(title, table)
         ),
-        Item::Table { title, table, .. } => format!("<h4>{}</h4>\n{}", escape(title), grid(table)),
-        Item::Figure { title, svg, .. } => format!(
-            "<figure class=\"wide\" role=\"img\" aria-label=\"{}\">\n{}\n</figure>\n",
-            escape(title),
-            svg.trim()
-        ),
+        Item::Table { title, table, .. } => {
+            format!("<h4>{}</h4>\n{}", escape(title), grid(title, table))
+        }
+        Item::Figure { title, svg, .. } => {
+            let title = escape(title);
+            let image =
+                format!("<div role=\"img\" aria-label=\"{title}\">\n{}\n</div>", svg.trim());
+            format!("<figure>\n{}</figure>\n", wide(&title, &image))
+        }
         Item::Remark(text) => format!("<p class=\"remark\">{}</p>\n", escape(text)),
     }
 }
 
-/// A table in a box of its own, which is what scrolls.
-fn grid(table: &Table) -> String {
-    let row = |cells: &[String], tag: &str| {
+/// A box of its own, which is what scrolls, also by keys.
+fn wide(name: &str, content: &str) -> String {
+    format!(
+        "<div class=\"wide\" tabindex=\"0\" role=\"region\" \
+            aria-label=\"{name}\">{content}</div>\n"
+    )
+}
+
+fn grid(title: &str, table: &Table) -> String {
+    let row = |cells: &[String], open: &str, close: &str| {
         let cells: String =
-            cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+            cells.iter().map(|cell| format!("<{open}>{}</{close}>", escape(cell))).collect();
         format!("<tr>{cells}</tr>\n")
     };
     let Some((header, rows)) = table.rows.split_first() else { return String::new() };
-    let rows: String = rows.iter().map(|cells| row(cells, "td")).collect();
-    let header = row(header, "th");
-    format!(
-        "<div class=\"wide\"><table \
-            class=\"grid\">\n<thead>{header}</thead>\n<tbody>\n{rows}</tbody></table></div>\n"
-    )
+    let rows: String = rows.iter().map(|cells| row(cells, "td", "td")).collect();
+    let header = row(header, "th scope=\"col\"", "th");
+    let grid =
+        format!("<table class=\"grid\">\n<thead>{header}</thead>\n<tbody>\n{rows}</tbody></table>");
+    wide(&escape(title), &grid)
 }
 
 fn class(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Agrees => "agrees",
         Verdict::Differs => "differs",
+        Verdict::Calculated => "calculated",
         Verdict::NotMeasured => "lost",
     }
 }

@@ -1,6 +1,8 @@
 //! The page as Markdown, for a repository: figures are files beside it, and so are long tables.
 
-use std::path::Path;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf, absolute};
 
 use super::finding::{Finding, Verdict};
 use super::html::LONG;
@@ -8,12 +10,20 @@ use super::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words
 use super::report::{Item, Report, Table};
 
 /// The path to `dir`, as links in `file` need it.
-pub(crate) fn from_file_to(file: &Path, dir: &Path) -> String {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    match dir.strip_prefix(folder).unwrap_or(dir) {
-        here if here.as_os_str().is_empty() => ".".into(),
-        path => path.display().to_string(),
-    }
+pub(crate) fn from_file_to(file: &Path, dir: &Path) -> io::Result<String> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let (folder, dir) = (whole(folder.unwrap_or(Path::new(".")))?, whole(dir)?);
+    let both = folder.components().zip(dir.components());
+    let common = both.take_while(|(from, to)| from == to).count();
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    let path: PathBuf = up.chain(dir.components().skip(common)).collect();
+    let names: Vec<_> = path.iter().map(|name| name.to_string_lossy()).collect();
+    Ok(if names.is_empty() { ".".into() } else { names.join("/") })
+}
+
+/// From the root on; without links and dots, if it is there.
+fn whole(path: &Path) -> io::Result<PathBuf> {
+    fs::canonicalize(path).or_else(|_| absolute(path))
 }
 
 /// The whole page; its files are in `dir`.
@@ -101,6 +111,7 @@ fn sign(verdict: Verdict) -> char {
     match verdict {
         Verdict::Agrees => '✓',
         Verdict::Differs => '✗',
+        Verdict::Calculated => '○',
         Verdict::NotMeasured => '–',
     }
 }

@@ -24,7 +24,8 @@ pub(crate) const SMALL_SCALE: &str =
 pub(crate) const INTRODUCTION: &str = "Each line sets what a paper published beside what this \
     crate does. The verdict is computed in the run, by the rule that the line states: numbers \
     that come from seeds must be equal or nearly so, times are of this machine and are compared \
-    as ratios or by their order only.";
+    as ratios or by their order only. A line whose verdict is \"calculated\" checks the paper \
+    against itself, and is not counted.";
 
 impl Page {
     pub(crate) fn new(command: String, quick: bool, reports: Vec<Report>) -> Self {
@@ -34,21 +35,25 @@ impl Page {
     }
 
     /// The verdicts of all papers.
-    pub(crate) fn counts(&self) -> [usize; 3] {
+    pub(crate) fn counts(&self) -> [usize; 4] {
         count(self.reports.iter().flat_map(|report| &report.findings))
     }
 }
 
 /// How many findings have each verdict, in the order of [`Verdict`]'s variants.
-pub(crate) fn count<'a>(findings: impl Iterator<Item = &'a Finding>) -> [usize; 3] {
-    let mut counts = [0; 3];
+pub(crate) fn count<'a>(findings: impl Iterator<Item = &'a Finding>) -> [usize; 4] {
+    let mut counts = [0; 4];
     findings.for_each(|finding| counts[finding.verdict as usize] += 1);
     counts
 }
 
 /// The counts in words.
-pub(crate) fn in_words([agree, differ, lost]: [usize; 3]) -> String {
-    format!("{agree} agree, {differ} differ, {lost} cannot be measured")
+pub(crate) fn in_words([agree, differ, calculated, lost]: [usize; 4]) -> String {
+    let calculated = match calculated {
+        0 => String::new(),
+        _ => format!(", {calculated} calculated from the paper alone"),
+    };
+    format!("{agree} agree, {differ} differ, {lost} not measured{calculated}")
 }
 
 /// A place of the paper, with what was found about it.
@@ -60,19 +65,20 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// Differs if anything does, and agrees if anything else does.
     pub(crate) fn verdict(&self) -> Verdict {
-        let [agree, differ, _] = count(self.findings.iter().copied());
-        match (agree, differ) {
-            (_, 1..) => Verdict::Differs,
-            (1.., 0) => Verdict::Agrees,
-            (0, 0) => Verdict::NotMeasured,
+        let [agree, differ, calculated, _] = count(self.findings.iter().copied());
+        match (agree, differ, calculated) {
+            (_, 1.., _) => Verdict::Differs,
+            (1.., 0, _) => Verdict::Agrees,
+            (0, 0, 1..) => Verdict::Calculated,
+            (0, 0, 0) => Verdict::NotMeasured,
         }
     }
 
     /// The name, and how many of its findings agree.
     pub(crate) fn label(&self) -> String {
         match count(self.findings.iter().copied()) {
-            [0, 0, _] => self.name.into(),
-            [agree, differ, _] => format!("{} {agree}/{}", self.name, agree + differ),
+            [0, 0, ..] => self.name.into(),
+            [agree, differ, ..] => format!("{} {agree}/{}", self.name, agree + differ),
         }
     }
 }

@@ -54,7 +54,7 @@ impl Report {
         quick: bool,
     ) -> Result<Self, Box<dyn Error>> {
         let dir = out.join(about.name);
-        fs::create_dir_all(&dir)?;
+        in_file(&dir, fs::create_dir_all(&dir))?;
         println!("\n\n{}: {} ({})", about.authors, about.title, about.published);
         Ok(Self { about, items: vec![], findings: vec![], dir, quick })
     }
@@ -76,8 +76,8 @@ impl Report {
     /// Draws a figure into `name`.svg.
     pub(crate) fn figure(&mut self, name: &str, figure: &Figure<'_>) -> Outcome {
         let path = self.dir.join(format!("{name}.svg"));
-        figure.draw(&path)?;
-        let svg = fs::read_to_string(path)?;
+        in_file(&path, figure.draw(&path))?;
+        let svg = in_file(&path, fs::read_to_string(&path))?;
         self.items.push(Item::Figure { name: name.into(), title: figure.title.into(), svg });
         Ok(())
     }
@@ -147,10 +147,15 @@ impl Table {
     }
 
     fn write(&self, path: &Path) -> Outcome {
-        let mut file = csv::Writer::from_path(path)?;
-        self.rows.iter().try_for_each(|row| file.write_record(row))?;
-        Ok(file.flush()?)
+        let mut file = in_file(path, csv::Writer::from_path(path))?;
+        in_file(path, self.rows.iter().try_for_each(|row| file.write_record(row)))?;
+        Ok(in_file(path, file.flush())?)
     }
+}
+
+/// An error that says which file it is about.
+pub(crate) fn in_file<T, E: Display>(path: &Path, result: Result<T, E>) -> Result<T, String> {
+    result.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Two decimals.

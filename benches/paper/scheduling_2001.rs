@@ -74,7 +74,6 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     polling::idle_ports(report, quick)?;
     granularity::figures(report, quick)?;
     simulation::figures(report)?;
-    simulation::text(report)?;
     phases::phases(report, quick)?;
     costs::costs(report, quick)?;
     report.find(Finding::no_data("figures 1 to 3", "what they show"));

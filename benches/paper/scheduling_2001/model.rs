@@ -43,7 +43,8 @@ pub(crate) fn rates(report: &mut Report) -> Outcome {
         let what = format!("{name}: Kpps, if a switch takes 2 µs");
         let why = "The rate of single packets says that a switch took 0.94 µs, the first three \
             rates that it took 2: the paper's numbers do not fit each other.";
-        report.find(Finding::number("table 2", what, paper, here).within(2.0).because(why));
+        let finding = Finding::number("table 2", what, paper, here).within(2.0).because(why);
+        report.find(finding.calculated());
         let off = 100.0 * (here / paper - 1.0);
         table.row(&[&name, &paper, &two(here), &two(off), &two(of(switches, 0.94))]);
     }
@@ -94,9 +95,12 @@ fn judge_overload(report: &mut Report, reserved: f64, lost: f64) {
     let why = "A fluid shares what is read exactly by what is sent. The paper's input read a \
         little more than its share.";
     let what = format!("Kpps that QoS is below its {reserved} at the peak");
-    report.find(Finding::number("figure 5", what, 10.0, lost).within(20.0).because(why));
+    let finding = Finding::number("figure 5", what, 10.0, lost).within(20.0).because(why);
+    report.find(finding.calculated());
     let ours = format!("{} below", two(lost));
     let what = "an input process that cannot tell flows apart";
     let rule = "QoS is below what it reserved";
-    report.find(Finding::check("figure 5", what, "breaks the reservation", ours, rule, lost > 1.0));
+    let paper = "breaks the reservation";
+    let finding = Finding::check("figure 5", what, paper, ours, rule, lost > 1.0);
+    report.find(finding.calculated());
 }

@@ -4,8 +4,8 @@ use flowtable::schedule::Policy;
 use flowtable::schedule::simulator::Outcome as Simulated;
 
 use super::figure::{Figure, Line, Panel, Scale};
-use super::paper::{COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle, us};
-use super::report::{Outcome, Report, Table, two};
+use super::paper::{COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle};
+use super::report::{Outcome, Report, Table};
 use super::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 use super::verdicts::{by_limit, by_slice, by_throttle};
 
@@ -183,42 +183,4 @@ fn plots(report: &mut Report, knob: &Knob<'_>, outcomes: &[[Simulated; 3]]) -> O
     let panels = queues.into_iter().zip(&labels);
     let panels = panels.map(|((_, lines), label)| Panel { y_label: label, y: 0.0..140.0, lines });
     draw(knob.figure + 2, "Longest queue", panels.collect())
-}
-
-/// What the paper says beside its figures.
-pub(crate) fn text(report: &mut Report) -> Outcome {
-    let mut table = Table::new(&["what", "paper", "here"]);
-    for (cost, paper) in COSTS.into_iter().zip(["drops", "nothing", "nothing"]) {
-        let name = format!("flow 6 drops, single packets, c13 = {cost} us");
-        table.row(&[&name, &paper, &run(&flows(cost), packets(1)).flows[5].dropped]);
-    }
-    for (limit, paper) in [(16, "-"), (32, "it will drop"), (64, "it will drop")] {
-        let mut flows = flows(30);
-        flows[5].buffers = 32;
-        let name = format!("flow 6 with 32 buffers drops, {limit} packets, c13 = 30 us");
-        table.row(&[&name, &paper, &run(&flows, packets(limit)).flows[5].dropped]);
-    }
-    let longest = COSTS.map(|cost| run(&flows(cost), slice(500)).flows[5].longest_run);
-    let part = longest.into_iter().max().unwrap_or_default().as_secs_f64() / us(500).as_secs_f64();
-    let name = "flow 6 uses so much of a slice of 500 us at most, %";
-    table.row(&[&name, &"not more than 16", &two(100.0 * part)]);
-    let strict = run(&flows(3), throttle((2, 150)));
-    for (index, paper) in [(0, "-"), (1, "-"), (2, "loses packets")] {
-        let name = format!("flow {} drops, T 2 %, threshold 150 of 128 buffers", index + 1);
-        table.row(&[&name, &paper, &strict.flows[index].dropped]);
-    }
-    let capped = run(&flows(3), Policy::Throttle(super::paper::capped((2, 150))));
-    for index in 0..3 {
-        let name = format!("flow {} drops, T 2 %, threshold capped at 128", index + 1);
-        table.row(&[&name, &"-", &capped.flows[index].dropped]);
-    }
-    let mut with = flows(3);
-    with[2].buffers = 256;
-    let name = "flow 3 drops, T 2 %, with 256 buffers";
-    table.row(&[&name, &"nothing", &run(&with, throttle((2, 150))).flows[2].dropped]);
-    let mut with = flows(3);
-    with[2].timeout = Some(us(500));
-    let name = "flow 3 drops, T 2 %, with a timeout of 500 us";
-    table.row(&[&name, &"nothing", &run(&with, throttle((2, 150))).flows[2].dropped]);
-    report.table("text", "What the text says", table)
 }

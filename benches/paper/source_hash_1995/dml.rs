@@ -2,19 +2,16 @@
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Instant;
 
 use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::finding::Finding;
-use super::report::{Outcome, Report, Table, median, two};
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant, Times};
 
 const SEED: u64 = 1995;
-
-/// What one of those that are compared does once; returns nanoseconds for a packet.
-type Contestant<'a> = (&'a str, Box<dyn FnMut() -> f64 + 'a>);
 
 /// The paper measured none of this. It quotes 10 to 25 instructions for the header of a layer, and gains of 50 % and of
 /// 10 to 20 % where layers are integrated.
@@ -49,45 +46,33 @@ fn headers(report: &mut Report, quick: bool) -> Outcome {
     }
     let repeat = if quick { 1 } else { 100 };
     let mut contestants: [Contestant<'_>; 3] = [
-        ("each layer's header by hand", Box::new(|| time(repeat, &packets, |p| by_hand(p)))),
-        ("DML, all six regions", Box::new(|| time(repeat, &frames, |(f, _)| by_dml(f)))),
-        ("DML, application data only", Box::new(|| time(repeat, &frames, |(f, _)| data_only(f)))),
+        Box::new(|| each(repeat, &packets, |p| by_hand(p))),
+        Box::new(|| each(repeat, &frames, |(f, _)| by_dml(f))),
+        Box::new(|| each(repeat, &frames, |(f, _)| data_only(f))),
     ];
-    let times = rounds(quick, &mut contestants);
+    let count = repeat as usize * frames.len();
+    let times = Times::measure(&mut contestants, count, rounds(quick));
     let mut table = Table::new(&["to find out what to touch", "ns for a packet", "of by hand"]);
-    for ((name, _), here) in contestants.iter().zip(&times) {
-        table.row(&[name, &two(median(here.clone())), &ratio(here, &times[0])]);
+    let names =
+        ["each layer's header by hand", "DML, all six regions", "DML, application data only"];
+    for (number, name) in names.iter().enumerate() {
+        table.row(&[name, &two(times.of(number)), &two(times.times_as_fast(0, number))]);
     }
     report.table("dml_headers", "Four nested headers of variable length", table)
 }
 
-/// Nanoseconds for each, all of them so many times over.
-fn time<'i, T, R>(repeat: u32, items: &'i [T], mut work: impl FnMut(&'i T) -> R) -> f64 {
-    let begun = Instant::now();
+/// Works on each, on all of them so many times over; says how often that was.
+fn each<'i, T, R>(repeat: u32, items: &'i [T], mut work: impl FnMut(&'i T) -> R) -> u64 {
     for _ in 0..repeat {
         for item in items {
             black_box(work(black_box(item)));
         }
     }
-    begun.elapsed().as_nanos() as f64 / (f64::from(repeat) * items.len() as f64)
+    u64::from(repeat) * items.len() as u64
 }
 
-/// Everyone's times in each round; another one begins each.
-fn rounds(quick: bool, contestants: &mut [Contestant<'_>]) -> Vec<Vec<f64>> {
-    let count = contestants.len();
-    let mut times = vec![vec![]; count];
-    for round in 0..if quick { 3 } else { 25 } {
-        for turn in 0..count {
-            let number = (round + turn) % count;
-            times[number].push(contestants[number].1());
-        }
-    }
-    times
-}
-
-/// The median of the ratios within rounds.
-fn ratio(times: &[f64], to: &[f64]) -> String {
-    two(median(times.iter().zip(to).map(|(time, to)| time / to).collect()))
+const fn rounds(quick: bool) -> usize {
+    if quick { 3 } else { 25 }
 }
 
 /// A packet behind its data manipulation header, whose length is the other result. The upper layers come first.
@@ -226,22 +211,19 @@ fn copies(report: &mut Report, quick: bool) -> Outcome {
     let memory = if quick { 1 << 22 } else { 1 << 28 };
     for length in [64, 1500, 9000, 65_536] {
         for (from, bytes) in [("cache", length), ("memory", memory)] {
-            let items = vec![(); if quick { 100 } else { (1 << 22) / length }];
+            let count = if quick { 100 } else { (1 << 22) / length };
             let run = |work: fn(&[u8], &mut [u8]) -> Checksum| {
                 let (mut source, mut to) = (Source::new(bytes), vec![0; length]);
-                let items = &items;
                 move || {
-                    time(1, items, |()| work(black_box(source.next(length)), black_box(&mut to)))
+                    let once = |()| work(black_box(source.next(length)), black_box(&mut to));
+                    std::iter::repeat_n((), count).map(once).map(black_box).count() as u64
                 }
             };
-            let mut contestants: [Contestant<'_>; 3] = [
-                ("copy", Box::new(run(copy))),
-                ("two passes", Box::new(run(sum_and_copy))),
-                ("one pass", Box::new(run(copy_that_sums))),
-            ];
-            let times = rounds(quick, &mut contestants);
-            let [copy, two_passes, one_pass] = [0, 1, 2].map(|n| two(median(times[n].clone())));
-            let faster = ratio(&times[1], &times[2]);
+            let mut contestants: [Contestant<'_>; 3] =
+                [Box::new(run(copy)), Box::new(run(sum_and_copy)), Box::new(run(copy_that_sums))];
+            let times = Times::measure(&mut contestants, count, rounds(quick));
+            let [copy, two_passes, one_pass] = [0, 1, 2].map(|number| two(times.of(number)));
+            let faster = two(times.times_as_fast(2, 1));
             table.row(&[&length, &from, &copy, &two_passes, &one_pass, &faster]);
         }
     }
@@ -275,24 +257,22 @@ fn passes(report: &mut Report, quick: bool) -> Outcome {
         let mut receiver = Receiver::new();
         let repeat = if quick { 10 } else { 1 + (1 << 18) / length as u32 };
         let mut contestants: [Contestant<'_>; 2] = [
-            ("three", Box::new(|| time(repeat, &frames, |(f, n)| three_passes(&f[*n..], &mut a)))),
-            (
-                "one",
-                Box::new(|| time(repeat, &frames, |(f, _)| one_pass(&mut receiver, f, &mut b))),
-            ),
+            Box::new(|| each(repeat, &frames, |(f, n)| three_passes(&f[*n..], &mut a))),
+            Box::new(|| each(repeat, &frames, |(f, _)| one_pass(&mut receiver, f, &mut b))),
         ];
-        let times = rounds(quick, &mut contestants);
-        judge(report, length, &times);
-        let [three, one] = [0, 1].map(|number| two(median(times[number].clone())));
-        table.row(&[&length, &three, &one, &ratio(&times[0], &times[1])]);
+        let count = repeat as usize * frames.len();
+        let times = Times::measure(&mut contestants, count, rounds(quick));
+        let faster = times.times_as_fast(1, 0);
+        judge(report, length, faster);
+        let [three, one] = [0, 1].map(|number| two(times.of(number)));
+        table.row(&[&length, &three, &one, &two(faster)]);
     }
     report.table("dml_passes", "Headers found, sums of IP and TCP verified, data copied", table)
 }
 
 /// The paper measured none of this, and quotes others who integrated layers.
-fn judge(report: &mut Report, length: usize, times: &[Vec<f64>]) {
-    let ratios = times[0].iter().zip(&times[1]).map(|(three, one)| three / one);
-    let gain = 100.0 * (median(ratios.collect()) - 1.0);
+fn judge(report: &mut Report, length: usize, faster: f64) {
+    let gain = 100.0 * (faster - 1.0);
     let what = format!("{length} bytes of data: one pass instead of three");
     let ours = format!("{gain:+.0} %");
     let why = "Sums and copies run at the speed of the first cache here, and the header of six \

@@ -63,7 +63,7 @@ fn judge(report: &mut Report) -> Outcome {
         let ours = format!("off by {most:.4} ms at most");
         report.find(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));
     }
-    let what = "packets from which on a circuit is worth its set-up";
+    let what = "packets from which on a circuit is worth its set-up (calculated: R / (L - s))";
     report.find(Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit()).within(1.0));
     Ok(())
 }

@@ -74,9 +74,19 @@ impl<C: Cache> Contestant for Forwarder<C> {
 #[derive(Default)]
 pub(crate) struct Score {
     pub(crate) ns_per_packet: f64,
+    /// The same of each round.
+    rounds: Vec<f64>,
     pub(crate) hit_rate: f64,
     /// Nanoseconds of an insertion at each of [`QUANTILES`].
     pub(crate) insertion: [f64; QUANTILES.len()],
+}
+
+impl Score {
+    /// How many times as fast as another one: the median of what it was in each round.
+    pub(crate) fn times_as_fast(&self, other: &Self) -> f64 {
+        let both = self.rounds.iter().zip(&other.rounds);
+        median(both.map(|(time, other)| other / time).collect())
+    }
 }
 
 /// The last is the slowest insertion of a round.
@@ -90,7 +100,7 @@ fn quantiles(mut insertions: Vec<u64>) -> [f64; QUANTILES.len()] {
 }
 
 /// Sends the same packets through all contestants, `rounds` times `round` of them, the watched
-/// ones apart from the timed ones.
+/// ones apart from the timed ones. Another one begins each round.
 pub(crate) fn compete(
     contestants: &mut [Box<dyn Contestant>],
     packets: &mut impl Iterator<Item = Packet>,
@@ -98,10 +108,13 @@ pub(crate) fn compete(
     round: usize,
 ) -> Vec<Score> {
     let mut results = vec![(Vec::new(), Vec::new(), Vec::new()); contestants.len()];
-    for _ in 0..rounds {
+    for number in 0..rounds {
         let timed: Vec<Packet> = packets.take(round).collect();
         let watched: Vec<Packet> = packets.take(round).collect();
-        for (contestant, (ns, hits, insertions)) in contestants.iter_mut().zip(&mut results) {
+        for turn in 0..contestants.len() {
+            let place = (number + turn) % contestants.len();
+            let (contestant, (ns, hits, insertions)) =
+                (&mut contestants[place], &mut results[place]);
             let start = Instant::now();
             let hit = black_box(contestant.forward(&timed));
             ns.push(start.elapsed().as_nanos() as f64 / round as f64);
@@ -111,8 +124,9 @@ pub(crate) fn compete(
             insertions.push(quantiles(times));
         }
     }
-    let score = |(ns, hits, insertions): (_, _, Vec<[f64; QUANTILES.len()]>)| Score {
-        ns_per_packet: median(ns),
+    let score = |(ns, hits, insertions): (Vec<f64>, _, Vec<[f64; QUANTILES.len()]>)| Score {
+        ns_per_packet: median(ns.clone()),
+        rounds: ns,
         hit_rate: median(hits),
         insertion: std::array::from_fn(|q| {
             let rounds = insertions.iter().map(|round| round[q]);

@@ -140,7 +140,7 @@ fn largest_nodes(shape: &Shape) -> String {
 /// The sets that made the trie of 2006 deep and that Linux moved the start of rebalancing for.
 ///
 /// 10.255.255.254 and down from it in doubling steps. Linux stated the depths of 29 keys, these 23
-/// and what a host has besides; we take the routes of the loopback net and of one more net.
+/// and what a host has besides: here the routes of the loopback net and of one more net.
 pub(crate) fn doubling_steps(report: &mut Report) -> Outcome {
     let steps = || {
         let mut address = Ipv4Addr::new(10, 255, 255, 254).to_bits();
@@ -170,6 +170,6 @@ pub(crate) fn doubling_steps(report: &mut Report) -> Outcome {
         }
     }
     report.table("doubling_steps", "Addresses in doubling steps below 10.255.255.254", table)?;
-    report.remark("Linux did not list the 6 keys beside the 23: these are ours.".into());
+    report.remark("Linux did not list the 6 keys beside the 23: these are assumed.".into());
     Ok(())
 }

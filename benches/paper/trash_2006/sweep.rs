@@ -42,11 +42,16 @@ pub(crate) fn cache_size(report: &mut Report, quick: bool) -> Outcome {
     judge(report, &points, flows);
     let title = format!("{flows} concurrent flows of 10 packets in turn (figure 4)");
     report.table("figure_4", &title, table(&points))?;
-    report.remark(
-        "Nine hits in ten take room for twice the flows: with room for just all of them, passive \
-         collection picks the oldest of four, not of all."
-            .into(),
-    );
+    let hits = |room: usize| {
+        let point = points.iter().find(|point| point.threshold == room * flows);
+        point.map_or(f64::NAN, |point| 100.0 * point.trie.hit_rate)
+    };
+    report.remark(format!(
+        "Of ten packets of a flow nine can be hits. {} % are with room for just all flows, and {} \
+            % with room for twice as many: passive collection picks the oldest of four, not of all.",
+        two(hits(1)),
+        two(hits(2))
+    ));
     report.figure("figure_4", &figure(&points, flows))
 }
 
@@ -61,7 +66,8 @@ fn judge(report: &mut Report, points: &[Point], flows: usize) {
     let flat = depths.fold(0.0, f64::max);
     let what = "average depth, while the root has fewer than 19 bits";
     let (ours, rule) = (format!("{} at most", two(flat)), "below 1.6");
-    report.find(Finding::check(PLACE, what, "low and flat", ours, rule, flat < 1.6));
+    let finding = Finding::check(PLACE, what, "low and flat", ours, rule, flat < 1.6);
+    report.find(finding.at_full_scale());
     let deepest = points.last().map_or(0.0, |point| point.shape.average_depth());
     let ours = format!("{} in the largest cache", two(deepest));
     let what = "average depth, from a root of 19 bits on";

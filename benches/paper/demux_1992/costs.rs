@@ -275,13 +275,14 @@ fn judge(report: &mut Report, published: &Published, all: &[Contestant]) {
             .at_full_scale(),
     );
     let what = "responses that find the PCB remembered, %";
-    for (chains, paper, contestant) in [(19, 1.5, nineteen), (51, 21.0, fifty_one)] {
-        let what = format!("{chains} chains: {what}");
-        let finding =
-            Finding::number("section 3.4", what, paper, 100.0 * contestant.acks.hit_ratio());
-        let why = "Equation 9 says 21.68 % for 51 chains, and 21.01 % for 50.";
-        report.find(finding.within(6.0).because(why).at_full_scale());
-    }
+    let hits = |name: &str, paper, contestant: &Contestant| {
+        let what = format!("{name}: {what}");
+        Finding::number("section 3.4", what, paper, 100.0 * contestant.acks.hit_ratio())
+    };
+    let few = hits("19 chains", 1.5, nineteen).apart_by(0.1);
+    let why = "Equation 9 says 21.68 % for 51 chains, and 21.01 % for 50.";
+    let many = hits("51 chains", 21.0, fifty_one).within(2.0).because(why);
+    [few, many].into_iter().for_each(|finding| report.find(finding.at_full_scale()));
 }
 
 /// Unless there is next to nothing to be off by.

@@ -1,15 +1,14 @@
 //! What a look-up takes, in time.
 
-use std::hint::black_box;
 use std::net::Ipv4Addr;
-use std::time::Instant;
 
 use flowtable::FourTuple;
 use flowtable::demux::Arrival;
 
 use super::costs::{SEED, USERS, WARM_UP};
 use super::measure::Contestant;
-use super::report::{Outcome, Report, Table, median, two};
+use super::report::{Outcome, Report, Table, two};
+use super::rounds::{Contestant as Turn, Times};
 use super::tpca::{Happening, Traffic, name};
 
 type Packets = Vec<(FourTuple<Ipv4Addr>, Arrival)>;
@@ -22,30 +21,21 @@ type Packets = Vec<(FourTuple<Ipv4Addr>, Arrival)>;
 pub(crate) fn lookups(report: &mut Report, quick: bool) -> Outcome {
     let (packets, rounds) = (packets(20_000), if quick { 5 } else { 25 });
     let mut all = Contestant::all(USERS)?;
-    for contestant in &mut all {
-        contestant.fill(USERS);
-        run(contestant, &packets);
-    }
-    let mut times: Vec<Vec<f64>> = vec![vec![]; all.len()];
-    for round in 0..rounds {
-        for turn in 0..all.len() {
-            let number = (round + turn) % all.len();
-            times[number].push(run(&mut all[number], &packets));
-        }
-    }
-    let times_of = |times: &[f64], bsd: &[f64]| {
-        two(median(bsd.iter().zip(times).map(|(bsd, time)| bsd / time).collect()))
-    };
+    all.iter_mut().for_each(|contestant| contestant.fill(USERS));
+    let names: Vec<String> = all.iter().map(|contestant| contestant.name.clone()).collect();
+    let mut turns: Vec<Turn<'_>> =
+        all.iter_mut().map(|contestant| Box::new(|| run(contestant, &packets)) as _).collect();
+    let times = Times::measure(&mut turns, packets.len(), rounds);
     let mut table =
         Table::new(&["structure", "ns for a look-up", "times as fast as BsdList", "bar"]);
-    for (contestant, times_here) in all.iter().zip(&times) {
-        let bar = match contestant.name.as_str() {
+    for (number, name) in names.iter().enumerate() {
+        let bar = match name.as_str() {
             "Sequent, 19 chains" => "8",
             "TrashDemux" => "20",
             _ => "-",
         };
-        let faster = times_of(times_here, &times[0]);
-        table.row(&[&contestant.name, &two(median(times_here.clone())), &faster, &bar]);
+        let faster = two(times.times_as_fast(number, 0));
+        table.row(&[name, &two(times.of(number)), &faster, &bar]);
     }
     let title = "2000 users of TPC/A, R = 0.2 s: time of a look-up";
     report.table("time", title, table)
@@ -63,14 +53,12 @@ fn packets(count: usize) -> Packets {
         .collect()
 }
 
-/// Nanoseconds for a packet.
-fn run(contestant: &mut Contestant, packets: &Packets) -> f64 {
-    let begun = Instant::now();
-    let mut sum = 0_u64;
+/// Looks all packets up. The sum says which PCBs were found.
+fn run(contestant: &mut Contestant, packets: &Packets) -> u64 {
+    let mut sum = 0;
     for (key, arrival) in packets {
         let found = contestant.demux.lookup(key, *arrival);
         sum += u64::from(found.pcb.map_or(0, |pcb| *pcb));
     }
-    black_box(sum);
-    begun.elapsed().as_nanos() as f64 / packets.len() as f64
+    sum
 }

@@ -18,10 +18,10 @@ mod tpca;
 
 use super::finding::Finding;
 use super::report::{About, Outcome, Report};
-use super::{figure, finding, report};
+use super::{figure, finding, report, rounds};
 
 pub(crate) const ABOUT: About = About {
-    name: "demux_1993",
+    name: "demux_1992",
     title: "Efficient demultiplexing of incoming TCP packets",
     authors: "McKenney and Dove",
     published: "SIGCOMM 1992",
