@@ -1,8 +1,7 @@
 //! The example `flow_cache`, end to end: captures in, rows of flows out.
 //!
-//! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names the folder),
-//! its rows must be those of other tools. All else is checked on captures that are made here, whose
-//! flows are worked out by hand.
+//! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names it), its rows must be those of
+//! other tools. All else is checked on captures that are made here, whose flows are worked out by hand.
 
 mod data;
 mod meter;
@@ -14,13 +13,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-
 use data::{BIG, ETHERNET, IP_AT, LINKS, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, Record};
 use data::{NO_CAPTURES, announce, captures, flows, folder, gzip, seeds, small, tcp6, truth, udp};
 use data::{block, enhanced, interface, obsolete, pcap, section, simple};
 use program::{Run, example};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 /// A file in the build folder, named after the test that made it.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
