@@ -2,8 +2,8 @@
 //!
 //! Under a checker a map has two shards, and a segment two buckets before it splits. All keys of a test are in one
 //! shard, and all in one bucket if the test says so.
+#![allow(unsafe_code)]
 
-use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hasher};
 
 use loom::cell::UnsafeCell;
