@@ -355,3 +355,40 @@ fn wrong_hashes_from_the_caller_lose_keys_at_most() {
     let count = map.len();
     assert_eq!(map.into_iter().count(), count);
 }
+
+/// A hasher that serves its keys and nothing else, as those made for one type of key do: one number, once.
+#[derive(Clone, Copy, Debug, Default)]
+struct OneNumber(Option<u64>);
+
+impl BuildHasher for OneNumber {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(None)
+    }
+}
+
+impl Hasher for OneNumber {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        assert_eq!(self.0.replace(number >> 32), None, "a key is one number");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.expect("a key is a number")
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn a_hasher_hashes_keys_only_when_the_map_rekeys() {
+    let count = 5000;
+    let mut map = TrashMap::with_hasher(OneNumber::default());
+    map.extend((0..count).map(|key| (key, key)));
+    assert!(map.rekeys() > 0);
+    assert!((0..count).all(|key: u64| map.get(&key) == Some(&key)));
+    map.validate().unwrap();
+}

@@ -54,12 +54,13 @@ impl<K: Clone, V: Clone> Clone for Former<K, V> {
     }
 }
 
-/// A secret that is as hard to guess as that of the hasher, and as what [`DefaultHashBuilder::new`] draws, which without
-/// an operating system is not hard.
-fn secret(hasher: &impl BuildHasher, count: usize) -> DefaultHashBuilder {
+/// A secret that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`] draws, which without
+/// an operating system is not hard. The hasher is asked for keys only: it may refuse all else.
+fn secret(hash_of_a_key: u64) -> DefaultHashBuilder {
     let drawn = DefaultHashBuilder::new();
-    let word = |number: usize| drawn.hash_one(number) ^ hasher.hash_one((count, number));
-    DefaultHashBuilder::with_seeds([0, 1, 2, 3].map(word))
+    DefaultHashBuilder::with_seeds(
+        [0, 1, 2, 3].map(|word: u64| drawn.hash_one((word, hash_of_a_key))),
+    )
 }
 
 /// The hash of `key`: that of the secret, if there is one.
@@ -110,7 +111,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
     ) -> Result<(), TryReserveError> {
         if self.table.is_flooded() {
-            self.rekey();
+            self.rekey(key);
         }
         self.locate_former(key).map_or(Ok(()), |at| self.bring(at))?;
         // Without memory, the move goes on another time.
@@ -133,8 +134,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Draws a secret, unless a move is under way or the last secret is not old enough.
-    fn rekey(&mut self) {
+    /// Draws a secret, unless a move is under way or the last secret is not old enough. Any key will do.
+    fn rekey<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.table.forget_flood();
         if self.former_table().is_some() {
             return;
@@ -143,8 +144,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         if self.table.len() < again_at {
             return;
         }
-        let count = self.rekeys() + 1;
-        let secret = secret(&self.hasher, count);
+        let secret = secret(self.hasher.hash_one(key));
         // Without memory it begins another time; the table will say that it is flooded again.
         let mut table = Table::new();
         let (Ok(shell), Ok(())) = (empty_box(), table.reserve(1, &|_| 0)) else {
@@ -153,8 +153,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         table.keep(self.table.kept());
         let again_at = 2 * self.table.len();
         let former = core::mem::replace(&mut self.table, table);
-        let before = self.rekeyed.take();
-        let before = before.map(|rekeyed| rekeyed.secret);
+        let count = self.rekeys() + 1;
+        let before = self.rekeyed.take().map(|rekeyed| rekeyed.secret);
         let former = Former { table: former, secret: before, emptied: Emptied::default() };
         self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
     }
