@@ -8,42 +8,42 @@ use plotters::prelude::*;
 
 /// How x is spread.
 #[derive(Clone, Copy)]
-pub(crate) enum Scale {
+pub enum Scale {
     Linear,
     Logarithmic,
 }
 
 /// What all panels share.
-pub(crate) struct Figure<'a> {
-    pub(crate) title: &'a str,
-    pub(crate) x_label: &'a str,
-    pub(crate) x_scale: Scale,
-    pub(crate) panels: Vec<Panel<'a>>,
+pub struct Figure<'a> {
+    pub title: &'a str,
+    pub x_label: &'a str,
+    pub x_scale: Scale,
+    pub panels: Vec<Panel<'a>>,
 }
 
 /// One y axis and the lines over it.
-pub(crate) struct Panel<'a> {
-    pub(crate) y_label: &'a str,
-    pub(crate) y: std::ops::Range<f64>,
-    pub(crate) lines: Vec<Line<'a>>,
+pub struct Panel<'a> {
+    pub y_label: &'a str,
+    pub y: std::ops::Range<f64>,
+    pub lines: Vec<Line<'a>>,
 }
 
 /// A named line through points.
-pub(crate) struct Line<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) points: Vec<(f64, f64)>,
+pub struct Line<'a> {
+    pub name: &'a str,
+    pub points: Vec<(f64, f64)>,
 }
 
 /// How a line is drawn.
 #[derive(Clone, Copy)]
-pub(crate) struct Stroke {
-    pub(crate) color: RGBColor,
-    pub(crate) width: u32,
-    pub(crate) is_dashed: bool,
+pub struct Stroke {
+    pub color: RGBColor,
+    pub width: u32,
+    pub is_dashed: bool,
 }
 
 /// Colours that stay apart for every eye.
-pub(crate) const COLORS: [RGBColor; 7] = [
+pub const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -60,7 +60,7 @@ const DENSE: usize = 60;
 
 impl Figure<'_> {
     /// Draws the figure into an SVG file.
-    pub(crate) fn draw(&self, path: &Path) -> Result<(), Box<dyn Error>> {
+    pub fn draw(&self, path: &Path) -> Result<(), Box<dyn Error>> {
         let height = TITLE_HEIGHT + PANEL_HEIGHT * self.panels.len() as u32;
         let area = SVGBackend::new(path, (WIDTH, height)).into_drawing_area();
         area.fill(&WHITE)?;
@@ -82,13 +82,13 @@ impl Figure<'_> {
 
 impl Stroke {
     /// The stroke of the line with this number: colours, then the same ones with dashes.
-    pub(crate) fn of(at: usize, width: u32) -> Self {
+    pub fn of(at: usize, width: u32) -> Self {
         Self { color: COLORS[at % COLORS.len()], width, is_dashed: at / COLORS.len() % 2 == 1 }
     }
 }
 
 /// The least and the greatest x of all lines.
-pub(crate) fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
+pub fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
     let all = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
     let low = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
     let high = all().map(|point| point.0).fold(f64::NEG_INFINITY, f64::max);
@@ -96,7 +96,7 @@ pub(crate) fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
 }
 
 /// Draws a panel with whatever axes. What stroke a line has goes by its number and its name.
-pub(crate) fn draw_panel<X, Y>(
+pub fn draw_panel<X, Y>(
     area: &Area<'_>,
     panel: &Panel<'_>,
     x_label: &str,
@@ -157,10 +157,10 @@ where
     Ok(())
 }
 
-pub(crate) type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 /// A whole number below a thousand millions, with a space between the thousands.
-pub(crate) fn thousands(number: f64) -> String {
+pub fn thousands(number: f64) -> String {
     let number = number.round() as u64;
     match (number / 1_000_000, number / 1000 % 1000, number % 1000) {
         (0, 0, ones) => ones.to_string(),

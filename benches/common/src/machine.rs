@@ -3,7 +3,7 @@
 use std::fs::read_to_string;
 
 /// Its processor and its pages.
-pub(crate) fn name() -> String {
+pub fn name() -> String {
     format!("{}; {}", cpu(), pages())
 }
 
@@ -26,14 +26,14 @@ fn pages() -> String {
 }
 
 /// Pages that the process gets by touching them while it does something, as far as the system tells.
-pub(crate) fn page_faults_of(work: impl FnOnce()) -> u64 {
+pub fn page_faults_of(work: impl FnOnce()) -> u64 {
     let before = page_faults();
     work();
     page_faults().zip(before).map_or(0, |(after, before)| after - before)
 }
 
 /// Pages that this process has got by touching them.
-pub(crate) fn page_faults() -> Option<u64> {
+pub fn page_faults() -> Option<u64> {
     let stat = read_to_string("/proc/self/stat").ok()?;
     // Behind the name in brackets, which may be anything, the tenth of all fields is the eighth.
     stat.rsplit_once(") ")?.1.split(' ').nth(7)?.parse().ok()

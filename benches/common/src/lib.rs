@@ -1,0 +1,4 @@
+//! What the benches have in common.
+
+pub mod figure;
+pub mod machine;
