@@ -5,7 +5,8 @@
 //! structures for that, `no_std` with `alloc`.
 //!
 //! ```
-//! use flowtable::{Config, Event, FlowCache, FlowKey, Packet, Timeouts, Timestamp};
+//! use flowtable::flow_cache::{Config, Event, Packet, Timeouts};
+//! use flowtable::{FlowCache, FlowKey, Timestamp};
 //!
 //! let config = Config::new(100_000)?.with_timeouts(Timeouts::METER);
 //! let mut flows: FlowCache<FlowKey, u64> = FlowCache::new(config);
@@ -94,70 +95,42 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-pub mod bits;
-pub mod cache;
-mod chunks;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
+pub mod cache;
 pub mod demux;
 pub mod dml;
 pub mod ephemeral;
-pub mod esp;
-pub mod evict;
-pub mod flow;
+pub mod eviction;
 pub mod flow_cache;
 pub mod hash;
-pub mod lc_routes;
-pub mod lc_trie;
-pub mod life;
-mod lists;
-pub mod lpm;
-pub mod observe;
-mod popcount;
-mod prefetch;
-pub mod prefix;
+pub mod key;
+pub mod probes;
+mod raw;
+pub mod routes;
 pub mod schedule;
 #[cfg(feature = "serde")]
 mod serde;
-pub mod share;
-mod slab;
-mod slots;
-pub mod source_index;
-mod splitmix;
-mod tags;
+pub mod sockets;
 pub mod threaded;
 pub mod timestamp;
 pub mod trash;
 pub mod trie;
-pub mod unicache;
-mod wheel;
 
-pub use bits::{Address, BitString, Headed};
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
-pub use concurrent::{ConcurrentMap, ConcurrentRoutes, Pinned, WouldExceed};
-pub use demux::{Demux, SocketTable};
+pub use concurrent::{ConcurrentMap, ConcurrentRoutes};
 pub use ephemeral::EphemeralStore;
-pub use evict::{ByClass, Clock, Eviction, GcError, Lru, Passive, PassiveGc, Random, Standing};
-pub use flow::{Direction, FiveTuple, FlowKey, FlowName, FourTuple, TcpFlags};
-pub use flow_cache::{
-    Config, ConfigError, Cursor, Departed, Emergency, Event, FlowCache, Found, Handle, Image,
-    ImageError, Metrics, NameError, Observed, Progress, Refused, Report, Resident, Version,
-};
+pub use flow_cache::FlowCache;
 pub use hash::DefaultHashBuilder;
-pub use lc_routes::LcRouteTable;
-pub use lc_trie::LcTrieMap;
-pub use life::{
-    Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError, Timeouts,
-};
-pub use lpm::RouteTable;
-pub use observe::{Observer, Probes};
-pub use prefix::{Prefix, PrefixError};
-pub use source_index::SourceIndex;
+pub use key::flow::{Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
+pub use key::prefix::{Prefix, PrefixError};
+pub use routes::RouteTable;
+pub use sockets::SocketTable;
 pub use timestamp::Timestamp;
 pub use trash::TrashMap;
-pub use trie::{RebalanceFrom, Shape, Thresholds, Tuning, TuningError};
-pub use unicache::Unicache;
+pub use trie::map::LcTrieMap;
+pub use trie::routes::LcRouteTable;
 
 /// The examples of the README are tests like all others; one of them needs the feature.
 #[cfg(all(doctest, feature = "concurrent"))]

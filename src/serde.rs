@@ -12,13 +12,13 @@ use alloc::string::String;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::bits::{Address, BitString};
-use crate::lc_trie::LcTrieMap;
-use crate::lpm::RouteTable;
-use crate::prefix::Prefix;
+use crate::key::bits::{Address, BitString};
+use crate::trie::map::LcTrieMap;
+use crate::routes::RouteTable;
+use crate::key::prefix::Prefix;
 use crate::trash::TrashMap;
 use crate::trie::Thresholds;
-use crate::unicache::PassiveGc;
+use crate::trie::unicache::PassiveGc;
 
 impl<'de> Deserialize<'de> for Thresholds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

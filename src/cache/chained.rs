@@ -8,7 +8,7 @@ use equivalent::Equivalent;
 
 use super::chains::{ChainedConfig, Chains};
 use super::{Broken, CacheError, Inserted, Statistics};
-use crate::evict::{Clock, Eviction};
+use crate::eviction::{SecondChance, Eviction};
 use crate::hash::DefaultHashBuilder;
 
 /// Keys that go through the stages of a burst at a time.
@@ -52,7 +52,7 @@ const BURST: usize = 32;
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone)]
-pub struct ChainedCache<K, V, P = Clock, S = DefaultHashBuilder> {
+pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
     chains: Chains<K, V>,
     policy: P,
     hasher: S,
@@ -67,7 +67,7 @@ impl<K, V> ChainedCache<K, V> {
     ///
     /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     pub fn new(capacity: usize) -> Result<Self, CacheError> {
-        Self::with_parts(ChainedConfig::new(capacity)?, Clock::new(), DefaultHashBuilder::new())
+        Self::with_parts(ChainedConfig::new(capacity)?, SecondChance::new(), DefaultHashBuilder::new())
     }
 }
 
@@ -84,7 +84,8 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// use core::hash::BuildHasherDefault;
     /// use flowtable::cache::{CacheError, ChainedConfig};
     /// use flowtable::hash::Crc32;
-    /// use flowtable::{ChainedCache, Lru};
+    /// use flowtable::ChainedCache;
+    /// use flowtable::eviction::Lru;
     ///
     /// let config = ChainedConfig::new(1000)?.with_elasticity(4)?;
     /// let hasher = BuildHasherDefault::<Crc32>::new();
@@ -133,7 +134,8 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{ChainedCache, cache::ChainedConfig, Lru, DefaultHashBuilder};
+    /// use flowtable::{ChainedCache, cache::ChainedConfig, DefaultHashBuilder};
+    /// use flowtable::eviction::Lru;
     ///
     /// // One bucket: all is in one chain, and the fifth displaces the one that was used longest ago.
     /// let config = ChainedConfig::new(100)?.with_buckets(1)?.with_elasticity(4)?;

@@ -13,9 +13,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Broken, CacheError};
-use crate::evict::Standing;
-use crate::prefetch::prefetch;
-use crate::slab::Slab;
+use crate::eviction::Standing;
+use crate::raw::prefetch::prefetch;
+use crate::raw::slab::Slab;
 use crate::timestamp::Timestamp;
 
 /// No entry.

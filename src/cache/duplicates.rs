@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::chained::ChainedCache;
 use super::chains::ChainedConfig;
 use super::{Broken, CacheError};
-use crate::evict::Lru;
+use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
 use crate::timestamp::Timestamp;
 

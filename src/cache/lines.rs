@@ -18,7 +18,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::CacheError;
-use crate::prefetch::prefetch;
+use crate::raw::prefetch::prefetch;
 
 /// Bytes of a cache line, nearly everywhere.
 pub(super) const LINE: usize = 64;

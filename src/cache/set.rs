@@ -20,7 +20,7 @@ use core::mem::{MaybeUninit, needs_drop};
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::Replacement;
-use crate::source_index::SourceIndex;
+use crate::hash::source_index::SourceIndex;
 
 /// Ways that there are ages for.
 pub(super) const MAX_WAYS: usize = 8;

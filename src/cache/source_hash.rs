@@ -7,7 +7,7 @@ use equivalent::Equivalent;
 use super::lines::{LINE, Lines};
 use super::set::{At, MAX_WAYS, PAST, Set};
 use super::{Broken, CacheError, Inserted, Statistics};
-use crate::source_index::SourceIndex;
+use crate::hash::source_index::SourceIndex;
 
 /// How many keys ahead of the one that is looked up sets are asked for: enough to keep the machine busy, and
 /// little enough that they are still in its first cache when it is their turn.
@@ -60,7 +60,8 @@ pub enum Replacement {
 /// # Example
 ///
 /// ```
-/// use flowtable::{FourTuple, SourceHashCache, SourceIndex};
+/// use flowtable::{FourTuple, SourceHashCache};
+/// use flowtable::hash::source_index::SourceIndex;
 ///
 /// // What a route look-up said, by connection, and by the hash that the network card has computed anyway.
 /// let mut routes: SourceHashCache<FourTuple<u32>, u16, 2> = SourceHashCache::new(10_000)?;
@@ -127,7 +128,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ///
     /// ```
     /// use flowtable::cache::{Replacement, SourceHashCache};
-    /// use flowtable::SourceIndex;
+    /// use flowtable::hash::source_index::SourceIndex;
     ///
     /// let cache: SourceHashCache<char, u32, 2> = SourceHashCache::new(2)?;
     /// let mut cache = cache.with_replacement(Replacement::Oldest);
@@ -237,7 +238,8 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{SourceHashCache, SourceIndex};
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
     ///
     /// let mut cache: SourceHashCache<u16, char> = SourceHashCache::new(4)?;
     /// for (port, action) in [(1, 'a'), (2, 'b'), (3, 'a')] {
@@ -288,7 +290,8 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{SourceHashCache, SourceIndex};
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
     ///
     /// let mut cache: SourceHashCache<&str, u32> = SourceHashCache::new(1000)?;
     /// let index = SourceIndex::from_rss(0x51cc_c178);
@@ -421,7 +424,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{SourceHashCache, SourceIndex};
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
     ///
     /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
     /// _ = cache.insert(SourceIndex::new(1), 'a', 10);
@@ -459,7 +463,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{SourceHashCache, SourceIndex};
+    /// use flowtable::SourceHashCache;
+    /// use flowtable::hash::source_index::SourceIndex;
     ///
     /// let mut cache: SourceHashCache<char, u32> = SourceHashCache::new(100)?;
     /// _ = cache.insert(SourceIndex::new(1), 'a', 10);

@@ -1,7 +1,7 @@
 //! The list of BSD, with the PCB that was found last remembered.
 
 use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
+use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 
 /// One list of all PCBs, newest first, and the PCB found last: what 4.3BSD-Reno had, and what stacks with a handful
 /// of sockets have today.
@@ -27,7 +27,7 @@ use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 10);
 /// // Now number 1 is remembered, and is asked before the list is: in vain.
 /// assert_eq!(list.lookup(&10, Arrival::Data).examined, 2);
-/// # Ok::<(), flowtable::demux::Refused<&str>>(())
+/// # Ok::<(), flowtable::demux::RejectedPcb<&str>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BsdList<T, K = super::FourTuple<super::Ipv4Addr>> {
@@ -54,7 +54,7 @@ impl<T, K> BsdList<T, K> {
     ///     list.insert(port, pcb)?;
     /// }
     /// assert!(list.iter().eq([(&2, &'b'), (&1, &'a')]));
-    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// # Ok::<(), flowtable::demux::RejectedPcb<char>>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.chain.first)
@@ -68,7 +68,7 @@ impl<T, K> Default for BsdList<T, K> {
 }
 
 impl<T, K: Eq> Demux<T, K> for BsdList<T, K> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         self.pcbs.insert(&mut self.chain.first, key, pcb)
     }
 

@@ -11,8 +11,8 @@
 //! Price: a search follows the chain, with a cache miss for each PCB if there are many. A name is
 //! looked for before it is put in, so that takes as long as a search that fails.
 
-use super::{Broken, Found, Refusal, Refused};
-use crate::slab::Slab;
+use super::{Broken, Found, DemuxError, RejectedPcb};
+use crate::raw::slab::Slab;
 
 /// No PCB: the end of a chain, or nothing remembered.
 pub(super) const NONE: u32 = u32::MAX;
@@ -102,15 +102,15 @@ impl<K: Eq, T> Pcbs<K, T> {
     }
 
     /// Puts a PCB in front of a chain.
-    pub(super) fn insert(&mut self, first: &mut u32, key: K, pcb: T) -> Result<(), Refused<T>> {
+    pub(super) fn insert(&mut self, first: &mut u32, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         if self.search(*first, &key).at != NONE {
-            return Err(Refused { given: pcb, why: Refusal::InUse });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
         }
         if self.0.is_full() {
-            return Err(Refused { given: pcb, why: Refusal::Full });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::Full });
         }
         if !self.0.try_reserve() {
-            return Err(Refused { given: pcb, why: Refusal::NoMemory });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::NoMemory });
         }
         *first = self.0.insert(Pcb { key, next: *first, pcb });
         Ok(())

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Arrival, Demux, Found, NotFound, Refusal, Refused};
+use super::{Arrival, Demux, Found, NotFound, DemuxError, RejectedPcb};
 
 /// PCBs by an index that the packet carries, as in TP4 and XTP: the least that can be examined.
 ///
@@ -19,14 +19,14 @@ use super::{Arrival, Demux, Found, NotFound, Refusal, Refused};
 /// # Example
 ///
 /// ```
-/// use flowtable::demux::{Arrival, ConnectionId, Demux, Refusal};
+/// use flowtable::demux::{Arrival, ConnectionId, Demux, DemuxError};
 ///
 /// let mut connections = ConnectionId::new(100);
 /// connections.insert(7, "a PCB").unwrap();
 /// assert_eq!(connections.lookup(&7, Arrival::Data).pcb, Some(&mut "a PCB"));
 /// // A number that nobody has handed out.
 /// assert_eq!(connections.lookup(&4_000_000_000, Arrival::Data).pcb, None);
-/// assert_eq!(connections.insert(100, "").unwrap_err().why, Refusal::NoSuchId);
+/// assert_eq!(connections.insert(100, "").unwrap_err().why, DemuxError::NoSuchId);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConnectionId<T> {
@@ -45,19 +45,19 @@ impl<T> ConnectionId<T> {
 }
 
 impl<T> Demux<T, u32> for ConnectionId<T> {
-    fn insert(&mut self, id: u32, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, id: u32, pcb: T) -> Result<(), RejectedPcb<T>> {
         if id >= self.capacity {
-            return Err(Refused { given: pcb, why: Refusal::NoSuchId });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::NoSuchId });
         }
         let place = id as usize;
         if place >= self.pcbs.len() {
             if self.pcbs.try_reserve(place + 1 - self.pcbs.len()).is_err() {
-                return Err(Refused { given: pcb, why: Refusal::NoMemory });
+                return Err(RejectedPcb { given: pcb, why: DemuxError::NoMemory });
             }
             self.pcbs.resize_with(place + 1, || None);
         }
         if self.pcbs[place].is_some() {
-            return Err(Refused { given: pcb, why: Refusal::InUse });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
         }
         self.pcbs[place] = Some(pcb);
         self.len += 1;

@@ -1,7 +1,7 @@
 //! The list that moves what it finds to the front.
 
 use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
+use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 
 /// One list of all PCBs, in the order of their last segments: Crowcroft's.
 ///
@@ -29,7 +29,7 @@ use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 10);
 /// assert_eq!(list.lookup(&10, Arrival::Data).examined, 2);
 /// assert_eq!(list.lookup(&1, Arrival::Ack).examined, 2);
-/// # Ok::<(), flowtable::demux::Refused<&str>>(())
+/// # Ok::<(), flowtable::demux::RejectedPcb<&str>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct MoveToFront<T, K = super::FourTuple<super::Ipv4Addr>> {
@@ -58,7 +58,7 @@ impl<T, K> MoveToFront<T, K> {
     /// }
     /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 2);
     /// assert!(list.iter().eq([(&1, &'a'), (&2, &'b')]));
-    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// # Ok::<(), flowtable::demux::RejectedPcb<char>>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.first)
@@ -72,7 +72,7 @@ impl<T, K> Default for MoveToFront<T, K> {
 }
 
 impl<T, K: Eq> Demux<T, K> for MoveToFront<T, K> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         self.pcbs.insert(&mut self.first, key, pcb)
     }
 

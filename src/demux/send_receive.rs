@@ -1,7 +1,7 @@
 //! The list that remembers two PCBs: the last one received for, and the last one sent on.
 
 use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
+use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 
 /// One list of all PCBs, and two remembered ones: Partridge and Pink's.
 ///
@@ -31,7 +31,7 @@ use super::{Arrival, Broken, Demux, Found, NotFound, Refused};
 /// // Now number 2 was received for, and sent on.
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 1 + 10);
 /// assert_eq!(list.lookup(&2, Arrival::Data).examined, 2);
-/// # Ok::<(), flowtable::demux::Refused<&str>>(())
+/// # Ok::<(), flowtable::demux::RejectedPcb<&str>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SendReceive<T, K = super::FourTuple<super::Ipv4Addr>> {
@@ -63,7 +63,7 @@ impl<T, K> SendReceive<T, K> {
     /// }
     /// list.sent(&1); // remembers it, and leaves it where it is
     /// assert!(list.iter().eq([(&2, &'b'), (&1, &'a')]));
-    /// # Ok::<(), flowtable::demux::Refused<char>>(())
+    /// # Ok::<(), flowtable::demux::RejectedPcb<char>>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.pcbs.chain(self.first)
@@ -86,7 +86,7 @@ impl<T, K> Default for SendReceive<T, K> {
 }
 
 impl<T, K: Eq> Demux<T, K> for SendReceive<T, K> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         self.pcbs.insert(&mut self.first, key, pcb)
     }
 

@@ -6,7 +6,7 @@ use core::hash::{BuildHasher, Hash};
 
 use super::bsd::Remembering;
 use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, ChainsError, Demux, Found, NotFound, Refused};
+use super::{Arrival, Broken, ChainsError, Demux, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 
 /// Chains that there are unless somebody says otherwise: the paper's number.
@@ -94,7 +94,7 @@ impl<T, K, S: Default> Default for Sequent<T, K, S> {
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         self.pcbs.insert(&mut self.chains.of(&key).first, key, pcb)
     }
 
@@ -193,7 +193,7 @@ impl<T, K, S: Default> Default for SequentMoveToFront<T, K, S> {
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         self.pcbs.insert(self.chains.of(&key), key, pcb)
     }
 

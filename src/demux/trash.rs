@@ -2,9 +2,9 @@
 
 use core::hash::{BuildHasher, Hash};
 
-use super::{Arrival, Broken, Demux, Found, NotFound, Refusal, Refused};
+use super::{Arrival, Broken, Demux, Found, NotFound, DemuxError, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
-use crate::observe::Probes;
+use crate::probes::Probes;
 use crate::trash::TrashMap;
 
 /// PCBs in a [`TrashMap`]: one PCB examined, however many there are.
@@ -88,14 +88,14 @@ impl<T, K, S: Default> Default for TrashDemux<T, K, S> {
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
-    fn insert(&mut self, key: K, pcb: T) -> Result<(), Refused<T>> {
+    fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         let hash = self.pcbs.hash_of(&key);
         if self.pcbs.get_hashed(hash, &key).is_some() {
-            return Err(Refused { given: pcb, why: Refusal::InUse });
+            return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
         }
         match self.pcbs.try_insert_hashed(hash, key, pcb) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Refused { given: error.value, why: Refusal::NoMemory }),
+            Err(error) => Err(RejectedPcb { given: error.value, why: DemuxError::NoMemory }),
         }
     }
 

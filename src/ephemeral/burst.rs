@@ -7,7 +7,7 @@ use equivalent::Equivalent;
 use super::Full;
 use super::heads::Bit;
 use super::store::EphemeralStore;
-use crate::prefetch::prefetch;
+use crate::raw::prefetch::prefetch;
 use crate::timestamp::Timestamp;
 
 /// Tags that are asked for together: about as many misses as a processor has under way, twice.

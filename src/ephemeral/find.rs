@@ -7,7 +7,7 @@ use equivalent::Equivalent;
 use super::Full;
 use super::heads::Bit;
 use super::store::{Binding, Entry, EphemeralStore};
-use crate::observe::Observer;
+use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
 /// Expired bindings that are reclaimed with each creation. With one, a backlog would never become less.
@@ -140,7 +140,7 @@ where
     /// # Example
     ///
     /// ```
-    /// use flowtable::observe::Words;
+    /// use flowtable::probes::Words;
     /// use flowtable::{EphemeralStore, Timestamp};
     /// use std::time::Duration;
     ///

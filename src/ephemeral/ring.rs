@@ -20,7 +20,7 @@ use core::alloc::Layout;
 use core::mem::{MaybeUninit, needs_drop};
 
 use super::StoreError;
-use crate::prefetch::prefetch;
+use crate::raw::prefetch::prefetch;
 
 /// The first entry's number: the heads of empty chains are zero, and shall lead nowhere.
 const FIRST: u64 = 1;

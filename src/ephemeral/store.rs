@@ -10,7 +10,7 @@ use super::heads::{Head, Heads};
 use super::lifetime::Lifetime;
 use super::ring::Ring;
 use crate::hash::DefaultHashBuilder;
-use crate::observe::Observer;
+use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
 /// Expired bindings that are looked at one by one before the last one is searched for.

@@ -6,9 +6,9 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::store::{Flow, Place};
-use crate::evict::Eviction;
-use crate::flow::FlowName;
-use crate::life::{Class, NEVER};
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+use super::state::{Class, NEVER};
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Checks that everything in the cache agrees. O(n): for tests.
@@ -20,7 +20,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
     /// for id in 0..10 {

@@ -1,6 +1,6 @@
 //! The time of the cache: it stands still or goes on, whatever the caller's does.
 
-use crate::life::NEVER;
+use crate::flow_cache::state::NEVER;
 use crate::timestamp::Timestamp;
 
 /// What the time of the cache is at the caller's origin: flows of a restart image are older than that.

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use crate::life::{self, CloseRule, TimeoutError, Timeouts};
+use super::state::{self, CloseRule, TimeoutError, Timeouts};
 
 /// The limits of a [`FlowCache`](super::FlowCache), and the lives of its flows.
 ///
@@ -12,7 +12,7 @@ use crate::life::{self, CloseRule, TimeoutError, Timeouts};
 ///
 /// ```
 /// use core::time::Duration;
-/// use flowtable::{CloseRule, Config, ConfigError, Emergency, Timeouts};
+/// use flowtable::flow_cache::{CloseRule, Config, ConfigError, Emergency, Timeouts};
 ///
 /// let config = Config::new(1_000_000)?
 ///     .with_timeouts(Timeouts::METER)
@@ -129,7 +129,7 @@ impl Config {
     ///
     /// If it is 0, or longer than an hour.
     pub fn with_tick(self, tick: Duration) -> Result<Self, ConfigError> {
-        match life::nanos(Some(tick)) {
+        match state::nanos(Some(tick)) {
             Ok(nanos) if tick <= Self::LONGEST_TICK => Ok(Self { tick: nanos, ..self }),
             _ => Err(ConfigError::Tick(tick)),
         }
@@ -180,7 +180,7 @@ impl Emergency {
         if leave == 0 || leave > enter {
             return Err(ConfigError::Emergency);
         }
-        let idle = life::nanos(Some(idle)).map_err(ConfigError::Timeout)?;
+        let idle = state::nanos(Some(idle)).map_err(ConfigError::Timeout)?;
         Ok(Self { enter, leave, idle })
     }
 }

@@ -4,8 +4,8 @@ use core::error::Error;
 use core::fmt;
 
 use super::store::Handle;
-use crate::flow::Direction;
-use crate::life::{Class, EndReason, Protocol, Tenant};
+use crate::key::flow::Direction;
+use super::state::{Class, EndReason, Protocol, Tenant};
 use crate::timestamp::Timestamp;
 
 /// The flow of a packet.
@@ -13,7 +13,8 @@ use crate::timestamp::Timestamp;
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, Direction, FlowCache, FlowKey, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, Packet};
+/// use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
 ///
 /// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
@@ -46,7 +47,8 @@ pub struct Observed<'a, K, V> {
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, EndReason, FlowCache, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, EndReason, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
 /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
@@ -92,7 +94,8 @@ pub enum Event<'a, K, V> {
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, Event, FlowCache, Packet, Timeouts, Timestamp};
+/// use flowtable::flow_cache::{Config, Event, Packet, Timeouts};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(config);
@@ -136,7 +139,8 @@ pub struct Report<'a, K, V> {
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, FlowCache, Packet, Timeouts, Timestamp};
+/// use flowtable::flow_cache::{Config, Packet, Timeouts};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
 /// let mut cache: FlowCache<u64, ()> = FlowCache::new(config);
@@ -179,7 +183,8 @@ pub struct Progress {
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, Direction, FlowCache, FlowKey, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, Packet};
+/// use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
 ///
 /// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
@@ -189,7 +194,7 @@ pub struct Progress {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FlowMatch {
     /// The flow.
     pub handle: Handle,
     /// Which direction of it the key names.
@@ -227,7 +232,8 @@ impl Error for Refused {}
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, FlowCache, NameError, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, NameError, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
 /// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle;

@@ -17,10 +17,10 @@ use core::{iter, mem};
 use super::FlowCache;
 use super::event::NameError;
 use super::store::{Flow, Life, NO_NAME, Name, Place};
-use super::walk::Resident;
-use crate::evict::Eviction;
-use crate::flow::FlowName;
-use crate::life::{Course, EndReason, Tenant};
+use super::scan::Resident;
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+use super::state::{Course, EndReason, Tenant};
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
@@ -38,7 +38,8 @@ const OLDEST: u64 = 1 << 61;
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, Cursor, FlowCache, Image, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, Cursor, Image, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
 /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
@@ -126,7 +127,8 @@ impl<K, V> Image<K, V> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Config, Cursor, FlowCache, Image, Packet, Timestamp};
+    /// use flowtable::flow_cache::{Config, Cursor, Image, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut large: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
     /// for id in 0..10 {
@@ -276,7 +278,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, Cursor, FlowCache, Image, ImageError, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, Cursor, Image, ImageError, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut large: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
 /// for id in 0..10 {

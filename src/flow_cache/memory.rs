@@ -10,12 +10,12 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::store::Flow;
-use crate::chunks::Chunks;
-use crate::evict::Eviction;
-use crate::flow::FlowName;
-use crate::lists::Lists;
-use crate::slots::Slots;
-use crate::wheel::Wheel;
+use crate::raw::chunked_vec::Chunks;
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+use crate::raw::intrusive_list::Lists;
+use crate::raw::slots::Slots;
+use super::wheel::Wheel;
 
 /// Slots whose memory is allocated together.
 const CHUNK: usize = Chunks::<u8>::CHUNK;

@@ -2,15 +2,16 @@
 
 use core::fmt;
 
-use crate::life::{Class, EndReason};
-use crate::observe::Probes;
+use super::state::{Class, EndReason};
+use crate::probes::Probes;
 
 /// Counts since the cache was made, and what there is now.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::{Class, Config, EndReason, FlowCache, Packet, Timestamp};
+/// use flowtable::flow_cache::{Class, Config, EndReason, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(2)?);
 /// for id in [1, 1, 2, 3] {

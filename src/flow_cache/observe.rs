@@ -8,12 +8,12 @@ use super::FlowCache;
 use super::clock::Clock;
 use super::config::Config;
 use super::event::{Observed, Refused};
-use super::ledger::Ledger;
+use super::accounting::Ledger;
 use super::store::{Flow, Handle, Hit, Life, Place};
-use crate::evict::Eviction;
-use crate::flow::{Direction, FlowName};
-use crate::life::{Class, Packet};
-use crate::observe::Probes;
+use crate::eviction::Eviction;
+use crate::key::flow::{Direction, FlowName};
+use super::state::{Class, Packet};
+use crate::probes::Probes;
 use crate::timestamp::Timestamp;
 
 /// How many packets are looked up together: as many misses as a machine has under way, and some more.
@@ -45,7 +45,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Class, Config, Direction, FlowCache, FourTuple, Packet, TcpFlags, Timestamp};
+    /// use flowtable::flow_cache::{Class, Config, Packet};
+    /// use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
     ///
     /// let mut cache: FlowCache<FourTuple<u32>, u64> = FlowCache::new(Config::new(100)?);
     /// let key = FourTuple { src: 10, dst: 20, sport: 40_000, dport: 443 };
@@ -82,7 +83,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, String> = FlowCache::new(Config::new(100)?);
     /// for _ in 0..2 {
@@ -159,7 +161,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
-    /// use flowtable::{Config, FlowCache, Packet, Timestamp};
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u64> = FlowCache::new(Config::new(100)?);
     /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
@@ -172,7 +175,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///     }
     /// });
     /// assert_eq!((made, cache.len()), (vec![0, 1], 2));
-    /// # Ok::<(), flowtable::ConfigError>(())
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
     /// ```
     pub fn observe_batch(
         &mut self,

@@ -10,9 +10,9 @@
 //! that is gone finds nothing, for ever.
 
 use super::config::Emergency;
-use crate::flow::Direction;
-use crate::life::{Class, Course, NEVER, Tenant, Timeouts};
-use crate::slots::Slots;
+use crate::key::flow::Direction;
+use super::state::{Class, Course, NEVER, Tenant, Timeouts};
+use crate::raw::slots::Slots;
 
 /// What is known when a slot is named without asking whether it is taken.
 const FLOW: &str = "what leads to a slot goes with its flow";
@@ -27,7 +27,8 @@ pub(super) const NO_NAME: u32 = u32::MAX;
 /// # Example
 ///
 /// ```
-/// use flowtable::{Config, FlowCache, Packet, Timestamp};
+/// use flowtable::flow_cache::{Config, Packet};
+/// use flowtable::{FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
 /// let first = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;

@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::evict::{Standing, has_few_newcomers, turn};
-use crate::life::{Class, Tenant};
-use crate::lists::Lists;
+use crate::eviction::{Standing, has_few_newcomers, turn};
+use super::state::{Class, Tenant};
+use crate::raw::intrusive_list::Lists;
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
@@ -106,7 +106,7 @@ impl Tenants {
         }
     }
 
-    /// Which of its flows a tenant loses: as [`ByClass`](crate::ByClass) has it, newcomers included.
+    /// Which of its flows a tenant loses: as [`ByClass`](crate::eviction::ByClass) has it, newcomers included.
     pub(super) fn victim(
         &mut self,
         tenant: Tenant,

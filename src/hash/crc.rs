@@ -20,7 +20,7 @@
 //! by [`Crc16`], 9.3 % by the lower half of [`Crc32`], and 7.3 % at random.
 //!
 //! [`Crc32`] is what to take where many sources have to agree on a function, as
-//! [`SourceIndex::of`](crate::SourceIndex::of) does, and where names come from a trusted side. For packets of just
+//! [`SourceIndex::of`](crate::hash::source_index::SourceIndex::of) does, and where names come from a trusted side. For packets of just
 //! anybody see the [module above](super).
 
 use core::hash::Hasher;

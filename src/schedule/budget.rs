@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::throttle::Throttle;
-use crate::share::Thread;
+use crate::schedule::share::Thread;
 use crate::timestamp::nanos;
 
 /// What a thread may do in a turn: so many packets, a timeslice, or both. It may always do one packet, and the

@@ -17,7 +17,7 @@ const FRACTION: u32 = 8;
 /// The way of a flow through the router: an input queue, a forwarding function, an output queue.
 ///
 /// The function is given to [`run`](Self::run), so that paths of different functions fit into one array, by the
-/// [number](crate::share::Thread::index) of their thread. What comes in is classified before: `I` is what the
+/// [number](crate::schedule::share::Thread::index) of their thread. What comes in is classified before: `I` is what the
 /// function needs. `O` is what it makes of it.
 ///
 /// # Example

@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::ScheduleError;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
-use crate::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
+use crate::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
 
 /// Time that was spent, since the beginning.
@@ -447,8 +447,8 @@ impl Scheduler {
     /// # Ok::<(), flowtable::schedule::ScheduleError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), crate::share::Broken> {
-        use crate::share::Broken;
+    pub fn validate(&self) -> Result<(), crate::schedule::share::Broken> {
+        use crate::schedule::share::Broken;
         self.shares.validate()?;
         if !self.timeouts.is_valid() {
             return Err(Broken::Heap);

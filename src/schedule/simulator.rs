@@ -28,7 +28,7 @@ use super::queue::BoundedQueue;
 use super::scheduler::{Account, Scheduler};
 use super::thread::{Occupancy, ThreadConfig};
 use super::{ScheduleError, Turn};
-use crate::share::Thread;
+use crate::schedule::share::Thread;
 use crate::timestamp::Timestamp;
 
 /// Buffers of a flow, if nothing else is said.

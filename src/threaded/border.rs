@@ -45,7 +45,8 @@ pub enum Way {
 ///
 /// ```
 /// use core::time::Duration;
-/// use flowtable::{SourceIndex, Timestamp};
+/// use flowtable::hash::source_index::SourceIndex;
+/// use flowtable::Timestamp;
 /// use flowtable::threaded::{Border, Hop, Label, Labels, Table, Way};
 ///
 /// let onward = Hop::Forward { port: 3, label: Label::new(41, 7).unwrap() };

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::check::Broken;
-use super::error::{Refusal, RouterError};
+use super::error::{InsertError, RouterError};
 use super::label::Label;
 use super::labels::Labels;
 use super::table::{Hop, Port, Table};
@@ -428,8 +428,8 @@ impl<D: Ord + Clone> DistanceVector<D> {
     fn make_route(&mut self, destination: &D, now: Timestamp) -> Result<&mut Route, RouterError> {
         if !self.routes.contains_key(destination) {
             match self.table.insert(destination.clone(), None, now) {
-                Ok(_) | Err(Refusal::InUse) => {}
-                Err(Refusal::NoLabel(why)) => return Err(why.into()),
+                Ok(_) | Err(InsertError::InUse) => {}
+                Err(InsertError::NoLabel(why)) => return Err(why.into()),
             }
         }
         Ok(self.routes.entry(destination.clone()).or_default())

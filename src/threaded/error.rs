@@ -76,20 +76,20 @@ impl Error for NoLabel {}
 /// Why a [`Table`](super::Table) does not take a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum InsertError {
     /// It has a row.
     InUse,
     /// There is no row for it.
     NoLabel(NoLabel),
 }
 
-impl From<NoLabel> for Refusal {
+impl From<NoLabel> for InsertError {
     fn from(why: NoLabel) -> Self {
         Self::NoLabel(why)
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for InsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse => f.write_str("the destination has a row"),
@@ -98,7 +98,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl Error for Refusal {}
+impl Error for InsertError {}
 
 /// Why a router does not believe what a neighbour says, or what it is told about its links. Nothing has changed.
 ///

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::source_index::SourceIndex;
+use crate::hash::source_index::SourceIndex;
 
 /// The index that a packet carries: the row of the *next* router's table, and which of the row's owners is meant.
 ///
@@ -19,7 +19,7 @@ use crate::source_index::SourceIndex;
 /// # Example
 ///
 /// ```
-/// use flowtable::SourceIndex;
+/// use flowtable::hash::source_index::SourceIndex;
 /// use flowtable::threaded::Label;
 ///
 /// let label = Label::new(1_234_567, 42).unwrap();

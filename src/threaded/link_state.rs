@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::check::Broken;
-use super::error::{NoLabel, Refusal, RouterError};
+use super::error::{NoLabel, InsertError, RouterError};
 use super::label::Label;
 use super::labels::Labels;
 use super::shortest_paths::shortest_paths;
@@ -519,8 +519,8 @@ impl<D: Ord + Clone> LinkState<D> {
                 Ok(_) => {
                     self.news.labels.entry(destination.clone()).or_insert(Label::NONE);
                 }
-                Err(Refusal::NoLabel(why)) => computed = Err(why),
-                Err(Refusal::InUse) => {}
+                Err(InsertError::NoLabel(why)) => computed = Err(why),
+                Err(InsertError::InUse) => {}
             }
         }
         computed

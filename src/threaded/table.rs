@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::check::Broken;
-use super::error::{NoLabel, Refusal, Stale};
+use super::error::{NoLabel, InsertError, Stale};
 use super::label::Label;
 use super::labels::Labels;
 use crate::timestamp::Timestamp;
@@ -220,9 +220,9 @@ impl<D: Ord + Clone> Table<D> {
         destination: D,
         hop: Option<Hop>,
         now: Timestamp,
-    ) -> Result<Label, Refusal> {
+    ) -> Result<Label, InsertError> {
         if self.destinations.contains_key(&destination) {
-            return Err(Refusal::InUse);
+            return Err(InsertError::InUse);
         }
         // Before a label is given: a row more is the most that can come.
         self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;

@@ -1,8 +1,8 @@
 //! The header of a bucket: the tags of its eight slots in one word.
 
-use crate::tags::{self, HIGHEST};
+use crate::raw::tags::{self, HIGHEST};
 
-pub(super) use crate::tags::Slots;
+pub(super) use crate::raw::tags::Slots;
 
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 8;

@@ -39,8 +39,8 @@ use super::bucket::{Header, SLOTS, path, tags};
 use super::error::TryReserveError;
 use super::shell::{Shell, empty_box, fill};
 use super::spots::{Spot, Spots};
-use crate::observe::Observer;
-use crate::prefetch::prefetch;
+use crate::probes::Observer;
+use crate::raw::prefetch::prefetch;
 
 /// A larger entry is boxed, and its slot holds the pointer: else the free slots of a bucket would
 /// weigh too much, and moving entries would take too long.

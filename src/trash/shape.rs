@@ -24,7 +24,7 @@ use super::table::Table;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub struct Shape {
+pub struct TableShape {
     /// Number of entries.
     pub entries: usize,
     /// Number of segments.
@@ -41,7 +41,7 @@ pub struct Shape {
     pub bytes: usize,
 }
 
-impl Shape {
+impl TableShape {
     /// Entries for each slot.
     #[must_use]
     pub fn load(&self) -> f64 {

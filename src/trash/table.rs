@@ -30,7 +30,7 @@ use super::error::{TryReserveError, reserve};
 use super::segment::{Glance, Segment};
 use super::shell::Shell;
 use super::spots::Spot;
-use crate::observe::Observer;
+use crate::probes::Observer;
 
 /// A step is taken when the load would get above this, in 64ths.
 ///

@@ -9,7 +9,7 @@ use super::error::TryReserveError;
 use super::rekey;
 use super::segment::Glance;
 use super::table::{Position, Room, Table};
-use crate::observe::Observer;
+use crate::probes::Observer;
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// The entry of `key`. The fast way: most entries are in their home, and the first with their tag.

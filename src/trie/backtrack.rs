@@ -40,8 +40,8 @@
 
 use super::node::{Child, LeafId, Link};
 use super::{Suffixes, Trie};
-use crate::bits::BitString;
-use crate::observe::Observer;
+use crate::key::bits::BitString;
+use crate::probes::Observer;
 
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// What `pick` makes of the first leaf that it makes something of. The leaves come in the order of

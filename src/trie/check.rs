@@ -7,7 +7,7 @@ use core::fmt;
 use super::node::{Child, Node, NodeId};
 use super::suffix::within_slot;
 use super::{Suffixes, Trie};
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// An invariant of the trie that does not hold. It never happens; tests ask after each step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

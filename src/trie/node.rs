@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// Index of a leaf in the slab of leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

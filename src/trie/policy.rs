@@ -21,7 +21,7 @@ use core::fmt;
 /// # Example
 ///
 /// ```
-/// use flowtable::Thresholds;
+/// use flowtable::trie::Thresholds;
 ///
 /// assert!(Thresholds::new(50, 25).is_ok());
 /// let error = Thresholds::new(101, 25).unwrap_err();
@@ -60,7 +60,7 @@ impl Thresholds {
     /// # Example
     ///
     /// ```
-    /// use flowtable::Tuning;
+    /// use flowtable::trie::Tuning;
     ///
     /// let root = Tuning::LINUX.root;
     /// assert_eq!((root.inflate(), root.halve()), (30, 15));
@@ -102,12 +102,13 @@ impl Thresholds {
 /// # Example
 ///
 /// ```
-/// use flowtable::{LcTrieMap, Thresholds, Tuning};
+/// use flowtable::LcTrieMap;
+/// use flowtable::trie::{Thresholds, Tuning};
 ///
 /// let wide = Tuning { root: Thresholds::new(15, 8)?, ..Tuning::default() };
 /// let map: LcTrieMap<u64, ()> = LcTrieMap::with_tuning(wide);
 /// assert_eq!(map.tuning(), wide);
-/// # Ok::<(), flowtable::TuningError>(())
+/// # Ok::<(), flowtable::trie::TuningError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -128,7 +129,8 @@ pub struct Tuning {
 /// # Example
 ///
 /// ```
-/// use flowtable::{LcTrieMap, RebalanceFrom, Tuning};
+/// use flowtable::LcTrieMap;
+/// use flowtable::trie::{RebalanceFrom, Tuning};
 ///
 /// let tuning = Tuning { rebalance_from: RebalanceFrom::Parent, ..Tuning::TRASH_2006 };
 /// let mut map = LcTrieMap::with_tuning(tuning);

@@ -24,7 +24,7 @@ use super::node::{Child, Link, Node, NodeId, Slots};
 use super::policy::Tuning;
 use super::suffix::within_slot;
 use super::{Suffixes, Trie};
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// One call doubles or halves a node at most so often; the next change goes on from there. A
 /// doubling that is due ten times in a row means 2^10 slots for one insertion.

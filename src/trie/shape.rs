@@ -6,7 +6,7 @@ use core::fmt;
 
 use super::node::Child;
 use super::{Suffixes, Trie};
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// The shape of a level-compressed trie at one moment.
 ///
@@ -26,7 +26,7 @@ use crate::bits::BitString;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub struct Shape {
+pub struct TrieShape {
     /// Number of keys.
     pub leaves: usize,
     /// Number of keys at each depth, from 0.
@@ -41,7 +41,7 @@ pub struct Shape {
     pub bytes: usize,
 }
 
-impl Shape {
+impl TrieShape {
     /// Number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
@@ -69,7 +69,7 @@ impl Shape {
 }
 
 /// Three lines: the totals, the depths, the nodes by size.
-impl fmt::Display for Shape {
+impl fmt::Display for TrieShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -95,9 +95,9 @@ fn list(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
 
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Measures the trie. O(slots).
-    pub(crate) fn shape(&self) -> Shape {
+    pub(crate) fn shape(&self) -> TrieShape {
         let mut shape =
-            Shape { leaves: self.leaves.len(), bytes: self.allocation_size(), ..Shape::default() };
+            TrieShape { leaves: self.leaves.len(), bytes: self.allocation_size(), ..TrieShape::default() };
         if let Child::Node(id) = self.root {
             shape.root_bits = self.nodes[id.0].bits();
         }

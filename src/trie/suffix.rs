@@ -40,7 +40,7 @@
 
 use super::Trie;
 use super::node::{Child, NodeId};
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// What the nodes of a trie keep of the suffixes of values `V`: a number, or nothing.
 pub(crate) trait Suffixes<V>: Copy + Eq {

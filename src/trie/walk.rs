@@ -11,7 +11,7 @@ use core::ops::Bound;
 
 use super::node::{Child, LeafId, Link};
 use super::{Gap, Place, Suffixes, Trie};
-use crate::bits::BitString;
+use crate::key::bits::BitString;
 
 /// A walk over leaves. Good until the trie changes.
 #[derive(Clone, Copy, Debug)]

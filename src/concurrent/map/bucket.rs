@@ -14,7 +14,7 @@
 use core::array;
 
 use crate::concurrent::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::tags::{self, HIGHEST, Slots};
+use crate::raw::tags::{self, HIGHEST, Slots};
 
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 6;

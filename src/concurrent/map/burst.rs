@@ -11,7 +11,7 @@ use super::bucket::Bucket;
 use super::directory::{path, shard_of};
 use super::index::Glance;
 use super::pinned::Pinned;
-use crate::prefetch::prefetch;
+use crate::raw::prefetch::prefetch;
 
 /// Keys that go through the stages at a time.
 const BURST: usize = 32;

@@ -11,7 +11,7 @@ use super::bucket::{Bucket, Entries, Look};
 use super::directory::Root;
 use super::segment::{Segment, Spot};
 use super::store::Store;
-use crate::tags::tags;
+use crate::raw::tags::tags;
 
 /// Two to a line: they hardly ever change.
 #[repr(align(32))]

@@ -24,7 +24,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::bucket::{Bucket, SLOTS};
-use crate::tags::tags;
+use crate::raw::tags::tags;
 
 /// Two buckets.
 #[repr(C, align(64))]

@@ -29,7 +29,7 @@ use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
 use crate::concurrent::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering};
-use crate::prefetch::prefetch;
+use crate::raw::prefetch::prefetch;
 
 /// Entries of a chunk, at most: a small map has one chunk for each shard.
 const CHUNK: usize = 64;

@@ -10,9 +10,9 @@
 use alloc::vec::Vec;
 use std::collections::VecDeque;
 
-use crate::bits::Address;
-use crate::lpm::RouteTable;
-use crate::prefix::Prefix;
+use crate::key::bits::Address;
+use crate::routes::RouteTable;
+use crate::key::prefix::Prefix;
 
 /// A route that comes, with a value for each copy; or one that goes.
 pub(super) struct Update<A, V> {

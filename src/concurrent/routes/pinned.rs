@@ -6,8 +6,8 @@ use core::ops::Deref;
 use super::ConcurrentRoutes;
 use super::copies::Pinned;
 use super::log::Log;
-use crate::bits::Address;
-use crate::lpm::RouteTable;
+use crate::key::bits::Address;
+use crate::routes::RouteTable;
 
 /// The routes of a [`ConcurrentRoutes`] at some moment, to read with all that a [`RouteTable`] has.
 ///

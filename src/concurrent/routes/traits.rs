@@ -3,9 +3,9 @@
 use core::fmt;
 
 use super::ConcurrentRoutes;
-use crate::bits::Address;
-use crate::lpm::RouteTable;
-use crate::prefix::Prefix;
+use crate::key::bits::Address;
+use crate::routes::RouteTable;
+use crate::key::prefix::Prefix;
 
 impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
     fn default() -> Self {

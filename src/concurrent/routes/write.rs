@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::copies::{Pin, Writer};
 use super::log::{Garbage, Log, Update};
 use super::{ConcurrentRoutes, WouldExceed};
-use crate::bits::Address;
+use crate::key::bits::Address;
 use crate::concurrent::sync::{IS_CHECKED, yield_now};
-use crate::lpm::RouteTable;
+use crate::routes::RouteTable;
 
 /// What has become of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,97 @@
+//! What network cards hash names with.
+
+use crate::key::bits::BitString;
+
+/// The hash of receive-side scaling: what a network card hands over with a packet, computed here for
+/// packets that bring none, and for tests.
+///
+/// ```text
+///     name   1 0 1 1 …           hash = K(0) ^ K(2) ^ K(3) ^ …
+///     key    0110110101011010…   K(i): the 32 bits of the key from bit i on
+/// ```
+///
+/// The name is a [`FourTuple`](crate::FourTuple) for TCP and UDP, two addresses in a row for other packets. With the
+/// [symmetric](Self::SYMMETRIC) key both directions of a flow have one hash, and so one queue.
+///
+/// The hash is linear, and keys of cards are well known: names with equal hashes are easily found. As an
+/// [index](super::SourceIndex::from_rss) that is no harm but to time.
+///
+/// O(bits of the name). A card does it for nothing.
+///
+/// Paper: Krawczyk 1995 for the hash. Its use by cards, the key and the test vectors are Microsoft's, *Verifying the
+/// RSS hash calculation*; the symmetric key is that of Woo and Park 2012.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FourTuple;
+/// use flowtable::hash::source_index::Toeplitz;
+/// use std::net::Ipv4Addr;
+///
+/// let packet = FourTuple {
+///     src: Ipv4Addr::new(66, 9, 149, 187),
+///     dst: Ipv4Addr::new(161, 142, 100, 80),
+///     sport: 2794,
+///     dport: 1766,
+/// };
+/// assert_eq!(Toeplitz::MICROSOFT.hash(&packet), 0x51cc_c178);
+/// let both_ways = [packet, packet.reversed()].map(|name| Toeplitz::SYMMETRIC.hash(&name));
+/// assert_eq!(both_ways[0], both_ways[1]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Toeplitz {
+    key: [u8; Self::KEY],
+}
+
+impl Toeplitz {
+    /// Bytes of a key: enough for two addresses of IPv6, two ports, and the 32 bits of the hash.
+    pub const KEY: usize = 40;
+
+    /// The key of the published test vectors, which many drivers take if nobody gives another one.
+    pub const MICROSOFT: Self = Self::new([
+        0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f,
+        0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
+        0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
+    ]);
+
+    /// A key whose 16 bits come again and again, so that what changes places does not matter.
+    ///
+    /// There are only 2^16 different hashes: the halves of each are equal.
+    pub const SYMMETRIC: Self = {
+        let mut key = [0x6d; Self::KEY];
+        let mut odd = 1;
+        while odd < Self::KEY {
+            key[odd] = 0x5a;
+            odd += 2;
+        }
+        Self::new(key)
+    };
+
+    /// A hash with a key of one's own.
+    #[must_use]
+    pub const fn new(key: [u8; Self::KEY]) -> Self {
+        Self { key }
+    }
+
+    /// The hash of a name. For names of more than 36 bytes the key begins again. O(bytes).
+    #[must_use]
+    pub fn hash<K: BitString>(&self, name: &K) -> u32 {
+        let words = (0..K::BITS).step_by(32);
+        words.fold(0, |hash, pos| {
+            let word = (name.window(pos) >> 32) as u32;
+            let within = u32::MAX.checked_shl(32_u32.saturating_sub(K::BITS - pos)).unwrap_or(0);
+            hash ^ self.of_word(word & within, pos)
+        })
+    }
+
+    /// What the bits of a word of the name, from bit `pos` on, have of the hash.
+    fn of_word(&self, word: u32, pos: u32) -> u32 {
+        let first = (pos / 8) as usize;
+        let key: [u8; 8] = core::array::from_fn(|byte| self.key[(first + byte) % Self::KEY]);
+        let key = u64::from_be_bytes(key);
+        (0..32).fold(0, |hash, bit| {
+            let is_set = word << bit >> 31;
+            hash ^ (key << bit >> 32) as u32 & is_set.wrapping_neg()
+        })
+    }
+}

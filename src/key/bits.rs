@@ -1,0 +1,417 @@
+//! Keys as fixed-width strings of bits.
+//!
+//! ```text
+//!     bit    0         8         16        24
+//!            ┌─────────┬─────────┬─────────┬─────────┐
+//!     key    │ 1010…   │         │         │         │        10.0.0.1 as an Ipv4Addr: BITS = 32
+//!            └─────────┴─────────┴─────────┴─────────┘
+//!                 └──── window(5): the 64 bits from bit 5 on, zeros behind the end ────→
+//! ```
+//!
+//! A trie looks at a key a few bits at a time, most significant bit first. [`BitString`] gives it
+//! these bits through one method, [`window`](BitString::window): everything else (a short slice,
+//! the first bit in which two keys differ) is arithmetic on windows.
+//!
+//! Bit order *is* `Ord` order: a trie that is walked from slot 0 upwards yields its keys sorted.
+//!
+//! Strings concatenate: `(A, B)` is the bits of `A`, then the bits of `B`, and tuples compare in
+//! the same order. [`FourTuple`](crate::FourTuple) and [`FiveTuple`](crate::FiveTuple) are such
+//! concatenations, and so is [`Headed`]: a hash in front of a key, which is all that makes a
+//! level-compressed trie insensitive to its keys.
+//!
+//! [`Address`] is the way back, from bits to the key: prefixes of addresses are addresses, too.
+//!
+//! Price: a window of an integer or an address is one or two shifts; of an array, one unaligned
+//! load; of a concatenation, that of the part it falls in, or of both.
+//!
+//! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, section 3.
+
+use core::hash::{BuildHasher, Hash};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+/// A string of [`BITS`](Self::BITS) bits, the most significant first.
+///
+/// # Law
+///
+/// For any `a` and `b`, `a.cmp(&b)` is the order of the two strings compared bit by bit, and so
+/// `a == b` exactly if all bits are equal. Bits behind the end read as zero. A type that breaks
+/// the law, or panics, makes a trie lose keys or panic, but never undefined behaviour.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::key::bits::BitString;
+/// use std::net::Ipv4Addr;
+///
+/// let a = Ipv4Addr::new(10, 0, 0, 1);
+/// let b = Ipv4Addr::new(10, 0, 0, 2);
+/// assert_eq!(a.slice(0, 8), 10);
+/// assert_eq!(a.slice(28, 4), 1);
+/// assert_eq!(a.first_difference(&b, 0), Some(30));
+/// ```
+pub trait BitString: Copy + Ord {
+    /// The width of the string in bits.
+    const BITS: u32;
+
+    /// The 64 bits from bit `pos` on, left-aligned; bits behind the end are zero.
+    ///
+    /// Any `pos` is allowed: at or past [`BITS`](Self::BITS) the window is zero.
+    fn window(&self, pos: u32) -> u64;
+
+    /// The `count` bits from bit `pos` on, as a number. `count` is 1 to 64; for another one, the
+    /// number is unspecified.
+    #[inline]
+    fn slice(&self, pos: u32, count: u32) -> u64 {
+        leading(self.window(pos), count)
+    }
+
+    /// The first bit at or behind `from` in which the strings differ.
+    #[inline]
+    fn first_difference(&self, other: &Self, from: u32) -> Option<u32> {
+        let mut pos = from;
+        while pos < Self::BITS {
+            let differing = self.window(pos) ^ other.window(pos);
+            if differing != 0 {
+                return Some(pos + differing.leading_zeros());
+            }
+            pos = pos.saturating_add(64);
+        }
+        None
+    }
+}
+
+/// A bit string that can be put together again from its bits, as an address is from a prefix of it.
+///
+/// # Law
+///
+/// `A::from_windows(|pos| a.window(pos)) == a`.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::key::bits::Address;
+/// use std::net::Ipv4Addr;
+///
+/// let address = Ipv4Addr::new(10, 1, 2, 3);
+/// assert_eq!(address.truncated(8), Ipv4Addr::new(10, 0, 0, 0));
+/// assert_eq!(address.truncated(32), address);
+/// ```
+pub trait Address: BitString {
+    /// The string with these windows: the contrary of [`window`](BitString::window). What the windows
+    /// say of bits behind the end does not count.
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self;
+
+    /// The same string with zeros from bit `len` on.
+    #[inline]
+    #[must_use]
+    fn truncated(&self, len: u32) -> Self {
+        Self::from_windows(|pos| self.window(pos) & !rest(len.saturating_sub(pos)))
+    }
+}
+
+/// `address` with the ones of `bits`, whose first bit comes to stand at `at`.
+pub(crate) fn with_bits<A: Address>(address: &A, at: u32, bits: u64) -> A {
+    A::from_windows(|pos| {
+        let bits = match at.checked_sub(pos) {
+            Some(behind) => bits.checked_shr(behind),
+            None => bits.checked_shl(pos - at),
+        };
+        address.window(pos) | bits.unwrap_or(0)
+    })
+}
+
+/// All bits of a window but the first `count`.
+#[inline]
+fn rest(count: u32) -> u64 {
+    u64::MAX.checked_shr(count).unwrap_or(0)
+}
+
+/// The window at `pos` of a left-aligned word.
+#[inline]
+fn shifted(word: u64, pos: u32) -> u64 {
+    word.checked_shl(pos).unwrap_or(0)
+}
+
+/// The first `count` bits of a window, as a number.
+#[inline]
+fn leading(window: u64, count: u32) -> u64 {
+    window.wrapping_shr(64_u32.wrapping_sub(count))
+}
+
+impl BitString for u8 {
+    const BITS: u32 = 8;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted(u64::from(*self) << 56, pos)
+    }
+}
+
+impl Address for u8 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 56) as Self
+    }
+}
+
+impl BitString for u16 {
+    const BITS: u32 = 16;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted(u64::from(*self) << 48, pos)
+    }
+}
+
+impl Address for u16 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 48) as Self
+    }
+}
+
+impl BitString for u32 {
+    const BITS: u32 = 32;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted(u64::from(*self) << 32, pos)
+    }
+}
+
+impl Address for u32 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (window(0) >> 32) as Self
+    }
+}
+
+impl BitString for u64 {
+    const BITS: u32 = 64;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        shifted(*self, pos)
+    }
+}
+
+impl Address for u64 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        window(0)
+    }
+}
+
+impl BitString for u128 {
+    const BITS: u32 = 128;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        (self.checked_shl(pos).unwrap_or(0) >> 64) as u64
+    }
+}
+
+impl Address for u128 {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from(window(0)) << 64 | Self::from(window(64))
+    }
+
+    #[inline]
+    fn truncated(&self, len: u32) -> Self {
+        self & !Self::MAX.checked_shr(len).unwrap_or(0)
+    }
+}
+
+/// The bytes in order, each most significant bit first. `N` is at most 2^29 - 1.
+impl<const N: usize> BitString for [u8; N] {
+    const BITS: u32 = {
+        assert!(N < 1 << 29, "a bit string has fewer than 2^32 bits");
+        8 * N as u32
+    };
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        let first = (pos / 8) as usize;
+        let odd = pos % 8;
+        let byte = |i: usize| self.get(i).copied().unwrap_or(0);
+        let word = match self.get(first..).and_then(|rest| rest.first_chunk::<8>()) {
+            Some(bytes) => u64::from_be_bytes(*bytes),
+            None => u64::from_be_bytes(core::array::from_fn(|i| byte(first + i))),
+        };
+        (word << odd) | (u64::from(byte(first + 8)) >> (8 - odd))
+    }
+}
+
+impl<const N: usize> Address for [u8; N] {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        core::array::from_fn(|i| (window(8 * i as u32) >> 56) as u8)
+    }
+}
+
+impl BitString for Ipv4Addr {
+    const BITS: u32 = 32;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        self.to_bits().window(pos)
+    }
+}
+
+impl Address for Ipv4Addr {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from_bits(u32::from_windows(window))
+    }
+}
+
+impl BitString for Ipv6Addr {
+    const BITS: u32 = 128;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        self.to_bits().window(pos)
+    }
+}
+
+impl Address for Ipv6Addr {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self::from_bits(u128::from_windows(window))
+    }
+
+    #[inline]
+    fn truncated(&self, len: u32) -> Self {
+        Self::from_bits(self.to_bits().truncated(len))
+    }
+}
+
+/// Concatenation: the bits of the first, then the bits of the second.
+impl<A: BitString, B: BitString> BitString for (A, B) {
+    const BITS: u32 = A::BITS + B::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        window_of_two(&self.0, &self.1, pos)
+    }
+}
+
+impl<A: Address, B: Address> Address for (A, B) {
+    #[inline]
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        (A::from_windows(&window), B::from_windows(|pos| window(pos + A::BITS)))
+    }
+}
+
+/// The window at `pos` of two strings, the second behind the first.
+#[inline]
+fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) -> u64 {
+    match A::BITS.checked_sub(pos) {
+        Some(64..) => first.window(pos),
+        Some(width @ 1..) => first.window(pos) | (second.window(0) >> width),
+        _ => second.window(pos - A::BITS),
+    }
+}
+
+/// A key behind its hash: the extended key of TRASH.
+///
+/// The bits of the header come first, so a trie over `Headed` keys branches on the hash and is as
+/// shallow as a trie over random strings whatever the keys are; the key itself follows and
+/// separates keys whose headers collide. A 32-bit header has n²/2³³ colliding pairs among n keys
+/// (1.2 at 100,000; 116 at a million), so the default is 64.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::key::bits::{BitString, Headed};
+/// use flowtable::DefaultHashBuilder;
+///
+/// let hasher = DefaultHashBuilder::with_seed(7);
+/// let key = Headed::new(42_u128, &hasher);
+/// assert_eq!(key.key(), &42);
+/// assert_eq!(key, Headed::new(42, &hasher));
+/// assert_eq!(Headed::short(42_u128, &hasher).header(), &((key.header() >> 32) as u32));
+/// assert_eq!(Headed::<u128>::BITS, 64 + 128);
+/// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the paper's width
+///
+/// let from_card = Headed::with_header(0x51cc_c178_u32, "a flow");
+/// assert_eq!(from_card.into_key(), "a flow");
+/// ```
+///
+/// Serialized, it keeps its header: that is good for as long as the hasher is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Headed<K, H = u64> {
+    header: H,
+    key: K,
+}
+
+impl<K: Hash> Headed<K> {
+    /// Puts the hash of `key` in front of it. Keyed hashes keep it from being chosen by others.
+    #[inline]
+    pub fn new(key: K, hasher: &impl BuildHasher) -> Self {
+        Self { header: hasher.hash_one(&key), key }
+    }
+}
+
+impl<K: Hash> Headed<K, u32> {
+    /// Puts 32 bits of the hash of `key` in front of it, as the paper does.
+    #[inline]
+    pub fn short(key: K, hasher: &impl BuildHasher) -> Self {
+        Self { header: (hasher.hash_one(&key) >> 32) as u32, key }
+    }
+}
+
+impl<K, H> Headed<K, H> {
+    /// A key behind a header that the caller already has, such as the hash that a network card
+    /// computed. Equal keys must come with equal headers.
+    #[inline]
+    pub const fn with_header(header: H, key: K) -> Self {
+        Self { header, key }
+    }
+
+    /// The key.
+    #[inline]
+    pub const fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The header.
+    #[inline]
+    pub const fn header(&self) -> &H {
+        &self.header
+    }
+
+    /// The key without its header.
+    #[inline]
+    pub fn into_key(self) -> K {
+        self.key
+    }
+}
+
+impl<K: BitString, H: BitString> BitString for Headed<K, H> {
+    const BITS: u32 = H::BITS + K::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        window_of_two(&self.header, &self.key, pos)
+    }
+
+    /// Most slices lie in the header. The others are kept out of the way, because they take more
+    /// registers than a look-up has left.
+    #[inline]
+    fn slice(&self, pos: u32, count: u32) -> u64 {
+        if u64::from(pos) + u64::from(count) <= u64::from(H::BITS) {
+            self.header.slice(pos, count)
+        } else {
+            slice_behind(self, pos, count)
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slice_behind(bits: &impl BitString, pos: u32, count: u32) -> u64 {
+    leading(bits.window(pos), count)
+}

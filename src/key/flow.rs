@@ -1,0 +1,554 @@
+//! The names of flows: four-tuples, five-tuples, their directions, and TCP's flags.
+//!
+//! ```text
+//!                        src          dst        sport dport protocol
+//!     FourTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │             a pair of sockets
+//!     FiveTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │ 8 │         13 bytes for IPv4, 37 for IPv6
+//!     FlowKey       │v│ a FiveTuple of IPv4 (then zeros) or of IPv6   │   either, told apart by one bit
+//! ```
+//!
+//! A tuple names one direction of a conversation. [`reversed`](FiveTuple::reversed) names the
+//! other; [`normalized`](FiveTuple::normalized) gives one name for both and says which direction
+//! this was, so that one entry can serve both.
+//!
+//! What is a name of both directions is a [`FlowName`]: the tuples are, and so is a pair of a zone and
+//! a tuple. So are numbers and arrays of bytes, such as connection IDs, which name one direction.
+//!
+//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They hash
+//! themselves in whole words, not field by field: keyed hashes pay per call.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::key::bits::BitString;
+
+/// Which way a packet goes: relative to the [`normalized`](FiveTuple::normalized) key of its flow or, where
+/// a flow remembers that, to who began it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Direction {
+    /// As the key reads: from its `src` to its `dst`.
+    Forward,
+    /// Against it.
+    Reverse,
+}
+
+impl Direction {
+    /// The other one.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Direction, FlowKey};
+    ///
+    /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+    /// let (_, direction) = query.normalized();
+    /// assert_eq!(query.reversed().normalized().1, direction.opposite());
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+}
+
+/// A name by which packets say which flow is theirs.
+///
+/// The methods that are provided are right for a name of one direction only, such as a connection ID:
+/// all of its packets go forward. A name of both directions says which one of the two it is.
+///
+/// The law: `name.reversed().normalized()` is what `name.normalized()` is, in the other direction, and
+/// reversing twice changes nothing. Where it is broken, or that of `Eq` and `Hash`, a packet may find
+/// no flow, or another one; nothing worse.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Direction, FourTuple};
+/// use flowtable::key::flow::FlowName;
+///
+/// let tuple = FourTuple { src: 0x0a00_0002_u32, dst: 0x0a00_0001, sport: 40_000, dport: 443 };
+/// assert_eq!(FlowName::normalized(&tuple), (tuple.reversed(), Direction::Reverse));
+/// // The same addresses in another zone are another flow.
+/// let zoned = (7_u16, tuple);
+/// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
+/// let connection_id = *b"\x01\x02\x03\x04";
+/// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
+/// ```
+pub trait FlowName: Clone + Eq + Hash {
+    /// One name for both directions, and which of the two this is.
+    #[inline]
+    #[must_use]
+    fn normalized(&self) -> (Self, Direction) {
+        (self.clone(), Direction::Forward)
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    fn reversed(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl FlowName for u8 {}
+impl FlowName for u16 {}
+impl FlowName for u32 {}
+impl FlowName for u64 {}
+impl FlowName for u128 {}
+impl<const N: usize> FlowName for [u8; N] {}
+
+impl<A: BitString> FlowName for FourTuple<A> {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FourTuple::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FourTuple::reversed(*self)
+    }
+}
+
+impl<A: BitString> FlowName for FiveTuple<A> {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FiveTuple::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FiveTuple::reversed(*self)
+    }
+}
+
+impl FlowName for FlowKey {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        FlowKey::normalized(*self)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        FlowKey::reversed(*self)
+    }
+}
+
+/// A zone, such as a VLAN, a VRF or a network interface, and a name in it.
+impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        let (name, direction) = self.1.normalized();
+        ((self.0.clone(), name), direction)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        (self.0.clone(), self.1.reversed())
+    }
+}
+
+/// A pair of sockets: what TCP finds a connection by.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FourTuple;
+/// use std::net::Ipv4Addr;
+///
+/// let there = FourTuple {
+///     src: Ipv4Addr::new(10, 0, 0, 1),
+///     dst: Ipv4Addr::new(10, 0, 0, 2),
+///     sport: 40_000,
+///     dport: 443,
+/// };
+/// assert_eq!(there.reversed().reversed(), there);
+/// assert_eq!(there.reversed().sport, 443);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FourTuple<A> {
+    /// Source address.
+    pub src: A,
+    /// Destination address.
+    pub dst: A,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+}
+
+impl<A: Copy + Ord> FourTuple<A> {
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
+    }
+
+    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        if (self.src, self.sport) <= (self.dst, self.dport) {
+            (self, Direction::Forward)
+        } else {
+            (self.reversed(), Direction::Reverse)
+        }
+    }
+}
+
+impl<A: BitString> FourTuple<A> {
+    fn ports(&self) -> u32 {
+        u32::from(self.sport) << 16 | u32::from(self.dport)
+    }
+}
+
+impl<A: BitString> BitString for FourTuple<A> {
+    const BITS: u32 = 2 * A::BITS + 32;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        (self.src, (self.dst, self.ports())).window(pos)
+    }
+}
+
+/// All bits in whole words.
+impl<A: BitString> Hash for FourTuple<A> {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        hash_words(self, state);
+    }
+}
+
+/// A pair of sockets and the protocol between them: what names a flow, in one direction.
+///
+/// Ports are 0 where the protocol has none.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::key::bits::BitString;
+/// use flowtable::{Direction, FiveTuple, FourTuple};
+/// use std::net::Ipv4Addr;
+///
+/// let (src, dst) = (Ipv4Addr::new(192, 0, 2, 7), Ipv4Addr::new(192, 0, 2, 1));
+/// let query = FiveTuple { src, dst, sport: 5353, dport: 53, protocol: 17 };
+/// assert_eq!(query.sockets(), FourTuple { src, dst, sport: 5353, dport: 53 });
+/// let (key, direction) = query.normalized();
+/// assert_eq!(direction, Direction::Reverse);
+/// assert_eq!(query.reversed().normalized(), (key, Direction::Forward));
+/// assert_eq!(FiveTuple::<Ipv4Addr>::BITS, 13 * 8);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct FiveTuple<A> {
+    /// Source address.
+    pub src: A,
+    /// Destination address.
+    pub dst: A,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// Protocol number of the IP layer: 6 is TCP, 17 is UDP.
+    pub protocol: u8,
+}
+
+impl<A: Copy + Ord> FiveTuple<A> {
+    /// The pair of sockets, without the protocol.
+    #[inline]
+    #[must_use]
+    pub fn sockets(self) -> FourTuple<A> {
+        FourTuple { src: self.src, dst: self.dst, sport: self.sport, dport: self.dport }
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }
+    }
+
+    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        match self.sockets().normalized().1 {
+            Direction::Forward => (self, Direction::Forward),
+            Direction::Reverse => (self.reversed(), Direction::Reverse),
+        }
+    }
+}
+
+impl<A: BitString> BitString for FiveTuple<A> {
+    const BITS: u32 = 2 * A::BITS + 32 + 8;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        (self.sockets(), self.protocol).window(pos)
+    }
+}
+
+/// All bits in whole words.
+impl<A: BitString> Hash for FiveTuple<A> {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        hash_words(self, state);
+    }
+}
+
+fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
+    for pos in (0..B::BITS).step_by(64) {
+        state.write_u64(bits.window(pos));
+    }
+}
+
+/// The name of a flow of either IP version, in one direction.
+///
+/// An IPv4 flow and a flow between the same addresses mapped into IPv6 are different flows: they
+/// are different packets.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::FlowKey;
+/// use std::net::IpAddr;
+///
+/// let [src, dst]: [IpAddr; 2] = ["10.0.0.1".parse()?, "10.0.0.2".parse()?];
+/// let key = FlowKey::new(src, dst, 40_000, 443, 6).unwrap();
+/// assert_eq!(key.to_string(), "10.0.0.1:40000 > 10.0.0.2:443 proto 6");
+/// assert_eq!((key.src(), key.dst()), (src, dst));
+/// assert_eq!((key.sport(), key.dport(), key.protocol()), (40_000, 443, 6));
+/// // No packet goes from one IP version to the other.
+/// assert_eq!(FlowKey::new(src, "::1".parse()?, 0, 0, 1), None);
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum FlowKey {
+    /// A flow of IPv4.
+    V4(FiveTuple<Ipv4Addr>),
+    /// A flow of IPv6.
+    V6(FiveTuple<Ipv6Addr>),
+}
+
+impl FlowKey {
+    /// The key with these fields, or `None` if the addresses are of different versions.
+    #[inline]
+    #[must_use]
+    pub fn new(src: IpAddr, dst: IpAddr, sport: u16, dport: u16, protocol: u8) -> Option<Self> {
+        match (src, dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                Some(Self::V4(FiveTuple { src, dst, sport, dport, protocol }))
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                Some(Self::V6(FiveTuple { src, dst, sport, dport, protocol }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Source address.
+    #[must_use]
+    pub fn src(&self) -> IpAddr {
+        match self {
+            Self::V4(tuple) => tuple.src.into(),
+            Self::V6(tuple) => tuple.src.into(),
+        }
+    }
+
+    /// Destination address.
+    #[must_use]
+    pub fn dst(&self) -> IpAddr {
+        match self {
+            Self::V4(tuple) => tuple.dst.into(),
+            Self::V6(tuple) => tuple.dst.into(),
+        }
+    }
+
+    /// Source port.
+    #[must_use]
+    pub fn sport(&self) -> u16 {
+        match self {
+            Self::V4(tuple) => tuple.sport,
+            Self::V6(tuple) => tuple.sport,
+        }
+    }
+
+    /// Destination port.
+    #[must_use]
+    pub fn dport(&self) -> u16 {
+        match self {
+            Self::V4(tuple) => tuple.dport,
+            Self::V6(tuple) => tuple.dport,
+        }
+    }
+
+    /// Protocol number of the IP layer.
+    #[must_use]
+    pub fn protocol(&self) -> u8 {
+        match self {
+            Self::V4(tuple) => tuple.protocol,
+            Self::V6(tuple) => tuple.protocol,
+        }
+    }
+
+    /// The name of the other direction.
+    #[inline]
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::V4(tuple) => Self::V4(tuple.reversed()),
+            Self::V6(tuple) => Self::V6(tuple.reversed()),
+        }
+    }
+
+    /// One name for both directions, and which of the two this is.
+    #[inline]
+    #[must_use]
+    pub fn normalized(self) -> (Self, Direction) {
+        match self {
+            Self::V4(tuple) => {
+                let (key, direction) = tuple.normalized();
+                (Self::V4(key), direction)
+            }
+            Self::V6(tuple) => {
+                let (key, direction) = tuple.normalized();
+                (Self::V6(key), direction)
+            }
+        }
+    }
+}
+
+/// One bit for the version, then the five-tuple; zeros behind the shorter one.
+impl BitString for FlowKey {
+    const BITS: u32 = Version::BITS + FiveTuple::<Ipv6Addr>::BITS;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        match self {
+            Self::V4(tuple) => (Version(4), *tuple).window(pos),
+            Self::V6(tuple) => (Version(6), *tuple).window(pos),
+        }
+    }
+}
+
+/// The first bit of a [`FlowKey`]: 0 for IPv4, 1 for IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Version(u8);
+
+impl BitString for Version {
+    const BITS: u32 = 1;
+
+    #[inline]
+    fn window(&self, pos: u32) -> u64 {
+        u64::from(self.0 == 6 && pos == 0) << 63
+    }
+}
+
+/// All bits in whole words, the version first: it says how many words there are, so keys made of
+/// several flows do not run into each other.
+impl Hash for FlowKey {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        match self {
+            Self::V4(tuple) => hash_words(&(Version(4), *tuple), state),
+            Self::V6(tuple) => hash_words(&(Version(6), *tuple), state),
+        }
+    }
+}
+
+impl From<FiveTuple<Ipv4Addr>> for FlowKey {
+    fn from(tuple: FiveTuple<Ipv4Addr>) -> Self {
+        Self::V4(tuple)
+    }
+}
+
+impl From<FiveTuple<Ipv6Addr>> for FlowKey {
+    fn from(tuple: FiveTuple<Ipv6Addr>) -> Self {
+        Self::V6(tuple)
+    }
+}
+
+/// `source:port > destination:port proto number`, with IPv6 addresses in brackets.
+impl fmt::Display for FlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use core::net::SocketAddr;
+        let (from, to) =
+            (SocketAddr::new(self.src(), self.sport()), SocketAddr::new(self.dst(), self.dport()));
+        write!(f, "{from} > {to} proto {}", self.protocol())
+    }
+}
+
+/// The flags of a TCP segment, as the header has them.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::TcpFlags;
+///
+/// let last = TcpFlags::FIN | TcpFlags::ACK;
+/// assert!(last.contains(TcpFlags::FIN));
+/// assert_eq!(last.to_string(), "...A...F");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    /// The sender has no more to send.
+    pub const FIN: Self = Self(0x01);
+    /// The connection opens.
+    pub const SYN: Self = Self(0x02);
+    /// The connection is refused or aborted.
+    pub const RST: Self = Self(0x04);
+    /// Hand the data on.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Self = Self(0x10);
+    /// The urgent pointer counts.
+    pub const URG: Self = Self(0x20);
+    /// Congestion was seen.
+    pub const ECE: Self = Self(0x40);
+    /// The congestion window was reduced.
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether all flags of `other` are set.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl core::ops::BitOr for TcpFlags {
+    type Output = Self;
+
+    #[inline]
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl core::ops::BitOrAssign for TcpFlags {
+    #[inline]
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// Eight places, `CEUAPRSF` from the most significant: a letter where the flag is set, else a dot.
+impl fmt::Display for TcpFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters: [char; 8] = core::array::from_fn(|i| {
+            if self.0 & (0x80 >> i) == 0 { '.' } else { char::from(b"CEUAPRSF"[i]) }
+        });
+        letters.iter().try_for_each(|letter| fmt::Write::write_char(f, *letter))
+    }
+}

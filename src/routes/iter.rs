@@ -1,0 +1,161 @@
+//! Iterators over routes.
+#![allow(unsafe_code)]
+
+use core::fmt;
+use core::iter::FusedIterator;
+
+use super::node::Node;
+use super::pool::Pool;
+use super::store::{Store, Values};
+use super::walk::{Ascent, Walk};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+/// Routes in order: each before those that it covers.
+///
+/// Made by [`RouteTable::iter`](super::RouteTable::iter) and [`covered`](super::RouteTable::covered).
+pub struct Iter<'t, A, V> {
+    store: &'t Store<V>,
+    walk: Walk<A>,
+    /// How many are to come, if that is known.
+    left: Option<usize>,
+}
+
+impl<'t, A: Address, V> Iter<'t, A, V> {
+    pub(super) fn below(store: &'t Store<V>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
+        Self { store, walk: Walk::below(&store.nodes, prefix), left }
+    }
+}
+
+impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
+    type Item = (Prefix<A>, &'t V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.walk.next(&self.store.nodes)?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        // SAFETY: a walk finds routes that nodes have.
+        Some((prefix, unsafe { self.store.values.get(value) }))
+    }
+
+    /// Exact for a walk over all routes.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left.unwrap_or(0), self.left)
+    }
+}
+
+impl<A: Address, V> FusedIterator for Iter<'_, A, V> {}
+
+impl<A: Clone, V> Clone for Iter<'_, A, V> {
+    fn clone(&self) -> Self {
+        Self { store: self.store, walk: self.walk.clone(), left: self.left }
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// The routes that contain an address, or cover a prefix, the shortest first.
+///
+/// Made by [`RouteTable::matches`](super::RouteTable::matches) and
+/// [`covering`](super::RouteTable::covering).
+pub struct Covering<'t, A, V> {
+    store: &'t Store<V>,
+    ascent: Ascent<A>,
+}
+
+impl<'t, A: Address, V> Covering<'t, A, V> {
+    pub(super) fn along(store: &'t Store<V>, address: A, longest: u32) -> Self {
+        Self { store, ascent: Ascent::along(&store.nodes, address, longest) }
+    }
+}
+
+impl<'t, A: Address, V> Iterator for Covering<'t, A, V> {
+    type Item = (Prefix<A>, &'t V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.ascent.next(&self.store.nodes)?;
+        // SAFETY: a walk finds routes that nodes have.
+        Some((prefix, unsafe { self.store.values.get(value) }))
+    }
+}
+
+impl<A: Address, V> FusedIterator for Covering<'_, A, V> {}
+
+impl<A: Clone, V> Clone for Covering<'_, A, V> {
+    fn clone(&self) -> Self {
+        Self { store: self.store, ascent: self.ascent.clone() }
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// Shows the routes that `prefix` covers in order, their values to change.
+pub(super) fn visit<A: Address, V>(
+    store: &mut Store<V>,
+    prefix: &Prefix<A>,
+    mut see: impl FnMut(Prefix<A>, &mut V),
+) {
+    let mut walk = Walk::below(&store.nodes, prefix);
+    while let Some((prefix, value)) = walk.next(&store.nodes) {
+        // SAFETY: a walk finds routes that nodes have.
+        see(prefix, unsafe { store.values.get_mut(value) });
+    }
+}
+
+/// All routes of a table, in order, by value. Made by its `into_iter`.
+pub struct IntoIter<A: Address, V> {
+    nodes: Pool<Node>,
+    /// Those of the routes that the walk has not come to yet.
+    values: Values<V>,
+    walk: Walk<A>,
+    left: usize,
+}
+
+impl<A: Address, V> IntoIter<A, V> {
+    /// Takes everything out of a store that has so many routes.
+    pub(super) fn of(store: &mut Store<V>, routes: usize) -> Self {
+        let (nodes, values) = store.take_all();
+        let walk = Walk::below(&nodes, &Prefix::default_route());
+        Self { nodes, values, walk, left: routes }
+    }
+}
+
+impl<A: Address, V> Iterator for IntoIter<A, V> {
+    type Item = (Prefix<A>, V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.walk.next(&self.nodes)?;
+        self.left -= 1;
+        // SAFETY: a walk finds routes that nodes have, each once, and nobody else reads the values.
+        Some((prefix, unsafe { self.values.read(value) }))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<A: Address, V> ExactSizeIterator for IntoIter<A, V> {}
+
+impl<A: Address, V> FusedIterator for IntoIter<A, V> {}
+
+impl<A: Address, V> Drop for IntoIter<A, V> {
+    fn drop(&mut self) {
+        if core::mem::needs_drop::<V>() {
+            self.for_each(drop);
+        }
+    }
+}
+
+impl<A: Address, V> fmt::Debug for IntoIter<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,129 @@
+//! What a route table looks like inside.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::RouteTable;
+use super::direct::BEHIND;
+use super::store::ROOT;
+use super::stride::STRIDE;
+use crate::key::bits::Address;
+
+/// Nodes, levels and memory of a [`RouteTable`] at one moment.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Prefix, RouteTable};
+///
+/// let mut routes = RouteTable::<u32, ()>::new();
+/// routes.insert("167772160/8".parse().unwrap(), ());
+/// let shape = routes.shape();
+/// assert_eq!((shape.routes, shape.nodes, shape.paths), (1, 2, 0));
+/// assert_eq!(shape.average_nodes(), 2.0); // the root, and the node at bit 6
+/// assert_eq!(shape.bytes(), shape.node_bytes + shape.value_bytes); // no direct tables yet
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct RouteShape {
+    /// Routes.
+    pub routes: usize,
+    /// Nodes that can have routes, of 32 bytes.
+    pub nodes: usize,
+    /// Nodes that stand for bits without branches, of 32 bytes, too.
+    pub paths: usize,
+    /// Direct tables, of 32 KiB.
+    pub direct_tables: usize,
+    /// At index `n`: how many routes a look-up finds in the `n`-th node that it reads. At 0 are those that
+    /// a direct table tells of.
+    pub routes_by_nodes: Vec<usize>,
+    /// Bytes allocated for nodes, free ones included.
+    pub node_bytes: usize,
+    /// Bytes allocated for values, free ones included.
+    pub value_bytes: usize,
+    /// Bytes allocated for direct tables.
+    pub direct_bytes: usize,
+}
+
+impl RouteShape {
+    /// How many nodes a look-up reads up to the one with its route, on average over the routes.
+    #[must_use]
+    pub fn average_nodes(&self) -> f64 {
+        let nodes = self.routes_by_nodes.iter().enumerate().map(|(nodes, routes)| nodes * routes);
+        nodes.sum::<usize>() as f64 / self.routes.max(1) as f64
+    }
+
+    /// Bytes of all three.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.node_bytes + self.value_bytes + self.direct_bytes
+    }
+}
+
+impl fmt::Display for RouteShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} routes in {} nodes, {} paths, {} direct tables; found in node {:.2} on average; \
+             {:.1} bytes a route",
+            self.routes,
+            self.nodes,
+            self.paths,
+            self.direct_tables,
+            self.average_nodes(),
+            self.bytes() as f64 / self.routes.max(1) as f64
+        )
+    }
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Nodes, levels and memory at this moment. O(nodes).
+    #[must_use]
+    pub fn shape(&self) -> RouteShape {
+        let (node_bytes, value_bytes) = self.store.allocation_size();
+        let mut shape = RouteShape {
+            routes: self.len,
+            direct_tables: self.direct.as_ref().map_or(0, |direct| direct.tables()),
+            node_bytes,
+            value_bytes,
+            direct_bytes: self.direct.as_ref().map_or(0, |direct| direct.allocation_size()),
+            ..RouteShape::default()
+        };
+        let start = if self.store.nodes.is_empty() { vec![] } else { vec![(ROOT, 0, 1, false)] };
+        let mut open = start;
+        // A node, its position, its number on its way, and whether that begins in a direct table.
+        while let Some((id, pos, nth, in_table)) = open.pop() {
+            let node = self.store.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                shape.paths += 1;
+                open.push((path.child, pos + path.len(), nth + 1, in_table));
+                continue;
+            }
+            shape.nodes += 1;
+            let nth = match pos {
+                BEHIND if in_table => 1,
+                1..BEHIND if in_table => 0,
+                _ => nth,
+            };
+            shape.found_in(nth, node.values_run().1 as usize);
+            for slot in 0..1 << STRIDE {
+                let Some(child) = node.child(slot) else { continue };
+                let has_table =
+                    || self.direct.as_ref().is_some_and(|direct| direct.has_table(slot));
+                open.push((child, pos + STRIDE, nth + 1, in_table || (pos == 0 && has_table())));
+            }
+        }
+        shape
+    }
+}
+
+impl RouteShape {
+    fn found_in(&mut self, nth: usize, routes: usize) {
+        if self.routes_by_nodes.len() <= nth {
+            self.routes_by_nodes.resize(nth + 1, 0);
+        }
+        self.routes_by_nodes[nth] += routes;
+    }
+}

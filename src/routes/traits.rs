@@ -1,0 +1,76 @@
+//! What collections implement, for route tables.
+
+use core::fmt;
+
+use super::{IntoIter, Iter, RouteTable};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+impl<A: Address, V> Default for RouteTable<A, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The routes in order, as a map.
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self).finish()
+    }
+}
+
+/// A table with the same routes, in memory of their own and without gaps.
+impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
+    fn clone(&self) -> Self {
+        let store = self.store.clone();
+        let mut direct = self.direct.clone();
+        direct.iter_mut().for_each(|direct| direct.refresh_all(&store));
+        Self { store, direct, ..*self }
+    }
+}
+
+impl<A: Address, V: PartialEq> PartialEq for RouteTable<A, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other)
+    }
+}
+
+impl<A: Address, V: Eq> Eq for RouteTable<A, V> {}
+
+impl<A: Address, V> Extend<(Prefix<A>, V)> for RouteTable<A, V> {
+    fn extend<I: IntoIterator<Item = (Prefix<A>, V)>>(&mut self, routes: I) {
+        routes.into_iter().for_each(|(prefix, value)| drop(self.insert(prefix, value)));
+    }
+}
+
+impl<A: Address, V> FromIterator<(Prefix<A>, V)> for RouteTable<A, V> {
+    fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
+        let mut table = Self::new();
+        table.extend(routes);
+        table
+    }
+}
+
+impl<A: Address, V, const N: usize> From<[(Prefix<A>, V); N]> for RouteTable<A, V> {
+    fn from(routes: [(Prefix<A>, V); N]) -> Self {
+        routes.into_iter().collect()
+    }
+}
+
+impl<A: Address, V> IntoIterator for RouteTable<A, V> {
+    type Item = (Prefix<A>, V);
+    type IntoIter = IntoIter<A, V>;
+
+    fn into_iter(mut self) -> IntoIter<A, V> {
+        IntoIter::of(&mut self.store, self.len)
+    }
+}
+
+impl<'t, A: Address, V> IntoIterator for &'t RouteTable<A, V> {
+    type Item = (Prefix<A>, &'t V);
+    type IntoIter = Iter<'t, A, V>;
+
+    fn into_iter(self) -> Iter<'t, A, V> {
+        self.iter()
+    }
+}

@@ -1,0 +1,294 @@
+//! Iterators over an [`LcTrieMap`](crate::LcTrieMap), all in the order of the keys and from both ends.
+
+use alloc::vec;
+use core::fmt;
+use core::iter::FusedIterator;
+use core::ops::Bound;
+
+use crate::key::bits::BitString;
+use crate::trie::{Trie, Walk};
+
+/// Keys and values in order: see [`LcTrieMap::iter`](super::LcTrieMap::iter).
+pub struct Iter<'a, K, V> {
+    trie: &'a Trie<K, V>,
+    walk: Walk,
+}
+
+impl<'a, K: BitString, V> Iter<'a, K, V> {
+    pub(super) fn new(trie: &'a Trie<K, V>) -> Self {
+        Self { trie, walk: trie.walk() }
+    }
+}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.walk.left(), Some(self.walk.left()))
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Iter<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Iter<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Iter<'_, K, V> {}
+
+/// Keys in order: see [`LcTrieMap::keys`](super::LcTrieMap::keys).
+pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Keys<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: BitString + fmt::Debug, V> fmt::Debug for Keys<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Keys<'a, K, V> {
+    type Item = &'a K;
+
+    fn next(&mut self) -> Option<&'a K> {
+        self.0.next().map(|(key, _)| key)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Keys<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, _)| key)
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Keys<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Keys<'_, K, V> {}
+
+/// Values in the order of their keys: see [`LcTrieMap::values`](super::LcTrieMap::values).
+pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
+
+impl<K, V> Clone for Values<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: BitString, V: fmt::Debug> fmt::Debug for Values<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Values<'a, K, V> {
+    type Item = &'a V;
+
+    fn next(&mut self) -> Option<&'a V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Values<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(_, value)| value)
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for Values<'_, K, V> {}
+impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
+
+/// Keys and values within bounds, in order: see [`LcTrieMap::range`](super::LcTrieMap::range).
+pub struct Range<'a, K, V> {
+    trie: &'a Trie<K, V>,
+    walk: Walk,
+}
+
+impl<'a, K: BitString, V> Range<'a, K, V> {
+    pub(super) fn new(trie: &'a Trie<K, V>, from: Bound<&K>, to: Bound<&K>) -> Self {
+        Self { trie, walk: trie.walk_within(from, to) }
+    }
+}
+
+impl<K, V> Clone for Range<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for Range<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a, K: BitString, V> Iterator for Range<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.walk.left()))
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+    }
+}
+
+impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
+
+/// Keys and values in order, the values to change: see [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut).
+pub struct IterMut<'a, K, V> {
+    entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
+}
+
+impl<'a, K: BitString, V> IterMut<'a, K, V> {
+    pub(super) fn new(trie: &'a mut Trie<K, V>) -> Self {
+        let mut walk = trie.walk();
+        let mut ranks = vec![];
+        let mut rank = 0_u32;
+        while let Some(leaf) = trie.step(&mut walk) {
+            if ranks.len() <= leaf.0 as usize {
+                ranks.resize(leaf.0 as usize + 1, 0);
+            }
+            ranks[leaf.0 as usize] = rank;
+            rank += 1;
+        }
+        let mut entries: vec::Vec<_> = core::iter::repeat_with(|| None).take(trie.len()).collect();
+        for (leaf, key, value) in trie.leaves_mut() {
+            entries[ranks[leaf.0 as usize] as usize] = Some((key, value));
+        }
+        Self { entries: entries.into_iter() }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for IterMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries.as_slice().iter().flatten()).finish()
+    }
+}
+
+impl<'a, K, V> Iterator for IterMut<'a, K, V> {
+    type Item = (&'a K, &'a mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.entries.next().flatten()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.entries.size_hint()
+    }
+}
+
+impl<K, V> DoubleEndedIterator for IterMut<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.entries.next_back().flatten()
+    }
+}
+
+impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
+impl<K, V> FusedIterator for IterMut<'_, K, V> {}
+
+/// Values in the order of their keys, to change: see [`LcTrieMap::values_mut`](super::LcTrieMap::values_mut).
+pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
+
+impl<K, V: fmt::Debug> fmt::Debug for ValuesMut<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.0.entries.as_slice().iter().flatten().map(|(_, value)| value);
+        f.debug_list().entries(values).finish()
+    }
+}
+
+impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
+    type Item = &'a mut V;
+
+    fn next(&mut self) -> Option<&'a mut V> {
+        self.0.next().map(|(_, value)| value)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl<K, V> DoubleEndedIterator for ValuesMut<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(_, value)| value)
+    }
+}
+
+impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
+impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
+
+/// Keys and values in order, owned: see [`LcTrieMap::drain`](super::LcTrieMap::drain).
+pub struct IntoIter<K, V> {
+    trie: Trie<K, V>,
+    walk: Walk,
+}
+
+impl<K: BitString, V> IntoIter<K, V> {
+    pub(super) fn new(trie: Trie<K, V>) -> Self {
+        Self { walk: trie.walk(), trie }
+    }
+}
+
+impl<K, V> fmt::Debug for IntoIter<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").finish_non_exhaustive()
+    }
+}
+
+impl<K: BitString, V> Iterator for IntoIter<K, V> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        let leaf = self.trie.step(&mut self.walk)?;
+        Some(self.trie.take_leaf(leaf))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.walk.left(), Some(self.walk.left()))
+    }
+}
+
+impl<K: BitString, V> DoubleEndedIterator for IntoIter<K, V> {
+    fn next_back(&mut self) -> Option<(K, V)> {
+        let leaf = self.trie.step_back(&mut self.walk)?;
+        Some(self.trie.take_leaf(leaf))
+    }
+}
+
+impl<K: BitString, V> ExactSizeIterator for IntoIter<K, V> {}
+impl<K: BitString, V> FusedIterator for IntoIter<K, V> {}
