@@ -95,15 +95,17 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+pub mod cache;
 #[cfg(feature = "concurrent")]
 pub mod concurrent;
-pub mod cache;
 pub mod demux;
 pub mod dml;
 pub mod ephemeral;
 pub mod eviction;
 pub mod flow_cache;
 pub mod hash;
+#[doc(hidden)]
+pub mod invariant;
 pub mod key;
 pub mod probes;
 mod raw;

@@ -13,11 +13,11 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::key::bits::{Address, BitString};
-use crate::trie::map::LcTrieMap;
-use crate::routes::RouteTable;
 use crate::key::prefix::Prefix;
+use crate::routes::RouteTable;
 use crate::trash::TrashMap;
 use crate::trie::Thresholds;
+use crate::trie::map::LcTrieMap;
 use crate::trie::unicache::PassiveGc;
 
 impl<'de> Deserialize<'de> for Thresholds {

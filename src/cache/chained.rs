@@ -8,7 +8,7 @@ use equivalent::Equivalent;
 
 use super::chains::{ChainedConfig, Chains};
 use super::{Broken, CacheError, Inserted, Statistics};
-use crate::eviction::{SecondChance, Eviction};
+use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 
 /// Keys that go through the stages of a burst at a time.
@@ -67,7 +67,11 @@ impl<K, V> ChainedCache<K, V> {
     ///
     /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     pub fn new(capacity: usize) -> Result<Self, CacheError> {
-        Self::with_parts(ChainedConfig::new(capacity)?, SecondChance::new(), DefaultHashBuilder::new())
+        Self::with_parts(
+            ChainedConfig::new(capacity)?,
+            SecondChance::new(),
+            DefaultHashBuilder::new(),
+        )
     }
 }
 

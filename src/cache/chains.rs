@@ -237,7 +237,7 @@ impl<K, V> Chains<K, V> {
             Some(before) => self.entries[before].next = next,
             None => self.heads[bucket] = next,
         }
-        let Entry { key, value, .. } = self.entries.take(slot);
+        let Entry { key, value, .. } = self.entries.remove(slot);
         (key, value)
     }
 

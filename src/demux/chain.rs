@@ -11,7 +11,7 @@
 //! Price: a search follows the chain, with a cache miss for each PCB if there are many. A name is
 //! looked for before it is put in, so that takes as long as a search that fails.
 
-use super::{Broken, Found, DemuxError, RejectedPcb};
+use super::{Broken, DemuxError, Found, RejectedPcb};
 use crate::raw::slab::Slab;
 
 /// No PCB: the end of a chain, or nothing remembered.
@@ -122,7 +122,7 @@ impl<K: Eq, T> Pcbs<K, T> {
         if at == NONE {
             return None;
         }
-        let taken = self.0.take(at);
+        let taken = self.0.remove(at);
         match before {
             NONE => *first = taken.next,
             before => self.0[before].next = taken.next,

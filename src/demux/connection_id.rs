@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Arrival, Demux, Found, NotFound, DemuxError, RejectedPcb};
+use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 
 /// PCBs by an index that the packet carries, as in TP4 and XTP: the least that can be examined.
 ///

@@ -2,7 +2,7 @@
 
 use core::hash::{BuildHasher, Hash};
 
-use super::{Arrival, Broken, Demux, Found, NotFound, DemuxError, RejectedPcb};
+use super::{Arrival, Broken, Demux, DemuxError, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Probes;
 use crate::trash::TrashMap;

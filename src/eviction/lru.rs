@@ -1,7 +1,7 @@
 //! The least recently used one.
 
 use super::{Eviction, Standing, first_of};
-use crate::raw::intrusive_list::Lists;
+use crate::raw::intrusive_list::IntrusiveLists;
 
 /// Gives up the entry that was used longest ago. Ranks do not count.
 ///
@@ -29,7 +29,7 @@ use crate::raw::intrusive_list::Lists;
 #[derive(Clone, Debug)]
 pub struct Lru {
     /// One list, in the order of last use.
-    order: Lists,
+    order: IntrusiveLists,
 }
 
 impl Lru {
@@ -44,7 +44,7 @@ impl Lru {
     /// ```
     #[must_use]
     pub fn new() -> Self {
-        Self { order: Lists::new(1) }
+        Self { order: IntrusiveLists::new(1) }
     }
 }
 

@@ -28,22 +28,22 @@
 //! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging experiment with the
 //! Multics system* (1968), for [`SecondChance`].
 
-use crate::raw::intrusive_list::Lists;
+use crate::raw::intrusive_list::IntrusiveLists;
 use crate::timestamp::Timestamp;
 
 mod by_class;
-mod second_chance;
 mod lru;
 mod passive;
 mod random;
 mod rings;
+mod second_chance;
 
 pub use by_class::ByClass;
 pub(crate) use by_class::{has_few_newcomers, turn};
-pub use second_chance::SecondChance;
 pub use lru::Lru;
 pub use passive::{GcError, Passive, PassiveGc};
 pub use random::Random;
+pub use second_chance::SecondChance;
 
 /// How an entry stands when a policy looks at it.
 ///
@@ -151,7 +151,7 @@ pub trait Eviction {
 }
 
 /// The first slots of a list.
-fn first_of(lists: &Lists, list: usize, slots: &mut [u32]) -> usize {
+fn first_of(lists: &IntrusiveLists, list: usize, slots: &mut [u32]) -> usize {
     let firsts = slots.iter_mut().zip(lists.iter(list));
     firsts.map(|(place, slot)| *place = slot).count()
 }

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 
 use super::{Eviction, Standing, first_of};
-use crate::raw::intrusive_list::Lists;
+use crate::raw::intrusive_list::IntrusiveLists;
 
 /// When a cache collects garbage, and how much: a [`Unicache`](crate::trie::unicache::Unicache) at once, [`Passive`]
 /// spread over insertions.
@@ -137,7 +137,7 @@ impl Error for GcError {}
 pub struct Passive {
     gc: PassiveGc,
     /// One list; the rover stands in front of its first slot.
-    ring: Lists,
+    ring: IntrusiveLists,
     /// Entries that are to leave before the cache may grow again.
     owed: usize,
 }
@@ -155,7 +155,7 @@ impl Passive {
     /// ```
     #[must_use]
     pub fn new(gc: PassiveGc) -> Self {
-        Self { gc, ring: Lists::new(1), owed: 0 }
+        Self { gc, ring: IntrusiveLists::new(1), owed: 0 }
     }
 
     /// When it collects garbage, and how much.

@@ -1,7 +1,7 @@
 //! Any one.
 
 use super::{Eviction, Standing};
-use crate::raw::chunked_vec::Chunks;
+use crate::raw::chunked_vec::ChunkedVec;
 use crate::raw::splitmix::{STEP, mixed};
 
 /// The position of a slot that is not in the line.
@@ -37,7 +37,7 @@ const NONE: u32 = u32::MAX;
 pub struct Random {
     /// By position in the line, and by slot. As long as the greatest slot asks, so there is
     /// a position for each slot.
-    places: Chunks<Place>,
+    places: ChunkedVec<Place>,
     /// Slots in the line: the positions `0..len` are taken.
     len: u32,
     state: u64,
@@ -64,7 +64,7 @@ impl Random {
     /// ```
     #[must_use]
     pub const fn with_seed(seed: u64) -> Self {
-        Self { places: Chunks::new(), len: 0, state: seed }
+        Self { places: ChunkedVec::new(), len: 0, state: seed }
     }
 
     /// The next number of SplitMix64.

@@ -18,7 +18,7 @@
 //! Price: all is O(1). 4 bytes for each slot, and 4 for each slot of each ring when it had the most.
 
 use super::Standing;
-use crate::raw::chunked_vec::Chunks;
+use crate::raw::chunked_vec::ChunkedVec;
 use crate::timestamp::Timestamp;
 
 /// Nobody: the place of a slot in no ring, and who is in the hole.
@@ -33,7 +33,7 @@ const POSITION: u32 = 30;
 
 #[derive(Clone, Debug)]
 struct Ring {
-    members: Chunks<u32>,
+    members: ChunkedVec<u32>,
     /// Members in use, the hole included.
     len: u32,
     /// The position of nobody, or [`NONE`].
@@ -43,7 +43,7 @@ struct Ring {
 
 impl Ring {
     const fn new() -> Self {
-        Self { members: Chunks::new(), len: 0, hole: NONE, hand: 0 }
+        Self { members: ChunkedVec::new(), len: 0, hole: NONE, hand: 0 }
     }
 
     fn count(&self) -> usize {
@@ -100,12 +100,12 @@ impl Ring {
 pub(super) struct Rings<const N: usize> {
     rings: [Ring; N],
     /// By slot: ring and position.
-    places: Chunks<u32>,
+    places: ChunkedVec<u32>,
 }
 
 impl<const N: usize> Rings<N> {
     pub(super) const fn new() -> Self {
-        Self { rings: [const { Ring::new() }; N], places: Chunks::new() }
+        Self { rings: [const { Ring::new() }; N], places: ChunkedVec::new() }
     }
 
     /// Slots in a ring.

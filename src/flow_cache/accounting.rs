@@ -5,11 +5,11 @@
 
 use super::config::Config;
 use super::metrics::Metrics;
+use super::state::{Class, EndReason, NEVER};
 use super::store::Life;
 use super::tenants::Tenants;
-use crate::eviction::Eviction;
-use super::state::{Class, EndReason, NEVER};
 use super::wheel::Wheel;
+use crate::eviction::Eviction;
 
 /// The books of a cache.
 #[derive(Clone, Debug)]

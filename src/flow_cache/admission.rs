@@ -6,10 +6,10 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Departed, Refused};
+use super::state::{Course, EndReason, Packet, Tenant};
 use super::store::{Flow, Handle, Life, NO_NAME, Place};
 use crate::eviction::{Eviction, Standing};
 use crate::key::flow::{Direction, FlowName};
-use super::state::{Course, EndReason, Packet, Tenant};
 use crate::timestamp::Timestamp;
 
 /// How many of the next victims are fetched ahead.
@@ -42,7 +42,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 self.make_room(packet.tenant()).inspect_err(|_| self.ledger.metrics.refused += 1)?
             }
         };
-        let slot = self.store.flows.next();
+        let slot = self.store.flows.next_index();
         if self.index.try_insert_hashed(hash, name, Place::slot(slot, initiator)).is_err() {
             self.pending = departed;
             self.ledger.metrics.refused += 1;
@@ -150,7 +150,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         self.unname(key, Place::slot(slot, initiator));
 
-        let Flow { life, value, key } = self.store.flows.take(slot)?;
+        let Flow { life, value, key } = self.store.flows.try_remove(slot)?;
         let handle = Handle { id: life.id, slot };
         self.ledger.leave(slot, &life, reason);
         self.version += 1;

@@ -73,7 +73,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Gives a flow a name that leads nowhere.
     pub(super) fn put_name(&mut self, slot: u32, key: &K, number: u8) -> Result<(), NameError> {
-        let at = self.store.names.next();
+        let at = self.store.names.next_index();
         if !self.has_memory_for(self.store.names.growth(), 2) || at >= Place::MOST {
             return Err(NameError::Memory);
         }

@@ -5,10 +5,10 @@ use alloc::string::String;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
+use super::state::{Class, NEVER};
 use super::store::{Flow, Place};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use super::state::{Class, NEVER};
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Checks that everything in the cache agrees. O(n): for tests.
@@ -38,7 +38,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if flows > self.config.flows {
             return Err(format!("{flows} flows of {}", self.config.flows));
         }
-        let slots = 0..self.store.flows.count();
+        let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
         let mut found = (0, 0, [0; 4]);
         for slot in slots {

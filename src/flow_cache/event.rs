@@ -3,9 +3,9 @@
 use core::error::Error;
 use core::fmt;
 
+use super::state::{Class, EndReason, Protocol, Tenant};
 use super::store::Handle;
 use crate::key::flow::Direction;
-use super::state::{Class, EndReason, Protocol, Tenant};
 use crate::timestamp::Timestamp;
 
 /// The flow of a packet.

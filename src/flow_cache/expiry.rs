@@ -10,10 +10,10 @@ use core::mem;
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Event, Progress, Report};
+use super::state::{Class, EndReason};
 use super::store::{Flow, Life};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use super::state::{Class, EndReason};
 use crate::timestamp::Timestamp;
 
 /// How many flows are fetched together.

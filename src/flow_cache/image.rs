@@ -16,11 +16,11 @@ use core::{iter, mem};
 
 use super::FlowCache;
 use super::event::NameError;
-use super::store::{Flow, Life, NO_NAME, Name, Place};
 use super::scan::Resident;
+use super::state::{Course, EndReason, Tenant};
+use super::store::{Flow, Life, NO_NAME, Name, Place};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use super::state::{Course, EndReason, Tenant};
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
@@ -186,7 +186,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         for (room, saved) in image.flows.into_iter().rev().enumerate() {
             if self.restore_flow(saved).is_err() {
                 // As if nothing had been.
-                for slot in 0..self.store.flows.count() {
+                for slot in 0..self.store.flows.slot_count() {
                     if self.store.flows.get(slot).is_some_and(|flow| flow.life.id > last_id) {
                         self.depart(slot, EndReason::Forced);
                     }
@@ -205,7 +205,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(NameError::Memory);
         }
         let now = self.clock.now();
-        let slot = self.store.flows.next();
+        let slot = self.store.flows.next_index();
         let (name, initiator) = saved.key.normalized();
         let place = Place::slot(slot, initiator);
         self.index.try_insert(name, place).map_err(|_| NameError::Memory)?;

@@ -10,15 +10,15 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::store::Flow;
-use crate::raw::chunked_vec::Chunks;
+use super::wheel::Wheel;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use crate::raw::intrusive_list::Lists;
-use crate::raw::slots::Slots;
-use super::wheel::Wheel;
+use crate::raw::chunked_vec::ChunkedVec;
+use crate::raw::intrusive_list::IntrusiveLists;
+use crate::raw::slab::ChunkedSlab;
 
 /// Slots whose memory is allocated together.
-const CHUNK: usize = Chunks::<u8>::CHUNK;
+const CHUNK: usize = ChunkedVec::<u8>::CHUNK;
 
 /// Bytes that a policy of this crate may allocate for a slot: `ByClass`, with four rings as large as
 /// they can be, and lists of chunks.
@@ -49,14 +49,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if self.store.flows.growth() == 0 {
             return 0;
         }
-        let lists = 3 * HEADER * (self.store.flows.count() as usize / CHUNK + 4);
-        let chunk = Slots::<Flow<K, V>>::GROWTH + Wheel::GROWTH;
+        let lists = 3 * HEADER * (self.store.flows.slot_count() as usize / CHUNK + 4);
+        let chunk = ChunkedSlab::<Flow<K, V>>::GROWTH + Wheel::GROWTH;
         chunk + lists + CHUNK * (POLICY + self.bytes_for_tenants())
     }
 
     /// Bytes that are allocated, or will be for the slots that there are.
     fn reserved(&self) -> usize {
-        let slots = (self.store.flows.count() as usize).next_multiple_of(CHUNK);
+        let slots = (self.store.flows.slot_count() as usize).next_multiple_of(CHUNK);
         let policy = self.ledger.policy.allocation_size().max(slots * POLICY);
         let tenants = self.ledger.tenants.allocation_size().max(slots * self.bytes_for_tenants());
         let wheel = self.ledger.wheel.allocation_size();
@@ -75,5 +75,5 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 }
 
-/// Chunks of links, of which there is one for each chunk of slots in a wheel.
-const _: () = assert!(Lists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 16 * CHUNK);
+/// ChunkedVec of links, of which there is one for each chunk of slots in a wheel.
+const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 16 * CHUNK);

@@ -90,23 +90,23 @@ use core::fmt;
 use core::hash::BuildHasher;
 
 use crate::eviction::{ByClass, Eviction};
-use crate::key::flow::FlowName;
 use crate::hash::DefaultHashBuilder;
+use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
-use clock::Clock;
 use accounting::Ledger;
+use clock::Clock;
 use store::{Place, Store};
 
 pub use config::{Config, ConfigError, Emergency};
 pub use event::{Departed, Event, FlowMatch, NameError, Observed, Progress, Refused, Report};
 pub use image::{Image, ImageError};
 pub use metrics::Metrics;
+pub use scan::{Cursor, Resident};
 pub use state::{
     Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError, Timeouts,
 };
 pub use store::{Handle, Version};
-pub use scan::{Cursor, Resident};
 
 /// A bounded table of flows under names `K`, with a value `V` each, an eviction policy `P` and a hasher
 /// `S`. See the [module](self).
@@ -435,7 +435,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn drain(&mut self) -> impl Iterator<Item = Departed<K, V>> {
-        let mut slots = 0..self.store.flows.count();
+        let mut slots = 0..self.store.flows.slot_count();
         core::iter::from_fn(move || {
             let pending = self.pending.take();
             pending.or_else(|| slots.find_map(|slot| self.depart(slot, EndReason::Forced)))
@@ -554,7 +554,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
         let is_new = tenant != Tenant::default()
             && self.ledger.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
-        let slots = if is_new { 0..self.store.flows.count() } else { 0..0 };
+        let slots = if is_new { 0..self.store.flows.slot_count() } else { 0..0 };
         for slot in slots {
             self.ledger.tenants.cover(slot);
             let life = self.store.flows.get(slot).map(|flow| &flow.life);

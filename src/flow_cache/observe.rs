@@ -5,14 +5,14 @@ use core::hash::{BuildHasher, Hash, Hasher};
 use equivalent::Equivalent;
 
 use super::FlowCache;
+use super::accounting::Ledger;
 use super::clock::Clock;
 use super::config::Config;
 use super::event::{Observed, Refused};
-use super::accounting::Ledger;
+use super::state::{Class, Packet};
 use super::store::{Flow, Handle, Hit, Life, Place};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
-use super::state::{Class, Packet};
 use crate::probes::Probes;
 use crate::timestamp::Timestamp;
 

@@ -10,10 +10,10 @@ use core::iter;
 
 use super::FlowCache;
 use super::clock::Clock;
+use super::state::{Class, Protocol, Tenant};
 use super::store::{Flow, FurtherNames, Handle, Version};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use super::state::{Class, Protocol, Tenant};
 use crate::timestamp::Timestamp;
 
 /// How far a walk over a cache has come.
@@ -93,7 +93,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         budget: usize,
     ) -> impl Iterator<Item = Resident<'_, K, V>> {
         let from = cursor.slot;
-        let count = self.store.flows.count();
+        let count = self.store.flows.slot_count();
         let to = u32::try_from(budget).map_or(count, |budget| from.saturating_add(budget));
         let to = to.min(count);
         cursor.slot = to;

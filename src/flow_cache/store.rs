@@ -10,9 +10,9 @@
 //! that is gone finds nothing, for ever.
 
 use super::config::Emergency;
-use crate::key::flow::Direction;
 use super::state::{Class, Course, NEVER, Tenant, Timeouts};
-use crate::raw::slots::Slots;
+use crate::key::flow::Direction;
+use crate::raw::slab::ChunkedSlab;
 
 /// What is known when a slot is named without asking whether it is taken.
 const FLOW: &str = "what leads to a slot goes with its flow";
@@ -192,15 +192,15 @@ impl Hit {
 /// The flows.
 #[derive(Clone, Debug)]
 pub(super) struct Store<K, V> {
-    pub(super) flows: Slots<Flow<K, V>>,
-    pub(super) names: Slots<Name<K>>,
+    pub(super) flows: ChunkedSlab<Flow<K, V>>,
+    pub(super) names: ChunkedSlab<Name<K>>,
     /// Flows that there have been.
     last_id: u64,
 }
 
 impl<K, V> Store<K, V> {
     pub(super) const fn new() -> Self {
-        Self { flows: Slots::new(), names: Slots::new(), last_id: 0 }
+        Self { flows: ChunkedSlab::new(), names: ChunkedSlab::new(), last_id: 0 }
     }
 
     /// The greatest number that a flow has had.
@@ -265,7 +265,7 @@ impl<K, V> Store<K, V> {
         } else {
             self.further_names(slot).find(|(_, name)| name.next == at).map(|(before, _)| before)
         };
-        let Some(name) = self.names.take(at) else { return };
+        let Some(name) = self.names.try_remove(at) else { return };
         match before.and_then(|before| self.names.get_mut(before)) {
             Some(before) => before.next = name.next,
             None => self.flow_mut(slot).life.names = name.next,
@@ -303,7 +303,7 @@ impl<K, V> Store<K, V> {
 /// See [`Store::further_names`].
 #[derive(Debug)]
 pub(super) struct FurtherNames<'a, K> {
-    names: &'a Slots<Name<K>>,
+    names: &'a ChunkedSlab<Name<K>>,
     next: u32,
 }
 

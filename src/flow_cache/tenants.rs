@@ -2,9 +2,9 @@
 
 use alloc::vec::Vec;
 
-use crate::eviction::{Standing, has_few_newcomers, turn};
 use super::state::{Class, Tenant};
-use crate::raw::intrusive_list::Lists;
+use crate::eviction::{Standing, has_few_newcomers, turn};
+use crate::raw::intrusive_list::IntrusiveLists;
 use crate::trash::TrashMap;
 
 const CLASSES: usize = Class::ALL.len();
@@ -28,12 +28,12 @@ pub(super) struct Tenants {
     numbers: TrashMap<u16, u32>,
     accounts: Vec<Account>,
     /// For each account the flows of each class that may be evicted.
-    queues: Lists,
+    queues: IntrusiveLists,
 }
 
 impl Tenants {
     pub(super) fn new() -> Self {
-        Self { numbers: TrashMap::new(), accounts: Vec::new(), queues: Lists::new(0) }
+        Self { numbers: TrashMap::new(), accounts: Vec::new(), queues: IntrusiveLists::new(0) }
     }
 
     pub(super) fn is_empty(&self) -> bool {

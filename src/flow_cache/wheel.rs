@@ -33,10 +33,10 @@
 //! they keep deadlines and move entries down when a list begins. Levels that overlap, so that
 //! the lists of a period are short against it, are those of Linux since 2016; there an entry is popped late.
 
-use crate::raw::chunked_vec::Chunks;
-use crate::raw::intrusive_list::Lists;
+use crate::raw::chunked_vec::ChunkedVec;
+use crate::raw::intrusive_list::IntrusiveLists;
 
-/// Lists in a level: bits of a word.
+/// IntrusiveLists in a level: bits of a word.
 const LISTS: usize = 64;
 /// The lists of a level are for 2^3 times as many ticks as those of the one below.
 const BITS: u32 = 3;
@@ -46,15 +46,15 @@ const LEVELS: usize = 22;
 /// Slots by the tick at which to look at them.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
-    /// Lists that begin before this tick are empty.
+    /// IntrusiveLists that begin before this tick are empty.
     tick: u64,
     /// For each level, the lists that may have slots.
     taken: [u64; LEVELS],
     /// The levels that may.
     levels: u32,
-    lists: Lists,
+    lists: IntrusiveLists,
     /// For each slot the tick for which it is armed, or [`NEVER`].
-    armed: Chunks<u64>,
+    armed: ChunkedVec<u64>,
 }
 
 /// What an unarmed slot is armed for.
@@ -62,12 +62,12 @@ const NEVER: u64 = u64::MAX;
 
 impl Wheel {
     /// Bytes for 1024 slots, which are allocated together, but for two lists of chunks.
-    pub(crate) const GROWTH: usize = Lists::GROWTH + Chunks::<u64>::GROWTH;
+    pub(crate) const GROWTH: usize = IntrusiveLists::GROWTH + ChunkedVec::<u64>::GROWTH;
 
     /// A wheel without slots that stands at this tick.
     pub(crate) fn new(tick: u64) -> Self {
-        let lists = Lists::new(LEVELS * LISTS);
-        Self { tick, taken: [0; LEVELS], levels: 0, lists, armed: Chunks::new() }
+        let lists = IntrusiveLists::new(LEVELS * LISTS);
+        Self { tick, taken: [0; LEVELS], levels: 0, lists, armed: ChunkedVec::new() }
     }
 
     /// Has a wheel that has nothing armed stand at another tick.

@@ -33,18 +33,18 @@ const CHUNK: usize = 1 << BITS;
 /// The part of an index that says where in its chunk an element is.
 const MASK: u32 = CHUNK as u32 - 1;
 
-/// Chunks that the first outer vector has room for.
+/// ChunkedVec that the first outer vector has room for.
 const FIRST_OUTER: usize = 4;
 
 /// Elements of `T` by number, in chunks.
-pub(crate) struct Chunks<T> {
+pub(crate) struct ChunkedVec<T> {
     /// All have the capacity [`CHUNK`]; all but the last one are full; none is empty.
     chunks: Vec<Vec<T>>,
     /// Elements in all chunks together.
     len: u32,
 }
 
-impl<T> Chunks<T> {
+impl<T> ChunkedVec<T> {
     /// Bytes that a push allocates for elements, if it needs a chunk.
     pub(crate) const GROWTH: usize = CHUNK * size_of::<T>();
 
@@ -142,7 +142,7 @@ impl<T> Chunks<T> {
     }
 }
 
-impl<T> Index<u32> for Chunks<T> {
+impl<T> Index<u32> for ChunkedVec<T> {
     type Output = T;
 
     #[inline]
@@ -151,21 +151,21 @@ impl<T> Index<u32> for Chunks<T> {
     }
 }
 
-impl<T> IndexMut<u32> for Chunks<T> {
+impl<T> IndexMut<u32> for ChunkedVec<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         &mut self.chunks[(index >> BITS) as usize][(index & MASK) as usize]
     }
 }
 
-impl<T> Default for Chunks<T> {
+impl<T> Default for ChunkedVec<T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// By hand, because a clone of a `Vec` has no room for more than is in it.
-impl<T: Clone> Clone for Chunks<T> {
+impl<T: Clone> Clone for ChunkedVec<T> {
     fn clone(&self) -> Self {
         let mut clone = Self::new();
         for element in self.iter() {
@@ -175,7 +175,7 @@ impl<T: Clone> Clone for Chunks<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Chunks<T> {
+impl<T: fmt::Debug> fmt::Debug for ChunkedVec<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -188,8 +188,8 @@ mod tests {
 
     use super::*;
 
-    fn counted(len: u32) -> Chunks<u32> {
-        let mut chunks = Chunks::new();
+    fn counted(len: u32) -> ChunkedVec<u32> {
+        let mut chunks = ChunkedVec::new();
         for element in 0..len {
             assert_eq!(chunks.push(element), element, "an element's index is its number");
         }
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn elements_never_move() {
-        let mut chunks = Chunks::new();
+        let mut chunks = ChunkedVec::new();
         let first = chunks.push(0);
         let address = &raw const chunks[first];
         for element in 1..20_000 {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn growth_is_said_before_and_is_exact() {
-        let mut chunks = Chunks::new();
+        let mut chunks = ChunkedVec::new();
         for element in 0..20_000_u64 {
             let (allocated, growth) = (chunks.allocation_size(), chunks.growth());
             chunks.push(element);
@@ -236,7 +236,7 @@ mod tests {
             let outer = chunks.chunks.capacity() * size_of::<Vec<u64>>();
             let inner: usize = chunks.chunks.iter().map(|chunk| chunk.capacity() * 8).sum();
             assert_eq!(chunks.allocation_size(), outer + inner);
-            assert!([0, Chunks::<u64>::GROWTH].contains(&growth) || growth > 8192);
+            assert!([0, ChunkedVec::<u64>::GROWTH].contains(&growth) || growth > 8192);
         }
     }
 
@@ -260,10 +260,10 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn elements_are_dropped_and_may_have_no_size() {
-        let mut boxes = Chunks::default();
+        let mut boxes = ChunkedVec::default();
         (0..3000).for_each(|number| _ = boxes.push(Box::new(number)));
         assert_eq!(*boxes[2999], 2999);
-        let mut units = Chunks::new();
+        let mut units = ChunkedVec::new();
         (0..3000).for_each(|_| _ = units.push(()));
         assert_eq!((units.len(), units.iter().count()), (3000, 3000));
     }

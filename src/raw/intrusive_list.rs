@@ -19,12 +19,12 @@
 //!
 //! Price: 8 bytes for each slot up to the greatest one ever put in, and for each list. Everything
 //! is O(1) and touches the links of the slot, of both neighbours and the head: three cache misses if
-//! there are many slots. Links never move: see [`Chunks`].
+//! there are many slots. Links never move: see [`ChunkedVec`].
 
 use alloc::vec::Vec;
 use core::{fmt, iter, mem};
 
-use crate::raw::chunked_vec::Chunks;
+use crate::raw::chunked_vec::ChunkedVec;
 
 /// Set in the number of a head.
 const HEAD: u32 = 1 << 31;
@@ -50,17 +50,17 @@ impl Link {
     }
 }
 
-/// Lists of slots, by number.
+/// IntrusiveLists of slots, by number.
 #[derive(Clone)]
-pub(crate) struct Lists {
+pub(crate) struct IntrusiveLists {
     heads: Vec<Link>,
     /// By slot.
-    links: Chunks<Link>,
+    links: ChunkedVec<Link>,
 }
 
-impl Lists {
+impl IntrusiveLists {
     /// Bytes that the links of 1024 slots more allocate.
-    pub(crate) const GROWTH: usize = Chunks::<Link>::GROWTH;
+    pub(crate) const GROWTH: usize = ChunkedVec::<Link>::GROWTH;
 
     /// Empty lists with the numbers `0..lists`.
     ///
@@ -69,7 +69,7 @@ impl Lists {
     /// If they are 2^31 or more.
     pub(crate) fn new(lists: usize) -> Self {
         assert!(lists < HEAD as usize, "{lists} lists");
-        Self { heads: (0..lists).map(Link::empty).collect(), links: Chunks::new() }
+        Self { heads: (0..lists).map(Link::empty).collect(), links: ChunkedVec::new() }
     }
 
     /// An empty list more; returns its number.
@@ -200,7 +200,7 @@ impl Lists {
     }
 }
 
-impl fmt::Debug for Lists {
+impl fmt::Debug for IntrusiveLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slots = |list| self.iter(list).collect::<Vec<u32>>();
         f.debug_list().entries((0..self.heads.len()).map(slots)).finish()
@@ -216,7 +216,7 @@ mod tests {
 
     /// `next` and `prev` are each other's inverse, and the lists have these slots.
     #[track_caller]
-    fn check(lists: &mut Lists, expected: &[VecDeque<u32>]) {
+    fn check(lists: &mut IntrusiveLists, expected: &[VecDeque<u32>]) {
         for (list, slots) in expected.iter().enumerate() {
             assert!(lists.iter(list).eq(slots.iter().copied()), "{lists:?} {expected:?}");
             assert_eq!(lists.front(list), slots.front().copied());
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn slots_are_in_one_list_at_most() {
-        let mut lists = Lists::new(2);
+        let mut lists = IntrusiveLists::new(2);
         for slot in [4, 1, 2] {
             lists.push_back(0, slot);
         }
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn slots_in_no_list_are_no_matter() {
-        let mut lists = Lists::new(1);
+        let mut lists = IntrusiveLists::new(1);
         lists.push_back(0, 3);
         for slot in [0, 2, 4, 2000, HEAD, HEAD | 1, NONE] {
             assert!(!lists.contains(slot), "{slot}");
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn lists_are_added_and_all_are_emptied() {
-        let mut lists = Lists::new(0);
+        let mut lists = IntrusiveLists::new(0);
         assert_eq!((lists.add_list(), lists.add_list()), (0, 1));
         assert_eq!(lists.allocation_size(), lists.heads.capacity() * 8);
         lists.push_back(1, 5);
@@ -280,13 +280,13 @@ mod tests {
     #[test]
     #[should_panic(expected = "slot 2147483648: must be less than 2^31")]
     fn bit_31_is_no_slots() {
-        Lists::new(1).push_back(0, HEAD);
+        IntrusiveLists::new(1).push_back(0, HEAD);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
     fn random_steps_are_those_of_queues() {
-        let mut lists = Lists::new(3);
+        let mut lists = IntrusiveLists::new(3);
         let mut queues = vec![VecDeque::new(); 3];
         let mut random = 1_u64;
         for _ in 0..3000 {

@@ -1,155 +1,322 @@
-//! Entries at stable slots: a vector whose freed slots are used again.
+//! Entries under stable indices; freed slots are used again.
 //!
 //! ```text
-//!     slots   │ a │ ──┐ │ c │ ◂─┘ │ e │        free: 1 → 3 → end
+//!     slots   │ a │ ──┐ │ c │ ◂─┘ │ e │        free list: 1 → 3 → end
 //! ```
 //!
-//! An entry keeps its index until it is taken out, so structures link entries by 4-byte index
-//! instead of by pointer, and stay safe Rust. An index is good for as long as its entry: whoever
-//! keeps one takes care that it is forgotten when the entry is taken.
+//! An entry keeps its index until it is removed, so structures link entries by 4-byte index instead of
+//! by pointer, and stay safe Rust. An index is valid for as long as its entry: a structure that stores
+//! an index removes it together with the entry.
 //!
-//! Price: insertion and removal are O(1), amortised for the growth of the vector. The memory of
-//! freed slots is kept for the next insertion.
+//! | | slots in | an access | an insertion into a full slab |
+//! |---|---|---|---|
+//! | [`Slab`] | a `Vec` | one load | moves all entries, amortised O(1) |
+//! | [`ChunkedSlab`] | a [`ChunkedVec`] | two loads | allocates a chunk, moves nothing |
+//!
+//! Cost: insertion and removal are O(1). The memory of freed slots is kept for later insertions.
 
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 use core::mem;
 use core::ops::{Index, IndexMut};
 
-/// The end of the free list.
-const END: u32 = u32::MAX;
+use super::chunked_vec::ChunkedVec;
+use super::index::OptIndex;
+use super::prefetch::prefetch_value;
 
-/// As many entries as a slab holds. Indices stay below it, so users have their upper halves for
-/// themselves, and one index more.
+/// The most entries of a slab. Indices stay below it, so users have bit 31 and one more index for
+/// themselves.
 const MAX_LEN: usize = (1 << 31) - 1;
 
+/// A slot of a slab.
 #[derive(Clone, Debug)]
-enum Slot<T> {
+pub(crate) enum Slot<T> {
     Taken(T),
-    /// The next free slot, or [`END`].
-    Free(u32),
+    /// The next free slot.
+    Free(OptIndex),
 }
 
-/// Entries of `T` under indices that stay the same.
+/// Slots that are only ever appended: what a slab is stored in.
+pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
+    const EMPTY: Self;
+
+    fn len(&self) -> usize;
+    fn get(&self, index: u32) -> Option<&Slot<T>>;
+    fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>>;
+    fn push(&mut self, slot: Slot<T>);
+    fn allocation_size(&self) -> usize;
+}
+
+/// A `Vec` of slots, indexed by `u32`.
 #[derive(Clone, Debug)]
-pub(crate) struct Slab<T> {
-    slots: Vec<Slot<T>>,
-    first_free: u32,
-    len: usize,
+pub(crate) struct Contiguous<T>(Vec<Slot<T>>);
+
+impl<T> Index<u32> for Contiguous<T> {
+    type Output = Slot<T>;
+
+    #[inline]
+    fn index(&self, index: u32) -> &Slot<T> {
+        &self.0[index as usize]
+    }
 }
 
-impl<T> Slab<T> {
-    pub(crate) const fn new() -> Self {
-        Self { slots: Vec::new(), first_free: END, len: 0 }
+impl<T> IndexMut<u32> for Contiguous<T> {
+    #[inline]
+    fn index_mut(&mut self, index: u32) -> &mut Slot<T> {
+        &mut self.0[index as usize]
+    }
+}
+
+impl<T> Storage<T> for Contiguous<T> {
+    const EMPTY: Self = Self(Vec::new());
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.len()
     }
 
+    #[inline]
+    fn get(&self, index: u32) -> Option<&Slot<T>> {
+        self.0.get(index as usize)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        self.0.get_mut(index as usize)
+    }
+
+    #[inline]
+    fn push(&mut self, slot: Slot<T>) {
+        self.0.push(slot);
+    }
+
+    fn allocation_size(&self) -> usize {
+        self.0.capacity() * size_of::<Slot<T>>()
+    }
+}
+
+impl<T> Storage<T> for ChunkedVec<Slot<T>> {
+    const EMPTY: Self = Self::new();
+
+    #[inline]
+    fn len(&self) -> usize {
+        Self::len(self) as usize
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> Option<&Slot<T>> {
+        Self::get(self, index)
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>> {
+        Self::get_mut(self, index)
+    }
+
+    #[inline]
+    fn push(&mut self, slot: Slot<T>) {
+        Self::push(self, slot);
+    }
+
+    #[inline]
+    fn allocation_size(&self) -> usize {
+        Self::allocation_size(self)
+    }
+}
+
+/// Entries of `T` under stable indices, in slots of the storage `S`.
+#[derive(Clone, Debug)]
+pub(crate) struct Slab<T, S = Contiguous<T>> {
+    slots: S,
+    first_free: OptIndex,
+    len: usize,
+    entries: PhantomData<T>,
+}
+
+/// A slab whose growth moves nothing: for millions of entries without a pause.
+pub(crate) type ChunkedSlab<T> = Slab<T, ChunkedVec<Slot<T>>>;
+
+impl<T, S> Slab<T, S> {
     /// The number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has as many entries as it can.
+    /// Whether the slab has the most entries it can have.
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= MAX_LEN
     }
+}
 
-    /// Whether there is memory for an entry more.
-    pub(crate) fn try_reserve(&mut self) -> bool {
-        self.first_free != END || self.slots.try_reserve(1).is_ok()
+impl<T, S: Storage<T>> Slab<T, S> {
+    /// A slab without entries and without memory.
+    pub(crate) const fn new() -> Self {
+        Self { slots: S::EMPTY, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
     }
 
-    /// Whether there is memory for so many entries in all, which it then never allocates again.
-    pub(crate) fn try_reserve_exact(&mut self, entries: usize) -> bool {
-        self.slots.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
+    /// The index of the next insertion.
+    #[inline]
+    pub(crate) fn next_index(&self) -> u32 {
+        self.first_free.get().unwrap_or(self.slots.len() as u32)
     }
 
-    /// Puts in an entry and returns its index.
+    /// Whether no slot is free, so that the next insertion appends one.
+    pub(crate) const fn needs_slot(&self) -> bool {
+        self.first_free.is_none()
+    }
+
+    /// The number of slots, free ones included: all indices are below it.
+    pub(crate) fn slot_count(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// Inserts an entry and returns its index, which is [`next_index`](Self::next_index).
     ///
     /// # Panics
     ///
     /// If there are 2^31 - 1 entries already.
+    #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
-        let index = self.first_free;
-        if index == END {
-            assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
-            self.slots.push(Slot::Taken(entry));
-            self.len += 1;
-            return self.slots.len() as u32 - 1;
+        let index = self.next_index();
+        match self.slots.get_mut(index) {
+            None => {
+                assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
+                self.slots.push(Slot::Taken(entry));
+            }
+            Some(slot) => match mem::replace(slot, Slot::Taken(entry)) {
+                Slot::Free(next) => self.first_free = next,
+                Slot::Taken(_) => unreachable!("the free list has free slots only"),
+            },
         }
         self.len += 1;
-        match mem::replace(&mut self.slots[index as usize], Slot::Taken(entry)) {
-            Slot::Free(next) => self.first_free = next,
-            Slot::Taken(_) => unreachable!("the free list leads to free slots only"),
-        }
         index
     }
 
-    /// Takes out the entry at `index`, which must be there.
-    pub(crate) fn take(&mut self, index: u32) -> T {
-        match mem::replace(&mut self.slots[index as usize], Slot::Free(self.first_free)) {
-            Slot::Taken(entry) => {
-                self.first_free = index;
-                self.len -= 1;
-                entry
-            }
-            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+    /// Removes the entry at `index`, if there is one.
+    #[inline]
+    pub(crate) fn try_remove(&mut self, index: u32) -> Option<T> {
+        let slot = self.slots.get_mut(index)?;
+        if let Slot::Free(_) = slot {
+            return None;
         }
+        let Slot::Taken(entry) = mem::replace(slot, Slot::Free(self.first_free)) else {
+            return None;
+        };
+        self.first_free = OptIndex::some(index);
+        self.len -= 1;
+        Some(entry)
     }
 
-    /// Drops the entry at `index`, which must be there, without moving it.
+    /// Removes the entry at `index`, which must exist.
+    #[inline]
+    pub(crate) fn remove(&mut self, index: u32) -> T {
+        self.try_remove(index).unwrap_or_else(|| unreachable!("an index is valid with its entry"))
+    }
+
+    /// Drops the entry at `index`, which must exist, without moving it.
     pub(crate) fn free(&mut self, index: u32) {
-        self.slots[index as usize] = Slot::Free(self.first_free);
-        self.first_free = index;
+        self.slots[index] = Slot::Free(self.first_free);
+        self.first_free = OptIndex::some(index);
         self.len -= 1;
     }
 
-    /// Closes the gaps and gives back the memory of freed slots. Returns the new index of each
-    /// entry by its old one.
+    /// The entry at `index`.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        match self.slots.get(index)? {
+            Slot::Taken(entry) => Some(entry),
+            Slot::Free(_) => None,
+        }
+    }
+
+    /// A mutable reference to the entry at `index`.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        match self.slots.get_mut(index)? {
+            Slot::Taken(entry) => Some(entry),
+            Slot::Free(_) => None,
+        }
+    }
+
+    /// Prefetches the slot at `index`.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        if let Some(slot) = self.slots.get(index) {
+            prefetch_value(slot);
+        }
+    }
+
+    /// Bytes allocated, freed slots included.
+    pub(crate) fn allocation_size(&self) -> usize {
+        self.slots.allocation_size()
+    }
+}
+
+impl<T> Slab<T> {
+    /// Reserves memory for one more entry; false if there is none.
+    pub(crate) fn try_reserve(&mut self) -> bool {
+        self.first_free.is_some() || self.slots.0.try_reserve(1).is_ok()
+    }
+
+    /// Reserves memory for `entries` in all, after which the slab does not allocate up to that number;
+    /// false if there is none.
+    pub(crate) fn try_reserve_exact(&mut self, entries: usize) -> bool {
+        self.slots.0.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
+    }
+
+    /// Closes the gaps and frees the memory of free slots. Returns the new index of each entry by its
+    /// old one.
     pub(crate) fn compact(&mut self) -> Vec<u32> {
         let mut renumbered = Vec::with_capacity(self.slots.len());
         let mut next = 0;
-        self.slots.retain(|slot| {
+        self.slots.0.retain(|slot| {
             renumbered.push(next);
             let taken = matches!(slot, Slot::Taken(_));
             next += u32::from(taken);
             taken
         });
-        self.slots.shrink_to_fit();
-        self.first_free = END;
+        self.slots.0.shrink_to_fit();
+        self.first_free = OptIndex::NONE;
         renumbered
     }
 
-    /// Every entry, in the order of their slots, together with its index.
+    /// All entries with their indices, in the order of the indices.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
+        self.slots.0.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
             Slot::Taken(entry) => Some((index as u32, entry)),
             Slot::Free(_) => None,
         })
     }
+}
 
-    /// Bytes allocated, freed slots included.
-    pub(crate) fn allocation_size(&self) -> usize {
-        self.slots.capacity() * mem::size_of::<Slot<T>>()
+impl<T> ChunkedSlab<T> {
+    /// Bytes of the slots that are allocated together.
+    pub(crate) const GROWTH: usize = ChunkedVec::<Slot<T>>::GROWTH;
+
+    /// Bytes that the next insertion allocates.
+    pub(crate) fn growth(&self) -> usize {
+        if self.needs_slot() { self.slots.growth() } else { 0 }
     }
 }
 
-impl<T> Index<u32> for Slab<T> {
+impl<T, S: Storage<T>> Index<u32> for Slab<T, S> {
     type Output = T;
 
     #[inline]
     fn index(&self, index: u32) -> &T {
-        match &self.slots[index as usize] {
+        match &self.slots[index] {
             Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+            Slot::Free(_) => unreachable!("an index is valid with its entry"),
         }
     }
 }
 
-impl<T> IndexMut<u32> for Slab<T> {
+impl<T, S: Storage<T>> IndexMut<u32> for Slab<T, S> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        match &mut self.slots[index as usize] {
+        match &mut self.slots[index] {
             Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("an index is good for as long as its entry"),
+            Slot::Free(_) => unreachable!("an index is valid with its entry"),
         }
     }
 }
@@ -160,10 +327,10 @@ mod tests {
 
     #[test]
     fn an_entry_keeps_its_index_and_freed_slots_are_used_again() {
-        let mut slab = Slab::new();
+        let mut slab = Slab::<char>::new();
         let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
         let allocated = slab.allocation_size();
-        assert_eq!((slab.take(b), slab.take(a)), ('b', 'a'));
+        assert_eq!((slab.remove(b), slab.remove(a)), ('b', 'a'));
         assert_eq!((slab[c], slab.len()), ('c', 1));
         assert_eq!((slab.insert('d'), slab.insert('e')), (a, b));
         assert!(slab.iter_mut().map(|(id, entry)| (id, *entry)).eq([(a, 'd'), (b, 'e'), (c, 'c')]));
@@ -171,14 +338,33 @@ mod tests {
     }
 
     #[test]
-    fn compacting_renumbers_what_is_left() {
-        let mut slab = Slab::new();
+    fn compacting_renumbers_the_entries() {
+        let mut slab = Slab::<char>::new();
         let [a, b, c, d] = ['a', 'b', 'c', 'd'].map(|entry| slab.insert(entry));
         slab.free(c);
         slab.free(a);
         let renumbered = slab.compact();
         assert_eq!((slab[renumbered[b as usize]], slab[renumbered[d as usize]]), ('b', 'd'));
         assert_eq!((slab.len(), slab.allocation_size()), (2, 2 * size_of::<Slot<char>>()));
-        assert_eq!(slab.insert('e'), 2, "no free slot is left over");
+        assert_eq!(slab.insert('e'), 2, "no free slot is left");
+    }
+
+    #[test]
+    fn a_chunked_slab_has_the_same_indices() {
+        let mut slab = ChunkedSlab::<char>::new();
+        let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
+        assert_eq!(
+            (slab.try_remove(b), slab.try_remove(a), slab.try_remove(a)),
+            (Some('b'), Some('a'), None)
+        );
+        assert_eq!(
+            (slab.get(c), slab.get(a), slab.get(7), slab.len()),
+            (Some(&'c'), None, None, 1)
+        );
+        assert_eq!((slab.next_index(), slab.insert('d'), slab.insert('e')), (a, a, b));
+        assert!(slab.needs_slot());
+        assert_eq!((slab.next_index(), slab.insert('f'), slab.slot_count()), (3, 3, 4));
+        *slab.get_mut(3).unwrap() = 'g';
+        assert_eq!(slab.get(3), Some(&'g'));
     }
 }

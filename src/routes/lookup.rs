@@ -21,9 +21,9 @@ use super::node::{Node, Path};
 use super::store::{NOWHERE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
 use crate::raw::popcount::may_count;
 use crate::raw::prefetch::prefetch;
-use crate::key::prefix::Prefix;
 
 /// Addresses that go through the levels together. About ten cache misses overlap; more addresses than
 /// that fill the gaps between them.

@@ -16,7 +16,7 @@
 //! of all units is free, chunks are looked through for gaps of any length before the end is touched.
 //! The lists are hints then: a gap that is taken from one is asked whether it still is one.
 //!
-//! Chunks never move, except for the first one while it is small, and are not given back before all is.
+//! ChunkedVec never move, except for the first one while it is small, and are not given back before all is.
 //! So what a run costs does not depend on how many there are: at the most, two chunks are looked through.
 #![allow(unsafe_code)]
 

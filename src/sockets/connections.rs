@@ -91,7 +91,8 @@ impl<T, S: BuildHasher> Connections<T, S> {
             };
             return self.few.iter().any(|(key, _)| is_there(key));
         }
-        let is_occupied = |scope| self.occupied.contains_key(&LocalWords::new(&local.in_scope(scope)));
+        let is_occupied =
+            |scope| self.occupied.contains_key(&LocalWords::new(&local.in_scope(scope)));
         match local.scope {
             Scope::Any => is_occupied(Scope::AnyV4) || is_occupied(Scope::AnyV6),
             scope => is_occupied(scope),

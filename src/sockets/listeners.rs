@@ -156,7 +156,8 @@ impl<T, S: BuildHasher> Listeners<T, S> {
 
     /// All sockets that take a packet, those at the best place first.
     pub(super) fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = &Listener<T>> {
-        let few = |place| self.few.iter().filter(move |other| LocalWords::new(&other.local) == place);
+        let few =
+            |place| self.few.iter().filter(move |other| LocalWords::new(&other.local) == place);
         let grouped = |place| self.groups.get(&place).into_iter().flat_map(Group::iter);
         let places = [false, true].map(|all_ports| LocalWords::of_packet(packet, all_ports));
         places.into_iter().flatten().flat_map(move |place| few(place).chain(grouped(place)))

@@ -57,8 +57,8 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
 use crate::demux::{Broken, NotFound};
-use crate::key::flow::FlowKey;
 use crate::hash::DefaultHashBuilder;
+use crate::key::flow::FlowKey;
 use connections::Connections;
 use ephemeral::Cursors;
 use listeners::{Listener, Listeners};
@@ -522,11 +522,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         }
     }
 
-    fn insert_connected(
-        &mut self,
-        key: FlowKey,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
+    fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
         match self.connections.insert(key, socket) {
             Ok(()) => Ok(Name::Connected(key)),
             Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),

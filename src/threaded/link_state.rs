@@ -5,42 +5,16 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::check::Broken;
-use super::error::{NoLabel, InsertError, RouterError};
+use super::error::{InsertError, NoLabel, RouterError};
 use super::label::Label;
 use super::labels::Labels;
+use super::router_state::{RouterId, RouterState};
 use super::shortest_paths::shortest_paths;
 use super::table::{Hop, Port, Table};
 use crate::timestamp::Timestamp;
 
 /// What a router does not outbid, if it is said in its name: that many changes nobody lives through.
 const OUTBID: u64 = 1 << 63;
-
-/// Names a router. No two have the same.
-pub type RouterId = u32;
-
-/// What a router says about itself, and all routers hear.
-///
-/// Of two states of a router the greater one holds. The sequence number decides; a router that restarts may say two
-/// things under one number, before it hears what it said earlier, and then all must take the same one.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RouterState<D> {
-    /// Who says it.
-    pub router: RouterId,
-    /// Greater than that of what it said before.
-    pub sequence: u64,
-    /// Neighbours, and what it costs to send to them.
-    pub links: Vec<(RouterId, u32)>,
-    /// What is attached.
-    pub destinations: Vec<D>,
-}
-
-impl<D> RouterState<D> {
-    /// Whether it says so. Links of the database are in order.
-    pub(super) fn has_link_to(&self, router: RouterId) -> bool {
-        let place = self.links.partition_point(|&(neighbour, _)| neighbour < router);
-        self.links.get(place).is_some_and(|&(neighbour, _)| neighbour == router)
-    }
-}
 
 /// What a router tells a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]

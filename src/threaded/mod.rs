@@ -91,14 +91,16 @@ mod error;
 mod label;
 mod labels;
 mod link_state;
+mod router_state;
 mod shortest_paths;
 mod table;
 
 pub use border::{Border, Way};
 pub use check::Broken;
 pub use distance_vector::{Advert, DistanceVector};
-pub use error::{LabelError, NoLabel, InsertError, RouterError, Stale};
+pub use error::{InsertError, LabelError, NoLabel, RouterError, Stale};
 pub use label::Label;
 pub use labels::Labels;
-pub use link_state::{LinkState, Message, RouterId, RouterState};
+pub use link_state::{LinkState, Message};
+pub use router_state::{RouterId, RouterState};
 pub use table::{Hop, Port, Table};

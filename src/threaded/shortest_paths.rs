@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BinaryHeap};
 use core::cmp::Reverse;
 
-use super::link_state::{RouterId, RouterState};
+use super::router_state::{RouterId, RouterState};
 use super::table::Port;
 
 /// How a router is reached.

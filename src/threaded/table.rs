@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::check::Broken;
-use super::error::{NoLabel, InsertError, Stale};
+use super::error::{InsertError, NoLabel, Stale};
 use super::label::Label;
 use super::labels::Labels;
 use crate::timestamp::Timestamp;

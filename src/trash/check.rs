@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::bucket::{SLOTS, path, tags};
 use super::segment::Segment;
-use super::spots::Spots;
+use super::segment_iter::SlotIds;
 use super::table::Table;
 
 /// An invariant of the map that does not hold. It never happens unless a key type breaks the law of
@@ -63,7 +63,7 @@ impl<T> Segment<T> {
     /// Whether tags are those of the entries, and every bucket knows how many have passed it.
     fn validate(&self, hasher: &impl Fn(&T) -> u64) -> Result<(), Broken> {
         let mut passed = vec![0; self.buckets()];
-        for spot in Spots::new(self) {
+        for spot in SlotIds::new(self) {
             let (bucket, slot) = (spot.bucket(), spot.slot());
             let entry = self.get(spot).ok_or(Broken::Lost)?;
             let hash = hasher(entry);

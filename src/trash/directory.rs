@@ -27,9 +27,10 @@ use core::mem::{ManuallyDrop, replace};
 use core::slice::{ChunksExact, ChunksExactMut};
 
 use super::error::{TryReserveError, reserve};
-use super::segment::{IterMut, Segment};
+use super::segment::Segment;
+use super::segment_iter::IterMut;
 use super::shell::Shell;
-use super::spots::Spot;
+use super::slot::SlotId;
 
 pub(super) struct Directory<T> {
     places: Vec<ManuallyDrop<Segment<T>>>,
@@ -161,7 +162,7 @@ impl<T> Directory<T> {
 
     /// An entry, to change.
     #[inline]
-    pub(super) fn get_mut(&mut self, index: usize, spot: Spot) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, index: usize, spot: SlotId) -> Option<&mut T> {
         self.places.get_mut(index)?.get_mut(spot)
     }
 
@@ -174,13 +175,13 @@ impl<T> Directory<T> {
 
     /// Takes out an entry.
     #[inline]
-    pub(super) fn take(&mut self, index: usize, spot: Spot) -> Option<T> {
+    pub(super) fn take(&mut self, index: usize, spot: SlotId) -> Option<T> {
         self.places.get_mut(index)?.take(spot)
     }
 
     /// Whether entries have passed the bucket of a spot.
     #[inline]
-    pub(super) fn is_passed(&self, index: usize, spot: Spot) -> bool {
+    pub(super) fn is_passed(&self, index: usize, spot: SlotId) -> bool {
         let bucket = spot.bucket();
         let passed =
             |place: &ManuallyDrop<Segment<T>>| bucket < place.buckets() && place.passed(bucket) > 0;
@@ -190,7 +191,7 @@ impl<T> Directory<T> {
     /// Lets entries that have passed the bucket of a spot into its free slots.
     #[cold]
     #[inline(never)]
-    pub(super) fn fill_hole(&mut self, index: usize, spot: Spot, hasher: &impl Fn(&T) -> u64) {
+    pub(super) fn fill_hole(&mut self, index: usize, spot: SlotId, hasher: &impl Fn(&T) -> u64) {
         self.places[index].fill_hole(spot.bucket(), hasher);
     }
 
@@ -201,12 +202,12 @@ impl<T> Directory<T> {
     /// If one is asked for twice.
     pub(super) fn get_many_mut<const N: usize>(
         &mut self,
-        at: [Option<(usize, Spot)>; N],
+        at: [Option<(usize, SlotId)>; N],
     ) -> [Option<&mut T>; N] {
         let mut entries = [const { None }; N];
         for (number, entry) in entries.iter_mut().enumerate() {
             let Some((index, spot)) = at[number] else { continue };
-            let same = |&(other, at): &(usize, Spot)| {
+            let same = |&(other, at): &(usize, SlotId)| {
                 at.is_same(spot) && self.places[other].is(&self.places[index])
             };
             assert!(!at[..number].iter().flatten().any(same), "a key is asked for twice");
@@ -254,7 +255,7 @@ impl<T> Directory<T> {
         path: u64,
         shell: Shell<T>,
         entry: T,
-    ) -> Spot {
+    ) -> SlotId {
         self.places[index].insert(hash, path, shell, entry)
     }
 

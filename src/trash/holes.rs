@@ -5,7 +5,7 @@
 
 use super::bucket::path;
 use super::segment::Segment;
-use super::spots::Spot;
+use super::slot::SlotId;
 
 impl<T> Segment<T> {
     /// Fills a free slot of a bucket with an entry that has passed it, and what that leaves behind in the
@@ -30,12 +30,12 @@ impl<T> Segment<T> {
     }
 
     /// The nearest entry that has passed a bucket, and its hash.
-    fn first_to_pass(&self, bucket: usize, hasher: &impl Fn(&T) -> u64) -> Option<(Spot, u64)> {
+    fn first_to_pass(&self, bucket: usize, hasher: &impl Fn(&T) -> u64) -> Option<(SlotId, u64)> {
         let mut behind = bucket;
         for distance in 1..self.buckets() {
             behind = self.behind(behind);
             for slot in self.header(behind).full() {
-                let spot = Spot::new(behind, slot, 0);
+                let spot = SlotId::new(behind, slot, 0);
                 let hash = hasher(self.get(spot)?);
                 if self.distance(behind, path(hash)) >= distance {
                     return Some((spot, hash));
@@ -58,14 +58,14 @@ impl<T> Segment<T> {
     ) {
         for bucket in 0..self.buckets() {
             for slot in self.header(bucket).full() {
-                let spot = Spot::new(bucket, slot, 0);
+                let spot = SlotId::new(bucket, slot, 0);
                 let Some(entry) = self.get_mut(spot) else { continue };
                 if keep(entry) {
                     continue;
                 }
                 let path = path(hasher(entry));
                 let distance = self.distance(bucket, path);
-                let entry = self.take(Spot::new(bucket, slot, distance));
+                let entry = self.take(SlotId::new(bucket, slot, distance));
                 *len -= 1;
                 drop(entry);
             }

@@ -38,7 +38,7 @@ use core::ptr::NonNull;
 use super::bucket::{Header, SLOTS, path, tags};
 use super::error::TryReserveError;
 use super::shell::{Shell, empty_box, fill};
-use super::spots::{Spot, Spots};
+use super::slot::SlotId;
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 
@@ -66,7 +66,7 @@ unsafe impl<T: Sync> Sync for Segment<T> {}
 /// What a home says of a hash.
 pub(super) enum Glance<'a, T> {
     /// There is an entry that is the right one, but for one in fifty.
-    Perhaps(Spot, &'a T),
+    Perhaps(SlotId, &'a T),
     /// There is no such entry.
     Absent,
     /// If there is one, it is behind another bucket.
@@ -194,7 +194,7 @@ impl<T> Segment<T> {
     ///
     /// The slot is full.
     #[inline]
-    unsafe fn entry(&self, bucket: usize, slot: usize) -> *mut T {
+    pub(super) unsafe fn entry(&self, bucket: usize, slot: usize) -> *mut T {
         let slot = self.slot(bucket, slot);
         if Self::IS_INLINE {
             slot.cast()
@@ -212,7 +212,7 @@ impl<T> Segment<T> {
         path: u64,
         mut is: impl FnMut(&T) -> bool,
         observer: &mut impl Observer,
-    ) -> Option<(Spot, &T)> {
+    ) -> Option<(SlotId, &T)> {
         let mut bucket = self.home(path);
         let mut distance = 0;
         loop {
@@ -224,7 +224,7 @@ impl<T> Segment<T> {
                 // SAFETY: M2, and the reference lives as long as the one to the segment.
                 let entry = unsafe { &*entry };
                 if is(entry) {
-                    return Some((Spot::new(bucket, slot, distance), entry));
+                    return Some((SlotId::new(bucket, slot, distance), entry));
                 }
             }
             distance += 1;
@@ -249,7 +249,12 @@ impl<T> Segment<T> {
     /// Where the entry of this hash is for which `is` says so.
     #[cold]
     #[inline(never)]
-    pub(super) fn locate(&self, hash: u64, path: u64, is: impl FnMut(&T) -> bool) -> Option<Spot> {
+    pub(super) fn locate(
+        &self,
+        hash: u64,
+        path: u64,
+        is: impl FnMut(&T) -> bool,
+    ) -> Option<SlotId> {
         self.search(hash, path, is, &mut ()).map(|(spot, _)| spot)
     }
 
@@ -292,7 +297,7 @@ impl<T> Segment<T> {
     pub(super) fn glance(&self, hash: u64, path: u64) -> Glance<'_, T> {
         let home = self.home(path);
         match self.first_match(hash, home) {
-            Some((slot, entry)) => Glance::Perhaps(Spot::new(home, slot, 0), entry),
+            Some((slot, entry)) => Glance::Perhaps(SlotId::new(home, slot, 0), entry),
             None if self.passed(home) == 0 => Glance::Absent,
             None => Glance::Elsewhere,
         }
@@ -311,13 +316,13 @@ impl<T> Segment<T> {
 
     /// Whether there is an entry at `spot`.
     #[inline]
-    fn has(&self, spot: Spot) -> bool {
+    fn has(&self, spot: SlotId) -> bool {
         spot.bucket() < self.buckets() && self.header(spot.bucket()).full().contains(spot.slot())
     }
 
     /// The entry at `spot`.
     #[inline]
-    pub(super) fn get(&self, spot: Spot) -> Option<&T> {
+    pub(super) fn get(&self, spot: SlotId) -> Option<&T> {
         // SAFETY: the slot is full, as has just been asked.
         let entry = self.has(spot).then(|| unsafe { self.entry(spot.bucket(), spot.slot()) })?;
         // SAFETY: M2, and the reference lives as long as the one to the segment.
@@ -326,7 +331,7 @@ impl<T> Segment<T> {
 
     /// The entry at `spot`, to change.
     #[inline]
-    pub(super) fn get_mut(&mut self, spot: Spot) -> Option<&mut T> {
+    pub(super) fn get_mut(&mut self, spot: SlotId) -> Option<&mut T> {
         // SAFETY: the slot is full, as has just been asked.
         let entry = self.has(spot).then(|| unsafe { self.entry(spot.bucket(), spot.slot()) })?;
         // SAFETY: M2, and the reference is the only one, as that to the segment is.
@@ -335,7 +340,7 @@ impl<T> Segment<T> {
 
     /// Takes out the entry at `spot`.
     #[inline]
-    pub(super) fn take(&mut self, spot: Spot) -> Option<T> {
+    pub(super) fn take(&mut self, spot: SlotId) -> Option<T> {
         if !self.has(spot) {
             return None;
         }
@@ -364,7 +369,7 @@ impl<T> Segment<T> {
     }
 
     /// Moves an entry of this hash to a bucket that it has passed, if there are both.
-    pub(super) fn move_back(&mut self, from: Spot, to: usize, hash: u64) {
+    pub(super) fn move_back(&mut self, from: SlotId, to: usize, hash: u64) {
         let free = self.header(to).free().next();
         let Some(slot) = free.filter(|_| self.has(from) && to != from.bucket()) else { return };
         let (source, target) = (self.slot(from.bucket(), from.slot()), self.slot(to, slot));
@@ -423,7 +428,7 @@ impl<T> Segment<T> {
     ///
     /// If the segment is full or there is no shell, which would be a mistake of this crate.
     #[inline]
-    pub(super) fn insert(&mut self, hash: u64, path: u64, shell: Shell<T>, entry: T) -> Spot {
+    pub(super) fn insert(&mut self, hash: u64, path: u64, shell: Shell<T>, entry: T) -> SlotId {
         if Self::IS_INLINE {
             let (spot, slot) = self.occupy(hash, path);
             // SAFETY: the slot is one of this segment's, for this type, and was free.
@@ -441,13 +446,13 @@ impl<T> Segment<T> {
     /// Takes the first free slot from the home of this path on. Until the entry is written, M2 does not
     /// hold.
     #[inline]
-    fn occupy(&mut self, hash: u64, path: u64) -> (Spot, *mut u8) {
+    fn occupy(&mut self, hash: u64, path: u64) -> (SlotId, *mut u8) {
         let mut bucket = self.home(path);
         for distance in 0..self.buckets() {
             let header = self.header(bucket);
             if let Some(slot) = header.free().next() {
                 self.set_header(bucket, header.with(slot, tags(hash)));
-                return (Spot::new(bucket, slot, distance), self.slot(bucket, slot));
+                return (SlotId::new(bucket, slot, distance), self.slot(bucket, slot));
             }
             self.set_passed(bucket, self.passed(bucket).saturating_add(1));
             bucket = self.behind(bucket);
@@ -456,7 +461,7 @@ impl<T> Segment<T> {
     }
 
     /// Moves all entries into other segments: each into that whose number `choose` says of its path.
-    /// `hashes` are those of the entries in the order of [`Spots`].
+    /// `hashes` are those of the entries in the order of their slots.
     ///
     /// # Panics
     ///
@@ -483,16 +488,11 @@ impl<T> Segment<T> {
         }
     }
 
-    /// All entries, to change.
-    pub(super) fn iter_mut(&mut self) -> IterMut<'_, T> {
-        IterMut { spots: Spots::new(self), entries: PhantomData }
-    }
-
     /// Where the first entry of a bucket is, as if it had passed nobody.
-    pub(super) fn first_in(&self, bucket: usize) -> Option<Spot> {
+    pub(super) fn first_in(&self, bucket: usize) -> Option<SlotId> {
         assert!(bucket < self.buckets());
         let slot = self.header(bucket).full().next()?;
-        Some(Spot::new(bucket, slot, 0))
+        Some(SlotId::new(bucket, slot, 0))
     }
 
     /// Takes out the next entry from a bucket on, which then is the one that it was in. Forgets whom
@@ -572,27 +572,5 @@ impl<T> Drop for Segment<T> {
         if core::mem::needs_drop::<T>() || !Self::IS_INLINE {
             self.drop_entries(0);
         }
-    }
-}
-
-/// All entries of a segment, to change.
-pub(super) struct IterMut<'a, T> {
-    spots: Spots<'a, T>,
-    entries: PhantomData<&'a mut T>,
-}
-
-// SAFETY: it is the only way to the entries while it lives, as a mutable reference would be.
-unsafe impl<T: Send> Send for IterMut<'_, T> {}
-
-impl<'a, T> Iterator for IterMut<'a, T> {
-    type Item = &'a mut T;
-
-    #[inline]
-    fn next(&mut self) -> Option<&'a mut T> {
-        let spot = self.spots.next()?;
-        // SAFETY: these are the spots of full slots.
-        let entry = unsafe { self.spots.segment.entry(spot.bucket(), spot.slot()) };
-        // SAFETY: M2; the segment is borrowed alone for 'a, and no spot comes twice.
-        Some(unsafe { &mut *entry })
     }
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::bucket::path;
 use super::segment::Segment;
-use super::spots::Spots;
+use super::segment_iter::SlotIds;
 use super::table::Table;
 
 /// The shape of a [`TrashMap`](crate::TrashMap) at one moment.
@@ -66,7 +66,7 @@ impl TableShape {
 impl<T> Segment<T> {
     /// How many buckets from home each entry is.
     fn distances(&self, hasher: &impl Fn(&T) -> u64) -> impl Iterator<Item = usize> {
-        Spots::new(self).filter_map(move |spot| {
+        SlotIds::new(self).filter_map(move |spot| {
             Some(self.distance(spot.bucket(), path(hasher(self.get(spot)?))))
         })
     }

@@ -29,7 +29,7 @@ use super::directory::{Directory, IntoSegments, Segments, SegmentsMut};
 use super::error::{TryReserveError, reserve};
 use super::segment::{Glance, Segment};
 use super::shell::Shell;
-use super::spots::Spot;
+use super::slot::SlotId;
 use crate::probes::Observer;
 
 /// A step is taken when the load would get above this, in 64ths.
@@ -72,7 +72,7 @@ pub(super) struct Table<T> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     index: u32,
-    spot: Spot,
+    spot: SlotId,
 }
 
 /// Room for an entry: a segment with a free slot, and a box if it needs one.

@@ -255,7 +255,7 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Takes a leaf out of the slab but not out of the trie, which from then on is good for walking
     /// on only.
     pub(crate) fn take_leaf(&mut self, id: LeafId) -> (K, V) {
-        let leaf = self.leaves.take(id.0);
+        let leaf = self.leaves.remove(id.0);
         (leaf.key, leaf.value)
     }
 

@@ -96,8 +96,11 @@ fn list(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     /// Measures the trie. O(slots).
     pub(crate) fn shape(&self) -> TrieShape {
-        let mut shape =
-            TrieShape { leaves: self.leaves.len(), bytes: self.allocation_size(), ..TrieShape::default() };
+        let mut shape = TrieShape {
+            leaves: self.leaves.len(),
+            bytes: self.allocation_size(),
+            ..TrieShape::default()
+        };
         if let Child::Node(id) = self.root {
             shape.root_bits = self.nodes[id.0].bits();
         }

@@ -29,10 +29,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound;
 
-use crate::key::bits::BitString;
 pub use crate::eviction::{GcError, PassiveGc};
-use crate::trie::map::{IntoIter, Iter, LcTrieMap};
+use crate::key::bits::BitString;
 use crate::trie::Tuning;
+use crate::trie::map::{IntoIter, Iter, LcTrieMap};
 
 /// A map over bit strings that keeps itself at a threshold by evicting what scores lowest.
 ///

@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use std::collections::VecDeque;
 
 use crate::key::bits::Address;
-use crate::routes::RouteTable;
 use crate::key::prefix::Prefix;
+use crate::routes::RouteTable;
 
 /// A route that comes, with a value for each copy; or one that goes.
 pub(super) struct Update<A, V> {

@@ -85,8 +85,8 @@ use alloc::vec::Vec;
 
 use super::error::WouldExceed;
 use crate::key::bits::Address;
-use crate::routes::RouteTable;
 use crate::key::prefix::Prefix;
+use crate::routes::RouteTable;
 use copies::Copies;
 use log::{Log, Update};
 

@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::ConcurrentRoutes;
 use crate::key::bits::Address;
-use crate::routes::RouteTable;
 use crate::key::prefix::Prefix;
+use crate::routes::RouteTable;
 
 impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
     fn default() -> Self {

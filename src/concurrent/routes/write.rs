@@ -14,8 +14,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::copies::{Pin, Writer};
 use super::log::{Garbage, Log, Update};
 use super::{ConcurrentRoutes, WouldExceed};
-use crate::key::bits::Address;
 use crate::concurrent::sync::{IS_CHECKED, yield_now};
+use crate::key::bits::Address;
 use crate::routes::RouteTable;
 
 /// What has become of an update.

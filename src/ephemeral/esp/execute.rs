@@ -3,7 +3,7 @@
 use core::hash::BuildHasher;
 
 use super::instruction::{Instruction, Operation, Relation, child_bits};
-use super::packet::{Location, EspPacket};
+use super::packet::{EspPacket, Location};
 use crate::ephemeral::{Binding, EphemeralStore};
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;

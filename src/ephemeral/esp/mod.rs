@@ -124,6 +124,6 @@ mod execute;
 mod instruction;
 mod packet;
 
-pub use execute::{Site, Action, execute, execute_observed};
+pub use execute::{Action, Site, execute, execute_observed};
 pub use instruction::{Instruction, Operation, Relation, child_bits};
-pub use packet::{Location, Locations, EspPacket, PacketError};
+pub use packet::{EspPacket, Location, Locations, PacketError};

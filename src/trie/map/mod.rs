@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 use crate::key::bits::BitString;
 use crate::probes::Observer;
-use crate::trie::{Broken, Place, TrieShape, Trie, Tuning};
+use crate::trie::{Broken, Place, Trie, TrieShape, Tuning};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};

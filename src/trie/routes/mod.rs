@@ -37,9 +37,9 @@ mod iter;
 use core::fmt;
 
 use crate::key::bits::Address;
-use crate::probes::Observer;
 use crate::key::prefix::Prefix;
-use crate::trie::{Broken, Place, TrieShape, Suffixes, Trie, Tuning};
+use crate::probes::Observer;
+use crate::trie::{Broken, Place, Suffixes, Trie, TrieShape, Tuning};
 
 use aliases::Aliases;
 pub use iter::Iter;

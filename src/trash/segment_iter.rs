@@ -1,74 +1,41 @@
-//! The spots of a segment, and the way through them.
+//! Iterators over the entries of a segment.
+#![allow(unsafe_code)]
+
+use core::marker::PhantomData;
 
 use super::bucket::Slots;
 use super::segment::Segment;
+use super::slot::SlotId;
 
-/// Where an entry is in its segment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spot {
-    bucket: u32,
-    slot: u32,
-    /// Buckets behind its home.
-    distance: u32,
-}
-
-impl Spot {
-    #[inline]
-    pub(super) fn new(bucket: usize, slot: usize, distance: usize) -> Self {
-        // A segment has less than 2^32 buckets.
-        Self { bucket: bucket as u32, slot: slot as u32, distance: distance as u32 }
-    }
-
-    #[inline]
-    pub(super) fn bucket(self) -> usize {
-        self.bucket as usize
-    }
-
-    #[inline]
-    pub(super) fn slot(self) -> usize {
-        self.slot as usize
-    }
-
-    #[inline]
-    pub(super) fn distance(self) -> usize {
-        self.distance as usize
-    }
-
-    /// Whether two ways lead to the same slot.
-    pub(super) fn is_same(self, other: Self) -> bool {
-        (self.bucket, self.slot) == (other.bucket, other.slot)
-    }
-}
-
-/// Where the entries of a segment are.
-pub(super) struct Spots<'a, T> {
+/// The occupied slots of a segment, in their order.
+pub(super) struct SlotIds<'a, T> {
     pub(super) segment: &'a Segment<T>,
     /// The next bucket.
     bucket: usize,
-    /// What is left of the one before.
+    /// The rest of the previous bucket.
     slots: Slots,
 }
 
-impl<'a, T> Spots<'a, T> {
+impl<'a, T> SlotIds<'a, T> {
     pub(super) fn new(segment: &'a Segment<T>) -> Self {
         Self { segment, bucket: 0, slots: Slots::NONE }
     }
 }
 
-impl<T> Clone for Spots<'_, T> {
+impl<T> Clone for SlotIds<'_, T> {
     fn clone(&self) -> Self {
         Self { ..*self }
     }
 }
 
-impl<T> Iterator for Spots<'_, T> {
-    type Item = Spot;
+impl<T> Iterator for SlotIds<'_, T> {
+    type Item = SlotId;
 
     #[inline]
-    fn next(&mut self) -> Option<Spot> {
+    fn next(&mut self) -> Option<SlotId> {
         loop {
             if let Some(slot) = self.slots.next() {
-                return Some(Spot::new(self.bucket - 1, slot, 0));
+                return Some(SlotId::new(self.bucket - 1, slot, 0));
             }
             if self.bucket == self.segment.buckets() {
                 return None;
@@ -80,14 +47,14 @@ impl<T> Iterator for Spots<'_, T> {
 }
 
 /// All entries of a segment.
-pub(super) struct Iter<'a, T>(Spots<'a, T>);
+pub(super) struct Iter<'a, T>(SlotIds<'a, T>);
 
 impl<'a, T> IntoIterator for &'a Segment<T> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
     fn into_iter(self) -> Iter<'a, T> {
-        Iter(Spots::new(self))
+        Iter(SlotIds::new(self))
     }
 }
 
@@ -126,5 +93,34 @@ impl<T> IntoIterator for Segment<T> {
 
     fn into_iter(self) -> IntoIter<T> {
         IntoIter { segment: self, bucket: 0 }
+    }
+}
+
+impl<T> Segment<T> {
+    /// Mutable references to all entries.
+    pub(super) fn iter_mut(&mut self) -> IterMut<'_, T> {
+        IterMut { slots: SlotIds::new(self), entries: PhantomData }
+    }
+}
+
+/// Mutable references to all entries of a segment.
+pub(super) struct IterMut<'a, T> {
+    slots: SlotIds<'a, T>,
+    entries: PhantomData<&'a mut T>,
+}
+
+// SAFETY: it is the only way to the entries while it lives, as a mutable reference would be.
+unsafe impl<T: Send> Send for IterMut<'_, T> {}
+
+impl<'a, T> Iterator for IterMut<'a, T> {
+    type Item = &'a mut T;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a mut T> {
+        let slot = self.slots.next()?;
+        // SAFETY: these are full slots.
+        let entry = unsafe { self.slots.segment.entry(slot.bucket(), slot.slot()) };
+        // SAFETY: M2; the segment is borrowed alone for 'a, and no slot comes twice.
+        Some(unsafe { &mut *entry })
     }
 }
