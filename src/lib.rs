@@ -1,8 +1,8 @@
 //! Find the state that belongs to a packet.
 //!
-//! Userspace TCP and QUIC stacks, NAT and connection tracking, load balancers, flow meters,
-//! software routers: for each packet they look for the state of its flow. This crate has the
-//! structures for that, `no_std` with `alloc`.
+//! Userspace TCP and QUIC stacks, NAT and connection tracking, load balancers, flow meters and
+//! software routers look up the state of a flow for each packet. This crate has the structures for
+//! that, `no_std` with `alloc`.
 //!
 //! ```
 //! use flowtable::flow_cache::{Config, Event, Packet, Timeouts};
@@ -12,16 +12,16 @@
 //! let mut flows: FlowCache<FlowKey, u64> = FlowCache::new(config);
 //! let query = FlowKey::new("10.0.0.1".parse()?, "10.0.0.2".parse()?, 40_000, 53, 17).unwrap();
 //! for (milliseconds, key, length) in [(0, query, 60), (20, query.reversed(), 120)] {
-//!     // One look-up; the answer is a packet of the same flow. Time is what the caller says.
+//!     // One lookup; the answer belongs to the same flow. Time is an argument.
 //!     let seen = flows.observe(&key, Packet::UDP, Timestamp::from_millis(milliseconds))?;
 //!     *seen.flow += length;
-//!     // At 100,000 flows another one had to leave, and is handed over.
+//!     // From 100,000 flows on, a new flow evicts another one, which is returned here.
 //!     assert!(seen.departed.is_none());
 //! }
-//! // A minute of silence ends a flow. Never more work at once than the caller allows.
+//! // A minute without packets ends a flow. One call does a bounded amount of work.
 //! flows.advance(Timestamp::from_secs(61), 100, |event| match event {
 //!     Event::Ended(flow) => assert_eq!((flow.key, flow.value), (query, 180)),
-//!     Event::Active(_) => unreachable!("it would have lived for 300 seconds"),
+//!     Event::Active(_) => unreachable!("the active timeout is 300 seconds"),
 //! });
 //! assert!(flows.is_empty());
 //! # Ok::<(), Box<dyn core::error::Error>>(())
@@ -29,65 +29,66 @@
 //!
 //! # Which structure for which job
 //!
-//! | you want | take | because |
+//! | job | structure | why |
 //! |---|---|---|
-//! | flows that begin, live and end; a bounded table of them | [`FlowCache`] | timeouts, TCP's states, two names for an entry, eviction by class, who left and why |
-//! | state by key | [`TrashMap`] | a hash table that never pauses, with look-ups in bursts |
-//! | the same for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers that never wait; the feature `concurrent` |
-//! | state by key, keys in order or ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
-//! | the same, whatever the keys are | [`LcTrieMap`] over [`Headed`] keys | a hash in front makes any keys random: this is TRASH |
-//! | the route of an address: the longest prefix | [`RouteTable`] | a few nodes for each look-up, nothing rebuilt by updates |
-//! | the same on the trie of the papers, to see how it works | [`LcRouteTable`] | what Linux routes with; look-ups backtrack |
-//! | the socket that a packet is for: connections, listeners, who may bind what | [`SocketTable`] | the best match wins; an array for a handful, a [`TrashMap`] for a hundred thousand |
-//! | state by an index that the packet has brought: a hash of the network card, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed, one set of entries is looked at; an index that is wrong costs time only |
-//! | a bounded cache by key, with an eviction policy | [`ChainedCache`] | chains of bounded length; any hash |
-//! | calls told from their duplicates | [`DuplicateFilter`] | the last call of each sender, for the life of a packet |
-//! | state that strangers may make, a SYN, a request, a nonce, and that is gone a lifetime later | [`EphemeralStore`] | freed as fast as it is made, by taking it from a ring; nothing keeps it longer |
-//! | packets that compute with such state on their way through routers | [`esp`] | five instructions, each of bounded work |
-//! | labels that lead to the next router's row, handed out by routing | [`threaded`] | nothing is searched, nothing is hashed; generations catch stale labels |
-//! | to copy and to sum the layers of a packet in one pass | [`dml`] | the data manipulation header names the bytes |
-//! | to count what look-ups of PCBs cost | [`demux`] | BSD's list, move-to-front, Sequent's chains and others, with the paper's equations |
-//! | whose turn it is on the CPU, when the flow is found | [`schedule`] | shares, batches as large as the overhead allows, queues that are bounded |
-//! | the same for anything that has shares | [`share`] | WF2Q+ in integers, O(log n) |
-//! | who leaves a full table of your own | [`evict`] | LRU, clocks, the paper's garbage collection, all O(1) over slot numbers |
-//! | the flow cache of the TRASH paper, as it was | [`Unicache`] | a trie that evicts what scores lowest |
-//! | a key made of a packet's header | [`FlowKey`], [`FiveTuple`], [`FourTuple`] | they are bit strings, hash in whole words, and know their reverse |
-//! | a key of your own | [`BitString`], and [`Address`] for one that has prefixes | one method each |
+//! | flows with timeouts, in a bounded table | [`FlowCache`] | TCP states, both directions in one entry, eviction by class, events |
+//! | state by key | [`TrashMap`] | a hash table without pauses, with lookups in bursts |
+//! | state by key, for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers without locks; feature `concurrent` |
+//! | the route of an address | [`RouteTable`] | longest-prefix match; an update changes one node |
+//! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
+//! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
+//! | a bounded cache by key | [`ChainedCache`] | an eviction policy and chains of bounded length |
+//! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
+//! | state that lives one fixed lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
+//! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
+//! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
 //!
-//! Each module says how its structure works, what it costs, and which paper it is from.
+//! From the papers, for study and comparison:
+//!
+//! | structure | paper |
+//! |---|---|
+//! | [`trie`]: the dynamic LC-trie, also with hashed keys ([`Headed`](key::bits::Headed)), [`LcRouteTable`], [`Unicache`](trie::unicache::Unicache) | *TRASH* |
+//! | [`demux`]: BSD, move-to-front, send/receive and Sequent lookups of PCBs, and their equations | *Efficient demultiplexing* |
+//! | [`hash::source_index`], [`threaded`], [`dml`] | *Trading packet headers for packet processing* |
+//! | [`ephemeral::esp`]: packets that compute with ephemeral state | *Ephemeral state processing* |
+//! | [`schedule`]: proportional share, queue estimator, batching throttle | *Scheduling computations* |
+//! | [`eviction`]: LRU, CLOCK and the garbage collection of TRASH, O(1) over slot numbers | *TRASH* |
+//!
+//! Each module describes its structure, its invariants, its costs and its paper.
 //!
 //! # Trade-offs
 //!
-//! - **No pauses cost instructions.** A [`TrashMap`] asks a directory where a Swiss table has a mask:
-//!   one by one, look-ups take about twice as long; bursts of 32 take less where tables outgrow the cache.
-//! - **A flow has a life, and that costs time.** A [`FlowCache`] under churn takes up to twice as long for a packet as
-//!   a hash table with a list in the order of use, and little longer than that if packets come in bursts.
-//! - **A trie follows pointers.** A look-up in an [`LcTrieMap`] takes 2 to 5 times as long as in a
-//!   Swiss table. Take it for order, for ranges, for its shape. An insertion may double its root and
-//!   then looks into all keys at once: tens of milliseconds at a million keys.
+//! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a Swiss
+//!   table has a mask: single lookups take about twice as long; bursts of 32 take less time in tables
+//!   beyond the L2 cache.
+//! - **Flow state costs time.** Under churn a [`FlowCache`] takes up to twice as long for a packet as
+//!   a hash table with an LRU list, and about as long in bursts.
+//! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a Swiss
+//!   table. An insertion may double the root and then visits all keys: tens of milliseconds at a
+//!   million keys.
 //! - **A route table counts bits.** A [`RouteTable`] needs an eighth of the memory of a flat array for
-//!   the same routes, and look-ups take two to six times as long.
-//! - **Readers that never wait look twice.** A [`ConcurrentMap`] keeps entries where they are, behind a number:
-//!   look-ups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`] takes twice the
-//!   memory, and its readers change tables with each update.
-//! - **Who binds what must be known.** A [`SocketTable`] takes twice as long as a map to open and close a
-//!   connection; look-ups take as long.
-//! - **An index from the packet is a hint.** A [`SourceHashCache`] finds nothing wrong by it, but flows of one index displace
-//!   each other, and one that comes with two indices is there twice: take it for what can be found again.
-//! - **Ephemeral state cannot be kept.** An [`EphemeralStore`] that is full of living bindings takes no more, whoever
-//!   they are for. It creates in a third to two thirds of the time that a hash table with a queue takes, in bursts in
-//!   less than a third; it finds more slowly, in bursts as fast where tables outgrow the processor's cache.
-//! - **Time and randomness are arguments.** There is no clock in the crate, and without the feature
-//!   `std` no source of seeds: see [`DefaultHashBuilder::with_seeds`].
+//!   the same routes, and lookups take two to six times as long.
+//! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
+//!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`]
+//!   takes twice the memory of a [`RouteTable`].
+//! - **Binding needs counts.** A [`SocketTable`] takes twice as long as a map to open and close a
+//!   connection; lookups take as long.
+//! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`] evict
+//!   each other, and a flow with two indices has two entries: use it for what can be recomputed.
+//! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old ones
+//!   expire. Creation takes a third to two thirds of the time of a hash table with a queue; single
+//!   lookups take longer.
+//! - **Time and randomness are arguments.** The crate reads no clock, and without the feature `std`
+//!   it has no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
 //! # Features
 //!
-//! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and asking the
-//!   processor whether it counts bits.
-//! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](Image) of flow caches, `Serialize` for
-//!   parameters, shapes and metrics.
-//! - `ipnet`: conversion of [`Prefix`] from and to the types of the crate `ipnet`.
-//! - `concurrent`: [`ConcurrentMap`] and [`ConcurrentRoutes`], whose readers never wait. Brings `std`.
+//! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and detection
+//!   of the CPU's population count. No type changes.
+//! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
+//!   caches, `Serialize` for parameters, shapes and metrics.
+//! - `ipnet`: conversions between [`Prefix`] and the types of the crate `ipnet`.
+//! - `concurrent`: [`ConcurrentMap`] and [`ConcurrentRoutes`]. Implies `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
