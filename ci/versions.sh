@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The package as users get it: with the oldest Rust, with the oldest versions of its dependencies, and
+# compatible with the last release.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+skipped=0
+skip() {
+    echo "SKIPPED: $*"
+    skipped=77
+}
+
+# The package has no workspace around it and no dependencies of tests.
+version=$(sed -n '/^\[package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+target=${CARGO_TARGET_DIR:-$PWD/target}
+cargo package --package flowtable --no-verify --allow-dirty
+package=$target/versions/package
+rm -rf "$package" && mkdir -p "$package"
+tar -xzf "$target/package/flowtable-$version.crate" -C "$package" --strip-components 1
+cd "$package"
+printf '\n[workspace]\n' >>Cargo.toml
+export CARGO_TARGET_DIR=$target/versions
+
+if cargo "+$oldest" --version >/dev/null 2>&1 ||
+    timeout 300 rustup toolchain install "$oldest" --profile minimal --no-self-update; then
+    cargo "+$oldest" check --lib --all-features
+else
+    skip "the oldest Rust, because the toolchain $oldest could not be installed"
+fi
+if cargo +nightly --version >/dev/null 2>&1 ||
+    timeout 300 rustup toolchain install nightly --profile minimal --no-self-update; then
+    cargo +nightly update -Z direct-minimal-versions
+    cargo check --lib --all-features
+else
+    skip "the oldest dependencies, because nightly Rust could not be installed"
+fi
+# Breaking changes need a release to be compared with: its tag.
+cd - >/dev/null
+release=$(git tag --list 'v*' --sort=-version:refname | head -n 1)
+if [ -z "$release" ]; then
+    skip "breaking changes, because there is no release to compare with"
+elif ! cargo semver-checks --version >/dev/null 2>&1 &&
+    ! timeout 900 cargo install cargo-semver-checks --locked --debug; then
+    skip "breaking changes, because cargo-semver-checks could not be installed"
+else
+    cargo semver-checks --package flowtable --baseline-rev "$release" --all-features
+fi
+exit "$skipped"
