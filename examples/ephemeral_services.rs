@@ -13,18 +13,13 @@
 //! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the results could not be
 //! written; with 2 if the arguments are wrong.
 
-#[path = "ephemeral_services/mod.rs"]
-mod ephemeral_services;
-mod program;
-mod values;
-
 use std::process::ExitCode;
 
-use ephemeral_services::network::Traffic;
-use ephemeral_services::options::Options;
-use ephemeral_services::report::Report;
-use program::failure::{Failure, Kind};
-use program::{Program, print};
+use programs::ephemeral_services::network::Traffic;
+use programs::ephemeral_services::options::Options;
+use programs::ephemeral_services::report::Report;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
 
 fn main() -> ExitCode {
     Program::run("ephemeral_services", try_main)

@@ -14,24 +14,14 @@
 //! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the answers
 //! could not be written; with 2 if there is no table, an address is none, or the arguments are wrong.
 
-mod input;
-mod program;
-#[path = "route_lookup/mod.rs"]
-mod route_lookup;
-#[path = "capture/source.rs"]
-mod source;
-
 use core::net::IpAddr;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use program::Program;
-use program::failure::{Failure, Kind};
-use route_lookup::{Asked, Fault, Lines, Options, Report, Routes};
-
-/// The table that is used if none is named.
-const DOCUMENTATION: &str = include_str!("route_lookup/documentation.txt");
+use programs::program::Program;
+use programs::program::failure::{Failure, Kind};
+use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
 
 /// What is looked up in it if nothing else is.
 const SAMPLES: [&str; 12] = [
@@ -132,11 +122,4 @@ fn address(lines: &mut Lines) -> Result<Option<IpAddr>, Fault> {
     }
     let why = format!("{line:?} is no address");
     Err(lines.fault(why))
-}
-
-/// Routes or addresses cannot be read.
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::new(Kind::Input, fault)
-    }
 }

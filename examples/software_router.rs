@@ -16,20 +16,12 @@
 //! results could not be written; with 2 if there is no capture to read, it has no IP packets, or the arguments are
 //! wrong.
 
-mod capture;
-mod input;
-mod program;
-#[path = "software_router/mod.rs"]
-mod software_router;
-mod trace;
-mod values;
-
 use std::process::ExitCode;
 
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use software_router::{Contest, Costs, Options, Report, Traffic};
-use trace::Trace;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::software_router::{Contest, Costs, Options, Report, Traffic};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2001;

@@ -13,21 +13,12 @@
 //! Exits with 0 if they did; with 1 if they did not, or the results could not be written; with 2 if
 //! there is no capture to read, it has no TCP, or the arguments are wrong.
 
-mod capture;
-mod counts;
-mod input;
-mod program;
-#[path = "tcp_demux/mod.rs"]
-mod tcp_demux;
-mod trace;
-mod values;
-
 use std::process::ExitCode;
 
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
-use trace::Trace;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 1993;

@@ -1,0 +1,14 @@
+//! Services for a multicast, out of instructions that routers execute: over a simulated tree.
+//!
+//! ```text
+//!     Tree ─► Network: routers with ephemeral state, links that lose and duplicate ─► Services ─► Report
+//!                          one exchange: a query goes down to all receivers, their answers come up
+//! ```
+//!
+//! All that is random comes from one seed.
+
+pub mod network;
+pub mod options;
+pub mod report;
+pub mod services;
+pub mod tree;
