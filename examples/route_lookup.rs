@@ -116,7 +116,7 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
 
 /// The address in the next line; `None` at the end.
 fn address(lines: &mut Lines) -> Result<Option<IpAddr>, Fault> {
-    let Some(line) = lines.next()? else { return Ok(None) };
+    let Some(line) = lines.next_line()? else { return Ok(None) };
     if let Ok(address) = line.parse() {
         return Ok(Some(address));
     }

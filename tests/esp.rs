@@ -1,17 +1,6 @@
-//! Ephemeral state processing: packets against any bytes, instructions against their naive twin, services in
-//! trees of routers that lose and duplicate.
+//! Ephemeral state processing: packets against any bytes, instructions against their reference model.
 
-#[path = "../examples/ephemeral_services/mod.rs"]
-#[allow(dead_code, reason = "the example prints more")]
-mod ephemeral_services;
 mod esp_network;
-#[path = "../examples/program/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod program;
-#[path = "esp_network/services.rs"]
-mod services;
-#[path = "../examples/values/mod.rs"]
-mod values;
 
 use core::time::Duration;
 

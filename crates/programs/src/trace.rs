@@ -2,12 +2,12 @@
 
 use std::io::ErrorKind;
 
+use capture::{Capture, End, OpenError, synth};
 use indicatif::ProgressBar;
 
 use crate::input::Input;
 use crate::program::Program;
 use crate::program::failure::{Failure, Kind};
-use capture::{Capture, End, OpenError, synth};
 
 /// A capture, and the bar that shows how much of it was read.
 pub struct Trace {

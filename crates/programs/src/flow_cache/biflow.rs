@@ -2,9 +2,8 @@
 
 use core::mem;
 
-use flowtable::{Direction, TcpFlags};
-
 use capture::Packet;
+use flowtable::{Direction, TcpFlags};
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

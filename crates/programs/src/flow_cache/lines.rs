@@ -1,9 +1,7 @@
 //! Records as lines of JSON, one object for both directions.
 
-use core::net::IpAddr;
+use core::fmt;
 use std::io::{self, BufWriter, Write};
-
-use serde::Serialize;
 
 use super::biflow::Counters;
 use super::export::Sink;
@@ -19,60 +17,40 @@ impl Lines {
     }
 }
 
-/// A record: `src` is its initiator, `forward` goes from there.
-#[derive(Serialize)]
-struct Line {
-    flow_id: u64,
-    src: IpAddr,
-    dst: IpAddr,
-    proto: u8,
-    sport: u16,
-    dport: u16,
-    end_reason: String,
-    class: String,
-    forward: Option<Way>,
-    reverse: Option<Way>,
+/// A record as an object: `src` is its initiator, `forward` goes from there.
+///
+/// Its strings are addresses, flags and fixed words, so no character needs an escape.
+struct Line<'a>(&'a Record);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { id, key, counted, reason, class, .. } = self.0;
+        write!(f, r#"{{"flow_id":{id},"src":"{}","dst":"{}","#, key.src(), key.dst())?;
+        let (proto, sport, dport) = (key.protocol(), key.sport(), key.dport());
+        write!(f, r#""proto":{proto},"sport":{sport},"dport":{dport},"#)?;
+        write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
+        let (forward, reverse) = (Way(&counted.forward), Way(&counted.reverse));
+        write!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
+    }
 }
 
-#[derive(Serialize)]
-struct Way {
-    packets: u64,
-    ip_bytes: u64,
-    first_ns: u64,
-    last_ns: u64,
-    tcp_flags: String,
-}
+/// One direction of a record as an object; `null` if it has no packets.
+struct Way<'a>(&'a Counters);
 
-impl Way {
-    /// `None` if there are no packets.
-    fn of(counters: &Counters) -> Option<Self> {
-        (counters.packets > 0).then(|| Self {
-            packets: counters.packets,
-            ip_bytes: counters.bytes,
-            first_ns: counters.first_ns,
-            last_ns: counters.last_ns,
-            tcp_flags: counters.flags.to_string(),
-        })
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counters { packets, bytes, first_ns, last_ns, flags } = self.0;
+        if *packets == 0 {
+            return f.write_str("null");
+        }
+        write!(f, r#"{{"packets":{packets},"ip_bytes":{bytes},"first_ns":{first_ns},"#)?;
+        write!(f, r#""last_ns":{last_ns},"tcp_flags":"{flags}"}}"#)
     }
 }
 
 impl Sink for Lines {
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        let Record { id, key, counted, reason, class, .. } = record;
-        let line = Line {
-            flow_id: *id,
-            src: key.src(),
-            dst: key.dst(),
-            proto: key.protocol(),
-            sport: key.sport(),
-            dport: key.dport(),
-            end_reason: reason.to_string(),
-            class: class.to_string(),
-            forward: Way::of(&counted.forward),
-            reverse: Way::of(&counted.reverse),
-        };
-        serde_json::to_writer(&mut self.out, &line)?;
-        self.out.write_all(b"\n")
+        writeln!(self.out, "{}", Line(record))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -25,9 +25,8 @@ mod report;
 mod rows;
 mod screen;
 
-use flowtable::{Config, FlowCache, FlowKey, Metrics, Protocol, TcpFlags, Timestamp};
-
 use capture::{Frame, Ports, Reject};
+use flowtable::{Config, FlowCache, FlowKey, Metrics, Protocol, TcpFlags, Timestamp};
 
 use biflow::Biflow;
 pub use export::Export;

@@ -3,12 +3,12 @@
 use core::fmt;
 use core::time::Duration;
 
+use capture::Reject;
 use flowtable::{EndReason, Metrics};
 
 use super::Totals;
 use super::export::Counts;
 use super::record::Record;
-use capture::Reject;
 
 /// The summary of a run.
 pub struct Report<'a> {

@@ -32,7 +32,7 @@ impl Lines {
 
     /// The next line that says something, without white space around it; `None` at the end. A line that is at fault
     /// does not keep the next one from being read.
-    pub fn next(&mut self) -> Result<Option<&str>, Fault> {
+    pub fn next_line(&mut self) -> Result<Option<&str>, Fault> {
         loop {
             match self.read() {
                 Ok(0) => return Ok(None),

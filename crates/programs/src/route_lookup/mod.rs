@@ -41,7 +41,7 @@ impl Routes {
     /// Reads prefixes, one in each line, with or without a name behind white space.
     pub fn read(lines: &mut Lines) -> Result<Self, Fault> {
         let mut routes = Self::default();
-        while let Some(line) = lines.next()? {
+        while let Some(line) = lines.next_line()? {
             let (prefix, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             let (prefix, name) = (prefix.to_owned(), routes.number(name.trim_start()));
             let old = match prefix.contains(':') {

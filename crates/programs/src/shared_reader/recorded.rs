@@ -2,8 +2,9 @@
 
 use core::array::from_fn;
 
-use super::{BURST, Packet};
 use capture::Capture;
+
+use super::{BURST, Packet};
 
 /// Packets that are kept in memory.
 pub struct Recorded {
@@ -33,7 +34,7 @@ impl Recorded {
         (!packets.is_empty()).then(|| Self { packets, round_ns: time_ns.saturating_add(gap_ns) })
     }
 
-    pub fn len(&self) -> usize {
+    pub fn packet_count(&self) -> usize {
         self.packets.len()
     }
 

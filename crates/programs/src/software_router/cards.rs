@@ -1,8 +1,7 @@
 //! Network cards: a ring into which packets arrive, and one from which a link takes them.
 
-use std::collections::VecDeque;
-
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use flowtable::schedule::{BoundedQueue, QueueEstimator};
 

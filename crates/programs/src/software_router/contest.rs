@@ -2,9 +2,8 @@
 
 use flowtable::hash::Crc32;
 
-use crate::program::failure::{Failure, Kind};
-
 use super::{Costs, Outcome, Plan, Router, Traffic};
+use crate::program::failure::{Failure, Kind};
 
 /// What each schedule made of the traffic.
 #[derive(Debug)]

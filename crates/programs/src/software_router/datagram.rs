@@ -2,10 +2,9 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use capture::{Frame, Packet};
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket};
 use flowtable::FlowKey;
-
-use capture::{Frame, Packet};
 
 /// An IP packet, or what was captured of it.
 #[derive(Clone, Debug, PartialEq, Eq)]

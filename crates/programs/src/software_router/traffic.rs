@@ -1,7 +1,8 @@
 //! What arrives at the router, and when.
 
-use super::{Classifier, Costs, Datagram, Function, Port, Routes, Way};
 use capture::Capture;
+
+use super::{Classifier, Costs, Datagram, Function, Port, Routes, Way};
 
 /// The IP packets of a capture, in the order of their times.
 #[derive(Debug)]

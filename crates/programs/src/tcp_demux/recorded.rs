@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-use super::{Host, Script, Seen, Segment};
 use capture::{Capture, Packet};
+
+use super::{Host, Script, Seen, Segment};
 
 /// What the host of a capture hears, says and does.
 #[derive(Debug)]

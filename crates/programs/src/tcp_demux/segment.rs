@@ -1,9 +1,8 @@
 //! A packet, as far as TCP's demultiplexing looks at it.
 
+use capture::{Numbers, Packet};
 use flowtable::demux::Arrival;
 use flowtable::{FlowKey, TcpFlags};
-
-use capture::{Numbers, Packet};
 
 /// A segment of TCP, in whichever direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

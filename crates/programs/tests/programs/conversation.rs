@@ -2,10 +2,9 @@
 
 use std::net::SocketAddr;
 
+use capture::Numbers;
 use flowtable::{FlowKey, TcpFlags};
-
-use crate::capture::Numbers;
-use crate::tcp_demux::Segment;
+use programs::tcp_demux::Segment;
 
 /// Who sends.
 #[derive(Clone, Copy, PartialEq, Eq)]

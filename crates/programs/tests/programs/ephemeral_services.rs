@@ -3,11 +3,10 @@
 use core::cell::Cell;
 
 use lexopt::Parser;
-
-use crate::ephemeral_services::network::{Links, Traffic};
-use crate::ephemeral_services::options::Options;
-use crate::ephemeral_services::report::Report;
-use crate::program::{Options as _, parse};
+use programs::ephemeral_services::network::{Links, Traffic};
+use programs::ephemeral_services::options::Options;
+use programs::ephemeral_services::report::Report;
+use programs::program::{Options as _, parse};
 
 const NO_LOSS: Links = Links { lost: 0, duplicated: 50 };
 const PERFECT: Links = Links { lost: 0, duplicated: 0 };
@@ -57,7 +56,7 @@ fn one_of_all_siblings_that_complain_is_heard() {
         let complaints = report.complaints;
         // After eight attempts nearly all are heard, and never two at once.
         assert!(complaints.heard_of >= 9 && complaints.most_heard == 1);
-        assert_eq!(complaints.heard, complaints.heard_of.into());
+        assert_eq!(complaints.heard, u64::from(complaints.heard_of));
     }
 }
 

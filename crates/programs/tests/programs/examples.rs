@@ -1,10 +1,5 @@
 //! All examples as programs: one command line like the other, and the same words for the same mistakes.
 
-#[path = "program/binary.rs"]
-mod binary;
-#[allow(dead_code, reason = "other tests ask more of it")]
-mod data;
-
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -12,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
+use capture::data::{self, ETHERNET, LITTLE, MICROSECONDS, pcap};
+
+use crate::binary;
 
 /// An example, and what it takes on its command line.
 #[derive(Clone, Copy, Debug)]

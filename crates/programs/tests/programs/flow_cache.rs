@@ -3,22 +3,23 @@
 //! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names it), its rows must be those of
 //! other tools. All else is checked on captures that are made here, whose flows are worked out by hand.
 
-mod data;
-mod meter;
-mod program;
-
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use data::{BIG, ETHERNET, IP_AT, LINKS, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, Record};
-use data::{NO_CAPTURES, announce, captures, flows, folder, gzip, seeds, small, tcp6, truth, udp};
-use data::{block, enhanced, interface, obsolete, pcap, section, simple};
-use program::{Run, example};
+use capture::data::{
+    BIG, ETHERNET, IP_AT, LINKS, LITTLE, MICROSECONDS, MODIFIED, NANOSECONDS, Record,
+};
+use capture::data::{
+    NO_CAPTURES, announce, captures, flows, folder, gzip, seeds, small, tcp6, truth, udp,
+};
+use capture::data::{block, enhanced, interface, obsolete, pcap, section, simple};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use crate::run::{Run, example};
 
 /// A file in the build folder, named after the test that made it.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
@@ -421,7 +422,7 @@ fn a_capture_without_packets_is_a_capture() {
 }
 
 /// What is wrong is said in one line that contains `words`, with exit code 2 and no output.
-fn is_refused(run: &Run, words: &str) {
+pub(crate) fn is_refused(run: &Run, words: &str) {
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
     assert_eq!((run.stderr.lines().count(), run.errors().len()), (1, 1), "{run:?}");
     assert!(run.stderr.contains(words), "{words}: {run:?}");

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header, NetSlice, PacketBuilder, SlicedPacket, TransportSlice,
 };
-
-use crate::software_router::{Datagram, Frame};
+use programs::software_router::{Datagram, Frame};
 
 /// An echo request of IPv4 that is number so and so.
 pub(crate) fn ping(number: u16, ttl: u8) -> Vec<u8> {

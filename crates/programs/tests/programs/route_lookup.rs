@@ -1,26 +1,13 @@
 //! The example `route_lookup`: what it reads, what it refuses, and what it answers.
 
-#[path = "../examples/input/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod input;
-#[path = "../examples/program/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod program;
-#[path = "../examples/route_lookup/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod route_lookup;
-#[path = "../examples/capture/source.rs"]
-mod source;
-
 use std::io::{Cursor, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use lexopt::Parser;
-
-use input::Input;
-use program::{Options as _, parse};
-use route_lookup::{Asked, Fault, Lines, Options, Report, Routes};
+use programs::input::Input;
+use programs::program::{Options as _, parse};
+use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
 
 fn lines(bytes: &[u8]) -> Lines {
     let lines = Lines::new("routes.txt".to_owned(), Cursor::new(bytes.to_vec()));
@@ -104,7 +91,7 @@ fn faults_name_the_file_and_the_line() {
 
 #[test]
 fn the_built_in_table_is_one() {
-    let routes = read(include_bytes!("../examples/route_lookup/documentation.txt"));
+    let routes = read(DOCUMENTATION.as_bytes());
     assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (17, 11, 0));
     assert_eq!(answer(&routes, "10.1.2.3"), "10.1.2.3 10.1.2.3/32 private, the printer there");
     let report = Report { name: "these", routes: &routes, elapsed: core::time::Duration::ZERO };

@@ -1,35 +1,16 @@
 //! The example `shared_reader`: its traffic, its threads, and whether its counters agree.
 
-#[path = "../examples/capture/mod.rs"]
-mod capture;
-#[path = "../examples/counts/mod.rs"]
-mod counts;
-#[allow(dead_code, reason = "other tests ask more of it")]
-mod data;
-#[path = "../examples/input/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod input;
-#[path = "../examples/program/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod program;
-#[path = "../examples/shared_reader/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod shared_reader;
-#[path = "../examples/values/mod.rs"]
-mod values;
-
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use capture::data::{BIG, ETHERNET, LITTLE, MICROSECONDS, pcap, small};
+use capture::{Capture, synth};
 use flowtable::FlowKey;
 use lexopt::Parser;
-
-use capture::{Capture, synth};
-use data::{BIG, ETHERNET, LITTLE, MICROSECONDS, pcap, small};
-use input::Input;
-use program::{Options as _, parse};
-use shared_reader::{
+use programs::input::Input;
+use programs::program::{Options as _, parse};
+use programs::shared_reader::{
     BURST, Control, Ended, Feed, Flows, Latency, Made, Options, Outcome, Packet, Plan, Recorded,
     Report, Sums, Traffic, run,
 };
@@ -91,7 +72,7 @@ fn the_set_of_flows_changes_slowly() {
 #[test]
 fn a_capture_is_dealt_out_over_and_over() {
     let recorded = recorded(small(LITTLE, MICROSECONDS)).expect("it has three packets");
-    assert_eq!(recorded.len(), 3);
+    assert_eq!(recorded.packet_count(), 3);
     let dealt = packets(&Traffic::Recorded(recorded), 32, BURST);
     assert_eq!(keys(&dealt).len(), 2);
     let times: Vec<u64> = dealt[..4].iter().map(|packet| packet.time_ns).collect();

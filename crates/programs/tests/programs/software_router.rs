@@ -1,45 +1,27 @@
 //! The example `software_router`: what it makes of packets, whether it loses one without a word, what schedules are
 //! good for, and what it says.
 
-#[path = "program/binary.rs"]
-mod binary;
-#[path = "../examples/capture/mod.rs"]
-mod capture;
-#[allow(dead_code, reason = "other tests ask more of it")]
-mod data;
-#[path = "../examples/input/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod input;
-#[path = "../examples/program/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod program;
-#[path = "../examples/software_router/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod software_router;
-mod software_router_frames;
-#[path = "../examples/values/mod.rs"]
-mod values;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use capture::data::{self, ETHERNET, LITTLE, MICROSECONDS, pcap};
+use capture::{Capture, synth};
 use etherparse::Ipv4Header;
 use flowtable::{FlowKey, Timestamp};
 use lexopt::Parser;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-
-use capture::{Capture, synth};
-use data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
-use input::Input;
-use program::{Options as _, parse};
-use software_router::{
+use programs::input::Input;
+use programs::program::{Options as _, parse};
+use programs::software_router::{
     Agreement, Classifier, Contest, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
     Plan, Port, Refusal, Report, Router, Traffic, Way, Workshop, checksum,
 };
-use software_router_frames::{assert_right, ping, tcp, tcp_checksums, tcp6};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::binary;
+use crate::frames::{assert_right, ping, tcp, tcp_checksums, tcp6};
 
 const SEED: u64 = 2001;
 

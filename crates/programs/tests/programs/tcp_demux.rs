@@ -1,45 +1,25 @@
 //! The example `tcp_demux`: what it makes of segments, whether its contestants agree, and what it says.
 
-#[path = "../examples/capture/mod.rs"]
-mod capture;
-#[path = "common/conversation.rs"]
-mod conversation;
-#[path = "../examples/counts/mod.rs"]
-mod counts;
-#[allow(dead_code, reason = "other tests ask more of it")]
-mod data;
-#[path = "../examples/input/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod input;
-#[path = "../examples/program/mod.rs"]
-#[allow(dead_code, reason = "not all of the example is asked for")]
-mod program;
-#[path = "../examples/tcp_demux/mod.rs"]
-#[allow(dead_code, reason = "tests do not time")]
-mod tcp_demux;
-#[path = "../examples/values/mod.rs"]
-mod values;
-
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 
+use capture::data::{self, BIG, ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap};
+use capture::{Capture, Numbers, Packet, synth};
 use flowtable::demux::{Arrival, Demux, Found, NotFound, Refused, TrashDemux};
 use flowtable::{FlowKey, TcpFlags};
 use lexopt::Parser;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-
-use capture::{Capture, Numbers, Packet, synth};
-use conversation::Conversation;
-use conversation::Who::{self, Client, Server};
-use data::{BIG, ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap};
-use input::Input;
-use program::failure::{Failure, Kind};
-use program::{Options as _, parse};
-use tcp_demux::{
+use programs::input::Input;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Options as _, parse};
+use programs::tcp_demux::{
     Contest, Contestant, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen,
     Segment, Tellers,
 };
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::conversation::Conversation;
+use crate::conversation::Who::{self, Client, Server};
 
 const SEED: u64 = 7;
 

@@ -5,13 +5,13 @@ use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, tcp6, udp};
 use netflow_parser::variable_versions::ipfix::lookup::{IANAIPFixField as Element, IPFixField};
 use netflow_parser::variable_versions::ipfix::{FlowSetBody, IPFix};
 use netflow_parser::{NetflowPacket, NetflowParser};
 
 use super::Record;
-use crate::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, tcp6, udp};
-use crate::program::Run;
+use crate::run::Run;
 
 /// What a message says of one direction of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::program::Run;
+use crate::run::Run;
 
 #[test]
 fn without_a_terminal_there_is_no_table() {
@@ -17,13 +17,13 @@ fn without_a_terminal_there_is_no_table() {
 fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
     use std::process::{Command, Stdio};
 
-    let binary = crate::program::example().to_str().expect("the build folder has a name in UTF-8");
+    let binary = crate::run::example().to_str().expect("the build folder has a name in UTF-8");
     let mut command = Command::new("script");
     let called = format!("{before}'{binary}' {arguments}");
     command.args(["-qec", &called, "/dev/null"]).stdin(Stdio::null());
     let Ok(output) = command.output() else {
         let why = format_args!("SKIPPED: there is no program `script`, which makes terminals");
-        crate::data::announce(test, why);
+        capture::data::announce(test, why);
         return None;
     };
     let run = Run::new(output);

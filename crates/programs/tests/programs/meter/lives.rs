@@ -1,7 +1,8 @@
 //! When flows end, on packets whose times and flags are chosen.
 
+use capture::data::{segment, segment_of, udp};
+
 use super::{Record, metered};
-use crate::data::{segment, segment_of, udp};
 
 const OPEN: [(u32, bool, &str); 3] = [(0, true, "S"), (10, false, "SA"), (20, true, "A")];
 const CLOSE: [(u32, bool, &str); 2] = [(1000, true, "FA"), (1010, false, "FA")];

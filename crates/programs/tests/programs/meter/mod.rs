@@ -6,10 +6,10 @@ mod lives;
 mod sums;
 mod truth;
 
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
 use serde::Deserialize;
 
-use crate::data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
-use crate::program::Run;
+use crate::run::Run;
 
 /// A line of JSON.
 #[derive(Clone, Debug, Deserialize)]

@@ -10,10 +10,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
+
 use super::Record;
-use crate::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
-use crate::is_refused;
-use crate::program::{Run, example};
+use crate::flow_cache::is_refused;
+use crate::run::{Run, example};
 
 /// The example on its own traffic, with more arguments.
 fn generated(arguments: &[&str]) -> Run {

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 
+use capture::data::{NO_CAPTURES, announce, captures, folder, truth_file};
+
 use super::{Record, Way};
-use crate::data::{NO_CAPTURES, announce, captures, folder, truth_file};
-use crate::program::Run;
+use crate::run::Run;
 
 /// Source, destination, protocol, ports.
 type Key = [String; 5];

@@ -1,7 +1,5 @@
 //! The example `flow_cache` as a program: what a run of it left.
 
-mod binary;
-
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
+
+use crate::binary;
 
 /// The example.
 pub(crate) fn example() -> &'static Path {
