@@ -1,17 +1,18 @@
-//! What can routers find out for the source of a multicast, with a few bytes of state that they forget by themselves?
+//! What can routers find out for the source of a multicast, with a few bytes of state that they
+//! forget by themselves?
 //!
 //! ```text
 //! cargo run --release --example ephemeral_services
 //! cargo run --release --example ephemeral_services -- --receivers 1000 --loss 0 --duplication 50
 //! ```
 //!
-//! Simulates a tree of routers with ephemeral state, and three services on it: the depth of the tree, complaints
-//! about a packet that many miss, and the number of receivers and the largest of their values, once in a way that
-//! duplicates disturb and once in one that they do not. Prints what is true, what was found, what became of packets,
-//! and what routers had to keep.
+//! Simulates a tree of routers with ephemeral state, and three services on it: the depth of the
+//! tree, complaints about a packet that many miss, and the number of receivers and the largest of
+//! their values, once in a way that duplicates disturb and once in one that they do not. Prints
+//! what is true, what was found, what became of packets, and what routers had to keep.
 //!
-//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the results could not be
-//! written; with 2 if the arguments are wrong.
+//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the
+//! results could not be written; with 2 if the arguments are wrong.
 
 use std::process::ExitCode;
 

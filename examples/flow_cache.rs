@@ -7,12 +7,13 @@
 //!     --ipfix 127.0.0.1:2055
 //! ```
 //!
-//! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes records
-//! as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the end of the
-//! capture, or a million flows: captures in, exact flows out.
+//! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes
+//! records as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the
+//! end of the capture, or a million flows: captures in, exact flows out.
 //!
 //! Exits with 0 if the capture was read, even if it is cut; with 1 if the results could not be
-//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are wrong.
+//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are
+//! wrong.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;

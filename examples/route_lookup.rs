@@ -7,12 +7,13 @@
 //! cut -d' ' -f1 access.log | route_lookup routes.txt --quiet | sort | uniq -c
 //! ```
 //!
-//! Routes are lines with a prefix, IPv4 or IPv6, and a name if they have one. Answers are lines with the
-//! address, the prefix and its name, on standard output; the shape of the tables, their memory and
-//! their speed are on standard error.
+//! Routes are lines with a prefix, IPv4 or IPv6, and a name if they have one. Answers are lines
+//! with the address, the prefix and its name, on standard output; the shape of the tables, their
+//! memory and their speed are on standard error.
 //!
-//! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the answers
-//! could not be written; with 2 if there is no table, an address is none, or the arguments are wrong.
+//! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the
+//! answers could not be written; with 2 if there is no table, an address is none, or the arguments
+//! are wrong.
 
 use core::net::IpAddr;
 use std::io::{self, BufWriter, Write};
@@ -93,8 +94,8 @@ fn asked(options: &Options) -> Vec<Asked> {
     samples.map(Asked::Address).collect()
 }
 
-/// Answers each line of standard input, as soon as there is no other to be read. How many lines were no
-/// addresses.
+/// Answers each line of standard input, as soon as there is no other to be read. How many lines
+/// were no addresses.
 fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> {
     let mut lines = Lines::new("standard input".to_owned(), io::stdin().lock())?;
     let mut faults = 0;

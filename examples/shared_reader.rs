@@ -6,9 +6,10 @@
 //! cargo run --release --features concurrent --example shared_reader -- --threads 3 --flows 1000000
 //! ```
 //!
-//! Worker threads take packets in bursts and count them in their flows. Those without a flow go to a
-//! control thread, which puts flows in and takes silent ones out. Prints look-ups per second of each
-//! worker, the latencies of the writer, the map's memory and garbage, and whether all counters agree.
+//! Worker threads take packets in bursts and count them in their flows. Those without a flow go to
+//! a control thread, which puts flows in and takes silent ones out. Prints look-ups per second of
+//! each worker, the latencies of the writer, the map's memory and garbage, and whether all counters
+//! agree.
 //!
 //! Exits with 0 if they do; with 1 if they do not, or the results could not be written; with 2 if
 //! there is no capture to read, or the arguments are wrong.

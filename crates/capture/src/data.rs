@@ -134,8 +134,8 @@ pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
     bytes
 }
 
-/// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose letters
-/// are given: S, A, F, R.
+/// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose
+/// letters are given: S, A, F, R.
 pub fn segment(from_client: bool, flags: &str) -> Vec<u8> {
     segment_of(40_000, from_client, flags)
 }
@@ -162,6 +162,13 @@ pub fn small(endian: Endian, magic: u32) -> Vec<u8> {
     let (early, late, other) = (udp(1000, 53, 4), udp(1000, 53, 6), tcp6(40_000, 443));
     pcap(endian, magic, ETHERNET, &[(20, 7, &late), (10, 5, &early), (30, 999, &other)])
 }
+
+/// The header of pflog for IPv4: its length, the address family, and zeros.
+const PFLOG: [u8; 64] = {
+    let mut header = [0; 64];
+    (header[0], header[1]) = (61, 2);
+    header
+};
 
 /// What each link type puts in front of an IPv4 packet, by its number.
 pub const LINKS: [(u32, &[u8]); 34] = [
@@ -191,9 +198,12 @@ pub const LINKS: [(u32, &[u8]); 34] = [
     (105, b"\x88\x03aa111111222222333333ss444444qq\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (108, &[0, 0, 0, 2]),
     (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00"),
-    (117, &[61, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
-    (127, b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (117, &PFLOG),
+    (
+        127,
+        b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\
+          \xaa\xaa\x03\x00\x00\x00\x08\x00",
+    ),
     (166, &[1, 3, 0, 0x21]),
     (192, b"\x00\x00\x08\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
     (204, &[0, 0xff, 3, 0, 0x21]),
@@ -288,7 +298,8 @@ pub fn has_python() -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// What another tool made of a capture: a file of the data folder with this suffix, if there is one.
+/// What another tool made of a capture: a file of the data folder with this suffix, if there is
+/// one.
 pub fn truth_file(data: &Path, capture: &Path, suffix: &str) -> Option<impl Read> {
     let is_compressed = capture.extension() == Some("gz".as_ref());
     let stem = if is_compressed { capture.file_stem() } else { capture.file_name() };

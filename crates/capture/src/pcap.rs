@@ -8,9 +8,9 @@
 //! The magic says the order of bytes, and whether the fraction is of micro- or nanoseconds. Records
 //! of the "modified" format have 8 bytes more, which are skipped.
 //!
-//! These few fields are read here and not by `pcap-parser`: its parsers hand out whole records only,
-//! and this reader also wants the beginning of one that the file cuts off or that no buffer should
-//! hold; and they know the modified format in one order of bytes only.
+//! These few fields are read here and not by `pcap-parser`: its parsers hand out whole records
+//! only, and this reader also wants the beginning of one that the file cuts off or that no buffer
+//! should hold; and they know the modified format in one order of bytes only.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 

@@ -8,11 +8,11 @@
 //! A section says the order of bytes, an interface its link type and clock. Blocks that hold no
 //! packet, and blocks of unknown types, are skipped by their length.
 //!
-//! `pcap-parser` takes apart the descriptions of interfaces, with their options, and simple packets.
-//! It collects all options of a block, several times the bytes that they have in the file, so it
-//! gets no block with options but a description of at most [`MAX_DESCRIPTION`] bytes; the few fields
-//! of other packets are read here. So is the clock: `pcap-parser` reads offsets in one order of bytes
-//! only and refuses clocks that tick in powers of two.
+//! `pcap-parser` takes apart the descriptions of interfaces, with their options, and simple
+//! packets. It collects all options of a block, several times the bytes that they have in the file,
+//! so it gets no block with options but a description of at most [`MAX_DESCRIPTION`] bytes; the few
+//! fields of other packets are read here. So is the clock: `pcap-parser` reads offsets in one order
+//! of bytes only and refuses clocks that tick in powers of two.
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
@@ -27,7 +27,8 @@ use super::window::Window;
 /// The section that is being read.
 pub(crate) struct Pcapng {
     order: Order,
-    /// By their numbers. `None` is one whose description was malformed: the next keep their numbers.
+    /// By their numbers. `None` is one whose description was malformed: the next keep their
+    /// numbers.
     interfaces: Vec<Option<Interface>>,
     skipped: u64,
 }

@@ -4,7 +4,8 @@ use std::io::{self, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// The same bytes without compression. Gzip is recognised by its first two bytes, and never by a name.
+/// The same bytes without compression. Gzip is recognised by its first two bytes, and never by a
+/// name.
 pub fn decompressed(mut origin: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut magic = Vec::with_capacity(2);
     origin.by_ref().take(2).read_to_end(&mut magic)?;

@@ -29,8 +29,8 @@ impl Trace {
         Self { capture, bar: program.bar(None, "generated traffic") }
     }
 
-    /// Has the capture read, and says so if that was not to its end. That the end is missing is no failure; that it
-    /// is damaged is one.
+    /// Has the capture read, and says so if that was not to its end. That the end is missing is no
+    /// failure; that it is damaged is one.
     pub fn read<T>(
         mut self,
         program: Program,

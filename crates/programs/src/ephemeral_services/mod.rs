@@ -1,8 +1,9 @@
 //! Services for a multicast, out of instructions that routers execute: over a simulated tree.
 //!
 //! ```text
-//!     Tree ─► Network: routers with ephemeral state, links that lose and duplicate ─► Services ─► Report
-//!                          one exchange: a query goes down to all receivers, their answers come up
+//!     Tree ─► Network: routers with ephemeral state ─► Services ─► Report
+//!             and links that lose and duplicate        one exchange: a query goes down to all
+//!                                                      receivers, their answers come up
 //! ```
 //!
 //! All that is random comes from one seed.

@@ -97,8 +97,9 @@ impl Network {
         })
     }
 
-    /// One exchange: a query is multicast, each receiver that gets it answers with so many copies of a packet, if it
-    /// has something to say. What arrives at the source, when all packets are somewhere.
+    /// One exchange: a query is multicast, each receiver that gets it answers with so many copies
+    /// of a packet, if it has something to say. What arrives at the source, when all packets are
+    /// somewhere.
     pub fn ask(
         &mut self,
         copies: u32,

@@ -92,7 +92,8 @@ impl Report {
         let heard = depth.heard;
         writeln!(
             f,
-            "    found in {right} of {rounds} rounds; the source hears {heard:.1} of {receivers} receivers"
+            "    found in {right} of {rounds} rounds; \
+             the source hears {heard:.1} of {receivers} receivers"
         )?;
         let Complaints { missed, heard_of, by, heard, most_heard, attempts } = self.complaints;
         writeln!(
@@ -101,7 +102,8 @@ impl Report {
         )?;
         writeln!(
             f,
-            "    {by} receivers miss one; {heard} complaints arrive, {most_heard} at once at most, in {attempts} attempts"
+            "    {by} receivers miss one; {heard} complaints arrive, {most_heard} at once at most, \
+             in {attempts} attempts"
         )
     }
 

@@ -92,7 +92,8 @@ impl Services<'_> {
         self.network.rng.random()
     }
 
-    /// Each receiver knows how many hops the query has come, and only those are heard that are farther than all before.
+    /// Each receiver knows how many hops the query has come, and only those are heard that are
+    /// farther than all before.
     pub fn depth(&mut self) -> Depth {
         let (truth, mut found, mut right, mut heard) = (self.network.tree.depth(), 0, 0, 0);
         for _ in 0..self.rounds {
@@ -120,7 +121,8 @@ impl Services<'_> {
         Depth { truth, found, right, heard: heard as f64 / f64::from(self.rounds) }
     }
 
-    /// In each round all below some router miss a packet. They complain, at most so often, until it comes again.
+    /// In each round all below some router miss a packet. They complain, at most so often, until it
+    /// comes again.
     pub fn complaints(&mut self, attempts: u32) -> Complaints {
         let mut complaints = Complaints::default();
         for _ in 0..self.rounds {
@@ -128,7 +130,8 @@ impl Services<'_> {
             complaints.missed += 1;
             complaints.by += missed;
             for _ in 0..attempts {
-                // Whoever complains again does so under another tag: who dropped the first one drops its copies, too.
+                // Whoever complains again does so under another tag: who dropped the first one
+                // drops its copies, too.
                 let [tag] = self.tags();
                 let packet = self.packet(Instruction::Count { tag, threshold: 1 });
                 let answer = |receiver, tree: &Tree| {
@@ -181,8 +184,8 @@ impl Services<'_> {
         tally
     }
 
-    /// The number of receivers and their largest value, by RCHILD and RCOLLECT: children are announced once, and
-    /// asked twice.
+    /// The number of receivers and their largest value, by RCHILD and RCOLLECT: children are
+    /// announced once, and asked twice.
     pub fn robust_count_and_max(&mut self) -> [Tally; 2] {
         let receivers = self.network.tree.receivers();
         let largest = receivers.clone().map(Self::value_of).max().unwrap_or(0);

@@ -11,8 +11,8 @@ pub struct Counters {
     pub packets: u64,
     /// Lengths of the IP packets together.
     pub bytes: u64,
-    /// Nanoseconds since the epoch of the earliest packet, which need not have come first. 0 if there
-    /// is none.
+    /// Nanoseconds since the epoch of the earliest packet, which need not have come first. 0 if
+    /// there is none.
     pub first_ns: u64,
     /// The same of the latest packet.
     pub last_ns: u64,

@@ -34,8 +34,8 @@ impl Ipfix {
     /// One meter observes at one place.
     const DOMAIN: u32 = 1;
 
-    /// On the way to a collector every so many messages have the templates: it may have been started
-    /// late, or have lost one.
+    /// On the way to a collector every so many messages have the templates: it may have been
+    /// started late, or have lost one.
     const TEMPLATES_EVERY: u64 = 16;
 
     pub(crate) fn to_file(out: Box<dyn Write>) -> Self {
@@ -127,9 +127,9 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// UDP does not say how fast the collector is. With a pause after so many messages, there are at
-    /// most 8000 of them in a second, some 190,000 records of IPv4. A socket buffer of the size that
-    /// Linux gives by default bears 10 ms of that, in which the collector does something else.
+    /// UDP does not say how fast the collector is. With a pause after so many messages, there are
+    /// at most 8000 of them in a second, some 190,000 records of IPv4. A socket buffer of the size
+    /// that Linux gives by default bears 10 ms of that, in which the collector does something else.
     const BURST: u32 = 8;
     const PAUSE: Duration = Duration::from_millis(1);
 

@@ -85,7 +85,8 @@ impl Export {
         self.each(|sink| sink.flush())
     }
 
-    /// Has all sinks do something. One that nobody reads any more is dropped, unless it is the last.
+    /// Has all sinks do something. One that nobody reads any more is dropped, unless it is the
+    /// last.
     fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
         let mut at = 0;
         while let Some(sink) = self.sinks.get_mut(at) {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!     │ 10 │ length │ export time │ sequence │ domain │       16 bytes
-//!     │ set 2 │ length │ template 256 │ template 257 │         what records look like: now and then
+//!     │ set 2 │ length │ template 256 │ template 257 │         layouts of records: now and then
 //!     │ set 256 │ length │ record │ record │ …                 of IPv4
 //!     │ set 257 │ length │ record │ …                          of IPv6
 //! ```
 //!
 //! A record is one direction of a flow, since collectors that know the two-way records of RFC 5103
-//! are few; `flowId` says which two belong together, `biflowDirection` which of them the initiator's
-//! is. Times are in milliseconds.
+//! are few; `flowId` says which two belong together, `biflowDirection` which of them the
+//! initiator's is. Times are in milliseconds.
 
 use core::net::IpAddr;
 
@@ -153,7 +153,8 @@ impl Message {
         self.records
     }
 
-    /// The whole message: sent at this second of the epoch, after so many records in messages before.
+    /// The whole message: sent at this second of the epoch, after so many records in messages
+    /// before.
     pub(crate) fn finish(mut self, export_s: u32, sequence: u32, domain: u32) -> Vec<u8> {
         if let Some((_, start)) = self.set {
             self.close_set(start);

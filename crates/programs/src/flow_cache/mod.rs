@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Time is that of the packets. What is due by then leaves before the packet is counted, so that no
-//! record spans a silence that is longer than the timeout by more than a tick, 10 ms. Records of one
-//! flow add up to it.
+//! record spans a silence that is longer than the timeout by more than a tick, 10 ms. Records of
+//! one flow add up to it.
 
 mod biflow;
 mod collector;
@@ -70,7 +70,8 @@ impl Meter {
         Self { cache, watch_close, totals: Totals::default(), made: Vec::new() }
     }
 
-    /// Makes records of what is due before this frame. False if there is more of it than one step does.
+    /// Makes records of what is due before this frame. False if there is more of it than one step
+    /// does.
     pub fn advance(&mut self, frame: &Frame<'_>) -> bool {
         // Clocks of captures run backwards now and then.
         let now = Timestamp::from_nanos(frame.time_ns).max(self.cache.now());

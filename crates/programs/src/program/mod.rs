@@ -1,4 +1,5 @@
-//! What examples have in common as programs: the command line, what a terminal shows meanwhile, and how they end.
+//! What examples have in common as programs: the command line, what a terminal shows meanwhile, and
+//! how they end.
 //!
 //! ```text
 //!     arguments ─► Options ─► try_main ─┬─► results on standard output
@@ -56,8 +57,9 @@ impl Program {
         let _ = writeln!(io::stderr(), "{}: {what}", self.name);
     }
 
-    /// A bar of so many steps, or of an unknown number of them, on standard error if that is a terminal. Its last owner
-    /// clears the screen of it. The label is a template of `indicatif`; a message is drawn above.
+    /// A bar of so many steps, or of an unknown number of them, on standard error if that is a
+    /// terminal. Its last owner clears the screen of it. The label is a template of `indicatif`; a
+    /// message is drawn above.
     pub fn bar(self, steps: Option<u64>, label: &str) -> ProgressBar {
         let target = match self.quiet {
             true => ProgressDrawTarget::hidden(),
@@ -73,7 +75,8 @@ impl Program {
     }
 }
 
-/// Prints results, all at once. Whoever stops reading them has seen enough: what is wrong is still to be said.
+/// Prints results, all at once. Whoever stops reading them has seen enough: what is wrong is still
+/// to be said.
 pub fn print(results: &dyn fmt::Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let printed = out.write_all(results.to_string().as_bytes()).and_then(|()| out.flush());

@@ -7,7 +7,8 @@ use lexopt::Parser;
 
 /// What the arguments of an example ask for.
 pub trait Options: Default {
-    /// What `--help` prints first: what the example does, how it is called, and its options at the end.
+    /// What `--help` prints first: what the example does, how it is called, and its options at the
+    /// end.
     const USAGE: &'static str;
 
     /// Takes an option, and its value from the parser. Whether there is one of this name.

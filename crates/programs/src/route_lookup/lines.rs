@@ -30,8 +30,8 @@ impl Lines {
         }
     }
 
-    /// The next line that says something, without white space around it; `None` at the end. A line that is at fault
-    /// does not keep the next one from being read.
+    /// The next line that says something, without white space around it; `None` at the end. A line
+    /// that is at fault does not keep the next one from being read.
     pub fn next_line(&mut self) -> Result<Option<&str>, Fault> {
         loop {
             match self.read() {
@@ -50,8 +50,8 @@ impl Lines {
         }
     }
 
-    /// Reads a line, or the beginning of one that is too long, the rest of which is skipped the next time. Its length,
-    /// which is 0 at the end.
+    /// Reads a line, or the beginning of one that is too long, the rest of which is skipped the
+    /// next time. Its length, which is 0 at the end.
     fn read(&mut self) -> io::Result<usize> {
         if self.is_too_long() {
             self.reader.skip_until(b'\n')?;

@@ -47,7 +47,8 @@ fn table<A: Address>(
     writeln!(f, "{}", table.shape())?;
     writeln!(
         f,
-        "million look-ups per second, of random addresses in random routes: {:.1} one by one, {:.1} in bursts of {BURST}",
+        "million look-ups per second, of random addresses in random routes: \
+         {:.1} one by one, {:.1} in bursts of {BURST}",
         speed.single / 1e6,
         speed.burst / 1e6
     )

@@ -42,7 +42,8 @@ pub struct Control<'a> {
 impl<'a> Control<'a> {
     /// New packets that are taken in one round, and flows that are looked at in one.
     pub const ROUND: usize = 256;
-    /// So long it waits for a packet before it looks at flows: not longer, since its pin keeps garbage.
+    /// So long it waits for a packet before it looks at flows: not longer, since its pin keeps
+    /// garbage.
     const PATIENCE: Duration = Duration::from_micros(200);
     /// So long it waits at the end for what was removed to be dropped.
     const LAST_PATIENCE: Duration = Duration::from_secs(10);
@@ -106,9 +107,9 @@ impl<'a> Control<'a> {
 
     /// Looks at the flows whose time has come, and removes those that are silent.
     ///
-    /// Each is looked at twice in the length of the timeout, so it ends after half of it more at the
-    /// latest, as long as a round's share suffices. Workers may wake it up meanwhile: their packets
-    /// are counted in it, and the next one brings it back.
+    /// Each is looked at twice in the length of the timeout, so it ends after half of it more at
+    /// the latest, as long as a round's share suffices. Workers may wake it up meanwhile: their
+    /// packets are counted in it, and the next one brings it back.
     fn age(&mut self, now: u64) {
         let next = self.watched.iter().take(Self::ROUND);
         let count = next.take_while(|(at, _)| *at <= now).count();

@@ -33,7 +33,9 @@ impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Made(made) => write!(f, "generated traffic of {} flows at a time", made.flows()),
-            Self::Recorded(recorded) => write!(f, "{} packets over and over", recorded.packet_count()),
+            Self::Recorded(recorded) => {
+                write!(f, "{} packets over and over", recorded.packet_count())
+            }
         }
     }
 }

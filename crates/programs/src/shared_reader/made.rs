@@ -1,5 +1,5 @@
-//! Traffic for a machine that has no capture at hand: the same each time, and cheap to make, so that
-//! what is measured is the map.
+//! Traffic for a machine that has no capture at hand: the same each time, and cheap to make, so
+//! that what is measured is the map.
 
 use core::array::from_fn;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -25,8 +25,8 @@ impl Made {
     const LIFE_BITS: u32 = 37;
     /// A flow sends a packet in so long on average.
     const PACE_NS: u64 = 2_000_000_000;
-    /// Packets are not further apart than this, so few flows send more each: taken as fast as can be,
-    /// packets would else have their flows change in no time.
+    /// Packets are not further apart than this, so few flows send more each: taken as fast as can
+    /// be, packets would else have their flows change in no time.
     const MOST_INTERVAL_NS: u64 = 20_000;
     /// The law is linear between that many points: a table that fits the first cache.
     const STEP_BITS: u32 = 10;

@@ -9,8 +9,8 @@
 //!                  └─ the packets' time ──┘
 //! ```
 //!
-//! A worker holds no lock and writes nothing but counters, and those are inside the flow: an entry is
-//! never replaced. Any worker may get any packet, since that is what a shared map is for.
+//! A worker holds no lock and writes nothing but counters, and those are inside the flow: an entry
+//! is never replaced. Any worker may get any packet, since that is what a shared map is for.
 //!
 //! A flow that the control thread removes may be counted in until the bursts that have found it are
 //! over. So its sums are final when it is dropped, not before: there they are added up.

@@ -7,13 +7,14 @@ pub fn of(bytes: &[u8]) -> u16 {
     u16::from_be_bytes(Checksum::of(bytes).field())
 }
 
-/// The checksum after a field of whole words has changed, without a look at the others: `~(~C + ~m + m')` for each word
-/// (RFC 1624, equation 3).
+/// The checksum after a field of whole words has changed, without a look at the others: `~(~C + ~m
+/// + m')` for each word (RFC 1624, equation 3).
 pub fn after(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     !sum(sum(!checksum, old, u16::MAX), new, 0)
 }
 
-/// Adds words to a sum, with some bits of each turned around. A byte at the end is followed by zero.
+/// Adds words to a sum, with some bits of each turned around. A byte at the end is followed by
+/// zero.
 fn sum(start: u16, bytes: &[u8], turned: u16) -> u16 {
     let word = |pair: &[u8]| u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]) ^ turned;
     let mut sum = u64::from(start) + bytes.chunks(2).map(|pair| u64::from(word(pair))).sum::<u64>();

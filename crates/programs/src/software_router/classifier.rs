@@ -26,7 +26,8 @@ impl Way {
     }
 }
 
-/// The flows that were seen, and their ways. Whoever sends can make up flows without end, so there is a most of them.
+/// The flows that were seen, and their ways. Whoever sends can make up flows without end, so there
+/// is a most of them.
 #[derive(Debug)]
 pub struct Classifier {
     flows: ChainedCache<FlowKey, Way>,

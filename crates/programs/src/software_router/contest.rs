@@ -33,7 +33,8 @@ impl<'a> Contest<'a> {
     /// How often the traffic is run.
     pub const RUNS: u64 = (Plan::CONTEST.len() + Self::LOADS.len() * Plan::LIVELOCK.len()) as u64;
 
-    /// At so many percent of what could be forwarded without switches. Tells of the end of each run.
+    /// At so many percent of what could be forwarded without switches. Tells of the end of each
+    /// run.
     pub fn new(traffic: &'a Traffic, costs: &'a Costs, load: u32, has_run: impl Fn()) -> Self {
         let mut agreement = Agreement::new(traffic.packets.len());
         let capacity = traffic.capacity(costs);

@@ -25,7 +25,8 @@ pub struct Costs {
 }
 
 impl Costs {
-    /// The paper's table 1: a Pentium II of 450 MHz; its links would be the bottleneck, so here they have a gigabit.
+    /// The paper's table 1: a Pentium II of 450 MHz; its links would be the bottleneck, so here
+    /// they have a gigabit.
     pub const PAPER: Self = Self {
         input: 1600,
         functions: [300, 3000, 10_700, 37_300],
@@ -37,8 +38,8 @@ impl Costs {
     /// Packets that are timed at once: a clock takes as long as one of them.
     const GROUP: usize = 32;
 
-    /// Those of this machine, where the scheduler's work for a turn is what a switch costs, and links have a hundred
-    /// gigabits.
+    /// Those of this machine, where the scheduler's work for a turn is what a switch costs, and
+    /// links have a hundred gigabits.
     pub fn measured(traffic: &Traffic) -> Self {
         let mut workshop = Workshop::default();
         let mut classifier = Classifier::default();
@@ -91,7 +92,8 @@ fn median(arrivals: &[Arrival], mut each: impl FnMut(&mut Datagram)) -> Option<u
     middle(times_ns)
 }
 
-/// The median time in which the scheduler gives a turn, hears that packets came, and that the turn is over.
+/// The median time in which the scheduler gives a turn, hears that packets came, and that the turn
+/// is over.
 fn turn() -> Result<u64, ScheduleError> {
     let cost = Duration::from_nanos(100);
     let mut scheduler = Scheduler::new(16, 100, cost, Policy::Budget(Budget::packets(1)))?;

@@ -20,7 +20,8 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// Ethernet, with or without VLANs; the bare IP of BSD and Linux; what Linux captures on all interfaces at once.
+    /// Ethernet, with or without VLANs; the bare IP of BSD and Linux; what Linux captures on all
+    /// interfaces at once.
     const ETHERNET: u16 = 1;
     const RAW: [u16; 5] = [12, 14, 101, 228, 229];
     const COOKED: u16 = 113;
@@ -61,7 +62,8 @@ impl Datagram {
         if self.is_v4() { 4 * usize::from(self.bytes[0] & 0x0f) } else { 40 }
     }
 
-    /// Whether its transport layer follows an IP header without options, and is there from its beginning on.
+    /// Whether its transport layer follows an IP header without options, and is there from its
+    /// beginning on.
     pub fn is_plain(&self) -> bool {
         let is_whole = !self.is_v4() || (self.bytes[6] & 0x3f, self.bytes[7]) == (0, 0);
         let (shortest, next) = if self.is_v4() { (20, 9) } else { (40, 6) };

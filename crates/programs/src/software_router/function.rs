@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     Fast       TTL - 1, checksum by its change
-//!     General    the header is checked from end to end, a route is looked up, TTL - 1, checksum of all
+//!     General    the whole header is checked, a route is looked up, TTL - 1, checksum of all
 //!     Proxy      Fast; the web server's name becomes the proxy's, in both checksums by the change
 //!     Active     Fast; a CRC of all that was captured; the same once more is dropped
 //! ```

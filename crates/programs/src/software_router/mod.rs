@@ -1,15 +1,17 @@
-//! A router on one processor: real packets, a schedule, and a clock that is the sum of what things cost.
+//! A router on one processor: real packets, a schedule, and a clock that is the sum of what things
+//! cost.
 //!
 //! ```text
-//!     Receiver ─► Read ─► Classifier ─► path of a function and a port ─────────► Write ─► Sender
-//!     ring        thread  flow ► Way    ▒▒▒ ─► Forward: Workshop ─► ▒▒▒          thread   ring, link
-//!     ▒▒▒▒        per port              input  thread per path      output       per port ▒▒▒▒
+//!     Receiver ─► Read ─► Classifier ─► path of a function and a port ───────► Write ─► Sender
+//!     ring        thread  flow ► Way    ▒▒▒ ─► Forward: Workshop ─► ▒▒▒        thread   ring, link
+//!     ▒▒▒▒        per port              input  thread per path      output     per port ▒▒▒▒
 //!                                       queue                       queue
 //! ```
 //!
-//! Which thread is next, and for how long, is what [`Scheduler`](flowtable::schedule::Scheduler) says under a [`Plan`].
-//! Packets are forwarded in earnest: what leaves has another TTL, right checksums and the address of the next hop. Time
-//! is what [`Costs`] say that a step takes, so a [`Contest`] of plans ends alike on all machines.
+//! Which thread is next, and for how long, is what [`Scheduler`](flowtable::schedule::Scheduler)
+//! says under a [`Plan`]. Packets are forwarded in earnest: what leaves has another TTL, right
+//! checksums and the address of the next hop. Time is what [`Costs`] say that a step takes, so a
+//! [`Contest`] of plans ends alike on all machines.
 
 mod cards;
 pub mod checksum;

@@ -9,8 +9,8 @@ use super::Costs;
 /// A way to give turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Each arrival interrupts and is read and classified before anything else; who forwards and who writes have turns
-    /// of one packet.
+    /// Each arrival interrupts and is read and classified before anything else; who forwards and
+    /// who writes have turns of one packet.
     Interrupts,
     /// All have turns of so many packets at most.
     Batch(u32),

@@ -22,8 +22,8 @@ impl Port {
     }
 }
 
-/// Which port leads to an address: private networks and some of those for documentation are inside, multicast is
-/// nowhere, all else is outside, but for the proxies.
+/// Which port leads to an address: private networks and some of those for documentation are inside,
+/// multicast is nowhere, all else is outside, but for the proxies.
 #[derive(Clone, Debug)]
 pub struct Routes {
     v4: RouteTable<Ipv4Addr, Port>,

@@ -92,11 +92,13 @@ fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt
     let rate = outcome.rate(total.sent) / 1e3;
     writeln!(
         f,
-        "\n{name}: E {efficiency:.1} %, {rate:.1} kpps, {turns} turns, {empty_polls} polls for nothing"
+        "\n{name}: E {efficiency:.1} %, {rate:.1} kpps, {turns} turns, \
+         {empty_polls} polls for nothing"
     )?;
     writeln!(
         f,
-        "    {} packets: {card_drops} dropped at the card, {unread} left there, {without} refused there",
+        "    {} packets: {card_drops} dropped at the card, {unread} left there, \
+         {without} refused there",
         outcome.offered
     )?;
     writeln!(

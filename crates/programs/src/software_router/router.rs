@@ -20,8 +20,8 @@ pub struct Frame {
     pub bytes: Vec<u8>,
 }
 
-/// A router in which packets are as real as its clock is not: they are forwarded, and each step costs what it is
-/// said to cost.
+/// A router in which packets are as real as its clock is not: they are forwarded, and each step
+/// costs what it is said to cost.
 pub struct Router<'a> {
     pub(crate) plan: Plan,
     pub(crate) costs: &'a Costs,

@@ -63,7 +63,8 @@ impl Contestant {
         self.player.count(script)
     }
 
-    /// Plays what counts of the script. The sum of what it found is [`Script::sum`] if it found the right PCBs.
+    /// Plays what counts of the script. The sum of what it found is [`Script::sum`] if it found the
+    /// right PCBs.
     pub fn run(&mut self, script: &Script) -> u64 {
         self.player.run(script)
     }

@@ -7,15 +7,17 @@
 //!                       it was open before
 //! ```
 //!
-//! - The host is whoever gets the SYN: what goes there arrives and is looked up, what comes from there is sent.
-//! - A SYN finds nothing. The answer to it makes the PCB; a SYN that nobody answers, or that a RST answers,
-//!   leaves none: nobody listened. SYNs both ways are an answer to each other.
-//! - A SYN for a connection that is open finds its PCB and changes nothing: it is taken for a repeated one.
-//!   Where both sides have sent a FIN, it takes the place of the old connection.
-//! - Nothing waits once the last FIN is acknowledged, there is no TIME-WAIT: what still arrives finds nothing.
-//! - A connection without a SYN in the capture was open before the first packet. The host is who has the lower
-//!   port, or gets the first segment if both are the same. If it begins with the answer to a SYN, the host is who
-//!   answers, and it opens there.
+//! - The host is whoever gets the SYN: what goes there arrives and is looked up, what comes from
+//!   there is sent.
+//! - A SYN finds nothing. The answer to it makes the PCB; a SYN that nobody answers, or that a RST
+//!   answers, leaves none: nobody listened. SYNs both ways are an answer to each other.
+//! - A SYN for a connection that is open finds its PCB and changes nothing: it is taken for a
+//!   repeated one. Where both sides have sent a FIN, it takes the place of the old connection.
+//! - Nothing waits once the last FIN is acknowledged, there is no TIME-WAIT: what still arrives
+//!   finds nothing.
+//! - A connection without a SYN in the capture was open before the first packet. The host is who
+//!   has the lower port, or gets the first segment if both are the same. If it begins with the
+//!   answer to a SYN, the host is who answers, and it opens there.
 
 use std::collections::HashMap;
 
@@ -182,7 +184,8 @@ impl Talk {
         }
     }
 
-    /// Whether this shows that the SYN was answered. If it is not the answer itself, that was not captured.
+    /// Whether this shows that the SYN was answered. If it is not the answer itself, that was not
+    /// captured.
     fn is_answered_by(&self, segment: &Segment, arrives: bool) -> bool {
         let asks_again = arrives && segment.is_request();
         self.state == State::Asked && !segment.has(TcpFlags::RST) && !asks_again

@@ -6,12 +6,13 @@
 //!     Tellers: TPC/A ────────────┘             counted once, then timed in turns
 //! ```
 //!
-//! The script is written once: which segment arrives and whether it has a PCB, which one is sent, when a
-//! connection gets its PCB and when that goes. So all variants are asked the same, none is held up by
-//! the reading of packets, and what each of them finds can be compared with what the script says is there.
+//! The script is written once: which segment arrives and whether it has a PCB, which one is sent,
+//! when a connection gets its PCB and when that goes. So all variants are asked the same, none is
+//! held up by the reading of packets, and what each of them finds can be compared with what the
+//! script says is there.
 //!
-//! A capture is of many hosts. Here there is one: all that are asked for connections, as if they were one
-//! machine. [`Host`] has the rules.
+//! A capture is of many hosts. Here there is one: all that are asked for connections, as if they
+//! were one machine. [`Host`] has the rules.
 
 mod contest;
 mod contestant;

@@ -7,7 +7,8 @@ use flowtable::demux::Arrival;
 
 use super::Pcb;
 
-/// Something that happens at the host. Connections have numbers, by which [`Script::keys`] has their names.
+/// Something that happens at the host. Connections have numbers, by which [`Script::keys`] has
+/// their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A segment arrives, and its PCB is looked for.
@@ -23,8 +24,8 @@ pub enum Event {
 /// All that happens, and how things are before and after it.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// The names of connections, as segments have them that arrive. A name that is used again has a number
-    /// each time; one that never gets a PCB has a number, too.
+    /// The names of connections, as segments have them that arrive. A name that is used again has a
+    /// number each time; one that never gets a PCB has a number, too.
     pub keys: Vec<FlowKey>,
     /// What [`ConnectionId`](flowtable::demux::ConnectionId) knows them by: their numbers.
     pub ids: Vec<u32>,

@@ -20,8 +20,8 @@ pub struct Tellers {
 impl Tellers {
     /// Seconds from a transaction to the acknowledgement of its answer.
     const RESPONSE: f64 = 0.2;
-    /// Seconds until something counts. By then most tellers have entered several transactions, so that lists
-    /// in the order of use are in that order.
+    /// Seconds until something counts. By then most tellers have entered several transactions, so
+    /// that lists in the order of use are in that order.
     const WARM_UP: f64 = 50.0;
 
     pub fn script(&self) -> Script {

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The binary of an example, which `cargo test` builds next to this test; not one that was left from another day.
+/// The binary of an example, which `cargo test` builds next to this test; not one that was left
+/// from another day.
 ///
 /// # Errors
 ///
@@ -26,7 +27,8 @@ pub(crate) fn of_example(name: &str) -> Result<PathBuf, String> {
 }
 
 /// What is wrong with the age of this binary, if anything. Its sources are those that Cargo listed
-/// next to it: to touch another file of the folders, such as one behind a feature, rebuilds nothing.
+/// next to it: to touch another file of the folders, such as one behind a feature, rebuilds
+/// nothing.
 pub(crate) fn staleness(binary: &Path) -> Option<String> {
     let modified = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     let Some(built) = modified(binary) else { return Some("is missing".to_owned()) };

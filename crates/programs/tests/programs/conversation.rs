@@ -34,8 +34,8 @@ impl Conversation {
         Self::new(&format!("192.0.2.1:{port}"), "198.51.100.2:443")
     }
 
-    /// The next segment, by the letters of its flags, with so many bytes. It acknowledges all that the other
-    /// has said but for the last `crossing` numbers, which are on their way.
+    /// The next segment, by the letters of its flags, with so many bytes. It acknowledges all that
+    /// the other has said but for the last `crossing` numbers, which are on their way.
     pub(crate) fn crossing(
         &mut self,
         who: Who,

@@ -1,4 +1,5 @@
-//! All examples as programs: one command line like the other, and the same words for the same mistakes.
+//! All examples as programs: one command line like the other, and the same words for the same
+//! mistakes.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -189,7 +190,8 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 fn who_has_seen_enough_is_not_complained_of() {
     for example in examples() {
         let mut command = example.command(&example.arguments());
-        // The report on standard error, of those that are done before anybody has seen enough, is no complaint.
+        // The report on standard error, of those that are done before anybody has seen enough, is
+        // no complaint.
         command.arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         drop(child.stdout.take());

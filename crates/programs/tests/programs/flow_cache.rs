@@ -1,7 +1,8 @@
 //! The example `flow_cache`, end to end: captures in, rows of flows out.
 //!
-//! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names it), its rows must be those of
-//! other tools. All else is checked on captures that are made here, whose flows are worked out by hand.
+//! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names it), its
+//! rows must be those of other tools. All else is checked on captures that are made here, whose
+//! flows are worked out by hand.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -395,11 +396,13 @@ fn rows_never_go_over_the_capture_by_another_name() {
     fs::hard_link(&capture, &hard).expect("the build folder has hard links");
     std::os::unix::fs::symlink(&capture, &soft).expect("the build folder has links");
     for csv in [&capture, &hard, &soft] {
-        is_refused(&Run::with(&[capture.as_os_str(), "--csv".as_ref(), csv.as_os_str()]), "is the");
+        Run::with(&[capture.as_os_str(), "--csv".as_ref(), csv.as_os_str()])
+            .assert_refused("is the");
         let mut command = Command::new(example());
         command.arg("-").arg("--csv").arg(csv);
         command.stdin(File::open(&capture).expect("it was written"));
-        is_refused(&Run::new(command.output().expect("the example can be run")), "is the capture");
+        Run::new(command.output().expect("the example can be run"))
+            .assert_refused("is the capture");
         assert_eq!(fs::read(&capture).expect("it is there"), small(LITTLE, MICROSECONDS));
     }
     // Another file is none of them, from standard input too.
@@ -421,13 +424,6 @@ fn a_capture_without_packets_is_a_capture() {
     }
 }
 
-/// What is wrong is said in one line that contains `words`, with exit code 2 and no output.
-pub(crate) fn is_refused(run: &Run, words: &str) {
-    assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
-    assert_eq!((run.stderr.lines().count(), run.errors().len()), (1, 1), "{run:?}");
-    assert!(run.stderr.contains(words), "{words}: {run:?}");
-}
-
 #[test]
 fn what_is_no_capture_is_refused_in_one_line() {
     let bad_order = block(LITTLE, 0x0a0d_0d0a, &[9; 16]);
@@ -441,12 +437,12 @@ fn what_is_no_capture_is_refused_in_one_line() {
         (b"\x1f\x8bnot really compressed", "cannot be read"),
         (&bad_order, "is no capture"),
     ] {
-        is_refused(&Run::piped(bytes, usize::MAX, &[]), words);
+        Run::piped(bytes, usize::MAX, &[]).assert_refused(words);
         let path = file("what_is_no_capture", bytes);
-        is_refused(&Run::with(&[path.as_os_str()]), words);
+        Run::with(&[path.as_os_str()]).assert_refused(words);
     }
-    is_refused(&Run::with(&["no such file".as_ref()]), "no such file cannot be read");
-    is_refused(&Run::with(&[env!("CARGO_TARGET_TMPDIR").as_ref()]), "cannot be read");
+    Run::with(&["no such file".as_ref()]).assert_refused("no such file cannot be read");
+    Run::with(&[env!("CARGO_TARGET_TMPDIR").as_ref()]).assert_refused("cannot be read");
 }
 
 #[test]
@@ -476,7 +472,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (&["--csv", "-", "--json", "-"], "only one of the results"),
     ] {
         let arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
-        is_refused(&Run::with(&arguments), words);
+        Run::with(&arguments).assert_refused(words);
     }
     let help = Run::with(&["--help".as_ref()]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));

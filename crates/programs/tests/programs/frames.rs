@@ -78,8 +78,8 @@ pub(crate) fn assert_right(frame: &Frame, was: &Datagram) {
     }
 }
 
-/// The checksum of a TCP segment, and what it should be; `None` if the capture does not have all of it, or it is
-/// something else.
+/// The checksum of a TCP segment, and what it should be; `None` if the capture does not have all of
+/// it, or it is something else.
 pub(crate) fn tcp_checksums(ethernet: &[u8]) -> Option<[u16; 2]> {
     let sliced = SlicedPacket::from_ethernet(ethernet).ok()?;
     let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };

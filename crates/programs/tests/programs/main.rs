@@ -1,7 +1,8 @@
 //! The example programs: what they are made of, and what the built examples print.
 //!
 //! Some of these tests run the examples. `cargo test` at the root of the repository builds them
-//! first; `cargo test -p flowtable-programs` does not, and a test then prints the command that does.
+//! first; `cargo test -p flowtable-programs` does not, and a test then prints the command that
+//! does.
 
 mod binary;
 mod conversation;

@@ -123,6 +123,14 @@ impl Run {
         number.parse().unwrap_or_else(|_| panic!("{line:?} begins with no number"))
     }
 
+    /// Asserts that it wrote one line on standard error, which contains `words`, no results, and
+    /// exited with 2.
+    pub(crate) fn assert_refused(&self, words: &str) {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        assert_eq!((self.stderr.lines().count(), self.errors().len()), (1, 1), "{self:?}");
+        assert!(self.stderr.contains(words), "{words}: {self:?}");
+    }
+
     /// Whether it ended as it may end on any input at all.
     pub(crate) fn is_sane(&self) -> bool {
         matches!(self.code, Some(0 | 2)) && !self.stderr.contains("panicked")

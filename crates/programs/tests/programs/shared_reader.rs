@@ -76,7 +76,8 @@ fn a_capture_is_dealt_out_over_and_over() {
     let dealt = packets(&Traffic::Recorded(recorded), 32, BURST);
     assert_eq!(keys(&dealt).len(), 2);
     let times: Vec<u64> = dealt[..4].iter().map(|packet| packet.time_ns).collect();
-    // From 20 s to 30 s; the second one came too late. The next round follows after a third of that.
+    // From 20 s to 30 s; the second one came too late. The next round follows after a third of
+    // that.
     let length = 10 * SECOND + 992_000;
     let round = length + length / 3;
     // Number 32 is the last one of the eleventh round.

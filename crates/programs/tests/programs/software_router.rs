@@ -1,5 +1,5 @@
-//! The example `software_router`: what it makes of packets, whether it loses one without a word, what schedules are
-//! good for, and what it says.
+//! The example `software_router`: what it makes of packets, whether it loses one without a word,
+//! what schedules are good for, and what it says.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -188,7 +188,8 @@ fn turns_are_what_the_plan_says() {
     let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
     assert!(one > 4 * sixteen && sixteen > slice, "{one} {sixteen} {slice}");
-    // A port to which nothing comes is asked less and less often: there would be time for some 10,000 polls.
+    // A port to which nothing comes is asked less and less often: there would be time for some
+    // 10,000 polls.
     let quiet = traffic(&(0..40).map(|number| ping(number, 64)).collect::<Vec<_>>());
     let outcome = Router::new(Plan::Batch(16), &Costs::PAPER, &quiet, 1000).run(drop);
     assert!((40..1500).contains(&outcome.empty_polls), "{outcome:?}");

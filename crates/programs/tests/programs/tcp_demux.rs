@@ -1,4 +1,5 @@
-//! The example `tcp_demux`: what it makes of segments, whether its contestants agree, and what it says.
+//! The example `tcp_demux`: what it makes of segments, whether its contestants agree, and what it
+//! says.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
@@ -32,8 +33,8 @@ fn played(segments: &[Segment]) -> (Script, Seen) {
     host.finish().expect("there are segments")
 }
 
-/// The events in short: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data; `>` is sent;
-/// `+` opens, `-` closes.
+/// The events in short: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data;
+/// `>` is sent; `+` opens, `-` closes.
 fn told(script: &Script) -> String {
     let word = |event: &Event| match *event {
         Event::Arrives { number, arrival, is_there } => {
@@ -499,7 +500,8 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
     let Some(folder) = data::folder() else {
         return data::announce("tcp_demux", format_args!("SKIPPED: {}", data::NO_CAPTURES));
     };
-    // Segments and names as the folder's README has them; connections, most at once, SYNs for nothing.
+    // Segments and names as the folder's README has them; connections, most at once, SYNs for
+    // nothing.
     for (name, right) in [
         ("oltp/lab-oltp-pg-400.pcap.gz", [73_404, 893, 893, 411, 0]),
         // 31 are answered only when their SYN has come three times; by then others are over.

@@ -189,8 +189,8 @@ fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
     (std::iter::from_fn(receive).collect(), run)
 }
 
-/// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none is
-/// lost however busy the machine is.
+/// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none
+/// is lost however busy the machine is.
 #[test]
 fn a_collector_gets_a_message_in_each_datagram() {
     let frames: Vec<_> = (1..=1000)

@@ -11,8 +11,8 @@ fn without_a_terminal_there_is_no_table() {
     assert!(!run.stdout.contains('\x1b'), "{run:?}");
 }
 
-/// The example in a terminal that `script` makes, called by a shell with `before` in front and `arguments` behind. Nothing
-/// where there is no `script`, after `test` has said so.
+/// The example in a terminal that `script` makes, called by a shell with `before` in front and
+/// `arguments` behind. Nothing where there is no `script`, after `test` has said so.
 #[cfg(target_os = "linux")]
 fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
     use std::process::{Command, Stdio};

@@ -7,7 +7,8 @@ use super::{Record, metered};
 const OPEN: [(u32, bool, &str); 3] = [(0, true, "S"), (10, false, "SA"), (20, true, "A")];
 const CLOSE: [(u32, bool, &str); 2] = [(1000, true, "FA"), (1010, false, "FA")];
 
-/// What becomes of segments between two fixed sockets: milliseconds, whether from the client, flags.
+/// What becomes of segments between two fixed sockets: milliseconds, whether from the client,
+/// flags.
 fn talk(parts: &[&[(u32, bool, &str)]], arguments: &[&str]) -> Vec<Record> {
     let frame = |&(ms, from_client, flags): &(u32, bool, &str)| (ms, segment(from_client, flags));
     let frames: Vec<_> = parts.concat().iter().map(frame).collect();
@@ -35,8 +36,8 @@ fn silence_of_both_directions_ends_a_flow() {
     assert_eq!(summaries(&talk(&[&parts], &idle)), [([2, 2], "forced", "established")]);
 }
 
-/// A flow that is silent is over although nothing comes but a packet of another flow, or one that is
-/// not even IP.
+/// A flow that is silent is over although nothing comes but a packet of another flow, or one that
+/// is not even IP.
 #[test]
 fn any_packet_tells_the_time() {
     let arp = vec![0xff; 60];
@@ -139,7 +140,8 @@ fn who_began_is_the_source() {
     assert_eq!(begins_with((0, false, "SA")), (format!("{client} {server}"), [1, 1]));
 }
 
-/// Four flows of four classes in a cache for four: the closing one goes first, the established last.
+/// Four flows of four classes in a cache for four: the closing one goes first, the established
+/// last.
 #[test]
 fn a_full_cache_gives_up_the_least_first() {
     let mut frames: Vec<_> = OPEN

@@ -13,7 +13,6 @@ use std::time::Duration;
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
 
 use super::Record;
-use crate::flow_cache::is_refused;
 use crate::run::{Run, example};
 
 /// The example on its own traffic, with more arguments.
@@ -98,14 +97,14 @@ fn results_never_go_over_each_other() {
     let csv = place("results_never.csv");
     for second in ["--json", "--ipfix"] {
         let arguments = ["--csv", &csv, second, &csv].map(OsStr::new);
-        is_refused(&Run::with(&arguments), "is the file of --csv");
+        Run::with(&arguments).assert_refused("is the file of --csv");
     }
     #[cfg(unix)]
     {
         let link = place("results_never.link");
         fs::hard_link(&csv, &link).expect("the build folder has hard links");
         let arguments = ["--json", &csv, "--ipfix", &link].map(OsStr::new);
-        is_refused(&Run::with(&arguments), "is the file of --json");
+        Run::with(&arguments).assert_refused("is the file of --json");
     }
     // What is no file takes everything.
     #[cfg(target_os = "linux")]

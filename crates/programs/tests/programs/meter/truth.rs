@@ -1,8 +1,9 @@
 //! Records against those of nfdump's `nfpcapd` and of softflowd, which have timeouts of their own.
 //!
-//! Only directions of flows with the same packets and bytes in all are compared record by record: the
-//! others are keyed or counted in another way, and the README of the data folder says how. nfpcapd
-//! gives fragments the ports of the first one, ICMP its type as a port, and looks into tunnels.
+//! Only directions of flows with the same packets and bytes in all are compared record by record:
+//! the others are keyed or counted in another way, and the README of the data folder says how.
+//! nfpcapd gives fragments the ports of the first one, ICMP its type as a port, and looks into
+//! tunnels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -65,8 +66,8 @@ fn sum(parts: &[Part]) -> [u64; 2] {
 const IDLE_MS: u64 = 60_000;
 const ACTIVE_MS: u64 = 300_000;
 
-/// nfpcapd looks for silent flows every now and then, not with each packet: one that was silent for a
-/// little longer than the timeout goes on.
+/// nfpcapd looks for silent flows every now and then, not with each packet: one that was silent for
+/// a little longer than the timeout goes on.
 const LATE_MS: u64 = 10_000;
 
 /// How the records of one direction of a flow compare.
@@ -121,8 +122,9 @@ fn are_joined(ours: &[Part], theirs: &[Part]) -> bool {
     are_whole && ours.next().is_none()
 }
 
-/// The default timeouts of `nfpcapd`: 60 s idle, 300 s active. It counts directions apart, and a FIN
-/// or a RST cuts no flow in these captures; ours counts them together, and is told to ignore those.
+/// The default timeouts of `nfpcapd`: 60 s idle, 300 s active. It counts directions apart, and a
+/// FIN or a RST cuts no flow in these captures; ours counts them together, and is told to ignore
+/// those.
 #[test]
 fn records_are_those_of_nfdump() {
     const TEST: &str = "records_are_those_of_nfdump";
@@ -162,9 +164,9 @@ const NOT_AS_SOFTFLOWD: [(&str, &str); 2] = [
     ("10.191.0.179,10.191.12.14,6,6379,44526", "the IP headers claim more than was on the wire"),
 ];
 
-/// softflowd has one table for both directions, as ours has, and its timeouts did not act: so nothing
-/// ends a flow here. It tells the times of the conversation for both of its directions, and counts
-/// what is behind the Ethernet header: the padding of short frames, too.
+/// softflowd has one table for both directions, as ours has, and its timeouts did not act: so
+/// nothing ends a flow here. It tells the times of the conversation for both of its directions, and
+/// counts what is behind the Ethernet header: the padding of short frames, too.
 #[test]
 fn conversations_are_those_of_softflowd() {
     const TEST: &str = "conversations_are_those_of_softflowd";
@@ -195,7 +197,8 @@ fn conversations_are_those_of_softflowd() {
     assert!(same >= 18_003 && padded >= 3219, "{same} equal, {padded} with padding");
 }
 
-/// The directions of a record, and the milliseconds of the first and last packet of the conversation.
+/// The directions of a record, and the milliseconds of the first and last packet of the
+/// conversation.
 fn timed(record: &Record) -> Vec<(String, [u64; 2], &Way)> {
     let ways: Vec<_> = record.ways().collect();
     // Between sockets of one address softflowd takes the directions for two flows.
