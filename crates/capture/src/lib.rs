@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Whatever the bytes are, nothing here panics, and memory stays bounded: a record is looked at in
-//! a window of at most [`Window::MAX`] bytes, which grows only as bytes arrive.
+//! a window of at most 16 MiB, which grows only as bytes arrive.
 //!
 //! A flow is named by the *outermost* IP header. A packet that has none, or one that cannot be
 //! read, is a [`Reject`], with its reason.

@@ -2,7 +2,7 @@
 //!
 //! TCP connections of both IP versions from handshake to FIN or RST, some of them on VLANs; DNS,
 //! pings, ARP, datagrams in fragments, and frames cut so short that they have no flow. Longer
-//! frames are cut to [`SNAP_LEN`] bytes, as a capture of headers would do.
+//! frames are cut to 128 bytes, as a capture of headers would do.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,14 +1,13 @@
-//! The binaries of examples: where they are, and whether they are fit to be tested.
+//! The binaries of the examples: where they are, and whether they are up to date.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The binary of an example, which `cargo test` builds next to this test; not one that was left
-/// from another day.
+/// The binary of an example, which `cargo test` at the root builds next to this test.
 ///
 /// # Errors
 ///
-/// Says what is to be done if there is none that is fit.
+/// The command that builds it, if it is missing or older than its sources.
 pub(crate) fn of_example(name: &str) -> Result<PathBuf, String> {
     let test = std::env::current_exe().expect("the test is a file");
     let profile = test.ancestors().nth(2).expect("it is in target/<profile>/deps");

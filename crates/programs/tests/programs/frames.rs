@@ -7,7 +7,7 @@ use etherparse::{
 };
 use programs::software_router::{Datagram, Frame};
 
-/// An echo request of IPv4 that is number so and so.
+/// An echo request of IPv4 with this sequence number.
 pub(crate) fn ping(number: u16, ttl: u8) -> Vec<u8> {
     let headers = PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4([192, 0, 2, 7], [198, 51, 100, 1], ttl)
