@@ -4,10 +4,6 @@
 //! The routes are in the project's data folder (`FLOWTABLE_DATA` names it); where they are not at hand,
 //! these tests say so and do nothing.
 
-mod common {
-    pub(crate) mod by_length;
-}
-
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -16,7 +12,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use common::by_length::ByLength;
+use model::routes::by_length::RoutesByLength;
 use flate2::read::MultiGzDecoder;
 use flowtable::lpm::RouteShape;
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
@@ -53,7 +49,7 @@ fn routes<A: Address + FromStr>(file: &Path) -> Vec<Prefix<A>> {
 /// The table, its twin, and the routes in random order.
 struct Real<A> {
     ours: RouteTable<A, u32>,
-    twin: ByLength<A, u32>,
+    twin: RoutesByLength<A, u32>,
     routes: Vec<Prefix<A>>,
     random: StdRng,
 }
@@ -65,7 +61,7 @@ impl<A: Address + Debug + Hash> Real<A> {
     fn new(mut routes: Vec<Prefix<A>>) -> Self {
         let mut random = StdRng::seed_from_u64(1);
         routes.shuffle(&mut random);
-        let (mut ours, mut twin) = (RouteTable::new(), ByLength::new());
+        let (mut ours, mut twin) = (RouteTable::new(), RoutesByLength::new());
         for (&route, value) in routes.iter().zip(0..) {
             assert_eq!((ours.insert(route, value), twin.insert(route, value)), (None, None));
         }

@@ -6,8 +6,6 @@
 mod paper;
 #[path = "schedule_parts/table.rs"]
 mod table;
-#[path = "schedule_parts/twin.rs"]
-mod twin;
 
 use flowtable::schedule::simulator::{Flow, Outcome};
 use flowtable::schedule::{Adaptive, Demand, Inadmissible, Policy};
@@ -16,7 +14,7 @@ use rand::{Rng, SeedableRng};
 
 use paper::{COSTS, DURATION, LIMITS, SLICES, SWITCH, THROTTLES, WHOLE, flows, us};
 use table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
-use twin::{Expected, Rule, Twin, TwinFlow};
+use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 
 /// The number of a flow in the paper, as an index.
 const fn flow(number: usize) -> usize {
@@ -289,8 +287,8 @@ fn the_lower_flow_first_makes_queues_half_as_long() {
     assert!((0.3..0.7).contains(&(f64::from(lower) / f64::from(higher))), "{lower}, {higher}");
 }
 
-fn twin_flow(flow: &Flow) -> TwinFlow {
-    TwinFlow {
+fn twin_flow(flow: &Flow) -> FlowModel {
+    FlowModel {
         period: 1_000_000 / u64::from(flow.packets_per_second),
         phase: flow.phase.as_micros() as u64,
         cost: flow.cost.as_micros() as u64,
@@ -305,11 +303,11 @@ fn what_a_run_is_expected_to_take_moves_efficiency_by_three_points() {
     let mut most: f64 = 0.0;
     for limit in LIMITS.map(u64::from) {
         for cost in COSTS {
-            let flows: Vec<TwinFlow> = flows(cost).iter().map(twin_flow).collect();
+            let flows: Vec<FlowModel> = flows(cost).iter().map(twin_flow).collect();
             let efficiency = |expected| {
                 let (rule, is_lower_first) = (Rule::Packets(limit), false);
                 let (switch, whole, end) = (3, WHOLE.into(), 100_000);
-                let twin = Twin { rule, expected, is_lower_first, switch, whole, end };
+                let twin = SimulationModel { rule, expected, is_lower_first, switch, whole, end };
                 let outcome = twin.run(&flows);
                 outcome.processing as f64 / (outcome.processing + outcome.switching) as f64
             };
