@@ -3,21 +3,17 @@
 
 mod border;
 mod state;
-#[path = "../threaded_network/mod.rs"]
-mod threaded_network;
-#[path = "../threaded_network/twin.rs"]
-mod twin;
 mod vector;
 
 use core::time::Duration;
 
 use flowtable::threaded::{Hop, Label, LabelError, Labels, NoLabel, Port, Refusal, Stale, Table};
 use flowtable::{SourceIndex, Timestamp};
+use model::papers::source_hash_1995::network::router::Protocol;
+use model::papers::source_hash_1995::network::{Counts, Network, Setup};
+use model::papers::source_hash_1995::table_model::{Step, Twins};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use threaded_network::router::Protocol;
-use threaded_network::{Counts, Network, Setup};
-use twin::{Step, Twins};
 
 const ZERO: Timestamp = Timestamp::ZERO;
 

@@ -16,6 +16,7 @@ pub mod hashers;
 pub mod histories;
 pub mod hooks;
 pub mod ledger;
+pub mod papers;
 pub mod prefixes;
 pub mod process;
 pub mod routes;

@@ -10,37 +10,35 @@
 //! Each connection has these 13 packets. In which order packets of different connections come is chance: all
 //! interleavings are equally likely.
 
-#![allow(dead_code, reason = "not everybody asks all of a packet")]
-
 use flowtable::demux::Arrival;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 /// Packets of a connection.
-pub(crate) const PACKETS: u8 = 13;
+pub const PACKETS: u8 = 13;
 
 /// A packet of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Segment {
+pub struct Segment {
     /// Whose it is: a number below that of the connections.
-    pub(crate) connection: u32,
+    pub connection: u32,
     /// Its number among the 13.
-    pub(crate) number: u8,
+    pub number: u8,
 }
 
 impl Segment {
     /// Whether it is the first one of its connection, for which there is no PCB yet.
-    pub(crate) fn is_syn(self) -> bool {
+    pub fn is_syn(self) -> bool {
         self.number == 0
     }
 
     /// Whether it arrives at the server. The paper counts a look-up for those that the client gets, too.
-    pub(crate) fn is_for_server(self) -> bool {
+    pub fn is_for_server(self) -> bool {
         matches!(self.number, 0 | 2 | 3 | 5 | 7 | 9 | 11)
     }
 
-    pub(crate) fn arrival(self) -> Arrival {
+    pub fn arrival(self) -> Arrival {
         match self.number {
             0 | 3 | 5 | 7 | 9 | 11 => Arrival::Data,
             _ => Arrival::Ack,
@@ -49,7 +47,7 @@ impl Segment {
 }
 
 /// All packets of so many connections, in a random order.
-pub(crate) fn segments(connections: u32, seed: u64) -> Vec<Segment> {
+pub fn segments(connections: u32, seed: u64) -> Vec<Segment> {
     let mut turns: Vec<u32> = (0..PACKETS).flat_map(|_| 0..connections).collect();
     turns.shuffle(&mut StdRng::seed_from_u64(seed));
     let mut sent = vec![0; connections as usize];

@@ -5,11 +5,10 @@ use flowtable::cache::{CacheError, SourceHashCache};
 use flowtable::source_index::analysis::Transfer;
 
 /// Figure 2, in milliseconds.
-pub(crate) const FIGURE_2: Transfer =
-    Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
+pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
 
 /// What the paper's equations give, calculated by hand: packets, then datagrams, circuit, source hashing, threaded.
-pub(crate) const BY_HAND: [(u32, [f64; 4]); 6] = [
+pub const BY_HAND: [(u32, [f64; 4]); 6] = [
     (1, [30.20, 90.02, 30.20, 30.02]),
     (10, [32.00, 90.20, 30.38, 30.20]),
     (100, [50.00, 92.00, 32.18, 32.00]),
@@ -19,7 +18,7 @@ pub(crate) const BY_HAND: [(u32, [f64; 4]); 6] = [
 ];
 
 /// What the equations say, in the same order.
-pub(crate) fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
+pub fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
     [
         transfer.datagrams(packets),
         transfer.virtual_circuit(packets),
@@ -29,7 +28,7 @@ pub(crate) fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
 }
 
 /// The time of a transfer whose look-ups take as long as those of a cache would: long misses, short hits.
-pub(crate) fn through_a_cache(transfer: &Transfer, packets: u32) -> Result<f64, CacheError> {
+pub fn through_a_cache(transfer: &Transfer, packets: u32) -> Result<f64, CacheError> {
     let mut cache: SourceHashCache<u32, ()> = SourceHashCache::new(1)?;
     let index = SourceIndex::new(1995);
     let mut time = transfer.round_trip / 2.0;

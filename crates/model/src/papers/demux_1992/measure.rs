@@ -1,7 +1,5 @@
 //! Structures that hear the same traffic, and how many PCBs each of them examines.
 
-#![allow(dead_code, reason = "not everybody needs all structures and measures")]
-
 use std::net::Ipv4Addr;
 
 use flowtable::demux::{
@@ -18,61 +16,61 @@ use super::tpca::{Event, Happening, name};
 const SEED: u64 = 1993;
 
 /// A structure, and what it has examined so far.
-pub(crate) struct Contestant {
-    pub(crate) name: String,
-    pub(crate) demux: Box<dyn Demux<u32>>,
-    pub(crate) entries: Tally,
-    pub(crate) acks: Tally,
+pub struct Contestant {
+    pub name: String,
+    pub demux: Box<dyn Demux<u32>>,
+    pub entries: Tally,
+    pub acks: Tally,
 }
 
 impl Contestant {
-    pub(crate) fn new(name: impl Into<String>, demux: impl Demux<u32> + 'static) -> Self {
+    pub fn new(name: impl Into<String>, demux: impl Demux<u32> + 'static) -> Self {
         let demux = Box::new(demux);
         Self { name: name.into(), demux, entries: Tally::default(), acks: Tally::default() }
     }
 
-    pub(crate) fn bsd() -> Self {
+    pub fn bsd() -> Self {
         Self::new("BsdList", BsdList::new())
     }
 
-    pub(crate) fn move_to_front() -> Self {
+    pub fn move_to_front() -> Self {
         Self::new("MoveToFront", MoveToFront::new())
     }
 
-    pub(crate) fn send_receive() -> Self {
+    pub fn send_receive() -> Self {
         Self::new("SendReceive", SendReceive::new())
     }
 
     /// Chains of equal length, as in the paper's analysis.
-    pub(crate) fn sequent(chains: usize) -> Result<Self, ChainsError> {
+    pub fn sequent(chains: usize) -> Result<Self, ChainsError> {
         let demux = Sequent::with_chains_and_hasher(chains, Balanced)?;
         Ok(Self::new(format!("Sequent, {chains} chains"), demux))
     }
 
     /// Chains by the default hash.
-    pub(crate) fn sequent_hashed(chains: usize) -> Result<Self, ChainsError> {
+    pub fn sequent_hashed(chains: usize) -> Result<Self, ChainsError> {
         let hasher = DefaultHashBuilder::with_seed(SEED);
         let demux = Sequent::with_chains_and_hasher(chains, hasher)?;
         Ok(Self::new(format!("Sequent, {chains} chains, default hash"), demux))
     }
 
     /// Chains of equal length that move to the front.
-    pub(crate) fn sequent_move_to_front(chains: usize) -> Result<Self, ChainsError> {
+    pub fn sequent_move_to_front(chains: usize) -> Result<Self, ChainsError> {
         let demux = SequentMoveToFront::with_chains_and_hasher(chains, Balanced)?;
         Ok(Self::new(format!("SequentMoveToFront, {chains} chains"), demux))
     }
 
-    pub(crate) fn connection_id(users: u32) -> Self {
+    pub fn connection_id(users: u32) -> Self {
         Self::new("ConnectionId", ByNumber(ConnectionId::new(users)))
     }
 
-    pub(crate) fn trash() -> Self {
+    pub fn trash() -> Self {
         let hasher = DefaultHashBuilder::with_seed(SEED);
         Self::new("TrashDemux", TrashDemux::with_hasher(hasher))
     }
 
     /// Every structure that there is.
-    pub(crate) fn all(users: u32) -> Result<Vec<Self>, ChainsError> {
+    pub fn all(users: u32) -> Result<Vec<Self>, ChainsError> {
         Ok(vec![
             Self::bsd(),
             Self::send_receive(),
@@ -88,7 +86,7 @@ impl Contestant {
     }
 
     /// Puts the PCB of each user in.
-    pub(crate) fn fill(&mut self, users: u32) {
+    pub fn fill(&mut self, users: u32) {
         for user in 0..users {
             let refused = self.demux.insert(name(user), user).err();
             assert_eq!(refused, None, "{}: names differ", self.name);
@@ -96,7 +94,7 @@ impl Contestant {
     }
 
     /// Tells the structure what happens, and counts what it examines for that.
-    pub(crate) fn hear(&mut self, event: Event) {
+    pub fn hear(&mut self, event: Event) {
         let key = name(event.user);
         match event.what {
             Happening::Sends => self.demux.sent(&key),
@@ -113,7 +111,7 @@ impl Contestant {
     }
 
     /// Entries and acknowledgements together.
-    pub(crate) fn packets(&self) -> Tally {
+    pub fn packets(&self) -> Tally {
         Tally {
             packets: self.entries.packets + self.acks.packets,
             examined: self.entries.examined + self.acks.examined,
@@ -123,49 +121,49 @@ impl Contestant {
 
     /// What the paper counts for a packet of Sequent's: no probe in vain for an acknowledgement. Entries and
     /// acknowledgements have equal weight.
-    pub(crate) fn sequent_as_the_paper(&self) -> f64 {
+    pub fn sequent_as_the_paper(&self) -> f64 {
         (self.entries.mean() + self.acks.mean_without_probes()) / 2.0
     }
 }
 
 /// How many PCBs were examined for some packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) packets: u64,
-    pub(crate) examined: u64,
+pub struct Tally {
+    pub packets: u64,
+    pub examined: u64,
     /// Packets for which one PCB was examined: the remembered one, or the first of a list.
-    pub(crate) hits: u64,
+    pub hits: u64,
 }
 
 impl Tally {
-    pub(crate) fn add(&mut self, examined: u32) {
+    pub fn add(&mut self, examined: u32) {
         self.packets += 1;
         self.examined += u64::from(examined);
         self.hits += u64::from(examined == 1);
     }
 
     /// PCBs examined for a packet.
-    pub(crate) fn mean(&self) -> f64 {
+    pub fn mean(&self) -> f64 {
         self.examined as f64 / self.packets as f64
     }
 
     /// PCBs in front of the one that is found, for a packet.
-    pub(crate) fn ahead(&self) -> f64 {
+    pub fn ahead(&self) -> f64 {
         self.mean() - 1.0
     }
 
     /// PCBs examined for a packet, without remembered ones that were asked in vain.
-    pub(crate) fn mean_without_probes(&self) -> f64 {
+    pub fn mean_without_probes(&self) -> f64 {
         self.mean() - (1.0 - self.hit_ratio())
     }
 
-    pub(crate) fn hit_ratio(&self) -> f64 {
+    pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.packets as f64
     }
 }
 
 /// Lets all hear the same traffic, and counts from the second `warm_up` to the second `end`.
-pub(crate) fn listen(
+pub fn listen(
     contestants: &mut [Contestant],
     users: u32,
     traffic: impl Iterator<Item = Event>,
@@ -191,7 +189,7 @@ pub(crate) fn listen(
 
 /// Sets connections up where all thirteen packets are looked for, as the paper counts them: at a host that talks
 /// to itself.
-pub(crate) fn set_up_all(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
+pub fn set_up_all(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
     let mut tally = Tally::default();
     for segment in segments {
         tally.add(arrive(demux, *segment));
@@ -200,7 +198,7 @@ pub(crate) fn set_up_all(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Ta
 }
 
 /// Sets connections up at the server: seven packets arrive, six are sent.
-pub(crate) fn set_up_server(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
+pub fn set_up_server(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
     let mut tally = Tally::default();
     for segment in segments {
         if segment.is_for_server() {

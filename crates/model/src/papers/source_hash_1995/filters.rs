@@ -11,7 +11,7 @@ use super::router::{Cache, name_of};
 use super::traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP};
 
 /// Readers, by their bits.
-pub(crate) type Readers = u16;
+pub type Readers = u16;
 
 /// All bytes of a packet.
 const WHOLE: u32 = 262_144;
@@ -30,7 +30,7 @@ const fn returns(k: u32) -> Instruction {
 }
 
 /// `ip and <protocol> dst port <port>`: not for fragments after the first, and behind options of any length.
-pub(crate) fn to_port(protocol: u8, port: u16) -> Vec<Instruction> {
+pub fn to_port(protocol: u8, port: u16) -> Vec<Instruction> {
     vec![
         load(ABS | H, 12),
         is(ETHERNET_IP, 0, 8),
@@ -47,7 +47,7 @@ pub(crate) fn to_port(protocol: u8, port: u16) -> Vec<Instruction> {
 }
 
 /// `ip host <address>`.
-pub(crate) fn host(address: [u8; 4]) -> Vec<Instruction> {
+pub fn host(address: [u8; 4]) -> Vec<Instruction> {
     let address = u32::from_be_bytes(address);
     vec![
         load(ABS | H, 12),
@@ -62,7 +62,7 @@ pub(crate) fn host(address: [u8; 4]) -> Vec<Instruction> {
 }
 
 /// `ip dst net <subnet>/24`.
-pub(crate) fn to_subnet([a, b, c]: [u8; 3]) -> Vec<Instruction> {
+pub fn to_subnet([a, b, c]: [u8; 3]) -> Vec<Instruction> {
     vec![
         load(ABS | H, 12),
         is(ETHERNET_IP, 0, 4),
@@ -75,7 +75,7 @@ pub(crate) fn to_subnet([a, b, c]: [u8; 3]) -> Vec<Instruction> {
 }
 
 /// `ip proto <protocol>`.
-pub(crate) fn of_protocol(protocol: u8) -> Vec<Instruction> {
+pub fn of_protocol(protocol: u8) -> Vec<Instruction> {
     vec![
         load(ABS | H, 12),
         is(ETHERNET_IP, 0, 3),
@@ -87,14 +87,14 @@ pub(crate) fn of_protocol(protocol: u8) -> Vec<Instruction> {
 }
 
 /// The destinations of the first flows: hosts that somebody watches.
-pub(crate) fn watched(traffic: &Traffic) -> [[u8; 4]; 3] {
+pub fn watched(traffic: &Traffic) -> [[u8; 4]; 3] {
     let destination = |frame: &Frame| [frame[30], frame[31], frame[32], frame[33]];
     [0, 1, 2].map(|flow| destination(&traffic.frames[flow]))
 }
 
 /// What 16 readers have asked for: servers for their ports, and people who watch hosts, nets and TCP. All of it can
 /// be told by the name of a flow.
-pub(crate) fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramError> {
+pub fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramError> {
     let servers = PORTS.map(|port| to_port(UDP, port));
     let web = [25, 80].map(|port| to_port(TCP, port));
     let hosts = watched.map(host);
@@ -105,14 +105,14 @@ pub(crate) fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramEr
 
 /// The long way: all programs, one after the other. Each reader that wants the packet gets it.
 #[inline]
-pub(crate) fn readers(frame: &[u8], programs: &[Program]) -> Readers {
+pub fn readers(frame: &[u8], programs: &[Program]) -> Readers {
     let wants = |(bit, program): (usize, &Program)| Readers::from(program.run(frame) > 0) << bit;
     programs.iter().enumerate().map(wants).sum()
 }
 
 /// The short way, if the flow is in the cache.
 #[inline]
-pub(crate) fn readers_cached(
+pub fn readers_cached(
     frame: &[u8],
     cache: &mut Cache<Readers>,
     index: impl Fn(&Fid, SourceIndex) -> SourceIndex,

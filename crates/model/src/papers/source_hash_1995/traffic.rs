@@ -16,36 +16,34 @@ use rand::{Rng, SeedableRng};
 use super::fids::{Fid, Flow, GENERATORS};
 use super::router::{OPTION, VERSION_AND_LENGTH, checksum, subnet};
 
-pub(crate) const ETHERNET: usize = 14;
+pub const ETHERNET: usize = 14;
 const FRAME: usize = 80;
-pub(crate) type Frame = [u8; FRAME];
+pub type Frame = [u8; FRAME];
 
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
 /// Where servers listen.
-pub(crate) const PORTS: [u16; 8] = [53, 67, 69, 111, 123, 161, 514, 2049];
+pub const PORTS: [u16; 8] = [53, 67, 69, 111, 123, 161, 514, 2049];
 
 /// The first packet of each flow, and which flows send, in their order.
-pub(crate) struct Traffic {
-    pub(crate) frames: Vec<Frame>,
-    pub(crate) order: Vec<usize>,
+pub struct Traffic {
+    pub frames: Vec<Frame>,
+    pub order: Vec<usize>,
 }
 
 impl Traffic {
     /// As many flows as stay in the processor's caches, and so few packets that most rounds are not interrupted.
-    #[allow(dead_code, reason = "tests have their own numbers")]
-    pub(crate) fn few(quick: bool) -> Self {
+    pub fn few(quick: bool) -> Self {
         Self::new(64, if quick { 2_000 } else { 4_000 }, super::SEED)
     }
 
     /// Sixteen times as many.
-    #[allow(dead_code, reason = "tests have their own numbers")]
-    pub(crate) fn many(quick: bool) -> Self {
+    pub fn many(quick: bool) -> Self {
         Self::new(1024, if quick { 2_000 } else { 20_000 }, super::SEED)
     }
 
     /// So many flows of each generator, and so many packets of all.
-    pub(crate) fn new(flows_each: usize, packets: usize, seed: u64) -> Self {
+    pub fn new(flows_each: usize, packets: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let flows = flows_each * GENERATORS as usize;
         let frames = (0..flows as u32).map(|flow| new_frame(flow, &mut rng)).collect();
@@ -73,7 +71,7 @@ fn new_frame(number: u32, rng: &mut StdRng) -> Frame {
 }
 
 /// A packet of a flow to this port.
-pub(crate) fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
+pub fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
     let mut frame = [0; FRAME];
     frame[12..ETHERNET].copy_from_slice(&[0x08, 0x00]);
     let (ip, behind) = frame[ETHERNET..].split_at_mut(32);

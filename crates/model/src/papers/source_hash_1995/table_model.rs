@@ -8,7 +8,7 @@ use flowtable::threaded::{Hop, Label, Labels, NoLabel, Refusal, Stale, Table};
 
 /// A table, and what must be true of it.
 #[derive(Debug)]
-pub(crate) struct Twins {
+pub struct Twins {
     table: Table<u8>,
     live: BTreeMap<u8, (Label, Option<Hop>)>,
     /// Rows that are free, and since when.
@@ -25,7 +25,7 @@ pub(crate) struct Twins {
 
 /// What is done to both. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub enum Step {
     Insert(u8, Option<Hop>),
     Set(u8, Option<Hop>),
     Remove(u8),
@@ -37,7 +37,7 @@ pub(crate) enum Step {
 }
 
 impl Twins {
-    pub(crate) fn new(capacity: u32, hold_down: u8, start: u8) -> Self {
+    pub fn new(capacity: u32, hold_down: u8, start: u8) -> Self {
         let labels = Labels::new(capacity, Duration::from_nanos(hold_down.into()), start).unwrap();
         Self {
             table: Table::new(labels),
@@ -52,7 +52,7 @@ impl Twins {
         }
     }
 
-    pub(crate) fn step(&mut self, step: Step) {
+    pub fn step(&mut self, step: Step) {
         match step {
             Step::Insert(destination, hop) => self.insert(destination, hop),
             Step::Set(destination, hop) => self.set(destination, hop),
@@ -128,7 +128,7 @@ impl Twins {
     }
 
     /// Every label ever given is stale, unless the row is that destination's still, or has come round.
-    pub(crate) fn check(&self) {
+    pub fn check(&self) {
         self.table.validate().unwrap();
         assert_eq!(self.table.len(), self.live.len());
         let rows = self.live.iter().map(|(destination, row)| (destination, row.0));

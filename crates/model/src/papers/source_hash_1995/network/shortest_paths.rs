@@ -1,10 +1,10 @@
 //! What paths cost, computed from the whole network at once, without routers and without indices.
 
 /// A link in one direction: from, to, cost.
-pub(crate) type Edge = (usize, usize, u32);
+pub type Edge = (usize, usize, u32);
 
 /// Bellman-Ford: what each router pays to the nearest of the owners, if it reaches one.
-pub(crate) fn bellman_ford(routers: usize, edges: &[Edge], owners: &[usize]) -> Vec<Option<u32>> {
+pub fn bellman_ford(routers: usize, edges: &[Edge], owners: &[usize]) -> Vec<Option<u32>> {
     let mut costs: Vec<Option<u32>> =
         (0..routers).map(|r| owners.contains(&r).then_some(0)).collect();
     for _ in 0..routers {
@@ -18,7 +18,7 @@ pub(crate) fn bellman_ford(routers: usize, edges: &[Edge], owners: &[usize]) -> 
 }
 
 /// Floyd and Warshall: what each router pays to each.
-pub(crate) fn floyd_warshall(routers: usize, edges: &[Edge]) -> Vec<Vec<Option<u32>>> {
+pub fn floyd_warshall(routers: usize, edges: &[Edge]) -> Vec<Vec<Option<u32>>> {
     let mut costs = vec![vec![None; routers]; routers];
     for (r, row) in costs.iter_mut().enumerate() {
         row[r] = Some(0);

@@ -8,30 +8,30 @@ use flowtable::threaded::{
 };
 
 /// Destinations are numbers.
-pub(crate) type Destination = u32;
+pub type Destination = u32;
 
 /// What cannot be reached by distance vectors.
-pub(crate) const INFINITY: u32 = 256;
+pub const INFINITY: u32 = 256;
 
 /// Rows and routers that there can be.
 const MANY: u32 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+pub enum Protocol {
     DistanceVector,
     LinkState,
 }
 
 /// What one router tells another.
 #[derive(Clone, Debug)]
-pub(crate) enum Note {
+pub enum Note {
     Vector(Advert<Destination>),
     State(Message<Destination>),
 }
 
 impl Note {
     /// The same without labels: what there would be to tell if indices were not threaded.
-    pub(crate) fn without_labels(self) -> Option<Self> {
+    pub fn without_labels(self) -> Option<Self> {
         match self {
             Self::Vector(advert) => Some(Self::Vector(Advert { label: Label::NONE, ..advert })),
             Self::State(Message::Label { .. }) => None,
@@ -41,13 +41,13 @@ impl Note {
 }
 
 #[derive(Debug)]
-pub(crate) enum Router {
+pub enum Router {
     Vector(DistanceVector<Destination>),
     State(LinkState<Destination>),
 }
 
 impl Router {
-    pub(crate) fn new(protocol: Protocol, id: usize, hold_down: Duration, start: u8) -> Self {
+    pub fn new(protocol: Protocol, id: usize, hold_down: Duration, start: u8) -> Self {
         let labels = Labels::new(MANY, hold_down, start).unwrap();
         match protocol {
             Protocol::DistanceVector => {
@@ -57,21 +57,21 @@ impl Router {
         }
     }
 
-    pub(crate) fn table(&self) -> &Table<Destination> {
+    pub fn table(&self) -> &Table<Destination> {
         match self {
             Self::Vector(router) => router.table(),
             Self::State(router) => router.table(),
         }
     }
 
-    pub(crate) fn cost(&self, destination: Destination) -> Option<u32> {
+    pub fn cost(&self, destination: Destination) -> Option<u32> {
         match self {
             Self::Vector(router) => router.cost(&destination),
             Self::State(router) => router.cost(&destination),
         }
     }
 
-    pub(crate) fn link_up(&mut self, port: Port, neighbour: usize, cost: u32) {
+    pub fn link_up(&mut self, port: Port, neighbour: usize, cost: u32) {
         match self {
             Self::Vector(router) => router.link_up(port, cost),
             Self::State(router) => router.link_up(port, neighbour as u32, cost),
@@ -79,7 +79,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn link_cost(&mut self, port: Port, cost: u32) {
+    pub fn link_cost(&mut self, port: Port, cost: u32) {
         match self {
             Self::Vector(router) => router.link_cost(port, cost),
             Self::State(router) => router.link_cost(port, cost),
@@ -87,7 +87,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn link_down(&mut self, port: Port, now: Timestamp) {
+    pub fn link_down(&mut self, port: Port, now: Timestamp) {
         match self {
             Self::Vector(router) => router.link_down(port, now),
             Self::State(router) => router.link_down(port),
@@ -95,7 +95,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn repeat(&mut self, port: Port) {
+    pub fn repeat(&mut self, port: Port) {
         match self {
             Self::Vector(router) => router.repeat(port),
             Self::State(router) => router.repeat(port),
@@ -103,7 +103,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn attach(&mut self, destination: Destination, now: Timestamp) {
+    pub fn attach(&mut self, destination: Destination, now: Timestamp) {
         match self {
             Self::Vector(router) => router.attach(destination, now),
             Self::State(router) => router.attach(destination),
@@ -111,7 +111,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn detach(&mut self, destination: Destination, now: Timestamp) {
+    pub fn detach(&mut self, destination: Destination, now: Timestamp) {
         match self {
             Self::Vector(router) => router.detach(&destination, now),
             Self::State(router) => router.detach(&destination),
@@ -119,7 +119,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn hear(&mut self, port: Port, note: Note, now: Timestamp) {
+    pub fn hear(&mut self, port: Port, note: Note, now: Timestamp) {
         match (self, note) {
             (Self::Vector(router), Note::Vector(advert)) => router.hear(port, advert, now),
             (Self::State(router), Note::State(message)) => router.hear(port, message),
@@ -128,7 +128,7 @@ impl Router {
         .unwrap();
     }
 
-    pub(crate) fn flush(&mut self, now: Timestamp) -> Vec<(Port, Note)> {
+    pub fn flush(&mut self, now: Timestamp) -> Vec<(Port, Note)> {
         let mut told = vec![];
         match self {
             Self::Vector(router) => {
@@ -141,7 +141,7 @@ impl Router {
         told
     }
 
-    pub(crate) fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), Broken> {
         match self {
             Self::Vector(router) => router.validate(),
             Self::State(router) => router.validate(),

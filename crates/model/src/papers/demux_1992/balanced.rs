@@ -6,11 +6,11 @@ use std::hash::{BuildHasher, Hasher};
 ///
 /// Anybody can choose names that collide, so this is for calculations only.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Balanced;
+pub struct Balanced;
 
 /// The sum so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum(u32);
+pub struct Sum(u32);
 
 impl BuildHasher for Balanced {
     type Hasher = Sum;

@@ -2,15 +2,15 @@
 
 /// Of one run. The efficiency index is in tenths of a percent, idle time in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cell {
-    pub(crate) efficiency: u32,
+pub struct Cell {
+    pub efficiency: u32,
     /// Packets of flow 13, of 10,000.
-    pub(crate) dropped: u64,
+    pub dropped: u64,
     /// Of flows 3, 6 and 9.
-    pub(crate) longest: [u32; 3],
+    pub longest: [u32; 3],
     /// Packets of all other flows.
-    pub(crate) others_dropped: u64,
-    pub(crate) idle: u32,
+    pub others_dropped: u64,
+    pub idle: u32,
 }
 
 const fn cell(efficiency: u32, dropped: u64, longest: [u32; 3]) -> Cell {
@@ -28,7 +28,7 @@ impl Cell {
 }
 
 /// By packet limits.
-pub(crate) const BY_LIMIT: [[Cell; 3]; 5] = [
+pub const BY_LIMIT: [[Cell; 3]; 5] = [
     [
         cell(581, 8942, [128, 128, 128]).with_others(51),
         cell(593, 9587, [104, 104, 104]),
@@ -41,7 +41,7 @@ pub(crate) const BY_LIMIT: [[Cell; 3]; 5] = [
 ];
 
 /// By timeslices.
-pub(crate) const BY_SLICE: [[Cell; 3]; 5] = [
+pub const BY_SLICE: [[Cell; 3]; 5] = [
     [cell(659, 7732, [2, 2, 2]), cell(659, 9230, [2, 2, 2]), cell(659, 9658, [2, 2, 2])],
     [cell(782, 3634, [6, 5, 5]), cell(783, 7997, [9, 7, 6]), cell(783, 9247, [9, 7, 6])],
     [cell(844, 1586, [11, 10, 9]), cell(845, 7362, [15, 12, 10]), cell(845, 9035, [15, 12, 10])],
@@ -50,7 +50,7 @@ pub(crate) const BY_SLICE: [[Cell; 3]; 5] = [
 ];
 
 /// By overheads and timeslices of the throttle.
-pub(crate) const BY_THROTTLE: [[Cell; 3]; 5] = [
+pub const BY_THROTTLE: [[Cell; 3]; 5] = [
     [cell(785, 3552, [11, 5, 5]), cell(777, 8047, [11, 5, 4]), cell(810, 9153, [12, 5, 5])],
     [cell(848, 1447, [17, 6, 5]), cell(859, 7230, [17, 6, 6]), cell(871, 8951, [17, 7, 6])],
     [

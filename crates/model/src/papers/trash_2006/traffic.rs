@@ -9,10 +9,10 @@ use flowtable::{BitString, DefaultHashBuilder, FiveTuple, Headed};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-pub(crate) type Flow = FiveTuple<Ipv4Addr>;
+pub type Flow = FiveTuple<Ipv4Addr>;
 
 /// The paper's 128-bit key: five words but for the ports, which share one.
-pub(crate) fn src_dst(flow: &Flow) -> u128 {
+pub fn src_dst(flow: &Flow) -> u128 {
     let ports = u32::from(flow.sport) << 16 | u32::from(flow.dport);
     [flow.src.to_bits(), flow.dst.to_bits(), ports, flow.protocol.into()]
         .into_iter()
@@ -20,20 +20,17 @@ pub(crate) fn src_dst(flow: &Flow) -> u128 {
 }
 
 /// The same with the destination first.
-pub(crate) fn dst_src(flow: &Flow) -> u128 {
+pub fn dst_src(flow: &Flow) -> u128 {
     src_dst(&Flow { src: flow.dst, dst: flow.src, ..*flow })
 }
 
 /// The 160 bits of TRASH: a hash of 32 bits, then the key.
-pub(crate) fn trash(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<u128, u32> {
+pub fn trash(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<u128, u32> {
     Headed::short(src_dst(flow), hasher)
 }
 
 /// The paper's long keys: as many words as IPv6 and more would need, zeros behind the first four.
-pub(crate) fn wide<const N: usize>(
-    flow: &Flow,
-    hasher: &DefaultHashBuilder,
-) -> Headed<[u8; N], u32> {
+pub fn wide<const N: usize>(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<[u8; N], u32> {
     let mut key = [0; N];
     key[..16].copy_from_slice(&src_dst(flow).to_be_bytes());
     Headed::short(key, hasher)
@@ -41,14 +38,14 @@ pub(crate) fn wide<const N: usize>(
 
 /// A packet, and whether it is its flow's last: the paper's generator marks it.
 #[derive(Clone, Copy)]
-pub(crate) struct Packet {
-    pub(crate) flow: Flow,
-    pub(crate) last: bool,
+pub struct Packet {
+    pub flow: Flow,
+    pub last: bool,
 }
 
 /// In what order flows get their turns.
 #[derive(Clone, Copy)]
-pub(crate) enum Order {
+pub enum Order {
     /// A random flow each time, as the generator picks them.
     Random,
     /// One after the other: the worst that can happen to a cache.
@@ -58,7 +55,7 @@ pub(crate) enum Order {
 /// Two rings of flows, one per interface, that send in turns.
 ///
 /// The flows of a ring have one source and random destinations in one /8.
-pub(crate) struct Rings {
+pub struct Rings {
     nets: [u8; 2],
     /// Each ring's flows, with the number of packets that they have sent. 0 is a flow to be made.
     rings: [Vec<(Flow, u32)>; 2],
@@ -70,10 +67,10 @@ pub(crate) struct Rings {
 
 impl Rings {
     /// Adjacent nets: the two differ in their last bit only.
-    pub(crate) const ADJACENT: [u8; 2] = [10, 11];
+    pub const ADJACENT: [u8; 2] = [10, 11];
 
     /// `flows` concurrent flows in each ring, of `length` packets.
-    pub(crate) fn new(flows: usize, length: u32, order: Order, nets: [u8; 2]) -> Self {
+    pub fn new(flows: usize, length: u32, order: Order, nets: [u8; 2]) -> Self {
         let mut rng = StdRng::seed_from_u64(2006);
         let rings = nets.map(|net| {
             let flow = |_| match order {
@@ -87,7 +84,7 @@ impl Rings {
     }
 
     /// The paper's denial of service: 2 x 4096 flows of two packets.
-    pub(crate) fn rdos(nets: [u8; 2]) -> Self {
+    pub fn rdos(nets: [u8; 2]) -> Self {
         Self::new(4096, 2, Order::Random, nets)
     }
 }
@@ -113,7 +110,7 @@ impl Iterator for Rings {
 }
 
 /// A flow from the constant source of a net to a random host in it.
-pub(crate) fn new_flow(net: u8, rng: &mut StdRng) -> Flow {
+pub fn new_flow(net: u8, rng: &mut StdRng) -> Flow {
     let host = rng.random::<u32>() >> u8::BITS;
     Flow {
         src: Ipv4Addr::new(192, 168, net, 1),
@@ -125,11 +122,7 @@ pub(crate) fn new_flow(net: u8, rng: &mut StdRng) -> Flow {
 }
 
 /// The first `count` keys of the denial of service that differ.
-pub(crate) fn distinct<K: BitString>(
-    count: usize,
-    nets: [u8; 2],
-    key: impl Fn(&Flow) -> K,
-) -> Vec<K> {
+pub fn distinct<K: BitString>(count: usize, nets: [u8; 2], key: impl Fn(&Flow) -> K) -> Vec<K> {
     let mut seen = std::collections::BTreeSet::new();
     let mut keys = Vec::with_capacity(count);
     for packet in Rings::rdos(nets) {

@@ -17,68 +17,68 @@ use std::error::Error;
 use std::fmt;
 
 /// Words of scratch memory.
-pub(crate) const MEMORY: usize = 16;
+pub const MEMORY: usize = 16;
 /// Instructions of a program, at most.
-pub(crate) const MAX_LEN: usize = 512;
+pub const MAX_LEN: usize = 512;
 
 // Classes.
-pub(crate) const LD: u16 = 0x00;
-pub(crate) const LDX: u16 = 0x01;
-pub(crate) const ST: u16 = 0x02;
-pub(crate) const STX: u16 = 0x03;
-pub(crate) const ALU: u16 = 0x04;
-pub(crate) const JMP: u16 = 0x05;
-pub(crate) const RET: u16 = 0x06;
-pub(crate) const MISC: u16 = 0x07;
+pub const LD: u16 = 0x00;
+pub const LDX: u16 = 0x01;
+pub const ST: u16 = 0x02;
+pub const STX: u16 = 0x03;
+pub const ALU: u16 = 0x04;
+pub const JMP: u16 = 0x05;
+pub const RET: u16 = 0x06;
+pub const MISC: u16 = 0x07;
 // Sizes of loads: words, half-words, bytes.
-pub(crate) const W: u16 = 0x00;
-pub(crate) const H: u16 = 0x08;
-pub(crate) const B: u16 = 0x10;
+pub const W: u16 = 0x00;
+pub const H: u16 = 0x08;
+pub const B: u16 = 0x10;
 // Where loads are from: a constant, the packet at k, the packet at X + k, memory, the packet's length, and
 // four times the low half of a byte, which is the length of an IP header.
-pub(crate) const IMM: u16 = 0x00;
-pub(crate) const ABS: u16 = 0x20;
-pub(crate) const IND: u16 = 0x40;
-pub(crate) const MEM: u16 = 0x60;
-pub(crate) const LEN: u16 = 0x80;
-pub(crate) const MSH: u16 = 0xa0;
+pub const IMM: u16 = 0x00;
+pub const ABS: u16 = 0x20;
+pub const IND: u16 = 0x40;
+pub const MEM: u16 = 0x60;
+pub const LEN: u16 = 0x80;
+pub const MSH: u16 = 0xa0;
 // Arithmetic.
-pub(crate) const ADD: u16 = 0x00;
-pub(crate) const SUB: u16 = 0x10;
-pub(crate) const MUL: u16 = 0x20;
-pub(crate) const DIV: u16 = 0x30;
-pub(crate) const OR: u16 = 0x40;
-pub(crate) const AND: u16 = 0x50;
-pub(crate) const LSH: u16 = 0x60;
-pub(crate) const RSH: u16 = 0x70;
-pub(crate) const NEG: u16 = 0x80;
+pub const ADD: u16 = 0x00;
+pub const SUB: u16 = 0x10;
+pub const MUL: u16 = 0x20;
+pub const DIV: u16 = 0x30;
+pub const OR: u16 = 0x40;
+pub const AND: u16 = 0x50;
+pub const LSH: u16 = 0x60;
+pub const RSH: u16 = 0x70;
+pub const NEG: u16 = 0x80;
 // Jumps: always, or if A is equal, greater, greater or equal, or has one of the bits.
-pub(crate) const JA: u16 = 0x00;
-pub(crate) const JEQ: u16 = 0x10;
-pub(crate) const JGT: u16 = 0x20;
-pub(crate) const JGE: u16 = 0x30;
-pub(crate) const JSET: u16 = 0x40;
+pub const JA: u16 = 0x00;
+pub const JEQ: u16 = 0x10;
+pub const JGT: u16 = 0x20;
+pub const JGE: u16 = 0x30;
+pub const JSET: u16 = 0x40;
 // The other operand: a constant or X. What is returned: a constant or A.
-pub(crate) const K: u16 = 0x00;
-pub(crate) const X: u16 = 0x08;
-pub(crate) const A: u16 = 0x10;
+pub const K: u16 = 0x00;
+pub const X: u16 = 0x08;
+pub const A: u16 = 0x10;
 // Between the registers.
-pub(crate) const TAX: u16 = 0x00;
-pub(crate) const TXA: u16 = 0x80;
+pub const TAX: u16 = 0x00;
+pub const TXA: u16 = 0x80;
 
 /// An instruction, as the paper and every system have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Instruction {
-    pub(crate) code: u16,
+pub struct Instruction {
+    pub code: u16,
     /// Instructions to skip if a condition holds, and if it does not.
-    pub(crate) jt: u8,
-    pub(crate) jf: u8,
-    pub(crate) k: u32,
+    pub jt: u8,
+    pub jf: u8,
+    pub k: u32,
 }
 
 /// Why a program is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ProgramError {
+pub enum ProgramError {
     Empty,
     /// It has so many instructions, more than [`MAX_LEN`].
     TooLong(usize),
@@ -220,10 +220,10 @@ struct Step {
 
 /// A program that was found to be sound: it ends, whatever the packet.
 #[derive(Clone, Debug)]
-pub(crate) struct Program(Vec<Step>);
+pub struct Program(Vec<Step>);
 
 impl Program {
-    pub(crate) fn new(code: &[Instruction]) -> Result<Self, ProgramError> {
+    pub fn new(code: &[Instruction]) -> Result<Self, ProgramError> {
         if code.len() > MAX_LEN {
             return Err(ProgramError::TooLong(code.len()));
         }
@@ -236,7 +236,7 @@ impl Program {
     }
 
     /// How many bytes of the packet its reader wants.
-    pub(crate) fn run(&self, packet: &[u8]) -> u32 {
+    pub fn run(&self, packet: &[u8]) -> u32 {
         self.execute(packet).unwrap_or(0)
     }
 

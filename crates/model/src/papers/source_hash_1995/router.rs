@@ -18,21 +18,21 @@ use flowtable::{LcRouteTable, Prefix, SourceHashCache, SourceIndex, Thresholds, 
 use super::fids::Fid;
 
 /// The number of an interface.
-pub(crate) type Port = u8;
+pub type Port = u8;
 /// What the router of the paper remembers: 65,536 flows, each in its one place.
-pub(crate) type Cache<V> = SourceHashCache<Fid, V, 1>;
+pub type Cache<V> = SourceHashCache<Fid, V, 1>;
 
-pub(crate) const PORTS: u8 = 16;
+pub const PORTS: u8 = 16;
 /// Bytes of a header without options.
 const HEADER: usize = 20;
 /// An option for experiments (RFC 4727) of 12 bytes, two of them unused: the index, and the flow's number.
-pub(crate) const OPTION: [u8; 4] = [0x9e, 12, 0, 0];
+pub const OPTION: [u8; 4] = [0x9e, 12, 0, 0];
 /// Version 4, and a header of 32 bytes, which is one with this option.
-pub(crate) const VERSION_AND_LENGTH: u8 = 0x48;
+pub const VERSION_AND_LENGTH: u8 = 0x48;
 
 /// The name of a packet's flow, and the index that its source has given it; `None` if it has none.
 #[inline]
-pub(crate) fn name_of(ip: &[u8]) -> Option<(Fid, SourceIndex)> {
+pub fn name_of(ip: &[u8]) -> Option<(Fid, SourceIndex)> {
     let header: &[u8; 32] = ip.first_chunk()?;
     if header[0] != VERSION_AND_LENGTH || header[20..24] != OPTION {
         return None;
@@ -47,7 +47,7 @@ pub(crate) fn name_of(ip: &[u8]) -> Option<(Fid, SourceIndex)> {
 
 /// Whether there is a header of IPv4 that says nothing impossible, with the right checksum. RFC 1812, 5.2.2.
 #[inline]
-pub(crate) fn is_valid(ip: &[u8]) -> bool {
+pub fn is_valid(ip: &[u8]) -> bool {
     let Some(fixed) = ip.first_chunk::<HEADER>() else { return false };
     let header = usize::from(fixed[0] & 0xf) * 4;
     let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
@@ -59,7 +59,7 @@ pub(crate) fn is_valid(ip: &[u8]) -> bool {
 
 /// The sum of the Internet over whole words. 0 for a header with the right one in it. RFC 1071.
 #[inline]
-pub(crate) fn checksum(header: &[u8]) -> u16 {
+pub fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(4);
     let sum: u64 =
         words.map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).sum();
@@ -72,7 +72,7 @@ pub(crate) fn checksum(header: &[u8]) -> u16 {
 
 /// One hop less to live, and the checksum for that: equation 3 of RFC 1624. Not for a packet that dies here.
 #[inline]
-pub(crate) fn hop(ip: &mut [u8]) -> bool {
+pub fn hop(ip: &mut [u8]) -> bool {
     let Some(header) = ip.first_chunk_mut::<HEADER>() else { return false };
     if header[8] <= 1 {
         return false;
@@ -89,7 +89,7 @@ pub(crate) fn hop(ip: &mut [u8]) -> bool {
 
 /// The long way: which interface a packet leaves by, if it is forwarded.
 #[inline]
-pub(crate) fn forward(ip: &mut [u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port> {
+pub fn forward(ip: &mut [u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port> {
     let port = long_way(ip, route)?;
     hop(ip).then_some(port)
 }
@@ -103,7 +103,7 @@ fn long_way(ip: &[u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port>
 
 /// The short way, if the flow is in the cache.
 #[inline]
-pub(crate) fn forward_cached(
+pub fn forward_cached(
     ip: &mut [u8],
     cache: &mut Cache<Port>,
     index: impl Fn(&Fid, SourceIndex) -> SourceIndex,
@@ -122,15 +122,15 @@ pub(crate) fn forward_cached(
     hop(ip).then_some(port)
 }
 
-pub(crate) fn by_source(_: &Fid, source: SourceIndex) -> SourceIndex {
+pub fn by_source(_: &Fid, source: SourceIndex) -> SourceIndex {
     source
 }
 
-pub(crate) fn by_xor(fid: &Fid, _: SourceIndex) -> SourceIndex {
+pub fn by_xor(fid: &Fid, _: SourceIndex) -> SourceIndex {
     SourceIndex::new(XorFold16::of(&fid.0).into())
 }
 
-pub(crate) fn by_crc(fid: &Fid, _: SourceIndex) -> SourceIndex {
+pub fn by_crc(fid: &Fid, _: SourceIndex) -> SourceIndex {
     SourceIndex::new(Crc8Pair::of(&fid.0).into())
 }
 
@@ -140,12 +140,12 @@ fn spread(half: u8) -> u8 {
 }
 
 /// Subnet `number` of 256.
-pub(crate) fn subnet(number: u8) -> [u8; 3] {
+pub fn subnet(number: u8) -> [u8; 3] {
     [10, spread(number >> 4), spread(number & 0xf)]
 }
 
 /// A hundred routes: to everywhere, to net 10, to 16 nets in it and to 82 of their 256 subnets.
-pub(crate) fn routes() -> Vec<(Prefix<Ipv4Addr>, Port)> {
+pub fn routes() -> Vec<(Prefix<Ipv4Addr>, Port)> {
     let route = |[a, b, c]: [u8; 3], len| Prefix::new(Ipv4Addr::new(a, b, c, 0), len);
     let nets = (0..16).map(|net| route([10, spread(net), 0], 16));
     // 3 and 256 have no divisor in common, so no subnet comes twice.
@@ -157,19 +157,19 @@ pub(crate) fn routes() -> Vec<(Prefix<Ipv4Addr>, Port)> {
 }
 
 /// Doubles a node when its double has no empty slot only, and halves it when it has one.
-pub(crate) fn binary() -> Tuning {
+pub fn binary() -> Tuning {
     let full = Thresholds::new(100, 99).expect("they are in range and in order");
     Tuning { node: full, root: full, ..Tuning::LINUX }
 }
 
 /// The routes as the paper's router had them.
-pub(crate) fn radix_tree() -> LcRouteTable<Ipv4Addr, Port> {
+pub fn radix_tree() -> LcRouteTable<Ipv4Addr, Port> {
     let mut table = LcRouteTable::with_tuning(binary());
     table.extend(routes());
     table
 }
 
 /// The interface of the longest match in it.
-pub(crate) fn in_trie(table: &LcRouteTable<Ipv4Addr, Port>) -> impl Fn(Ipv4Addr) -> Option<Port> {
+pub fn in_trie(table: &LcRouteTable<Ipv4Addr, Port>) -> impl Fn(Ipv4Addr) -> Option<Port> {
     |address| table.lookup(&address).map(|route| *route.1)
 }

@@ -23,8 +23,6 @@
 //!
 //! All of them think when it begins; let a minute or two go by before you count.
 
-#![allow(dead_code, reason = "not everybody needs all kinds of traffic")]
-
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::net::Ipv4Addr;
@@ -42,7 +40,7 @@ const LONGEST_THINK: f64 = 100.0;
 const ROUND_TRIP: f64 = 0.010;
 
 /// What a user's segments are named by as they arrive: all talk to one server, each from a host of their own.
-pub(crate) fn name(user: u32) -> FourTuple<Ipv4Addr> {
+pub fn name(user: u32) -> FourTuple<Ipv4Addr> {
     FourTuple {
         src: Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + user),
         dst: Ipv4Addr::new(192, 0, 2, 1),
@@ -53,16 +51,16 @@ pub(crate) fn name(user: u32) -> FourTuple<Ipv4Addr> {
 
 /// Something that the server hears or says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Event {
+pub struct Event {
     /// Seconds since the beginning.
-    pub(crate) time: f64,
+    pub time: f64,
     /// Whose connection it is: a number below that of the users.
-    pub(crate) user: u32,
-    pub(crate) what: Happening,
+    pub user: u32,
+    pub what: Happening,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Happening {
+pub enum Happening {
     /// A segment arrives: an entry has data, what acknowledges the answer has none.
     Arrives(Arrival),
     /// The server sends its answer.
@@ -81,7 +79,7 @@ enum Habit {
 }
 
 /// An endless stream of events in the order of their times.
-pub(crate) struct Traffic {
+pub struct Traffic {
     habit: Habit,
     response: f64,
     round_trip: f64,
@@ -93,22 +91,22 @@ pub(crate) struct Traffic {
 impl Traffic {
     /// TPC/A: think times are exponential with a mean of ten seconds, and of a hundred at most, from the
     /// acknowledgement on. `response` is in seconds.
-    pub(crate) fn closed(users: u32, response: f64, seed: u64) -> Self {
+    pub fn closed(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Thinks, users, response, seed)
     }
 
     /// Every user thinks for ten seconds exactly, from the acknowledgement on: polling of points of sale.
-    pub(crate) fn polling(users: u32, response: f64, seed: u64) -> Self {
+    pub fn polling(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Polled, users, response, seed)
     }
 
     /// Every user enters something 0.1 times a second on average, answered or not: a Poisson process.
-    pub(crate) fn open(users: u32, response: f64, seed: u64) -> Self {
+    pub fn open(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Rushes, users, response, seed)
     }
 
     /// The same with so many seconds from an answer to its acknowledgement, instead of 0.01.
-    pub(crate) fn with_round_trip(self, round_trip: f64) -> Self {
+    pub fn with_round_trip(self, round_trip: f64) -> Self {
         Self { round_trip: round_trip.min(self.response), ..self }
     }
 
@@ -200,7 +198,7 @@ impl Eq for Event {}
 
 /// Bulk transfers: trains of segments with data, a random user's each, a segment every millisecond. The server
 /// acknowledges every second segment.
-pub(crate) struct Trains {
+pub struct Trains {
     users: u32,
     /// Segments of a train.
     segments: u32,
@@ -213,7 +211,7 @@ pub(crate) struct Trains {
 }
 
 impl Trains {
-    pub(crate) fn new(users: u32, segments: u32, seed: u64) -> Self {
+    pub fn new(users: u32, segments: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
         Self { users, segments, train: (0, segments), owes: false, milliseconds: 0, rng }
     }

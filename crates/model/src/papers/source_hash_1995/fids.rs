@@ -15,10 +15,10 @@ use rand::{Rng, SeedableRng};
 
 /// The name of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fid(pub(crate) [u8; 12]);
+pub struct Fid(pub [u8; 12]);
 
 impl Fid {
-    pub(crate) fn new(source: [u8; 4], destination: [u8; 4], number: u32) -> Self {
+    pub fn new(source: [u8; 4], destination: [u8; 4], number: u32) -> Self {
         let mut bytes = [0; 12];
         bytes[..4].copy_from_slice(&source);
         bytes[4..8].copy_from_slice(&destination);
@@ -37,17 +37,17 @@ impl Hash for Fid {
 
 /// A flow: its name, and the index that its source has given it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flow {
-    pub(crate) fid: Fid,
-    pub(crate) index: SourceIndex,
+pub struct Flow {
+    pub fid: Fid,
+    pub index: SourceIndex,
 }
 
 /// Sources of packets, in the paper and here.
-pub(crate) const GENERATORS: u32 = 16;
+pub const GENERATORS: u32 = 16;
 
 /// What the names of flows are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Set {
+pub enum Set {
     /// The paper's: each generator is a subnet and numbers its flows; destinations are in few subnets.
     A,
     /// The number says which hosts, too, and each generator sends to one subnet.
@@ -59,10 +59,10 @@ pub(crate) enum Set {
 }
 
 impl Set {
-    pub(crate) const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
+    pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 
     /// So many flows, no two of which have one name. Fewer are the first ones of more.
-    pub(crate) fn flows(self, count: usize, seed: u64) -> Vec<Flow> {
+    pub fn flows(self, count: usize, seed: u64) -> Vec<Flow> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut names = HashSet::new();
         let mut flows = Vec::with_capacity(count);

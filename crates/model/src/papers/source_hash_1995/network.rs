@@ -10,10 +10,9 @@
 //!
 //! Each packet knows whom it is for, and nobody looks until it is forwarded by a label: then the row must be that
 //! destination's. That is the ghost check.
-#![allow(dead_code, reason = "not everybody asks everything")]
 
-pub(crate) mod reference;
-pub(crate) mod router;
+pub mod router;
+pub mod shortest_paths;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +22,8 @@ use flowtable::threaded::{Hop, Label, Port};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use reference::{Edge, bellman_ford, floyd_warshall};
 use router::{Destination, INFINITY, Note, Protocol, Router};
+use shortest_paths::{Edge, bellman_ford, floyd_warshall};
 
 /// Hops of a packet.
 const LIFE: u32 = 64;
@@ -43,28 +42,28 @@ const DESTINATIONS: u32 = 2;
 
 /// What is to be simulated.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setup {
-    pub(crate) protocol: Protocol,
+pub struct Setup {
+    pub protocol: Protocol,
     /// In units of simulated time.
-    pub(crate) hold_down: u64,
+    pub hold_down: u64,
     /// Whether generations are looked at. If not, labels are taken for those of whoever has the row.
-    pub(crate) tags: bool,
+    pub tags: bool,
     /// Whether routers tell labels.
-    pub(crate) threaded: bool,
+    pub threaded: bool,
     /// Whether no label lives longer than hold-down is about: no router restarts, and hosts ask each time.
-    pub(crate) orderly: bool,
-    pub(crate) seed: u64,
+    pub orderly: bool,
+    pub seed: u64,
 }
 
 impl Setup {
-    pub(crate) fn new(protocol: Protocol, seed: u64) -> Self {
+    pub fn new(protocol: Protocol, seed: u64) -> Self {
         Self { protocol, hold_down: 0, tags: true, threaded: true, orderly: false, seed }
     }
 }
 
 /// Something that happens to the network. Numbers are taken modulo what there is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
+pub enum Event {
     Down(u8),
     Up(u8),
     Cost(u8, u8),
@@ -80,7 +79,7 @@ pub(crate) enum Event {
 
 impl Event {
     /// Packets and waiting are half of all.
-    pub(crate) fn new([kind, a, b]: [u8; 3]) -> Self {
+    pub fn new([kind, a, b]: [u8; 3]) -> Self {
         match kind % 32 {
             0..=2 => Self::Down(a),
             3..=6 => Self::Up(a),
@@ -96,33 +95,33 @@ impl Event {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// When counting began.
     since: u64,
     /// What routers told each other.
-    pub(crate) messages: u64,
+    pub messages: u64,
     /// When the last of that was heard.
-    pub(crate) converged: u64,
+    pub converged: u64,
     /// Packets that hosts sent.
-    pub(crate) packets: u64,
-    pub(crate) delivered: u64,
+    pub packets: u64,
+    pub delivered: u64,
     /// Packets for which there was no way, on which the link was down, or that circled.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Times that a packet was forwarded or delivered by its label.
-    pub(crate) by_label: u64,
+    pub by_label: u64,
     /// Times that a destination was looked up in full.
-    pub(crate) look_ups: u64,
+    pub look_ups: u64,
     /// Threaded labels that were stale.
-    pub(crate) stale: u64,
+    pub stale: u64,
     /// Those of them whose row would have forwarded the packet for somebody else.
-    pub(crate) caught: u64,
+    pub caught: u64,
     /// Packets that were forwarded by another destination's row.
-    pub(crate) wrong: u64,
+    pub wrong: u64,
 }
 
 impl Counts {
     /// The time from then on until all routers had heard everything.
-    pub(crate) fn took(&self) -> u64 {
+    pub fn took(&self) -> u64 {
         self.converged.saturating_sub(self.since)
     }
 }
@@ -158,7 +157,7 @@ struct Link {
 }
 
 #[derive(Debug)]
-pub(crate) struct Network {
+pub struct Network {
     setup: Setup,
     routers: Vec<Router>,
     /// How often each was started.
@@ -173,12 +172,12 @@ pub(crate) struct Network {
     now: u64,
     number: u64,
     rng: StdRng,
-    pub(crate) counts: Counts,
+    pub counts: Counts,
 }
 
 impl Network {
     /// So many routers that are connected, with one destination each, and so many links more than that takes.
-    pub(crate) fn new(setup: Setup, routers: usize, more: usize) -> Self {
+    pub fn new(setup: Setup, routers: usize, more: usize) -> Self {
         let mut network = Self {
             setup,
             routers: vec![],
@@ -208,7 +207,7 @@ impl Network {
     }
 
     /// 5 to 40 routers; more often few.
-    pub(crate) fn random(setup: Setup) -> Self {
+    pub fn random(setup: Setup) -> Self {
         let mut rng = StdRng::seed_from_u64(!setup.seed);
         let most = rng.random_range(5..=40);
         let routers = rng.random_range(5..=most);
@@ -229,7 +228,7 @@ impl Network {
         Router::new(self.setup.protocol, router, hold_down, start)
     }
 
-    pub(crate) fn apply(&mut self, event: Event) {
+    pub fn apply(&mut self, event: Event) {
         let (links, routers) = (self.links.len(), self.routers.len());
         let destination = |number: u8| u32::from(number) % (routers as u32 * DESTINATIONS);
         match event {
@@ -253,12 +252,12 @@ impl Network {
     }
 
     /// Counts from now on.
-    pub(crate) fn count_anew(&mut self) {
+    pub fn count_anew(&mut self) {
         self.counts = Counts { since: self.now, ..Counts::default() };
     }
 
     /// Random events, and then silence.
-    pub(crate) fn live(&mut self, events: usize) {
+    pub fn live(&mut self, events: usize) {
         for _ in 0..events {
             let event = Event::new(self.rng.random());
             self.apply(event);
@@ -267,7 +266,7 @@ impl Network {
     }
 
     /// Until nothing happens any more.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.run(u64::MAX);
     }
 
@@ -487,7 +486,7 @@ impl Network {
     }
 
     /// Once all is silent: whether routers know what everything costs, and packets arrive at that cost by labels only.
-    pub(crate) fn audit(&self) {
+    pub fn audit(&self) {
         assert!(self.queue.is_empty(), "it is not silent");
         self.routers.iter().for_each(|router| router.validate().unwrap());
         let edges: Vec<Edge> = self

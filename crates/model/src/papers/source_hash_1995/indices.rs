@@ -9,11 +9,11 @@ use super::SEED;
 use super::fids::Flow;
 
 /// Places of a table, in the paper and here.
-pub(crate) const SLOTS: usize = 1 << 16;
+pub const SLOTS: usize = 1 << 16;
 
 /// A way to come by an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Source,
     CrcPair,
     Xor16,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub const ALL: [Self; 8] = [
         Self::Source,
         Self::CrcPair,
         Self::Xor16,
@@ -36,7 +36,7 @@ impl Kind {
         Self::Keyed,
     ];
 
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Source => "source index",
             Self::CrcPair => "CRC-8 pair",
@@ -50,7 +50,7 @@ impl Kind {
     }
 
     /// The index of a flow with this name, whose source has given it that index.
-    pub(crate) fn index(self, name: &[u8], source: SourceIndex, keyed: &DefaultHashBuilder) -> u32 {
+    pub fn index(self, name: &[u8], source: SourceIndex, keyed: &DefaultHashBuilder) -> u32 {
         match self {
             Self::Source => source.get(),
             Self::CrcPair => Crc8Pair::of(name).into(),
@@ -69,7 +69,7 @@ impl Kind {
 }
 
 /// How many of these indices come to a place that another one has. A place is the low bits of an index.
-pub(crate) fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
+pub fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
     let mut is_taken = vec![false; SLOTS];
     let place = |index: u32| index as usize % SLOTS;
     indices
@@ -79,12 +79,12 @@ pub(crate) fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
 }
 
 /// Three times the deviation of as many names at random, at least one: the root of what is expected bounds it.
-pub(crate) fn three_sigma(expected: f64) -> f64 {
+pub fn three_sigma(expected: f64) -> f64 {
     3.0 * expected.max(1.0).sqrt()
 }
 
 /// The same for the indices of one kind.
-pub(crate) fn colliding(flows: &[Flow], kind: Kind) -> usize {
+pub fn colliding(flows: &[Flow], kind: Kind) -> usize {
     let keyed = DefaultHashBuilder::with_seed(SEED);
     collisions(flows.iter().map(|flow| kind.index(&flow.fid.0, flow.index, &keyed)))
 }

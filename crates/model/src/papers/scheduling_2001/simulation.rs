@@ -5,16 +5,16 @@ use core::time::Duration;
 use flowtable::schedule::simulator::{Flow, Outcome, Simulation};
 use flowtable::schedule::{Budget, Overhead, Policy, Throttle};
 
-pub(crate) const fn us(micros: u64) -> Duration {
+pub const fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }
 
-pub(crate) const SWITCH: Duration = us(3);
-pub(crate) const DURATION: Duration = us(100_000);
+pub const SWITCH: Duration = us(3);
+pub const DURATION: Duration = us(100_000);
 /// Shares are half percents.
-pub(crate) const WHOLE: u32 = 200;
+pub const WHOLE: u32 = 200;
 /// What a packet of flow 13 costs, in microseconds.
-pub(crate) const COSTS: [u64; 3] = [3, 10, 30];
+pub const COSTS: [u64; 3] = [3, 10, 30];
 
 /// Packets in a second, µs for a packet, timeout in µs (0: none), half percents. Flow 13 is not here.
 const FLOWS: [(u32, u64, u64, u32); 12] = [
@@ -33,7 +33,7 @@ const FLOWS: [(u32, u64, u64, u32); 12] = [
 ];
 
 /// All thirteen, the last of which wants more than it has; in the paper's order, which begins with 1.
-pub(crate) fn flows(cost_13: u64) -> Vec<Flow> {
+pub fn flows(cost_13: u64) -> Vec<Flow> {
     let flow = |(rate, cost, timeout, share): (u32, u64, u64, u32)| {
         let flow = Flow::new(rate, us(cost), share);
         if timeout == 0 { flow } else { flow.with_timeout(us(timeout)) }
@@ -43,33 +43,33 @@ pub(crate) fn flows(cost_13: u64) -> Vec<Flow> {
     flows
 }
 
-pub(crate) fn run(flows: &[Flow], policy: Policy) -> Outcome {
+pub fn run(flows: &[Flow], policy: Policy) -> Outcome {
     let (switch, whole, duration) = (SWITCH, WHOLE, DURATION);
     Simulation { flows, policy, switch, whole, duration }
         .run()
         .expect("the paper's flows are right")
 }
 
-pub(crate) const LIMITS: [u32; 5] = [1, 8, 16, 32, 64];
-pub(crate) const SLICES: [u64; 5] = [30, 150, 300, 500, 1000];
+pub const LIMITS: [u32; 5] = [1, 8, 16, 32, 64];
+pub const SLICES: [u64; 5] = [30, 150, 300, 500, 1000];
 /// Percent of overhead, µs of timeslice.
-pub(crate) const THROTTLES: [(u32, u64); 5] = [(30, 10), (20, 15), (10, 30), (5, 60), (2, 150)];
+pub const THROTTLES: [(u32, u64); 5] = [(30, 10), (20, 15), (10, 30), (5, 60), (2, 150)];
 
-pub(crate) fn packets(limit: u32) -> Policy {
+pub fn packets(limit: u32) -> Policy {
     Policy::Budget(Budget::packets(limit))
 }
 
-pub(crate) fn slice(micros: u64) -> Policy {
+pub fn slice(micros: u64) -> Policy {
     Policy::Budget(Budget::slice(us(micros)))
 }
 
 /// With thresholds as the paper has them.
-pub(crate) fn throttle((percent, micros): (u32, u64)) -> Policy {
+pub fn throttle((percent, micros): (u32, u64)) -> Policy {
     Policy::Throttle(capped((percent, micros)).with_strict_thresholds())
 }
 
 /// With thresholds as the crate has them.
-pub(crate) fn capped((percent, micros): (u32, u64)) -> Throttle {
+pub fn capped((percent, micros): (u32, u64)) -> Throttle {
     let overhead = Overhead::from_percent(percent).expect("it is not zero");
     Throttle::new(SWITCH, overhead, us(micros)).expect("the slice makes up for a switch")
 }
