@@ -1,6 +1,7 @@
 //! What a server of TPC/A hears and says: the traffic of McKenney and Dove, made from a seed.
 //!
-//! Each user enters a transaction, gets the answer, acknowledges it, thinks, and enters the next one:
+//! Each user enters a transaction, gets the answer, acknowledges it, thinks, and enters the next
+//! one:
 //!
 //! ```text
 //!     entry                       answer          ack                       entry
@@ -9,13 +10,16 @@
 //!       ├────────────── R, the response time ──────┤
 //! ```
 //!
-//! So the acknowledgement arrives R after the entry, and the answer was sent a round trip before it, or at once if
-//! R is shorter. Only [`SendReceive`](flowtable::demux::SendReceive) wants to know when that was.
+//! So the acknowledgement arrives R after the entry, and the answer was sent a round trip before
+//! it, or at once if R is shorter. Only [`SendReceive`](flowtable::demux::SendReceive) wants to
+//! know when that was.
 //!
 //! ```text
 //! for event in Traffic::closed(2000, 0.2, 1).take_while(|event| event.time < 300.0) {
 //!     match event.what {
-//!         Happening::Arrives(arrival) => examined += demux.lookup(&name(event.user), arrival).examined,
+//!         Happening::Arrives(arrival) => {
+//!             examined += demux.lookup(&name(event.user), arrival).examined;
+//!         }
 //!         Happening::Sends => demux.sent(&name(event.user)),
 //!     }
 //! }
@@ -39,7 +43,8 @@ const LONGEST_THINK: f64 = 100.0;
 /// From the answer to its acknowledgement, in seconds, unless somebody says otherwise.
 const ROUND_TRIP: f64 = 0.010;
 
-/// What a user's segments are named by as they arrive: all talk to one server, each from a host of their own.
+/// What a user's segments are named by as they arrive: all talk to one server, each from a host of
+/// their own.
 pub fn name(user: u32) -> FourTuple<Ipv4Addr> {
     FourTuple {
         src: Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + user),
@@ -89,18 +94,20 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// TPC/A: think times are exponential with a mean of ten seconds, and of a hundred at most, from the
-    /// acknowledgement on. `response` is in seconds.
+    /// TPC/A: think times are exponential with a mean of ten seconds, and of a hundred at most,
+    /// from the acknowledgement on. `response` is in seconds.
     pub fn closed(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Thinks, users, response, seed)
     }
 
-    /// Every user thinks for ten seconds exactly, from the acknowledgement on: polling of points of sale.
+    /// Every user thinks for ten seconds exactly, from the acknowledgement on: polling of points of
+    /// sale.
     pub fn polling(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Polled, users, response, seed)
     }
 
-    /// Every user enters something 0.1 times a second on average, answered or not: a Poisson process.
+    /// Every user enters something 0.1 times a second on average, answered or not: a Poisson
+    /// process.
     pub fn open(users: u32, response: f64, seed: u64) -> Self {
         Self::new(Habit::Rushes, users, response, seed)
     }
@@ -173,7 +180,8 @@ impl Iterator for Traffic {
     }
 }
 
-/// The order of a heap: by time, then by user. What one user does at one time comes in its natural order.
+/// The order of a heap: by time, then by user. What one user does at one time comes in its natural
+/// order.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
         let stage = |what| match what {
@@ -196,8 +204,8 @@ impl PartialOrd for Event {
 
 impl Eq for Event {}
 
-/// Bulk transfers: trains of segments with data, a random user's each, a segment every millisecond. The server
-/// acknowledges every second segment.
+/// Bulk transfers: trains of segments with data, a random user's each, a segment every millisecond.
+/// The server acknowledges every second segment.
 pub struct Trains {
     users: u32,
     /// Segments of a train.
