@@ -10,9 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
-use model::alloc;
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
-use model::hashers::{Weak, mix};
 use flowtable::cache::{
     CacheError, ChainedConfig, DuplicateFilter, Inserted, Replacement, Statistics, Verdict,
 };
@@ -21,6 +18,9 @@ use flowtable::{
     ByClass, ChainedCache, Clock, DefaultHashBuilder, Eviction, Lru, Passive, PassiveGc, Random,
     SourceHashCache, SourceIndex, Standing, Timestamp,
 };
+use model::alloc;
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::hashers::{Weak, mix};
 
 const REPLACEMENTS: [Replacement; 3] =
     [Replacement::SecondChance, Replacement::LeastRecentlyUsed, Replacement::Oldest];

@@ -2,16 +2,16 @@
 
 use core::time::Duration;
 
-use model::caches::{Make, Name, Step, Wide, run};
-use model::caches::chained::{AccessBy, CheckedChains};
-use model::caches::filter::CheckedFilter;
-use model::caches::sets::CheckedSets;
-use model::hashers::{Weak, mix};
 use flowtable::cache::{ChainedConfig, Replacement};
 use flowtable::{
     ByClass, Clock, DefaultHashBuilder, Eviction, Lru, Passive, PassiveGc, Random, Standing,
     Timestamp,
 };
+use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::filter::CheckedFilter;
+use model::caches::sets::CheckedSets;
+use model::caches::{Make, Name, Step, Wide, run};
+use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -6,9 +6,9 @@ mod reads;
 mod traversals;
 mod writes;
 
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use flowtable::ConcurrentMap;
+use model::hashers::{Weak, mix};
+use model::versioned::Versioned;
 
 type Map<K = u64, V = Versioned> = ConcurrentMap<K, V, Weak>;
 

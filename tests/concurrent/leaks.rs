@@ -8,13 +8,13 @@ use core::cell::RefCell;
 use std::sync::LazyLock;
 use std::thread;
 
-use model::ledger::{Ledger, Token};
-use model::threads::{on_other_thread, without_hanging};
-use model::versioned::Versioned;
-use model::hashers::Weak;
-use model::process;
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Pinned;
+use model::hashers::Weak;
+use model::ledger::{Ledger, Token};
+use model::process;
+use model::threads::{on_other_thread, without_hanging};
+use model::versioned::Versioned;
 
 type Map<V> = ConcurrentMap<u64, V, Weak>;
 

@@ -4,9 +4,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use model::histories::{Call, Op, Clock, random_op, has_overlap, is_linearizable};
-use model::hashers::{Weak, mix};
 use flowtable::ConcurrentMap;
+use model::hashers::{Weak, mix};
+use model::histories::{Call, Clock, Op, has_overlap, is_linearizable, random_op};
 
 use super::perform::perform;
 

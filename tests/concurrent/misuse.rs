@@ -7,13 +7,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak as WeakArc};
 
-use model::hooks::{Callback, Hooked, with_hook};
-use model::ledger::{Ledger, Token};
-use model::threads::{run_concurrently, on_other_thread, eventually, while_held, without_hanging};
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
+use model::counted::Callback;
+use model::hashers::{Weak, mix};
+use model::hooks::{Hooked, with_hook};
+use model::ledger::{Ledger, Token};
+use model::threads::{eventually, on_other_thread, run_concurrently, while_held, without_hanging};
+use model::versioned::Versioned;
 
 type Map<K = u64, V = u64> = ConcurrentMap<K, V, Weak>;
 
@@ -94,17 +95,20 @@ fn hash_and_eq_panic() {
         writes.iter().enumerate().flat_map(|w| hashers.iter().map(move |h| (w, h)))
     {
         // New keys, so that segments grow, and old ones.
-        for (key, deed) in [(3, Callback::Hash), (3, Callback::Eq), (1000, Callback::Hash), (1000, Callback::Eq)] {
+        for (key, callback) in
+            [(3, Callback::Hash), (3, Callback::Eq), (1000, Callback::Hash), (1000, Callback::Eq)]
+        {
             let (mut before, mut len) = (0, 20);
             loop {
                 let mut map = map(hasher);
                 (0..len).for_each(|key| _ = map.pin().insert(Hooked(key), key).unwrap());
-                let (failed, called) = with_hook(deed, before, fail, || fails(|| write(&map, key)));
+                let (failed, called) =
+                    with_hook(callback, before, fail, || fails(|| write(&map, key)));
                 assert_eq!(failed, called);
                 validate(&mut map);
                 let pin = map.pin();
                 for other in (0..len).filter(|&other| other != key) {
-                    assert_eq!(pin.get(&Hooked(other)), Some(&other), "{at} {deed:?} {before}");
+                    assert_eq!(pin.get(&Hooked(other)), Some(&other), "{at} {callback:?} {before}");
                 }
                 if failed && pin.len() as u64 == len {
                     assert!(pin.get(&Hooked(key)).is_none_or(|&value| value == key || value == 7));

@@ -5,9 +5,9 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 use std::collections::{HashMap, HashSet};
 
-use model::hashers::{Weak, mix};
 use flowtable::concurrent::{Compute, Computed, Pinned};
 use flowtable::{ConcurrentMap, DefaultHashBuilder};
+use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

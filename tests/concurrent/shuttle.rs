@@ -6,11 +6,11 @@
 //! outlives an execution, so all garbage is given back before that ends: what the map counts it with
 //! belongs to the execution.
 
-use model::histories::{Call, Clock, random_op, is_linearizable};
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};
+use model::hashers::{Weak, mix};
+use model::histories::{Call, Clock, is_linearizable, random_op};
+use model::versioned::Versioned;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::Arc;
 use shuttle::{check_pct, check_random, thread};

@@ -1,10 +1,10 @@
 //! `ConcurrentRoutes` against a reference model, with pins that begin, repin and end in between.
 
-use model::routes::list::RouteList;
-use model::prefixes::{prefix_of, flipped};
-use model::prefixes::last_address;
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
 use flowtable::{Prefix, RouteTable};
+use model::prefixes::last_address;
+use model::prefixes::{flipped, prefix_of};
+use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -5,9 +5,9 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
 use flowtable::concurrent::{ConcurrentRoutes, Publication};
 use flowtable::{Address, BitString, Prefix, RouteTable};
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 
 use super::turn;
 

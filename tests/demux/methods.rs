@@ -6,14 +6,14 @@ use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::net::Ipv4Addr;
 use std::error::Error;
 
-use model::counted::{Counted, alive};
-use model::hashers::{Weak, mix};
 use flowtable::demux::{
     Arrival::{self, Ack, Data},
     BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, Refusal, Refused,
     SendReceive, Sequent, SequentMoveToFront, TrashDemux,
 };
 use flowtable::{FlowKey, FourTuple, Probes};
+use model::counted::{Counted, alive};
+use model::hashers::{Weak, mix};
 
 /// A demultiplexer, and what it is called.
 type Named<T, K> = (&'static str, Box<dyn Demux<T, K>>);

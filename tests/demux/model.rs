@@ -4,11 +4,11 @@
 use core::fmt::Debug;
 use core::net::Ipv4Addr;
 
-use model::demux::{CheckedDemux, all};
-use model::demux::lists::{DemuxModels, Rule};
-use model::hashers::Weak;
 use flowtable::FourTuple;
 use flowtable::demux::{Arrival, ConnectionId, Refusal};
+use model::demux::lists::{DemuxModels, Rule};
+use model::demux::{CheckedDemux, all};
+use model::hashers::Weak;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -74,7 +74,11 @@ fn step<K: Clone + Debug + PartialEq>(pair: &mut CheckedDemux<K>, make: fn(u32) 
     pair.check();
 }
 
-fn run<K: Clone + Debug + PartialEq>(mut pairs: Vec<CheckedDemux<K>>, make: fn(u32) -> K, ops: &[Op]) {
+fn run<K: Clone + Debug + PartialEq>(
+    mut pairs: Vec<CheckedDemux<K>>,
+    make: fn(u32) -> K,
+    ops: &[Op],
+) {
     for op in ops {
         pairs.iter_mut().for_each(|pair| step(pair, make, op));
     }

@@ -3,12 +3,12 @@
 
 use core::ops::Range;
 
-use model::dml::frames::{bytes, frame};
-use model::dml::{checksum, receive_checked};
 use flowtable::dml::{
     BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS, NoRoom,
     ParseError, ReceiveError, Receiver, Region,
 };
+use model::dml::frames::{bytes, frame};
+use model::dml::{checksum, receive_checked};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -1,12 +1,11 @@
 //! Packets received in one pass, against as many as they have regions. The allocator of this program counts.
 
-
-use model::alloc;
-use model::dml::frames::{bytes, frame};
-use model::dml::receive_checked;
 use flowtable::dml::{
     DmlBuilder, DmlHeader, Kind, NoRoom, ReceiveError, Received, Receiver, Region,
 };
+use model::alloc;
+use model::dml::frames::{bytes, frame};
+use model::dml::receive_checked;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,9 +1,9 @@
 //! The store of ephemeral state against a list in the order of expiry, with the invariants checked after each step.
 
-use model::ephemeral::{LIFETIME, CheckedStore, Step};
-use model::hashers::Weak;
 use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
+use model::ephemeral::{CheckedStore, LIFETIME, Step};
+use model::hashers::Weak;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
-use model::hashers::Weak;
 use flowtable::ephemeral::{Full, Heads, StoreError};
 use flowtable::{DefaultHashBuilder, EphemeralStore, Probes, Timestamp};
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::hashers::Weak;
 
 const LIFETIME: Duration = Duration::from_secs(10);
 
@@ -262,7 +262,7 @@ fn values_are_dropped_when_they_are_reclaimed() {
 
 #[test]
 fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
-    for deed in [Callback::Drop, Callback::Eq, Callback::Hash, Callback::Clone] {
+    for callback in [Callback::Drop, Callback::Eq, Callback::Hash, Callback::Clone] {
         for good in 0.. {
             let mut store: EphemeralStore<Counted, Counted, DefaultHashBuilder> =
                 store(6, Duration::from_nanos(10));
@@ -275,7 +275,7 @@ fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
                 drop(store.clone());
                 store.clear();
             };
-            let is_done = with_panic(deed, good, work).is_some();
+            let is_done = with_panic(callback, good, work).is_some();
             store.validate().unwrap();
             assert!(
                 store.iter(at(0)).all(|(tag, value)| tag.is_alive() && tag.number == value.number)
@@ -284,7 +284,7 @@ fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
             alive();
             forget_leaked();
             if is_done {
-                assert!(good > 0, "{deed:?} is never done");
+                assert!(good > 0, "{callback:?} is never done");
                 break;
             }
         }

@@ -2,11 +2,11 @@
 
 use core::time::Duration;
 
-use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 use flowtable::{
     Class, Config, Cursor, Emergency, EndReason, Event, FlowCache, FlowKey, Image, ImageError,
     Packet, Timeouts, Timestamp,
 };
+use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 
 type Cache = FlowCache<FlowKey, u32>;
 

@@ -5,12 +5,12 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 use std::collections::HashSet;
 
-use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
 use flowtable::{
     ByClass, Class, Clock, Config, ConfigError, Cursor, Emergency, EndReason, Eviction, FlowCache,
     FlowKey, FlowName, Handle, Lru, Packet, Passive, PassiveGc, Random, Refused, TcpFlags, Tenant,
     Timeouts, Timestamp,
 };
+use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -4,12 +4,12 @@
 use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
-use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, tcp, udp};
-use model::flow_cache::flows::PacketInfo;
 use flowtable::{
     Class, Config, DefaultHashBuilder, Departed, EndReason, Event, FlowCache, FlowKey, Handle,
     Observed, Progress, Protocol, Report, Timeouts, Timestamp,
 };
+use model::flow_cache::flows::PacketInfo;
+use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, tcp, udp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -4,11 +4,11 @@
 
 use core::time::Duration;
 
-use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 use flowtable::{
     Config, Cursor, Direction, FlowCache, FlowKey, Image, ImageError, Packet, Tenant, Timeouts,
     Timestamp, Version,
 };
+use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 use serde_json::{Value, from_slice, from_str, from_value, json, to_string, to_value};
 
 type Cache = FlowCache<FlowKey, u32>;

@@ -7,12 +7,12 @@ use core::hash::{Hash, Hasher};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
-use model::hashers::{Weak, mix};
 use flowtable::{
     ByClass, Class, Config, Cursor, Direction, Event, FlowCache, FlowName, Handle, Image, Packet,
     TcpFlags, Tenant, Timeouts, Timestamp,
 };
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::hashers::{Weak, mix};
 
 thread_local! {
     /// How many answers of keys are right before one is not; all are if that is negative.
@@ -277,12 +277,12 @@ fn check_behind(mut cache: Cache, what: &str, leaks: usize) {
 
 fn panic_everywhere(hasher: Weak) {
     for (name, act) in ACTS {
-        for deed in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
+        for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
             for good in (0..).map(|step| step + step * step / 16) {
-                let what = format!("{name}, {hasher:?}, {deed:?} no. {good}");
+                let what = format!("{name}, {hasher:?}, {callback:?} no. {good}");
                 let mut cache = full(hasher);
-                let done = with_panic(deed, good, || act(&mut cache));
-                check_behind(cache, &what, if deed == Callback::Drop { 4 } else { 0 });
+                let done = with_panic(callback, good, || act(&mut cache));
+                check_behind(cache, &what, if callback == Callback::Drop { 4 } else { 0 });
                 if done.is_some() {
                     break;
                 }

@@ -1,13 +1,12 @@
 //! Memory has a bound, with whatever there is in the cache: what is really allocated is counted.
 
-
-use model::alloc;
-use model::flow_cache::keys::key;
 use flowtable::{
     ByClass, Class, Clock, Config, Cursor, DefaultHashBuilder, Eviction, FlowCache, FlowKey,
     ImageError, Lru, Packet, Passive, PassiveGc, Random, Refused, TcpFlags, Tenant, Timeouts,
     Timestamp,
 };
+use model::alloc;
+use model::flow_cache::keys::key;
 
 /// Kilobytes.
 const LEAST: usize = Config::MIN_BYTES >> 10;

@@ -6,14 +6,14 @@ use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
-use model::flow_cache::keys::NumberedKey;
-use model::flow_cache::{CheckedFlowCache, both_directions};
-use model::flow_cache::flows::{Victims, PacketInfo, Setting, timestamp};
-use model::hashers::Weak;
 use flowtable::{
     ByClass, Class, Clock, CloseRule, DefaultHashBuilder, Eviction, FiveTuple, FlowKey, FourTuple,
     Handle, Lru, Passive, PassiveGc, Protocol, Random, TcpFlags, Tenant, Timeouts, Timestamp,
 };
+use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};
+use model::flow_cache::keys::NumberedKey;
+use model::flow_cache::{CheckedFlowCache, both_directions};
+use model::hashers::Weak;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -260,7 +260,8 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
             }
         }
         if let Op::Burst(sent) = op {
-            let sent: Vec<(K, PacketInfo)> = sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
+            let sent: Vec<(K, PacketInfo)> =
+                sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
             self.burst.observe_batch(&sent, now);
             // Time passes with a burst of nothing, too.
             self.single.advance(now, 0);

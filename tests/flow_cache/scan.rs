@@ -3,11 +3,11 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use flowtable::{
     Class, Config, Cursor, EndReason, Event, FlowCache, FlowKey, Handle, Image, ImageError, Lru,
     Packet, Tenant, Timeouts, Timestamp, Version,
 };
+use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -5,11 +5,11 @@ use core::time::Duration;
 
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
-use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 use flowtable::{
     Class, CloseRule, Config, Departed, Direction, EndReason, Event, FiveTuple, FlowCache, FlowKey,
     Handle, Observed, Packet, Protocol, TcpFlags, Timeouts, Timestamp,
 };
+use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 
 type Key = FiveTuple<Ipv4Addr>;
 

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
-use model::prefixes::{prefix_of, flipped};
 use flowtable::{Address, Prefix, RouteTable};
+use model::prefixes::{flipped, prefix_of};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

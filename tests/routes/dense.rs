@@ -7,10 +7,10 @@ use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::HashMap;
 
-use model::routes::by_length::RoutesByLength;
-use model::prefixes::{prefix_of, flipped};
-use model::prefixes::{last_address, spliced};
 use flowtable::{Address, Prefix, RouteTable};
+use model::prefixes::{flipped, prefix_of};
+use model::prefixes::{last_address, spliced};
+use model::routes::by_length::RoutesByLength;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -141,7 +141,8 @@ impl<A: Address + Debug + Hash> Dense<A> {
         self.there.sort_unstable();
         assert_eq!((self.ours.len(), self.twin.len()), (self.there.len(), self.there.len()));
         assert!(self.ours.prefixes().eq(self.there.iter().copied()));
-        let asked: Vec<A> = self.there.iter().flat_map(|one| [one.address(), last_address(one)]).collect();
+        let asked: Vec<A> =
+            self.there.iter().flat_map(|one| [one.address(), last_address(one)]).collect();
         let mut found = vec![None; asked.len()];
         self.ours.lookup_batch(&asked, &mut found);
         for (address, found) in asked.iter().zip(found) {

@@ -3,8 +3,8 @@
 
 use core::net::Ipv6Addr;
 
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
 use flowtable::{Prefix, RouteTable};
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -248,7 +248,8 @@ fn when_the_clone_of_a_value_panics() {
             assert_eq!(alive(), table.len() + other.len());
         }
         let all = table.len() as u32;
-        let clone = with_panic(Callback::Clone, all, || table.clone()).expect("nobody is left to panic");
+        let clone =
+            with_panic(Callback::Clone, all, || table.clone()).expect("nobody is left to panic");
         check(&clone, table.len());
     }
     with_both(test::<0>, test::<200>);

@@ -4,6 +4,7 @@ mod corners;
 mod dense;
 mod drops;
 mod inconsistent;
+mod internet;
 mod memory;
 mod methods;
 mod model;

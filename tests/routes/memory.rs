@@ -2,8 +2,8 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use model::alloc;
 use flowtable::{Address, Prefix, RouteTable};
+use model::alloc;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

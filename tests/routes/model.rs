@@ -5,10 +5,10 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use model::routes::list::RouteList;
-use model::prefixes::{prefix_of, flipped};
-use model::prefixes::{last_address, spliced};
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
+use model::prefixes::{flipped, prefix_of};
+use model::prefixes::{last_address, spliced};
+use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::SeedableRng;

@@ -15,10 +15,10 @@ use flowtable::schedule::{
     ThreadConfig, Throttle, Turn,
 };
 use flowtable::share::ShareError;
+use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 
 fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)

@@ -5,11 +5,11 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use model::sockets::list::Endpoint;
-use model::sockets::{PORTS, CheckedSockets, V4, V6, addresses, packets};
-use model::hashers::{Weak, mix};
 use flowtable::demux::Reuse;
 use flowtable::{DefaultHashBuilder, FlowKey};
+use model::hashers::{Weak, mix};
+use model::sockets::list::Endpoint;
+use model::sockets::{CheckedSockets, PORTS, V4, V6, addresses, packets};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -62,8 +62,9 @@ fn protocol() -> impl Strategy<Value = u8> {
 
 fn at() -> impl Strategy<Value = Endpoint> {
     let port = prop_oneof![4 => port().prop_map(Some), 1 => Just(None)];
-    (address(), prop::bool::weighted(0.3), port, protocol())
-        .prop_map(|(address, v6_only, port, protocol)| Endpoint { address, v6_only, port, protocol })
+    (address(), prop::bool::weighted(0.3), port, protocol()).prop_map(
+        |(address, v6_only, port, protocol)| Endpoint { address, v6_only, port, protocol },
+    )
 }
 
 fn reuse() -> impl Strategy<Value = Reuse> {
@@ -169,7 +170,9 @@ fn happen<S: BuildHasher + Clone>(twin: &mut CheckedSockets<S>, op: &Op) {
                 twin.nth(at).iter().for_each(|name| twin.remove(name));
             }
         }
-        Op::RemoveGone(number) => twin.nth_removed(number).iter().for_each(|name| twin.remove(name)),
+        Op::RemoveGone(number) => {
+            twin.nth_removed(number).iter().for_each(|name| twin.remove(name))
+        }
         Op::Forge(one, other) => {
             let Some(forged) = twin.forged(one, other) else { return };
             twin.set(&forged);

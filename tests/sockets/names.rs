@@ -7,8 +7,8 @@ use flowtable::demux::{
     Local, Match, Name, NotFound, Reuse, SocketError, SocketTable, Specificity,
 };
 
-use model::counted::{Counted, alive};
 use crate::{EPHEMERAL, TCP, UDP, end, flow, ip, tcp, udp, with_few_and_many};
+use model::counted::{Counted, alive};
 
 #[test]
 fn a_name_is_good_until_its_socket_is_gone_and_never_again() {

@@ -1,9 +1,9 @@
 //! Every key and value that a `TrashMap` gets is dropped exactly once, whatever way it takes.
 
-use model::counted::{Counted, alive};
-use model::hashers::{Weak, mix};
 use flowtable::TrashMap;
 use flowtable::trash::Entry;
+use model::counted::{Counted, alive};
+use model::hashers::{Weak, mix};
 
 const MANY: u64 = if cfg!(miri) { 10 } else { 5000 };
 

@@ -5,8 +5,8 @@ use core::cell::Cell;
 use core::hash::{BuildHasher, Hash, Hasher};
 use std::collections::HashMap;
 
-use model::hashers::{Weak, mix};
 use flowtable::{DefaultHashBuilder, TrashMap};
+use model::hashers::{Weak, mix};
 
 /// Keys of a flood.
 const MANY: u64 = 20_000;

@@ -4,9 +4,9 @@
 use core::fmt::Debug;
 use std::collections::HashMap;
 
+use flowtable::{DefaultHashBuilder, TrashMap};
 use model::alloc;
 use model::hashers::{Weak, mix};
-use flowtable::{DefaultHashBuilder, TrashMap};
 
 /// Runs `act`, in which `allowed` allocations succeed and further ones fail.
 fn with_allocations<R>(allowed: usize, act: impl FnOnce() -> R) -> R {

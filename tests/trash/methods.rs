@@ -4,10 +4,10 @@
 use core::hash::Hash;
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::hashers::Weak;
 use equivalent::Equivalent;
 use flowtable::trash::Entry;
 use flowtable::{DefaultHashBuilder, Probes, TrashMap};
+use model::hashers::Weak;
 
 const MANY: u32 = if cfg!(miri) { 20 } else { 2000 };
 

@@ -5,9 +5,9 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 use std::collections::HashMap;
 
-use model::hashers::{Weak, mix};
 use flowtable::trash::Entry;
 use flowtable::{DefaultHashBuilder, TrashMap};
+use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

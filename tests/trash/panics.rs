@@ -5,9 +5,9 @@ use core::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 
-use model::counted::{Counted, Callback, alive, forget_leaked, with_panic};
-use model::hashers::{Weak, mix};
 use flowtable::TrashMap;
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::hashers::{Weak, mix};
 
 /// Over 64 bytes with the key, it is boxed.
 type Value<const PAD: usize> = (Counted, [u8; PAD]);
@@ -167,18 +167,18 @@ fn wholes<const PAD: usize>() -> [Act<PAD>; 9] {
     ]
 }
 
-/// Lets a deed of each kind panic in each of the operations, later and later, until it does not.
+/// Lets a callback of each kind panic in each of the operations, later and later, until it does not.
 fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64) {
     for act in acts {
-        for deed in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
+        for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
             let mut good = 0;
             loop {
-                let what = format!("{} of {count}, {hasher:?}, {deed:?} no. {good}", act.name);
+                let what = format!("{} of {count}, {hasher:?}, {callback:?} no. {good}", act.name);
                 let mut map: Map<PAD> = map(hasher, count);
                 let before = content(&map);
                 let mut behind = before.clone();
                 (act.on_model)(&mut behind);
-                let done = with_panic(deed, good, || (act.on_map)(&mut map));
+                let done = with_panic(callback, good, || (act.on_map)(&mut map));
                 check(&map, &before, &behind, &what);
                 if done.is_some() {
                     assert_eq!((content(&map), alive()), (behind, 2 * map.len()), "{what}");
@@ -236,10 +236,11 @@ fn on_the_way_up_and_down() {
             (TrashMap::with_hasher(hasher), BTreeMap::new());
         let mut panics = 0;
         for i in 0..2 * top {
-            let (deed, good) = ([Callback::Hash, Callback::Eq][i as usize % 2], mix(i) as u32 % 300);
+            let (callback, good) =
+                ([Callback::Hash, Callback::Eq][i as usize % 2], mix(i) as u32 % 300);
             let key = i % top;
             let mut behind = model.clone();
-            let done = with_panic(deed, good, || {
+            let done = with_panic(callback, good, || {
                 if i < top {
                     drop(map.insert(Counted::new(key), value(key)));
                 } else {
@@ -253,7 +254,12 @@ fn on_the_way_up_and_down() {
             };
             if done.is_none() {
                 panics += 1;
-                check(&map, &model, &behind, &format!("{hasher:?}, {i} with {deed:?} no. {good}"));
+                check(
+                    &map,
+                    &model,
+                    &behind,
+                    &format!("{hasher:?}, {i} with {callback:?} no. {good}"),
+                );
                 if i < top {
                     map.insert(Counted::new(key), value(key));
                 } else {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use model::hashers::{Weak, mix};
 use flowtable::{DefaultHashBuilder, TrashMap};
+use model::hashers::{Weak, mix};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

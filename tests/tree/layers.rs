@@ -225,7 +225,10 @@ fn imports_upwards_and_sideways_are_found() {
         let fault = fault(file, source);
         assert!(fault.ends_with(&format!("imports crate::{import}")), "{source:?}: {fault}");
     }
-    assert_eq!(fault("attic/box.rs", ""), "attic: has no floor; give it one in tests/tree/layers.rs");
+    assert_eq!(
+        fault("attic/box.rs", ""),
+        "attic: has no floor; give it one in tests/tree/layers.rs"
+    );
 }
 
 #[test]

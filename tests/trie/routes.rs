@@ -3,17 +3,14 @@
 
 use core::fmt::{Debug, Write as _};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use std::fs::File;
-use std::io::{Read, Write};
 use std::panic::catch_unwind;
-use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use model::routes::list::RouteList;
-use flate2::read::GzDecoder;
+use capture::data;
 use flowtable::{
     Address, BitString, LcRouteTable, Prefix, Probes, RebalanceFrom, Thresholds, Tuning,
 };
+use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -462,23 +459,6 @@ fn an_address_type_with_wrong_bits_ends() {
     });
 }
 
-/// The routes of the data folder, if it is at hand. One that was named must be.
-fn real_routes() -> Option<String> {
-    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
-    let is_named = named.is_some();
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let path = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
-    assert!(path.is_file() || !is_named, "FLOWTABLE_DATA: no routes at {}", path.display());
-    let mut text = String::new();
-    let file = path.is_file().then(|| File::open(&path).expect("it can be read"))?;
-    GzDecoder::new(file).read_to_string(&mut text).expect("it is text");
-    Some(text)
-}
-
-fn announce(line: &str) {
-    let _ = writeln!(std::io::stderr(), "the_routes_of_the_internet: {line}");
-}
-
 /// The longest match of each address, all in order. The sweep has the routes open that contain the
 /// place where it is, the longest last.
 fn swept<A: Address>(routes: &[Prefix<A>], addresses: &[A]) -> Vec<Option<Prefix<A>>> {
@@ -557,9 +537,7 @@ fn load_and_look_up<A: Address + Debug>(
 
 #[test]
 fn the_routes_of_the_internet() {
-    let Some(text) = real_routes() else {
-        return announce("SKIPPED: no routes here; set FLOWTABLE_DATA to their folder");
-    };
+    let Some(text) = data::routes("the_routes_of_the_internet") else { return };
     let (v6, v4): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(':'));
     let v4 = v4.iter().map(|line| line.parse::<Prefix<Ipv4Addr>>().unwrap()).collect();
     let v6 = v6.iter().map(|line| line.parse::<Prefix<Ipv6Addr>>().unwrap()).collect();

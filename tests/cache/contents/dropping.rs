@@ -111,21 +111,21 @@ fn work<const WAYS: usize>(cache: &mut Sets<WAYS>) {
 }
 
 /// As many as may be lost: the language forgets what is about to be returned when the drop of something else panics.
-fn lost(deed: Deed) -> usize {
-    usize::from(deed == Deed::Drop)
+fn lost(callback: Callback) -> usize {
+    usize::from(callback == Callback::Drop)
 }
 
-/// Has each deed of this kind panic. What is in the cache stays good, and all else is dropped.
-fn panic_everywhere<const WAYS: usize>(deed: Deed) {
+/// Has each callback of this kind panic. What is in the cache stays good, and all else is dropped.
+fn panic_everywhere<const WAYS: usize>(callback: Callback) {
     for replacement in REPLACEMENTS {
         for good in 0.. {
             let mut cache = Sets::<WAYS>::new(6).unwrap().with_replacement(replacement);
-            let is_done = with_fuse(deed, good, || work(&mut cache)).is_some();
+            let is_done = with_panic(callback, good, || work(&mut cache)).is_some();
             check(&cache);
             work(&mut cache);
             check(&cache);
             drop(cache);
-            assert!(alive() <= lost(deed), "{deed:?} after {good}, {replacement:?}");
+            assert!(alive() <= lost(callback), "{callback:?} after {good}, {replacement:?}");
             forget_leaked();
             if is_done {
                 assert!(good > 5, "some have panicked");
@@ -138,10 +138,10 @@ fn panic_everywhere<const WAYS: usize>(deed: Deed) {
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn a_panic_of_eq_or_drop_leaves_a_good_cache() {
-    for deed in [Deed::Eq, Deed::Drop] {
-        panic_everywhere::<1>(deed);
-        panic_everywhere::<2>(deed);
-        panic_everywhere::<4>(deed);
+    for callback in [Callback::Eq, Callback::Drop] {
+        panic_everywhere::<1>(callback);
+        panic_everywhere::<2>(callback);
+        panic_everywhere::<4>(callback);
     }
 }
 
@@ -193,13 +193,13 @@ fn a_panic_of_clone_or_of_the_last_drop_does_no_harm() {
     for good in 0..20 {
         let mut cache = Sets::<3>::new(12).unwrap();
         (0..12).for_each(|key| drop(put(&mut cache, key)));
-        let clone = with_fuse(Deed::Clone, good, || cache.clone());
+        let clone = with_panic(Callback::Clone, good, || cache.clone());
         assert_eq!(clone.is_some(), good as usize >= 2 * cache.len());
         check(&cache);
         clone.iter().for_each(check);
         drop(clone);
         assert!(alive() <= 2 * cache.len() + good as usize);
-        let is_done = with_fuse(Deed::Drop, good, || drop(cache)).is_some();
+        let is_done = with_panic(Callback::Drop, good, || drop(cache)).is_some();
         alive();
         forget_leaked();
         assert!(good > 0 || !is_done);
@@ -237,16 +237,16 @@ fn work_in_chains(cache: &mut Chains) {
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn chains_stay_good_whatever_panics() {
-    for deed in [Deed::Hash, Deed::Eq, Deed::Drop, Deed::Clone] {
+    for callback in [Callback::Hash, Callback::Eq, Callback::Drop, Callback::Clone] {
         for good in 0.. {
             let config = ChainedConfig::new(6).and_then(|it| it.with_elasticity(3)).unwrap();
             let mut cache = Chains::with_parts(config, Lru::new(), Weak::Three).unwrap();
-            let is_done = with_fuse(deed, good, || work_in_chains(&mut cache)).is_some();
+            let is_done = with_panic(callback, good, || work_in_chains(&mut cache)).is_some();
             check_chains(&cache);
             work_in_chains(&mut cache);
             check_chains(&cache);
             drop(cache);
-            assert!(alive() <= lost(deed), "{deed:?} after {good}");
+            assert!(alive() <= lost(callback), "{callback:?} after {good}");
             forget_leaked();
             if is_done {
                 assert!(good > 5, "some have panicked");

@@ -5,11 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
 
-use model::ledger::{Ledger, Token};
-use model::threads::{run_concurrently, on_other_thread, eventually, while_held};
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use super::{BURST, Map, ROUNDS, map};
+use model::hashers::{Weak, mix};
+use model::ledger::{Ledger, Token};
+use model::threads::{eventually, on_other_thread, run_concurrently, while_held};
+use model::versioned::Versioned;
 
 const KEYS: u64 = if cfg!(miri) { 10 } else { 300 };
 

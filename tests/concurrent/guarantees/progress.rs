@@ -8,11 +8,12 @@ use std::thread;
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
 
-use model::hooks::{Callback, Hooked, with_hook};
-use model::threads::{on_other_thread, eventually, while_held, without_hanging};
-use model::versioned::Versioned;
-use model::hashers::Weak;
 use super::{Map, ROUNDS, map};
+use model::counted::Callback;
+use model::hashers::Weak;
+use model::hooks::{Hooked, with_hook};
+use model::threads::{eventually, on_other_thread, while_held, without_hanging};
+use model::versioned::Versioned;
 
 /// So many keys, each of them its own value.
 fn hooked(hasher: Weak, count: u64) -> Arc<Map<Hooked, u64>> {
@@ -32,7 +33,9 @@ fn in_the_midst(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: impl Fn
                 // An error when `act` has panicked.
                 let _ = is_released.recv();
             };
-            with_hook(Callback::Eq, before, wait, || _ = map.pin().insert(Hooked(key), key).unwrap());
+            with_hook(Callback::Eq, before, wait, || {
+                _ = map.pin().insert(Hooked(key), key).unwrap()
+            });
         });
         // An error when it is done without as many comparisons.
         if has_arrived.recv().is_ok() {
@@ -166,20 +169,21 @@ fn e2_writing_from_hash_or_eq_panics_and_does_not_hang() {
     // The key itself, which is there, and one that is not, nor in the same shard.
     let inner = |key| writes.iter().map(move |&(name, write)| (name, write, key));
     let inner: Vec<_> = inner(3).chain(inner(10)).collect();
-    let deeds = [(Callback::Hash, 0), (Callback::Eq, 0), (Callback::Eq, 1), (Callback::Eq, 3)];
+    let callbacks = [(Callback::Hash, 0), (Callback::Eq, 0), (Callback::Eq, 1), (Callback::Eq, 3)];
     without_hanging(move || {
         for (outer, write) in writes {
-            for (&(name, within, key), (deed, before)) in
-                inner.iter().flat_map(|inner| deeds.iter().map(move |deed| (inner, *deed)))
+            for (&(name, within, key), (callback, before)) in inner
+                .iter()
+                .flat_map(|inner| callbacks.iter().map(move |callback| (inner, *callback)))
             {
-                let what = format!("{name} of {key} from {deed:?} no. {before} of {outer}");
+                let what = format!("{name} of {key} from {callback:?} no. {before} of {outer}");
                 let map = hooked(Weak::Three, 9);
                 let again = map.clone();
                 let act = || catch_unwind(AssertUnwindSafe(|| write(&map, 3)));
-                let (done, called) = with_hook(deed, before, move || within(&again, key), act);
+                let (done, called) = with_hook(callback, before, move || within(&again, key), act);
                 assert!(called || done.is_ok(), "{what}");
                 // Whether that is there is asked under the lock.
-                let has_lock = outer == "insert" && deed == Callback::Eq;
+                let has_lock = outer == "insert" && callback == Callback::Eq;
                 let writes = ["insert", "compute", "clear"].contains(&name);
                 assert!(!called || !has_lock || !writes || done.is_err(), "{what}");
                 // No lock is held for ever, and nothing is broken.
@@ -205,7 +209,9 @@ fn e2_two_threads_that_write_from_eq_do_not_hang() {
             };
             thread::spawn(move || {
                 let insert = || _ = map.pin().insert(Hooked(mine), 1).unwrap();
-                with_hook(Callback::Eq, 0, write, || catch_unwind(AssertUnwindSafe(insert)).is_err())
+                with_hook(Callback::Eq, 0, write, || {
+                    catch_unwind(AssertUnwindSafe(insert)).is_err()
+                })
             })
         });
         let ends = threads.map(|thread| thread.join().expect("the panic is caught"));

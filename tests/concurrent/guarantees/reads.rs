@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::ledger::Ledger;
-use model::threads::{run_concurrently, on_other_thread};
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use super::{BURST, Map, ROUNDS, map, weather};
+use model::hashers::{Weak, mix};
+use model::ledger::Ledger;
+use model::threads::{on_other_thread, run_concurrently};
+use model::versioned::Versioned;
 
 const KEYS: usize = if cfg!(miri) { 8 } else { 64 };
 

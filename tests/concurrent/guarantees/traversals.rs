@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::{BURST, Map, ROUNDS, map, weather};
+use model::hashers::{Weak, mix};
 use model::threads::run_concurrently;
 use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
-use super::{BURST, Map, ROUNDS, map, weather};
 
 const STAYING: u64 = if cfg!(miri) { 10 } else { 500 };
 const ROUNDS_HERE: u64 = if cfg!(miri) { ROUNDS } else { ROUNDS / 2 };

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flowtable::concurrent::{Compute, Computed};
 use flowtable::{ConcurrentMap, WouldExceed};
 
-use model::threads::{run_concurrently, on_other_thread, while_held};
-use model::versioned::Versioned;
-use model::hashers::{Weak, mix};
 use super::{BURST, Map, ROUNDS, map, weather};
+use model::hashers::{Weak, mix};
+use model::threads::{on_other_thread, run_concurrently, while_held};
+use model::versioned::Versioned;
 
 /// Writes of a thread to a key that all have.
 const WRITES: u64 = ROUNDS / 2;

@@ -1,55 +1,29 @@
-//! `RouteTable` with the routes of the whole Internet, against a twin that is asked for each length,
-//! and on a sample against the reference.
+//! `RouteTable` with the routes of the Internet, against a reference model, and a sample of them
+//! against `LcRouteTable`.
 //!
-//! The routes are in the project's data folder (`FLOWTABLE_DATA` names it); where they are not at hand,
-//! these tests say so and do nothing.
+//! The routes are in the data folder (see `capture::data`); without it these tests are skipped.
 
 use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
-use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
 
-use model::routes::by_length::RoutesByLength;
-use flate2::read::MultiGzDecoder;
 use flowtable::lpm::RouteShape;
 use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
-use rand::distr::Distribution;
+use model::routes::by_length::RoutesByLength;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use rand_distr::Zipf;
 
-/// The file of all routes, if it is at hand. One in a folder that was named must be.
-fn file() -> Option<PathBuf> {
-    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
-    let is_named = named.is_some();
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let file = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
-    let is_there = file.is_file();
-    assert!(is_there || !is_named, "FLOWTABLE_DATA: no {}", file.display());
-    if !is_there {
-        // The harness does not hold this back when the test passes.
-        let line =
-            "SKIPPED: no routes here; set FLOWTABLE_DATA to the folder of routes/prefixes.txt.gz";
-        let _ = writeln!(std::io::stderr(), "lpm_real: {line}");
-    }
-    is_there.then_some(file)
+/// The routes of one family, in the order of the file.
+fn routes<A: Address + FromStr>(lines: &str) -> Vec<Prefix<A>> {
+    lines.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Those of one family, in the order of the file.
-fn routes<A: Address + FromStr>(file: &Path) -> Vec<Prefix<A>> {
-    let lines = BufReader::new(MultiGzDecoder::new(File::open(file).expect("it was there")));
-    let lines = lines.lines().map(|line| line.expect("the file can be read"));
-    lines.filter_map(|line| line.parse().ok()).collect()
-}
-
-/// The table, its twin, and the routes in random order.
+/// The table, its reference model, and the routes in random order.
 struct Real<A> {
     ours: RouteTable<A, u32>,
-    twin: RoutesByLength<A, u32>,
+    model: RoutesByLength<A, u32>,
     routes: Vec<Prefix<A>>,
     random: StdRng,
 }
@@ -61,11 +35,11 @@ impl<A: Address + Debug + Hash> Real<A> {
     fn new(mut routes: Vec<Prefix<A>>) -> Self {
         let mut random = StdRng::seed_from_u64(1);
         routes.shuffle(&mut random);
-        let (mut ours, mut twin) = (RouteTable::new(), RoutesByLength::new());
+        let (mut ours, mut model) = (RouteTable::new(), RoutesByLength::new());
         for (&route, value) in routes.iter().zip(0..) {
-            assert_eq!((ours.insert(route, value), twin.insert(route, value)), (None, None));
+            assert_eq!((ours.insert(route, value), model.insert(route, value)), (None, None));
         }
-        Self { ours, twin, routes, random }
+        Self { ours, model, routes, random }
     }
 
     fn anywhere(&mut self) -> A {
@@ -82,7 +56,7 @@ impl<A: Address + Debug + Hash> Real<A> {
 
     /// Uniform ones, those in any route, those in a few popular ones, and both ends of routes.
     fn addresses(&mut self) -> [Vec<A>; 4] {
-        let zipf = Zipf::new(self.routes.len() as f64, 1.0).expect("there are routes");
+        let count = self.routes.len() as f64;
         let uniform = (0..ASKED).map(|_| self.anywhere()).collect();
         let covered = (0..ASKED).map(|_| {
             let at = self.random.random_range(0..self.routes.len());
@@ -91,7 +65,8 @@ impl<A: Address + Debug + Hash> Real<A> {
         });
         let covered = covered.collect();
         let popular = (0..ASKED).map(|_| {
-            let route = self.routes[zipf.sample(&mut self.random) as usize - 1];
+            // The logarithms of Zipf's ranks are uniform, about.
+            let route = self.routes[count.powf(self.random.random::<f64>()) as usize - 1];
             self.inside(&route)
         });
         let popular = popular.collect();
@@ -108,23 +83,23 @@ impl<A: Address + Debug + Hash> Real<A> {
     /// All that is asked, one by one and in bursts.
     fn compare(&mut self) {
         self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
-        assert_eq!(self.ours.len(), self.twin.len());
+        assert_eq!(self.ours.len(), self.model.len());
         for asked in self.addresses() {
             let mut found = vec![None; asked.len()];
             for (asked, found) in asked.chunks(32).zip(found.chunks_mut(32)) {
                 self.ours.lookup_batch(asked, found);
             }
             for (address, found) in asked.iter().zip(found) {
-                assert_eq!(found, self.twin.lookup(address), "{address:?}");
+                assert_eq!(found, self.model.lookup(address), "{address:?}");
                 assert_eq!(found, self.ours.lookup(address), "{address:?}");
             }
         }
-        assert!(self.ours.prefixes().eq(self.twin.prefixes()));
+        assert!(self.ours.prefixes().eq(self.model.prefixes()));
         for route in self.routes.iter().step_by(101) {
-            assert_eq!(self.ours.get(route), self.twin.get(route));
+            assert_eq!(self.ours.get(route), self.model.get(route));
             let covers = (0..=route.len()).filter_map(|len| {
                 let cover = Prefix::new(route.address(), len).expect("it is in range");
-                Some((cover, self.twin.get(&cover)?))
+                Some((cover, self.model.get(&cover)?))
             });
             assert!(self.ours.covering(route).eq(covers), "{route:?}");
         }
@@ -150,7 +125,7 @@ impl<A: Address + Debug + Hash> Real<A> {
     /// Takes out the last routes, and says in how many bytes the others are left.
     fn withdraw(&mut self, left: usize) -> usize {
         for route in self.routes.drain(left..) {
-            let value = self.twin.remove(&route);
+            let value = self.model.remove(&route);
             assert!(value.is_some());
             assert_eq!(self.ours.remove(&route), value, "{route:?}");
         }
@@ -160,8 +135,8 @@ impl<A: Address + Debug + Hash> Real<A> {
 
 /// All of it, with so many bytes for a route at most.
 fn test<A: Address + FromStr + Debug + Hash>(count: usize, every: usize, bytes_per_route: f64) {
-    let Some(file) = file() else { return };
-    let mut real: Real<A> = Real::new(routes(&file));
+    let Some(lines) = capture::data::routes("routes::internet") else { return };
+    let mut real: Real<A> = Real::new(routes(&lines));
     let bytes = real.ours.allocation_size();
     assert_eq!(real.ours.len(), count);
     let per_route = bytes as f64 / count as f64;
@@ -191,8 +166,8 @@ fn v6_routes_of_the_whole_internet() {
 /// What the documentation of `RouteTable` says of these routes, put in in random order.
 #[test]
 fn the_shape_that_the_documentation_tells_of() {
-    fn shape<A: Address + FromStr>(file: &Path) -> RouteShape {
-        let mut routes = routes::<A>(file);
+    fn shape<A: Address + FromStr>(lines: &str) -> RouteShape {
+        let mut routes = routes::<A>(lines);
         routes.shuffle(&mut StdRng::seed_from_u64(1));
         routes.into_iter().zip(0_u32..).collect::<RouteTable<A, u32>>().shape()
     }
@@ -204,7 +179,7 @@ fn the_shape_that_the_documentation_tells_of() {
         let bytes_of_one = shape.bytes() as f64 / shape.routes as f64;
         assert!((bytes_of_one - bytes).abs() < 0.1, "{bytes_of_one} bytes a route, not {bytes}");
     }
-    let Some(file) = file() else { return };
-    assert_shape(&shape::<Ipv4Addr>(&file), 52, 1.0, 9.4);
-    assert_shape(&shape::<Ipv6Addr>(&file), 3, 4.3, 20.4);
+    let Some(lines) = capture::data::routes("routes::internet") else { return };
+    assert_shape(&shape::<Ipv4Addr>(&lines), 52, 1.0, 9.4);
+    assert_shape(&shape::<Ipv6Addr>(&lines), 3, 4.3, 20.4);
 }
