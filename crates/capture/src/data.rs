@@ -259,6 +259,15 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
+/// The data folder, which may be absent, and whether `FLOWTABLE_DATA` names it; otherwise it is
+/// `../shared/data` relative to the root of the repository.
+fn data() -> (PathBuf, bool) {
+    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
+    let is_named = named.is_some();
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    (named.unwrap_or_else(|| root.join("../shared/data")), is_named)
+}
+
 /// The folder of captures and ground truth, if there is one: `FLOWTABLE_DATA`, or `../shared/data`
 /// relative to the root of the repository.
 ///
@@ -266,13 +275,30 @@ pub fn seeds() -> Vec<Vec<u8>> {
 ///
 /// If `FLOWTABLE_DATA` is set and has no captures.
 pub fn folder() -> Option<PathBuf> {
-    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
-    let is_named = named.is_some();
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
-    let folder = named.unwrap_or_else(|| root.join("../shared/data"));
+    let (folder, is_named) = data();
     let is_there = folder.join("captures").is_dir();
     assert!(is_there || !is_named, "FLOWTABLE_DATA: no captures in {}", folder.display());
     is_there.then_some(folder)
+}
+
+/// The routes of the Internet, a prefix a line, if the data folder has them. Announces otherwise
+/// that the test is skipped.
+///
+/// # Panics
+///
+/// If `FLOWTABLE_DATA` is set and has no routes.
+pub fn routes(test: &str) -> Option<String> {
+    let (folder, is_named) = data();
+    let path = folder.join("routes/prefixes.txt.gz");
+    if !path.is_file() {
+        assert!(!is_named, "FLOWTABLE_DATA: no {}", path.display());
+        let missing = "no routes here; set FLOWTABLE_DATA to the folder of routes/prefixes.txt.gz";
+        announce(test, format_args!("SKIPPED: {missing}"));
+        return None;
+    }
+    let (mut text, file) = (String::new(), File::open(&path).expect("the routes can be read"));
+    MultiGzDecoder::new(file).read_to_string(&mut text).expect("the routes are text");
+    Some(text)
 }
 
 /// Why tests on the data folder are skipped.

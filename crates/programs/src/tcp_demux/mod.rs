@@ -25,7 +25,6 @@ mod script;
 mod segment;
 mod tally;
 mod tellers;
-pub mod tpca;
 
 pub use contest::{Contest, Score};
 pub use contestant::{Contestant, Pcb};

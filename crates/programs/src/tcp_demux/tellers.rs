@@ -4,8 +4,8 @@ use core::fmt;
 
 use flowtable::{FiveTuple, FlowKey};
 
-use super::tpca::{Happening, Traffic, name};
 use super::{Draft, Script};
+use model::papers::demux_1992::tpca::{Happening, Traffic, name};
 
 /// Tellers who enter a transaction each, get the answer, think, and enter the next one.
 #[derive(Clone, Copy, Debug)]
