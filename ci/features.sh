@@ -28,7 +28,8 @@ more=()
 for file in tests/concurrent_*.rs; do
     more+=(--test "$(basename "$file" .rs)")
 done
-cargo test --all-features --lib --test prefix --test serde --test shared_reader "${more[@]}"
+cargo test --all-features --lib --test prefix --test serde "${more[@]}"
+cargo test --all-features --test programs shared_reader
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 if ! cargo "+$oldest" --version >/dev/null 2>&1 &&

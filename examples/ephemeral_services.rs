@@ -1,30 +1,26 @@
-//! What can routers find out for the source of a multicast, with a few bytes of state that they forget by themselves?
+//! What can routers find out for the source of a multicast, with a few bytes of state that they
+//! forget by themselves?
 //!
 //! ```text
 //! cargo run --release --example ephemeral_services
 //! cargo run --release --example ephemeral_services -- --receivers 1000 --loss 0 --duplication 50
 //! ```
 //!
-//! Simulates a tree of routers with ephemeral state, and three services on it: the depth of the tree, complaints
-//! about a packet that many miss, and the number of receivers and the largest of their values, once in a way that
-//! duplicates disturb and once in one that they do not. Prints what is true, what was found, what became of packets,
-//! and what routers had to keep.
+//! Simulates a tree of routers with ephemeral state, and three services on it: the depth of the
+//! tree, complaints about a packet that many miss, and the number of receivers and the largest of
+//! their values, once in a way that duplicates disturb and once in one that they do not. Prints
+//! what is true, what was found, what became of packets, and what routers had to keep.
 //!
-//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the results could not be
-//! written; with 2 if the arguments are wrong.
-
-#[path = "ephemeral_services/mod.rs"]
-mod ephemeral_services;
-mod program;
-mod values;
+//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the
+//! results could not be written; with 2 if the arguments are wrong.
 
 use std::process::ExitCode;
 
-use ephemeral_services::network::Traffic;
-use ephemeral_services::options::Options;
-use ephemeral_services::report::Report;
-use program::failure::{Failure, Kind};
-use program::{Program, print};
+use programs::ephemeral_services::network::Traffic;
+use programs::ephemeral_services::options::Options;
+use programs::ephemeral_services::report::Report;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
 
 fn main() -> ExitCode {
     Program::run("ephemeral_services", try_main)

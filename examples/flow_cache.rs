@@ -7,30 +7,23 @@
 //!     --ipfix 127.0.0.1:2055
 //! ```
 //!
-//! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes records
-//! as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the end of the
-//! capture, or a million flows: captures in, exact flows out.
+//! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes
+//! records as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the
+//! end of the capture, or a million flows: captures in, exact flows out.
 //!
 //! Exits with 0 if the capture was read, even if it is cut; with 1 if the results could not be
-//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are wrong.
-
-mod capture;
-#[path = "flow_cache/mod.rs"]
-mod flow_cache;
-mod input;
-mod program;
-mod trace;
-mod values;
+//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are
+//! wrong.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use capture::Capture;
-use flow_cache::{Export, Live, Meter, Options, Reading, Report, open_sinks};
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use trace::Trace;
+use programs::flow_cache::{Export, Live, Meter, Options, Reading, Report, open_sinks};
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;

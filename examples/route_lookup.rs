@@ -7,31 +7,22 @@
 //! cut -d' ' -f1 access.log | route_lookup routes.txt --quiet | sort | uniq -c
 //! ```
 //!
-//! Routes are lines with a prefix, IPv4 or IPv6, and a name if they have one. Answers are lines with the
-//! address, the prefix and its name, on standard output; the shape of the tables, their memory and
-//! their speed are on standard error.
+//! Routes are lines with a prefix, IPv4 or IPv6, and a name if they have one. Answers are lines
+//! with the address, the prefix and its name, on standard output; the shape of the tables, their
+//! memory and their speed are on standard error.
 //!
-//! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the answers
-//! could not be written; with 2 if there is no table, an address is none, or the arguments are wrong.
-
-mod input;
-mod program;
-#[path = "route_lookup/mod.rs"]
-mod route_lookup;
-#[path = "capture/source.rs"]
-mod source;
+//! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the
+//! answers could not be written; with 2 if there is no table, an address is none, or the arguments
+//! are wrong.
 
 use core::net::IpAddr;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use program::Program;
-use program::failure::{Failure, Kind};
-use route_lookup::{Asked, Fault, Lines, Options, Report, Routes};
-
-/// The table that is used if none is named.
-const DOCUMENTATION: &str = include_str!("route_lookup/documentation.txt");
+use programs::program::Program;
+use programs::program::failure::{Failure, Kind};
+use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
 
 /// What is looked up in it if nothing else is.
 const SAMPLES: [&str; 12] = [
@@ -103,8 +94,8 @@ fn asked(options: &Options) -> Vec<Asked> {
     samples.map(Asked::Address).collect()
 }
 
-/// Answers each line of standard input, as soon as there is no other to be read. How many lines were no
-/// addresses.
+/// Answers each line of standard input, as soon as there is no other to be read. How many lines
+/// were no addresses.
 fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> {
     let mut lines = Lines::new("standard input".to_owned(), io::stdin().lock())?;
     let mut faults = 0;
@@ -126,17 +117,10 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
 
 /// The address in the next line; `None` at the end.
 fn address(lines: &mut Lines) -> Result<Option<IpAddr>, Fault> {
-    let Some(line) = lines.next()? else { return Ok(None) };
+    let Some(line) = lines.next_line()? else { return Ok(None) };
     if let Ok(address) = line.parse() {
         return Ok(Some(address));
     }
     let why = format!("{line:?} is no address");
     Err(lines.fault(why))
-}
-
-/// Routes or addresses cannot be read.
-impl From<Fault> for Failure {
-    fn from(fault: Fault) -> Self {
-        Self::new(Kind::Input, fault)
-    }
 }

@@ -6,29 +6,21 @@
 //! cargo run --release --features concurrent --example shared_reader -- --threads 3 --flows 1000000
 //! ```
 //!
-//! Worker threads take packets in bursts and count them in their flows. Those without a flow go to a
-//! control thread, which puts flows in and takes silent ones out. Prints look-ups per second of each
-//! worker, the latencies of the writer, the map's memory and garbage, and whether all counters agree.
+//! Worker threads take packets in bursts and count them in their flows. Those without a flow go to
+//! a control thread, which puts flows in and takes silent ones out. Prints look-ups per second of
+//! each worker, the latencies of the writer, the map's memory and garbage, and whether all counters
+//! agree.
 //!
 //! Exits with 0 if they do; with 1 if they do not, or the results could not be written; with 2 if
 //! there is no capture to read, or the arguments are wrong.
 
-mod capture;
-mod counts;
-mod input;
-mod program;
-#[path = "shared_reader/mod.rs"]
-mod shared_reader;
-mod trace;
-mod values;
-
 use core::time::Duration;
 use std::process::ExitCode;
 
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use shared_reader::{Made, Options, Recorded, Report, Traffic, run};
-use trace::Trace;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::shared_reader::{Made, Options, Recorded, Report, Traffic, run};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2006;

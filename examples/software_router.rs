@@ -6,30 +6,23 @@
 //! cargo run --release --example software_router -- capture.pcapng.gz --measure
 //! ```
 //!
-//! Packets arrive at three ports, are classified by their flows, forwarded by functions of which one takes a hundred
-//! times as long as another, and sent. Each stage is a thread of the crate's scheduler, between queues that have an
-//! end. Prints throughput, drops and queues of each path, and the part of the time that went to packets and not to
-//! switches: for turns of one packet, of sixteen, of a timeslice, and of the batching throttle. Then it shows what
-//! becomes of a router that reads whatever arrives before it does anything else: the more comes, the less leaves.
+//! Packets arrive at three ports, are classified by their flows, forwarded by functions of which
+//! one takes a hundred times as long as another, and sent. Each stage is a thread of the crate's
+//! scheduler, between queues that have an end. Prints throughput, drops and queues of each path,
+//! and the part of the time that went to packets and not to switches: for turns of one packet, of
+//! sixteen, of a timeslice, and of the batching throttle. Then it shows what becomes of a router
+//! that reads whatever arrives before it does anything else: the more comes, the less leaves.
 //!
-//! Exits with 0; with 1 if packets are nowhere, or leave otherwise under one schedule than under another, or the
-//! results could not be written; with 2 if there is no capture to read, it has no IP packets, or the arguments are
-//! wrong.
-
-mod capture;
-mod input;
-mod program;
-#[path = "software_router/mod.rs"]
-mod software_router;
-mod trace;
-mod values;
+//! Exits with 0; with 1 if packets are nowhere, or leave otherwise under one schedule than under
+//! another, or the results could not be written; with 2 if there is no capture to read, it has no
+//! IP packets, or the arguments are wrong.
 
 use std::process::ExitCode;
 
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use software_router::{Contest, Costs, Options, Report, Traffic};
-use trace::Trace;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::software_router::{Contest, Costs, Options, Report, Traffic};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 2001;

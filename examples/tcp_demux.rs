@@ -6,28 +6,20 @@
 //! cargo run --release --example tcp_demux -- capture.pcapng.gz
 //! ```
 //!
-//! Looks the TCP segments of a capture up in each of the crate's demultiplexers, or those of bank tellers as
-//! the paper has them. PCBs come with connections and go with them. Prints how many PCBs were examined for
-//! a segment, how often the first one was right, and nanoseconds, and checks that all found the same PCBs.
+//! Looks the TCP segments of a capture up in each of the crate's demultiplexers, or those of bank
+//! tellers as the paper has them. PCBs come with connections and go with them. Prints how many PCBs
+//! were examined for a segment, how often the first one was right, and nanoseconds, and checks that
+//! all found the same PCBs.
 //!
 //! Exits with 0 if they did; with 1 if they did not, or the results could not be written; with 2 if
 //! there is no capture to read, it has no TCP, or the arguments are wrong.
 
-mod capture;
-mod counts;
-mod input;
-mod program;
-#[path = "tcp_demux/mod.rs"]
-mod tcp_demux;
-mod trace;
-mod values;
-
 use std::process::ExitCode;
 
-use program::failure::{Failure, Kind};
-use program::{Program, print};
-use tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
-use trace::Trace;
+use programs::program::failure::{Failure, Kind};
+use programs::program::{Program, print};
+use programs::tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
+use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
 const SEED: u64 = 1993;
@@ -63,8 +55,8 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     }
 }
 
-/// Look-ups of generated traffic, so many that means are right to half a hundredth; fewer where a list takes long
-/// for each.
+/// Look-ups of generated traffic, so many that means are right to half a hundredth; fewer where a
+/// list takes long for each.
 fn lookups(connections: u32) -> usize {
     (400_000_000 / connections as usize).clamp(20_000, 100_000)
 }

@@ -7,14 +7,12 @@ use flowtable::{
     BitString, Config, DefaultHashBuilder, FiveTuple, FlowCache, Headed, LcTrieMap, Packet,
     PassiveGc, Probes, RebalanceFrom, Shape, Thresholds, Timestamp, TrashMap, Tuning, Unicache,
 };
+use model::papers::trash_2006::traffic::{
+    Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide,
+};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-
-#[path = "../benches/paper/trash_2006/traffic.rs"]
-mod traffic;
-
-use traffic::{Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide};
 
 const SEED: u64 = 2007;
 
@@ -225,7 +223,7 @@ fn forward<K: BitString>(
     cache: &mut Unicache<K, u64>,
     key: impl Fn(&Flow) -> K,
     active_gc: bool,
-    packets: impl Iterator<Item = traffic::Packet>,
+    packets: impl Iterator<Item = model::papers::trash_2006::traffic::Packet>,
     clock: &mut u64,
 ) -> usize {
     let mut hits = 0;

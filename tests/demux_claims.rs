@@ -8,19 +8,10 @@
 use flowtable::demux::analysis::{ConnectionSetup, Tpca, TpcaError};
 use flowtable::demux::{Arrival, Demux, Sequent};
 
-#[path = "../benches/paper/demux_1992/balanced.rs"]
-mod balanced;
-#[path = "../benches/paper/demux_1992/measure.rs"]
-mod measure;
-#[path = "../benches/paper/demux_1992/setup.rs"]
-mod setup;
-#[path = "../examples/tcp_demux/tpca.rs"]
-mod tpca;
-
-use balanced::Balanced;
-use measure::{Contestant, listen, set_up_all, set_up_server};
-use setup::{PACKETS, Segment, segments};
-use tpca::{Event, Traffic, Trains};
+use model::papers::demux_1992::balanced::Balanced;
+use model::papers::demux_1992::measure::{Contestant, listen, set_up_all, set_up_server};
+use model::papers::demux_1992::setup::{PACKETS, Segment, segments};
+use model::papers::demux_1992::tpca::{Event, Traffic, Trains, name};
 
 const USERS: u32 = 2000;
 const SEED: u64 = 1993;
@@ -487,11 +478,11 @@ fn chains_by_the_sum_of_words_are_of_one_length() {
         let mut demux: Sequent<u32, _, _> =
             Sequent::with_chains_and_hasher(chains, Balanced).unwrap();
         for user in 0..USERS {
-            demux.insert(tpca::name(user), user).unwrap();
+            demux.insert(name(user), user).unwrap();
         }
         // The longest search is the first one, for the first PCB: the paper's 106, where nothing is remembered.
         let longest =
-            (0..USERS).map(|user| demux.lookup(&tpca::name(user), Arrival::Data).examined).max();
+            (0..USERS).map(|user| demux.lookup(&name(user), Arrival::Data).examined).max();
         assert_eq!(longest, Some(USERS.div_ceil(chains as u32)), "{chains} chains");
     }
 }

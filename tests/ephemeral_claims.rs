@@ -2,23 +2,16 @@
 //!
 //! Tags come from seeds. Nothing here looks at a clock.
 
-// These are also compiled into the bench, which uses the rest of them.
-#![allow(dead_code, reason = "the bench prints more")]
-
-#[path = "../benches/paper/ephemeral_2002/chains.rs"]
-mod chains;
-#[path = "../benches/paper/ephemeral_2002/paper.rs"]
-mod paper;
-
 use flowtable::ephemeral::Heads;
 use flowtable::esp::{
     Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute_observed,
 };
 use flowtable::observe::Words;
 use flowtable::{EphemeralStore, Probes};
-
-use chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
-use paper::{SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands};
+use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
+use model::papers::ephemeral_2002::published::{
+    SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands,
+};
 
 #[track_caller]
 fn assert_near(what: &str, counted: f64, expected: f64) {

@@ -2,21 +2,15 @@
 //!
 //! Everything here is in integers, and comes out the same everywhere. The bench `paper` prints it.
 
-#[path = "schedule_parts/paper.rs"]
-mod paper;
-#[path = "schedule_parts/table.rs"]
-mod table;
-#[path = "schedule_parts/twin.rs"]
-mod twin;
-
 use flowtable::schedule::simulator::{Flow, Outcome};
 use flowtable::schedule::{Adaptive, Demand, Inadmissible, Policy};
+use model::papers::scheduling_2001::simulation::{
+    self, COSTS, DURATION, LIMITS, SLICES, SWITCH, THROTTLES, WHOLE, flows, us,
+};
+use model::papers::scheduling_2001::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
+use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-use paper::{COSTS, DURATION, LIMITS, SLICES, SWITCH, THROTTLES, WHOLE, flows, us};
-use table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
-use twin::{Expected, Rule, Twin, TwinFlow};
 
 /// The number of a flow in the paper, as an index.
 const fn flow(number: usize) -> usize {
@@ -40,7 +34,7 @@ fn efficiency(outcome: &Outcome) -> f64 {
 }
 
 fn run(cost_13: u64, policy: Policy) -> Outcome {
-    paper::run(&flows(cost_13), policy)
+    simulation::run(&flows(cost_13), policy)
 }
 
 #[track_caller]
@@ -53,21 +47,21 @@ fn assert_row(setting: &str, row: [Cell; 3], policy: Policy) {
 #[test]
 fn the_table_by_packet_limits() {
     for (limit, row) in LIMITS.into_iter().zip(BY_LIMIT) {
-        assert_row(&format!("{limit} packets"), row, paper::packets(limit));
+        assert_row(&format!("{limit} packets"), row, simulation::packets(limit));
     }
 }
 
 #[test]
 fn the_table_by_timeslices() {
     for (slice, row) in SLICES.into_iter().zip(BY_SLICE) {
-        assert_row(&format!("{slice} us"), row, paper::slice(slice));
+        assert_row(&format!("{slice} us"), row, simulation::slice(slice));
     }
 }
 
 #[test]
 fn the_table_by_throttles() {
     for (setting, row) in THROTTLES.into_iter().zip(BY_THROTTLE) {
-        assert_row(&format!("{setting:?}"), row, paper::throttle(setting));
+        assert_row(&format!("{setting:?}"), row, simulation::throttle(setting));
     }
 }
 
@@ -80,7 +74,7 @@ fn what_is_wanted() {
     assert_eq!(shares * 1000 / WHOLE, 625);
     for cost in COSTS {
         let came: Vec<u64> =
-            run(cost, paper::packets(8)).flows.iter().map(|flow| flow.arrived).collect();
+            run(cost, simulation::packets(8)).flows.iter().map(|flow| flow.arrived).collect();
         assert_eq!(came[..3], [500, 1000, 2000]);
         assert_eq!(came[flow(13)], 10_000);
     }
@@ -98,7 +92,7 @@ fn without_batches_the_shares_say_how_efficient_it_is() {
         assert!((f64::from(row.efficiency) / 1000.0 - expected).abs() < 0.002, "c13 = {cost}");
         // Flows need 62.5 %. What flow 6 cannot do in 0.1 s goes beyond its 128 buffers or not.
         let missing = 2000.0 * (1.0 - expected / 0.625);
-        let outcome = run(cost, paper::packets(1)).flows[flow(6)];
+        let outcome = run(cost, simulation::packets(1)).flows[flow(6)];
         assert_eq!(outcome.dropped > 0, missing > 128.0, "c13 = {cost}: {missing}");
         let kept = outcome.dropped as f64 + f64::from(outcome.longest_queue);
         assert!((kept - missing).abs() < 10.0, "c13 = {cost}: {kept}, {missing}");
@@ -107,13 +101,14 @@ fn without_batches_the_shares_say_how_efficient_it_is() {
 
 #[test]
 fn flow_6_drops_without_batches_if_flow_13_is_cheap() {
-    let dropped = COSTS.map(|cost| run(cost, paper::packets(1)).flows[flow(6)].dropped);
+    let dropped = COSTS.map(|cost| run(cost, simulation::packets(1)).flows[flow(6)].dropped);
     assert!(dropped[0] > 0 && dropped[1..] == [0, 0], "{dropped:?}");
 }
 
 #[test]
 fn efficiency_rises_with_the_limit_and_with_the_cost() {
-    let all = LIMITS.map(|limit| COSTS.map(|cost| efficiency(&run(cost, paper::packets(limit)))));
+    let all =
+        LIMITS.map(|limit| COSTS.map(|cost| efficiency(&run(cost, simulation::packets(limit)))));
     assert!(all.iter().all(|row| row.is_sorted()), "{all:?}");
     assert!(all.is_sorted_by(|low, high| (0..3).all(|cost| low[cost] < high[cost])), "{all:?}");
 }
@@ -125,13 +120,13 @@ fn curves_are_apart_for_limits_and_together_for_slices_and_the_throttle() {
         all.into_iter().fold(0.0, f64::max) - all.into_iter().fold(1.0, f64::min)
     };
     for limit in [8, 16, 32, 64] {
-        assert!(spread(paper::packets(limit)) > 0.15, "{limit}");
+        assert!(spread(simulation::packets(limit)) > 0.15, "{limit}");
     }
     for micros in [30, 150, 300, 500] {
-        assert!(spread(paper::slice(micros)) < 0.01, "{micros}");
+        assert!(spread(simulation::slice(micros)) < 0.01, "{micros}");
     }
     for setting in THROTTLES {
-        assert!(spread(paper::throttle(setting)) < 0.035, "{setting:?}");
+        assert!(spread(simulation::throttle(setting)) < 0.035, "{setting:?}");
     }
 }
 
@@ -140,7 +135,7 @@ fn flow_6_with_32_buffers_drops_if_batches_are_large() {
     let dropped = [16, 32, 64].map(|limit| {
         let mut flows = flows(30);
         flows[flow(6)].buffers = 32;
-        paper::run(&flows, paper::packets(limit)).flows[flow(6)].dropped
+        simulation::run(&flows, simulation::packets(limit)).flows[flow(6)].dropped
     });
     assert_eq!(dropped, [0, 6, 156]);
 }
@@ -149,7 +144,7 @@ fn flow_6_with_32_buffers_drops_if_batches_are_large() {
 
 #[test]
 fn flow_6_never_uses_a_sixth_of_a_long_slice() {
-    let longest = COSTS.map(|cost| run(cost, paper::slice(500)).flows[flow(6)].longest_run);
+    let longest = COSTS.map(|cost| run(cost, simulation::slice(500)).flows[flow(6)].longest_run);
     let longest = longest.into_iter().max().unwrap();
     assert_eq!((longest.as_secs_f64() / us(500).as_secs_f64() * 1000.0).round(), 138.0);
 }
@@ -158,7 +153,8 @@ fn flow_6_never_uses_a_sixth_of_a_long_slice() {
 
 #[test]
 fn two_settings_drop_nothing_and_those_beside_them_do() {
-    let dropped = THROTTLES.map(|setting| run(3, paper::throttle(setting)).flows[flow(13)].dropped);
+    let dropped =
+        THROTTLES.map(|setting| run(3, simulation::throttle(setting)).flows[flow(13)].dropped);
     assert_eq!(dropped, [3552, 1447, 0, 0, 80]);
 }
 
@@ -167,12 +163,12 @@ fn thresholds_are_those_of_the_formula() {
     for (setting, expected) in
         THROTTLES.into_iter().zip([[10, 4, 1], [15, 5, 2], [30, 10, 3], [60, 20, 6], [150, 50, 15]])
     {
-        let throttle = paper::capped(setting);
+        let throttle = simulation::capped(setting);
         let strict = throttle.with_strict_thresholds();
         assert_eq!([1, 3, 10].map(|cost| strict.threshold(us(cost), 128)), expected);
         assert_eq!(throttle.threshold(us(1), 128), expected[0].min(128));
     }
-    let of_13 = THROTTLES.map(|setting| paper::capped(setting).threshold(us(30), 128));
+    let of_13 = THROTTLES.map(|setting| simulation::capped(setting).threshold(us(30), 128));
     assert_eq!(of_13, [1, 1, 1, 2, 5]);
 }
 
@@ -180,11 +176,11 @@ fn thresholds_are_those_of_the_formula() {
 fn a_flow_with_fewer_buffers_than_its_threshold_starves_unless_that_is_capped() {
     let of = |outcome: &Outcome| [1, 2, 3].map(|number| outcome.flows[flow(number)]);
     for cost in COSTS {
-        let strict = of(&run(cost, paper::throttle((2, 150))));
+        let strict = of(&run(cost, simulation::throttle((2, 150))));
         assert_eq!(strict.map(|flow| flow.dropped), [372, 872, 1872], "c13 = {cost}");
         assert_eq!(strict.map(|flow| flow.turns), [0; 3], "c13 = {cost}");
     }
-    let capped = run(3, Policy::Throttle(paper::capped((2, 150))));
+    let capped = run(3, Policy::Throttle(simulation::capped((2, 150))));
     assert_eq!(of(&capped).map(|flow| flow.dropped), [2, 9, 66]);
 }
 
@@ -193,7 +189,7 @@ fn more_buffers_or_a_timeout_help_it() {
     let with = |cost: u64, change: fn(Flow) -> Flow| {
         let mut flows = flows(cost);
         flows[flow(3)] = change(flows[flow(3)]);
-        paper::run(&flows, paper::throttle((2, 150))).flows[flow(3)]
+        simulation::run(&flows, simulation::throttle((2, 150))).flows[flow(3)]
     };
     for cost in COSTS {
         assert_eq!(with(cost, |flow| flow.with_buffers(256)).dropped, 0, "c13 = {cost}");
@@ -206,7 +202,7 @@ fn more_buffers_or_a_timeout_help_it() {
 #[test]
 fn a_timeout_keeps_the_queue_of_flow_9_short() {
     for cost in COSTS {
-        let outcome = run(cost, paper::throttle((2, 150)));
+        let outcome = run(cost, simulation::throttle((2, 150)));
         let longest = [6, 9].map(|number| outcome.flows[flow(number)].longest_queue);
         assert!(longest[0] >= 58 && longest[1] <= 20, "{longest:?}");
     }
@@ -246,10 +242,11 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
 
 #[test]
 fn flows_that_do_not_begin_at_once_make_limits_and_slices_useless() {
-    let limits = LIMITS[1..].iter().map(|limit| paper::packets(*limit));
-    for policy in limits.chain(SLICES.map(paper::slice)) {
+    let limits = LIMITS[1..].iter().map(|limit| simulation::packets(*limit));
+    for policy in limits.chain(SLICES.map(simulation::slice)) {
         for cost in COSTS {
-            let of_seed = |seed| efficiency(&paper::run(&with_random_phases(cost, seed), policy));
+            let of_seed =
+                |seed| efficiency(&simulation::run(&with_random_phases(cost, seed), policy));
             let mut all: Vec<f64> = (0..9).map(of_seed).collect();
             all.sort_by(f64::total_cmp);
             assert!((0.624..0.645).contains(&all[4]), "{policy:?}, c13 = {cost}: {all:?}");
@@ -262,10 +259,10 @@ fn flows_that_do_not_begin_at_once_make_limits_and_slices_useless() {
 fn the_throttle_does_not_care() {
     for setting in THROTTLES {
         for cost in COSTS {
-            let together = run(cost, paper::throttle(setting));
+            let together = run(cost, simulation::throttle(setting));
             for seed in 0..4 {
                 let flows = with_random_phases(cost, seed);
-                let apart = paper::run(&flows, paper::throttle(setting));
+                let apart = simulation::run(&flows, simulation::throttle(setting));
                 let difference = efficiency(&apart) - efficiency(&together);
                 assert!(difference.abs() < 0.015, "{setting:?}, {cost}, {seed}: {difference}");
                 let longest = |outcome: &Outcome| outcome.flows[flow(6)].longest_queue;
@@ -281,7 +278,7 @@ fn the_throttle_does_not_care() {
 #[test]
 fn the_lower_flow_first_makes_queues_half_as_long() {
     let longest = |flows: &[Flow], index: usize| {
-        paper::run(flows, paper::slice(500)).flows[index].longest_queue
+        simulation::run(flows, simulation::slice(500)).flows[index].longest_queue
     };
     let mut reversed = flows(30);
     reversed.reverse();
@@ -289,8 +286,8 @@ fn the_lower_flow_first_makes_queues_half_as_long() {
     assert!((0.3..0.7).contains(&(f64::from(lower) / f64::from(higher))), "{lower}, {higher}");
 }
 
-fn twin_flow(flow: &Flow) -> TwinFlow {
-    TwinFlow {
+fn twin_flow(flow: &Flow) -> FlowModel {
+    FlowModel {
         period: 1_000_000 / u64::from(flow.packets_per_second),
         phase: flow.phase.as_micros() as u64,
         cost: flow.cost.as_micros() as u64,
@@ -305,11 +302,11 @@ fn what_a_run_is_expected_to_take_moves_efficiency_by_three_points() {
     let mut most: f64 = 0.0;
     for limit in LIMITS.map(u64::from) {
         for cost in COSTS {
-            let flows: Vec<TwinFlow> = flows(cost).iter().map(twin_flow).collect();
+            let flows: Vec<FlowModel> = flows(cost).iter().map(twin_flow).collect();
             let efficiency = |expected| {
                 let (rule, is_lower_first) = (Rule::Packets(limit), false);
                 let (switch, whole, end) = (3, WHOLE.into(), 100_000);
-                let twin = Twin { rule, expected, is_lower_first, switch, whole, end };
+                let twin = SimulationModel { rule, expected, is_lower_first, switch, whole, end };
                 let outcome = twin.run(&flows);
                 outcome.processing as f64 / (outcome.processing + outcome.switching) as f64
             };

@@ -3,41 +3,28 @@
 //! Collisions come from seeds. Nothing here looks at a clock.
 
 // Most of these are also compiled into the bench, which uses the rest of them.
-#[path = "../benches/paper/source_hash_1995/bpf.rs"]
-mod bpf;
-#[path = "../benches/paper/source_hash_1995/fids.rs"]
-mod fids;
-#[path = "../benches/paper/source_hash_1995/filters.rs"]
-mod filters;
-#[path = "../benches/paper/source_hash_1995/indices.rs"]
-mod indices;
-#[path = "../benches/paper/source_hash_1995/router.rs"]
-mod router;
-#[path = "../benches/paper/source_hash_1995/traffic.rs"]
-mod traffic;
-#[path = "../benches/paper/source_hash_1995/transfers.rs"]
-mod transfers;
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use flowtable::SourceIndex;
 use flowtable::source_index::analysis::{expected_collisions, improvement};
+use model::papers::source_hash_1995::bpf::*;
+use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
+use model::papers::source_hash_1995::filters::{
+    host, of_protocol, programs, readers, readers_cached, to_port, to_subnet, watched,
+};
+use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
+use model::papers::source_hash_1995::router::{
+    Cache, by_crc, by_source, by_xor, checksum, forward, forward_cached, hop, in_trie, is_valid,
+    name_of, radix_tree, routes,
+};
+use model::papers::source_hash_1995::traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP, frame};
+use model::papers::source_hash_1995::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-use bpf::*;
-use fids::{Fid, Flow, Set};
-use filters::{host, of_protocol, programs, readers, readers_cached, to_port, to_subnet, watched};
-use indices::{Kind, SLOTS, colliding, collisions, three_sigma};
-use router::{
-    Cache, by_crc, by_source, by_xor, checksum, forward, forward_cached, hop, in_trie, is_valid,
-    name_of, radix_tree, routes,
-};
-use traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP, frame};
-use transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
 
 const SEED: u64 = 1995;
 

@@ -5,20 +5,14 @@
 //!
 //! Paper: McKenney and Dove, *Efficient demultiplexing of incoming TCP packets*, 1992.
 
-mod balanced;
 mod connections;
 mod costs;
-mod measure;
 mod others;
 mod plots;
-mod setup;
 mod time;
-#[path = "../../examples/tcp_demux/tpca.rs"]
-mod tpca;
 
-use super::finding::Finding;
-use super::report::{About, Outcome, Report};
-use super::{figure, finding, report, rounds};
+use crate::finding::Finding;
+use crate::report::{About, Outcome, Report};
 
 pub(crate) const ABOUT: About = About {
     name: "demux_1992",

@@ -5,15 +5,12 @@
 //!
 //! Paper: Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*, 2002.
 
-mod chains;
 mod figure_11;
 mod instructions;
 mod operations;
-mod paper;
 
-use super::finding::Finding;
-use super::report::{About, Outcome, Report};
-use super::{figure, finding, report, rounds};
+use crate::finding::Finding;
+use crate::report::{About, Outcome, Report};
 
 pub(crate) const ABOUT: About = About {
     name: "ephemeral_2002",

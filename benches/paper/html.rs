@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Write};
 
-use super::finding::{Finding, Verdict};
-use super::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
-use super::report::{Item, Report, Table};
+use crate::finding::{Finding, Verdict};
+use crate::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use crate::report::{Item, Report, Table};
 
 const STYLE: &str = include_str!("style.css");
 

@@ -7,44 +7,35 @@
 //!                 ┘                  └─▸ --markdown FILE      the same page, for a repository
 //! ```
 //!
-//! A paper has a module below, which fills its [`Report`](paper::report::Report): tables, figures, and *findings*. A
+//! A paper has a module below, which fills its [`Report`](report::Report): tables, figures, and *findings*. A
 //! finding is what the paper published beside what came out here, with a verdict that is computed. The run fails if there
 //! is a table or a figure in a paper that no finding is about.
 //!
 //! Depths, collisions, examined entries and simulated queues come from seeds, and must agree. Times are of this machine:
 //! compare their ratios and their order.
 
-mod paper {
-    pub(crate) mod args;
-    pub(crate) mod demux_1992;
-    pub(crate) mod ephemeral_2002;
-    #[path = "../common/figure.rs"]
-    pub(crate) mod figure;
-    pub(crate) mod finding;
-    pub(crate) mod html;
-    #[allow(dead_code, reason = "the peers also ask for page faults")]
-    #[path = "../peers/machine.rs"]
-    pub(crate) mod machine;
-    pub(crate) mod markdown;
-    pub(crate) mod page;
-    pub(crate) mod report;
-    pub(crate) mod rounds;
-    pub(crate) mod scheduling_2001;
-    pub(crate) mod source_hash_1995;
-    pub(crate) mod trash_2006;
-}
+mod args;
+mod demux_1992;
+mod ephemeral_2002;
+mod finding;
+mod html;
+mod markdown;
+mod page;
+mod report;
+mod rounds;
+mod scheduling_2001;
+mod source_hash_1995;
+mod trash_2006;
 
+use std::env;
 use std::error::Error;
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::process::ExitCode;
 
-use paper::args::Plan;
-use paper::page::Page;
-use paper::report::{About, Outcome, Report, in_file};
-use paper::{
-    demux_1992, ephemeral_2002, html, markdown, scheduling_2001, source_hash_1995, trash_2006,
-};
+use args::Plan;
+use page::Page;
+use report::{About, Outcome, Report, in_file};
 
 /// Fills the report of a paper; on a small scale, if it is to be quick.
 type Reproduce = fn(&mut Report, bool) -> Outcome;
@@ -58,18 +49,26 @@ const PAPERS: [(&About, Reproduce); 5] = [
     (&trash_2006::ABOUT, trash_2006::run),
 ];
 
+/// The root of the repository. Cargo runs a bench in the folder of its package.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 fn main() -> ExitCode {
-    let outcome = source_hash_1995::counted_run().unwrap_or_else(|| {
-        let plan = Plan::parse(&PAPERS.map(|(about, _)| about.name));
-        plan.and_then(|plan| plan.map_or(Ok(()), |plan| reproduce(&plan)))
-    });
-    match outcome {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn run() -> Outcome {
+    in_file(Path::new(ROOT), env::set_current_dir(ROOT))?;
+    if let Some(outcome) = source_hash_1995::counted_run() {
+        return outcome;
+    }
+    let plan = Plan::parse(&PAPERS.map(|(about, _)| about.name))?;
+    plan.map_or(Ok(()), |plan| reproduce(&plan))
 }
 
 fn reproduce(plan: &Plan) -> Outcome {

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf, absolute};
 
-use super::finding::{Finding, Verdict};
-use super::html::LONG;
-use super::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
-use super::report::{Item, Report, Table};
+use crate::finding::{Finding, Verdict};
+use crate::html::LONG;
+use crate::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use crate::report::{Item, Report, Table};
 
 /// The path to `dir`, as links in `file` need it.
 pub(crate) fn from_file_to(file: &Path, dir: &Path) -> io::Result<String> {

@@ -2,9 +2,10 @@
 
 use std::process::Command;
 
-use super::finding::{Finding, Verdict};
-use super::machine;
-use super::report::Report;
+use bench_common::machine;
+
+use crate::finding::{Finding, Verdict};
+use crate::report::Report;
 
 pub(crate) const TITLE: &str = "Five papers, measured again";
 

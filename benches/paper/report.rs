@@ -7,8 +7,9 @@ use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::figure::Figure;
-use super::finding::Finding;
+use bench_common::figure::Figure;
+
+use crate::finding::Finding;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::report::median;
+use crate::report::median;
 
 /// Works through all packets once. The number says what became of them.
 pub(crate) type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;

@@ -10,18 +10,13 @@
 mod costs;
 mod granularity;
 mod model;
-#[path = "../../tests/schedule_parts/paper.rs"]
-mod paper;
 mod phases;
 mod polling;
 mod simulation;
-#[path = "../../tests/schedule_parts/table.rs"]
-mod table;
 mod verdicts;
 
-use super::finding::Finding;
-use super::report::{About, Outcome, Report};
-use super::{figure, finding, report};
+use crate::finding::Finding;
+use crate::report::{About, Outcome, Report};
 
 /// Whatever is random is so by this.
 const SEED: u64 = 2001;

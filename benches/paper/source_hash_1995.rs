@@ -6,32 +6,19 @@
 //!
 //! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing*, 1995.
 
-mod bpf;
-#[path = "../../examples/capture/mod.rs"]
-mod capture;
 mod captures;
 mod collisions;
 mod count;
 mod dml;
-mod fids;
-mod filters;
 mod forwarding;
-mod indices;
 mod model;
 mod packet_filter;
-mod router;
 mod threads;
-mod traffic;
-mod transfers;
 
 pub(crate) use count::counted_run;
 
-use super::finding::Finding;
-use super::report::{About, Outcome, Report};
-use super::{figure, finding, report, rounds};
-
-/// Whatever is random is so by this.
-const SEED: u64 = 1995;
+use crate::finding::Finding;
+use crate::report::{About, Outcome, Report};
 
 pub(crate) const ABOUT: About = About {
     name: "source_hash_1995",

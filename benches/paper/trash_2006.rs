@@ -13,11 +13,9 @@ mod flow_cache;
 mod rdos;
 mod shapes;
 mod sweep;
-mod traffic;
 
-use super::finding::Finding;
-use super::report::{About, Outcome, Report};
-use super::{figure, finding, report};
+use crate::finding::Finding;
+use crate::report::{About, Outcome, Report};
 
 pub(crate) const ABOUT: About = About {
     name: "trash_2006",

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use flowtable::demux::analysis::ConnectionSetup;
+use model::papers::demux_1992::measure::{Contestant, Tally, set_up_all, set_up_server};
+use model::papers::demux_1992::setup::segments;
 
 use super::costs::SEED;
-use super::finding::Finding;
-use super::measure::{Contestant, Tally, set_up_all, set_up_server};
-use super::report::{Outcome, Report, Table, median, two};
-use super::setup::segments;
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, median, two};
 
 /// The paper's: connections, and what it took in seconds.
 const BSD: (u32, f64) = (3600, 906.0);

@@ -2,11 +2,11 @@
 
 use flowtable::demux::ChainsError;
 use flowtable::demux::analysis::{Tpca, TpcaError};
+use model::papers::demux_1992::measure::{Contestant, listen};
+use model::papers::demux_1992::tpca::Traffic;
 
-use super::finding::Finding;
-use super::measure::{Contestant, listen};
-use super::report::{Outcome, Report, Table, two};
-use super::tpca::Traffic;
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// 200 transactions a second.
 pub(crate) const USERS: u32 = 2000;

@@ -1,10 +1,11 @@
 //! Other traffic, and the combination that the paper dismisses.
 
+use model::papers::demux_1992::measure::{Contestant, listen};
+use model::papers::demux_1992::tpca::{Traffic, Trains};
+
 use super::costs::{SEED, USERS, WARM_UP, end, percent};
-use super::finding::Finding;
-use super::measure::{Contestant, listen};
-use super::report::{Outcome, Report, Table, two};
-use super::tpca::{Traffic, Trains};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// Points of sale that are polled in turns: moving to the front examines the whole list for each entry.
 pub(crate) fn polling(report: &mut Report, quick: bool) -> Outcome {

@@ -1,14 +1,14 @@
 //! The paper's figures 4 and 9.
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::demux::analysis::{Tpca, TpcaError};
 use flowtable::demux::{Arrival, ChainsError};
+use model::papers::demux_1992::measure::{Contestant, listen};
+use model::papers::demux_1992::tpca::{Happening, Traffic};
 
 use super::costs::{SEED, USERS, WARM_UP};
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::{Finding, short};
-use super::measure::{Contestant, listen};
-use super::report::{Outcome, Report, Table, two};
-use super::tpca::{Happening, Traffic};
+use crate::finding::{Finding, short};
+use crate::report::{Outcome, Report, Table, two};
 
 /// Seconds at which figure 4 is compared.
 const WINDOWS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0];

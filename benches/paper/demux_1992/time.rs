@@ -4,12 +4,12 @@ use std::net::Ipv4Addr;
 
 use flowtable::FourTuple;
 use flowtable::demux::Arrival;
+use model::papers::demux_1992::measure::Contestant;
+use model::papers::demux_1992::tpca::{Happening, Traffic, name};
 
 use super::costs::{SEED, USERS, WARM_UP};
-use super::measure::Contestant;
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant as Turn, Times};
-use super::tpca::{Happening, Traffic, name};
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant as Turn, Times};
 
 type Packets = Vec<(FourTuple<Ipv4Addr>, Arrival)>;
 

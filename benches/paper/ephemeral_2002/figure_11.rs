@@ -1,11 +1,12 @@
 //! Figure 11: what a find examines, and how long it takes, the fuller the store is.
 
-use super::chains::{ENTRIES, Examined, Filled, HEADS, NOW, SEED, absent};
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
-use super::paper::WORD;
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
+use bench_common::figure::{Figure, Line, Panel, Scale};
+use model::papers::ephemeral_2002::chains::{ENTRIES, Examined, Filled, HEADS, NOW, SEED, absent};
+use model::papers::ephemeral_2002::published::WORD;
+
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 /// Finds that are timed at once.
 const FINDS: usize = 65_536;

@@ -5,12 +5,14 @@ use flowtable::esp::{
     Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute, execute_observed,
 };
 use flowtable::observe::Words;
+use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
+use model::papers::ephemeral_2002::published::{
+    OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands,
+};
 
-use super::chains::{ENTRIES, Filled, NOW, SEED};
-use super::finding::Finding;
-use super::paper::{OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands};
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 const SITE: Site = Site { location: Location::Centre, identity: 1 };
 
@@ -140,7 +142,10 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
         let times = times(&filled.store, &packets, quick);
         let [executed, whole] = times;
         let rates = times.map(|time| 1000.0 / time);
-        let megabits = format!("{:.0}", rates[1] * f64::from(super::paper::SMALLEST * 8));
+        let megabits = format!(
+            "{:.0}",
+            rates[1] * f64::from(model::papers::ephemeral_2002::published::SMALLEST * 8)
+        );
         let one = |number: f64| format!("{number:.1}");
         table.row(&[&name, &one(executed), &one(rates[0]), &one(whole), &one(rates[1]), &megabits]);
     }

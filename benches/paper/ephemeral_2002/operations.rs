@@ -5,12 +5,12 @@ use std::time::Duration;
 use flowtable::Timestamp;
 use flowtable::ephemeral::{Binding, Heads};
 use flowtable::observe::Words;
+use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
+use model::papers::ephemeral_2002::published::{TABLE_1, WORD};
 
-use super::chains::{ENTRIES, Filled, NOW, SEED};
-use super::finding::Finding;
-use super::paper::{TABLE_1, WORD};
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 /// Words that table 1 says, where one entry is examined.
 const WORDS: [f64; 4] = [5.0, 10.0, 2.0, 2.0];

@@ -8,12 +8,12 @@ use flowtable::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
 };
 use flowtable::share::ProportionalShare;
+use model::papers::scheduling_2001::simulation::capped;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
-use super::paper::capped;
-use super::report::{Outcome, Report, Table, median, two};
+use crate::report::{Outcome, Report, Table, median, two};
 
 const ROUNDS: usize = 15;
 

@@ -13,15 +13,15 @@
 use std::error::Error;
 use std::time::Duration;
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::Timestamp;
 use flowtable::schedule::{
     BoundedQueue, Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig,
     longest_sleep,
 };
 
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// Buffers of a card, and of each queue in the router.
 const CARD: usize = 64;

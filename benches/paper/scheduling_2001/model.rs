@@ -1,8 +1,9 @@
 //! What follows from the costs of the testbed: tables 1 and 2, figure 5.
 
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
+use bench_common::figure::{Figure, Line, Panel, Scale};
+
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// Microseconds for a packet: reading and classifying, the fast path, writing.
 pub(crate) const INPUT: f64 = 1.6;

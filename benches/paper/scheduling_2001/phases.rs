@@ -1,14 +1,14 @@
 //! What the paper does not say: when flows begin.
 
 use flowtable::schedule::simulator::Flow;
+use model::papers::scheduling_2001::simulation::{COSTS, flows, packets, run, slice, throttle, us};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::SEED;
-use super::finding::Finding;
-use super::paper::{COSTS, flows, packets, run, slice, throttle, us};
-use super::report::{Outcome, Report, Table, median};
 use super::simulation::{efficiency, limits, slices, throttles};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, median};
 
 /// The highest efficiency that the paper's text says of limits and of slices, if flows begin when they like; and the
 /// throttle's.

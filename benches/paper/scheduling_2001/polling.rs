@@ -9,8 +9,8 @@ use flowtable::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig, longest_sleep,
 };
 
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 const BATCH: u32 = 16;
 /// Buffers of the card, and places between input and forwarding.

@@ -1,13 +1,15 @@
 //! Figures 10 to 18: the paper's simulation, by packet limits, timeslices and throttles.
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::schedule::Policy;
 use flowtable::schedule::simulator::Outcome as Simulated;
+use model::papers::scheduling_2001::simulation::{
+    COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle,
+};
+use model::papers::scheduling_2001::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 
-use super::figure::{Figure, Line, Panel, Scale};
-use super::paper::{COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle};
-use super::report::{Outcome, Report, Table};
-use super::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 use super::verdicts::{by_limit, by_slice, by_throttle};
+use crate::report::{Outcome, Report, Table};
 
 /// Three figures over one knob.
 struct Knob<'a> {

@@ -2,13 +2,13 @@
 
 use flowtable::schedule::simulator::Outcome as Simulated;
 use flowtable::schedule::{Overhead, Policy, Throttle};
-
-use super::finding::{Finding, short};
-use super::paper::{
+use model::papers::scheduling_2001::simulation::{
     COSTS, SLICES, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
 };
-use super::report::Report;
+
 use super::simulation::{FLOW_6, FLOW_13, efficiency};
+use crate::finding::{Finding, short};
+use crate::report::Report;
 
 /// Places of settings and costs in the figures.
 const FEWEST: usize = 0;

@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use capture::{Capture, Packet};
 use flowtable::{BitString, FiveTuple, FlowKey, SourceIndex};
+use model::papers::source_hash_1995::SEED;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-use super::SEED;
-use super::capture::{Capture, Packet};
 
 /// Flows of a capture: the bytes of their five-tuples, and an index for each.
 pub(crate) struct Named {
@@ -49,7 +48,7 @@ impl Named {
 
 /// The folder that was named, or the one beside the crate.
 fn folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("FLOWTABLE_DATA").map_or_else(beside, PathBuf::from);
     folder.join("captures").is_dir().then_some(folder)
 }

@@ -1,15 +1,15 @@
 //! Figure 5: how many names come to a place of the table that another one has.
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
 use flowtable::source_index::analysis::expected_collisions;
+use model::papers::source_hash_1995::SEED;
+use model::papers::source_hash_1995::fids::Set;
+use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
 
-use super::SEED;
 use super::captures::Named;
-use super::fids::Set;
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
-use super::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
-use super::report::{Outcome, Report, Table};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table};
 
 /// Names in a table.
 const COUNTS: [usize; 7] = [100, 1000, 5000, 10_000, 20_000, 40_000, SLOTS];

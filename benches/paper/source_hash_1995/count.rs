@@ -21,18 +21,18 @@ use std::time::{Duration, Instant};
 use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
 use flowtable::threaded::{self, Hop, Label, Labels};
 use flowtable::{DefaultHashBuilder, SourceIndex, Timestamp};
+use model::papers::source_hash_1995::SEED;
+use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
+use model::papers::source_hash_1995::filters::{programs, watched};
+use model::papers::source_hash_1995::indices::{Kind, SLOTS};
+use model::papers::source_hash_1995::router::{Cache, in_trie, radix_tree};
+use model::papers::source_hash_1995::traffic::Traffic;
 
-use super::SEED;
-use super::fids::{Fid, Flow, Set};
-use super::filters::{programs, watched};
-use super::finding::Finding;
 use super::forwarding;
-use super::indices::{Kind, SLOTS};
 use super::packet_filter;
-use super::report::{Outcome, Report, Table, median, two};
-use super::rounds::Contestant;
-use super::router::{Cache, in_trie, radix_tree};
-use super::traffic::Traffic;
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, median, two};
+use crate::rounds::Contestant;
 
 /// Flows that are looked up.
 const FLOWS: usize = 16;

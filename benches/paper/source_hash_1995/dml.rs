@@ -7,9 +7,9 @@ use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 const SEED: u64 = 1995;
 

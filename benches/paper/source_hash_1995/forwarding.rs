@@ -5,20 +5,20 @@ use std::net::Ipv4Addr;
 
 use flowtable::source_index::analysis::Transfer;
 use flowtable::{LcRouteTable, Prefix, RouteTable, SourceIndex};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-
-use super::SEED;
-use super::fids::Fid;
-use super::finding::Finding;
-use super::indices::SLOTS;
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
-use super::router::{
+use model::papers::source_hash_1995::SEED;
+use model::papers::source_hash_1995::fids::Fid;
+use model::papers::source_hash_1995::indices::SLOTS;
+use model::papers::source_hash_1995::router::{
     Cache, PORTS, Port, binary, by_crc, by_source, by_xor, forward, forward_cached, hop, in_trie,
     is_valid, name_of, radix_tree, routes,
 };
-use super::traffic::{ETHERNET, Traffic};
+use model::papers::source_hash_1995::traffic::{ETHERNET, Traffic};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 /// The long way that the paper's router had.
 const AS_THERE: &str = "binary trie, 100 routes";

@@ -1,11 +1,11 @@
 //! What a transfer gains on paper: figure 2, and what is left of a faster look-up beside everything else.
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::source_index::analysis::improvement;
+use model::papers::source_hash_1995::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
 
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
-use super::transfers::{BY_HAND, FIGURE_2, all, through_a_cache};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 const MECHANISMS: [&str; 4] = ["datagrams", "virtual circuit", "source hashing", "threaded"];
 

@@ -3,17 +3,19 @@
 use std::hint::black_box;
 
 use flowtable::SourceIndex;
+use model::papers::source_hash_1995::bpf::Program;
+use model::papers::source_hash_1995::fids::Fid;
+use model::papers::source_hash_1995::filters::{
+    Readers, programs, readers, readers_cached, watched,
+};
+use model::papers::source_hash_1995::indices::SLOTS;
+use model::papers::source_hash_1995::router::{Cache, by_crc, by_source, by_xor};
+use model::papers::source_hash_1995::traffic::Traffic;
 
-use super::bpf::Program;
-use super::fids::Fid;
-use super::filters::{Readers, programs, readers, readers_cached, watched};
-use super::finding::Finding;
 use super::forwarding::hits_of_kinds;
-use super::indices::SLOTS;
-use super::report::{Outcome, Report, Table, two};
-use super::rounds::{Contestant, Times};
-use super::router::{Cache, by_crc, by_source, by_xor};
-use super::traffic::Traffic;
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
+use crate::rounds::{Contestant, Times};
 
 /// 16 readers, without and with a cache.
 pub(crate) fn packet_filter(report: &mut Report, quick: bool) -> Outcome {

@@ -1,8 +1,5 @@
 //! Threaded indices: what a packet costs that carries its row, and what it takes to keep the rows right.
 
-#[path = "../../../tests/threaded_network/mod.rs"]
-mod threaded_network;
-
 use std::collections::HashSet;
 use std::error::Error;
 use std::time::Duration;
@@ -10,16 +7,16 @@ use std::time::Duration;
 use flowtable::cache::SourceHashCache;
 use flowtable::threaded::{Hop, Label, Labels, Table};
 use flowtable::{SourceIndex, Timestamp};
+use model::papers::source_hash_1995::SEED;
+use model::papers::source_hash_1995::network::router::Protocol;
+use model::papers::source_hash_1995::network::{Event, Network, Setup};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::SEED;
-use super::finding::Finding;
-use super::report::{self, Outcome, Report, median, two};
-use super::rounds::{Contestant, Times};
-use threaded_network::router::Protocol;
-use threaded_network::{Network, Setup};
+use crate::finding::Finding;
+use crate::report::{self, Outcome, Report, median, two};
+use crate::rounds::{Contestant, Times};
 
 /// Destinations are IPv4 addresses.
 type Address = u32;
@@ -182,13 +179,13 @@ const HAPPENINGS: [(&str, Happening); 4] = [
     ("they start", started),
     ("a link goes down", |setup| {
         let mut network = silent(setup);
-        network.apply(threaded_network::Event::Down(0));
+        network.apply(Event::Down(0));
         network.settle();
         network
     }),
     ("a router restarts", |setup| {
         let mut network = silent(setup);
-        network.apply(threaded_network::Event::Restart(0));
+        network.apply(Event::Restart(0));
         network.settle();
         network
     }),

@@ -5,8 +5,7 @@ use std::hash::BuildHasher;
 
 use flowtable::{BitString, DefaultHashBuilder, PassiveGc, Shape, Tuning, Unicache};
 use hashbrown::HashTable;
-
-use super::traffic::{Flow, Packet, src_dst};
+use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 
 /// When an entry was used last: its score in garbage collection.
 pub(crate) type Tick = u64;

@@ -3,9 +3,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use model::papers::trash_2006::traffic::Packet;
+
 use super::cache::{Cache, State, Tick};
-use super::report::median;
-use super::traffic::Packet;
+use crate::report::median;
 
 /// A cache that forwards packets.
 pub(crate) trait Contestant {

@@ -8,17 +8,17 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
+use model::papers::trash_2006::traffic::{Flow, Packet, trash};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::cache::Trash;
 use super::contest::{Contestant, Forwarder};
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
 use super::flow_cache::Flows;
-use super::report::{Outcome, Report, Table, two};
-use super::traffic::{Flow, Packet, trash};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 const EXPONENT: f64 = 1.05;
 /// The largest flow, in packets.

@@ -8,9 +8,9 @@ use flowtable::{
     Class, CloseRule, Config, DefaultHashBuilder, Eviction, FlowCache, Packet as Seen, PassiveGc,
     Protocol, TcpFlags, Timeouts, Timestamp,
 };
+use model::papers::trash_2006::traffic::{Flow, Packet};
 
 use super::cache::{Cache, State, Tick};
-use super::traffic::{Flow, Packet};
 
 /// Ticks between two looks for flows that have ended.
 const BURST: Tick = 32;

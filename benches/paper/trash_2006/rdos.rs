@@ -2,15 +2,17 @@
 //! other extreme, a single flow.
 
 use flowtable::{BitString, ByClass, DefaultHashBuilder, Passive, PassiveGc};
+use model::papers::trash_2006::traffic::{
+    Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide,
+};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::cache::{Chained, State, Swiss, Trash};
 use super::contest::{Contestant, Forwarder, Score, compete};
-use super::finding::Finding;
 use super::flow_cache::Flows;
-use super::report::{Outcome, Report, Table, two};
-use super::traffic::{Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// A row of the paper's table: the contestant, its depth, leaves, and thousands of packets a second.
 struct Row {

@@ -5,12 +5,12 @@ use std::net::Ipv4Addr;
 use flowtable::{
     BitString, DefaultHashBuilder, LcTrieMap, RebalanceFrom, Shape, Thresholds, Tuning,
 };
+use model::papers::trash_2006::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::finding::Finding;
-use super::report::{Outcome, Report, Table, two};
-use super::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// The shape of a trie over these keys, inserted in this order.
 fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> Shape {

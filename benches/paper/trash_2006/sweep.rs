@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
+use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
+use model::papers::trash_2006::traffic::{Order, Packet, Rings, trash};
 
 use super::cache::Trash;
 use super::contest::{Contestant, Forwarder};
-use super::figure::{Figure, Line, Panel, Scale};
-use super::finding::Finding;
 use super::flow_cache::Flows;
-use super::report::{Outcome, Report, Table, two};
-use super::traffic::{Order, Packet, Rings, trash};
+use crate::finding::Finding;
+use crate::report::{Outcome, Report, Table, two};
 
 /// Thresholds of the collection for a million flows.
 const THRESHOLDS: [usize; 11] =

@@ -1,1 +1,32 @@
-//! capture
+//! Reads packet captures: from the bytes of a file or a pipe to the names of flows.
+//!
+//! ```text
+//!     file, pipe ─► decompressed() ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
+//!                   gzip or not       bounded   the records       as       where IP    key, bytes,
+//!                                     memory                      captured begins      flags
+//! ```
+//!
+//! Whatever the bytes are, nothing here panics, and memory stays bounded: a record is looked at in
+//! a window of at most 16 MiB, which grows only as bytes arrive.
+//!
+//! A flow is named by the *outermost* IP header. A packet that has none, or one that cannot be
+//! read, is a [`Reject`], with its reason.
+
+pub mod data;
+mod ethernet;
+mod link;
+mod order;
+mod packet;
+mod pcap;
+mod pcapng;
+mod reader;
+mod reject;
+mod source;
+pub mod synth;
+mod wifi;
+mod window;
+
+pub use packet::{Numbers, Packet, Ports};
+pub use reader::{Capture, End, Frame, OpenError};
+pub use reject::Reject;
+pub use source::decompressed;

@@ -1,1 +1,26 @@
-//! model
+//! Reference models, generators, hostile hashers and keys: for tests, fuzz targets and benches.
+//!
+//! A reference model is a slow and obviously correct implementation of a structure. The types
+//! named `Checked…` hold a structure and its model, apply each operation to both, and compare the
+//! results.
+
+pub mod alloc;
+pub mod caches;
+pub mod counted;
+pub mod demux;
+pub mod dml;
+pub mod ephemeral;
+pub mod esp;
+pub mod flow_cache;
+pub mod hashers;
+pub mod histories;
+pub mod hooks;
+pub mod ledger;
+pub mod papers;
+pub mod prefixes;
+pub mod process;
+pub mod routes;
+pub mod schedule;
+pub mod sockets;
+pub mod threads;
+pub mod versioned;

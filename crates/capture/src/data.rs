@@ -1,0 +1,357 @@
+//! Captures for tests: written byte by byte, and read from the project's data folder.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use etherparse::PacketBuilder;
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+/// How numbers are written.
+#[derive(Clone, Copy)]
+pub struct Endian {
+    pub u16: fn(u16) -> [u8; 2],
+    pub u32: fn(u32) -> [u8; 4],
+    pub u64: fn(u64) -> [u8; 8],
+}
+
+pub const LITTLE: Endian =
+    Endian { u16: u16::to_le_bytes, u32: u32::to_le_bytes, u64: u64::to_le_bytes };
+pub const BIG: Endian =
+    Endian { u16: u16::to_be_bytes, u32: u32::to_be_bytes, u64: u64::to_be_bytes };
+
+impl Endian {
+    pub fn words(self, words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|&word| (self.u32)(word)).collect()
+    }
+}
+
+pub const MICROSECONDS: u32 = 0xa1b2_c3d4;
+pub const NANOSECONDS: u32 = 0xa1b2_3c4d;
+pub const MODIFIED: u32 = 0xa1b2_cd34;
+pub const ETHERNET: u32 = 1;
+
+/// Seconds, fraction, and the bytes of a frame.
+pub type Record<'a> = (u32, u32, &'a [u8]);
+
+pub fn pcap(endian: Endian, magic: u32, link: u32, records: &[Record<'_>]) -> Vec<u8> {
+    let mut out = Vec::from((endian.u32)(magic));
+    out.extend((endian.u16)(2));
+    out.extend((endian.u16)(4));
+    out.extend(endian.words(&[0, 0, 262_144, link]));
+    for (seconds, fraction, frame) in records {
+        let length = frame.len() as u32;
+        out.extend(endian.words(&[*seconds, *fraction, length, length]));
+        if magic == MODIFIED {
+            out.extend([0xee; 8]);
+        }
+        out.extend(*frame);
+    }
+    out
+}
+
+/// A block of a pcapng.
+pub fn block(endian: Endian, kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = body.len().next_multiple_of(4);
+    let mut out = endian.words(&[kind, length as u32 + 12]);
+    out.extend(body);
+    out.resize(8 + length, 0);
+    out.extend((endian.u32)(length as u32 + 12));
+    out
+}
+
+pub fn section(endian: Endian) -> Vec<u8> {
+    block(endian, 0x0a0d_0d0a, &[endian.words(&[0x1a2b_3c4d]), vec![0; 12]].concat())
+}
+
+/// An Ethernet interface whose clock has this resolution and offset, as the options say them.
+pub fn interface(endian: Endian, resolution: Option<u8>, offset_s: Option<i64>) -> Vec<u8> {
+    let mut body = Vec::from((endian.u16)(ETHERNET as u16));
+    body.extend((endian.u16)(0));
+    body.extend((endian.u32)(0));
+    let option = |code, length| [(endian.u16)(code), (endian.u16)(length)].concat();
+    if let Some(resolution) = resolution {
+        body.extend(option(9, 1));
+        body.extend([resolution, 0, 0, 0]);
+    }
+    if let Some(offset_s) = offset_s {
+        body.extend(option(14, 8));
+        body.extend((endian.u64)(offset_s as u64));
+    }
+    body.extend(option(0, 0));
+    block(endian, 1, &body)
+}
+
+pub fn enhanced(endian: Endian, interface: u32, ticks: u64, frame: &[u8]) -> Vec<u8> {
+    let length = frame.len() as u32;
+    let head = [interface, (ticks >> 32) as u32, ticks as u32, length, length];
+    block(endian, 6, &[endian.words(&head), frame.to_vec()].concat())
+}
+
+pub fn simple(endian: Endian, frame: &[u8]) -> Vec<u8> {
+    block(endian, 3, &[endian.words(&[frame.len() as u32]), frame.to_vec()].concat())
+}
+
+pub fn obsolete(endian: Endian, interface: u16, ticks: u64, frame: &[u8]) -> Vec<u8> {
+    let length = frame.len() as u32;
+    let mut body = [(endian.u16)(interface), (endian.u16)(0xffff)].concat();
+    body.extend(endian.words(&[(ticks >> 32) as u32, ticks as u32, length, length]));
+    body.extend(frame);
+    block(endian, 2, &body)
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("a vector takes all");
+    encoder.finish().expect("a vector takes all")
+}
+
+/// A UDP datagram in IPv4, of 28 + `len` bytes, behind Ethernet.
+pub fn udp(sport: u16, dport: u16, len: usize) -> Vec<u8> {
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv4([192, 0, 2, 1], [198, 51, 100, 2], 64)
+        .udp(sport, dport);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &vec![0; len]).expect("a vector takes all");
+    bytes
+}
+
+/// A TCP segment in IPv6 without payload, of 60 bytes, behind Ethernet.
+pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
+    let (src, dst) = ("2001:db8::1", "2001:db8::2");
+    let octets = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6])
+        .ipv6(octets(src), octets(dst), 64)
+        .tcp(sport, dport, 1, 1);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    bytes
+}
+
+/// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose
+/// letters are given: S, A, F, R.
+pub fn segment(from_client: bool, flags: &str) -> Vec<u8> {
+    segment_of(40_000, from_client, flags)
+}
+
+/// The same for another port of the client.
+pub fn segment_of(port: u16, from_client: bool, flags: &str) -> Vec<u8> {
+    let (client, server) = (([192, 0, 2, 1], port), ([198, 51, 100, 2], 443));
+    let ((src, sport), (dst, dport)) =
+        if from_client { (client, server) } else { (server, client) };
+    let mut header = etherparse::TcpHeader::new(sport, dport, 1, 1);
+    (header.syn, header.ack) = (flags.contains('S'), flags.contains('A'));
+    (header.fin, header.rst) = (flags.contains('F'), flags.contains('R'));
+    let packet = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(src, dst, 64).tcp_header(header);
+    let mut bytes = Vec::new();
+    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    bytes
+}
+
+/// Length of the Ethernet header of these frames.
+pub const IP_AT: usize = 14;
+
+/// Three packets of two flows, the second of which has come too late.
+pub fn small(endian: Endian, magic: u32) -> Vec<u8> {
+    let (early, late, other) = (udp(1000, 53, 4), udp(1000, 53, 6), tcp6(40_000, 443));
+    pcap(endian, magic, ETHERNET, &[(20, 7, &late), (10, 5, &early), (30, 999, &other)])
+}
+
+/// The header of pflog for IPv4: its length, the address family, and zeros.
+const PFLOG: [u8; 64] = {
+    let mut header = [0; 64];
+    (header[0], header[1]) = (61, 2);
+    header
+};
+
+/// What each link type puts in front of an IPv4 packet, by its number.
+pub const LINKS: [(u32, &[u8]); 34] = [
+    (0, &[2, 0, 0, 0]),
+    (0, &[0, 0, 0, 2]),
+    (1, b"ddddddssssss\x08\x00"),
+    (1, b"ddddddssssss\x81\x00\x00\x05\x08\x00"),
+    (1, b"ddddddssssss\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00"),
+    (1, b"ddddddssssss\x91\x00\x00\x05\x92\x00\x00\x06\x08\x00"),
+    (1, b"ddddddssssss\x88\x47\x00\x01\x00\x40\x00\x01\x11\x40"),
+    (1, b"ddddddssssss\x88\x47\x00\x01\x01\x40\x00\x00\x00\x00DDDDDDSSSSSS\x08\x00"),
+    (1, b"ddddddssssss\x81\x00\x00\x05\x88\x48\x00\x01\x11\x40"),
+    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1e\x00\x21"),
+    (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1d\x21"),
+    (1, b"ddddddssssss\x88\xe7\x00\x00\x00\x01DDDDDDSSSSSS\x08\x00"),
+    (1, b"ddddddssssss\x00\x26\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (9, &[0xff, 3, 0, 0x21]),
+    (9, &[0x21]),
+    (12, &[]),
+    (14, &[]),
+    (50, &[0xff, 3, 0, 0x21]),
+    (50, &[0x0f, 0, 8, 0]),
+    (51, &[0x11, 0, 0, 1, 0, 30, 0, 0x21]),
+    (101, &[]),
+    (104, &[0x0f, 0, 8, 0]),
+    (105, b"\x08\x01aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (105, b"\x88\x03aa111111222222333333ss444444qq\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (108, &[0, 0, 0, 2]),
+    (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00"),
+    (117, &PFLOG),
+    (
+        127,
+        b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\
+          \xaa\xaa\x03\x00\x00\x00\x08\x00",
+    ),
+    (166, &[1, 3, 0, 0x21]),
+    (192, b"\x00\x00\x08\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
+    (204, &[0, 0xff, 3, 0, 0x21]),
+    (228, &[]),
+    (239, &[2, 0, 0, 0, 5, 0, 1, 0, 7, 0, 0, 0, 34, 0, 9, 0]),
+    (276, b"\x08\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x06ssssssss"),
+];
+
+/// Packets, bytes, first and last time of each five-tuple.
+pub type Flows = BTreeMap<Vec<String>, [u64; 4]>;
+
+/// The flows in rows of CSV: records of the same one are added.
+pub fn flows(csv: impl Read) -> Flows {
+    let mut reader = csv::Reader::from_reader(csv);
+    let columns = reader.headers().expect("there is a header").clone();
+    let at = |name| columns.iter().position(|column| column == name).expect("the column exists");
+    let key = ["src", "dst", "proto", "sport", "dport"].map(at);
+    let value = ["packets", "ip_bytes", "first_ns", "last_ns"].map(at);
+    let mut flows = BTreeMap::new();
+    for row in reader.records() {
+        let row = row.expect("a row");
+        let key = key.iter().map(|&at| row[at].to_owned()).collect();
+        let [packets, bytes, first, last] =
+            value.map(|at| row[at].parse::<u64>().expect("a number"));
+        let sums = flows.entry(key).or_insert([0, 0, u64::MAX, 0]);
+        *sums = [sums[0] + packets, sums[1] + bytes, sums[2].min(first), sums[3].max(last)];
+    }
+    flows
+}
+
+/// Captures of all kinds, small enough to be changed many times.
+pub fn seeds() -> Vec<Vec<u8>> {
+    let frame = udp(1, 53, 3);
+    let mut mixed = Vec::new();
+    for endian in [LITTLE, BIG] {
+        mixed.extend(section(endian));
+        mixed.extend(interface(endian, Some(9), Some(1)));
+        mixed.extend(enhanced(endian, 0, 5, &frame));
+        mixed.extend(simple(endian, &tcp6(1, 2)));
+        mixed.extend(obsolete(endian, 0, 7, &frame));
+    }
+    let packet = &frame[IP_AT..];
+    let linked = LINKS.map(|(link, front)| {
+        pcap(LITTLE, NANOSECONDS, link, &[(1, 2, &[front, packet].concat()), (3, 4, packet)])
+    });
+    let mut seeds =
+        vec![small(BIG, MODIFIED), gzip(&small(LITTLE, MICROSECONDS)), mixed.clone(), gzip(&mixed)];
+    seeds.extend(linked);
+    if let Some(folder) = folder() {
+        let small = |path: &PathBuf| fs::metadata(path).is_ok_and(|about| about.len() < 4096);
+        seeds.extend(captures(&folder).iter().filter(|path| small(path)).flat_map(fs::read));
+    }
+    seeds
+}
+
+/// The data folder, which may be absent, and whether `FLOWTABLE_DATA` names it; otherwise it is
+/// `../shared/data` relative to the root of the repository.
+fn data() -> (PathBuf, bool) {
+    let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
+    let is_named = named.is_some();
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    (named.unwrap_or_else(|| root.join("../shared/data")), is_named)
+}
+
+/// The folder of captures and ground truth, if there is one: `FLOWTABLE_DATA`, or `../shared/data`
+/// relative to the root of the repository.
+///
+/// # Panics
+///
+/// If `FLOWTABLE_DATA` is set and has no captures.
+pub fn folder() -> Option<PathBuf> {
+    let (folder, is_named) = data();
+    let is_there = folder.join("captures").is_dir();
+    assert!(is_there || !is_named, "FLOWTABLE_DATA: no captures in {}", folder.display());
+    is_there.then_some(folder)
+}
+
+/// The routes of the Internet, a prefix a line, if the data folder has them. Announces otherwise
+/// that the test is skipped.
+///
+/// # Panics
+///
+/// If `FLOWTABLE_DATA` is set and has no routes.
+pub fn routes(test: &str) -> Option<String> {
+    let (folder, is_named) = data();
+    let path = folder.join("routes/prefixes.txt.gz");
+    if !path.is_file() {
+        assert!(!is_named, "FLOWTABLE_DATA: no {}", path.display());
+        let missing = "no routes here; set FLOWTABLE_DATA to the folder of routes/prefixes.txt.gz";
+        announce(test, format_args!("SKIPPED: {missing}"));
+        return None;
+    }
+    let (mut text, file) = (String::new(), File::open(&path).expect("the routes can be read"));
+    MultiGzDecoder::new(file).read_to_string(&mut text).expect("the routes are text");
+    Some(text)
+}
+
+/// Why tests on the data folder are skipped.
+pub const NO_CAPTURES: &str = "no captures here; set FLOWTABLE_DATA to their folder";
+
+/// A line on standard error about a test, which the harness does not hold back when it passes.
+pub fn announce(test: &str, line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{test}: {line}");
+}
+
+pub fn captures(data: &Path) -> Vec<PathBuf> {
+    let folders = ["captures", "mix", "oltp"].map(|folder| data.join(folder));
+    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let mut captures: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    captures.retain(|path| path.extension().is_some_and(|extension| extension != "csv"));
+    captures.sort();
+    captures
+}
+
+/// Whether there is a Python to run the script of the data folder with.
+pub fn has_python() -> bool {
+    let output = Command::new("python3").arg("--version").output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// What another tool made of a capture: a file of the data folder with this suffix, if there is
+/// one.
+pub fn truth_file(data: &Path, capture: &Path, suffix: &str) -> Option<impl Read> {
+    let is_compressed = capture.extension() == Some("gz".as_ref());
+    let stem = if is_compressed { capture.file_stem() } else { capture.file_name() };
+    let mut name = stem.map(OsStr::to_owned).unwrap_or_else(OsString::new);
+    name.push(suffix);
+    match File::open(data.join("truth").join(name)) {
+        Ok(file) => Some(MultiGzDecoder::new(file)),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{}", capture.display());
+            None
+        }
+    }
+}
+
+/// The flows of a capture as tshark saw them, or else as the Python script of the data folder
+/// does; `None` if there is neither.
+pub fn truth(data: &Path, capture: &Path) -> Option<Flows> {
+    if let Some(file) = truth_file(data, capture, ".tshark-uni.csv.gz") {
+        return Some(flows(file));
+    }
+    if !has_python() {
+        return None;
+    }
+    let script = data.join("tools/flowstat.py");
+    let output = Command::new("python3").arg(script).arg("--flows").arg(capture).output();
+    let output = output.expect("it could be run before");
+    assert!(output.status.success(), "{}: {output:?}", capture.display());
+    Some(flows(&output.stdout[..]))
+}

@@ -1,0 +1,163 @@
+//! From a frame to its IP header, for the link types that captures of IP have.
+//!
+//! One function per family of link types. Each looks at the few bytes that say what follows, and
+//! checks nothing else: a meter counts what a strict parser would refuse.
+//!
+//! Link types: <https://www.tcpdump.org/linktypes.html>.
+
+use super::ethernet;
+use super::order::Order;
+use super::reject::Reject;
+use super::wifi;
+
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    V4,
+    V6,
+}
+
+/// Where a frame has its outermost IP header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IpAt {
+    /// What the link layer says that it is.
+    pub version: Version,
+    /// Bytes in front of it.
+    pub offset: usize,
+}
+
+/// Finds the outermost IP header of a frame of this link type.
+pub(crate) fn locate(link: u16, frame: &[u8]) -> Result<IpAt, Reject> {
+    match link {
+        0 => loopback(frame, Order::Little, 0, 4),
+        1 => ethernet::frame(frame),
+        9 => ppp(frame, 0),
+        12 | 14 | 101 | 228 | 229 => raw(frame, 0),
+        50 => ppp_serial(frame),
+        51 => ethernet::payload(frame, ethernet::PPPOE, 0),
+        104 => hdlc(frame, 0),
+        105 => wifi::frame(frame, 0),
+        108 => loopback(frame, Order::Big, 0, 4),
+        109 => loopback(frame, Order::Little, 0, 12),
+        113 => cooked(frame, 14, 16),
+        117 => packet_filter(frame),
+        119 => wifi::frame(frame, wifi::PRISM),
+        127 => wifi::radiotap(frame),
+        166 => ppp_daemon(frame),
+        192 => per_packet_information(frame),
+        204 => ppp(frame, 1),
+        205 => hdlc(frame, 1),
+        239 => netfilter_log(frame),
+        276 => cooked(frame, 0, 20),
+        _ => Err(Reject::UnknownLink),
+    }
+}
+
+/// Nothing in front of IP: it says its version itself.
+pub(crate) fn raw(frame: &[u8], offset: usize) -> Result<IpAt, Reject> {
+    match frame.get(offset).ok_or(Reject::LinkCut)? >> 4 {
+        4 => Ok(IpAt { version: Version::V4, offset }),
+        6 => Ok(IpAt { version: Version::V6, offset }),
+        _ => Err(Reject::WrongVersion),
+    }
+}
+
+/// BSD's loopback and its kin: an address family in front, in the order of the machine that
+/// captured.
+fn loopback(frame: &[u8], order: Order, at: usize, offset: usize) -> Result<IpAt, Reject> {
+    let family = order.u32(frame, at).ok_or(Reject::LinkCut)?;
+    // No family needs its upper half: there is something only if the order was the other one.
+    address_family(if family > 0xffff { family.swap_bytes() } else { family }, offset)
+}
+
+/// The numbers of IPv6 are those of Linux, Windows, the BSDs and macOS.
+fn address_family(family: u32, offset: usize) -> Result<IpAt, Reject> {
+    match family {
+        2 => Ok(IpAt { version: Version::V4, offset }),
+        10 | 23 | 24 | 26 | 28 | 30 => Ok(IpAt { version: Version::V6, offset }),
+        _ => Err(Reject::NotIp),
+    }
+}
+
+/// Linux's cooked captures: a header of `offset` bytes with an ether type in it.
+fn cooked(frame: &[u8], ether_type_at: usize, offset: usize) -> Result<IpAt, Reject> {
+    if frame.len() < offset {
+        return Err(Reject::LinkCut);
+    }
+    let ether_type = ethernet::type_at(frame, ether_type_at)?;
+    ethernet::payload(frame, ether_type, offset)
+}
+
+/// Cisco's HDLC: address, control, ether type.
+fn hdlc(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+    ethernet::payload(frame, ethernet::type_at(frame, at + 2)?, at + 4)
+}
+
+/// PPP, with or without the address and control bytes of HDLC.
+pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+    let at =
+        if frame.get(at..).unwrap_or_default().starts_with(&[0xff, 0x03]) { at + 2 } else { at };
+    ppp_protocol(frame, at)
+}
+
+/// PPP or, told apart by its address, Cisco's HDLC.
+fn ppp_serial(frame: &[u8]) -> Result<IpAt, Reject> {
+    match frame.first() {
+        Some(0x0f | 0x8f) => hdlc(frame, 0),
+        _ => ppp(frame, 0),
+    }
+}
+
+/// As the PPP daemon of Linux gives it: the direction takes the place of the address.
+fn ppp_daemon(frame: &[u8]) -> Result<IpAt, Reject> {
+    ppp_protocol(frame, if frame.get(1) == Some(&0x03) { 2 } else { 0 })
+}
+
+/// The protocol has two bytes, or one if that is odd.
+pub(crate) fn ppp_protocol(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
+    let first = *frame.get(at).ok_or(Reject::LinkCut)?;
+    let (protocol, offset) = match first & 1 {
+        1 => (u16::from(first), at + 1),
+        _ => (Order::Big.u16(frame, at).ok_or(Reject::LinkCut)?, at + 2),
+    };
+    match protocol {
+        0x0021 => Ok(IpAt { version: Version::V4, offset }),
+        0x0057 => Ok(IpAt { version: Version::V6, offset }),
+        0x0281 | 0x0283 => ethernet::payload(frame, ethernet::MPLS, offset),
+        _ => Err(Reject::NotIp),
+    }
+}
+
+/// The log of BSD's packet filter: the header's length and an address family.
+fn packet_filter(frame: &[u8]) -> Result<IpAt, Reject> {
+    let [length, family, _, _] = *frame.first_chunk().ok_or(Reject::LinkCut)?;
+    address_family(family.into(), usize::from(length).next_multiple_of(4))
+}
+
+/// The log of Linux's netfilter: attributes, one of which is the packet.
+fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
+    const PACKET: u16 = 9;
+    let mut at = 4;
+    loop {
+        // Attributes are written by the machine that captured; captures of big-endian machines
+        // are not told apart.
+        let length = Order::Little.u16(frame, at).ok_or(Reject::LinkCut)?;
+        let kind = Order::Little.u16(frame, at + 2).ok_or(Reject::LinkCut)?;
+        match (length, kind) {
+            (0..4, _) => return Err(Reject::LinkCut),
+            (_, PACKET) => return raw(frame, at + 4),
+            _ => at += usize::from(length).next_multiple_of(4),
+        }
+    }
+}
+
+/// A header of many uses in front of a frame of another link type, mostly of wireless networks.
+fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
+    let length = Order::Little.u16(frame, 2).ok_or(Reject::LinkCut)?;
+    let inner = Order::Little.u32(frame, 4).ok_or(Reject::LinkCut)?;
+    let rest = frame.get(usize::from(length)..).ok_or(Reject::LinkCut)?;
+    // A header of no length would be the frame inside itself.
+    let inner = u16::try_from(inner).ok().filter(|inner| *inner != 192 && length >= 8);
+    let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
+    Ok(IpAt { offset: found.offset + usize::from(length), ..found })
+}

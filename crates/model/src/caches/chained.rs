@@ -1,0 +1,353 @@
+//! `ChainedCache` compared with a reference model: one list of all entries.
+
+use core::fmt::Debug;
+use core::hash::{BuildHasher, Hash};
+
+use flowtable::cache::{ChainedConfig, Inserted, Statistics};
+use flowtable::{ChainedCache, Eviction, Standing, Timestamp};
+
+use super::{Lockstep, Make, Name, Step};
+
+/// The methods by which a cache is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessBy {
+    /// By key.
+    Key,
+    /// By key, and by the hash that the cache returns for it, in turns.
+    Either,
+    /// By the index of a [`Name`].
+    Index,
+}
+
+#[derive(Clone, Debug)]
+struct Entry<K, V> {
+    /// Its slot. The model never reuses one, unlike the cache.
+    slot: u32,
+    hash: u32,
+    key: K,
+    value: V,
+    /// The time of its last use.
+    last_use: u64,
+    /// Whether it was used since the policy examined it.
+    used: bool,
+}
+
+/// All entries in one list, and a policy.
+#[derive(Clone, Debug)]
+struct ChainsModel<K, V, P> {
+    entries: Vec<Entry<K, V>>,
+    policy: P,
+    config: ChainedConfig,
+    slots: u32,
+    uses: u64,
+    statistics: Statistics,
+}
+
+impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
+    fn new(config: ChainedConfig, policy: P) -> Self {
+        let statistics = Statistics::default();
+        Self { entries: Vec::new(), policy, config, slots: 0, uses: 0, statistics }
+    }
+
+    fn bucket(&self, hash: u32) -> usize {
+        hash as usize % self.config.buckets()
+    }
+
+    /// The positions of the entries of a chain.
+    fn chain(&self, bucket: usize) -> Vec<usize> {
+        let is_in = |at: &usize| self.bucket(self.entries[*at].hash) == bucket;
+        (0..self.entries.len()).filter(is_in).collect()
+    }
+
+    fn longest(&self) -> usize {
+        (0..self.config.buckets()).map(|bucket| self.chain(bucket).len()).max().unwrap_or(0)
+    }
+
+    fn position(&self, hash: u64, key: &K) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.hash == hash as u32 && entry.key == *key)
+    }
+
+    fn peek(&self, hash: u64, key: &K) -> Option<&V> {
+        self.position(hash, key).map(|position| &self.entries[position].value)
+    }
+
+    /// Does what a hit does, except for the counter.
+    fn touched(&mut self, hash: u64, key: &K) -> Option<&mut V> {
+        let position = self.position(hash, key)?;
+        self.uses += 1;
+        let entry = &mut self.entries[position];
+        (entry.used, entry.last_use) = (true, self.uses);
+        self.policy.touch(entry.slot);
+        Some(&mut entry.value)
+    }
+
+    fn get(&mut self, hash: u64, key: &K) -> Option<&mut V> {
+        match self.position(hash, key) {
+            Some(_) => self.statistics.hits += 1,
+            None => self.statistics.misses += 1,
+        }
+        self.touched(hash, key)
+    }
+
+    fn take(&mut self, position: usize) -> (K, V) {
+        let entry = self.entries.remove(position);
+        self.policy.leave(entry.slot);
+        (entry.key, entry.value)
+    }
+
+    /// The position of the entry that the policy evicts.
+    fn victim(&mut self) -> Option<usize> {
+        let entries = &mut self.entries;
+        let of = |slot, entries: &[Entry<K, V>]| {
+            entries.iter().position(|entry| entry.slot == slot).expect("it is one that is there")
+        };
+        let victim = self.policy.victim(|slot| {
+            let at = of(slot, entries);
+            let entry = &mut entries[at];
+            let used = core::mem::take(&mut entry.used);
+            Standing { used, last_use: Timestamp::from_nanos(entry.last_use) }
+        });
+        victim.map(|slot| of(slot, entries))
+    }
+
+    /// The position of the entry evicted for one with this hash.
+    fn leaves_for(&mut self, hash: u32) -> Option<usize> {
+        let is_due = self.policy.is_due(self.entries.len());
+        let chain = self.chain(self.bucket(hash));
+        if chain.len() >= self.config.elasticity() {
+            return chain.into_iter().min_by_key(|&at| self.entries[at].last_use);
+        }
+        if is_due || self.entries.len() == self.config.capacity() { self.victim() } else { None }
+    }
+
+    /// Inserts an absent entry, unless the cache is full and none is evicted.
+    fn put(&mut self, hash: u64, key: K, value: V) -> Option<(K, V)> {
+        let evicted = self.leaves_for(hash as u32).map(|position| self.take(position));
+        if self.entries.len() == self.config.capacity() {
+            return Some((key, value));
+        }
+        self.uses += 1;
+        let (slot, last_use) = (self.slots, self.uses);
+        self.slots += 1;
+        self.entries.push(Entry { slot, hash: hash as u32, key, value, last_use, used: false });
+        self.policy.enter(slot, 0);
+        self.statistics.insertions += 1;
+        self.statistics.evictions += u64::from(evicted.is_some());
+        evicted
+    }
+
+    fn insert(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
+        if let Some(previous) = self.touched(hash, &key) {
+            let previous = Some(core::mem::replace(previous, value));
+            return Inserted { previous, evicted: None };
+        }
+        Inserted { previous: None, evicted: self.put(hash, key, value) }
+    }
+
+    fn remove(&mut self, hash: u64, key: &K) -> Option<V> {
+        let position = self.position(hash, key)?;
+        Some(self.take(position).1)
+    }
+
+    /// Removes entries chain by chain, the newest first: the order matters to policies.
+    fn retain(&mut self, keep: impl Fn(&mut V) -> bool) {
+        let mut slots: Vec<(usize, u32)> =
+            self.entries.iter().map(|entry| (self.bucket(entry.hash), !entry.slot)).collect();
+        slots.sort_unstable();
+        for (_, slot) in slots {
+            let position = self.entries.iter().position(|entry| entry.slot == !slot);
+            let position = position.expect("each is there until it is its turn");
+            if !keep(&mut self.entries[position].value) {
+                drop(self.take(position));
+            }
+        }
+    }
+}
+
+/// A cache and its reference model.
+#[derive(Clone, Debug)]
+pub struct CheckedChains<K, V, P, S> {
+    ours: ChainedCache<K, V, P, S>,
+    model: ChainsModel<K, V, P>,
+    access: AccessBy,
+    /// Whether the next access is by hash.
+    by_hash: bool,
+    /// Whether the policy always has an entry to evict.
+    always_one: bool,
+}
+
+impl<K, V, P, S> CheckedChains<K, V, P, S>
+where
+    K: Make + Hash,
+    V: Make,
+    P: Eviction + Clone,
+    S: BuildHasher,
+{
+    pub fn new(config: ChainedConfig, policy: P, hasher: S, access: AccessBy) -> Self {
+        let model = ChainsModel::new(config, policy.clone());
+        let ours = ChainedCache::with_parts(config, policy, hasher).expect("it is little");
+        Self { ours, model, access, by_hash: false, always_one: true }
+    }
+
+    /// Expects the policy to have no entry to evict at times.
+    pub fn with_refusals(self) -> Self {
+        Self { always_one: false, ..self }
+    }
+
+    /// The hash given to the cache, if any, the hash given to the model, and the key.
+    fn parts(&mut self, name: Name) -> (Option<u64>, u64, K) {
+        let key = K::make(name.key);
+        let hash = match self.access {
+            // The upper half is ignored.
+            AccessBy::Index => u64::from(name.index) | u64::from(name.key % 3) << 60,
+            _ => self.ours.hash_of(&key),
+        };
+        self.by_hash = !self.by_hash && self.access == AccessBy::Either;
+        let is_given = self.by_hash || self.access == AccessBy::Index;
+        (is_given.then_some(hash), hash, key)
+    }
+
+    fn get(&mut self, name: Name, now: Option<u32>) {
+        let (given, hash, key) = self.parts(name);
+        let theirs = self.model.get(hash, &key);
+        let Some(now) = now else {
+            let ours = match given {
+                Some(hash) => self.ours.get_hashed(hash, &key),
+                None => self.ours.get(&key),
+            };
+            return assert_eq!(ours, theirs.as_deref());
+        };
+        let ours = match given {
+            Some(hash) => self.ours.get_mut_hashed(hash, &key),
+            None => self.ours.get_mut(&key),
+        };
+        assert_eq!(ours, theirs);
+        ours.into_iter().chain(theirs).for_each(|value| *value = V::make(now));
+    }
+
+    fn insert(&mut self, name: Name, now: u32) {
+        let (given, hash, key) = self.parts(name);
+        let theirs = self.model.insert(hash, key.clone(), V::make(now));
+        let ours = match given {
+            Some(hash) => self.ours.insert_hashed(hash, key, V::make(now)),
+            None => self.ours.insert(key, V::make(now)),
+        };
+        assert_eq!(ours, theirs);
+    }
+
+    fn get_or_insert(&mut self, name: Name, now: u32) {
+        if !self.always_one {
+            return self.insert(name, now);
+        }
+        let (given, hash, key) = self.parts(name);
+        let mut is_made = false;
+        let make = |made: &K| {
+            is_made = true;
+            assert_eq!(*made, key);
+            V::make(now)
+        };
+        let ours = match given {
+            Some(hash) => self.ours.get_or_insert_with_hashed(hash, key.clone(), make),
+            None => self.ours.get_or_insert_with(key.clone(), make),
+        };
+        let theirs = self.model.get(hash, &key).cloned();
+        assert_eq!(theirs.is_none(), is_made);
+        assert_eq!(*ours, theirs.unwrap_or(V::make(now)));
+        if is_made {
+            *ours = V::make(!now);
+            self.model.put(hash, key, V::make(!now));
+        }
+    }
+
+    fn get_batch_mut(&mut self, names: &[Name], now: u32) {
+        let parts: Vec<_> = names.iter().map(|&name| self.parts(name)).collect();
+        let keys: Vec<K> = parts.iter().map(|(.., key)| key.clone()).collect();
+        let hashes: Vec<u64> = parts.iter().map(|(_, hash, _)| *hash).collect();
+        let Self { ours, model, by_hash, access, .. } = self;
+        let mut next = 0;
+        let each = |number, ours: Option<&mut V>| {
+            assert_eq!(number, next);
+            next += 1;
+            let theirs = model.get(hashes[number], &keys[number]);
+            assert_eq!(ours, theirs);
+            ours.into_iter().chain(theirs).for_each(|value| *value = V::make(now));
+        };
+        match *by_hash || *access == AccessBy::Index {
+            true => ours.get_batch_mut_hashed(&hashes, &keys, each),
+            false => ours.get_batch_mut(&keys, each),
+        }
+        assert_eq!(next, names.len());
+    }
+
+    fn retain(&mut self, divisor: u32, now: u32) {
+        let divided: Vec<V> = (0..=now).step_by(divisor as usize).map(V::make).collect();
+        let keep = |value: &mut V| {
+            let keep = !divided.contains(value);
+            *value = V::make(now);
+            keep
+        };
+        self.ours.retain(|_, value| keep(value));
+        self.model.retain(keep);
+    }
+}
+
+impl<K, V, P, S> Lockstep for CheckedChains<K, V, P, S>
+where
+    K: Make + Hash,
+    V: Make,
+    P: Eviction + Clone,
+    S: BuildHasher + Clone,
+{
+    fn step(&mut self, step: &Step, now: u32) {
+        match step {
+            Step::Get(name) => self.get(*name, None),
+            Step::GetMut(name) => self.get(*name, Some(now)),
+            Step::Peek(name) => {
+                let (given, hash, key) = self.parts(*name);
+                let ours = match given {
+                    Some(hash) => self.ours.peek_hashed(hash, &key),
+                    None => self.ours.peek(&key),
+                };
+                assert_eq!(ours, self.model.peek(hash, &key));
+                if self.access != AccessBy::Index {
+                    assert_eq!(self.ours.contains_key(&key), ours.is_some());
+                }
+            }
+            Step::GetOrInsert(name) => self.get_or_insert(*name, now),
+            Step::Insert(name) => self.insert(*name, now),
+            Step::Remove(name) => {
+                let (given, hash, key) = self.parts(*name);
+                let ours = match given {
+                    Some(hash) => self.ours.remove_hashed(hash, &key),
+                    None => self.ours.remove(&key),
+                };
+                assert_eq!(ours, self.model.remove(hash, &key));
+            }
+            Step::GetBatch(names) | Step::GetBatchMut(names) => self.get_batch_mut(names, now),
+            Step::PeekBatch(_) | Step::Replace(_) => {}
+            Step::Retain(divisor) => self.retain(*divisor, now),
+            Step::Clear => {
+                self.ours.clear();
+                self.model.retain(|_| false);
+            }
+            Step::Fork { .. } | Step::Back => unreachable!("they are not for a single pair"),
+        }
+    }
+
+    fn check(&self) {
+        let Self { ours, model, .. } = self;
+        ours.validate().expect("an invariant");
+        let sort = |mut entries: Vec<(K, V)>| {
+            entries.sort();
+            entries
+        };
+        let entries = ours.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let theirs = model.entries.iter().map(|entry| (entry.key.clone(), entry.value.clone()));
+        assert_eq!(sort(entries.collect()), sort(theirs.collect()));
+        assert_eq!((ours.len(), ours.is_empty()), (model.entries.len(), model.entries.is_empty()));
+        assert!(ours.len() <= ours.capacity());
+        assert_eq!(ours.longest_chain(), model.longest());
+        assert!(model.longest() <= ours.config().elasticity());
+        assert_eq!((ours.statistics(), ours.config()), (model.statistics, model.config));
+    }
+}

@@ -1,0 +1,89 @@
+//! `DuplicateFilter` compared with a reference model: a list of all accepted packets.
+
+use core::hash::BuildHasher;
+use core::time::Duration;
+
+use flowtable::Timestamp;
+use flowtable::cache::{DuplicateFilter, Verdict};
+
+/// A packet that was accepted.
+#[derive(Clone, Copy, Debug)]
+struct Accepted {
+    sender: u32,
+    sequence: u64,
+    at: Timestamp,
+}
+
+/// A filter and its reference model.
+#[derive(Clone, Debug)]
+pub struct CheckedFilter<S> {
+    ours: DuplicateFilter<u32, S>,
+    capacity: usize,
+    lifetime: Duration,
+    /// All packets that were ever accepted.
+    accepted: Vec<Accepted>,
+    /// Senders that are not forgotten, in the order of their last accepted packets.
+    known: Vec<u32>,
+    now: Timestamp,
+}
+
+impl<S: BuildHasher> CheckedFilter<S> {
+    pub fn new(capacity: usize, lifetime: Duration, hasher: S) -> Self {
+        let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher).expect("it is little");
+        let (accepted, known, now) = (Vec::new(), Vec::new(), Timestamp::ZERO);
+        Self { ours, capacity, lifetime, accepted, known, now }
+    }
+
+    /// Accepted packets whose duplicates may still arrive.
+    fn young(&self) -> impl Iterator<Item = &Accepted> {
+        self.accepted.iter().filter(|accepted| self.now.since(accepted.at) < self.lifetime)
+    }
+
+    fn verdict(&self, sender: u32, sequence: u64) -> Verdict {
+        let mut of_sender = self.young().filter(|accepted| accepted.sender == sender).peekable();
+        if of_sender.peek().is_some() {
+            let is_above = of_sender.all(|accepted| accepted.sequence < sequence);
+            return if is_above { Verdict::Accept } else { Verdict::Duplicate };
+        }
+        let mut senders: Vec<u32> = self.young().map(|accepted| accepted.sender).collect();
+        senders.sort_unstable();
+        senders.dedup();
+        if senders.len() < self.capacity { Verdict::Accept } else { Verdict::Full }
+    }
+
+    pub fn accept(&mut self, sender: u32, sequence: u64, now: Timestamp) -> Verdict {
+        self.clean_some(now, 2);
+        let theirs = self.verdict(sender, sequence);
+        let ours = self.ours.accept(sender, sequence, now);
+        assert_eq!(ours, theirs, "{sender} {sequence} {now:?}");
+        if ours == Verdict::Accept {
+            self.accepted.push(Accepted { sender, sequence, at: self.now });
+            self.known.retain(|&known| known != sender);
+            self.known.push(sender);
+        }
+        ours
+    }
+
+    pub fn clean(&mut self, now: Timestamp, budget: usize) {
+        let theirs = self.clean_some(now, budget);
+        assert_eq!(self.ours.clean(now, budget), theirs);
+    }
+
+    /// Forgets senders in the model.
+    fn clean_some(&mut self, now: Timestamp, budget: usize) -> usize {
+        self.now = self.now.max(now);
+        let is_old = |&sender: &u32| !self.young().any(|accepted| accepted.sender == sender);
+        let old = self.known.iter().take_while(|sender| is_old(sender)).count().min(budget);
+        self.known.drain(..old);
+        old
+    }
+
+    pub fn check(&self) {
+        self.ours.validate().expect("an invariant");
+        assert_eq!(
+            (self.ours.len(), self.ours.is_empty()),
+            (self.known.len(), self.known.is_empty())
+        );
+        assert!(self.ours.len() <= self.capacity);
+    }
+}

@@ -1,0 +1,319 @@
+//! `EphemeralStore` compared with a reference model: a list in the order of expiry.
+
+use core::fmt::Debug;
+use core::hash::{BuildHasher, Hash};
+use core::time::Duration;
+
+use flowtable::ephemeral::{Binding, Full};
+use flowtable::observe::Words;
+use flowtable::{EphemeralStore, Probes, Timestamp};
+
+/// An expected binding.
+#[derive(Clone, Debug)]
+struct Entry<T, V> {
+    expiry: u64,
+    tag: T,
+    value: V,
+    binding: Binding,
+}
+
+/// A store and its reference model, to which each operation is applied.
+#[derive(Clone, Debug)]
+pub struct CheckedStore<T, V, S> {
+    store: EphemeralStore<T, V, S>,
+    /// The bindings alive at the last creation or cleaning, sorted by expiry.
+    entries: Vec<Entry<T, V>>,
+    /// All bindings ever returned.
+    bindings: Vec<Binding>,
+    lifetime: u64,
+    /// Nanoseconds of the last creation or cleaning.
+    latest: u64,
+    next_sweep: u64,
+}
+
+/// One operation. Times are nanoseconds since the previous one, and may be negative.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Find(u32, i64),
+    FindOrCreate(u32, i64),
+    GetMut(u32, i64),
+    GetOrInsert(u32, i64),
+    GetBatch(Vec<u32>, i64),
+    GetOrInsertBatch(Vec<u32>, i64),
+    /// The binding with this index among all that were returned, newest first.
+    Read(usize, i64),
+    Write(usize, i64),
+    Clean(usize, i64),
+    Sweep(i64),
+    Iterate(i64),
+    Clear,
+    /// Continues with a clone.
+    Clone,
+}
+
+impl<T, V, S> CheckedStore<T, V, S>
+where
+    T: Hash + Ord + Clone + Debug + From<u32>,
+    V: Clone + Ord + Debug + From<u32>,
+    S: BuildHasher + Clone,
+{
+    pub fn new(store: EphemeralStore<T, V, S>) -> Self {
+        let lifetime = store.lifetime().as_nanos() as u64;
+        Self {
+            store,
+            entries: Vec::new(),
+            bindings: Vec::new(),
+            lifetime,
+            latest: 0,
+            next_sweep: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Applies an operation at its time relative to `base`, with values made of `number`.
+    pub fn step(&mut self, step: &Step, base: u64, number: u32) -> u64 {
+        let (Step::Find(_, by)
+        | Step::FindOrCreate(_, by)
+        | Step::GetMut(_, by)
+        | Step::GetOrInsert(_, by)
+        | Step::GetBatch(_, by)
+        | Step::GetOrInsertBatch(_, by)
+        | Step::Read(_, by)
+        | Step::Write(_, by)
+        | Step::Clean(_, by)
+        | Step::Sweep(by)
+        | Step::Iterate(by)) = step
+        else {
+            self.step_out_of_time(step);
+            return base;
+        };
+        let now = base.saturating_add_signed(*by);
+        let at = Timestamp::from_nanos(now);
+        match step {
+            Step::Find(tag, _) => self.find(&T::from(*tag), at),
+            Step::FindOrCreate(tag, _) => self.find_or_create(&T::from(*tag), at, number),
+            Step::GetMut(tag, _) => self.get_mut(&T::from(*tag), at, number),
+            Step::GetOrInsert(tag, _) => self.get_or_insert(&T::from(*tag), at, number),
+            Step::GetBatch(tags, _) => self.get_batch(tags, at),
+            Step::GetOrInsertBatch(tags, _) => self.get_or_insert_batch(tags, at, number),
+            Step::Read(place, _) => self.read(*place, at),
+            Step::Write(place, _) => self.write(*place, at, number),
+            Step::Clean(budget, _) => self.clean(at, *budget),
+            Step::Sweep(_) => self.sweep(at),
+            Step::Iterate(_) => self.iterate(at),
+            Step::Clear | Step::Clone => unreachable!("they have no time"),
+        }
+        now
+    }
+
+    fn step_out_of_time(&mut self, step: &Step) {
+        if matches!(step, Step::Clone) {
+            let len = self.store.len();
+            self.store = self.store.clone();
+            assert!(self.store.len() <= len);
+        } else {
+            self.store.clear();
+            self.entries.clear();
+            (self.latest, self.next_sweep) = (0, 0);
+            assert!(self.store.is_empty());
+        }
+    }
+
+    /// Time does not go back behind the last creation or cleaning.
+    fn is_alive(&self, entry: &Entry<T, V>, at: Timestamp) -> bool {
+        entry.expiry > at.as_nanos().max(self.latest)
+    }
+
+    fn alive(&self, tag: &T, at: Timestamp) -> Option<usize> {
+        let is_it = |entry: &Entry<T, V>| entry.tag == *tag && self.is_alive(entry, at);
+        self.entries.iter().position(is_it)
+    }
+
+    /// Expires bindings, as a creation or a cleaning does.
+    fn pass(&mut self, at: Timestamp) {
+        self.latest = self.latest.max(at.as_nanos());
+        let latest = self.latest;
+        self.entries.retain(|entry| entry.expiry > latest);
+    }
+
+    fn find(&mut self, tag: &T, at: Timestamp) {
+        let expected = self.alive(tag, at).map(|place| &self.entries[place]);
+        let mut probes = Probes::default();
+        let found = self.store.find_observed(tag, at, &mut probes);
+        assert_eq!(found, expected.map(|entry| entry.binding));
+        assert_eq!(self.store.get(tag, at), expected.map(|entry| &entry.value));
+        assert!(probes.entries as usize <= self.store.len());
+        assert!(found.is_none() || probes.entries > 0);
+    }
+
+    /// Whether a binding of the tag can be created.
+    fn has_room(&mut self, at: Timestamp) -> bool {
+        self.pass(at);
+        self.entries.len() < self.store.capacity()
+    }
+
+    fn add(&mut self, tag: &T, value: V, binding: Binding) {
+        assert!(self.bindings.iter().all(|given| *given < binding), "each is a new one");
+        self.bindings.push(binding);
+        let expiry = self.latest + self.lifetime;
+        self.entries.push(Entry { expiry, tag: tag.clone(), value, binding });
+    }
+
+    fn find_or_create(&mut self, tag: &T, at: Timestamp, number: u32) {
+        let expected = self.alive(tag, at).map(|place| self.entries[place].binding);
+        let (mut words, mut of_find) = (Words::default(), Words::default());
+        self.store.find_observed(tag, at, &mut of_find);
+        let mut is_made = false;
+        let value = || {
+            is_made = true;
+            V::from(number)
+        };
+        let bound = self.store.find_or_create_observed(tag.clone(), at, value, &mut words);
+        match (expected, bound) {
+            (Some(binding), bound) => {
+                let bound = bound.expect("it is there");
+                assert_eq!((bound.binding, bound.is_new, is_made), (binding, false, false));
+                assert_eq!(words, of_find);
+            }
+            (None, Ok(bound)) => {
+                assert!(self.has_room(at) && bound.is_new && is_made);
+                assert_eq!(words.0, of_find.0 + 3 + size_of::<T>().div_ceil(4) as u32);
+                self.add(tag, V::from(number), bound.binding);
+            }
+            (None, Err(Full)) => assert!(!self.has_room(at) && !is_made),
+        }
+    }
+
+    fn get_mut(&mut self, tag: &T, at: Timestamp, number: u32) {
+        let expected = self.alive(tag, at);
+        let found = self.store.get_mut(tag, at);
+        assert_eq!(found.as_deref(), expected.map(|place| &self.entries[place].value));
+        if let (Some(found), Some(place)) = (found, expected) {
+            *found = V::from(number);
+            self.entries[place].value = V::from(number);
+        }
+    }
+
+    fn get_or_insert(&mut self, tag: &T, at: Timestamp, number: u32) {
+        let expected = self.alive(tag, at).map(|place| self.entries[place].value.clone());
+        let has_room = expected.is_some() || self.has_room(at);
+        let found = self.store.get_or_insert_with(tag.clone(), at, || V::from(number)).cloned();
+        match (&expected, has_room) {
+            (Some(value), _) => assert_eq!(found.as_ref(), Ok(value)),
+            (None, true) => assert_eq!(found, Ok(V::from(number))),
+            (None, false) => assert_eq!(found, Err(Full)),
+        }
+        self.note_created(tag, at, expected.is_none() && has_room, number);
+    }
+
+    /// Records what was created by a method that returns no binding.
+    fn note_created(&mut self, tag: &T, at: Timestamp, is_created: bool, number: u32) {
+        if is_created {
+            let binding = self.store.find(tag, at).expect("it was created");
+            self.add(tag, V::from(number), binding);
+        }
+    }
+
+    fn get_batch(&mut self, tags: &[u32], at: Timestamp) {
+        let tags: Vec<T> = tags.iter().map(|tag| T::from(*tag)).collect();
+        let mut found = vec![None; tags.len()];
+        self.store.get_batch(&tags, at, &mut found);
+        let expected = |tag| self.alive(tag, at).map(|place| &self.entries[place].value);
+        assert_eq!(found, tags.iter().map(expected).collect::<Vec<_>>());
+    }
+
+    fn get_or_insert_batch(&mut self, tags: &[u32], at: Timestamp, number: u32) {
+        let tags: Vec<T> = tags.iter().map(|tag| T::from(*tag)).collect();
+        let (mut made, mut results) = (vec![false; tags.len()], Vec::new());
+        let make = |place: usize| {
+            made[place] = true;
+            V::from(number + place as u32)
+        };
+        self.store.get_or_insert_batch(&tags, at, make, |place, value| {
+            assert_eq!(place, results.len());
+            results.push(value.cloned());
+        });
+        // Time passes, whether anything is created or not.
+        self.pass(at);
+        for ((place, tag), result) in tags.iter().enumerate().zip(results) {
+            let number = number + place as u32;
+            match self.alive(tag, at).map(|place| self.entries[place].value.clone()) {
+                Some(value) => assert_eq!((result, made[place]), (Ok(value), false)),
+                None if self.has_room(at) => {
+                    assert_eq!((result, made[place]), (Ok(V::from(number)), true));
+                    self.note_created(tag, at, true, number);
+                }
+                None => assert_eq!((result, made[place]), (Err(Full), false)),
+            }
+        }
+    }
+
+    /// The binding, and the index of its entry if it is alive.
+    fn pick(&self, place: usize, at: Timestamp) -> Option<(Binding, Option<usize>)> {
+        let binding = *self.bindings.iter().rev().nth(place)?;
+        let is_it = |entry: &Entry<T, V>| entry.binding == binding && self.is_alive(entry, at);
+        Some((binding, self.entries.iter().position(is_it)))
+    }
+
+    fn read(&mut self, place: usize, at: Timestamp) {
+        let Some((binding, entry)) = self.pick(place, at) else { return };
+        let expected = entry.map(|entry| &self.entries[entry].value);
+        let mut words = Words::default();
+        assert_eq!(self.store.read_observed(binding, at, &mut words), expected);
+        let size = if entry.is_some() { size_of::<V>().div_ceil(4) as u32 } else { 0 };
+        assert_eq!(words, Words(size));
+    }
+
+    fn write(&mut self, place: usize, at: Timestamp, number: u32) {
+        let Some((binding, entry)) = self.pick(place, at) else { return };
+        let value = V::from(number);
+        let expected = match entry {
+            Some(entry) => Ok(core::mem::replace(&mut self.entries[entry].value, value.clone())),
+            None => Err(value.clone()),
+        };
+        assert_eq!(self.store.write(binding, at, value), expected);
+    }
+
+    fn clean(&mut self, at: Timestamp, budget: usize) {
+        let before = self.store.len();
+        self.pass(at);
+        let dead = before - self.entries.len();
+        assert_eq!(self.store.clean(at, budget), dead.min(budget));
+        assert_eq!(self.store.len(), before - dead.min(budget));
+    }
+
+    fn sweep(&mut self, at: Timestamp) {
+        if at.as_nanos() < self.next_sweep {
+            return assert_eq!(self.store.sweep(at), 0);
+        }
+        self.next_sweep = at.as_nanos() + self.lifetime / 10;
+        let before = self.store.len();
+        self.pass(at);
+        assert_eq!(self.store.sweep(at), before - self.entries.len());
+    }
+
+    fn iterate(&mut self, at: Timestamp) {
+        let expected = self.entries.iter().filter(|entry| self.is_alive(entry, at));
+        let expected: Vec<_> = expected.map(|entry| (&entry.tag, &entry.value)).collect();
+        assert_eq!(self.store.live(at), expected.len());
+        assert!(self.store.iter(at).eq(expected.iter().copied()));
+        assert!(self.store.iter(at).rev().eq(expected.iter().rev().copied()));
+    }
+
+    /// Checks the invariants and that both have the same live bindings.
+    pub fn check(&mut self) {
+        self.store.validate().expect("all that shall hold does");
+        assert!(self.store.len() <= self.store.capacity());
+        self.iterate(Timestamp::from_nanos(self.latest));
+    }
+}
+
+/// A lifetime that the store does not round.
+pub const LIFETIME: Duration = Duration::from_nanos(1000);

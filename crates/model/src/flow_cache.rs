@@ -1,0 +1,296 @@
+//! `FlowCache` compared with its reference model after every operation.
+
+pub mod flows;
+pub mod keys;
+
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+
+use flowtable::{
+    Class, Config, Cursor, Emergency, EndReason, Event, Eviction, FlowCache, FlowName, Handle,
+    NameError, Observed, Packet, Progress, Refused, Tenant, Timestamp,
+};
+
+use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
+
+pub struct CheckedFlowCache<K, P, S> {
+    pub ours: FlowCache<K, u64, P, S>,
+    pub model: FlowsModel<K>,
+}
+
+/// The result of a packet, which is counted in the value of its flow.
+pub fn observation<K>(
+    observed: Result<Observed<'_, K, u64>, Refused>,
+) -> Result<Observation<K>, Refused> {
+    let observed = observed?;
+    *observed.flow += 1;
+    Ok(Observation {
+        handle: observed.handle,
+        direction: observed.direction,
+        name: observed.name,
+        class: observed.class,
+        fresh: observed.fresh,
+        value: *observed.flow,
+        departed: observed.departed,
+    })
+}
+
+pub fn config(setting: &Setting) -> Config {
+    let config = Config::new(setting.flows).expect("there is room for one");
+    let config = config.with_timeouts(setting.timeouts).with_close_rule(setting.rule);
+    let config = config.with_tick(setting.tick).expect("a tick between 0 and an hour");
+    match setting.emergency {
+        None => config,
+        Some((enter, leave, idle)) => {
+            let emergency = Emergency::new(enter, leave, idle).expect("it leaves below");
+            config.with_emergency(emergency).expect("it enters in time")
+        }
+    }
+}
+
+impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S> {
+    pub fn new(setting: Setting, policy: P, hasher: S) -> Self {
+        let ours = FlowCache::with_policy_and_hasher(config(&setting), policy, hasher);
+        Self { ours, model: FlowsModel::new(setting) }
+    }
+
+    pub fn observe(&mut self, key: &K, seen: PacketInfo, now: Timestamp) {
+        // Both methods, in turns.
+        let observed = match self.model.counts.observed % 2 {
+            0 => self.ours.observe(key, seen.packet(), now),
+            _ => self.ours.observe_with(key, seen.packet(), now, || 0),
+        };
+        self.model.observe(key, seen, now, observation(observed));
+    }
+
+    pub fn observe_batch(&mut self, burst: &[(K, PacketInfo)], now: Timestamp) {
+        let packets: Vec<(K, Packet)> =
+            burst.iter().map(|(key, seen)| (key.clone(), seen.packet())).collect();
+        self.model.tick_clock(now);
+        let mut next = 0;
+        self.ours.observe_batch(&packets, now, |at, observed| {
+            assert_eq!(at, next, "in order, and each once");
+            next += 1;
+            self.model.observe(&burst[at].0, burst[at].1, now, observation(observed));
+        });
+        assert_eq!(next, burst.len());
+    }
+
+    pub fn advance(&mut self, now: Timestamp, budget: usize) -> Progress {
+        self.model.tick_clock(now);
+        let (mut ended, mut reported) = (0, 0);
+        let progress = self.ours.advance(now, budget, |event| match event {
+            Event::Ended(departed) => {
+                ended += 1;
+                self.model.expired(&departed);
+            }
+            Event::Active(report) => {
+                reported += 1;
+                self.model.reported(&report);
+                *report.value = 0;
+            }
+        });
+        assert_eq!((progress.ended, progress.reported), (ended, reported));
+        assert!(progress.examined <= budget, "{progress:?} of {budget}");
+        assert!(ended <= progress.examined && reported <= progress.examined, "{progress:?}");
+        if progress.is_done {
+            self.model.assert_done();
+            self.assert_next(&progress);
+        }
+        progress
+    }
+
+    /// A caller that returns at `next` misses nothing, and has no reason to return earlier.
+    fn assert_next(&self, progress: &Progress) {
+        let tick = self.model.setting.tick;
+        let last = self.model.next_due().map(|due| timestamp(due) + tick);
+        match (progress.next, last) {
+            (Some(next), Some(last)) => assert!(next <= last, "{progress:?} but due by {last:?}"),
+            (None, Some(due)) => panic!("nothing to come, but due by {due:?}"),
+            (_, None) => {}
+        }
+        let next = progress.next.unwrap_or(Timestamp::MAX);
+        assert!(next > timestamp(self.model.now), "{progress:?} at {:?}", self.model.now);
+    }
+
+    pub fn remove(&mut self, handle: Handle) {
+        let departed = self.ours.remove(handle);
+        assert_eq!(departed.is_some(), self.model.at(handle).is_some());
+        if let Some(departed) = departed {
+            assert_eq!(departed.reason, EndReason::Forced);
+            self.model.remove(&departed);
+        }
+    }
+
+    /// Drains `count` flows; the others remain.
+    pub fn drain(&mut self, count: usize) {
+        let there = self.model.flows.len();
+        for departed in self.ours.drain().take(count) {
+            assert_eq!(departed.reason, EndReason::Forced);
+            self.model.remove(&departed);
+        }
+        assert_eq!(self.model.flows.len(), there.saturating_sub(count));
+    }
+
+    pub fn add_name(&mut self, handle: Handle, key: &K) {
+        let result = self.ours.add_name(handle, key);
+        let Some(at) = self.model.at(handle) else {
+            return assert_eq!(result, Err(NameError::NoFlow));
+        };
+        if let Some((other, ..)) = self.model.find(key) {
+            let other = self.model.flows[other].handle;
+            return assert_eq!(result, Err(NameError::Taken(other)));
+        }
+        let names = &mut self.model.flows[at].names;
+        if names.len() > 255 {
+            return assert_eq!(result, Err(NameError::TooMany));
+        }
+        let number = result.expect("an unused name");
+        assert!(number > 0 && names.iter().all(|(other, _)| *other != number), "{number}");
+        names.push((number, key.clone()));
+    }
+
+    pub fn remove_name(&mut self, handle: Handle, key: &K) {
+        let result = self.ours.remove_name(handle, key);
+        let Some(at) = self.model.at(handle) else {
+            return assert_eq!(result, Err(NameError::NoFlow));
+        };
+        let found = self.model.find(key).filter(|(other, ..)| *other == at);
+        match found.map(|(.., number)| number) {
+            None => assert_eq!(result, Err(NameError::NotItsName)),
+            Some(0) => assert_eq!(result, Err(NameError::First)),
+            Some(number) => {
+                assert_eq!(result, Ok(()));
+                self.model.flows[at].names.retain(|(other, _)| *other != number);
+            }
+        }
+    }
+
+    pub fn set_pinned(&mut self, handle: Handle, pinned: bool) {
+        let found = self.ours.set_pinned(handle, pinned);
+        assert_eq!(found, self.model.at(handle).is_some());
+        if found {
+            self.model.set_pinned(handle, pinned);
+        }
+    }
+
+    pub fn set_class(&mut self, handle: Handle, class: Class) {
+        let found = self.ours.set_class(handle, class);
+        assert_eq!(found, self.model.at(handle).is_some());
+        if found {
+            self.model.set_class(handle, class);
+        }
+    }
+
+    pub fn set_share(&mut self, tenant: Tenant, share: Option<usize>) {
+        self.ours.set_share(tenant, share);
+        self.model.shares.retain(|(other, _)| *other != tenant);
+        self.model.shares.extend(share.map(|share| (tenant, share)));
+    }
+
+    pub fn set_clock(&mut self, now: Timestamp) {
+        self.ours.set_clock(now);
+        self.model.set_clock(now);
+    }
+
+    pub fn add(&mut self, handle: Handle, more: u64) {
+        let value = self.ours.get_mut(handle);
+        assert_eq!(value.is_some(), self.model.at(handle).is_some());
+        if let Some(value) = value {
+            *value += more;
+            self.model.flow(handle).value += more;
+        }
+    }
+
+    /// Compares everything that both can report, and looks `keys` up.
+    pub fn compare(&self, keys: &[K]) {
+        let Self { ours, model } = self;
+        ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
+        assert_eq!((ours.len(), ours.now()), (model.flows.len(), timestamp(model.now)));
+        assert_eq!(
+            (ours.is_empty(), ours.capacity()),
+            (model.flows.is_empty(), model.setting.flows)
+        );
+        model.flows.iter().for_each(|flow| self.compare_flow(flow.handle));
+        for &handle in model.dead.iter().rev().take(64) {
+            assert!(ours.get(handle).is_none() && ours.resident(handle).is_none(), "{handle:?}");
+        }
+        for key in keys {
+            let found = ours.find(key).map(|found| (found.handle, found.direction, found.name));
+            let theirs = model.find(key);
+            let theirs =
+                theirs.map(|(at, direction, name)| (model.flows[at].handle, direction, name));
+            assert_eq!(found, theirs, "{key:?}");
+        }
+        self.compare_walk();
+        self.compare_metrics();
+    }
+
+    fn compare_flow(&self, handle: Handle) {
+        let at = self.model.at(handle).expect("it is alive");
+        let flow = &self.model.flows[at];
+        let resident = self.ours.resident(handle).unwrap_or_else(|| panic!("{flow:?} is lost"));
+        assert_eq!(self.ours.get(handle), Some(&flow.value));
+        assert!(*resident.key() == flow.names[0].1, "{flow:?}: {:?}", resident.key());
+        assert_eq!(
+            (resident.handle(), *resident.value(), resident.is_pinned()),
+            (handle, flow.value, flow.pinned)
+        );
+        assert_eq!(
+            (resident.class(), resident.protocol(), resident.tenant()),
+            (flow.class, flow.protocol, flow.tenant)
+        );
+        assert_eq!(
+            (resident.first_seen(), resident.last_seen()),
+            (timestamp(flow.first_seen), timestamp(flow.last_seen)),
+            "{flow:?}"
+        );
+        let mut names: Vec<&K> = resident.names().collect();
+        assert!(*names[0] == flow.names[0].1);
+        for (_, name) in &flow.names {
+            let at = names.iter().position(|other| *other == name);
+            names.swap_remove(at.unwrap_or_else(|| panic!("{name:?} is missing")));
+        }
+        assert!(names.is_empty(), "{names:?} are too many");
+    }
+
+    /// Paging through the cache returns each flow once.
+    fn compare_walk(&self) {
+        let (mut cursor, mut met) = (Cursor::new(), vec![]);
+        while !cursor.is_done() {
+            met.extend(self.ours.page(&mut cursor, 3).map(|resident| resident.handle()));
+        }
+        let mut alive: Vec<Handle> = self.model.flows.iter().map(|flow| flow.handle).collect();
+        met.sort_unstable();
+        alive.sort_unstable();
+        assert_eq!(met, alive);
+    }
+
+    fn compare_metrics(&self) {
+        let (metrics, model, counts) = (self.ours.metrics(), &self.model, &self.model.counts);
+        let pinned = model.flows.iter().filter(|flow| flow.pinned).count();
+        let further_names = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
+        assert_eq!(
+            (metrics.flows, metrics.capacity, metrics.pinned, metrics.names, metrics.emergency),
+            (model.flows.len(), model.setting.flows, pinned, further_names, model.emergency)
+        );
+        assert_eq!(
+            (metrics.hits + metrics.misses, metrics.created, metrics.refused),
+            (counts.observed, counts.created, counts.refused)
+        );
+        assert_eq!((metrics.reported, metrics.emergencies), (counts.reported, counts.emergencies));
+        assert_eq!(metrics.bytes, self.ours.allocation_size());
+        for class in Class::ALL {
+            assert_eq!(metrics.flows_of(class), model.flows_of(class), "{class:?}");
+            for reason in EndReason::ALL {
+                let departed = counts.departed[reason as usize][class as usize];
+                assert_eq!(metrics.departed(reason, class), departed, "{reason:?}, {class:?}");
+            }
+        }
+    }
+}
+
+/// These keys and their reverses.
+pub fn both_directions<K: FlowName>(keys: impl IntoIterator<Item = K>) -> Vec<K> {
+    keys.into_iter().flat_map(|key| [key.reversed(), key]).collect()
+}

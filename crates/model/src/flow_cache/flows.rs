@@ -1,0 +1,543 @@
+//! A reference model of the flow cache: an unordered vector of flows, scanned by each operation.
+//!
+//! Where the cache has a choice, the model checks that the chosen flow is an allowed one.
+
+use core::fmt::Debug;
+use core::time::Duration;
+
+use flowtable::{
+    Class, CloseRule, Departed, Direction, EndReason, FlowName, Handle, Packet, Protocol, Refused,
+    Report, TcpFlags, Tenant, Timeouts, Timestamp,
+};
+
+/// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
+/// a flow.
+pub type Nanos = i128;
+
+pub fn nanos(time: Timestamp) -> Nanos {
+    time.as_nanos().into()
+}
+
+/// The timestamp that the cache reports for this time.
+pub fn timestamp(nanos: Nanos) -> Timestamp {
+    Timestamp::from_nanos(nanos.clamp(0, u64::MAX.into()) as u64)
+}
+
+fn span(time: Duration) -> Nanos {
+    time.as_nanos() as Nanos
+}
+
+/// What the cache is given of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketInfo {
+    pub protocol: Protocol,
+    pub flags: TcpFlags,
+    pub tenant: Tenant,
+}
+
+impl PacketInfo {
+    pub fn packet(self) -> Packet {
+        Packet::new(self.protocol, self.flags).from_tenant(self.tenant)
+    }
+
+    fn has(self, flag: TcpFlags) -> bool {
+        self.protocol == Protocol::Tcp && self.flags.contains(flag)
+    }
+
+    fn opens(self) -> bool {
+        self.has(TcpFlags::SYN) && !self.has(TcpFlags::ACK) && !self.has(TcpFlags::RST)
+    }
+}
+
+/// The configuration of a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    pub flows: usize,
+    pub timeouts: Timeouts,
+    pub tick: Duration,
+    pub rule: CloseRule,
+    /// Enter, leave, idle.
+    pub emergency: Option<(usize, usize, Duration)>,
+    pub victims: Victims,
+}
+
+/// Which flows a policy may evict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victims {
+    /// One of the lowest class present, or an established one if there are few new ones.
+    Lowest,
+    Any,
+    /// Any, even when there is room.
+    AnyEarly,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow<K> {
+    pub handle: Handle,
+    /// The primary key and the aliases with their ids, as packets of the initiator have them.
+    pub names: Vec<(u8, K)>,
+    /// Packets since the last report.
+    pub value: u64,
+    pub class: Class,
+    pub protocol: Protocol,
+    pub tenant: Tenant,
+    pub pinned: bool,
+    /// Whether its class was set by the caller.
+    is_given: bool,
+    pub first_seen: Nanos,
+    pub last_seen: Nanos,
+    /// The time of the last report, or of the first packet.
+    pub since: Nanos,
+    /// The time of the first packet since the last report.
+    news: Option<Nanos>,
+    /// The time of its last packet or of the last change of its class or pin.
+    changed: Nanos,
+    /// Whether the responder has sent a packet.
+    replied: bool,
+    /// Whether the initiator has sent a FIN, and whether the responder has.
+    closed: [bool; 2],
+}
+
+/// The result of `FlowCache::observe`.
+#[derive(Debug)]
+pub struct Observation<K> {
+    pub handle: Handle,
+    pub direction: Direction,
+    pub name: u8,
+    pub class: Class,
+    pub fresh: bool,
+    pub value: u64,
+    pub departed: Option<Departed<K, u64>>,
+}
+
+/// The counters of the cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub observed: u64,
+    pub created: u64,
+    pub refused: u64,
+    pub reported: u64,
+    pub emergencies: u64,
+    /// By reason, then class.
+    pub departed: [[u64; 4]; 5],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowsModel<K> {
+    pub setting: Setting,
+    pub now: Nanos,
+    pub flows: Vec<Flow<K>>,
+    pub dead: Vec<Handle>,
+    pub shares: Vec<(Tenant, usize)>,
+    pub emergency: bool,
+    /// When the last emergency began.
+    emergency_since: Nanos,
+    pub counts: Counts,
+}
+
+/// Whether so few flows are new that an established one may be evicted.
+fn lacks_new(classes: &[Class]) -> bool {
+    let of = |class| classes.iter().filter(|other| **other == class).count();
+    of(Class::Closing) == 0 && 8 * (of(Class::New) + of(Class::Unreplied)) < classes.len()
+}
+
+/// The class of a flow whose first packet this is.
+fn first_class(seen: PacketInfo) -> Class {
+    match (seen.has(TcpFlags::RST), seen.has(TcpFlags::SYN)) {
+        (true, _) => Class::Closing,
+        (false, true) => Class::New,
+        (false, false) => Class::Unreplied,
+    }
+}
+
+impl<K: FlowName + Debug> Flow<K> {
+    fn new(handle: Handle, key: K, seen: PacketInfo, now: Nanos) -> Self {
+        Self {
+            handle,
+            names: vec![(0, key)],
+            value: 0,
+            class: first_class(seen),
+            protocol: seen.protocol,
+            tenant: seen.tenant,
+            pinned: false,
+            is_given: false,
+            first_seen: now,
+            last_seen: now,
+            since: now,
+            news: Some(now),
+            changed: now,
+            replied: false,
+            closed: [false; 2],
+        }
+    }
+
+    /// Updates the state of the connection: the first matching transition.
+    fn update(&mut self, seen: PacketInfo, side: Direction, rule: CloseRule) {
+        let is_tcp = self.protocol == Protocol::Tcp && seen.protocol == Protocol::Tcp;
+        let [rst, syn, fin, ack] = [TcpFlags::RST, TcpFlags::SYN, TcpFlags::FIN, TcpFlags::ACK]
+            .map(|flag| is_tcp && seen.has(flag));
+        let closed = &mut self.closed[side as usize];
+        let acks_behind_its_fin = *closed && ack && !fin && !syn;
+        *closed = match (rst, syn, fin) {
+            (false, true, _) => false,
+            (false, false, true) => true,
+            _ => *closed,
+        };
+        self.replied |= side == Direction::Reverse;
+        let ends = match rule {
+            CloseRule::BothSides => is_tcp && self.closed == [true; 2],
+            CloseRule::FirstAck => acks_behind_its_fin,
+        };
+        let lines = [
+            (None, rst || ends, Class::Closing),
+            (Some(Class::New), ack && !syn && self.replied, Class::Established),
+            (Some(Class::Unreplied), side == Direction::Reverse, Class::Established),
+        ];
+        let line = lines
+            .into_iter()
+            .find(|&(class, holds, _)| holds && class.is_none_or(|class| class == self.class));
+        self.class = line.map_or(self.class, |(_, _, behind)| behind);
+    }
+
+    fn idle(&self, now: Nanos) -> Nanos {
+        now - self.last_seen
+    }
+
+    /// When it expires.
+    fn end(&self, timeouts: &Timeouts) -> Option<Nanos> {
+        timeouts.idle(self.protocol, self.class).map(|idle| self.last_seen + span(idle))
+    }
+
+    /// When it is reported at the latest: the timeout may have begun before its packets.
+    fn report(&self, timeouts: &Timeouts) -> Option<Nanos> {
+        Some(self.news? + span(timeouts.active()?))
+    }
+
+    /// Whether it expires early in an emergency.
+    fn expires_early(&self) -> bool {
+        self.class != Class::Established && !self.pinned
+    }
+
+    fn assert_departed(&self, departed: &Departed<K, u64>) {
+        assert_eq!(departed.handle, self.handle);
+        assert!(departed.key == self.names[0].1, "{:?} left as {:?}", self.names[0], departed.key);
+        assert_eq!(
+            (departed.value, departed.class, departed.protocol, departed.tenant),
+            (self.value, self.class, self.protocol, self.tenant)
+        );
+        assert_eq!(
+            (departed.first_seen, departed.last_seen),
+            (timestamp(self.first_seen), timestamp(self.last_seen))
+        );
+    }
+}
+
+impl<K: FlowName + Debug> FlowsModel<K> {
+    pub fn new(setting: Setting) -> Self {
+        Self {
+            setting,
+            now: 0,
+            flows: vec![],
+            dead: vec![],
+            shares: vec![],
+            emergency: false,
+            emergency_since: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The index of the flow with this key, the direction, and the id of the alias.
+    pub fn find(&self, key: &K) -> Option<(usize, Direction, u8)> {
+        self.flows.iter().enumerate().find_map(|(at, flow)| {
+            flow.names.iter().find_map(|(number, name)| {
+                let direction = match (name == key, name.reversed() == *key) {
+                    (true, _) => Direction::Forward,
+                    (false, true) => Direction::Reverse,
+                    (false, false) => return None,
+                };
+                Some((at, direction, *number))
+            })
+        })
+    }
+
+    pub fn at(&self, handle: Handle) -> Option<usize> {
+        self.flows.iter().position(|flow| flow.handle == handle)
+    }
+
+    pub fn flow(&mut self, handle: Handle) -> &mut Flow<K> {
+        let at = self.at(handle).unwrap_or_else(|| panic!("{handle:?} is not alive"));
+        &mut self.flows[at]
+    }
+
+    pub fn set_pinned(&mut self, handle: Handle, pinned: bool) {
+        let now = self.now;
+        let flow = self.flow(handle);
+        (flow.pinned, flow.changed) = (pinned, now);
+    }
+
+    pub fn set_class(&mut self, handle: Handle, class: Class) {
+        let now = self.now;
+        let flow = self.flow(handle);
+        (flow.class, flow.changed, flow.is_given) = (class, now, true);
+    }
+
+    pub fn flows_of(&self, class: Class) -> usize {
+        self.flows.iter().filter(|flow| flow.class == class).count()
+    }
+
+    fn share(&self, tenant: Tenant) -> Option<usize> {
+        self.shares.iter().find(|(other, _)| *other == tenant).map(|(_, share)| *share)
+    }
+
+    /// Whether the tenant has used up its share.
+    fn is_over(&self, tenant: Tenant) -> bool {
+        let count = self.flows.iter().filter(|flow| flow.tenant == tenant).count();
+        tenant != Tenant::default() && self.share(tenant).is_some_and(|share| count >= share)
+    }
+
+    /// Advances the clock. A jump of more than a year counts as a setting of the clock.
+    pub fn tick_clock(&mut self, now: Timestamp) {
+        let year = span(Duration::from_secs(366 * 24 * 3600));
+        let now = nanos(now);
+        if now - self.now > year {
+            self.shift(now - self.now - year);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Checks the result of `FlowCache::observe`.
+    pub fn observe(
+        &mut self,
+        key: &K,
+        seen: PacketInfo,
+        now: Timestamp,
+        answer: Result<Observation<K>, Refused>,
+    ) {
+        self.tick_clock(now);
+        self.counts.observed += 1;
+        let found = self.find(key);
+        let reused = found
+            .map(|(at, ..)| at)
+            .filter(|&at| seen.opens() && self.flows[at].class == Class::Closing);
+        match (found, reused) {
+            (Some(found), None) => {
+                let answer = answer.unwrap_or_else(|why| panic!("{key:?} is there: {why}"));
+                self.continued(found, seen, answer);
+            }
+            (_, Some(at)) => {
+                let mut answer = answer.unwrap_or_else(|why| panic!("{key:?} makes room: {why}"));
+                let departed = answer.departed.take().expect("its tuple is reused");
+                assert_eq!(
+                    (departed.handle, departed.reason),
+                    (self.flows[at].handle, EndReason::Ended)
+                );
+                self.remove(&departed);
+                // The record still belongs to its tenant.
+                self.created(key, PacketInfo { tenant: departed.tenant, ..seen }, &answer);
+            }
+            (None, None) => match answer {
+                Err(refused) => self.refused(seen.tenant, refused),
+                Ok(answer) => {
+                    self.evicted_for(seen.tenant, answer.departed.as_ref());
+                    self.created(key, seen, &answer);
+                }
+            },
+        }
+    }
+
+    fn continued(
+        &mut self,
+        (at, direction, name): (usize, Direction, u8),
+        seen: PacketInfo,
+        answer: Observation<K>,
+    ) {
+        let (now, rule) = (self.now, self.setting.rule);
+        let flow = &mut self.flows[at];
+        (flow.last_seen, flow.changed) = (now, now);
+        flow.news.get_or_insert(now);
+        flow.value += 1;
+        // A class that was set may contradict the packets: the cache may use either.
+        let given = flow.class;
+        let has_reply = flow.replied && given == Class::Unreplied;
+        flow.update(seen, direction, rule);
+        if flow.is_given
+            && (answer.class == given || has_reply && answer.class == Class::Established)
+        {
+            flow.class = answer.class;
+        }
+        assert!(answer.departed.is_none(), "no eviction for a packet of a present flow");
+        assert_eq!(
+            (
+                answer.handle,
+                answer.direction,
+                answer.name,
+                answer.class,
+                answer.value,
+                answer.fresh
+            ),
+            (flow.handle, direction, name, flow.class, flow.value, false)
+        );
+    }
+
+    fn created(&mut self, key: &K, seen: PacketInfo, answer: &Observation<K>) {
+        // The sender of a SYN with ACK is the responder.
+        let called = seen.has(TcpFlags::SYN | TcpFlags::ACK);
+        let name = if called { key.reversed() } else { key.clone() };
+        let direction = if name == *key { Direction::Forward } else { Direction::Reverse };
+        let mut flow = Flow::new(answer.handle, name, seen, self.now);
+        let class = flow.class;
+        flow.update(seen, direction, self.setting.rule);
+        // A single packet is of one side only.
+        flow.class = class;
+        flow.value = 1;
+        assert_eq!(
+            (answer.direction, answer.name, answer.class, answer.value, answer.fresh),
+            (direction, 0, flow.class, 1, true)
+        );
+        let alive = self.flows.iter().map(|flow| flow.handle);
+        let mut before = alive.chain(self.dead.iter().copied());
+        assert!(before.all(|other| other.id() < flow.handle.id()), "numbers of flows go up");
+        self.flows.push(flow);
+        self.counts.created += 1;
+        self.update_emergency();
+        assert!(self.flows.len() <= self.setting.flows, "more than there is room for");
+    }
+
+    /// Checks that the flow evicted for a new one of this tenant was an allowed one.
+    fn evicted_for(&mut self, tenant: Tenant, departed: Option<&Departed<K, u64>>) {
+        let is_over = self.is_over(tenant);
+        let must = is_over || self.flows.len() == self.setting.flows;
+        let Some(departed) = departed else { return assert!(!must, "no flow was evicted") };
+        assert!(must || self.setting.victims == Victims::AnyEarly, "there was room");
+        assert_eq!(departed.reason, EndReason::Resources);
+        assert!(!is_over || departed.tenant == tenant, "{tenant:?} takes from its own");
+        let allowed = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
+        let allowed: Vec<Class> =
+            allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).collect();
+        if is_over || self.setting.victims == Victims::Lowest {
+            let lacks_new = lacks_new(&allowed);
+            let is_lowest = allowed.iter().all(|class| departed.class <= *class);
+            assert!(
+                is_lowest || lacks_new && departed.class == Class::Established,
+                "{departed:?} of {allowed:?}"
+            );
+        }
+        let victim = self.flow(departed.handle);
+        assert!(!victim.pinned, "{victim:?} is pinned");
+        self.remove(departed);
+    }
+
+    fn refused(&mut self, tenant: Tenant, refused: Refused) {
+        let is_over = self.is_over(tenant);
+        let mut asked = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
+        assert!(is_over || self.flows.len() == self.setting.flows, "{refused}: there was room");
+        assert!(asked.all(|flow| flow.pinned), "{refused}: one could have left");
+        assert_eq!(refused, if is_over { Refused::Tenant } else { Refused::Full });
+        self.counts.refused += 1;
+    }
+
+    /// Removes a flow that the cache has removed for any reason.
+    pub fn remove(&mut self, departed: &Departed<K, u64>) {
+        let at = self.at(departed.handle).expect("a flow is removed once");
+        self.flows.swap_remove(at).assert_departed(departed);
+        self.dead.push(departed.handle);
+        self.counts.departed[departed.reason as usize][departed.class as usize] += 1;
+        self.update_emergency();
+    }
+
+    /// Checks that a flow has expired, and removes it.
+    pub fn expired(&mut self, departed: &Departed<K, u64>) {
+        let (now, timeouts) = (self.now, self.setting.timeouts);
+        let emergency = self.setting.emergency.filter(|_| self.emergency);
+        let flow = self.flow(departed.handle);
+        let is_due = flow.end(&timeouts).is_some_and(|end| end <= now);
+        match departed.reason {
+            EndReason::Idle => assert!(is_due && flow.class != Class::Closing, "{flow:?}"),
+            EndReason::Ended => assert!(is_due && flow.class == Class::Closing, "{flow:?}"),
+            EndReason::Resources => {
+                let (.., idle) = emergency.expect("there is an emergency");
+                assert!(flow.expires_early(), "{flow:?}");
+                assert!(flow.idle(now) >= span(idle), "{flow:?}");
+            }
+            reason => panic!("time is no reason for {reason:?}"),
+        }
+        self.remove(departed);
+    }
+
+    /// Checks a report of the packets since the last one, and resets the counter.
+    pub fn reported(&mut self, report: &Report<'_, K, u64>) {
+        let (now, timeouts) = (self.now, self.setting.timeouts);
+        let flow = self.flow(report.handle);
+        let active = timeouts.active().expect("reports are asked for");
+        let news = flow.news.unwrap_or_else(|| panic!("nothing is new of {flow:?}"));
+        // There are no timestamps before the origin.
+        let is_known = report.since > Timestamp::ZERO;
+        let since = if is_known { nanos(report.since) } else { flow.since };
+        assert!(since + span(active) <= now, "{flow:?} is not due: {report:?}");
+        // Since it was examined and had no new packets, or since the last report.
+        let since = timestamp(flow.since)..=timestamp(news);
+        assert!(since.contains(&report.since), "{flow:?}: {report:?}");
+        assert!(*report.key == flow.names[0].1, "{flow:?}: {:?}", report.key);
+        assert_eq!(
+            (*report.value, report.class, report.protocol, report.tenant),
+            (flow.value, flow.class, flow.protocol, flow.tenant)
+        );
+        assert_eq!(
+            [report.first_seen, report.last_seen],
+            [flow.first_seen, flow.last_seen].map(timestamp)
+        );
+        (flow.since, flow.news, flow.value) = (now, None, 0);
+        self.counts.reported += 1;
+    }
+
+    /// When a flow expires or is reported if no packet arrives. Flows that were idle before the
+    /// emergency may remain for as long as those that were not.
+    fn due(&self, flow: &Flow<K>) -> Option<Nanos> {
+        let timeouts = &self.setting.timeouts;
+        let emergency = self.setting.emergency.filter(|_| self.emergency && flow.expires_early());
+        let relief =
+            emergency.map(|(.., idle)| flow.changed.max(self.emergency_since) + span(idle));
+        [flow.end(timeouts), flow.report(timeouts), relief].into_iter().flatten().min()
+    }
+
+    /// Checks that no flow remains that was due a tick ago.
+    pub fn assert_done(&self) {
+        for flow in &self.flows {
+            let due = self.due(flow);
+            assert!(
+                due.is_none_or(|due| self.now < due + span(self.setting.tick)),
+                "{flow:?} was due at {due:?}"
+            );
+        }
+    }
+
+    /// When the next flow is due, if any.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.flows.iter().filter_map(|flow| self.due(flow)).min()
+    }
+
+    /// Sets the clock; the ages of all events remain.
+    pub fn set_clock(&mut self, now: Timestamp) {
+        self.shift(nanos(now) - self.now);
+    }
+
+    fn shift(&mut self, moved: Nanos) {
+        for flow in &mut self.flows {
+            let Flow { first_seen, last_seen, since, changed, news, .. } = flow;
+            let times = [first_seen, last_seen, since, changed].into_iter().chain(news);
+            times.for_each(|time| *time += moved);
+        }
+        self.emergency_since += moved;
+        self.now += moved;
+    }
+
+    fn update_emergency(&mut self) {
+        let Some((enter, leave, _)) = self.setting.emergency else { return };
+        if !self.emergency && self.flows.len() >= enter {
+            (self.emergency, self.emergency_since) = (true, self.now);
+            self.counts.emergencies += 1;
+        } else if self.flows.len() < leave {
+            self.emergency = false;
+        }
+    }
+}

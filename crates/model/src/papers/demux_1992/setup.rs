@@ -1,0 +1,60 @@
+//! Connections that are set up all at once: the paper's other experiment.
+//!
+//! ```text
+//!     client   SYN      ACK  data      data      data      data      data
+//!                 ╲    ╱   ╲     ╲    ╱    ╲    ╱    ╲    ╱    ╲    ╱    ╲
+//!     server       SYN-ACK             ack       ack       ack       ack       ack
+//!              0       1    2   3       4   5     6   7     8   9    10  11    12
+//! ```
+//!
+//! Each connection has these 13 packets. In which order packets of different connections come is chance: all
+//! interleavings are equally likely.
+
+use flowtable::demux::Arrival;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+/// Packets of a connection.
+pub const PACKETS: u8 = 13;
+
+/// A packet of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Whose it is: a number below that of the connections.
+    pub connection: u32,
+    /// Its number among the 13.
+    pub number: u8,
+}
+
+impl Segment {
+    /// Whether it is the first one of its connection, for which there is no PCB yet.
+    pub fn is_syn(self) -> bool {
+        self.number == 0
+    }
+
+    /// Whether it arrives at the server. The paper counts a look-up for those that the client gets, too.
+    pub fn is_for_server(self) -> bool {
+        matches!(self.number, 0 | 2 | 3 | 5 | 7 | 9 | 11)
+    }
+
+    pub fn arrival(self) -> Arrival {
+        match self.number {
+            0 | 3 | 5 | 7 | 9 | 11 => Arrival::Data,
+            _ => Arrival::Ack,
+        }
+    }
+}
+
+/// All packets of so many connections, in a random order.
+pub fn segments(connections: u32, seed: u64) -> Vec<Segment> {
+    let mut turns: Vec<u32> = (0..PACKETS).flat_map(|_| 0..connections).collect();
+    turns.shuffle(&mut StdRng::seed_from_u64(seed));
+    let mut sent = vec![0; connections as usize];
+    let next = |connection: u32| {
+        let number = sent[connection as usize];
+        sent[connection as usize] += 1;
+        Segment { connection, number }
+    };
+    turns.into_iter().map(next).collect()
+}

@@ -1,0 +1,4 @@
+//! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services* (2002).
+
+pub mod chains;
+pub mod published;

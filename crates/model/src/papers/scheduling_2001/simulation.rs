@@ -1,0 +1,75 @@
+//! The thirteen flows of the paper's simulation, and the settings that it tries.
+
+use core::time::Duration;
+
+use flowtable::schedule::simulator::{Flow, Outcome, Simulation};
+use flowtable::schedule::{Budget, Overhead, Policy, Throttle};
+
+pub const fn us(micros: u64) -> Duration {
+    Duration::from_micros(micros)
+}
+
+pub const SWITCH: Duration = us(3);
+pub const DURATION: Duration = us(100_000);
+/// Shares are half percents.
+pub const WHOLE: u32 = 200;
+/// What a packet of flow 13 costs, in microseconds.
+pub const COSTS: [u64; 3] = [3, 10, 30];
+
+/// Packets in a second, µs for a packet, timeout in µs (0: none), half percents. Flow 13 is not here.
+const FLOWS: [(u32, u64, u64, u32); 12] = [
+    (5_000, 1, 0, 1),
+    (10_000, 1, 0, 2),
+    (20_000, 1, 0, 4),
+    (5_000, 3, 0, 3),
+    (10_000, 3, 0, 6),
+    (20_000, 3, 0, 12),
+    (5_000, 3, 2000, 3),
+    (10_000, 3, 1000, 6),
+    (20_000, 3, 500, 12),
+    (5_000, 10, 0, 10),
+    (10_000, 10, 0, 20),
+    (20_000, 10, 0, 40),
+];
+
+/// All thirteen, the last of which wants more than it has; in the paper's order, which begins with 1.
+pub fn flows(cost_13: u64) -> Vec<Flow> {
+    let flow = |(rate, cost, timeout, share): (u32, u64, u64, u32)| {
+        let flow = Flow::new(rate, us(cost), share);
+        if timeout == 0 { flow } else { flow.with_timeout(us(timeout)) }
+    };
+    let mut flows: Vec<Flow> = FLOWS.into_iter().map(flow).collect();
+    flows.push(Flow::new(100_000, us(cost_13), 6));
+    flows
+}
+
+pub fn run(flows: &[Flow], policy: Policy) -> Outcome {
+    let (switch, whole, duration) = (SWITCH, WHOLE, DURATION);
+    Simulation { flows, policy, switch, whole, duration }
+        .run()
+        .expect("the paper's flows are right")
+}
+
+pub const LIMITS: [u32; 5] = [1, 8, 16, 32, 64];
+pub const SLICES: [u64; 5] = [30, 150, 300, 500, 1000];
+/// Percent of overhead, µs of timeslice.
+pub const THROTTLES: [(u32, u64); 5] = [(30, 10), (20, 15), (10, 30), (5, 60), (2, 150)];
+
+pub fn packets(limit: u32) -> Policy {
+    Policy::Budget(Budget::packets(limit))
+}
+
+pub fn slice(micros: u64) -> Policy {
+    Policy::Budget(Budget::slice(us(micros)))
+}
+
+/// With thresholds as the paper has them.
+pub fn throttle((percent, micros): (u32, u64)) -> Policy {
+    Policy::Throttle(capped((percent, micros)).with_strict_thresholds())
+}
+
+/// With thresholds as the crate has them.
+pub fn capped((percent, micros): (u32, u64)) -> Throttle {
+    let overhead = Overhead::from_percent(percent).expect("it is not zero");
+    Throttle::new(SWITCH, overhead, us(micros)).expect("the slice makes up for a switch")
+}

@@ -1,0 +1,90 @@
+//! Where names go in a table: every way to come by an index, and how many names meet.
+
+use std::hash::{BuildHasher, Hasher};
+
+use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::{DefaultHashBuilder, SourceIndex};
+
+use super::SEED;
+use super::fids::Flow;
+
+/// Places of a table, in the paper and here.
+pub const SLOTS: usize = 1 << 16;
+
+/// A way to come by an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Source,
+    CrcPair,
+    Xor16,
+    Xor8,
+    Crc16,
+    Crc32,
+    Fletcher,
+    Keyed,
+}
+
+impl Kind {
+    pub const ALL: [Self; 8] = [
+        Self::Source,
+        Self::CrcPair,
+        Self::Xor16,
+        Self::Xor8,
+        Self::Crc16,
+        Self::Crc32,
+        Self::Fletcher,
+        Self::Keyed,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source index",
+            Self::CrcPair => "CRC-8 pair",
+            Self::Xor16 => "XOR-16",
+            Self::Xor8 => "XOR-8",
+            Self::Crc16 => "CRC-16",
+            Self::Crc32 => "CRC-32",
+            Self::Fletcher => "Fletcher-16",
+            Self::Keyed => "keyed default",
+        }
+    }
+
+    /// The index of a flow with this name, whose source has given it that index.
+    pub fn index(self, name: &[u8], source: SourceIndex, keyed: &DefaultHashBuilder) -> u32 {
+        match self {
+            Self::Source => source.get(),
+            Self::CrcPair => Crc8Pair::of(name).into(),
+            Self::Xor16 => XorFold16::of(name).into(),
+            Self::Xor8 => XorFold8::of(name).into(),
+            Self::Crc16 => Crc16::of(name).into(),
+            Self::Crc32 => Crc32::of(name),
+            Self::Fletcher => Fletcher16::of(name).into(),
+            Self::Keyed => {
+                let mut hasher = keyed.build_hasher();
+                hasher.write(name);
+                hasher.finish() as u32
+            }
+        }
+    }
+}
+
+/// How many of these indices come to a place that another one has. A place is the low bits of an index.
+pub fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
+    let mut is_taken = vec![false; SLOTS];
+    let place = |index: u32| index as usize % SLOTS;
+    indices
+        .into_iter()
+        .filter(|&index| std::mem::replace(&mut is_taken[place(index)], true))
+        .count()
+}
+
+/// Three times the deviation of as many names at random, at least one: the root of what is expected bounds it.
+pub fn three_sigma(expected: f64) -> f64 {
+    3.0 * expected.max(1.0).sqrt()
+}
+
+/// The same for the indices of one kind.
+pub fn colliding(flows: &[Flow], kind: Kind) -> usize {
+    let keyed = DefaultHashBuilder::with_seed(SEED);
+    collisions(flows.iter().map(|flow| kind.index(&flow.fid.0, flow.index, &keyed)))
+}

@@ -1,0 +1,41 @@
+//! The transfers of figure 2: by hand, by the crate's equations, and packet by packet through a cache.
+
+use flowtable::SourceIndex;
+use flowtable::cache::{CacheError, SourceHashCache};
+use flowtable::source_index::analysis::Transfer;
+
+/// Figure 2, in milliseconds.
+pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
+
+/// What the paper's equations give, calculated by hand: packets, then datagrams, circuit, source hashing, threaded.
+pub const BY_HAND: [(u32, [f64; 4]); 6] = [
+    (1, [30.20, 90.02, 30.20, 30.02]),
+    (10, [32.00, 90.20, 30.38, 30.20]),
+    (100, [50.00, 92.00, 32.18, 32.00]),
+    (333, [96.60, 96.66, 36.84, 36.66]),
+    (334, [96.80, 96.68, 36.86, 36.68]),
+    (1000, [230.00, 110.00, 50.18, 50.00]),
+];
+
+/// What the equations say, in the same order.
+pub fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
+    [
+        transfer.datagrams(packets),
+        transfer.virtual_circuit(packets),
+        transfer.source_hashing(packets),
+        transfer.threaded(packets),
+    ]
+}
+
+/// The time of a transfer whose look-ups take as long as those of a cache would: long misses, short hits.
+pub fn through_a_cache(transfer: &Transfer, packets: u32) -> Result<f64, CacheError> {
+    let mut cache: SourceHashCache<u32, ()> = SourceHashCache::new(1)?;
+    let index = SourceIndex::new(1995);
+    let mut time = transfer.round_trip / 2.0;
+    for _ in 0..packets {
+        let is_hit = cache.get(index, &7).is_some();
+        time += if is_hit { transfer.short } else { transfer.long };
+        let _ = cache.insert(index, 7, ());
+    }
+    Ok(time)
+}

@@ -1,0 +1,3 @@
+//! Fu, Hagsand and Karlsson, TRASH (2006).
+
+pub mod traffic;

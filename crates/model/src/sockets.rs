@@ -1,0 +1,304 @@
+//! `SocketTable` compared with its reference model after every operation.
+//!
+//! The table chooses which member of a group gets a packet, but consistently: of two members that
+//! were in a group at once, a packet that was for one of them is never for the other while both
+//! remain. So a member that joins or leaves does not move packets between other members.
+
+pub mod list;
+
+use core::hash::BuildHasher;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::ops::RangeInclusive;
+use std::collections::HashSet;
+
+use flowtable::FlowKey;
+use flowtable::demux::{Match, Name, NotFound, Refused, Reuse, SocketError, SocketTable};
+
+use self::list::{Endpoint, Kind, Rank, Reasons, Socket, SocketList, connection, specificity};
+
+pub const V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
+pub const V6: [Ipv6Addr; 2] = [
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1),
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2),
+];
+
+/// Ports that have sockets, and an ephemeral one.
+pub const PORTS: [u16; 6] = [0, 1, 2, 80, 5001, 65_535];
+
+/// All addresses of the tests.
+pub fn addresses() -> Vec<IpAddr> {
+    let mapped = [V4[0], Ipv4Addr::UNSPECIFIED].map(|address| address.to_ipv6_mapped());
+    let v4 = [V4[0], V4[1], Ipv4Addr::UNSPECIFIED].map(IpAddr::V4);
+    let v6 = [V6[0], V6[1], Ipv6Addr::UNSPECIFIED, mapped[0], mapped[1]].map(IpAddr::V6);
+    [&v4[..], &v6].concat()
+}
+
+/// Packets between all addresses, from a few ports to all.
+pub fn packets() -> Vec<FlowKey> {
+    let mut packets = vec![];
+    for src in addresses() {
+        for dst in addresses() {
+            for (sport, dport) in [0, 1, 80].into_iter().flat_map(|from| PORTS.map(|to| (from, to)))
+            {
+                packets
+                    .extend([6, 17].map(|protocol| FlowKey::new(src, dst, sport, dport, protocol)));
+            }
+        }
+    }
+    packets.into_iter().flatten().collect()
+}
+
+pub struct CheckedSockets<S> {
+    pub ours: SocketTable<u32, S>,
+    pub model: SocketList<u32>,
+    /// Names of removed sockets, the last one last.
+    removed: Vec<Name>,
+    /// Numbers that bound sockets have been given.
+    numbers: HashSet<u64>,
+    /// A packet, the number of the socket that it went to, and that of one that it did not go to.
+    preferred: HashSet<(FlowKey, u64, u64)>,
+    now: u32,
+}
+
+impl<S: BuildHasher + Clone> CheckedSockets<S> {
+    pub fn new(limit: usize, hasher: S) -> Self {
+        let ours = SocketTable::with_hasher(limit, hasher);
+        assert_eq!((ours.len(), ours.is_empty(), ours.capacity()), (0, true, limit));
+        Self {
+            ours,
+            model: SocketList::new(limit),
+            removed: vec![],
+            numbers: HashSet::new(),
+            preferred: HashSet::new(),
+            now: 0,
+        }
+    }
+
+    /// Returns a new socket.
+    fn fresh(&mut self) -> u32 {
+        self.now += 1;
+        self.now
+    }
+
+    /// The name of an inserted socket; or `None` if it was refused for one of the reasons.
+    fn accepted(
+        result: Result<Name, Refused<u32, SocketError>>,
+        reasons: &Reasons,
+        socket: u32,
+    ) -> Option<Name> {
+        match result {
+            Ok(name) => {
+                assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
+                Some(name)
+            }
+            Err(Refused { given, why }) => {
+                assert!(reasons.contains(&why), "refused: {why:?}, not one of {reasons:?}");
+                assert_eq!(given, socket, "another socket is given back");
+                None
+            }
+        }
+    }
+
+    fn put_bound(&mut self, name: Name, at: Endpoint, reuse: Reuse, socket: u32) {
+        let Name::Bound { local, number } = name else { panic!("{name:?} is bound") };
+        assert_eq!(local, at.local());
+        assert_eq!((local.port(), local.protocol()), (at.port, at.protocol));
+        assert!(self.numbers.insert(number), "the number {number} has been there");
+        self.model.put(name, Kind::Bound(at, reuse), socket);
+    }
+
+    pub fn bind(&mut self, at: Endpoint, reuse: Reuse) {
+        let socket = self.fresh();
+        let reasons = self.model.refuse_bind(at, reuse);
+        let result = self.ours.bind(at.local(), reuse, socket);
+        if let Some(name) = Self::accepted(result, &reasons, socket) {
+            self.put_bound(name, at, reuse, socket);
+        }
+    }
+
+    pub fn bind_ephemeral(&mut self, at: Endpoint, ports: RangeInclusive<u16>, reuse: Reuse) {
+        let socket = self.fresh();
+        let reasons = self.model.refuse_bind_ephemeral(at, &ports);
+        let result = self.ours.bind_ephemeral(at.local(), ports.clone(), reuse, socket);
+        if let Some(name) = Self::accepted(result, &reasons, socket) {
+            let Name::Bound { local, .. } = name else { panic!("{name:?} is bound") };
+            let at = at.at_port(local.port().expect("it has one"));
+            assert!(ports.contains(&at.port.expect("as above")), "{name:?} is not in {ports:?}");
+            assert!(self.model.is_free_to_bind(at), "{name:?} is taken");
+            self.put_bound(name, at, reuse, socket);
+        }
+    }
+
+    pub fn connect(&mut self, local: SocketAddr, remote: SocketAddr, protocol: u8) {
+        let socket = self.fresh();
+        let reasons = self.model.refuse_connect(local, remote, protocol);
+        let result = self.ours.connect(local, remote, protocol, socket);
+        if let Some(name) = Self::accepted(result, &reasons, socket) {
+            let key = connection(local, remote, protocol).expect("nothing is wrong with it");
+            assert_eq!(name, Name::Connected(key));
+            self.model.put(name, Kind::Connected(key), socket);
+        }
+    }
+
+    pub fn connect_ephemeral(
+        &mut self,
+        local: IpAddr,
+        remote: SocketAddr,
+        protocol: u8,
+        ports: RangeInclusive<u16>,
+    ) {
+        let socket = self.fresh();
+        let reasons = self.model.refuse_connect_ephemeral(local, remote, protocol, &ports);
+        let result = self.ours.connect_ephemeral(local, remote, protocol, ports.clone(), socket);
+        if let Some(name) = Self::accepted(result, &reasons, socket) {
+            let Name::Connected(key) = name else { panic!("{name:?} is a connection") };
+            let from = SocketAddr::new(local, key.dport());
+            assert_eq!(Some(key), connection(from, remote, protocol));
+            assert!(ports.contains(&key.dport()), "{name:?} is not in {ports:?}");
+            assert!(self.model.is_free_to_connect(key), "{name:?} is taken");
+            self.model.put(name, Kind::Connected(key), socket);
+        }
+    }
+
+    /// Removes a socket by a name of any kind.
+    pub fn remove(&mut self, name: &Name) {
+        let theirs = self.model.position(name).map(|at| self.model.sockets.remove(at).socket);
+        assert_eq!(self.ours.get(name), theirs.as_ref());
+        assert_eq!(self.ours.remove(name), theirs.ok_or(NotFound), "{name:?}");
+        if theirs.is_some() {
+            self.removed.push(*name);
+        }
+    }
+
+    /// The name of a present socket, by any number, if there are any.
+    pub fn nth(&self, number: usize) -> Option<Name> {
+        let count = self.model.sockets.len();
+        (count > 0).then(|| self.model.sockets[number % count].name)
+    }
+
+    /// The name of a removed socket.
+    pub fn nth_removed(&self, number: usize) -> Option<Name> {
+        (!self.removed.is_empty())
+            .then(|| self.removed[self.removed.len() - 1 - number % self.removed.len()])
+    }
+
+    /// A forged name: the local end of one socket with the number of another, or a reversed key.
+    pub fn forged(&self, one: usize, other: usize) -> Option<Name> {
+        match (self.nth(one)?, self.nth(other)?) {
+            (Name::Bound { local, .. }, Name::Bound { number, .. }) => {
+                Some(Name::Bound { local, number })
+            }
+            (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
+            _ => None,
+        }
+    }
+
+    /// Replaces a socket, if there is one of that name.
+    pub fn set(&mut self, name: &Name) {
+        let new = self.fresh();
+        let ours = self.ours.get_mut(name);
+        let theirs = self.model.position(name).map(|at| &mut self.model.sockets[at].socket);
+        assert_eq!(ours, theirs, "{name:?}");
+        ours.into_iter().chain(theirs).for_each(|socket| *socket = new);
+    }
+
+    /// Replaces the socket that a packet is for.
+    pub fn set_found(&mut self, packet: &FlowKey) {
+        let new = self.fresh();
+        let found = self.check(packet);
+        let ours = self.ours.lookup_mut(packet);
+        let shown = ours.as_ref().map(|ours| Match { socket: *ours.socket, by: ours.by });
+        assert_eq!(shown, found, "{packet}");
+        if let (Some(ours), Some(found)) = (ours, found) {
+            let theirs = self.model.sockets.iter_mut().find(|each| each.socket == found.socket);
+            theirs.expect("it is there").socket = new;
+            *ours.socket = new;
+        }
+    }
+
+    /// Looks up the sockets of a burst.
+    pub fn lookup_batch(&self, packets: &[FlowKey]) {
+        let expected: Vec<Option<Match<&u32>>> =
+            packets.iter().map(|packet| self.ours.lookup(packet)).collect();
+        // Previous contents are overwritten, with `None`, too.
+        let (stale, none) = (packets.iter().find_map(|packet| self.ours.lookup(packet)), None);
+        for before in [stale, none] {
+            let mut found = vec![before; packets.len()];
+            self.ours.lookup_batch(packets, &mut found);
+            assert_eq!(found, expected);
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.ours.clear();
+        self.removed.extend(self.model.sockets.drain(..).map(|socket| socket.name));
+    }
+
+    /// Continues with a clone.
+    pub fn clone_ours(&mut self) {
+        self.ours = self.ours.clone();
+    }
+
+    /// Looks up the socket of a packet.
+    fn check(&mut self, packet: &FlowKey) -> Option<Match<u32>> {
+        let copied = |found: Match<&u32>| Match { socket: *found.socket, by: found.by };
+        let found = self.ours.lookup(packet).map(copied);
+        let matches = self.model.matches(packet);
+        let shown = |(rank, socket): &(Rank, &Socket<u32>)| Match {
+            socket: socket.socket,
+            by: specificity(*rank),
+        };
+        // Those of one rank come in no order.
+        let mut all: Vec<Match<u32>> = self.ours.matches(packet).map(copied).collect();
+        assert_eq!(all.len(), matches.len(), "{packet}");
+        for place in matches.chunk_by(|one, other| one.0 == other.0) {
+            let here: Vec<Match<u32>> = all.drain(..place.len()).collect();
+            assert!(place.iter().all(|socket| here.contains(&shown(socket))), "{packet}: {here:?}");
+        }
+        let Some((best, _)) = matches.first() else {
+            assert_eq!(found, None, "{packet} is for no socket");
+            return None;
+        };
+        let group = matches.iter().filter(|(rank, _)| rank == best);
+        let chosen = group.clone().find(|socket| Some(shown(socket)) == found);
+        let (_, chosen) = chosen.unwrap_or_else(|| panic!("{packet}: {found:?} of {matches:?}"));
+        let Name::Bound { number: winner, .. } = chosen.name else { return found };
+        for (_, member) in group {
+            let Name::Bound { number, .. } = member.name else { continue };
+            if number != winner {
+                self.preferred.insert((*packet, winner, number));
+                let was = self.preferred.contains(&(*packet, number, winner));
+                assert!(!was, "{packet} has moved from {number} to {winner}, both there");
+            }
+        }
+        found
+    }
+
+    /// Compares everything that both can report, and looks these packets up.
+    pub fn compare<'a>(&mut self, packets: impl IntoIterator<Item = &'a FlowKey>) {
+        self.ours.validate().expect("invariant");
+        let Self { ours, model, .. } = &*self;
+        assert_eq!((ours.len(), ours.capacity()), (model.sockets.len(), model.limit));
+        assert_eq!(ours.is_empty(), model.sockets.is_empty());
+        assert!(ours.len() <= ours.capacity());
+        assert_eq!(ours.iter().count(), model.sockets.len());
+        for socket in &model.sockets {
+            assert_eq!(ours.get(&socket.name), Some(&socket.socket), "{:?}", socket.name);
+        }
+        // Sockets are all different, so none is returned twice.
+        let mut shown: Vec<(u32, Name)> =
+            ours.iter().map(|(name, socket)| (*socket, name)).collect();
+        shown.sort_unstable_by_key(|(socket, _)| *socket);
+        let mut known: Vec<(u32, Name)> =
+            model.sockets.iter().map(|socket| (socket.socket, socket.name)).collect();
+        known.sort_unstable_by_key(|(socket, _)| *socket);
+        assert_eq!(shown, known);
+        for name in self.removed.iter().rev().take(8) {
+            let theirs = model.position(name).map(|at| &model.sockets[at].socket);
+            assert_eq!(ours.get(name), theirs, "{name:?}");
+        }
+        for packet in packets {
+            self.check(packet);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What is printed.
+
+use core::fmt;
+
+use flowtable::ephemeral::StoreError;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::network::{Links, Network, Traffic};
+use super::options::Options;
+use super::services::{Complaints, Depth, Services, Tally};
+use super::tree::Tree;
+
+/// All that was found out.
+pub struct Report {
+    pub options: Options,
+    pub routers: usize,
+    pub depth: Depth,
+    pub complaints: Complaints,
+    pub plain_count: Tally,
+    pub robust_count: Tally,
+    pub robust_max: Tally,
+    /// In the order of the services: depth, complaints, plain, robust.
+    pub traffic: [Traffic; 4],
+    pub most_bindings: usize,
+    /// At the end, and a lifetime later.
+    pub bindings: [usize; 2],
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Options { receivers, links: Links { lost, duplicated }, rounds, .. } = self.options;
+        writeln!(f, "{receivers} receivers below {} routers, {rounds} rounds", self.routers)?;
+        writeln!(f, "of 1000 packets links lose {lost} and duplicate {duplicated}")?;
+        self.found(f)?;
+        self.counted(f)?;
+        self.sent(f)?;
+        let [end, later] = self.bindings;
+        writeln!(f, "\nbindings of a router: {} at most", self.most_bindings)?;
+        let lifetime = Network::LIFETIME.as_secs();
+        writeln!(f, "of all routers: {end} at the end, {later} a lifetime of {lifetime} s later")
+    }
+}
+
+impl Report {
+    /// Complaints are made so often before receivers give up.
+    const ATTEMPTS: u32 = 8;
+
+    /// How often the network is asked for anything.
+    pub fn rounds(options: &Options) -> u64 {
+        4 * u64::from(options.rounds)
+    }
+
+    /// Makes the network, and asks it for everything. Tells of the end of each round.
+    pub fn of(options: Options, has_asked: &dyn Fn()) -> Result<Self, StoreError> {
+        let mut rng = StdRng::seed_from_u64(options.seed);
+        let tree = Tree::random(options.receivers, &mut rng);
+        let mut network = Network::new(tree, options.links, rng)?;
+        let routers = network.tree.routers;
+        let rounds = options.rounds;
+        let mut services = Services { network: &mut network, rounds, has_asked };
+        let depth = services.depth();
+        let of_depth = services.network.take_traffic();
+        let complaints = services.complaints(Self::ATTEMPTS);
+        let of_complaints = services.network.take_traffic();
+        let plain_count = services.plain_count();
+        let of_plain = services.network.take_traffic();
+        let [robust_count, robust_max] = services.robust_count_and_max();
+        let traffic = [of_depth, of_complaints, of_plain, services.network.take_traffic()];
+        let most_bindings = network.most_bindings;
+        let end = network.bindings();
+        network.rest();
+        let bindings = [end, network.bindings()];
+        Ok(Self {
+            options,
+            routers,
+            depth,
+            complaints,
+            plain_count,
+            robust_count,
+            robust_max,
+            traffic,
+            most_bindings,
+            bindings,
+        })
+    }
+
+    fn found(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (depth, receivers) = (&self.depth, self.options.receivers);
+        writeln!(f, "\ndepth of the tree by COMPARE: {}, true {}", depth.found, depth.truth)?;
+        let (right, rounds) = (depth.right, self.options.rounds);
+        let heard = depth.heard;
+        writeln!(
+            f,
+            "    found in {right} of {rounds} rounds; \
+             the source hears {heard:.1} of {receivers} receivers"
+        )?;
+        let Complaints { missed, heard_of, by, heard, most_heard, attempts } = self.complaints;
+        writeln!(
+            f,
+            "complaints by COUNT: the source hears of {heard_of} of {missed} missing packets"
+        )?;
+        writeln!(
+            f,
+            "    {by} receivers miss one; {heard} complaints arrive, {most_heard} at once at most, \
+             in {attempts} attempts"
+        )
+    }
+
+    fn counted(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = ["true", "largest", "right", "too small", "too large", "no answer", "warned"];
+        write!(f, "\n{:<28}", "")?;
+        columns.iter().try_for_each(|column| write!(f, " {column:>9}"))?;
+        writeln!(f)?;
+        for (name, tally) in [
+            ("receivers, COUNT + COLLECT", &self.plain_count),
+            ("receivers, RCHILD + RCOLLECT", &self.robust_count),
+            ("maximum, RCHILD + RCOLLECT", &self.robust_max),
+        ] {
+            let Tally { truth, right, too_small, too_large, silent, warned, largest } = *tally;
+            let largest = largest.map_or_else(|| "-".into(), |largest| largest.to_string());
+            write!(f, "{name:<28} {truth:>9} {largest:>9}")?;
+            let rounds = [right, too_small, too_large, silent, warned];
+            rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>9}"))?;
+            writeln!(f)?;
+        }
+        writeln!(f, "warned: a packet with the error bit has come, so the answer may be wrong")
+    }
+
+    fn sent(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = ["sent", "forwarded", "dropped", "lost", "twice", "arrived", "errors"];
+        write!(f, "\n{:<28}", "packets")?;
+        columns.iter().try_for_each(|column| write!(f, " {column:>9}"))?;
+        writeln!(f)?;
+        let names = ["COMPARE", "COUNT", "COUNT + COLLECT", "RCHILD + RCOLLECT"];
+        for (name, traffic) in names.into_iter().zip(&self.traffic) {
+            let Traffic { sent, forwarded, dropped, lost, duplicated, arrived, errors } = *traffic;
+            write!(f, "{name:<28}")?;
+            let numbers = [sent, forwarded, dropped, lost, duplicated, arrived, errors];
+            numbers.iter().try_for_each(|number| write!(f, " {number:>9}"))?;
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}

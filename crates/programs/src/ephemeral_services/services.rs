@@ -1,0 +1,227 @@
+//! What the source finds out, and how.
+
+use flowtable::esp::{Instruction, Locations, Operation, Packet, Relation};
+use rand::Rng;
+
+use super::network::{Network, identity};
+use super::tree::Tree;
+
+/// The most hops to a receiver, found by COMPARE.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Depth {
+    pub truth: u64,
+    pub found: u64,
+    /// Rounds that found it.
+    pub right: u32,
+    /// Answers that came to the source, for a round.
+    pub heard: f64,
+}
+
+/// Who misses a packet complains, and COUNT lets one through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Complaints {
+    /// Packets that did not arrive below some router.
+    pub missed: u32,
+    /// Those of them of which the source has heard.
+    pub heard_of: u32,
+    /// Receivers that missed one.
+    pub by: u64,
+    /// Complaints that came to the source.
+    pub heard: u64,
+    /// Those at once, at most.
+    pub most_heard: u64,
+    /// Times that all of these receivers complained, as nothing had come of it.
+    pub attempts: u32,
+}
+
+/// What came of rounds of asking for one number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub truth: u64,
+    pub right: u32,
+    pub too_small: u32,
+    pub too_large: u32,
+    /// The source got no answer.
+    pub silent: u32,
+    /// The source got a packet with the error bit, beside an answer or not.
+    pub warned: u32,
+    /// The largest answer.
+    pub largest: Option<u64>,
+}
+
+impl Tally {
+    fn new(truth: u64) -> Self {
+        Self { truth, ..Self::default() }
+    }
+
+    /// Of several answers the source takes the first.
+    fn add(&mut self, heard: &[Packet], value: impl Fn(&Instruction) -> Option<u64>) {
+        self.warned += u32::from(heard.iter().any(|packet| packet.error));
+        let answers = heard.iter().filter(|packet| !packet.error);
+        let answer = answers.filter_map(|packet| value(&packet.instruction)).next();
+        self.largest = self.largest.max(answer);
+        let Some(answer) = answer else { return self.silent += 1 };
+        self.right += u32::from(answer == self.truth);
+        self.too_small += u32::from(answer < self.truth);
+        self.too_large += u32::from(answer > self.truth);
+    }
+}
+
+/// The services of a network. Each computation draws its tags at random.
+pub struct Services<'a> {
+    pub network: &'a mut Network,
+    pub rounds: u32,
+    /// Called at the end of each round.
+    pub has_asked: &'a dyn Fn(),
+}
+
+impl Services<'_> {
+    /// Duplicates do no harm to the robust instructions, so each of their packets is sent twice.
+    const COPIES: u32 = 2;
+
+    /// What is to be found by all: how good the reception is, say.
+    pub fn value_of(receiver: usize) -> u64 {
+        receiver as u64 * 7919 % 1009
+    }
+
+    fn packet(&mut self, instruction: Instruction) -> Packet {
+        Packet::new(Locations::CENTRE, self.network.rng.random(), instruction)
+    }
+
+    fn tags<const N: usize>(&mut self) -> [u64; N] {
+        self.network.rng.random()
+    }
+
+    /// Each receiver knows how many hops the query has come, and only those are heard that are
+    /// farther than all before.
+    pub fn depth(&mut self) -> Depth {
+        let (truth, mut found, mut right, mut heard) = (self.network.tree.depth(), 0, 0, 0);
+        for _ in 0..self.rounds {
+            let [tag] = self.tags();
+            let relation = Relation::Greater;
+            let packet = self.packet(Instruction::Compare { tag, relation, value: 0 });
+            let answer = |receiver, tree: &Tree| {
+                let value = tree.hops(receiver);
+                Some(Packet {
+                    instruction: Instruction::Compare { tag, relation, value },
+                    ..packet
+                })
+            };
+            let arrived = self.network.ask(1, answer);
+            heard += arrived.len();
+            let values = arrived.iter().filter_map(|packet| match packet.instruction {
+                Instruction::Compare { value, .. } => Some(value),
+                _ => None,
+            });
+            let deepest = values.max().unwrap_or(0);
+            right += u32::from(deepest == truth);
+            found = deepest.max(found);
+            (self.has_asked)();
+        }
+        Depth { truth, found, right, heard: heard as f64 / f64::from(self.rounds) }
+    }
+
+    /// In each round all below some router miss a packet. They complain, at most so often, until it
+    /// comes again.
+    pub fn complaints(&mut self, attempts: u32) -> Complaints {
+        let mut complaints = Complaints::default();
+        for _ in 0..self.rounds {
+            let (router, missed) = self.missed();
+            complaints.missed += 1;
+            complaints.by += missed;
+            for _ in 0..attempts {
+                // Whoever complains again does so under another tag: who dropped the first one
+                // drops its copies, too.
+                let [tag] = self.tags();
+                let packet = self.packet(Instruction::Count { tag, threshold: 1 });
+                let answer = |receiver, tree: &Tree| {
+                    tree.above(receiver).any(|above| above == router).then_some(packet)
+                };
+                let heard = self.network.ask(1, answer).len() as u64;
+                complaints.attempts += 1;
+                complaints.heard += heard;
+                complaints.most_heard = complaints.most_heard.max(heard);
+                if heard > 0 {
+                    complaints.heard_of += 1;
+                    break;
+                }
+            }
+            (self.has_asked)();
+        }
+        complaints
+    }
+
+    /// A router with receivers below it, and how many they are.
+    fn missed(&mut self) -> (usize, u64) {
+        loop {
+            let router = self.network.rng.random_range(0..self.network.tree.routers);
+            let tree = &self.network.tree;
+            let is_below = |receiver: &usize| tree.above(*receiver).any(|above| above == router);
+            let below = tree.receivers().filter(is_below).count();
+            if below > 0 {
+                return (router, below as u64);
+            }
+        }
+    }
+
+    /// The number of receivers by COUNT and COLLECT, which take each packet for another receiver's.
+    pub fn plain_count(&mut self) -> Tally {
+        let mut tally = Tally::new(self.network.tree.receivers().len() as u64);
+        for _ in 0..self.rounds {
+            let [count, result] = self.tags();
+            let here = self.packet(Instruction::Count { tag: count, threshold: 1 });
+            let instruction =
+                Instruction::Collect { count, result, operation: Operation::Sum, value: 1 };
+            let one = self.packet(instruction);
+            self.network.ask(1, |_, _| Some(here));
+            let heard = self.network.ask(1, |_, _| Some(one));
+            tally.add(&heard, |instruction| match instruction {
+                Instruction::Collect { value, .. } => Some(*value),
+                _ => None,
+            });
+            (self.has_asked)();
+        }
+        tally
+    }
+
+    /// The number of receivers and their largest value, by RCHILD and RCOLLECT: children are
+    /// announced once, and asked twice.
+    pub fn robust_count_and_max(&mut self) -> [Tally; 2] {
+        let receivers = self.network.tree.receivers();
+        let largest = receivers.clone().map(Self::value_of).max().unwrap_or(0);
+        let mut tallies = [receivers.len() as u64, largest].map(Tally::new);
+        for _ in 0..self.rounds {
+            let [computation, children] = self.tags();
+            let announce = move |receiver: usize, _: &Tree| {
+                let instruction = Instruction::RChild { children, child: identity(receiver) };
+                Some(Packet::new(Locations::CENTRE, computation, instruction))
+            };
+            self.network.ask(Self::COPIES, announce);
+            for (tally, operation) in tallies.iter_mut().zip([Operation::Sum, Operation::Max]) {
+                let [reported, result] = self.tags();
+                let report = move |receiver: usize, _: &Tree| {
+                    let instruction = Instruction::RCollect {
+                        children,
+                        reported,
+                        result,
+                        operation,
+                        child: identity(receiver),
+                        value: if operation == Operation::Sum {
+                            1
+                        } else {
+                            Self::value_of(receiver)
+                        },
+                    };
+                    Some(Packet::new(Locations::CENTRE, computation, instruction))
+                };
+                let heard = self.network.ask(Self::COPIES, report);
+                tally.add(&heard, |instruction| match instruction {
+                    Instruction::RCollect { value, .. } => Some(*value),
+                    _ => None,
+                });
+            }
+            (self.has_asked)();
+        }
+        tallies
+    }
+}

@@ -1,0 +1,192 @@
+//! Sends records as IPFIX: into a file, or by UDP to a collector.
+
+use core::time::Duration;
+use std::io::{self, BufWriter, Write};
+use std::mem;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::thread;
+
+use flowtable::Timestamp;
+
+use super::export::Sink;
+use super::ipfix::Message;
+use super::record::Record;
+
+/// Puts records into messages, and numbers them.
+pub(crate) struct Ipfix {
+    carrier: Carrier,
+    message: Message,
+    /// When the last record of the message was made.
+    made: Timestamp,
+    /// Messages sent.
+    messages: u64,
+    /// Records in the messages sent, as far as 32 bits count.
+    sequence: u32,
+}
+
+/// What takes messages.
+enum Carrier {
+    File(BufWriter<Box<dyn Write>>),
+    Collector(Collector),
+}
+
+impl Ipfix {
+    /// One meter observes at one place.
+    const DOMAIN: u32 = 1;
+
+    /// On the way to a collector every so many messages have the templates: it may have been
+    /// started late, or have lost one.
+    const TEMPLATES_EVERY: u64 = 16;
+
+    pub(crate) fn to_file(out: Box<dyn Write>) -> Self {
+        Self::new(Carrier::File(BufWriter::new(out)))
+    }
+
+    pub(crate) fn to_collector(collector: Collector) -> Self {
+        Self::new(Carrier::Collector(collector))
+    }
+
+    fn new(carrier: Carrier) -> Self {
+        let (message, made) = (Message::new(), Timestamp::default());
+        Self { carrier, message, made, messages: 0, sequence: 0 }
+    }
+
+    const fn are_templates_due(&self) -> bool {
+        match self.carrier {
+            Carrier::File(_) => self.messages == 0,
+            Carrier::Collector(_) => self.messages % Self::TEMPLATES_EVERY == 0,
+        }
+    }
+
+    /// Sends the message, if there is a record in it.
+    fn send(&mut self) -> io::Result<()> {
+        if self.message.records() == 0 {
+            return Ok(());
+        }
+        let message = mem::replace(&mut self.message, Message::new());
+        let records = message.records();
+        // The field has 32 bits and ends in 2106.
+        let export_s = (self.made.as_nanos() / 1_000_000_000) as u32;
+        let bytes = message.finish(export_s, self.sequence, Self::DOMAIN);
+        self.messages += 1;
+        self.sequence = self.sequence.wrapping_add(records);
+        match &mut self.carrier {
+            Carrier::File(out) => out.write_all(&bytes),
+            Carrier::Collector(collector) => {
+                collector.send(&bytes);
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Sink for Ipfix {
+    fn write(&mut self, record: &Record) -> io::Result<()> {
+        for way in record.directions() {
+            if !self.message.has_room(&way) {
+                self.send()?;
+            }
+            if self.message.records() == 0 && self.are_templates_due() {
+                self.message.add_templates();
+            }
+            self.message.add(&way, record.id, record.reason);
+            self.made = record.made;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send()?;
+        match &mut self.carrier {
+            Carrier::File(out) => out.flush(),
+            Carrier::Collector(collector) => {
+                collector.ask_for_error();
+                Ok(())
+            }
+        }
+    }
+
+    fn losses(&self) -> Option<String> {
+        match &self.carrier {
+            Carrier::File(_) => None,
+            Carrier::Collector(collector) => collector.losses(self.messages),
+        }
+    }
+}
+
+/// A collector at the other end of a UDP socket. That one message did not arrive is no reason to
+/// stop: the collector may come back.
+pub(crate) struct Collector {
+    socket: UdpSocket,
+    name: String,
+    /// Messages since the last pause.
+    burst: u32,
+    /// Messages known to be lost, and why the last one was.
+    lost: u64,
+    error: Option<io::Error>,
+}
+
+impl Collector {
+    /// UDP does not say how fast the collector is. With a pause after so many messages, there are
+    /// at most 8000 of them in a second, some 190,000 records of IPv4. A socket buffer of the size
+    /// that Linux gives by default bears 10 ms of that, in which the collector does something else.
+    const BURST: u32 = 8;
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    /// A socket to `HOST:PORT`.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such address, or no way to it.
+    pub(crate) fn connect(name: &str) -> io::Result<Self> {
+        let mut result = Err(io::Error::other("no address"));
+        for address in name.to_socket_addrs()? {
+            result = Self::socket(address);
+            if result.is_ok() {
+                break;
+            }
+        }
+        Ok(Self { socket: result?, name: name.to_owned(), burst: 0, lost: 0, error: None })
+    }
+
+    fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
+        let socket = match address {
+            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
+            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
+        };
+        socket.connect(address)?;
+        Ok(socket)
+    }
+
+    fn send(&mut self, message: &[u8]) {
+        // What is said is that an earlier message was refused; this one was not sent for it.
+        self.ask_for_error();
+        if let Err(error) = self.socket.send(message) {
+            self.lose(error);
+        }
+        self.burst += 1;
+        if self.burst == Self::BURST {
+            self.burst = 0;
+            thread::sleep(Self::PAUSE);
+        }
+    }
+
+    /// Looks whether the network has refused a message since.
+    fn ask_for_error(&mut self) {
+        if let Ok(Some(error)) = self.socket.take_error() {
+            self.lose(error);
+        }
+    }
+
+    fn lose(&mut self, error: io::Error) {
+        self.lost += 1;
+        self.error = Some(error);
+    }
+
+    /// What is known of losses among so many messages.
+    fn losses(&self, messages: u64) -> Option<String> {
+        let error = self.error.as_ref()?;
+        let Self { name, lost, .. } = self;
+        Some(format!("{name} did not get {lost} of {messages} messages: {error}"))
+    }
+}

@@ -1,0 +1,79 @@
+//! The command line.
+
+use core::net::IpAddr;
+use std::ffi::OsString;
+
+use lexopt::Parser;
+
+use crate::input::Input;
+use crate::program;
+
+/// What is to be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Address(IpAddr),
+    /// Those on standard input.
+    Pipe,
+}
+
+/// What the command line asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// A built-in table if there are none.
+    pub routes: Option<Input>,
+    pub asked: Vec<Asked>,
+}
+
+impl program::Options for Options {
+    const USAGE: &'static str = "\
+Looks addresses up in a table of routes: the longest prefix that matches.
+
+Usage: route_lookup [ROUTES | -] [ADDRESS | -]... [OPTION]...
+
+ROUTES is a text file, compressed with gzip or not, with a prefix in each line,
+IPv4 or IPv6, and optionally a name behind white space; a # begins a comment:
+    192.0.2.0/24    upstream 1
+    2001:db8::/32   upstream 2
+Without ROUTES, a small table is used. - is standard input: ROUTES if addresses
+follow it, or else addresses, one in each line. Those are read, too, if there
+are ROUTES and no ADDRESS.
+
+The answer is one line for each address: the address, the prefix, its name; a -
+if there is none. What the table looks like, its memory and its speed are told
+on standard error.
+
+Options:
+";
+
+    fn option(&mut self, _: &str, _: &mut Parser) -> Result<bool, lexopt::Error> {
+        Ok(false)
+    }
+
+    /// The first argument is a file unless it is an address, all others are addresses.
+    fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
+        let is_first = self.routes.is_none() && self.asked.is_empty();
+        match value.to_str().and_then(|text| text.parse().ok()) {
+            Some(address) => self.asked.push(Asked::Address(address)),
+            None if value == "-" => self.asked.push(Asked::Pipe),
+            None if is_first => self.routes = Some(value.into()),
+            None => return Err(format!("{} is no address", value.to_string_lossy()).into()),
+        }
+        Ok(true)
+    }
+
+    fn finished(mut self) -> Result<Self, lexopt::Error> {
+        match self.asked[..] {
+            [] if self.routes.is_some() => self.asked.push(Asked::Pipe),
+            [Asked::Pipe, _, ..] if self.routes.is_none() => {
+                self.routes = Some(Input::Pipe);
+                self.asked.remove(0);
+            }
+            _ => {}
+        }
+        let pipes = self.asked.iter().filter(|asked| **asked == Asked::Pipe).count();
+        if pipes + usize::from(self.routes == Some(Input::Pipe)) > 1 {
+            return Err("standard input can be read only once".into());
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,111 @@
+//! What is told about the tables: their shape, their memory, and how fast they answer.
+
+use core::fmt;
+use core::hint::black_box;
+use core::time::Duration;
+use std::time::Instant;
+
+use flowtable::{Address, Prefix, RouteTable};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::{Name, Routes};
+
+/// Tells of routes that came from here.
+pub struct Report<'a> {
+    pub name: &'a str,
+    pub routes: &'a Routes,
+    /// How long it took to read them.
+    pub elapsed: Duration,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Routes { v4, v6, repeated, .. } = self.routes;
+        let count = v4.len() + v6.len();
+        writeln!(f, "{}: {count} routes in {:.3} s", self.name, self.elapsed.as_secs_f64())?;
+        if *repeated > 0 {
+            writeln!(f, "{repeated} of its lines are of prefixes that come again later")?;
+        }
+        table(f, "IPv4", v4)?;
+        table(f, "IPv6", v6)
+    }
+}
+
+fn table<A: Address>(
+    f: &mut fmt::Formatter<'_>,
+    family: &str,
+    table: &RouteTable<A, Name>,
+) -> fmt::Result {
+    if table.is_empty() {
+        return writeln!(f, "\n{family}: no routes");
+    }
+    let bytes = table.allocation_size();
+    let each = bytes as f64 / table.len() as f64;
+    let speed = Speed::of(table);
+    writeln!(f, "\n{family}: {} routes, {bytes} bytes, {each:.1} for each", table.len())?;
+    writeln!(f, "{}", table.shape())?;
+    writeln!(
+        f,
+        "million look-ups per second, of random addresses in random routes: \
+         {:.1} one by one, {:.1} in bursts of {BURST}",
+        speed.single / 1e6,
+        speed.burst / 1e6
+    )
+}
+
+/// Look-ups at a time.
+const BURST: usize = 32;
+
+/// Look-ups per second.
+struct Speed {
+    single: f64,
+    burst: f64,
+}
+
+impl Speed {
+    /// Different addresses: more than a cache has room for the answers to.
+    const ADDRESSES: usize = 1 << 16;
+    /// At least so long each time.
+    const TIME: Duration = Duration::from_millis(100);
+
+    fn of<A: Address>(table: &RouteTable<A, Name>) -> Self {
+        let asked = addresses(table, Self::ADDRESSES);
+        let single = Self::rate(&asked, |asked| {
+            asked.iter().for_each(|address| _ = black_box(table.lookup(address)));
+        });
+        let burst = Self::rate(&asked, |asked| {
+            let mut found = [None; BURST];
+            for asked in asked.chunks_exact(BURST) {
+                table.lookup_batch(asked, &mut found);
+                black_box(&found);
+            }
+        });
+        Self { single, burst }
+    }
+
+    /// How many a second `look_up` does of those that are asked.
+    fn rate<A>(asked: &[A], look_up: impl Fn(&[A])) -> f64 {
+        look_up(asked);
+        let (start, mut rounds) = (Instant::now(), 0);
+        while start.elapsed() < Self::TIME {
+            look_up(asked);
+            rounds += 1;
+        }
+        (rounds * asked.len()) as f64 / start.elapsed().as_secs_f64()
+    }
+}
+
+/// Random addresses in random routes; the same ones in each run.
+fn addresses<A: Address>(table: &RouteTable<A, Name>, count: usize) -> Vec<A> {
+    let mut random = StdRng::seed_from_u64(4);
+    let routes: Vec<Prefix<A>> = table.prefixes().collect();
+    let inside = |_| {
+        let route = routes[random.random_range(0..routes.len())];
+        let bits: [u64; 2] = random.random();
+        let any = A::from_windows(|pos| bits[usize::from(pos > 0)]);
+        let (first, hidden) = (route.address(), any.truncated(route.len()));
+        A::from_windows(|pos| first.window(pos) | (any.window(pos) ^ hidden.window(pos)))
+    };
+    (0..count).map(inside).collect()
+}

@@ -1,0 +1,72 @@
+//! A thread that looks flows up.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::mpsc::SyncSender;
+use std::time::Instant;
+
+use flowtable::concurrent::Pinned;
+use flowtable::{DefaultHashBuilder, FlowKey};
+
+use super::{BURST, Feed, FlowState, Flows, Packet};
+
+/// What a worker has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub packets: u64,
+    /// Those whose flow was there, and the bytes of those.
+    pub hits: u64,
+    pub hit_bytes: u64,
+    /// Those without a flow: handed to the control thread, or dropped since its queue was full.
+    pub handed: u64,
+    pub dropped: u64,
+    pub elapsed: Duration,
+}
+
+/// Works until it is told to stop.
+pub(crate) fn work(
+    flows: &Flows,
+    feed: &Feed<'_>,
+    control: &SyncSender<Packet>,
+    stop: &AtomicBool,
+) -> Tally {
+    let (start, mut tally) = (Instant::now(), Tally::default());
+    let mut pin = flows.pin();
+    while !stop.load(Ordering::Relaxed) {
+        for burst in feed.take() {
+            // What the last burst has found may go: a pin that is held is what keeps garbage.
+            pin.repin();
+            tally.burst(&pin, &burst, control);
+        }
+    }
+    tally.elapsed = start.elapsed();
+    tally
+}
+
+impl Tally {
+    fn burst(
+        &mut self,
+        pin: &Pinned<'_, FlowKey, FlowState, DefaultHashBuilder>,
+        burst: &[Packet; BURST],
+        control: &SyncSender<Packet>,
+    ) {
+        let keys = burst.each_ref().map(|packet| packet.key);
+        let mut found = [None; BURST];
+        pin.get_batch(&keys, &mut found);
+        self.packets += BURST as u64;
+        for (packet, flow) in burst.iter().zip(found) {
+            match flow {
+                Some(flow) => {
+                    flow.count(packet);
+                    self.hits += 1;
+                    self.hit_bytes += packet.bytes;
+                }
+                // A worker never waits for the control thread.
+                None => match control.try_send(*packet) {
+                    Ok(()) => self.handed += 1,
+                    Err(_) => self.dropped += 1,
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What a packet costs at each stage, in nanoseconds.
+
+use core::hint::black_box;
+use core::time::Duration;
+use std::time::Instant;
+
+use flowtable::Timestamp;
+use flowtable::schedule::{Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig};
+
+use super::{Arrival, Classifier, Datagram, Function, Port, Traffic, Workshop};
+
+/// The price of a packet, and of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// To read a packet and to classify it; or to find that there is none.
+    pub input: u64,
+    /// By the number of the function.
+    pub functions: [u64; Function::ALL.len()],
+    /// To select a packet and to write it.
+    pub output: u64,
+    /// From a thread to the next one.
+    pub switch: u64,
+    /// What a link needs for a thousand bytes.
+    pub kilobyte: u64,
+}
+
+impl Costs {
+    /// The paper's table 1: a Pentium II of 450 MHz; its links would be the bottleneck, so here
+    /// they have a gigabit.
+    pub const PAPER: Self = Self {
+        input: 1600,
+        functions: [300, 3000, 10_700, 37_300],
+        output: 1400,
+        switch: 3000,
+        kilobyte: 8000,
+    };
+
+    /// Packets that are timed at once: a clock takes as long as one of them.
+    const GROUP: usize = 32;
+
+    /// Those of this machine, where the scheduler's work for a turn is what a switch costs, and
+    /// links have a hundred gigabits.
+    pub fn measured(traffic: &Traffic) -> Self {
+        let mut workshop = Workshop::default();
+        let mut classifier = Classifier::default();
+        let arrivals = &traffic.packets;
+        let classify = |packet: &mut Datagram| _ = black_box(classifier.way(packet));
+        let input = median(arrivals, classify);
+        let mut functions = Self::PAPER.functions;
+        for function in Function::ALL {
+            let is_its = |arrival: &&Arrival| {
+                classifier.way(&arrival.packet).is_ok_and(|way| way.function == function)
+            };
+            let its: Vec<Arrival> = arrivals.iter().filter(is_its).cloned().collect();
+            let forward = |packet: &mut Datagram| {
+                _ = black_box(workshop.forward(function, packet, Timestamp::ZERO));
+            };
+            functions[function as usize] = median(&its, forward).unwrap_or(0);
+        }
+        let write = |packet: &mut Datagram| drop(black_box(written(packet, Port::Inside)));
+        let (input, output) = (input.unwrap_or(0), median(arrivals, write).unwrap_or(0));
+        let switch = turn().expect("sixteen shares of six are within a hundred");
+        // Nothing is for nothing.
+        Self { input, functions, output, switch, kilobyte: 80 }.map(|cost| cost.max(1))
+    }
+
+    fn map(self, each: impl Fn(u64) -> u64) -> Self {
+        Self {
+            input: each(self.input),
+            functions: self.functions.map(&each),
+            output: each(self.output),
+            switch: each(self.switch),
+            kilobyte: self.kilobyte,
+        }
+    }
+}
+
+/// The frame for a packet.
+pub(crate) fn written(packet: &Datagram, port: Port) -> Vec<u8> {
+    [&port.ethernet(packet.is_v4())[..], &packet.bytes].concat()
+}
+
+/// The median time for a packet of a group.
+fn median(arrivals: &[Arrival], mut each: impl FnMut(&mut Datagram)) -> Option<u64> {
+    let mut times_ns = vec![];
+    for group in arrivals.chunks(Costs::GROUP) {
+        let mut packets: Vec<Datagram> = group.iter().map(|one| one.packet.clone()).collect();
+        let begun = Instant::now();
+        packets.iter_mut().for_each(&mut each);
+        times_ns.push(begun.elapsed().as_nanos() as u64 / group.len() as u64);
+    }
+    middle(times_ns)
+}
+
+/// The median time in which the scheduler gives a turn, hears that packets came, and that the turn
+/// is over.
+fn turn() -> Result<u64, ScheduleError> {
+    let cost = Duration::from_nanos(100);
+    let mut scheduler = Scheduler::new(16, 100, cost, Policy::Budget(Budget::packets(1)))?;
+    for _ in 0..16 {
+        let thread = scheduler.add(ThreadConfig::new(6, cost))?;
+        scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+    }
+    let mut times_ns = vec![];
+    for _ in 0..1000 {
+        let begun = Instant::now();
+        for _ in 0..Costs::GROUP {
+            let Some(turn) = scheduler.next(Timestamp::ZERO) else { break };
+            let thread = turn.thread();
+            scheduler.finish(turn, cost, Occupancy::queued(9), Timestamp::ZERO)?;
+            scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+        }
+        times_ns.push(begun.elapsed().as_nanos() as u64 / Costs::GROUP as u64);
+    }
+    Ok(middle(times_ns).unwrap_or(0))
+}
+
+fn middle(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}

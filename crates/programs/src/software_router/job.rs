@@ -1,0 +1,81 @@
+//! What the threads of the router do, and what they may take of its processor.
+
+use core::time::Duration;
+
+use flowtable::schedule::ThreadConfig;
+
+use super::cards::{Receiver, Sender};
+use super::{Costs, Function, Port, Way};
+
+/// Packets in a queue of a path.
+pub(crate) const PLACES: usize = 128;
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Reads, classifies, and puts into a path.
+    Read(Port),
+    Forward(Way),
+    /// Selects a path, takes from it, and writes.
+    Write(Port),
+}
+
+impl Job {
+    /// Shares are parts of it.
+    pub const WHOLE: u32 = 1000;
+
+    /// Those of input, then those of the paths, then those of output.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let reads = Port::ALL.into_iter().map(Self::Read);
+        reads.chain(Way::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
+    }
+
+    /// Its place among all.
+    pub fn number(self) -> usize {
+        match self {
+            Self::Read(port) => port as usize,
+            Self::Forward(way) => Port::ALL.len() + way.number(),
+            Self::Write(port) => Port::ALL.len() + Way::COUNT + port as usize,
+        }
+    }
+
+    /// A packet's.
+    pub fn cost(self, costs: &Costs) -> Duration {
+        Duration::from_nanos(match self {
+            Self::Read(_) => costs.input,
+            Self::Forward(way) => costs.functions[way.function as usize],
+            Self::Write(_) => costs.output,
+        })
+    }
+
+    /// Three ports have a thread each for input, for each function and for output.
+    fn share(self) -> u32 {
+        match self {
+            Self::Read(_) => 66,
+            Self::Write(_) => 55,
+            Self::Forward(Way { function, .. }) => match function {
+                Function::Fast => 20,
+                Function::General => 30,
+                Function::Proxy => 110,
+                Function::Active => 50,
+            },
+        }
+    }
+
+    /// All but the expensive functions are privileged: they may run after the time of 300 switches.
+    pub fn config(self, costs: &Costs) -> ThreadConfig {
+        let config = ThreadConfig::new(self.share(), self.cost(costs));
+        let config = match self {
+            // Its packets come from a card, and nobody waits for it.
+            Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
+            Self::Forward(_) => config.with_buffers(PLACES as u32, PLACES as u32),
+            Self::Write(_) => {
+                config.with_buffers((Function::ALL.len() * PLACES) as u32, Sender::RING)
+            }
+        };
+        match self {
+            Self::Forward(Way { function: Function::Proxy | Function::Active, .. }) => config,
+            _ => config.with_timeout(Duration::from_nanos(300 * costs.switch)),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is printed about a contest.
+
+use core::fmt;
+
+use super::{Contest, Costs, Function, Outcome, PathTally, Plan, Traffic};
+
+/// All of it.
+pub struct Report<'a> {
+    /// What the traffic is.
+    pub name: &'a str,
+    pub contest: &'a Contest<'a>,
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Contest { traffic, costs, rate, outcomes, .. } = self.contest;
+        let (packets, Traffic { flows, without, others, .. }) = (traffic.packets.len(), traffic);
+        writeln!(f, "{}: {packets} IP packets, {flows} flows", self.name)?;
+        writeln!(f, "{without:>10} of them that lead nowhere, and {others} other frames")?;
+        prices(f, costs)?;
+        let seconds = traffic.duration_ns(*rate) as f64 / 1e9;
+        let [capacity, rate] = [traffic.capacity(costs), *rate].map(kpps);
+        writeln!(
+            f,
+            "capacity without switches: {capacity} kpps; offered: {rate} kpps for {seconds:.4} s"
+        )?;
+        outcomes.iter().try_for_each(|outcome| schedule(f, outcome, costs))?;
+        self.curve(f)?;
+        write!(f, "{NOTES}")
+    }
+}
+
+/// What the words are.
+const NOTES: &str = "
+E: the efficiency index, processing / (processing + switching)
+kpps: thousands of packets in a second; us: microseconds
+drops: at the card, whose ring was full; at the input queue of a path; at its output queue,
+    where only interrupts put packets without asking whether there is room
+refused: the header is wrong, there is no route, the TTL is over, or it came too often
+interrupts: no schedule; each arrival is read and classified before anything else
+";
+
+impl Report<'_> {
+    /// Throughput at rising loads.
+    fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{:<12}", "rising load")?;
+        for plan in Plan::LIVELOCK {
+            write!(f, " {:>23}", plan.name(self.contest.costs))?;
+        }
+        writeln!(
+            f,
+            "\n{:>12} {:>15} {:>7} {:>15} {:>7} {:>15} {:>7}",
+            "kpps", "kpps", "E", "kpps", "E", "kpps", "E"
+        )?;
+        for point in &self.contest.curve {
+            write!(f, "{:>12}", kpps(point.rate))?;
+            for outcome in &point.outcomes {
+                let (rate, e) = (outcome.rate(outcome.total().sent) / 1e3, outcome.efficiency());
+                write!(f, " {rate:>15.1} {:>5.1} %", 100.0 * e)?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the stages cost, beside what they cost in the paper.
+fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
+    let list = |costs: &Costs| {
+        let functions = Function::ALL.map(|function| costs.functions[function as usize]);
+        let [fast, general, proxy, active] = functions;
+        [costs.input, fast, general, proxy, active, costs.output, costs.switch]
+    };
+    let names = ["input", "fast", "general", "proxy", "active", "output", "switch"];
+    write!(f, "\n{:<24}", "ns for a packet")?;
+    names.iter().try_for_each(|name| write!(f, " {name:>8}"))?;
+    write!(f, "\n{:<24}", "as in the paper")?;
+    list(&Costs::PAPER).iter().try_for_each(|cost| write!(f, " {cost:>8}"))?;
+    if *costs != Costs::PAPER {
+        write!(f, "\n{:<24}", "measured, and taken")?;
+        list(costs).iter().try_for_each(|cost| write!(f, " {cost:>8}"))?;
+    }
+    writeln!(f)
+}
+
+/// A schedule: a line for all, and one for each function.
+fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt::Result {
+    let (total, efficiency) = (outcome.total(), 100.0 * outcome.efficiency());
+    let Outcome { card_drops, unread, without, account, empty_polls, .. } = outcome;
+    let turns = account.turns;
+    let name = outcome.plan.name(costs);
+    let rate = outcome.rate(total.sent) / 1e3;
+    writeln!(
+        f,
+        "\n{name}: E {efficiency:.1} %, {rate:.1} kpps, {turns} turns, \
+         {empty_polls} polls for nothing"
+    )?;
+    writeln!(
+        f,
+        "    {} packets: {card_drops} dropped at the card, {unread} left there, \
+         {without} refused there",
+        outcome.offered
+    )?;
+    writeln!(
+        f,
+        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "path", "arrived", "sent", "kpps", "in", "out", "refused", "left", "longest", "longest"
+    )?;
+    writeln!(
+        f,
+        "    {:<11} {:>8} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8}",
+        "", "", "", "", "drops", "drops", "", "", "input", "output"
+    )?;
+    for function in Function::ALL {
+        path(f, function.name(), &outcome.functions[function as usize], outcome)?;
+    }
+    Ok(())
+}
+
+fn path(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    tally: &PathTally,
+    outcome: &Outcome,
+) -> fmt::Result {
+    let PathTally { arrived, sent, input_drops, output_drops, refused, queued, .. } = tally;
+    let rate = outcome.rate(*sent) / 1e3;
+    let (input, output) = (tally.longest_input, tally.longest_output);
+    write!(f, "    {name:<11} {arrived:>8} {sent:>8} {rate:>7.1} {input_drops:>7}")?;
+    writeln!(f, " {output_drops:>7} {refused:>7} {queued:>7} {input:>8} {output:>8}")
+}
+
+fn kpps(rate: u64) -> String {
+    format!("{:.1}", rate as f64 / 1e3)
+}

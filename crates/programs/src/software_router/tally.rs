@@ -1,0 +1,119 @@
+//! What became of packets and of time.
+
+use core::iter::Sum;
+use core::ops::Add;
+
+use flowtable::schedule::Account;
+
+use super::{Function, Plan};
+
+/// The packets of a path, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathTally {
+    /// Classified as its own.
+    pub arrived: u64,
+    /// For which there was no place in the input queue.
+    pub input_drops: u64,
+    /// Which had to leave the output queue before they were sent.
+    pub output_drops: u64,
+    /// Which the function did not forward.
+    pub refused: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// In both queues at the end.
+    pub queued: u64,
+    /// The most packets that a queue ever had.
+    pub longest_input: usize,
+    pub longest_output: usize,
+}
+
+impl PathTally {
+    pub fn adds_up(&self) -> bool {
+        let lost = self.input_drops + self.output_drops + self.refused;
+        self.arrived == self.sent + lost + self.queued
+    }
+}
+
+impl Add for PathTally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            arrived: self.arrived + other.arrived,
+            input_drops: self.input_drops + other.input_drops,
+            output_drops: self.output_drops + other.output_drops,
+            refused: self.refused + other.refused,
+            sent: self.sent + other.sent,
+            queued: self.queued + other.queued,
+            longest_input: self.longest_input.max(other.longest_input),
+            longest_output: self.longest_output.max(other.longest_output),
+        }
+    }
+}
+
+impl Sum for PathTally {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), Self::add)
+    }
+}
+
+/// What a run of the router came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    pub plan: Plan,
+    /// Nanoseconds in which packets arrived; the last turn ends later.
+    pub duration_ns: u64,
+    pub offered: u64,
+    /// For which there was no place in the ring of a card.
+    pub card_drops: u64,
+    /// In those rings at the end.
+    pub unread: u64,
+    /// Which have no path: the header is wrong, or there is no route.
+    pub without: u64,
+    /// By the number of the function.
+    pub functions: [PathTally; Function::ALL.len()],
+    /// Of turns and interrupts.
+    pub account: Account,
+    /// Turns of input that found no packet.
+    pub empty_polls: u64,
+}
+
+impl Outcome {
+    /// Of nothing yet.
+    pub fn new(plan: Plan, duration_ns: u64) -> Self {
+        let (functions, account) = Default::default();
+        let (offered, card_drops, unread, without, empty_polls) = (0, 0, 0, 0, 0);
+        Self {
+            plan,
+            duration_ns,
+            offered,
+            card_drops,
+            unread,
+            without,
+            functions,
+            account,
+            empty_polls,
+        }
+    }
+
+    pub fn total(&self) -> PathTally {
+        self.functions.into_iter().sum()
+    }
+
+    /// Whether each packet is somewhere, and once.
+    pub fn adds_up(&self) -> bool {
+        let read = self.without + self.total().arrived;
+        self.offered == self.card_drops + self.unread + read
+            && self.functions.iter().all(PathTally::adds_up)
+    }
+
+    /// So many packets, in a second.
+    pub fn rate(&self, packets: u64) -> f64 {
+        packets as f64 * 1e9 / self.duration_ns.max(1) as f64
+    }
+
+    /// The efficiency index.
+    pub fn efficiency(&self) -> f64 {
+        self.account.efficiency().unwrap_or(1.0)
+    }
+}

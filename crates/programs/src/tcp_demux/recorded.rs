@@ -1,0 +1,50 @@
+//! The TCP of a capture.
+
+use core::fmt;
+
+use capture::{Capture, Packet};
+
+use super::{Host, Script, Seen, Segment};
+
+/// What the host of a capture hears, says and does.
+#[derive(Debug)]
+pub struct Recorded {
+    pub script: Script,
+    pub seen: Seen,
+}
+
+impl Recorded {
+    /// As many segments are taken at most: some 100 MB of memory.
+    pub const MOST: usize = 1 << 22;
+
+    /// Reads the segments of TCP; `None` if there is none.
+    pub fn read(capture: &mut Capture) -> Option<Self> {
+        let mut host = Host::default();
+        while host.segments() < Self::MOST {
+            let Some(frame) = capture.next_frame() else { break };
+            let segment = Packet::of(&frame).ok().and_then(|packet| Segment::of(&packet));
+            segment.iter().for_each(|segment| host.take(segment));
+        }
+        let (script, seen) = host.finish()?;
+        Some(Self { script, seen })
+    }
+}
+
+impl fmt::Display for Recorded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Script { connections, most_open, .. } = &self.script;
+        let Seen { arrived, sent, syn, fin, rst, .. } = self.seen;
+        let segments = self.seen.segments();
+        writeln!(f, "{segments} TCP segments, {arrived} arrive at the host, {sent} leave it")?;
+        writeln!(f, "{connections:>10} connections, {most_open} at once at most")?;
+        writeln!(f, "{syn:>10} SYN, {fin} FIN, {rst} RST")?;
+        let Seen { without_syn, unanswered, stray, .. } = self.seen;
+        let counts = [
+            (without_syn, "connections whose SYN is not in the capture"),
+            (unanswered, "SYNs that led to no connection"),
+            (stray, "segments that arrive for no connection"),
+        ];
+        let mut shown = counts.into_iter().filter(|(count, _)| *count > 0);
+        shown.try_for_each(|(count, what)| writeln!(f, "{count:>10} {what}"))
+    }
+}

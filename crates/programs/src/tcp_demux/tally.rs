@@ -1,0 +1,60 @@
+//! What a contestant did when it played the script, beside what the script says.
+
+use flowtable::demux::Found;
+
+use super::contestant::Watch;
+use super::{Event, Examined, Pcb};
+
+/// Counts and comparisons of one contestant.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    pub examined: Examined,
+    /// How often something was not as the script says.
+    pub wrong: u64,
+    /// What was wrong first.
+    pub first_wrong: Option<String>,
+}
+
+impl Tally {
+    /// What is there at the end, and how much should be.
+    pub fn ended(&mut self, right: usize, found: usize) {
+        if found != right {
+            self.is_wrong(|| format!("{found} PCBs at the end instead of {right}"));
+        }
+    }
+
+    pub fn is_wrong(&mut self, what: impl FnOnce() -> String) {
+        self.wrong += 1;
+        self.first_wrong.get_or_insert_with(what);
+    }
+}
+
+impl Watch for Tally {
+    fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>) {
+        let right = match *event {
+            Event::Arrives { number, is_there: true, .. } => Some(number),
+            _ => None,
+        };
+        let Found { mut pcb, examined } = found;
+        if let Some(pcb) = &mut pcb {
+            pcb.segments += 1;
+        }
+        let found = pcb.map(|pcb| pcb.number);
+        self.examined.add(examined, found.is_some());
+        if found != right {
+            self.is_wrong(|| format!("PCB {found:?} for {event:?}"));
+        }
+    }
+
+    fn opened(&mut self, number: u32, is_in: bool) {
+        if !is_in {
+            self.is_wrong(|| format!("PCB {number} was not put in"));
+        }
+    }
+
+    fn closed(&mut self, right: Pcb, pcb: Option<Pcb>) {
+        if pcb != Some(right) {
+            self.is_wrong(|| format!("{pcb:?} at last instead of {right:?}"));
+        }
+    }
+}

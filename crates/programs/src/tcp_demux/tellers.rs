@@ -1,0 +1,73 @@
+//! Traffic for a machine that has no capture at hand: TPC/A, for which the paper calculates.
+
+use core::fmt;
+
+use flowtable::{FiveTuple, FlowKey};
+
+use super::{Draft, Script};
+use model::papers::demux_1992::tpca::{Happening, Traffic, name};
+
+/// Tellers who enter a transaction each, get the answer, think, and enter the next one.
+#[derive(Clone, Copy, Debug)]
+pub struct Tellers {
+    /// So many of them, each with a connection from the beginning to the end.
+    pub connections: u32,
+    /// Segments that arrive and count.
+    pub lookups: usize,
+    pub seed: u64,
+}
+
+impl Tellers {
+    /// Seconds from a transaction to the acknowledgement of its answer.
+    const RESPONSE: f64 = 0.2;
+    /// Seconds until something counts. By then most tellers have entered several transactions, so
+    /// that lists in the order of use are in that order.
+    const WARM_UP: f64 = 50.0;
+
+    pub fn script(&self) -> Script {
+        let mut draft = Draft::default();
+        for user in 0..self.connections {
+            let number = draft.number(key(user));
+            draft.was_open(number);
+        }
+        let (mut left, mut is_warm) = (self.lookups, false);
+        for event in Traffic::closed(self.connections, Self::RESPONSE, self.seed) {
+            if !is_warm && event.time >= Self::WARM_UP {
+                draft.counts_from_here();
+                is_warm = true;
+            }
+            match event.what {
+                Happening::Sends => draft.sent(event.user),
+                Happening::Arrives(_) if left == 0 => break,
+                Happening::Arrives(arrival) => {
+                    draft.arrives(event.user, arrival);
+                    left -= usize::from(is_warm);
+                }
+            }
+        }
+        draft.finish()
+    }
+}
+
+impl fmt::Display for Tellers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { connections, lookups, .. } = self;
+        let (response, warm_up) = (Self::RESPONSE, Self::WARM_UP);
+        writeln!(
+            f,
+            "generated traffic, TPC/A: {lookups} segments arrive after {warm_up} s to warm up"
+        )?;
+        writeln!(
+            f,
+            "{connections:>10} connections from the beginning to the end, answers in {response} s"
+        )
+    }
+}
+
+/// A user's name, with the protocol that keys of captures have.
+fn key(user: u32) -> FlowKey {
+    const TCP: u8 = 6;
+    let sockets = name(user);
+    let (src, dst) = (sockets.src, sockets.dst);
+    FiveTuple { src, dst, sport: sockets.sport, dport: sockets.dport, protocol: TCP }.into()
+}

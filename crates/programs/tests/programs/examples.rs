@@ -1,0 +1,307 @@
+//! All examples as programs: one command line like the other, and the same words for the same
+//! mistakes.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use capture::data::{self, ETHERNET, LITTLE, MICROSECONDS, pcap};
+
+use crate::binary;
+
+/// An example, and what it takes on its command line.
+#[derive(Clone, Copy, Debug)]
+struct Example {
+    name: &'static str,
+    /// What it reads is a capture.
+    reads_capture: bool,
+    /// With these it has not much to do.
+    options: &'static [&'static str],
+    /// An option that wants a value, and one that it cannot have.
+    wrong: Option<[&'static str; 2]>,
+}
+
+const EXAMPLES: [Example; 6] = [
+    Example {
+        name: "flow_cache",
+        reads_capture: true,
+        options: &["--top", "5"],
+        wrong: Some(["--idle", "0"]),
+    },
+    Example {
+        name: "tcp_demux",
+        reads_capture: true,
+        options: &["--connections", "20"],
+        wrong: Some(["--connections", "20001"]),
+    },
+    Example {
+        name: "software_router",
+        reads_capture: true,
+        options: &[],
+        wrong: Some(["--load", "0"]),
+    },
+    Example {
+        name: "shared_reader",
+        reads_capture: true,
+        options: &["--seconds", "0.1", "--flows", "10"],
+        wrong: Some(["--threads", "0"]),
+    },
+    Example { name: "route_lookup", reads_capture: false, options: &[], wrong: None },
+    Example {
+        name: "ephemeral_services",
+        reads_capture: false,
+        options: &["--rounds", "2"],
+        wrong: Some(["--receivers", "0"]),
+    },
+];
+
+/// Those that there are with the features of this test.
+fn examples() -> impl Iterator<Item = Example> {
+    let all = EXAMPLES.into_iter();
+    all.filter(|example| cfg!(feature = "concurrent") || example.name != "shared_reader")
+}
+
+/// A capture that is quickly read.
+fn small() -> String {
+    static SMALL: LazyLock<String> = LazyLock::new(|| {
+        let frame = data::udp(1000, 53, 9);
+        let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame), (2, 0, &frame)]);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("small_for_examples.pcap");
+        fs::write(&path, capture).expect("the build folder can be written");
+        name(&path)
+    });
+    SMALL.clone()
+}
+
+fn name(path: &Path) -> String {
+    path.to_str().expect("the build folder has a name in UTF-8").to_owned()
+}
+
+impl Example {
+    /// Arguments with which it does its work in a short time.
+    fn arguments(self) -> Vec<String> {
+        let mut arguments: Vec<String> = self.options.iter().map(ToString::to_string).collect();
+        if self.name == "software_router" {
+            arguments.push(small());
+        }
+        arguments
+    }
+
+    fn command(self, arguments: &[impl AsRef<OsStr>]) -> Command {
+        let binary = binary::of_example(self.name).unwrap_or_else(|why| panic!("{why}"));
+        let mut command = Command::new(binary);
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn run(self, arguments: &[impl AsRef<OsStr>]) -> (Option<i32>, String, String) {
+        let Output { status, stdout, stderr } =
+            self.command(arguments).output().expect("the example can be run");
+        let [said, complained] =
+            [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("examples print UTF-8"));
+        (status.code(), said, complained)
+    }
+
+    /// Has it say in one line what is wrong, and nothing else.
+    fn is_refused(self, arguments: &[&str], words: &str) {
+        let (code, said, complained) = self.run(arguments);
+        let name = self.name;
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{name} {arguments:?}: {complained}");
+        let begins = complained.starts_with(&format!("{name}: "));
+        let is_line = complained.lines().count() == 1 && complained.ends_with('\n');
+        let is_right = begins && is_line && complained.contains(words);
+        assert!(is_right, "{name} {arguments:?} should say {words:?}: {complained}");
+    }
+}
+
+/// An empty folder of this name, and what it is called.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the build folder can be written");
+    folder
+}
+
+#[test]
+fn help_has_one_layout() {
+    for example in examples() {
+        let (code, help, complained) = example.run(&["--help"]);
+        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
+        assert_eq!(help, example.run(&["-h"]).1);
+        let lines: Vec<&str> = help.lines().collect();
+        assert!(lines[0].ends_with('.') && lines[1].is_empty(), "{help}");
+        assert!(lines[2].starts_with(&format!("Usage: {} [", example.name)), "{help}");
+        assert!(lines[2].ends_with(" [OPTION]..."), "{help}");
+        assert_eq!(lines[2].contains(" [CAPTURE | -] "), example.reads_capture, "{help}");
+        assert!(lines.iter().all(|line| line.len() <= 80), "{help}");
+        let options = lines.iter().filter(|line| line.starts_with("    --") && line.len() > 24);
+        for option in options.filter(|line| !line.contains('|')) {
+            assert!(option[22..].starts_with("  "), "{option}");
+        }
+        for words in ["\n    --quiet, -q  ", "\n    --help, -h  ", "\n\nExits with 0; with 1 if "] {
+            assert!(help.contains(words), "{words:?} in {help}");
+        }
+    }
+}
+
+#[test]
+fn wrong_arguments_are_refused_in_one_line() {
+    let list = "(--help lists the options)";
+    for example in examples() {
+        example.is_refused(&["--loud"], &format!("invalid option '--loud' {list}"));
+        example.is_refused(&["-x"], &format!("invalid option '-x' {list}"));
+        example.is_refused(&["--quiet=3"], "unexpected argument for option '--quiet'");
+        if let Some([option, value]) = example.wrong {
+            example.is_refused(&[option], &format!("missing argument for option '{option}'"));
+            example.is_refused(&[option, value], &format!("{option} {value}: "));
+            example.is_refused(&[option, "much"], &format!("{option} much: invalid "));
+        }
+        if example.reads_capture {
+            example.is_refused(&["a.pcap", "b.pcap"], "unexpected argument \"b.pcap\"");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_in_one_line() {
+    let folder = folder("what_cannot_be_read");
+    let (empty, text) = (folder.join("empty"), folder.join("text"));
+    File::create(&empty).expect("the folder can be written");
+    fs::write(&text, "192.0.2.1 is no capture").expect("the folder can be written");
+    let (directory, empty, text) = (name(&folder), name(&empty), name(&text));
+    for example in examples().filter(|example| example.name != "ephemeral_services") {
+        example.is_refused(&["there/is/none"], "there/is/none cannot be read: ");
+        if cfg!(unix) {
+            example.is_refused(&[&directory], &format!("{directory} cannot be read: "));
+        }
+        let nothing = if example.reads_capture { "is empty" } else { "has no route" };
+        example.is_refused(&[&empty], &format!("{empty} {nothing}"));
+        let no_input = if example.reads_capture { &["-"][..] } else { &["-", "10.0.0.1"] };
+        example.is_refused(no_input, &format!("standard input {nothing}"));
+        example
+            .is_refused(&[&text], if example.reads_capture { "is no capture" } else { "line 1" });
+    }
+}
+
+#[test]
+fn who_has_seen_enough_is_not_complained_of() {
+    for example in examples() {
+        let mut command = example.command(&example.arguments());
+        // The report on standard error, of those that are done before anybody has seen enough, is
+        // no complaint.
+        command.arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the example can be run");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("the example ends");
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*complained), (Some(0), ""), "{}", example.name);
+        // The same where a line is read first.
+        let mut child = command.spawn().expect("the example can be run");
+        let mut line = String::new();
+        let mut said = BufReader::new(child.stdout.take().expect("it was asked for"));
+        said.read_line(&mut line).expect("it prints something");
+        drop(said);
+        let output = child.wait_with_output().expect("the example ends");
+        assert_eq!(output.status.code(), Some(0), "{}: {line}", example.name);
+    }
+}
+
+/// The device is a disk that is full.
+#[test]
+#[cfg(target_os = "linux")]
+fn results_that_are_not_written_are_complained_of() {
+    for example in examples() {
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = example.command(&example.arguments()).stdout(full).output();
+        let output = output.expect("the example can be run");
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}: {complained}", example.name);
+        let words = format!("{}: the results cannot be written: ", example.name);
+        assert!(complained.contains(&words), "{complained}");
+    }
+}
+
+/// Lines that are not text, or far too long, are faults like any other.
+#[test]
+fn lines_without_an_address_are_skipped_and_counted() {
+    let lines = [&b"10.1.2.3\nten\n\xff\xfe\n"[..], &[b'1'; 10_000], b"\n192.0.2.1\n"].concat();
+    let path = folder("lines_without_an_address").join("lines");
+    fs::write(&path, lines).expect("the folder can be written");
+    let example = examples().find(|example| example.name == "route_lookup").expect("it is one");
+    let input = File::open(path).expect("it was written");
+    let output = example.command(&["-", "--quiet"]).stdin(input).output();
+    let output = output.expect("the example can be run");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let asked: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
+    assert_eq!(asked, ["10.1.2.3", "192.0.2.1"]);
+    let complained = [
+        "standard input, line 2: \"ten\" is no address",
+        "standard input, line 3: not text",
+        "standard input, line 4: 4096 bytes and no end of the line",
+        "3 lines were no addresses",
+    ]
+    .map(|line| format!("route_lookup: {line}\n"))
+    .concat();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), complained);
+}
+
+/// A capture that is cut in its first packet is said to be cut before it is said to have nothing.
+#[test]
+fn the_end_of_a_capture_is_told_first() {
+    let frame = data::udp(1000, 53, 9);
+    let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
+    let path = folder("the_end_of_a_capture").join("cut.pcap");
+    fs::write(&path, &capture[..24 + 16 + 14]).expect("the folder can be written");
+    for (example, nothing) in
+        [("tcp_demux", "segment of TCP"), ("software_router", "IP packet to forward")]
+    {
+        let example = examples().find(|other| other.name == example).expect("it is one");
+        let (code, said, complained) = example.run(&[&path]);
+        assert_eq!((code, said.as_str()), (Some(2), ""), "{complained}");
+        let lines: Vec<&str> = complained.lines().collect();
+        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{complained}");
+        assert!(lines[1].contains(nothing), "{complained}");
+    }
+}
+
+#[test]
+fn without_a_terminal_there_is_no_bar() {
+    for example in examples() {
+        let mut arguments = example.arguments();
+        let (code, _, complained) = example.run(&arguments);
+        assert!(code == Some(0) && !complained.contains('\x1b'), "{complained}");
+        arguments.push("--quiet".to_owned());
+        let (code, said, complained) = example.run(&arguments);
+        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
+        assert!(!said.is_empty() && !said.contains('\x1b'), "{}: {said}", example.name);
+    }
+}
+
+/// A terminal that `script` makes shows a bar, and is clear of it at the end.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_shows_a_bar_and_keeps_the_results() {
+    for example in examples().filter(|example| example.name != "route_lookup") {
+        let binary = binary::of_example(example.name).unwrap_or_else(|why| panic!("{why}"));
+        let called = format!("'{}' '{}'", binary.display(), example.arguments().join("' '"));
+        for (quiet, has_bar) in [("", true), (" --quiet", false)] {
+            let mut command = Command::new("script");
+            command.args(["-qec", &(called.clone() + quiet), "/dev/null"]).stdin(Stdio::null());
+            let Ok(output) = command.output() else {
+                let why =
+                    format_args!("SKIPPED: there is no program `script`, which makes terminals");
+                return data::announce("a_terminal_shows_a_bar", why);
+            };
+            let shown = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(output.status.code(), Some(0), "{called}: {shown}");
+            assert_eq!(shown.contains('\x1b'), has_bar, "{called}{quiet}: {shown}");
+            // What follows the last order to the terminal is the results.
+            let results = shown.rsplit('\x1b').next().unwrap_or_default();
+            assert!(results.lines().count() > 5, "{called}{quiet}: {shown}");
+        }
+    }
+}

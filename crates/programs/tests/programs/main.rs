@@ -1,0 +1,19 @@
+//! The example programs: what they are made of, and what the built examples print.
+//!
+//! Some of these tests run the examples. `cargo test` at the root of the repository builds them
+//! first; `cargo test -p flowtable-programs` does not, and a test then prints the command that
+//! does.
+
+mod binary;
+mod conversation;
+mod ephemeral_services;
+mod examples;
+mod flow_cache;
+mod frames;
+mod meter;
+mod route_lookup;
+mod run;
+#[cfg(feature = "concurrent")]
+mod shared_reader;
+mod software_router;
+mod tcp_demux;

@@ -1,0 +1,238 @@
+//! Messages of IPFIX, as `netflow_parser` reads them.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::path::{Path, PathBuf};
+
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, tcp6, udp};
+use netflow_parser::variable_versions::ipfix::lookup::{IANAIPFixField as Element, IPFixField};
+use netflow_parser::variable_versions::ipfix::{FlowSetBody, IPFix};
+use netflow_parser::{NetflowPacket, NetflowParser};
+
+use super::Record;
+use crate::run::Run;
+
+/// What a message says of one direction of a flow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Way {
+    /// As the row of CSV, but for the times, which are in milliseconds.
+    row: String,
+    flags: u64,
+    flow_id: u64,
+    reason: u64,
+    direction: u64,
+}
+
+/// A message of our own numbers, apart from its records.
+struct Message {
+    sequence: u32,
+    export_s: u32,
+    templates: usize,
+    ways: Vec<Way>,
+}
+
+/// The values of a record as numbers, and addresses as text.
+fn way(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Way {
+    let bytes = |element: Element| {
+        let mut bytes = vec![];
+        let value = fields.iter().find(|(field, _)| *field == IPFixField::IANA(element));
+        value?.1.write_be_bytes(&mut bytes).expect("a vector takes all");
+        Some(bytes)
+    };
+    let number = |element| {
+        let bytes = bytes(element).unwrap_or_else(|| panic!("no {element:?} in {fields:?}"));
+        bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    };
+    let address = |v4, v6| match (bytes(v4), bytes(v6)) {
+        (Some(v4), None) => Ipv4Addr::from(<[u8; 4]>::try_from(v4).expect("4 bytes")).to_string(),
+        (None, Some(v6)) => Ipv6Addr::from(<[u8; 16]>::try_from(v6).expect("16 bytes")).to_string(),
+        _ => panic!("not one address in {fields:?}"),
+    };
+    assert_eq!(fields.len(), 13, "{fields:?}");
+    let row = [
+        address(Element::SourceIpv4address, Element::SourceIpv6address),
+        address(Element::DestinationIpv4address, Element::DestinationIpv6address),
+        number(Element::ProtocolIdentifier).to_string(),
+        number(Element::SourceTransportPort).to_string(),
+        number(Element::DestinationTransportPort).to_string(),
+        number(Element::PacketDeltaCount).to_string(),
+        number(Element::OctetDeltaCount).to_string(),
+        number(Element::FlowStartMilliseconds).to_string(),
+        number(Element::FlowEndMilliseconds).to_string(),
+    ];
+    Way {
+        row: row.join(","),
+        flags: number(Element::TcpControlBits),
+        flow_id: number(Element::FlowId),
+        reason: number(Element::FlowEndReason),
+        direction: number(Element::BiflowDirection),
+    }
+}
+
+fn message(ipfix: &IPFix) -> Message {
+    let mut message = Message {
+        sequence: ipfix.header.sequence_number,
+        export_s: ipfix.header.export_time,
+        templates: 0,
+        ways: vec![],
+    };
+    assert_eq!((ipfix.header.version, ipfix.header.observation_domain_id), (10, 1));
+    for set in &ipfix.flowsets {
+        match &set.body {
+            FlowSetBody::Templates(templates) => message.templates += templates.len(),
+            FlowSetBody::Data(data) => {
+                message.ways.extend(data.fields.iter().map(|fields| way(fields)));
+                assert!(data.padding.is_empty());
+            }
+            other => panic!("a set that should not be: {other:?}"),
+        }
+    }
+    message
+}
+
+/// The messages in bytes that hold nothing else, none of them too long.
+fn messages(parser: &mut NetflowParser, bytes: &[u8]) -> Vec<Message> {
+    let result = parser.parse_bytes(bytes);
+    assert!(result.error.is_none(), "{:?}", result.error);
+    let ipfix = result.packets.iter().map(|packet| match packet {
+        NetflowPacket::IPFix(ipfix) => ipfix,
+        other => panic!("no IPFIX: {other:?}"),
+    });
+    ipfix
+        .map(|ipfix| {
+            assert!((32..=1400).contains(&ipfix.header.length), "{}", ipfix.header.length);
+            message(ipfix)
+        })
+        .collect()
+}
+
+/// That messages carry on where those before ended, by number and by time.
+fn are_in_sequence(messages: &[Message]) {
+    let (mut sequence, mut export_s) = (0, 0);
+    for message in messages {
+        assert_eq!(message.sequence, sequence);
+        assert!(message.export_s >= export_s, "{} before {export_s}", message.export_s);
+        assert!(!message.ways.is_empty());
+        sequence += message.ways.len() as u32;
+        export_s = message.export_s;
+    }
+}
+
+/// What messages should say of these records.
+fn expected(records: &[Record]) -> Vec<Way> {
+    let reasons = ["idle", "active", "ended", "forced", "lack of resources"];
+    let ways = records.iter().flat_map(|record| {
+        let reason = reasons.iter().position(|reason| *reason == record.end_reason);
+        let reason = reason.expect("a reason of IPFIX") as u64 + 1;
+        record.ways().map(move |(direction, key, way)| {
+            let [first, last] = [way.first_ns, way.last_ns].map(|time| time / 1_000_000);
+            Way {
+                row: format!("{key},{},{},{first},{last}", way.packets, way.ip_bytes),
+                flags: flags(&way.tcp_flags),
+                flow_id: record.flow_id,
+                reason,
+                direction,
+            }
+        })
+    });
+    ways.collect()
+}
+
+/// `CEUAPRSF` as bits.
+fn flags(letters: &str) -> u64 {
+    letters.chars().fold(0, |bits, letter| bits << 1 | u64::from(letter != '.'))
+}
+
+fn place(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// Ways to cut the example's traffic into records.
+const WAYS: [&[&str]; 4] = [
+    &[],
+    &["--timeouts", "meter"],
+    &["--idle", "1", "--active", "0.02", "--linger", "0.1"],
+    &["--capacity", "50"],
+];
+
+#[test]
+fn a_file_of_messages_says_what_lines_of_json_say() {
+    // A number behind a colon is no port where slashes show that this is a file.
+    let file = place("a_file_of_messages:4739");
+    for arguments in WAYS {
+        let mut all = vec![OsStr::new("--json"), "-".as_ref(), "--ipfix".as_ref(), file.as_ref()];
+        all.extend(arguments.iter().map(OsStr::new));
+        let run = Run::with(&all);
+        assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+        let bytes = fs::read(&file).expect("it was written");
+        let messages = messages(&mut NetflowParser::default(), &bytes);
+        are_in_sequence(&messages);
+        let templates: Vec<usize> = messages.iter().map(|message| message.templates).collect();
+        assert_eq!((templates[0], templates.iter().sum()), (2, 2), "{arguments:?}");
+        let ways: Vec<Way> = messages.into_iter().flat_map(|message| message.ways).collect();
+        let expected = expected(&Record::all(&run));
+        assert!(ways == expected, "{arguments:?}: {} of {}", ways.len(), expected.len());
+    }
+}
+
+/// What a collector gets from the example for a capture, and what the example said.
+fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
+    let address = socket.local_addr().expect("it is bound").to_string();
+    let run = Run::piped(capture, usize::MAX, &["--json", "-", "--ipfix", &address]);
+    assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+    // All of it waits in the socket.
+    socket.set_nonblocking(true).expect("it can be asked for");
+    let mut buffer = vec![0; 65_536];
+    let receive = || socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
+    (std::iter::from_fn(receive).collect(), run)
+}
+
+/// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none
+/// is lost however busy the machine is.
+#[test]
+fn a_collector_gets_a_message_in_each_datagram() {
+    let frames: Vec<_> = (1..=1000)
+        .map(|port| if port % 10 == 0 { tcp6(port, 443) } else { udp(port, 53, 0) })
+        .collect();
+    let records: Vec<_> =
+        (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
+    let (datagrams, run) = collected(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
+    let mut parser = NetflowParser::default();
+    let all: Vec<Message> = datagrams
+        .iter()
+        .flat_map(|datagram| {
+            let messages = messages(&mut parser, datagram);
+            assert_eq!(messages.len(), 1, "{} bytes", datagram.len());
+            messages
+        })
+        .collect();
+    are_in_sequence(&all);
+    let templates: Vec<usize> = all.iter().map(|message| message.templates).collect();
+    let is_due = |number| if number % 16 == 0 { 2 } else { 0 };
+    assert_eq!(templates, (0..all.len()).map(is_due).collect::<Vec<usize>>());
+    let ways: Vec<Way> = all.into_iter().flat_map(|message| message.ways).collect();
+    assert_eq!(ways, expected(&Record::all(&run)));
+    // A collector that was started late understands it from the next templates on.
+    let mut late = NetflowParser::default();
+    assert_eq!(messages(&mut late, &datagrams[16])[0].templates, 2);
+    assert!(!messages(&mut late, &datagrams[17])[0].ways.is_empty());
+}
+
+/// That nobody listens is said, and is a failure; the report is printed all the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_collector_that_is_not_there_is_missed() {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
+    let address = socket.local_addr().expect("it is bound").to_string();
+    drop(socket);
+    let run = Run::with(&["--ipfix", &address].map(OsStr::new));
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert_eq!((run.stderr.lines().count(), run.count("rows")), (1, 4918), "{run:?}");
+    let told = run.stderr.strip_prefix(&format!("flow_cache: {address} did not get "));
+    let numbers: Vec<&str> = told.unwrap_or_default().split(' ').collect();
+    assert!(numbers[0].parse().is_ok_and(|lost: u32| lost > 200), "{run:?}");
+    // What is refused is known with the next message, which is sent nevertheless.
+    assert_eq!((numbers[0], numbers[1]), (numbers[2], "of"), "{run:?}");
+}

@@ -1,0 +1,56 @@
+//! The table of `--live`.
+
+use std::ffi::OsStr;
+
+use crate::run::Run;
+
+#[test]
+fn without_a_terminal_there_is_no_table() {
+    let run = Run::with(&[OsStr::new("--live")]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    assert!(!run.stdout.contains('\x1b'), "{run:?}");
+}
+
+/// The example in a terminal that `script` makes, called by a shell with `before` in front and
+/// `arguments` behind. Nothing where there is no `script`, after `test` has said so.
+#[cfg(target_os = "linux")]
+fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
+    use std::process::{Command, Stdio};
+
+    let binary = crate::run::example().to_str().expect("the build folder has a name in UTF-8");
+    let mut command = Command::new("script");
+    let called = format!("{before}'{binary}' {arguments}");
+    command.args(["-qec", &called, "/dev/null"]).stdin(Stdio::null());
+    let Ok(output) = command.output() else {
+        let why = format_args!("SKIPPED: there is no program `script`, which makes terminals");
+        capture::data::announce(test, why);
+        return None;
+    };
+    let run = Run::new(output);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    Some(run)
+}
+
+/// The terminal shows the table, and is clear of it at the end.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_shows_a_table_and_keeps_the_report() {
+    let size = "stty cols 120 rows 40; ";
+    let arguments = "--live --top 3 --timeouts meter";
+    let Some(run) = in_a_terminal("a_terminal_shows_a_table", size, arguments) else { return };
+    for words in ["read per second", " % of 1,000,000", "established", "largest flows"] {
+        assert!(run.stdout.contains(words), "{words}: {run:?}");
+    }
+    // The bar has the first two words, too.
+    let (_, behind) = run.stdout.split_once("generated traffic (").expect("the report");
+    assert!(!behind.contains('\x1b') && behind.contains("largest records"), "{run:?}");
+}
+
+/// Rows are not drawn over.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_terminal_that_shows_rows_has_no_bar() {
+    let arguments = "--live --csv - --timeouts meter";
+    let Some(run) = in_a_terminal("a_terminal_that_shows_rows", "", arguments) else { return };
+    assert!(run.stdout.starts_with("src,dst,") && !run.stdout.contains('\x1b'), "{run:?}");
+}

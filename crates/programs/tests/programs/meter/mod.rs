@@ -1,0 +1,85 @@
+//! The example as a flow meter: when flows end, and what is written of them.
+
+mod ipfix;
+mod live;
+mod lives;
+mod sums;
+mod truth;
+
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
+use serde::Deserialize;
+
+use crate::run::Run;
+
+/// A line of JSON.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    flow_id: u64,
+    src: String,
+    dst: String,
+    proto: u8,
+    sport: u16,
+    dport: u16,
+    end_reason: String,
+    class: String,
+    forward: Option<Way>,
+    reverse: Option<Way>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Way {
+    packets: u64,
+    ip_bytes: u64,
+    first_ns: u64,
+    last_ns: u64,
+    tcp_flags: String,
+}
+
+impl Record {
+    /// The lines that a run printed.
+    fn all(run: &Run) -> Vec<Self> {
+        let line =
+            |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        run.stdout.lines().map(line).collect()
+    }
+
+    /// Number, five-tuple and counts of each direction with packets; the initiator's has number 1.
+    fn ways(&self) -> impl Iterator<Item = (u64, String, &Way)> {
+        let Self { src, dst, proto, sport, dport, .. } = self;
+        let there = format!("{src},{dst},{proto},{sport},{dport}");
+        let back = format!("{dst},{src},{proto},{dport},{sport}");
+        let ways = [(1, there, &self.forward), (2, back, &self.reverse)];
+        ways.into_iter().filter_map(|(number, key, way)| Some((number, key, way.as_ref()?)))
+    }
+
+    /// The rows of CSV that say the same.
+    fn rows(&self) -> impl Iterator<Item = String> {
+        self.ways().map(|(_, key, way)| {
+            let Way { packets, ip_bytes, first_ns, last_ns, .. } = way;
+            format!("{key},{packets},{ip_bytes},{first_ns},{last_ns}")
+        })
+    }
+
+    /// Packets of both directions.
+    fn packets(&self) -> [u64; 2] {
+        [&self.forward, &self.reverse].map(|way| way.as_ref().map_or(0, |way| way.packets))
+    }
+
+    /// Packets of both directions, why the record was made, and the class of the flow then.
+    fn summary(&self) -> ([u64; 2], &str, &str) {
+        (self.packets(), &self.end_reason, &self.class)
+    }
+}
+
+/// What the example makes of frames that come at these milliseconds.
+fn metered(frames: &[(u32, Vec<u8>)], arguments: &[&str]) -> Vec<Record> {
+    let times = |ms: u32| (ms / 1000, ms % 1000 * 1000);
+    let records: Vec<_> =
+        frames.iter().map(|(ms, frame)| (times(*ms).0, times(*ms).1, &frame[..])).collect();
+    let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &records);
+    let run = Run::piped(&capture, usize::MAX, &[&["--json", "-"], arguments].concat());
+    assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+    Record::all(&run)
+}

@@ -1,0 +1,137 @@
+//! The example `route_lookup`: what it reads, what it refuses, and what it answers.
+
+use std::io::{Cursor, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use lexopt::Parser;
+use programs::input::Input;
+use programs::program::{Options as _, parse};
+use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
+
+fn lines(bytes: &[u8]) -> Lines {
+    let lines = Lines::new("routes.txt".to_owned(), Cursor::new(bytes.to_vec()));
+    lines.unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+fn read(bytes: &[u8]) -> Routes {
+    Routes::read(&mut lines(bytes)).unwrap_or_else(|fault| panic!("{fault}"))
+}
+
+fn fault(bytes: &[u8]) -> String {
+    let fault: Option<Fault> = Routes::read(&mut lines(bytes)).err();
+    fault.expect("it is refused").to_string()
+}
+
+fn answer(routes: &Routes, address: &str) -> String {
+    routes.lookup(address.parse().expect("an address")).to_string()
+}
+
+const ROUTES: &str = "\
+# A table of both families.
+192.0.2.0/24\tupstream 1
+  192.0.2.128/25   upstream  2   # the upper half
+
+2001:db8::/32
+10.0.0.0/8 before
+10.0.0.0/8 after\r
+::ffff:0:0/96 mapped";
+
+#[test]
+fn prefixes_and_names_are_read() {
+    let routes = read(ROUTES.as_bytes());
+    assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (3, 2, 1));
+    for (address, expected) in [
+        ("192.0.2.1", "192.0.2.1 192.0.2.0/24 upstream 1"),
+        ("192.0.2.200", "192.0.2.200 192.0.2.128/25 upstream  2"),
+        ("2001:db8::1", "2001:db8::1 2001:db8::/32"),
+        ("10.1.2.3", "10.1.2.3 10.0.0.0/8 after"),
+        ("::ffff:10.1.2.3", "::ffff:10.1.2.3 ::ffff:0.0.0.0/96 mapped"),
+        ("11.0.0.0", "11.0.0.0 -"),
+        ("::", ":: -"),
+    ] {
+        assert_eq!(answer(&routes, address), expected);
+    }
+}
+
+#[test]
+fn gzip_is_known_by_its_magic() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(ROUTES.as_bytes()).expect("a vector takes all");
+    let routes = read(&encoder.finish().expect("a vector takes all"));
+    assert_eq!((routes.v4.len(), routes.v6.len()), (3, 2));
+    assert_eq!(answer(&routes, "192.0.2.1"), "192.0.2.1 192.0.2.0/24 upstream 1");
+}
+
+#[test]
+fn faults_name_the_file_and_the_line() {
+    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit behind the first 8 is set";
+    assert_eq!(fault(b"# one\n10.0.0.0/8 a\n10.0.0.1/8 b\n11.0.0.0/33"), refused);
+    for (bytes, words) in [
+        (&b"10.0.0.0/33"[..], "line 1: 10.0.0.0/33: prefix of 33 bits"),
+        (b"\n\n10.0.0.0 x", "line 3: 10.0.0.0: not an address, a slash and a length"),
+        (b"10.0.0.0/8\n1:::/3", "line 2: 1:::/3: not an address"),
+        (b"10.0.0.0/8\n\xff\xfe/3", "line 2: not text"),
+        (&[b'1'; 10_000], "line 1: 4096 bytes and no end of the line"),
+    ] {
+        assert!(fault(bytes).starts_with(&format!("routes.txt, {words}")), "{}", fault(bytes));
+    }
+    let broken = fault(&[0x1f, 0x8b, 1, 2, 3]);
+    assert!(broken.starts_with("routes.txt cannot be read: "), "{broken}");
+    let missing = std::fs::File::open("there/is/none").expect_err("there is none");
+    let fault = Fault::of_all("there/is/none".to_owned(), missing);
+    assert!(fault.to_string().starts_with("there/is/none cannot be read: "), "{fault}");
+    let read = Routes::read(&mut lines(b"")).map(|routes| answer(&routes, "10.0.0.0"));
+    assert_eq!(
+        read.unwrap_or_else(|fault| panic!("{fault}")),
+        "10.0.0.0 -",
+        "no routes are no fault"
+    );
+}
+
+#[test]
+fn the_built_in_table_is_one() {
+    let routes = read(DOCUMENTATION.as_bytes());
+    assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (17, 11, 0));
+    assert_eq!(answer(&routes, "10.1.2.3"), "10.1.2.3 10.1.2.3/32 private, the printer there");
+    let report = Report { name: "these", routes: &routes, elapsed: core::time::Duration::ZERO };
+    let report = report.to_string();
+    for words in ["these: 28 routes", "IPv4: 17 routes", "IPv6: 11 routes", "in bursts of 32"] {
+        assert!(report.contains(words), "{report}");
+    }
+}
+
+#[test]
+fn the_first_argument_is_a_file_unless_it_is_an_address() {
+    let parse = |arguments: &[&str]| {
+        let asked = parse::<Options>(Parser::from_args(arguments));
+        let asked = asked.map(|asked| asked.map(|(options, _)| (options.routes, options.asked)));
+        asked.map_err(|error| error.to_string())
+    };
+    let file = Some(Input::File("routes.txt".into()));
+    let (one, two) = ("10.0.0.1", "2001:db8::1");
+    let asked = |text: &str| Asked::Address(text.parse().expect("an address"));
+    let pipe = || vec![Asked::Pipe];
+    for (arguments, routes, addresses) in [
+        (&[][..], None, vec![]),
+        (&["routes.txt"], file.clone(), pipe()),
+        (&["routes.txt", one], file.clone(), vec![asked(one)]),
+        (&["routes.txt", one, "-q", "-", two], file, vec![asked(one), Asked::Pipe, asked(two)]),
+        (&[one, two], None, vec![asked(one), asked(two)]),
+        (&[one, "-"], None, vec![asked(one), Asked::Pipe]),
+        (&["-"], None, pipe()),
+        (&["-", "--quiet", one, two], Some(Input::Pipe), vec![asked(one), asked(two)]),
+    ] {
+        assert_eq!(parse(arguments), Ok(Some((routes, addresses))), "{arguments:?}");
+    }
+    for (arguments, words) in [
+        (&[one, "routes.txt"], "routes.txt is no address"),
+        (&["a", "b"], "b is no address"),
+        (&["-", "-"], "standard input can be read only once"),
+        (&["--quiet", "--loud"], "invalid option '--loud'"),
+    ] {
+        assert_eq!(parse(arguments), Err(words.to_owned()), "{arguments:?}");
+    }
+    assert_eq!((parse(&["--help"]), parse(&[one, "-h"])), (Ok(None), Ok(None)));
+    assert!(Options::USAGE.ends_with("\nOptions:\n"));
+}

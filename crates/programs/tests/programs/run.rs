@@ -1,0 +1,138 @@
+//! The example `flow_cache` as a program: what a run of it left.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, SystemTime};
+
+use crate::binary;
+
+/// The example.
+pub(crate) fn example() -> &'static Path {
+    static EXAMPLE: LazyLock<Result<PathBuf, String>> =
+        LazyLock::new(|| binary::of_example("flow_cache"));
+    EXAMPLE.as_deref().unwrap_or_else(|why| panic!("{why}"))
+}
+
+#[test]
+fn an_old_binary_is_not_tested() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("an old binary");
+    fs::create_dir_all(&folder).expect("the build folder can be written");
+    let (binary, source) = (folder.join("binary"), folder.join("source.rs"));
+    let escaped = |path: &Path| path.display().to_string().replace(' ', "\\ ");
+    let rule = format!("{}: {} {}\n", escaped(&binary), escaped(&source), escaped(&source));
+    let set_seconds = |path: &Path, seconds| {
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        File::create(path).and_then(|file| file.set_modified(time)).expect("it can be written");
+    };
+    let says = |words| binary::staleness(&binary).is_some_and(|why| why.contains(words));
+    for path in [&binary, &source, &binary.with_extension("d")] {
+        let _ = fs::remove_file(path);
+    }
+    assert!(says("is missing"));
+    set_seconds(&binary, 1000);
+    assert!(says("no list"));
+    fs::write(binary.with_extension("d"), rule).expect("it can be written");
+    assert!(says("is gone"));
+    set_seconds(&source, 1000);
+    assert_eq!(binary::staleness(&binary), None);
+    set_seconds(&source, 1001);
+    assert!(says("is older than") && says("source.rs"));
+}
+
+/// What a run of the example left.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Run {
+    pub(crate) fn new(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the example prints UTF-8");
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+
+    pub(crate) fn with(arguments: &[&OsStr]) -> Self {
+        let mut command = Command::new(example());
+        command.args(arguments).stdin(Stdio::null());
+        Self::new(command.output().expect("the example can be run"))
+    }
+
+    /// Runs it on these bytes through a pipe, in pieces of so many bytes.
+    pub(crate) fn piped(capture: &[u8], piece: usize, arguments: &[&str]) -> Self {
+        let mut command = Command::new(example());
+        command.arg("-").args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the example can be run");
+        let mut pipe = child.stdin.take().expect("it was asked for");
+        let capture = capture.to_vec();
+        let writer = std::thread::spawn(move || {
+            for piece in capture.chunks(piece) {
+                // A reader that has seen enough closes the pipe: not this test's business.
+                if pipe.write_all(piece).is_err() {
+                    return;
+                }
+            }
+        });
+        let output = child.wait_with_output().expect("the example ends");
+        writer.join().expect("writing does not panic");
+        Self::new(output)
+    }
+
+    /// The rows for a capture, sorted; the run must have gone well.
+    pub(crate) fn rows_of(capture: &[u8]) -> Vec<String> {
+        let run = Self::piped(capture, usize::MAX, &["--csv", "-"]);
+        assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
+        run.rows()
+    }
+
+    /// The rows, sorted, behind the header.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        let mut lines = self.stdout.lines().map(str::to_owned);
+        let header = lines.next();
+        assert_eq!(
+            header.as_deref(),
+            Some("src,dst,proto,sport,dport,packets,ip_bytes,first_ns,last_ns"),
+            "{self:?}"
+        );
+        let mut rows: Vec<String> = lines.collect();
+        rows.sort();
+        rows
+    }
+
+    /// The lines of standard error that are not the report's.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("flow_cache: ")).collect()
+    }
+
+    /// The number that the report has in front of these words.
+    pub(crate) fn count(&self, words: &str) -> u64 {
+        let mut lines = self.stdout.lines().chain(self.stderr.lines());
+        let line = lines.find(|line| line.contains(words));
+        let line = line.unwrap_or_else(|| panic!("no line about {words:?} in {self:?}"));
+        let number = line.split_whitespace().next().expect("a line with words has a first");
+        number.parse().unwrap_or_else(|_| panic!("{line:?} begins with no number"))
+    }
+
+    /// Asserts that it wrote one line on standard error, which contains `words`, no results, and
+    /// exited with 2.
+    pub(crate) fn assert_refused(&self, words: &str) {
+        assert_eq!((self.code, self.stdout.as_str()), (Some(2), ""), "{self:?}");
+        assert_eq!((self.stderr.lines().count(), self.errors().len()), (1, 1), "{self:?}");
+        assert!(self.stderr.contains(words), "{words}: {self:?}");
+    }
+
+    /// Whether it ended as it may end on any input at all.
+    pub(crate) fn is_sane(&self) -> bool {
+        matches!(self.code, Some(0 | 2)) && !self.stderr.contains("panicked")
+    }
+}

@@ -1,0 +1,7 @@
+//! `SourceHashCache`, `ChainedCache` and `DuplicateFilter`.
+
+mod contents;
+mod model;
+
+#[global_allocator]
+static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::with_max_size(1 << 30);

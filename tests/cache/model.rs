@@ -1,0 +1,271 @@
+//! The caches and the duplicate filter against their naive twins, with the invariants checked after each step.
+
+use core::time::Duration;
+
+use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::{
+    ByClass, Clock, DefaultHashBuilder, Eviction, Lru, Passive, PassiveGc, Random, Standing,
+    Timestamp,
+};
+use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::filter::CheckedFilter;
+use model::caches::sets::CheckedSets;
+use model::caches::{Make, Name, Step, Wide, run};
+use model::hashers::{Weak, mix};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const KEYS: u32 = 24;
+
+/// Steps of a script that is not drawn by proptest.
+const STEPS: u64 = 5000;
+
+const REPLACEMENTS: [Replacement; 3] =
+    [Replacement::SecondChance, Replacement::LeastRecentlyUsed, Replacement::Oldest];
+
+/// Where the indices of keys are from.
+#[derive(Clone, Copy, Debug)]
+enum Indices {
+    /// Each key has one, as honest sources do it.
+    Honest,
+    /// All are in one place.
+    Constant,
+    /// They differ in bits that say nothing of the place.
+    HighBits,
+    /// Another one with each packet.
+    Fickle,
+}
+
+impl Indices {
+    const ALL: [Self; 4] = [Self::Honest, Self::Constant, Self::HighBits, Self::Fickle];
+
+    fn name(self, key: u32, random: u32) -> Name {
+        let index = match self {
+            Self::Honest => key.wrapping_mul(0x9e37_79b9),
+            Self::Constant => 7,
+            // The first one tells entries apart, the other one does not.
+            Self::HighBits => 7 | (random % 2) << 26 | (random / 2 % 2) << 29,
+            Self::Fickle => random,
+        };
+        Name { index, key }
+    }
+}
+
+fn step(indices: Indices) -> impl Strategy<Value = Step> {
+    // Some keys come often, as those of busy flows do.
+    let key = || prop_oneof![2 => 0..4_u32, 3 => 0..KEYS];
+    let name = move || (key(), 0..100_u32).prop_map(move |(key, random)| indices.name(key, random));
+    let names = move || vec(name(), 0..80);
+    prop_oneof![
+        12 => name().prop_map(Step::Get),
+        4 => name().prop_map(Step::GetMut),
+        3 => name().prop_map(Step::Peek),
+        10 => name().prop_map(Step::GetOrInsert),
+        12 => name().prop_map(Step::Insert),
+        4 => name().prop_map(Step::Remove),
+        2 => names().prop_map(Step::GetBatch),
+        2 => names().prop_map(Step::GetBatchMut),
+        1 => names().prop_map(Step::PeekBatch),
+        1 => (1..6_u32).prop_map(Step::Retain),
+        1 => Just(Step::Clear),
+        1 => select(&REPLACEMENTS).prop_map(Step::Replace),
+        1 => any::<bool>().prop_map(|with_clone| Step::Fork { with_clone }),
+        1 => Just(Step::Back),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    select(&Indices::ALL).prop_flat_map(|indices| vec(step(indices), 1..150))
+}
+
+/// As many cases as the environment says, or else what takes a second or two.
+fn proptest_config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(150))
+}
+
+fn with_ways<K: Make, V: Make>(capacity: usize, replacement: Replacement, steps: &[Step]) {
+    run(CheckedSets::<K, V, 1>::new(capacity, replacement), steps);
+    run(CheckedSets::<K, V, 2>::new(capacity, replacement), steps);
+    run(CheckedSets::<K, V, 3>::new(capacity, replacement), steps);
+    run(CheckedSets::<K, V, 4>::new(capacity, replacement), steps);
+    run(CheckedSets::<K, V, 8>::new(capacity, replacement), steps);
+}
+
+/// Gives up nobody, or only those who came with an odd number.
+#[derive(Clone, Debug)]
+struct Miser {
+    gives_up_some: bool,
+    entries: Vec<(u32, bool)>,
+    came: u32,
+}
+
+impl Miser {
+    fn new(gives_up_some: bool) -> Self {
+        Self { gives_up_some, entries: Vec::new(), came: 0 }
+    }
+}
+
+impl Eviction for Miser {
+    fn enter(&mut self, slot: u32, rank: u8) {
+        assert_eq!(rank, 0);
+        assert!(self.entries.iter().all(|(other, _)| *other != slot), "it has not left");
+        self.came += 1;
+        self.entries.push((slot, self.came % 2 == 1));
+    }
+
+    fn leave(&mut self, slot: u32) {
+        let position = self.entries.iter().position(|(other, _)| *other == slot);
+        self.entries.remove(position.expect("it is there"));
+    }
+
+    /// Also if there is room, now and then.
+    fn is_due(&mut self, len: usize) -> bool {
+        assert_eq!(len, self.entries.len());
+        len % 5 == 4
+    }
+
+    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+        let mut odd = self.entries.iter().filter(|(_, is_odd)| *is_odd && self.gives_up_some);
+        odd.next().map(|(slot, _)| *slot)
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+fn config() -> impl Strategy<Value = ChainedConfig> {
+    let elasticity = prop_oneof![1..5_usize, Just(8), Just(usize::MAX)];
+    (1..20_usize, 1..20_usize, elasticity).prop_map(|(capacity, buckets, elasticity)| {
+        let config = ChainedConfig::new(capacity).and_then(|it| it.with_buckets(buckets));
+        config.and_then(|it| it.with_elasticity(elasticity)).expect("none of them is zero")
+    })
+}
+
+fn asked() -> impl Strategy<Value = AccessBy> {
+    select(&[AccessBy::Key, AccessBy::Either, AccessBy::Index])
+}
+
+/// A script as the property tests draw them, but quickly, and the same in each run.
+fn script(seed: u64, indices: Indices) -> Vec<Step> {
+    let step = |number: u64| {
+        let random = mix(seed << 32 | number);
+        let name = |more: u64| {
+            let random = mix(random + more) as u32;
+            indices.name(random % KEYS, random >> 8)
+        };
+        let names = || (0..34).map(name).collect();
+        match random % 40 {
+            0..8 => Step::Get(name(0)),
+            8..11 => Step::GetMut(name(0)),
+            11..13 => Step::Peek(name(0)),
+            13..19 => Step::GetOrInsert(name(0)),
+            19..28 => Step::Insert(name(0)),
+            28..31 => Step::Remove(name(0)),
+            31 | 32 => Step::GetBatch(names()),
+            33 => Step::GetBatchMut(names()),
+            34 => Step::PeekBatch(names()),
+            35 => Step::Retain(2 + (random >> 32) as u32 % 4),
+            36 => Step::Clear,
+            37 => Step::Replace(REPLACEMENTS[(random >> 32) as usize % 3]),
+            38 => Step::Fork { with_clone: random >> 32 & 1 == 0 },
+            _ => Step::Back,
+        }
+    };
+    (0..STEPS).map(step).collect()
+}
+
+#[cfg_attr(miri, ignore = "it takes minutes")]
+#[test]
+fn long_scripts() {
+    for (seed, indices) in (0..).zip(Indices::ALL) {
+        let script = script(seed, indices);
+        let [second_chance, lru, oldest] = REPLACEMENTS;
+        run(CheckedSets::<u32, u32, 1>::new(8, lru), &script);
+        run(CheckedSets::<Box<u32>, Box<u32>, 2>::new(8, second_chance), &script);
+        run(CheckedSets::<u32, Box<u32>, 3>::new(12, oldest), &script);
+        run(CheckedSets::<Wide, [u64; 12], 4>::new(8, lru), &script);
+        run(CheckedSets::<Box<u32>, (), 8>::new(16, second_chance), &script);
+        let config = ChainedConfig::new(12).and_then(|it| it.with_elasticity(4)).expect("some");
+        let pair = CheckedChains::new(config, Clock::new(), Weak::Mixed, AccessBy::Either);
+        run::<CheckedChains<Box<u32>, Box<u32>, _, _>>(pair, &script);
+    }
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn sets_of_numbers(
+        capacity in 1..40_usize, replacement in select(&REPLACEMENTS), steps in steps(),
+    ) {
+        with_ways::<u32, u32>(capacity, replacement, &steps);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn sets_with_much_to_drop_or_nothing_to_keep(
+        capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
+    ) {
+        with_ways::<Box<u32>, Box<u32>>(capacity, replacement, &steps);
+        run(CheckedSets::<(), Box<u32>, 3>::new(capacity, replacement), &steps);
+        run(CheckedSets::<u32, (), 5>::new(capacity, replacement), &steps);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn sets_of_more_than_a_line(
+        capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
+    ) {
+        run(CheckedSets::<[u64; 12], u32, 1>::new(capacity, replacement), &steps);
+        run(CheckedSets::<[u64; 12], Box<u32>, 4>::new(capacity, replacement), &steps);
+        run(CheckedSets::<Wide, [u64; 12], 2>::new(capacity, replacement), &steps);
+        run(CheckedSets::<Wide, (), 8>::new(capacity, replacement), &steps);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn chains_with_each_policy(
+        config in config(), hasher in select(&Weak::ALL), asked in asked(), steps in steps(),
+    ) {
+        run(CheckedChains::<u32, u32, _, _>::new(config, Lru::new(), hasher, asked), &steps);
+        run(CheckedChains::<u32, u32, _, _>::new(config, Clock::new(), hasher, asked), &steps);
+        run(CheckedChains::<u32, u32, _, _>::new(config, ByClass::new(), hasher, asked), &steps);
+        run(CheckedChains::<u32, u32, _, _>::new(config, Random::with_seed(5), hasher, asked), &steps);
+        let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));
+        run(CheckedChains::<u32, u32, _, _>::new(config, passive, hasher, asked), &steps);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn chains_with_policies_of_ones_own(
+        config in config(), asked in asked(), gives_up_some: bool, steps in steps(),
+    ) {
+        let (policy, hasher) = (Miser::new(gives_up_some), DefaultHashBuilder::with_seed(1));
+        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(config, policy, hasher, asked);
+        run(pair.with_refusals(), &steps);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn duplicates(
+        capacity in 1..10_usize, lifetime in 0..20_u64, hasher in select(&Weak::ALL),
+        packets in vec((0..12_u32, 0..8_u64, -3..8_i64, 0..10_usize), 1..200),
+    ) {
+        let mut pair = CheckedFilter::new(capacity, Duration::from_nanos(lifetime), hasher);
+        let mut now = 5_i64;
+        for (sender, sequence, later, budget) in packets {
+            // Sometimes time goes back.
+            now = (now + later).max(0);
+            let at = Timestamp::from_nanos(now as u64);
+            match budget {
+                0..4 => pair.clean(at, budget),
+                _ => _ = pair.accept(sender, sequence, at),
+            }
+            pair.check();
+        }
+    }
+}

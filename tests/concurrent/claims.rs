@@ -1,0 +1,45 @@
+//! Every number that the documentation of `ConcurrentMap` states, with its seed and size.
+
+use flowtable::{ConcurrentMap, DefaultHashBuilder};
+
+type Flows = ConcurrentMap<[u64; 2], u64>;
+
+/// An empty map with a seed.
+fn flows() -> Flows {
+    ConcurrentMap::with_hasher(DefaultHashBuilder::with_seed(2006))
+}
+
+#[test]
+fn an_empty_map_takes_35_kilobytes() {
+    let bytes = flows().allocation_size();
+    assert!((34 << 10..36 << 10).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+fn an_entry_of_24_bytes_takes_32_to_35() {
+    let map = flows();
+    let mut pin = map.pin();
+    for number in 1..=1_000_000 {
+        pin.insert([number, 0], number).unwrap();
+        pin.repin();
+        if number >= 100_000 && number % 10_000 == 0 {
+            let bytes = map.allocation_size() as f64 / number as f64;
+            assert!((32.0..35.0).contains(&bytes), "{bytes} bytes at {number}");
+        }
+    }
+}
+
+#[test]
+fn what_room_is_made_for_needs_no_more() {
+    for entries in [1000, 10_000, 100_000_u64] {
+        let map =
+            Flows::with_capacity_and_hasher(entries as usize, DefaultHashBuilder::with_seed(7));
+        let before = map.allocation_size();
+        let pin = map.pin();
+        (0..entries).for_each(|key| _ = pin.insert([key, key], key).unwrap());
+        // Chunks of entries and their tables come one by one; the index does not grow.
+        let chunks =
+            entries as usize * 24 + 64 * (64 * 24 + 2 * 8 * entries.div_ceil(1024) as usize + 64);
+        assert!(map.allocation_size() <= before + chunks, "{entries}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The guarantees of `ConcurrentMap`, each with a test that has its letter.
+
+mod memory;
+mod progress;
+mod reads;
+mod traversals;
+mod writes;
+
+use flowtable::ConcurrentMap;
+use model::hashers::{Weak, mix};
+use model::versioned::Versioned;
+
+type Map<K = u64, V = Versioned> = ConcurrentMap<K, V, Weak>;
+
+/// Steps of one thread. Less where a checker makes them slow.
+const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
+    (true, _) => 24,
+    (_, Some(_)) => 20_000,
+    _ => 100_000,
+};
+/// Reads of one pin.
+const BURST: u64 = if cfg!(miri) { 4 } else { 256 };
+
+/// A map that refuses nothing: pins of other tests may keep garbage, too.
+fn map<K, V>(hasher: Weak) -> Map<K, V> {
+    ConcurrentMap::with_hasher(hasher).with_garbage_limit(usize::MAX, 0)
+}
+
+/// Keys that no test asks for come and go, for as long as `ROUNDS` writes take: the map grows and
+/// shrinks, three times.
+fn weather(map: &Map) {
+    let many = ROUNDS / 6;
+    let mut pin = map.pin();
+    for round in 0..6 * many {
+        let key = 1 << 40 | mix(round % many);
+        match round / many % 2 {
+            0 => assert!(pin.insert(key, Versioned::new(key, round)).unwrap().is_none()),
+            _ => assert!(pin.remove(&key).is_some()),
+        }
+        if round % BURST == 0 {
+            pin.repin();
+        }
+    }
+}

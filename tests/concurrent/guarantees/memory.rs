@@ -1,0 +1,167 @@
+//! D: reclamation.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use flowtable::ConcurrentMap;
+use flowtable::concurrent::Compute;
+
+use super::{BURST, Map, ROUNDS, map};
+use model::hashers::{Weak, mix};
+use model::ledger::{Ledger, Token};
+use model::threads::{eventually, on_other_thread, run_concurrently, while_held};
+use model::versioned::Versioned;
+
+const KEYS: u64 = if cfg!(miri) { 10 } else { 300 };
+
+/// Lets go of what other maps have retired, too.
+fn flush() {
+    let map: Map = map(Weak::Mixed);
+    map.pin().flush();
+}
+
+/// Writes in all ways there are.
+fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Range<u64>) {
+    let mut pin = map.pin();
+    for round in rounds {
+        let key = mix(round) % KEYS;
+        match mix(!round) % 8 {
+            0 => _ = pin.remove(&key),
+            1 => _ = pin.update(key, |_| ledger.token()).unwrap(),
+            2 => _ = pin.get_or_insert(key, ledger.token()).unwrap(),
+            3 => _ = pin.get_or_insert_with(key, || ledger.token()).unwrap(),
+            4 => _ = pin.compute(key, |_| Compute::Put(ledger.token())).unwrap(),
+            5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
+            6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
+            7 if round % 1024 == 0 => pin.clear(),
+            _ => _ = pin.insert(key, ledger.token()).unwrap(),
+        }
+        if round % BURST == 0 {
+            pin.repin();
+        }
+    }
+}
+
+#[test]
+fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_see_it() {
+    static LEDGER: Ledger = Ledger::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    let many = ROUNDS / 2;
+    let read = |round| {
+        let pin = map.pin();
+        let found = (0..BURST).filter_map(|i| pin.get(&(mix(round * BURST + i) % KEYS)));
+        let found: Vec<&Token> = found.chain(pin.values()).collect();
+        assert!(found.iter().all(|token| token.is_alive()), "dropped under a pin");
+    };
+    run_concurrently(
+        &[&|| churn(&map, &LEDGER, 0..many), &|| churn(&map, &LEDGER, many..2 * many)],
+        &[&read, &read],
+    );
+    assert!(map.pin().values().all(Token::is_alive));
+    eventually("what has been taken out is dropped", || {
+        map.pin().flush();
+        LEDGER.alive() == map.len() && map.garbage() == 0
+    });
+    drop(map);
+    assert_eq!(LEDGER.alive(), 0, "what is in the map is dropped with it");
+}
+
+#[test]
+fn d1_garbage_outlives_the_map_and_is_dropped_all_the_same() {
+    static LEDGER: Ledger = Ledger::new();
+    let other: Map = map(Weak::Mixed);
+    let mine: Map<u64, Token> = map(Weak::Mixed);
+    while_held(
+        || other.pin(),
+        || {
+            churn(&mine, &LEDGER, 0..ROUNDS / 20);
+            on_other_thread(|| churn(&mine, &LEDGER, 0..ROUNDS / 20));
+            drop(mine);
+        },
+    );
+    eventually("all are dropped", || {
+        flush();
+        LEDGER.alive() == 0
+    });
+}
+
+/// What a map may have beyond the limit: open batches, and chunks that are not full.
+const SLACK: usize = 512 << 10;
+
+#[test]
+#[cfg_attr(miri, ignore = "a batch has more entries than fit into its time")]
+fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
+    let (limit, hasher) = (10 * ROUNDS as usize, Weak::Mixed);
+    let fill = |map: &Map, keys: u64| {
+        let pin = map.pin();
+        (0..keys).all(|key| pin.insert(key, Versioned::new(key, 0)).is_ok())
+    };
+    let live: Map = ConcurrentMap::with_hasher(hasher);
+    assert!(fill(&live, 2 * KEYS));
+    let live = live.allocation_size();
+
+    let map: Map = ConcurrentMap::with_hasher(hasher).with_garbage_limit(limit, 2);
+    assert_eq!(map.garbage_limit(), limit);
+    eventually("it takes them", || fill(&map, KEYS));
+    let churn = |from: u64| {
+        let mut refusals = 0;
+        let mut pin = map.pin();
+        for round in from..from + ROUNDS {
+            let key = mix(round) % KEYS * 2 + from;
+            match pin.insert(key, Versioned::new(key, round)) {
+                Ok(_) if round % 5 == 0 => _ = pin.remove(&key),
+                Ok(_) => {}
+                Err(error) => {
+                    refusals += 1;
+                    assert_eq!(error.refused, (key, Versioned::new(key, round)));
+                    assert_eq!(error.limit, limit);
+                }
+            }
+            let (retired, allocated) = (map.garbage(), map.allocation_size());
+            assert!(retired <= limit + SLACK, "{retired} bytes are retired");
+            assert!(allocated <= live + limit + SLACK, "{allocated} bytes, {live} would do");
+            pin.repin();
+        }
+        refusals
+    };
+    while_held(
+        || map.pin(),
+        || {
+            run_concurrently(
+                &[&|| assert_ne!(churn(0), 0, "never refused"), &|| assert_ne!(churn(1), 0)],
+                &[],
+            );
+            // A removal is not refused, not even now.
+            let pin = map.pin();
+            let keys: Vec<u64> = pin.keys().copied().collect();
+            assert!(keys.iter().all(|key| pin.remove(key).is_some()) && pin.is_empty());
+        },
+    );
+    eventually("it goes on", || fill(&map, KEYS));
+    assert_eq!(map.len() as u64, KEYS);
+}
+
+#[test]
+fn d3_a_drop_that_panics_is_no_hindrance() {
+    static LEDGER: Ledger = Ledger::new();
+    let map: Map<u64, Token> = map(Weak::Mixed);
+    let fill = || {
+        let token = |key| if key % 3 == 0 { LEDGER.panicking_token() } else { LEDGER.token() };
+        (0..KEYS).for_each(|key| _ = map.pin().insert(key, token(key)).unwrap());
+    };
+    fill();
+    on_other_thread(fill);
+    (0..KEYS).step_by(2).for_each(|key| assert!(map.pin().remove(&key).is_some()));
+    eventually("what has been taken out is dropped, and nobody panics", || {
+        map.pin().flush();
+        LEDGER.alive() == map.len()
+    });
+    fill();
+    while_held(|| map.pin(), || map.pin().clear());
+    fill();
+    // This one has a caller, who may see a panic, or not.
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(map)));
+    eventually("all are dropped", || {
+        flush();
+        LEDGER.alive() == 0
+    });
+}

@@ -1,0 +1,236 @@
+//! A: reads.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{BURST, Map, ROUNDS, map, weather};
+use model::hashers::{Weak, mix};
+use model::ledger::Ledger;
+use model::threads::{on_other_thread, run_concurrently};
+use model::versioned::Versioned;
+
+const KEYS: usize = if cfg!(miri) { 8 } else { 64 };
+
+/// A number for each key.
+type Numbers = [AtomicU64; KEYS];
+
+fn numbers() -> Numbers {
+    [const { AtomicU64::new(0) }; KEYS]
+}
+
+/// Versions of each key that have been begun, and that have been written. Odd ones are there, even
+/// ones are not.
+struct Clocks {
+    begun: Numbers,
+    done: Numbers,
+}
+
+impl Clocks {
+    fn new() -> Self {
+        Self { begun: numbers(), done: numbers() }
+    }
+
+    /// Writes the keys of which `writer` alone takes care.
+    fn write(&self, map: &Map, writer: u64) {
+        let mut pin = map.pin();
+        for round in 0..ROUNDS {
+            let key = mix(round) % (KEYS as u64 / 2) * 2 + writer;
+            let version = self.begun[key as usize].load(Ordering::Relaxed) + 1;
+            self.begun[key as usize].store(version, Ordering::Release);
+            if version % 2 == 1 {
+                pin.insert(key, Versioned::new(key, version)).unwrap();
+            } else {
+                pin.remove(&key);
+            }
+            self.done[key as usize].store(version, Ordering::Release);
+            if round % BURST == 0 {
+                pin.repin();
+            }
+        }
+    }
+
+    fn done(&self, key: u64) -> u64 {
+        self.done[key as usize].load(Ordering::Acquire)
+    }
+
+    /// What was found is no older than what had been done `before`, nor newer than what has begun.
+    fn check(&self, key: u64, before: u64, found: Option<&Versioned>) {
+        let begun = self.begun[key as usize].load(Ordering::Acquire);
+        match found.map(|found| found.version_of(key)) {
+            Some(found) => assert!(before <= found && found <= begun, "{before} {found} {begun}"),
+            None => assert!(before % 2 == 0 || before < begun, "{before} is not there"),
+        }
+    }
+}
+
+#[test]
+fn a1_a_read_after_a_write_sees_it_or_a_later_one() {
+    let (map, clocks) = (map(Weak::Mixed), Clocks::new());
+    let read = |round| {
+        let pin = map.pin();
+        for key in (0..BURST).map(|i| mix(round * BURST + i) % KEYS as u64) {
+            let before = clocks.done(key);
+            clocks.check(key, before, pin.get(&key));
+        }
+    };
+    run_concurrently(
+        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| weather(&map)],
+        &[&read, &read],
+    );
+}
+
+#[test]
+fn a2_a_value_is_whole_and_of_its_key() {
+    // Where all hashes are the same, nothing but the key itself tells the values apart.
+    for hasher in [Weak::Mixed, Weak::Constant] {
+        let map: Map = map(hasher);
+        let write = |writer: u64| {
+            let mut pin = map.pin();
+            for round in 0..ROUNDS {
+                let key = mix(round ^ writer << 32) % 24;
+                match mix(round) % 4 {
+                    0 => _ = pin.remove(&key),
+                    1 => _ = pin.update(key, Versioned::next).unwrap(),
+                    _ => _ = pin.insert(key, Versioned::new(key, round)).unwrap(),
+                }
+                if round % BURST == 0 {
+                    pin.repin();
+                }
+            }
+        };
+        let read = |round| {
+            let pin = map.pin();
+            for key in (0..BURST).map(|i| mix(round * BURST + i) % 24) {
+                pin.get(&key).map(|value| value.version_of(key));
+                let entry = pin.get_key_value(&key);
+                assert!(entry.is_none_or(|(found, _)| *found == key));
+                pin.get_many([&key, &(key ^ 1)])[1].map(|value| value.version_of(key ^ 1));
+            }
+            pin.iter().for_each(|(key, value)| _ = value.version_of(*key));
+        };
+        run_concurrently(&[&|| write(0), &|| write(1)], &[&read, &read]);
+    }
+}
+
+#[test]
+fn a3_a_key_that_stays_is_found_whatever_comes_and_goes() {
+    let many = if cfg!(miri) { 40 } else { 200_000 };
+    for (hasher, many) in
+        [(Weak::Mixed, many), (Weak::Low, many / 4), (Weak::Constant, many.min(100))]
+    {
+        let map: Map = map(hasher);
+        let kept = 1 << 32..(1 << 32) + if hasher == Weak::Mixed { 500 } else { 50 };
+        let kept = kept.step_by(if cfg!(miri) { 10 } else { 1 });
+        kept.clone().for_each(|key| _ = map.pin().insert(key, Versioned::new(key, 0)).unwrap());
+        let grow_and_shrink = || {
+            for from in [0, many] {
+                for key in from..from + many {
+                    assert!(map.pin().insert(key, Versioned::new(key, 1)).unwrap().is_none());
+                }
+                // Key by key, and all at once.
+                match from {
+                    0 => (0..many).for_each(|key| assert!(map.pin().remove(&key).is_some())),
+                    _ => map.pin().retain(|key, _| *key >= 1 << 32),
+                }
+            }
+        };
+        let read = |_| {
+            let pin = map.pin();
+            for key in kept.clone() {
+                let found = pin.get(&key);
+                assert_eq!(found.map(|found| found.version_of(key)), Some(0), "{hasher:?}");
+                assert_eq!(pin.get_many([&key, &(key + 1_000_000)]), [found, None]);
+            }
+        };
+        run_concurrently(&[&grow_and_shrink], &[&read, &read]);
+        assert_eq!(map.len(), kept.count());
+    }
+}
+
+#[test]
+fn a4_what_has_been_seen_is_not_unseen_by_anyone_who_is_told() {
+    let (map, told) = (map(Weak::Mixed), numbers());
+    for key in 0..KEYS as u64 {
+        map.pin().insert(key, Versioned::new(key, 0)).unwrap();
+    }
+    let write = || {
+        for round in 0..ROUNDS {
+            let key = mix(round) % KEYS as u64;
+            map.pin().update(key, Versioned::next).unwrap();
+        }
+    };
+    let read = |round| {
+        let pin = map.pin();
+        for key in (0..BURST).map(|i| mix(round * BURST + i) % KEYS as u64) {
+            let told = &told[key as usize];
+            let before = told.load(Ordering::Acquire);
+            let seen = pin.get(&key).expect("it stays").version_of(key);
+            assert!(before <= seen, "somebody has seen {before}, and here is {seen}");
+            told.fetch_max(seen, Ordering::Release);
+        }
+    };
+    run_concurrently(&[&write, &write, &|| weather(&map)], &[&read, &read]);
+    let pin = map.pin();
+    let sum: u64 = (0..KEYS as u64).map(|key| pin.get(&key).unwrap().version_of(key)).sum();
+    assert_eq!(sum, 2 * ROUNDS);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; others do as much")]
+fn a5_each_read_of_a_burst_is_a_read() {
+    let (map, clocks) = (map(Weak::Mixed), Clocks::new());
+    let keys: [u64; KEYS] = core::array::from_fn(|key| key as u64);
+    let read = |round| {
+        let pin = map.pin();
+        let before = keys.map(|key| clocks.done(key));
+        let mut found = [None; KEYS];
+        let hashes = keys.map(|key| pin.hash_of(&key));
+        match round % 4 {
+            0 => pin.get_batch(&keys, &mut found),
+            1 => pin.get_batch_hashed(&hashes, &keys, &mut found),
+            2 => found = pin.get_many(keys.each_ref()),
+            _ => found = pin.get_many_hashed(core::array::from_fn(|at| (hashes[at], &keys[at]))),
+        }
+        for key in keys {
+            clocks.check(key, before[key as usize], found[key as usize]);
+        }
+    };
+    run_concurrently(
+        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| weather(&map)],
+        &[&read, &read],
+    );
+}
+
+#[test]
+fn a6_a_reference_lives_as_long_as_the_pin() {
+    static LEDGER: Ledger = Ledger::new();
+    let many = if cfg!(miri) { 30 } else { 2000 };
+    let map: Map<u64, _> = map(Weak::Mixed);
+    let fill = |round| {
+        let pin = map.pin();
+        for key in 0..many {
+            pin.insert(key, (Box::new(Versioned::new(key, round)), LEDGER.token())).unwrap();
+        }
+    };
+    fill(0);
+    let mut pin = map.pin();
+    for round in 1..4 {
+        let seen: Vec<_> =
+            pin.iter().chain((0..many).filter_map(|k| pin.get_key_value(&k))).collect();
+        assert_eq!(seen.len() as u64, 2 * many);
+        on_other_thread(|| {
+            fill(round + 100);
+            match round {
+                1 => (0..many).for_each(|key| assert!(map.pin().remove(&key).is_some())),
+                2 => map.pin().retain(|_, _| false),
+                _ => map.pin().clear(),
+            }
+            fill(round);
+            (0..10).for_each(|_| map.pin().flush());
+        });
+        for (key, (value, token)) in seen {
+            assert!(token.is_alive(), "dropped under a pin");
+            assert_eq!(value.version_of(*key), round - 1);
+        }
+        pin.repin();
+    }
+}

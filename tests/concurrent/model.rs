@@ -1,0 +1,415 @@
+//! `ConcurrentMap` against `HashMap` on one thread, whatever the hasher and the entries, with several pins
+//! that begin and end in between.
+
+use core::fmt::Debug;
+use core::hash::{BuildHasher, Hash};
+use std::collections::{HashMap, HashSet};
+
+use flowtable::concurrent::{Compute, Computed, Pinned};
+use flowtable::{ConcurrentMap, DefaultHashBuilder};
+use model::hashers::{Weak, mix};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// What keys and values are made of, by number.
+trait Part: Clone + Debug + Eq + Hash + Send + 'static {
+    fn make(number: u32) -> Self;
+}
+
+impl Part for u64 {
+    fn make(number: u32) -> Self {
+        number.into()
+    }
+}
+
+impl Part for () {
+    fn make(_: u32) -> Self {}
+}
+
+/// Only a hundred different ones, so that a wrong one in the map is found out.
+impl Part for Option<u8> {
+    fn make(number: u32) -> Self {
+        (number % 100).checked_sub(1).map(|number| number as u8)
+    }
+}
+
+impl Part for String {
+    fn make(number: u32) -> Self {
+        format!("number {number}")
+    }
+}
+
+impl Part for [u64; 25] {
+    fn make(number: u32) -> Self {
+        [mix(number.into()); 25]
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[repr(align(128))]
+struct Aligned(u8);
+
+impl Part for Aligned {
+    fn make(number: u32) -> Self {
+        Self(number as u8)
+    }
+}
+
+/// One step of a test. Keys are numbers, all of them below [`KEYS`].
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(u32, u32),
+    Remove(u32),
+    Get(u32),
+    GetOrInsert(u32, u32),
+    GetOrInsertWith(u32, u32),
+    Update(u32, u32),
+    /// Puts it in, or leaves it, or takes it out.
+    Compute(u32, Option<Option<u32>>),
+    /// All of a single key by the hash that the caller has.
+    Hashed(u32, u32),
+    GetMany([u32; 5]),
+    GetBatch(Vec<u32>),
+    /// Many at a time, from the first one on, this far apart.
+    InsertRun(u32, u32, u32),
+    RemoveRun(u32, u32, u32),
+    Extend(Vec<(u32, u32)>),
+    /// Keep the keys whose mixed numbers leave this remainder by 4, or do not.
+    Retain(u64, bool),
+    Clear,
+    Flush,
+    Pin,
+    Repin(usize),
+    Unpin(usize),
+}
+
+const KEYS: u32 = if cfg!(miri) { 40 } else { 8000 };
+const RUN: u32 = if cfg!(miri) { 20 } else { 2500 };
+
+fn op() -> impl Strategy<Value = Op> {
+    let (key, value, pin) = (0..KEYS, any::<u32>(), 0..4_usize);
+    let pair = (key.clone(), value);
+    let run = (key.clone(), 1..8_u32, 0..RUN);
+    prop_oneof![
+        5 => pair.clone().prop_map(|(key, value)| Op::Insert(key, value)),
+        4 => key.clone().prop_map(Op::Remove),
+        2 => key.clone().prop_map(Op::Get),
+        3 => pair.clone().prop_map(|(key, value)| Op::GetOrInsert(key, value)),
+        3 => pair.clone().prop_map(|(key, value)| Op::GetOrInsertWith(key, value)),
+        3 => pair.clone().prop_map(|(key, value)| Op::Update(key, value)),
+        4 => (key.clone(), any::<Option<Option<u32>>>())
+            .prop_map(|(key, what)| Op::Compute(key, what)),
+        4 => pair.clone().prop_map(|(key, value)| Op::Hashed(key, value)),
+        2 => proptest::array::uniform5(key.clone()).prop_map(Op::GetMany),
+        2 => vec(key, 0..100).prop_map(Op::GetBatch),
+        6 => run.clone().prop_map(|(first, apart, count)| Op::InsertRun(first, apart, count)),
+        5 => run.prop_map(|(first, apart, count)| Op::RemoveRun(first, apart, count)),
+        1 => vec(pair, 0..100).prop_map(Op::Extend),
+        1 => (0..4_u64, any::<bool>()).prop_map(|(remainder, keep)| Op::Retain(remainder, keep)),
+        1 => Just(Op::Clear),
+        2 => Just(Op::Flush),
+        2 => Just(Op::Pin),
+        2 => pin.clone().prop_map(Op::Repin),
+        2 => pin.prop_map(Op::Unpin),
+    ]
+}
+
+type Model<K, V> = HashMap<K, V>;
+
+/// A map with some pins, and what should be in it.
+struct Pair<'m, K, V, S> {
+    pins: Vec<Pinned<'m, K, V, S>>,
+    ours: &'m ConcurrentMap<K, V, S>,
+    model: &'m mut Model<K, V>,
+    /// Keys that are told apart: few, if all of them have one hash.
+    span: u32,
+}
+
+impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
+    fn key(&self, number: u32) -> K {
+        K::make(number % self.span)
+    }
+
+    /// What is done to a single key.
+    fn one(&mut self, op: Op) {
+        // The oldest pin that there is, or a fresh one.
+        let fresh = self.ours.pin();
+        let (key, model) = (|number: u32| K::make(number % self.span), &mut *self.model);
+        let pin = self.pins.first().unwrap_or(&fresh);
+        match op {
+            Op::Insert(at, value) => {
+                let old = model.insert(key(at), V::make(value));
+                assert_eq!(pin.insert(key(at), V::make(value)), Ok(old.as_ref()));
+            }
+            Op::Remove(at) => {
+                let old = model.remove_entry(&key(at));
+                if at % 2 == 0 {
+                    assert_eq!(pin.remove(&key(at)), old.as_ref().map(|(_, value)| value));
+                } else {
+                    assert_eq!(
+                        pin.remove_entry(&key(at)),
+                        old.as_ref().map(|(key, value)| (key, value))
+                    );
+                }
+            }
+            Op::Get(at) => {
+                assert_eq!(pin.get(&key(at)), model.get(&key(at)));
+                assert_eq!(pin.get_key_value(&key(at)), model.get_key_value(&key(at)));
+                assert_eq!(pin.contains_key(&key(at)), model.contains_key(&key(at)));
+            }
+            Op::GetOrInsert(at, value) => {
+                let there = model.entry(key(at)).or_insert(V::make(value));
+                assert_eq!(pin.get_or_insert(key(at), V::make(value)), Ok(&*there));
+            }
+            Op::GetOrInsertWith(at, value) => {
+                let is_there = model.contains_key(&key(at));
+                let there = model.entry(key(at)).or_insert(V::make(value));
+                let make = || {
+                    assert!(!is_there);
+                    V::make(value)
+                };
+                assert_eq!(pin.get_or_insert_with(key(at), make), Ok(&*there));
+            }
+            Op::Update(at, value) => {
+                let there = model.get_mut(&key(at));
+                let update = |now: &V| {
+                    assert_eq!(Some(now), there.as_deref());
+                    V::make(value)
+                };
+                assert_eq!(
+                    pin.update(key(at), update),
+                    Ok(there.is_some().then_some(&V::make(value)))
+                );
+                there.into_iter().for_each(|there| *there = V::make(value));
+            }
+            Op::Compute(at, what) => Self::compute(pin, model, key(at), what),
+            Op::Hashed(at, value) => Self::hashed(pin, model, &key(at), &V::make(value)),
+            op => self.many(op),
+        }
+    }
+
+    fn compute(
+        pin: &Pinned<'_, K, V, S>,
+        model: &mut Model<K, V>,
+        key: K,
+        what: Option<Option<u32>>,
+    ) {
+        let old = model.get(&key).cloned();
+        let decide = |now: Option<&V>| {
+            assert_eq!(now, old.as_ref());
+            match what {
+                None => Compute::Keep,
+                Some(None) => Compute::Remove,
+                Some(Some(value)) => Compute::Put(V::make(value)),
+            }
+        };
+        let new = what.flatten().map(V::make);
+        let expected = match (what, &old, &new) {
+            (Some(Some(_)), Some(old), Some(new)) => Computed::Updated { old, new },
+            (Some(Some(_)), None, Some(new)) => Computed::Inserted(new),
+            (Some(None), Some(old), _) => Computed::Removed(old),
+            _ => Computed::Kept(old.as_ref()),
+        };
+        assert_eq!(pin.compute(key.clone(), decide), Ok(expected));
+        match (what, new) {
+            (Some(None), _) => _ = model.remove(&key),
+            (_, Some(new)) => _ = model.insert(key, new),
+            _ => {}
+        }
+    }
+
+    fn hashed(pin: &Pinned<'_, K, V, S>, model: &mut Model<K, V>, key: &K, value: &V) {
+        let hash = pin.hash_of(key);
+        assert_eq!(hash, pin.map().hasher().hash_one(key));
+        assert_eq!(pin.get_hashed(hash, key), model.get(key));
+        let old = model.insert(key.clone(), value.clone());
+        assert_eq!(pin.insert_hashed(hash, key.clone(), value.clone()), Ok(old.as_ref()));
+        assert_eq!(pin.get_many_hashed([(hash, key), (hash, key)]), [Some(value); 2]);
+        if old.is_none() {
+            assert_eq!(pin.remove_hashed(hash, key), model.remove(key).as_ref());
+            assert_eq!(pin.remove_hashed(hash, key), None);
+        }
+    }
+
+    /// What is done to many keys at a time.
+    fn many(&mut self, op: Op) {
+        let fresh = self.ours.pin();
+        let pin = self.pins.last().unwrap_or(&fresh);
+        let run = |first: u32, apart: u32, count: u32| {
+            let span = self.span;
+            (0..count.min(span)).map(move |i| (first + i * apart) % KEYS % span)
+        };
+        match op {
+            Op::InsertRun(first, apart, count) => {
+                for number in run(first, apart, count) {
+                    let old = self.model.insert(self.key(number), V::make(number));
+                    assert_eq!(pin.insert(self.key(number), V::make(number)), Ok(old.as_ref()));
+                }
+            }
+            Op::RemoveRun(first, apart, count) => {
+                for number in run(first, apart, count) {
+                    let key = self.key(number);
+                    assert_eq!(pin.remove(&key), self.model.remove(&key).as_ref());
+                }
+            }
+            Op::GetMany(keys) => {
+                let keys = keys.map(|number| self.key(number));
+                let theirs = keys.each_ref().map(|key| self.model.get(key));
+                assert_eq!(pin.get_many(keys.each_ref()), theirs);
+                let hashed = keys.each_ref().map(|key| (pin.hash_of(key), key));
+                assert_eq!(pin.get_many_hashed(hashed), theirs);
+            }
+            Op::GetBatch(keys) => {
+                let keys: Vec<K> = keys.into_iter().map(|number| self.key(number)).collect();
+                let (mut found, mut by_hash) = (vec![None; keys.len()], vec![None; keys.len()]);
+                pin.get_batch(&keys, &mut found);
+                let hashes: Vec<u64> = keys.iter().map(|key| pin.hash_of(key)).collect();
+                pin.get_batch_hashed(&hashes, &keys, &mut by_hash);
+                assert_eq!(found, by_hash);
+                assert!(found.into_iter().eq(keys.iter().map(|key| self.model.get(key))));
+            }
+            Op::Extend(entries) => {
+                let made = |(key, value): (u32, u32)| (self.key(key), V::make(value));
+                let entries: Vec<(K, V)> = entries.into_iter().map(made).collect();
+                let mut ours = self.ours;
+                ours.extend(entries.iter().cloned());
+                self.model.extend(entries);
+            }
+            op => self.whole(op),
+        }
+    }
+
+    /// What is done to the whole map, and to the pins.
+    fn whole(&mut self, op: Op) {
+        match op {
+            Op::Retain(remainder, keep) => {
+                let kept = |key: &K| (mix(Weak::Mixed.hash_one(key)) % 4 == remainder) == keep;
+                let mut asked = 0;
+                self.ours.pin().retain(|key, value| {
+                    asked += 1;
+                    assert_eq!(self.model.get(key), Some(value));
+                    kept(key)
+                });
+                assert_eq!(asked, self.model.len());
+                self.model.retain(|key, _| kept(key));
+            }
+            Op::Clear => {
+                self.ours.pin().clear();
+                self.model.clear();
+            }
+            Op::Flush => self.ours.pin().flush(),
+            Op::Pin if self.pins.len() < 4 => self.pins.push(self.ours.pin()),
+            Op::Repin(at) => self.pins.iter_mut().skip(at).take(1).for_each(Pinned::repin),
+            Op::Unpin(at) if at < self.pins.len() => drop(self.pins.remove(at)),
+            _ => {}
+        }
+    }
+
+    fn compare(&self, after: &str) {
+        let (pin, model) = (self.ours.pin(), &*self.model);
+        assert_eq!((pin.len(), pin.is_empty()), (model.len(), model.is_empty()), "after {after}");
+        assert_eq!(self.ours.len(), model.len());
+        let collected: HashSet<&K> = pin.keys().collect();
+        assert_eq!(
+            (collected.len(), pin.iter().count()),
+            (model.len(), model.len()),
+            "after {after}"
+        );
+        assert!(pin.keys().zip(pin.values()).eq(&pin), "one order for all");
+        for (key, value) in &pin {
+            assert_eq!(model.get(key), Some(value), "after {after}");
+        }
+        for (key, value) in model {
+            assert_eq!(pin.get(key), Some(value), "after {after}");
+        }
+    }
+}
+
+/// Keys that a hasher can cope with.
+fn span(hasher: Weak) -> u32 {
+    match hasher {
+        Weak::Three | Weak::Constant => KEYS.min(150),
+        _ => KEYS,
+    }
+}
+
+/// All of `ops` on a map and on the model, which must agree in every respect after each. The invariants are
+/// checked after each burst, when no pin is left.
+fn run<K: Part, V: Part, S: BuildHasher + Clone>(bursts: Vec<Vec<Op>>, hasher: S, span: u32) {
+    let mut map = ConcurrentMap::with_hasher(hasher);
+    let mut model = Model::<K, V>::new();
+    for ops in bursts {
+        let what = format!("{ops:?}");
+        // What was there before stays as it was for this pin.
+        let watcher = map.pin();
+        let seen: Vec<(&K, &V)> = watcher.iter().collect();
+        let as_seen: Vec<(K, V)> =
+            seen.iter().map(|&(key, value)| (key.clone(), value.clone())).collect();
+        let mut pair = Pair { pins: vec![], ours: &map, model: &mut model, span };
+        for op in ops {
+            pair.one(op);
+            pair.compare(&what);
+        }
+        drop(pair);
+        assert!(seen.into_iter().eq(as_seen.iter().map(|(key, value)| (key, value))));
+        drop(watcher);
+        map.validate().unwrap_or_else(|broken| panic!("after {what}: {broken}"));
+    }
+    map.pin().clear();
+    assert!(map.pin().iter().next().is_none());
+    assert_eq!(format!("{map:?}").len(), format!("{:?}", Model::<K, V>::new()).len());
+}
+
+/// As many cases as the environment says, or else what takes a second or two.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 25 }))
+}
+
+/// Most bursts are short, so that the invariants are checked often.
+fn bursts() -> impl Strategy<Value = Vec<Vec<Op>>> {
+    let many = if cfg!(miri) { 3..6 } else { 20..40 };
+    vec(prop_oneof![3 => vec(op(), 1), 2 => vec(op(), 2..12)], many)
+}
+
+fn weak() -> impl Strategy<Value = Weak> {
+    proptest::sample::select(&Weak::ALL)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    fn words_with_the_default_hasher(bursts in bursts()) {
+        run::<u64, u64, _>(bursts, DefaultHashBuilder::with_seed(1), KEYS);
+    }
+
+    #[test]
+    fn words(bursts in bursts(), hasher in weak()) {
+        run::<u64, u64, _>(bursts, hasher, span(hasher));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    fn two_bytes(bursts in bursts(), hasher in weak()) {
+        run::<Option<u8>, (), _>(bursts, hasher, span(hasher));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    fn no_bytes_at_all(bursts in bursts(), hasher in weak()) {
+        run::<(), (), _>(bursts, hasher, span(hasher));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    fn large_values(bursts in bursts(), hasher in weak()) {
+        run::<u64, [u64; 25], _>(bursts, hasher, span(hasher));
+    }
+
+    #[test]
+    fn strings(bursts in bursts(), hasher in weak()) {
+        run::<String, Aligned, _>(bursts, hasher, span(hasher));
+    }
+}

@@ -1,0 +1,153 @@
+//! `ConcurrentRoutes` against a reference model, with pins that begin, repin and end in between.
+
+use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
+use flowtable::{Prefix, RouteTable};
+use model::prefixes::last_address;
+use model::prefixes::{flipped, prefix_of};
+use model::routes::list::RouteList;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::turn;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Insert(Prefix<u16>, u32),
+    Remove(Prefix<u16>),
+    Apply(Vec<(Prefix<u16>, Option<u32>)>),
+    Publish,
+    Pin,
+    Repin(usize),
+    Unpin(usize),
+    Look(Prefix<u16>),
+}
+
+/// Few, so that they meet.
+fn prefix() -> impl Strategy<Value = Prefix<u16>> {
+    let address = prop_oneof![0..4_u16, (0..4_u16).prop_map(|at| at << 13), any::<u16>()];
+    (address, 0..=16_u32).prop_map(|(address, len)| prefix_of(address, len))
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (prefix(), any::<u32>()).prop_map(|(at, value)| Op::Insert(at, value)),
+        3 => prefix().prop_map(Op::Remove),
+        2 => vec((prefix(), any::<Option<u32>>()), 0..9).prop_map(Op::Apply),
+        1 => Just(Op::Publish),
+        1 => Just(Op::Pin),
+        1 => any::<usize>().prop_map(Op::Repin),
+        2 => any::<usize>().prop_map(Op::Unpin),
+        1 => prefix().prop_map(Op::Look),
+    ]
+}
+
+type Model = RouteList<u16, u32>;
+
+/// What is visible; what all writers have done; and what pins saw when they came.
+struct Twin<'r> {
+    routes: &'r ConcurrentRoutes<u16, u32>,
+    visible: Model,
+    written: Model,
+    pending: usize,
+    pins: Vec<(PinnedRoutes<'r, u16, u32>, Model)>,
+}
+
+impl Twin<'_> {
+    fn write(&mut self, updates: Vec<(Prefix<u16>, Option<u32>)>) {
+        let outcome = match updates[..] {
+            [(at, Some(value))] => self.routes.insert(at, value).ok(),
+            [(at, None)] => self.routes.remove(&at).ok(),
+            _ => self.routes.apply(updates.iter().copied()).ok(),
+        };
+        let Some(publication) = outcome else {
+            assert!(self.pending > 0 || !self.pins.is_empty(), "refused, and nobody is in the way");
+            return;
+        };
+        self.pending += updates.len();
+        for (at, value) in updates {
+            match value {
+                Some(value) => drop(self.written.insert(at, value)),
+                None => drop(self.written.remove(&at)),
+            }
+        }
+        self.note(publication);
+    }
+
+    fn note(&mut self, publication: Publication) {
+        match publication {
+            Publication::Visible => {
+                (self.visible, self.pending) = (self.written.clone(), 0);
+            }
+            Publication::Pending => assert!(!self.pins.is_empty(), "nobody is in the way"),
+        }
+    }
+
+    fn step(&mut self, op: Op) {
+        let count = self.pins.len().max(1);
+        match op {
+            Op::Insert(at, value) => self.write(vec![(at, Some(value))]),
+            Op::Remove(at) => self.write(vec![(at, None)]),
+            Op::Apply(updates) => self.write(updates),
+            Op::Publish => {
+                let publication = self.routes.publish();
+                self.note(publication);
+            }
+            Op::Pin => self.pins.push((self.routes.pin(), self.visible.clone())),
+            Op::Repin(at) => {
+                if let Some((pin, model)) = self.pins.get_mut(at % count) {
+                    pin.repin();
+                    *model = self.visible.clone();
+                }
+            }
+            Op::Unpin(at) => {
+                if at % count < self.pins.len() {
+                    self.pins.swap_remove(at % count);
+                }
+            }
+            Op::Look(at) => {
+                self.pins.iter().for_each(|(pin, model)| look(pin, model, &at));
+                look(&self.routes.pin(), &self.visible, &at);
+            }
+        }
+        assert_eq!(self.routes.pending(), self.pending);
+    }
+}
+
+fn look(table: &RouteTable<u16, u32>, model: &Model, at: &Prefix<u16>) {
+    let addresses = [at.address(), last_address(at), flipped(&at.address(), 0)];
+    let mut found = [None; 3];
+    table.lookup_batch(&addresses, &mut found);
+    assert_eq!(found, addresses.each_ref().map(|address| model.lookup(address)));
+    assert_eq!(table.lookup(&addresses[0]), model.lookup(&addresses[0]));
+    assert_eq!(table.get(at), model.get(at));
+    assert!(table.matches(&addresses[1]).eq(model.matches(&addresses[1])));
+    assert!(table.covered(at).eq(model.covered(at)));
+    assert!(table.iter().eq(model.iter()));
+    if !cfg!(miri) {
+        table.validate().unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 400 }, ..Default::default() })]
+
+    #[test]
+    fn answers_are_those_of_the_model(ops in vec(op(), 0..if cfg!(miri) { 20 } else { 120 })) {
+        let _turn = turn();
+        let routes = ConcurrentRoutes::new().with_limit(400, 0);
+        let mut twin = Twin {
+            routes: &routes,
+            visible: Model::new(),
+            written: Model::new(),
+            pending: 0,
+            pins: Vec::new(),
+        };
+        for op in ops {
+            twin.step(op);
+        }
+        twin.pins.clear();
+        let publication = routes.publish();
+        twin.note(publication);
+        look(&routes.pin(), &twin.visible, &Prefix::default_route());
+    }
+}

@@ -1,0 +1,4 @@
+//! The demultiplexers.
+
+mod methods;
+mod model;

@@ -1,0 +1,592 @@
+//! The demultiplexers, one by one: what they examine, and what they refuse. What they do in sequence is in
+//! `demux_model.rs`.
+
+use core::fmt::Debug;
+use core::hash::{BuildHasherDefault, Hash, Hasher};
+use core::net::Ipv4Addr;
+use std::error::Error;
+
+use flowtable::demux::{
+    Arrival::{self, Ack, Data},
+    BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, Refusal, Refused,
+    SendReceive, Sequent, SequentMoveToFront, TrashDemux,
+};
+use flowtable::{FlowKey, FourTuple, Probes};
+use model::counted::{Counted, alive};
+use model::hashers::{Weak, mix};
+
+/// A demultiplexer, and what it is called.
+type Named<T, K> = (&'static str, Box<dyn Demux<T, K>>);
+
+/// All of them but [`ConnectionId`].
+fn named<T: 'static, K: Eq + Hash + 'static>() -> Vec<Named<T, K>> {
+    vec![
+        ("BsdList", Box::new(BsdList::new())),
+        ("MoveToFront", Box::new(MoveToFront::new())),
+        ("SendReceive", Box::new(SendReceive::new())),
+        ("Sequent", Box::new(Sequent::new())),
+        ("SequentMoveToFront", Box::new(SequentMoveToFront::new())),
+        ("TrashDemux", Box::new(TrashDemux::new())),
+    ]
+}
+
+/// All of them, by numbers below 1000.
+fn numbered<T: 'static>() -> Vec<Named<T, u32>> {
+    let mut all = named();
+    all.push(("ConnectionId", Box::new(ConnectionId::new(1000))));
+    all
+}
+
+/// PCBs 1, 2, 3, … in this order, each under its own number.
+fn filled<D: Demux<u32, u32>>(mut demux: D, count: u32) -> D {
+    (1..=count).for_each(|number| demux.insert(number, number).unwrap());
+    demux
+}
+
+/// PCBs examined for the segments that arrive.
+fn examined<const N: usize>(
+    demux: &mut dyn Demux<u32, u32>,
+    segments: [(u32, Arrival); N],
+) -> [u32; N] {
+    segments.map(|(number, arrival)| {
+        let Found { pcb, examined } = demux.lookup(&number, arrival);
+        assert_eq!(pcb.copied(), (number <= 10).then_some(number));
+        examined
+    })
+}
+
+#[test]
+fn an_empty_one_examines_nothing_and_finds_nothing() {
+    for (name, mut demux) in numbered::<u32>() {
+        assert_eq!((demux.len(), demux.is_empty()), (0, true), "{name}");
+        for arrival in [Data, Ack] {
+            let found = demux.lookup(&1, arrival);
+            assert_eq!(found, Found { pcb: None, examined: 0 }, "{name}");
+        }
+        demux.sent(&1);
+        assert_eq!(demux.remove(&1), Err(NotFound), "{name}");
+        demux.validate().unwrap();
+    }
+}
+
+#[test]
+fn inserting_twice_gives_the_pcb_back_and_changes_nothing() {
+    for (name, mut demux) in numbered() {
+        demux.insert(1, 10).unwrap();
+        demux.insert(2, 20).unwrap();
+        let refused = demux.insert(1, 11).unwrap_err();
+        assert_eq!(refused, Refused { given: 11_u32, why: Refusal::InUse }, "{name}");
+        assert_eq!(demux.len(), 2, "{name}");
+        assert_eq!(demux.lookup(&1, Data).pcb, Some(&mut 10), "{name}");
+        assert_eq!(demux.lookup(&2, Data).pcb, Some(&mut 20), "{name}");
+        demux.validate().unwrap();
+    }
+    // Nor is the order in which they are searched another.
+    let mut list = filled(BsdList::new(), 2);
+    assert_eq!(list.insert(1, 11).unwrap_err().given, 11);
+    assert!(list.iter().eq([(&2, &2), (&1, &1)]));
+}
+
+#[test]
+fn removing_what_is_not_there_is_an_error_and_changes_nothing() {
+    for (name, mut demux) in numbered() {
+        demux.insert(7, 10_u32).unwrap();
+        assert_eq!(demux.remove(&8), Err(NotFound), "{name}");
+        assert_eq!((demux.len(), demux.remove(&7)), (1, Ok(10)), "{name}");
+        assert_eq!((demux.len(), demux.remove(&7)), (0, Err(NotFound)), "{name}: once is all");
+        assert_eq!(demux.lookup(&7, Data).pcb, None, "{name}");
+        demux.insert(7, 20).unwrap();
+        assert_eq!(demux.lookup(&7, Data).pcb, Some(&mut 20), "{name}");
+        demux.validate().unwrap();
+    }
+}
+
+#[test]
+fn a_pcb_changes_through_what_is_found() {
+    for (name, mut demux) in numbered() {
+        (0..100).for_each(|number| demux.insert(number, 0_u32).unwrap());
+        for round in 1..4 {
+            for number in 0..100 {
+                let pcb = demux.lookup(&number, Data).pcb.unwrap();
+                assert_eq!(*pcb, (round - 1) * number, "{name}");
+                *pcb += number;
+            }
+        }
+        demux.validate().unwrap();
+    }
+}
+
+#[test]
+fn all_four_fields_make_the_name() {
+    let tuple = |src: u8, dst: u8, sport, dport| FourTuple {
+        src: Ipv4Addr::new(10, 0, 0, src),
+        dst: Ipv4Addr::new(10, 0, 0, dst),
+        sport,
+        dport,
+    };
+    let names = [
+        tuple(1, 2, 3, 4),
+        tuple(2, 1, 3, 4),
+        tuple(1, 2, 4, 3),
+        tuple(2, 1, 4, 3),
+        tuple(1, 2, 3, 5),
+    ];
+    for (name, mut demux) in named() {
+        for (at, key) in (0_u32..).zip(names) {
+            demux.insert(key, at).unwrap();
+        }
+        for (at, key) in (0_u32..).zip(&names) {
+            assert_eq!(demux.lookup(key, Data).pcb.copied(), Some(at), "{name}");
+        }
+        assert_eq!(demux.lookup(&tuple(1, 1, 3, 4), Data).pcb, None, "{name}");
+    }
+}
+
+#[test]
+fn names_need_not_be_numbers() {
+    let key = FlowKey::new("::1".parse().unwrap(), "::2".parse().unwrap(), 1, 2, 6).unwrap();
+    for (name, mut demux) in named::<u32, FlowKey>() {
+        demux.insert(key, 1).unwrap();
+        assert_eq!(demux.lookup(&key.reversed(), Data).pcb, None, "{name}: another direction");
+        assert_eq!(demux.remove(&key), Ok(1), "{name}");
+    }
+}
+
+#[test]
+fn the_list_of_bsd_is_newest_first_behind_the_one_found_last() {
+    let mut list = filled(BsdList::new(), 10);
+    let segments = [(1, Data), (1, Data), (1, Ack), (10, Ack), (9, Data), (11, Data), (9, Data)];
+    // Nothing is remembered at first; a search in vain changes nothing.
+    assert_eq!(examined(&mut list, segments), [10, 1, 1, 2, 3, 11, 1]);
+    // It is neither the one put in last nor the one sent on.
+    list.insert(12, 12).unwrap();
+    list.sent(&5);
+    assert_eq!(examined(&mut list, [(9, Data), (10, Data)]), [1, 3]);
+    assert_eq!(list.iter().next(), Some((&12, &12)));
+    assert!(list.iter().map(|(number, _)| *number).skip(1).eq((1..=10).rev()));
+}
+
+#[test]
+fn a_train_examines_one_pcb_for_each_segment_but_the_first() {
+    let mut list = filled(BsdList::new(), 10);
+    assert_eq!(examined(&mut list, [(4, Data); 5]), [7, 1, 1, 1, 1]);
+    let mut chains = filled(Sequent::new(), 10);
+    assert_eq!(examined(&mut chains, [(4, Data); 5])[1..], [1; 4]);
+}
+
+#[test]
+fn what_is_found_moves_to_the_front() {
+    let mut list = filled(MoveToFront::new(), 5);
+    assert_eq!(
+        examined(&mut list, [(1, Data), (1, Ack), (5, Data), (1, Data), (11, Ack)]),
+        [5, 1, 2, 2, 5]
+    );
+    let order =
+        |list: &MoveToFront<u32, u32>| list.iter().map(|(number, _)| *number).collect::<Vec<u32>>();
+    assert_eq!(order(&list), [1, 5, 4, 3, 2]);
+    assert_eq!(examined(&mut list, [(3, Data), (2, Data), (2, Data)]), [4, 5, 1]);
+    assert_eq!(order(&list), [2, 3, 1, 5, 4]);
+    list.remove(&1).unwrap();
+    list.insert(6, 6).unwrap();
+    assert_eq!(order(&list), [6, 2, 3, 5, 4]);
+}
+
+#[test]
+fn taking_turns_is_the_worst_for_moving_to_the_front() {
+    let mut list = filled(MoveToFront::new(), 10);
+    for turn in 0..50 {
+        let number = turn % 10 + 1;
+        assert_eq!(examined(&mut list, [(number, Data)]), [10]);
+    }
+}
+
+#[test]
+fn acknowledgements_ask_the_one_sent_on_first_and_data_the_one_received_for() {
+    let mut list = filled(SendReceive::new(), 10);
+    list.sent(&2);
+    // There is only one to be asked.
+    assert_eq!(examined(&mut list, [(1, Data)]), [1 + 10]);
+    // Received for 1, sent on 2.
+    assert_eq!(examined(&mut list, [(1, Data), (11, Data), (11, Ack)]), [1, 12, 12]);
+    assert_eq!(examined(&mut list, [(1, Ack)]), [2]);
+    assert_eq!(examined(&mut list, [(2, Ack)]), [1]);
+    // Received for 2 and sent on 2: that is one PCB, and asked once.
+    assert_eq!(examined(&mut list, [(11, Ack), (1, Data), (2, Data)]), [11, 11, 2]);
+    // To receive is not to send.
+    list.sent(&5);
+    assert_eq!(examined(&mut list, [(10, Ack), (5, Ack), (10, Ack)]), [3, 1, 2]);
+    list.sent(&99);
+    assert_eq!(examined(&mut list, [(5, Ack)]), [1], "nothing is sent on what is not there");
+    assert!(list.iter().map(|(number, _)| *number).eq((1..=10).rev()));
+}
+
+/// The hash of a number is the number.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("names are numbers");
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = number.into();
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+type ByItself = BuildHasherDefault<Itself>;
+
+#[test]
+fn there_are_nineteen_chains_each_with_a_pcb_remembered() {
+    let mut chains: Sequent<u32, u32, ByItself> = Sequent::default();
+    (0..38).for_each(|number| chains.insert(number, number).unwrap());
+    // Two in each chain, the greater number in front; and nobody spoils what others remember.
+    for (expected, numbers) in [(2, 0..19), (1, 0..19), (2, 19..38), (1, 19..38), (3, 0..19)] {
+        for number in numbers {
+            assert_eq!(chains.lookup(&number, Data).examined, expected, "{number}");
+        }
+    }
+    let mut chains: SequentMoveToFront<u32, u32, ByItself> = SequentMoveToFront::default();
+    (0..38).for_each(|number| chains.insert(number, number).unwrap());
+    for (expected, numbers) in [(2, 0..19), (1, 0..19), (2, 19..38), (2, 0..19)] {
+        for number in numbers {
+            assert_eq!(chains.lookup(&number, Data).examined, expected, "{number}");
+        }
+    }
+}
+
+#[test]
+fn one_chain_is_one_list() {
+    let mut list = filled(BsdList::new(), 10);
+    let mut chain = filled(Sequent::with_chains(1).unwrap(), 10);
+    let mut to_front = filled(MoveToFront::new(), 10);
+    let mut chain_to_front = filled(SequentMoveToFront::with_chains(1).unwrap(), 10);
+    for at in 0..200 {
+        let segment = [(mix(at) as u32 % 11 + 1, Data)];
+        assert_eq!(examined(&mut chain, segment), examined(&mut list, segment));
+        assert_eq!(examined(&mut chain_to_front, segment), examined(&mut to_front, segment));
+    }
+}
+
+#[test]
+fn zero_chains_are_an_error() {
+    assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::None);
+    assert_eq!(SequentMoveToFront::<()>::with_chains(0).unwrap_err(), ChainsError::None);
+    let chains = Sequent::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
+    assert_eq!(chains.unwrap_err(), ChainsError::None);
+    let chains = SequentMoveToFront::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
+    assert_eq!(chains.unwrap_err(), ChainsError::None);
+}
+
+#[test]
+fn more_chains_than_there_is_memory_for_are_an_error() {
+    for chains in [usize::MAX, usize::MAX / 2, usize::MAX / 8, usize::MAX / 64] {
+        assert_eq!(Sequent::<()>::with_chains(chains).unwrap_err(), ChainsError::NoMemory);
+        assert_eq!(
+            SequentMoveToFront::<()>::with_chains(chains).unwrap_err(),
+            ChainsError::NoMemory
+        );
+    }
+}
+
+#[test]
+fn more_chains_than_pcbs_examine_one() {
+    let mut chains = Sequent::with_chains(1 << 20).unwrap();
+    let mut to_front = SequentMoveToFront::with_chains(1 << 20).unwrap();
+    let (mut first, mut second) = (0, 0);
+    for number in 0..1000_u32 {
+        chains.insert(number, number).unwrap();
+        to_front.insert(number, number).unwrap();
+    }
+    for number in 0..1000 {
+        first += chains.lookup(&number, Data).examined;
+        second += to_front.lookup(&number, Data).examined;
+    }
+    assert!(first <= 1010 && second <= 1010, "{first} and {second}");
+}
+
+#[test]
+fn a_bad_hash_costs_time_and_nothing_else() {
+    for hasher in Weak::ALL {
+        let demuxes: [Box<dyn Demux<u32, u32>>; 3] = [
+            Box::new(Sequent::with_chains_and_hasher(7, hasher).unwrap()),
+            Box::new(SequentMoveToFront::with_chains_and_hasher(7, hasher).unwrap()),
+            Box::new(TrashDemux::with_hasher(hasher)),
+        ];
+        for mut demux in demuxes {
+            (0..300).for_each(|number| demux.insert(number, number).unwrap());
+            for number in 0..400 {
+                let found = demux.lookup(&number, Data);
+                assert_eq!(found.pcb.copied(), (number < 300).then_some(number), "{hasher:?}");
+                assert!(found.examined <= 301, "{hasher:?}: the remembered one, and all");
+            }
+            assert!((0..300).all(|number| demux.remove(&number) == Ok(number)));
+            demux.validate().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_connection_id_is_a_place() {
+    let mut connections = ConnectionId::new(10);
+    connections.insert(9, 90).unwrap();
+    connections.insert(0, 10).unwrap();
+    assert_eq!(connections.len(), 2);
+    for (id, pcb) in [(0, Some(10)), (1, None), (9, Some(90)), (10, None), (u32::MAX, None)] {
+        for arrival in [Data, Ack] {
+            let found = connections.lookup(&id, arrival);
+            assert_eq!((found.pcb.copied(), found.examined), (pcb, u32::from(pcb.is_some())));
+        }
+    }
+    assert_eq!(connections.remove(&10), Err(NotFound));
+    assert_eq!(connections.remove(&9), Ok(90));
+    assert_eq!(connections.remove(&9), Err(NotFound));
+    assert_eq!(connections.len(), 1);
+}
+
+#[test]
+fn a_connection_id_past_the_capacity_is_refused() {
+    let refused = |connections: &mut ConnectionId<u32>, id| {
+        let refused = connections.insert(id, 5).unwrap_err();
+        assert_eq!(refused, Refused { given: 5, why: Refusal::NoSuchId }, "{id}");
+    };
+    let mut none = ConnectionId::new(0);
+    let mut ten = ConnectionId::new(10);
+    for id in [10, 11, u32::MAX - 1, u32::MAX] {
+        refused(&mut none, id);
+        refused(&mut ten, id);
+    }
+    refused(&mut none, 0);
+    // There is an ID less than there are numbers.
+    refused(&mut ConnectionId::new(u32::MAX), u32::MAX);
+    assert_eq!((none.len(), ten.len()), (0, 0));
+    ten.insert(9, 5).unwrap();
+}
+
+#[test]
+fn a_connection_id_for_which_there_is_no_memory_is_refused() {
+    // 2^48 bytes: no process has so many addresses.
+    let mut connections = ConnectionId::new(u32::MAX);
+    let refused = connections.insert(u32::MAX - 1, [7_u8; 1 << 16]).unwrap_err();
+    assert_eq!((refused.why, refused.given[0]), (Refusal::NoMemory, 7));
+    assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
+    // Smaller ones are taken as before, and cost no more than they need.
+    connections.insert(3, [8; 1 << 16]).unwrap();
+    assert_eq!(connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why, Refusal::NoMemory);
+    assert_eq!(connections.remove(&3).map(|pcb| pcb[0]), Ok(8));
+}
+
+#[test]
+fn a_removed_pcb_is_not_remembered() {
+    let lists: [Box<dyn Demux<u32, u32>>; 4] = [
+        Box::new(filled(BsdList::new(), 10)),
+        Box::new(filled(SendReceive::new(), 10)),
+        Box::new(filled(Sequent::with_chains(1).unwrap(), 10)),
+        Box::new(filled(Sequent::with_chains_and_hasher(5, Weak::Constant).unwrap(), 10)),
+    ];
+    for mut list in lists {
+        assert_eq!(examined(&mut *list, [(3, Data)]), [8]);
+        list.sent(&3);
+        list.remove(&3).unwrap();
+        list.validate().unwrap();
+        // Nine are left, and nothing is asked before them.
+        assert_eq!(examined(&mut *list, [(11, Data), (11, Ack)]), [9, 9]);
+        // Another one may have its place in memory: that is not remembered either.
+        list.insert(11, 11).unwrap();
+        assert_eq!(list.lookup(&99, Data).examined, 10);
+        assert_eq!(list.lookup(&1, Data).examined, 10);
+        // The same name again is another PCB.
+        list.remove(&1).unwrap();
+        list.insert(1, 1).unwrap();
+        assert_eq!(list.lookup(&99, Ack).examined, 10);
+        list.validate().unwrap();
+    }
+}
+
+#[test]
+fn the_other_remembered_pcb_stays_when_one_is_removed() {
+    let mut list = filled(SendReceive::new(), 10);
+    list.lookup(&1, Data);
+    list.sent(&2);
+    list.remove(&1).unwrap();
+    assert_eq!(examined(&mut list, [(11, Data), (2, Ack), (2, Data)]), [1 + 9, 1, 1]);
+    list.remove(&2).unwrap();
+    assert_eq!(examined(&mut list, [(11, Data), (11, Ack)]), [8, 8]);
+    let mut list = filled(BsdList::new(), 10);
+    list.lookup(&1, Data);
+    list.remove(&10).unwrap();
+    assert_eq!(examined(&mut list, [(1, Data)]), [1]);
+}
+
+#[test]
+fn a_removal_anywhere_leaves_the_others_in_their_order() {
+    for removed in 1..=5 {
+        let mut list = filled(BsdList::new(), 5);
+        let mut to_front = filled(MoveToFront::new(), 5);
+        let mut both = filled(SendReceive::new(), 5);
+        let lists: [&mut dyn Demux<u32, u32>; 3] = [&mut list, &mut to_front, &mut both];
+        for list in lists {
+            assert_eq!(list.remove(&removed), Ok(removed));
+            list.insert(6, 6).unwrap();
+            list.validate().unwrap();
+        }
+        let left = || (1..=6_u32).rev().filter(|number| *number != removed);
+        assert!(list.iter().map(|(number, _)| *number).eq(left()));
+        assert!(to_front.iter().map(|(number, _)| *number).eq(left()));
+        assert!(both.iter().map(|(number, _)| *number).eq(left()));
+    }
+}
+
+/// Puts in, refuses, finds, and takes out; the rest is dropped with the demultiplexer.
+fn live<K>(mut demux: Box<dyn Demux<Counted, K>>, make: fn(u64) -> K, names: usize) {
+    let before = alive();
+    for number in 0..100 {
+        demux.insert(make(number), Counted::new(number)).unwrap();
+    }
+    assert_eq!(alive(), before + 100 * (1 + names));
+    for number in 0..100 {
+        let refused = demux.insert(make(number), Counted::new(1000 + number)).unwrap_err();
+        assert!(refused.given.is_alive() && refused.given.number == 1000 + number);
+    }
+    assert_eq!(alive(), before + 100 * (1 + names), "what is refused is the caller's");
+    for number in (0..150).step_by(3) {
+        let taken = demux.remove(&make(number));
+        assert!(taken.map_or(number >= 100, |pcb| pcb.is_alive() && pcb.number == number));
+    }
+    assert_eq!(alive(), before + 66 * (1 + names));
+    for number in (0..100).rev() {
+        let found = demux.lookup(&make(number), Data).pcb;
+        assert_eq!(found.is_some(), number % 3 > 0);
+        if let Some(pcb) = found {
+            assert!(pcb.is_alive() && pcb.number == number);
+            *pcb = Counted::new(number);
+        }
+    }
+    assert_eq!(alive(), before + 66 * (1 + names));
+    demux.insert(make(0), Counted::new(0)).unwrap();
+    drop(demux);
+    assert_eq!(alive(), before);
+}
+
+#[test]
+fn every_pcb_and_every_name_is_dropped_once() {
+    for (_, demux) in numbered() {
+        live(demux, |number| number as u32, 0);
+    }
+    for (_, demux) in named() {
+        live(demux, Counted::new, 1);
+    }
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn a_clone_has_pcbs_of_its_own() {
+    fn test<D: Demux<Counted, u32> + Clone>(mut demux: D) {
+        (0..50).for_each(|number| demux.insert(number, Counted::new(number.into())).unwrap());
+        demux.lookup(&3, Data);
+        demux.sent(&4);
+        demux.remove(&5).unwrap();
+        let mut clone = demux.clone();
+        assert_eq!(alive(), 98);
+        // It remembers what the other does, too.
+        for (number, arrival) in [(3, Ack), (4, Data), (99, Data), (3, Data)] {
+            let theirs = demux.lookup(&number, arrival).examined;
+            assert_eq!(clone.lookup(&number, arrival).examined, theirs);
+        }
+        (0..40).filter(|&number| number != 5).for_each(|number| _ = clone.remove(&number).unwrap());
+        assert_eq!((clone.len(), demux.len(), alive()), (10, 49, 59));
+        assert!(demux.lookup(&7, Data).pcb.unwrap().is_alive());
+        clone.validate().unwrap();
+        demux.validate().unwrap();
+        drop(demux);
+        assert_eq!(clone.lookup(&45, Data).pcb.unwrap().number, 45);
+    }
+    test(BsdList::new());
+    test(MoveToFront::new());
+    test(SendReceive::new());
+    test(Sequent::with_chains(5).unwrap());
+    test(SequentMoveToFront::with_chains(5).unwrap());
+    test(TrashDemux::new());
+    test(ConnectionId::new(50));
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn a_map_examines_one_pcb_whatever_their_number() {
+    for count in [10_u32, 1000, 30_000] {
+        let mut demux = TrashDemux::with_hasher(Weak::Mixed);
+        (0..count).for_each(|number| demux.insert(number, number).unwrap());
+        let found: u32 = (0..count).map(|number| demux.lookup(&number, Data).examined).sum();
+        assert!((count..=count + count / 20).contains(&found), "{found} for {count}");
+        let absent = (count..2 * count).map(|number| demux.lookup(&number, Data).examined);
+        let absent: u32 = absent.sum();
+        assert!(absent <= count / 10, "{absent} for {count} that are not there");
+        assert_eq!(demux.map().len(), count as usize);
+    }
+}
+
+#[test]
+fn a_map_counts_no_pcb_twice() {
+    for hasher in Weak::ALL {
+        let mut demux = TrashDemux::with_hasher(hasher);
+        (0..100).for_each(|number| demux.insert(number, number).unwrap());
+        for number in 0..200_u32 {
+            let mut probes = Probes::default();
+            demux.map().get_observed(&number, &mut probes);
+            assert_eq!(demux.lookup(&number, Data).examined, probes.entries, "{hasher:?}");
+        }
+    }
+    let mut demux = TrashDemux::with_hasher(Weak::Constant);
+    demux.insert(1, 1).unwrap();
+    assert_eq!(demux.lookup(&2_u32, Data).examined, 1, "there is but one");
+}
+
+#[test]
+fn they_are_what_they_are_made_of() {
+    fn sent_shared_cloned_and_shown<T: Send + Sync + Clone + Debug + Unpin>(_: &T) {}
+    fn made<T: Default + Send + Sync + Clone + Debug + Unpin>() -> T {
+        let made = T::default();
+        sent_shared_cloned_and_shown(&made);
+        assert!(!format!("{made:?}").is_empty());
+        made
+    }
+    let empty: [Box<dyn Demux<u32, u32>>; 6] = [
+        Box::new(made::<BsdList<u32, u32>>()),
+        Box::new(made::<MoveToFront<u32, u32>>()),
+        Box::new(made::<SendReceive<u32, u32>>()),
+        Box::new(made::<Sequent<u32, u32>>()),
+        Box::new(made::<SequentMoveToFront<u32, u32>>()),
+        Box::new(made::<TrashDemux<u32, u32>>()),
+    ];
+    assert!(empty.iter().all(|demux| demux.is_empty()));
+    sent_shared_cloned_and_shown(&ConnectionId::<u32>::new(1));
+    const EMPTY: BsdList<u32, u32> = BsdList::new();
+    assert_eq!(EMPTY.len(), 0);
+}
+
+/// Nothing is asked of a PCB, neither that it can be cloned nor shown: it is enough that this compiles.
+#[allow(dead_code, reason = "see above")]
+fn of_any_pcbs<T>(demux: &mut TrashDemux<T, u32>, pcb: T) -> Result<T, NotFound> {
+    demux.insert(1, pcb).map_err(|_| NotFound)?;
+    demux.remove(&1)
+}
+
+#[test]
+fn the_errors_say_what_is_wrong() {
+    fn said(error: &(dyn Error + Send + Sync + 'static)) -> String {
+        assert!(error.source().is_none());
+        error.to_string()
+    }
+    assert_eq!(said(&Refusal::InUse), "there is a PCB of that name");
+    assert_eq!(said(&Refused { given: 1, why: Refusal::InUse }), "there is a PCB of that name");
+    assert_eq!(said(&Refusal::Full), "there are 2^31 - 1 PCBs");
+    assert_eq!(said(&Refusal::NoSuchId), "the connection ID is past the capacity");
+    assert_eq!(said(&Refusal::NoMemory), "the memory cannot be had");
+    assert_eq!(said(&NotFound), "there is nothing of that name");
+    assert_eq!(said(&ChainsError::None), "there must be a chain");
+    assert_eq!(said(&ChainsError::NoMemory), "there is no memory for so many chains");
+}

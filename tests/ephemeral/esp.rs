@@ -1,0 +1,533 @@
+//! Ephemeral state processing: packets from arbitrary bytes, instructions against a reference model.
+
+use core::time::Duration;
+
+use flowtable::dml::NoRoom;
+use flowtable::esp::{
+    Instruction, Location, Locations, Operation, Packet, PacketError, Relation, Site, Verdict,
+    child_bits, execute,
+};
+use flowtable::{EphemeralStore, Timestamp};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use model::esp::CheckedProcessor;
+use model::esp::repair::{repaired, summed};
+
+const RELATIONS: [Relation; 6] = [
+    Relation::Less,
+    Relation::AtMost,
+    Relation::Equal,
+    Relation::NotEqual,
+    Relation::AtLeast,
+    Relation::Greater,
+];
+
+const OPERATIONS: [Operation; 6] =
+    [Operation::Sum, Operation::Min, Operation::Max, Operation::And, Operation::Or, Operation::Xor];
+
+const SITE: Site = Site { location: Location::Centre, identity: 1000 };
+
+/// One of each kind, with operands that tell each other apart.
+fn one_of_each() -> [Packet; 5] {
+    let number = |byte: u8| u64::from_be_bytes([byte; 8]) ^ 0x0001_0203_0405_0607;
+    [
+        Instruction::Count { tag: number(0x11), threshold: 0x1122_3344 },
+        Instruction::Compare { tag: number(0x21), relation: Relation::Less, value: number(0x22) },
+        Instruction::Collect {
+            count: number(0x31),
+            result: number(0x32),
+            operation: Operation::Max,
+            value: number(0x33),
+        },
+        Instruction::RChild { children: number(0x41), child: number(0x42) },
+        Instruction::RCollect {
+            children: number(0x51),
+            reported: number(0x52),
+            result: number(0x53),
+            operation: Operation::Sum,
+            child: number(0x54),
+            value: number(0x55),
+        },
+    ]
+    .map(|instruction| Packet::new(Locations::CENTRE, number(0xc0), instruction))
+}
+
+fn encoded(packet: &Packet) -> Vec<u8> {
+    let mut bytes = vec![0xee; packet.encoded_len()];
+    assert_eq!(packet.write_to(&mut bytes), Ok(bytes.len()));
+    bytes
+}
+
+// Packets.
+
+#[test]
+fn the_format_is_what_the_documentation_says() {
+    let [count, _, collect, _, robust] = one_of_each();
+    let bytes = b"\x01\x01\x02\x00\x07\x3b\x00\x00\
+        \xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\x11\x10\x13\x12\x15\x14\x17\x16\x11\x22\x33\x44";
+    assert_eq!(encoded(&count), summed(bytes.to_vec()));
+    let collect = Packet {
+        locations: Locations::INPUT | Locations::OUTPUT,
+        error: true,
+        protocol: 17,
+        ..collect
+    };
+    let bytes = encoded(&collect);
+    assert_eq!((bytes.len(), &bytes[..6]), (40, &[1, 3, 0x85, 19, 10, 17][..]));
+    assert_eq!(encoded(&robust)[1..5], [5, 2, 17, 14]);
+    let lengths = one_of_each().map(|packet| packet.encoded_len());
+    assert_eq!(lengths, [28, 32, 40, 32, 56]);
+    assert_eq!((Packet::MIN_LEN, Packet::MAX_LEN), (28, 56));
+    // Behind the headers of IPv4 and Ethernet the smallest is as long as the paper's.
+    assert_eq!(Packet::MIN_LEN + 20 + 14, 62);
+    for (relation, number) in RELATIONS.into_iter().zip(1..) {
+        let instruction = Instruction::Compare { tag: 0, relation, value: 0 };
+        assert_eq!(encoded(&Packet { instruction, ..count })[3], number);
+    }
+    for (operation, number) in OPERATIONS.into_iter().zip(17..) {
+        let instruction = Instruction::Collect { count: 0, result: 0, operation, value: 0 };
+        assert_eq!(encoded(&Packet { instruction, ..count })[3], number);
+    }
+}
+
+#[test]
+fn what_is_behind_a_packet_is_not_looked_at() {
+    for packet in one_of_each() {
+        let bytes = encoded(&packet);
+        for behind in [&b""[..], &[0; 18], b"a datagram", &bytes] {
+            let both = [&bytes, behind].concat();
+            assert_eq!(Packet::parse(&both), Ok((packet, behind)));
+        }
+    }
+}
+
+#[test]
+fn a_buffer_that_is_too_short_is_not_written_to() {
+    for packet in one_of_each() {
+        let needed = packet.encoded_len();
+        for room in 0..needed {
+            let mut buffer = vec![0xee; room];
+            assert_eq!(packet.write_to(&mut buffer), Err(NoRoom { needed, room }));
+            assert!(buffer.iter().all(|byte| *byte == 0xee));
+        }
+    }
+}
+
+#[test]
+fn each_thing_that_is_wrong_is_said() {
+    let with = |place: usize, byte: u8| {
+        let mut bytes = encoded(&one_of_each()[0]);
+        bytes[place] = byte;
+        Packet::parse(&summed(bytes)).map(|(packet, _)| packet)
+    };
+    for version in (0..=255).filter(|version| *version != 1) {
+        assert_eq!(with(0, version), Err(PacketError::Version(version)));
+    }
+    for opcode in [0].into_iter().chain(6..=255) {
+        assert_eq!(with(1, opcode), Err(PacketError::Instruction(opcode)));
+    }
+    for flags in 0..=255_u8 {
+        let is_known = flags & 0x78 == 0 && flags & 7 != 0;
+        match with(2, flags) {
+            Ok(packet) => assert!(is_known && packet.error == (flags >= 0x80)),
+            Err(error) => assert_eq!((is_known, error), (false, PacketError::Flags(flags))),
+        }
+    }
+    for operator in 1..=255 {
+        assert_eq!(with(3, operator), Err(PacketError::Operator { opcode: 1, operator }));
+    }
+    for words in (0..=255).filter(|words| *words != 7) {
+        assert_eq!(with(4, words), Err(PacketError::Length { words, needed: 28 }));
+    }
+    for protocol in 0..=255 {
+        assert_eq!(with(5, protocol).map(|packet| packet.protocol), Ok(protocol));
+    }
+    let messages = [
+        (with(0, 9).unwrap_err(), "version 9 is not known"),
+        (with(1, 9).unwrap_err(), "there is no instruction 9"),
+        (with(2, 9).unwrap_err(), "flags 0x09 name no location, or something that is not known"),
+        (with(3, 9).unwrap_err(), "instruction 1 has no operator 9"),
+        (with(4, 9).unwrap_err(), "it says 9 words of four bytes, and has 28 bytes"),
+    ];
+    for (error, message) in messages {
+        assert_eq!(error.to_string(), message);
+    }
+}
+
+#[test]
+fn each_instruction_has_its_operators_only() {
+    for (packet, known) in one_of_each().into_iter().zip([0..1, 1..7, 17..23, 0..1, 17..23]) {
+        let bytes = encoded(&packet);
+        let opcode = bytes[1];
+        for operator in 0..=255_u8 {
+            let mut bytes = bytes.clone();
+            bytes[3] = operator;
+            let parsed = Packet::parse(&summed(bytes)).map(|_| ());
+            let unknown = Err(PacketError::Operator { opcode, operator });
+            assert_eq!(parsed, if known.contains(&operator) { Ok(()) } else { unknown });
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_is_cut_says_how_much_it_has() {
+    for packet in one_of_each() {
+        let bytes = encoded(&packet);
+        for given in 0..bytes.len() {
+            let needed = if given < 16 { Packet::MIN_LEN } else { bytes.len() };
+            let error = PacketError::Truncated { needed, given };
+            assert_eq!(Packet::parse(&bytes[..given]), Err(error));
+        }
+    }
+}
+
+#[test]
+fn no_single_byte_changes_unseen() {
+    for packet in one_of_each() {
+        let bytes = [encoded(&packet), vec![0; 32]].concat();
+        for place in 0..packet.encoded_len() {
+            for change in 1..=255 {
+                let mut bytes = bytes.clone();
+                bytes[place] ^= change;
+                assert!(Packet::parse(&bytes).is_err(), "{packet:?} {place} {change}");
+            }
+        }
+    }
+}
+
+/// Zeros that become ones are the checksum's blind spot, as is the order of words.
+#[test]
+fn what_the_checksum_does_not_see_is_known() {
+    let instruction = Instruction::Count { tag: 0, threshold: 1 << 16 };
+    let packet = Packet::new(Locations::CENTRE, 0xffff_0000_0000_0000, instruction);
+    let bytes = encoded(&packet);
+    for place in (0..bytes.len()).step_by(2).filter(|place| *place != 6) {
+        let word = [bytes[place], bytes[place + 1]];
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0xff;
+        damaged[place + 1] ^= 0xff;
+        let is_blind = word[0] == word[1] && [0x00, 0xff].contains(&word[0]);
+        assert_eq!(Packet::parse(&damaged).is_ok(), is_blind, "{place}");
+    }
+    let mut swapped = bytes.clone();
+    swapped[8..12].rotate_left(2);
+    let (read, _) = Packet::parse(&swapped).expect("the sum is the same");
+    assert_eq!(read.computation, 0x0000_ffff_0000_0000);
+    // Even where the sum is all ones there is one checksum only: zeros, not ones.
+    let gap = |tag| Packet { instruction: Instruction::Count { tag, threshold: 1 }, ..packet };
+    let zero = (0..0x1_0000).map(gap).find(|packet| encoded(packet)[6..8] == [0, 0]);
+    let mut bytes = encoded(&zero.expect("one in 65,535 has it"));
+    assert!(Packet::parse(&bytes).is_ok());
+    bytes[6..8].fill(0xff);
+    let (found, expected) = ([0xff; 2], [0; 2]);
+    assert_eq!(Packet::parse(&bytes), Err(PacketError::Checksum { found, expected }));
+}
+
+fn instructions(
+    tags: impl Strategy<Value = u64> + Clone,
+    children: impl Strategy<Value = u64> + Clone,
+    values: impl Strategy<Value = u64> + Clone,
+) -> impl Strategy<Value = Instruction> {
+    let operators = (select(&RELATIONS[..]), select(&OPERATIONS[..]), 0..5_u8);
+    let threshold = prop_oneof![0..4_u32, any::<u32>()];
+    (operators, [tags.clone(), tags.clone(), tags], children, values, threshold).prop_map(
+        |((relation, operation, kind), [a, b, c], child, value, threshold)| match kind {
+            0 => Instruction::Count { tag: a, threshold },
+            1 => Instruction::Compare { tag: a, relation, value },
+            2 => Instruction::Collect { count: a, result: b, operation, value },
+            3 => Instruction::RChild { children: a, child },
+            _ => Instruction::RCollect {
+                children: a,
+                reported: b,
+                result: c,
+                operation,
+                child,
+                value,
+            },
+        },
+    )
+}
+
+fn locations() -> impl Strategy<Value = Locations> {
+    let some = [
+        Locations::CENTRE,
+        Locations::INPUT,
+        Locations::OUTPUT | Locations::CENTRE,
+        Locations::INPUT | Locations::OUTPUT,
+        Locations::ALL,
+    ];
+    select(some.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn packets_are_read_as_they_were_written(
+        instruction in instructions(any::<u64>(), any::<u64>(), any::<u64>()),
+        locations in locations(),
+        (error, protocol, computation) in any::<(bool, u8, u64)>(),
+        behind in vec(any::<u8>(), 0..20),
+    ) {
+        let packet = Packet { locations, error, protocol, computation, instruction };
+        let bytes = encoded(&packet);
+        prop_assert_eq!(&summed(bytes.clone()), &bytes);
+        let both = [&bytes, &behind[..]].concat();
+        prop_assert_eq!(Packet::parse(&both), Ok((packet, &behind[..])));
+    }
+
+    #[test]
+    fn any_bytes_are_an_error_or_are_written_as_they_were(
+        bytes in vec(any::<u8>(), 0..80),
+        first in prop_oneof![Just(None), (1..6_u8, any::<[bool; 4]>(), 0..24_u8).prop_map(Some)],
+    ) {
+        let mut bytes = bytes;
+        if let (Some((opcode, flags, operator)), [_, a, b, c, ..]) = (first, &mut bytes[..]) {
+            let flags = flags.iter().zip([1, 2, 4, 0x80]).filter(|(is_set, _)| **is_set);
+            (*a, *b, *c) = (opcode, flags.map(|(_, bit)| bit).sum(), operator);
+        }
+        for bytes in [bytes.clone(), repaired(bytes)] {
+            if let Ok((packet, behind)) = Packet::parse(&bytes) {
+                prop_assert_eq!([&encoded(&packet), behind].concat(), bytes);
+            }
+        }
+    }
+}
+
+// Instructions.
+
+#[test]
+fn relations_and_operations_are_what_their_names_say() {
+    let holds = |value, bound| RELATIONS.map(|relation| relation.holds(value, bound));
+    assert_eq!(holds(3, 4), [true, true, false, true, false, false]);
+    assert_eq!(holds(4, 4), [false, true, true, false, true, false]);
+    assert_eq!(holds(u64::MAX, 4), [false, false, false, true, true, true]);
+    let apply = |one, other| OPERATIONS.map(|operation| operation.apply(one, other));
+    assert_eq!(apply(0b1100, 0b1010), [22, 10, 12, 0b1000, 0b1110, 0b0110]);
+    assert_eq!(apply(u64::MAX, 2), [u64::MAX, 2, u64::MAX, 2, u64::MAX, u64::MAX - 2]);
+}
+
+#[test]
+fn bits_of_children_are_few_and_random() {
+    let all: Vec<u64> = (0..1000).map(|child| child_bits(7, child)).collect();
+    assert!(all.iter().all(|bits| (1..=4).contains(&bits.count_ones())));
+    // Four in 64 with repetition: 3.91 of them on average, each bit 61 times in a thousand.
+    let mean = all.iter().map(|bits| bits.count_ones()).sum::<u32>() as f64 / 1000.0;
+    assert!((mean - 3.907).abs() < 0.03, "{mean}");
+    for bit in 0..64 {
+        let times = all.iter().filter(|bits| *bits >> bit & 1 == 1).count();
+        assert!((30..100).contains(&times), "{bit}: {times}");
+    }
+    assert!((0..1000).all(|child| child_bits(8, child) != all[child as usize]));
+    // All routers have to agree on them.
+    assert_eq!(child_bits(0, 0), 1 << 47 | 1 << 25 | 1 << 6);
+}
+
+/// The table of the documentation, which has these numbers rounded.
+#[test]
+fn children_are_missed_as_rarely_as_the_documentation_says() {
+    const COMPUTATIONS: u64 = 20_000;
+    for (children, expected) in [(2, 0.00002), (4, 0.001), (8, 0.036), (12, 0.199), (16, 0.5)] {
+        let is_missed = |computation: &u64| {
+            let mut seen = 0;
+            (0..children).any(|child| {
+                let bits = child_bits(*computation, child);
+                let is_known = seen | bits == seen;
+                seen |= bits;
+                is_known
+            })
+        };
+        let missed = (0..COMPUTATIONS).filter(is_missed).count() as f64 / COMPUTATIONS as f64;
+        assert!((missed - expected).abs() < 0.0005 + expected / 10.0, "{children}: {missed}");
+    }
+}
+
+fn run(pair: &mut CheckedProcessor, instruction: Instruction, now: u64) -> (Verdict, Packet) {
+    pair.execute(Packet::new(Locations::CENTRE, 1, instruction), SITE, now)
+}
+
+#[test]
+fn nothing_is_executed_elsewhere_or_after_an_error() {
+    let mut pair = CheckedProcessor::new(4);
+    let locations = [Location::Input, Location::Centre, Location::Output];
+    for packet in one_of_each() {
+        for location in locations {
+            let site = Site { location, ..SITE };
+            let others = locations.into_iter().filter(|other| *other != location);
+            let elsewhere = others.map(Locations::from).reduce(|a, b| a | b).expect("two");
+            let packet = Packet { locations: elsewhere, ..packet };
+            assert_eq!(pair.execute(packet, site, 0), (Verdict::Forward, packet));
+            let packet = Packet { locations: Locations::ALL, error: true, ..packet };
+            assert_eq!(pair.execute(packet, site, 0), (Verdict::Forward, packet));
+            assert!(pair.store.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_counter_stops_at_its_end() {
+    let mut pair = CheckedProcessor::new(1);
+    let greatest = Instruction::Compare { tag: 5, relation: Relation::Greater, value: u64::MAX };
+    assert_eq!(run(&mut pair, greatest, 0).0, Verdict::Forward);
+    let count = Instruction::Count { tag: 5, threshold: u32::MAX };
+    assert_eq!([run(&mut pair, count, 1).0, run(&mut pair, count, 2).0], [Verdict::Drop; 2]);
+    assert_eq!(pair.store.get(&5, Timestamp::from_nanos(2)), Some(&u64::MAX));
+}
+
+#[test]
+fn writing_does_not_make_anything_live_longer() {
+    let mut pair = CheckedProcessor::new(8);
+    let count = Instruction::Count { tag: 1, threshold: 1 };
+    let compare = |value| Instruction::Compare { tag: 2, relation: Relation::Greater, value };
+    let child = |child| Instruction::RChild { children: 3, child };
+    for (begin, now) in [(true, 0), (false, 400), (false, 999), (true, 1000), (false, 1999)] {
+        let is_first = if begin { Verdict::Forward } else { Verdict::Drop };
+        assert_eq!(run(&mut pair, count, now).0, is_first);
+        // Each one is above the one before, and yet the binding is the one of the beginning.
+        assert_eq!(run(&mut pair, compare(now), now).0, Verdict::Forward);
+        assert_eq!(run(&mut pair, child(7), now).0, is_first);
+    }
+    assert_eq!(pair.store.live(Timestamp::from_nanos(1999)), 3);
+    assert_eq!(pair.store.live(Timestamp::from_nanos(2000)), 0);
+}
+
+#[test]
+fn what_finds_no_room_changes_nothing_and_says_so() {
+    let others = |pair: &mut CheckedProcessor, tags: std::ops::Range<u64>| {
+        tags.for_each(|tag| {
+            assert!(!run(pair, Instruction::Count { tag, threshold: 9 }, 0).1.error);
+        });
+    };
+    let operation = Operation::Sum;
+    let (tag, value, relation) = (1, 5, Relation::Less);
+    let collect = Instruction::Collect { count: 100, result: 1, operation, value };
+    for (instruction, missing) in [
+        (Instruction::Count { tag, threshold: 9 }, 1),
+        (Instruction::Compare { tag, relation, value }, 1),
+        (collect, 1),
+        (Instruction::RChild { children: 1, child: 7 }, 1),
+        (robust(1, 2, 3, 4), 2),
+    ] {
+        for room in 0..=missing {
+            let mut pair = CheckedProcessor::new(16);
+            others(&mut pair, 100..101);
+            _ = run(&mut pair, Instruction::RChild { children: 1000, child: 7 }, 0);
+            others(&mut pair, 101..115 - room);
+            let before = pair.model.living(1);
+            let instruction = match instruction {
+                Instruction::RCollect { .. } => robust(1000, 2, 3, 4),
+                other => other,
+            };
+            let (verdict, packet) = run(&mut pair, instruction, 1);
+            assert_eq!(packet.error, room < missing, "{instruction:?}, room for {room}");
+            if room < missing {
+                assert_eq!((verdict, packet.instruction), (Verdict::Forward, instruction));
+                assert_eq!(pair.model.living(1), before);
+            }
+            // There is room again when the others have gone.
+            let count = Instruction::Count { tag: 1, threshold: 1 };
+            assert!(!run(&mut pair, count, 1000).1.error);
+        }
+    }
+}
+
+fn robust(children: u64, reported: u64, result: u64, value: u64) -> Instruction {
+    let (operation, child) = (Operation::Sum, 7);
+    Instruction::RCollect { children, reported, result, operation, child, value }
+}
+
+#[test]
+fn what_was_not_counted_or_announced_is_an_error() {
+    let mut pair = CheckedProcessor::new(8);
+    let collect =
+        |value| Instruction::Collect { count: 1, result: 2, operation: Operation::Max, value };
+    assert!(run(&mut pair, collect(3), 0).1.error);
+    _ = run(&mut pair, Instruction::Count { tag: 1, threshold: 1 }, 0);
+    assert_eq!(run(&mut pair, collect(3), 0).0, Verdict::Forward);
+    // All have come: one more is a duplicate, or was not counted.
+    assert!(run(&mut pair, collect(9), 0).1.error);
+    assert_eq!(pair.store.get(&2, Timestamp::ZERO), Some(&3));
+
+    assert!(run(&mut pair, robust(4, 5, 6, 1), 0).1.error);
+    _ = run(&mut pair, Instruction::RChild { children: 4, child: 8 }, 0);
+    assert!(run(&mut pair, robust(4, 5, 6, 1), 0).1.error);
+    _ = run(&mut pair, Instruction::RChild { children: 4, child: 7 }, 0);
+    assert_eq!(run(&mut pair, robust(4, 5, 6, 1), 0).0, Verdict::Drop);
+}
+
+#[test]
+fn a_router_answers_for_all_below_it_once() {
+    let mut pair = CheckedProcessor::new(8);
+    let announce = |child| Instruction::RChild { children: 1, child };
+    let (children, reported, result, operation) = (1, 2, 3, Operation::Max);
+    let report = |child, value| Instruction::RCollect {
+        children,
+        reported,
+        result,
+        operation,
+        child,
+        value,
+    };
+    for (child, is_news) in [(7, true), (8, true), (7, false), (9, true), (9, false), (8, false)] {
+        let (verdict, packet) = run(&mut pair, announce(child), 0);
+        assert_eq!(verdict == Verdict::Forward, is_news);
+        assert_eq!(packet.instruction, announce(if is_news { SITE.identity } else { child }));
+    }
+    for (child, value, goes_on) in [
+        (8, 20, None),
+        (8, 99, None),
+        (7, 10, None),
+        (8, 98, None),
+        (9, 15, Some(20)),
+        (9, 97, None),
+    ] {
+        let (verdict, packet) = run(&mut pair, report(child, value), 1);
+        let expected = goes_on.map(|value| report(SITE.identity, value));
+        assert_eq!((verdict == Verdict::Forward).then_some(packet.instruction), expected);
+        assert!(!packet.error);
+    }
+}
+
+/// Several hours of fate in short: what, of which computation, where, and how much later or earlier.
+fn steps() -> impl Strategy<Value = Vec<(Packet, Site, i64)>> {
+    let few = prop_oneof![4 => 0..6_u64, 1 => select(&[u64::MAX, 1 << 63][..])];
+    let values = prop_oneof![3 => 0..10_u64, 1 => select(&[u64::MAX, u64::MAX - 1, 1 << 63][..])];
+    let flags = (prop_oneof![8 => Just(Locations::CENTRE), 1 => locations()], 0..20_u8, 0..3_u64);
+    let packet = (flags, instructions(few.clone(), few, values)).prop_map(
+        |((locations, error, computation), instruction)| Packet {
+            error: error == 0,
+            ..Packet::new(locations, computation, instruction)
+        },
+    );
+    let site = prop_oneof![9 => Just(Location::Centre), 1 => Just(Location::Input)]
+        .prop_map(|location| Site { location, ..SITE });
+    let later = prop_oneof![10 => 0..60_i64, 2 => 300..1200_i64, 1 => -1500..0_i64];
+    vec((packet, site, later), 1..if cfg!(miri) { 20 } else { 200 })
+}
+
+proptest! {
+    #[test]
+    fn instructions_do_what_the_naive_twin_does(capacity in 1..9_usize, steps in steps()) {
+        let (mut pair, mut now) = (CheckedProcessor::new(capacity), 0_u64);
+        for (packet, site, later) in steps {
+            now = now.saturating_add_signed(later);
+            _ = pair.execute(packet, site, now);
+        }
+    }
+}
+
+/// Tags that are the same are of no use, but take no more room than there is.
+#[test]
+fn one_binding_for_two_tags_takes_one_place() {
+    let mut store: EphemeralStore = EphemeralStore::new(2, Duration::from_secs(10)).unwrap();
+    let mut run = |instruction| {
+        let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
+        let verdict = execute(&mut store, &mut packet, SITE, Timestamp::ZERO);
+        (verdict, packet.error)
+    };
+    assert_eq!(run(Instruction::RChild { children: 1, child: 5 }), (Verdict::Forward, false));
+    let (operation, child) = (Operation::Sum, 5);
+    let report =
+        Instruction::RCollect { children: 1, reported: 2, result: 2, operation, child, value: 9 };
+    assert!(!run(report).1);
+}

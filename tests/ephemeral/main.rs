@@ -1,0 +1,5 @@
+//! `EphemeralStore` and ephemeral state processing.
+
+mod esp;
+mod model;
+mod store;

@@ -1,0 +1,101 @@
+//! The store of ephemeral state against a list in the order of expiry, with the invariants checked after each step.
+
+use flowtable::EphemeralStore;
+use flowtable::ephemeral::Heads;
+use model::ephemeral::{CheckedStore, LIFETIME, Step};
+use model::hashers::Weak;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const TAGS: u32 = 40;
+
+/// Mostly little time passes, and sometimes much; sometimes it goes back.
+fn by() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        5 => Just(0_i64),
+        10 => 0..50_i64,
+        3 => 0..1100_i64,
+        2 => -300..0_i64,
+        1 => select(&[999_i64, 1000, 1001, 5_000_000_000, 1 << 40]),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let tag = || prop_oneof![2 => 0..5_u32, 3 => 0..TAGS];
+    let tags = move || vec(tag(), 0..70);
+    let place = || prop_oneof![3 => 0..4_usize, 1 => 0..60_usize];
+    prop_oneof![
+        8 => (tag(), by()).prop_map(|(tag, by)| Step::Find(tag, by)),
+        14 => (tag(), by()).prop_map(|(tag, by)| Step::FindOrCreate(tag, by)),
+        3 => (tag(), by()).prop_map(|(tag, by)| Step::GetMut(tag, by)),
+        8 => (tag(), by()).prop_map(|(tag, by)| Step::GetOrInsert(tag, by)),
+        1 => (tags(), by()).prop_map(|(tags, by)| Step::GetBatch(tags, by)),
+        2 => (tags(), by()).prop_map(|(tags, by)| Step::GetOrInsertBatch(tags, by)),
+        4 => (place(), by()).prop_map(|(place, by)| Step::Read(place, by)),
+        4 => (place(), by()).prop_map(|(place, by)| Step::Write(place, by)),
+        3 => (0..5_usize, by()).prop_map(|(budget, by)| Step::Clean(budget, by)),
+        1 => by().prop_map(Step::Sweep),
+        2 => by().prop_map(Step::Iterate),
+        1 => Just(Step::Clear),
+        1 => Just(Step::Clone),
+    ]
+}
+
+/// As many cases as the environment says, or else what takes a second or two.
+fn proptest_config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(400))
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    #[test]
+    fn a_store_is_a_list_in_the_order_of_expiry(
+        capacity in prop_oneof![1..5_usize, 1..50_usize],
+        heads in select(&[Heads::Half, Heads::Equal, Heads::Double]),
+        hasher in select(&Weak::ALL),
+        steps in vec(step(), 1..200),
+        start in select(&[0, 1_u64 << 20, (1 << 32) - 500, u64::MAX / 4]),
+    ) {
+        let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
+        let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store.expect("there is memory"));
+        let mut now = start;
+        for (number, step) in (0..).step_by(100).zip(&steps) {
+            now = pair.step(step, now, number);
+            pair.check();
+        }
+    }
+
+    /// Values with something to drop, tags of another size, and a key.
+    #[test]
+    fn so_is_one_of_larger_things(capacity in 1..30_usize, steps in vec(step(), 1..150)) {
+        let store = EphemeralStore::new(capacity, LIFETIME);
+        let mut pair: CheckedStore<Tag, Value, _> = CheckedStore::new(store.expect("there is memory"));
+        let mut now = 0;
+        for (number, step) in (0..).step_by(100).zip(&steps) {
+            now = pair.step(step, now, number);
+            pair.check();
+        }
+    }
+}
+
+/// Of twelve bytes.
+#[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
+struct Tag([u32; 3]);
+
+impl From<u32> for Tag {
+    fn from(number: u32) -> Self {
+        Self([7, number, 7])
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Value(Box<u32>);
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Self(Box::new(number))
+    }
+}

@@ -1,0 +1,298 @@
+//! The store of ephemeral state: what users rely on, one by one.
+
+use core::time::Duration;
+
+use flowtable::ephemeral::{Full, Heads, StoreError};
+use flowtable::{DefaultHashBuilder, EphemeralStore, Probes, Timestamp};
+use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
+use model::hashers::Weak;
+
+const LIFETIME: Duration = Duration::from_secs(10);
+
+fn at(nanos: u64) -> Timestamp {
+    Timestamp::from_nanos(nanos)
+}
+
+fn store<T, V>(capacity: usize, lifetime: Duration) -> EphemeralStore<T, V> {
+    EphemeralStore::new(capacity, lifetime).expect("there is memory")
+}
+
+#[test]
+fn what_cannot_be_is_an_error() {
+    let error = |capacity, lifetime| EphemeralStore::<u64, u64>::new(capacity, lifetime).err();
+    assert_eq!(error(0, LIFETIME), Some(StoreError::NoCapacity));
+    assert_eq!(error(1, Duration::ZERO), Some(StoreError::NoLifetime));
+    assert_eq!(error(usize::MAX, LIFETIME), Some(StoreError::TooLarge));
+    assert_eq!(error(usize::MAX / 2, LIFETIME), Some(StoreError::TooLarge));
+    type Huge = EphemeralStore<u64, [u64; 1 << 40]>;
+    assert_eq!(Huge::new(1 << 24, LIFETIME).err(), Some(StoreError::NoMemory));
+}
+
+#[test]
+fn there_is_room_for_a_power_of_two() {
+    let capacities = [(1, 1), (2, 2), (3, 4), (1000, 1024)];
+    for (asked, capacity) in capacities {
+        let mut store: EphemeralStore = store(asked, LIFETIME);
+        assert_eq!(store.capacity(), capacity);
+        let created = (0..).take_while(|&tag| store.find_or_create(tag, at(0), || 0).is_ok());
+        assert_eq!(created.count(), capacity);
+    }
+}
+
+#[test]
+fn an_entry_of_the_paper_has_24_bytes() {
+    // And two heads of eight: a number, and what may be in the chain.
+    let store: EphemeralStore = store(1 << 10, LIFETIME);
+    assert_eq!(store.allocation_size(), (24 + 2 * 8) << 10);
+}
+
+/// The lifetime that `find` sees, to the nanosecond: of any length, from any time on.
+#[test]
+fn no_binding_lives_longer_and_hardly_one_shorter() {
+    let lifetimes =
+        [1, 2, 999, u64::from(u32::MAX), 1 << 32, 10_000_000_007, 1 << 45, u64::MAX / 3];
+    for lifetime in lifetimes {
+        for start in [0, 1, 4_294_967_295, 4_294_967_296, 1_700_000_000_123_456_789] {
+            let mut store: EphemeralStore = store(4, Duration::from_nanos(lifetime));
+            let binding = store.find_or_create(1, at(start), || 1).unwrap().binding;
+            // Exact up to 32 bits of nanoseconds.
+            let grain = if lifetime <= u64::from(u32::MAX) { 0 } else { lifetime >> 30 };
+            let last = start + lifetime - 1 - grain;
+            assert_eq!(store.find(&1, at(last)), Some(binding), "{lifetime} from {start} on");
+            assert_eq!(store.read(binding, at(last)), Some(&1));
+            let end = start + lifetime;
+            for dead in [end, end + 1, end + lifetime, end + (1 << 32), u64::MAX] {
+                assert_eq!(store.find(&1, at(dead)), None, "{lifetime} from {start} on");
+                assert_eq!(store.read(binding, at(dead)), None);
+            }
+            // Time goes back, and it lives again: nothing was created or cleaned.
+            assert_eq!(store.find(&1, at(start)), Some(binding));
+        }
+    }
+}
+
+#[test]
+fn nothing_makes_it_live_longer() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    let seconds = Timestamp::from_secs;
+    let binding = store.find_or_create(1, seconds(0), || 0).unwrap().binding;
+    for second in 1..10 {
+        assert!(!store.find_or_create(1, seconds(second), || 0).unwrap().is_new);
+        assert_eq!(store.write(binding, seconds(second), second), Ok(second - 1));
+        *store.get_mut(&1, seconds(second)).unwrap() = second;
+    }
+    assert_eq!(store.get(&1, seconds(10)), None);
+    let second = store.find_or_create(1, seconds(10), || 0).unwrap();
+    assert!(second.is_new && second.binding != binding);
+}
+
+/// Long after the expiry of many, with numbers of 32 bits for time long round, nothing comes back.
+#[test]
+fn the_dead_stay_dead_whatever_time_passes() {
+    let mut store: EphemeralStore = store(2000, Duration::from_nanos(u64::from(u32::MAX)));
+    (0..1000).for_each(|tag| _ = store.find_or_create(tag, at(tag), || tag));
+    // Three quarters of a lifetime pass between creations, so few of the dead are reclaimed while time goes round.
+    for round in 1..60_u64 {
+        let now = at(round * (3 << 30));
+        let tag = 1_000_000 + round;
+        assert!(store.find_or_create(tag, now, || tag).unwrap().is_new);
+        store.validate().unwrap();
+        let old = (0..1000).filter(|tag| store.find(tag, now).is_some()).count();
+        let expected = if round == 1 { (1000, 1001) } else { (0, 2) };
+        assert_eq!((old, store.live(now)), expected, "round {round}");
+    }
+    assert!(store.len() > 800);
+}
+
+#[test]
+fn a_full_store_creates_nothing_until_the_oldest_expires() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    let seconds = Timestamp::from_secs;
+    (0..4).for_each(|tag| _ = store.find_or_create(tag, seconds(tag), || tag).unwrap());
+    let make = || unreachable!("there is no room for it");
+    assert_eq!(store.find_or_create(4, seconds(9), make), Err(Full));
+    assert!(!store.find_or_create(0, seconds(9), || 0).unwrap().is_new);
+    assert!(store.find_or_create(4, seconds(10), || 4).unwrap().is_new);
+    assert_eq!(store.find_or_create(5, seconds(10), || 5), Err(Full));
+    assert_eq!((store.len(), store.live(seconds(10)), store.live(seconds(11))), (4, 4, 3));
+}
+
+/// State is freed as fast as it is made: at a steady rate a store that is large enough is never full, and has hardly
+/// more in it than is alive.
+#[test]
+fn creation_keeps_up_with_expiry() {
+    const RATE: u64 = 128;
+    let mut store: EphemeralStore = store(RATE as usize, Duration::from_nanos(RATE));
+    for now in 0..20 * RATE {
+        assert!(store.find_or_create(now, at(now), || now).unwrap().is_new);
+        assert!(store.len() - store.live(at(now)) <= 2);
+    }
+    // After a burst of expiry each creation reclaims two.
+    let later = at(30 * RATE);
+    for created in 1..=RATE as usize / 2 {
+        _ = store.find_or_create(u64::MAX - created as u64, later, || 0).unwrap();
+        assert_eq!(store.len(), RATE as usize - created);
+    }
+    assert_eq!(store.len(), store.live(later));
+}
+
+#[test]
+fn a_sweep_is_due_once_in_a_tenth_of_a_lifetime() {
+    let mut store: EphemeralStore = store(100, Duration::from_nanos(100));
+    (0..50).for_each(|tag| _ = store.find_or_create(tag, at(0), || tag));
+    assert_eq!(store.sweep(at(95)), 0);
+    // It is not due before 105.
+    assert_eq!([100, 104, 105, 200].map(|now| store.sweep(at(now))), [0, 0, 50, 0]);
+}
+
+#[test]
+fn time_that_goes_back_is_that_of_the_last_creation() {
+    let mut store: EphemeralStore = store(4, LIFETIME);
+    _ = store.find_or_create(1, Timestamp::from_secs(100), || 1).unwrap();
+    _ = store.find_or_create(2, Timestamp::from_secs(50), || 2).unwrap();
+    store.validate().unwrap();
+    let late = at(110_000_000_000 - 100);
+    assert_eq!((store.get(&1, late), store.get(&2, late)), (Some(&1), Some(&2)));
+    assert_eq!(store.live(Timestamp::from_secs(110)), 0);
+}
+
+#[test]
+fn times_begin_anew_when_it_is_cleared() {
+    let mut store: EphemeralStore = store(2, LIFETIME);
+    for late in [Timestamp::from_secs(1_000_000), Timestamp::MAX] {
+        _ = store.find_or_create(1, late, || 1).unwrap();
+        _ = store.sweep(late);
+        store.clear();
+        assert!(store.find_or_create(2, Timestamp::ZERO, || 2).unwrap().is_new);
+        assert_eq!(store.get(&2, Timestamp::from_secs(10)), None);
+        assert_eq!(store.sweep(Timestamp::from_secs(10)), 1);
+    }
+}
+
+#[test]
+fn the_expired_cost_no_look_up_anything() {
+    let hasher = Weak::ALL[0];
+    let mut store: EphemeralStore<u32, u32, _> =
+        EphemeralStore::with_parts(64, LIFETIME, Heads::Half, hasher).unwrap();
+    (0..64).for_each(|tag| _ = store.find_or_create(tag, at(0), || tag).unwrap());
+    let mut probes = Probes::default();
+    assert_eq!(store.find_observed(&100, Timestamp::from_secs(10), &mut probes), None);
+    // The newest of the chain says that all are dead.
+    assert!(probes.entries <= 1, "{probes:?}");
+    _ = store.find_or_create(100, Timestamp::from_secs(10), || 0).unwrap();
+    let mut probes = Probes::default();
+    assert_eq!(store.find_observed(&200, Timestamp::from_secs(10), &mut probes), None);
+    assert!(probes.entries <= 1, "{probes:?}");
+}
+
+/// What the module says of tags that are not there: an entry is looked at once in fifty times, in a store that has been
+/// full for long.
+#[test]
+fn absent_tags_look_at_few_entries() {
+    const CAPACITY: u64 = 1 << 14;
+    let hasher = DefaultHashBuilder::with_seed(1);
+    for (heads, expected) in [(Heads::Half, 0.35), (Heads::Equal, 0.08), (Heads::Double, 0.02)] {
+        let lifetime = Duration::from_nanos(CAPACITY);
+        let mut store: EphemeralStore =
+            EphemeralStore::with_parts(CAPACITY as usize, lifetime, heads, hasher.clone()).unwrap();
+        for tag in 0..6 * CAPACITY {
+            assert!(store.find_or_create(tag, at(tag), || 0).unwrap().is_new);
+        }
+        let now = at(6 * CAPACITY - 1);
+        assert_eq!(store.live(now), CAPACITY as usize);
+        let mut probes = Probes::default();
+        for absent in 1 << 40..(1 << 40) + 100_000 {
+            assert_eq!(store.find_observed(&absent, now, &mut probes), None);
+        }
+        let examined = f64::from(probes.entries) / 100_000.0;
+        assert!((0.5..1.5).contains(&(examined / expected)), "{heads:?}: {examined}");
+    }
+}
+
+#[test]
+fn bursts_do_as_one_after_the_other() {
+    let now = Timestamp::ZERO;
+    let mut store: EphemeralStore = store(100, LIFETIME);
+    let tags: Vec<u64> = (0..150).map(|number| number % 120).collect();
+    let mut full = 0;
+    store.get_or_insert_batch(
+        &tags,
+        now,
+        |number| number as u64,
+        |number, value| match value {
+            Ok(value) => assert_eq!(*value, tags[number]),
+            Err(Full) => full += 1,
+        },
+    );
+    assert_eq!((full, store.live(now)), (0, 120));
+    let mut found = vec![None; 150];
+    store.get_batch(&tags, now, &mut found);
+    assert!(found.into_iter().eq(tags.iter().map(Some)));
+    // As many as there are places for, and no more.
+    let more: Vec<u64> = (200..300).collect();
+    store.get_or_insert_batch(&more, now, |_| 0, |_, value| full += usize::from(value.is_err()));
+    assert_eq!((full, store.live(now)), (92, 128));
+}
+
+#[test]
+#[should_panic(expected = "a place for each tag")]
+fn a_burst_needs_as_many_places() {
+    store::<u64, u64>(1, LIFETIME).get_batch(&[1, 2], Timestamp::ZERO, &mut [None]);
+}
+
+#[test]
+fn values_are_dropped_when_they_are_reclaimed() {
+    let mut store: EphemeralStore<Counted, Counted> = store(8, Duration::from_nanos(10));
+    for tag in 0..8 {
+        let value = || Counted::new(tag);
+        assert!(store.find_or_create(Counted::new(tag), at(tag), value).unwrap().is_new);
+    }
+    // Found: what was brought is dropped, and nothing else.
+    assert!(!store.find_or_create(Counted::new(3), at(9), || Counted::new(3)).unwrap().is_new);
+    assert_eq!(alive(), 16);
+    assert_eq!((store.clean(at(13), 3), alive()), (3, 10));
+    // One is dead and not reclaimed: it stays behind.
+    let clone = store.clone();
+    assert_eq!(alive(), 18);
+    store.clear();
+    assert_eq!((store.len(), alive()), (0, 8));
+    drop(clone);
+    assert_eq!(alive(), 0);
+}
+
+#[test]
+fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
+    for callback in [Callback::Drop, Callback::Eq, Callback::Hash, Callback::Clone] {
+        for good in 0.. {
+            let mut store: EphemeralStore<Counted, Counted, DefaultHashBuilder> =
+                store(6, Duration::from_nanos(10));
+            let work = || {
+                for now in 0..30 {
+                    let tag = Counted::new(now / 2);
+                    _ = store.find_or_create(tag, at(now), || Counted::new(now / 2));
+                }
+                store.clean(at(35), 2);
+                drop(store.clone());
+                store.clear();
+            };
+            let is_done = with_panic(callback, good, work).is_some();
+            store.validate().unwrap();
+            assert!(
+                store.iter(at(0)).all(|(tag, value)| tag.is_alive() && tag.number == value.number)
+            );
+            drop(store);
+            alive();
+            forget_leaked();
+            if is_done {
+                assert!(good > 0, "{callback:?} is never done");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_may_share_it() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<EphemeralStore>();
+}

@@ -1,0 +1,444 @@
+//! What happens when the cache is full: who leaves, who never does, and who is refused.
+
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+use core::time::Duration;
+use std::collections::HashSet;
+
+use flowtable::{
+    ByClass, Class, Clock, Config, ConfigError, Cursor, Emergency, EndReason, Eviction, FlowCache,
+    FlowKey, FlowName, Handle, Lru, Packet, Passive, PassiveGc, Random, Refused, TcpFlags, Tenant,
+    Timeouts, Timestamp,
+};
+use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+fn config(flows: usize) -> Config {
+    Config::new(flows).expect("there is room for one").with_timeouts(Timeouts::OFF)
+}
+
+fn seconds(seconds: u64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+type Cache<P> = FlowCache<FlowKey, u32, P>;
+
+/// Who leaves for a flow that is established at once, so that it is not the next to leave.
+fn leaves_for<P: Eviction>(cache: &mut Cache<P>, number: u32) -> (Handle, Class) {
+    let now = cache.now();
+    let observed = cache.observe(&key(number), Packet::tcp(ACK), now).expect("one can leave");
+    let handle = observed.handle;
+    let departed = observed.departed.expect("it was full");
+    assert_eq!(departed.reason, EndReason::Resources);
+    cache.observe(&key(number).reversed(), Packet::tcp(ACK), now).expect("it is there");
+    assert!(cache.set_class(handle, Class::Established) && cache.get(departed.handle).is_none());
+    cache.validate().expect("invariant");
+    (departed.handle, departed.class)
+}
+
+#[test]
+fn classes_leave_in_their_order() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(40));
+    let mut order = vec![];
+    for number in 0..40 {
+        // The best first, so that it is no matter who came first.
+        let class = Class::ALL[3 - number as usize % 4];
+        order.push((class, add(&mut cache, number, class)));
+    }
+    order.sort();
+    let mut left = HashSet::new();
+    for (number, (class, _)) in (100..).zip(&order[..30]) {
+        let (handle, of) = leaves_for(&mut cache, number);
+        assert_eq!(of, *class, "the {number}th");
+        assert!(left.insert(handle));
+    }
+    assert!(order[..30].iter().all(|(_, handle)| left.contains(handle)));
+    assert_eq!((cache.len(), cache.metrics().evicted()), (40, 30));
+}
+
+#[test]
+fn a_class_that_changes_counts() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(4));
+    let [a, b, c, d] = [0, 1, 2, 3].map(|number| add(&mut cache, number, Class::Unreplied));
+    assert!(cache.set_class(c, Class::Closing) && cache.set_class(b, Class::Established));
+    let reset = cache.observe(&key(3), Packet::tcp(RST), seconds(0)).expect("it is there");
+    assert_eq!(reset.class, Class::Closing);
+    let mut first = [leaves_for(&mut cache, 10).0, leaves_for(&mut cache, 11).0];
+    first.sort();
+    assert_eq!(first, [c, d], "the closing ones");
+    assert_eq!(leaves_for(&mut cache, 12), (a, Class::Unreplied));
+    assert!(cache.get(b).is_some());
+}
+
+#[test]
+fn what_was_used_has_a_second_chance() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(6));
+    let handles: Vec<Handle> =
+        (0..6).map(|number| add(&mut cache, number, Class::Unreplied)).collect();
+    // All but two send again.
+    for number in [0, 1, 3, 5] {
+        cache.observe(&key(number), Packet::tcp(ACK), seconds(1)).expect("it is there");
+    }
+    let mut left = [leaves_for(&mut cache, 10).0, leaves_for(&mut cache, 11).0];
+    left.sort();
+    assert_eq!(left, [handles[2], handles[4]]);
+}
+
+#[test]
+fn pinned_flows_never_leave_and_nothing_changes_when_all_are() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(4));
+    let handles = Class::ALL.map(|class| add(&mut cache, class as u32, class));
+    let [closing, new, ..] = handles;
+    assert!(cache.set_pinned(closing, true));
+    assert_eq!(leaves_for(&mut cache, 10), (new, Class::New));
+    let there = (0..11).filter_map(|number| cache.find(&key(number)));
+    for handle in there.map(|found| found.handle).collect::<Vec<_>>() {
+        assert!(cache.set_pinned(handle, true));
+    }
+    let before = (cache.metrics(), cache.version(), state(&cache));
+    for number in 20..50 {
+        let refused = cache.observe(&key(number), Packet::tcp(SYN), seconds(0)).unwrap_err();
+        assert_eq!(refused, Refused::Full);
+        cache.validate().expect("invariant");
+    }
+    assert_eq!((cache.version(), state(&cache)), (before.1, before.2));
+    let metrics = cache.metrics();
+    assert_eq!((metrics.refused, metrics.created), (30, before.0.created));
+    assert_eq!((metrics.pinned, metrics.evicted(), metrics.flows), (4, before.0.evicted(), 4));
+    // The next one finds room as soon as one may leave.
+    assert!(cache.set_pinned(closing, false));
+    assert_eq!(leaves_for(&mut cache, 60), (closing, Class::Closing));
+}
+
+/// All that can be seen of the flows.
+fn state<K: FlowName + Debug, P: Eviction, S: BuildHasher>(
+    cache: &FlowCache<K, u32, P, S>,
+) -> Vec<String> {
+    let mut cursor = Cursor::new();
+    let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
+        let (first, last) = (flow.first_seen(), flow.last_seen());
+        let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned(), flow.version());
+        let names: Vec<&K> = flow.names().collect();
+        format!("{:?} {names:?} {} {what:?} {first:?} {last:?}", flow.handle(), flow.value())
+    });
+    flows.collect()
+}
+
+/// Ten times as many new connections as there is room for, and one packet of ten of a flow that is
+/// established.
+#[test]
+fn a_flood_of_syns_takes_no_established_flow() {
+    const FLOWS: usize = 4096;
+    let mut cache: Cache<ByClass> = FlowCache::new(config(FLOWS));
+    let mut rng = StdRng::seed_from_u64(3);
+    let established: Vec<Handle> =
+        (0..FLOWS as u32 / 2).map(|number| add(&mut cache, number, Class::Established)).collect();
+    let mut next = 1_000_000;
+    let flood = 10 * FLOWS * 10 / 9;
+    for packet in 0..flood as u64 {
+        let now = Timestamp::from_micros(packet);
+        if packet % 10 == 0 {
+            let number = rng.random_range(0..established.len());
+            let observed = cache.observe(&key(number as u32), Packet::tcp(ACK), now);
+            assert_eq!(observed.expect("it is there").handle, established[number]);
+            continue;
+        }
+        next += 1;
+        let observed = cache.observe(&key(next), Packet::tcp(SYN), now).expect("there is room");
+        let departed = observed.departed.map(|departed| departed.class);
+        assert!(departed.is_none_or(|class| class == Class::New));
+        // Some hosts answer who did not ask.
+        if packet % 3 == 0 {
+            let answer = cache.observe(&key(next).reversed(), Packet::tcp(SYN_ACK), now);
+            assert_eq!(answer.expect("it is there").class, Class::New);
+        }
+    }
+    assert!(established.iter().all(|handle| cache.get(*handle).is_some()));
+    assert_eq!(cache.len(), FLOWS);
+    cache.validate().expect("invariant");
+    let metrics = cache.metrics();
+    assert_eq!(metrics.departed(EndReason::Resources, Class::Established), 0);
+    assert_eq!(metrics.created - metrics.evicted(), FLOWS as u64);
+}
+
+/// A connection that is set up in the midst of a flood gets through, if its handshake takes fewer
+/// packets of the flood than there is room.
+#[test]
+fn connections_come_up_in_a_flood() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(100));
+    let mut next = 1_000_000;
+    let mut flood = |cache: &mut Cache<ByClass>| {
+        for _ in 0..20 {
+            next += 1;
+            cache.observe(&key(next), Packet::tcp(SYN), seconds(0)).expect("there is room");
+        }
+    };
+    for number in 0..50 {
+        let there = [(false, SYN), (true, SYN_ACK), (false, ACK)];
+        let mut handles = vec![];
+        for (reverse, flags) in there {
+            flood(&mut cache);
+            let key = if reverse { key(number).reversed() } else { key(number) };
+            let observed = cache.observe(&key, Packet::tcp(flags), seconds(0)).expect("room");
+            handles.push((observed.handle, observed.class));
+        }
+        assert_eq!(handles[2], (handles[0].0, Class::Established), "{number}");
+    }
+    assert_eq!(cache.metrics().flows_of(Class::Established), 50);
+}
+
+/// A cache in which so many flows of 800 are established, and nobody sends.
+fn established(count: u32) -> (Cache<ByClass>, Vec<Handle>) {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(800));
+    let handles = (0..count).map(|number| add(&mut cache, number, Class::Established)).collect();
+    (cache, handles)
+}
+
+/// New flows of one packet each.
+fn flood(cache: &mut Cache<ByClass>, count: u32, flags: TcpFlags) {
+    let first = 1_000_000 + cache.metrics().created as u32;
+    for number in first..first + count {
+        cache.observe(&key(number), Packet::tcp(flags), seconds(0)).expect("one can leave");
+    }
+}
+
+fn count_alive(cache: &Cache<ByClass>, handles: &[Handle]) -> usize {
+    handles.iter().filter(|handle| cache.get(**handle).is_some()).count()
+}
+
+/// Each new flow is not given up for the next one before it can rise; who sends stays all the same.
+#[test]
+fn connections_come_up_where_all_flows_are_established_and_idle() {
+    let (mut cache, handles) = established(800);
+    // The packets that made them are forgotten when the first others come.
+    flood(&mut cache, 200, SYN);
+    let is_alive = |number: &u32| cache.get(handles[*number as usize]).is_some();
+    let busy: Vec<u32> = (0..800).step_by(16).filter(is_alive).collect();
+    assert!(busy.len() > 40, "{} of 50", busy.len());
+    for wave in 0..20 {
+        let numbers = 2000 + 20 * wave..2020 + 20 * wave;
+        let mut waved: Vec<(Handle, Class)> = vec![];
+        for (reverse, flags) in [(false, SYN), (true, SYN_ACK), (false, ACK)] {
+            let seen = numbers.clone().map(|number| {
+                let key = if reverse { key(number).reversed() } else { key(number) };
+                let observed = cache.observe(&key, Packet::tcp(flags), seconds(0)).expect("room");
+                (observed.handle, observed.class)
+            });
+            waved.extend(seen);
+        }
+        for (at, (handle, class)) in waved[40..].iter().enumerate() {
+            assert_eq!((*handle, *class), (waved[at].0, Class::Established), "wave {wave}");
+        }
+        for number in &busy {
+            let observed = cache.observe(&key(*number), Packet::tcp(ACK), seconds(0));
+            assert_eq!(observed.expect("it is there").handle, handles[*number as usize]);
+        }
+    }
+    assert!(count_alive(&cache, &handles) < 500, "others made room");
+    assert!(cache.metrics().flows_of(Class::Established) >= 700);
+    cache.validate().expect("invariant");
+}
+
+/// What fills less than seven eighths is safe, also when it is idle.
+#[test]
+fn a_flood_takes_nothing_of_seven_eighths() {
+    for count in [1, 500, 699, 700, 720, 800] {
+        for flags in [SYN, ACK, RST] {
+            let (mut cache, handles) = established(count);
+            flood(&mut cache, 8000, flags);
+            // While a flow is closing, it is the one that leaves.
+            let most = if flags == RST { 799 } else { 700 };
+            let left = count_alive(&cache, &handles);
+            assert_eq!(left, most.min(count as usize), "{count} and {flags}");
+            assert_eq!(cache.metrics().flows_of(Class::Established), left);
+            assert_eq!(cache.len(), 800);
+        }
+    }
+}
+
+#[test]
+fn a_tenant_over_its_share_loses_its_own() {
+    let mut cache: Cache<ByClass> = FlowCache::new(config(100));
+    let (greedy, modest) = (Tenant(7), Tenant(8));
+    cache.set_share(greedy, Some(10));
+    let from = |tenant| Packet::tcp(SYN).from_tenant(tenant);
+    for number in 0..20 {
+        cache.observe(&key(number), from(modest), seconds(0)).expect("there is room");
+        cache.observe(&key(100 + number), Packet::tcp(SYN), seconds(0)).expect("there is room");
+    }
+    let mut classes = vec![];
+    for number in 200..400 {
+        let observed = cache.observe(&key(number), from(greedy), seconds(1)).expect("room");
+        let (handle, departed) = (observed.handle, observed.departed);
+        assert_eq!(departed.is_some(), number >= 210);
+        if number < 204 {
+            cache.set_class(handle, Class::Established);
+        }
+        classes.extend(departed.map(|departed| (departed.tenant, departed.class, departed.reason)));
+    }
+    assert!(classes.iter().all(|left| *left == (greedy, Class::New, EndReason::Resources)));
+    assert_eq!(cache.len(), 50);
+    let left = cache.drain().filter(|departed| departed.tenant == greedy);
+    assert_eq!(left.filter(|departed| departed.class == Class::Established).count(), 4);
+}
+
+#[test]
+fn a_share_is_raised_and_lowered_and_taken_away() {
+    let mut cache: Cache<Lru> = FlowCache::with_policy(config(100), Lru::new());
+    let tenant = Tenant(9);
+    let mut next = 0;
+    let mut come = |cache: &mut Cache<Lru>| {
+        next += 1;
+        let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
+        observed.map(|observed| (observed.handle, observed.departed.is_some()))
+    };
+    cache.set_share(tenant, Some(0));
+    assert_eq!(come(&mut cache), Err(Refused::Tenant));
+    cache.set_share(tenant, Some(2));
+    let first = come(&mut cache).expect("the first").0;
+    let second = come(&mut cache).expect("the second").0;
+    assert!(cache.set_pinned(first, true));
+    assert!(come(&mut cache).expect("the second leaves").1 && cache.get(second).is_none());
+    assert!(cache.set_pinned(cache.find(&key(next_of(&cache))).expect("the last").handle, true));
+    assert_eq!(come(&mut cache), Err(Refused::Tenant));
+    assert_eq!(cache.len(), 2);
+    cache.set_share(tenant, Some(4));
+    assert!((0..2).all(|_| come(&mut cache).is_ok_and(|(_, left)| !left)));
+    cache.set_share(tenant, None);
+    assert!((0..30).all(|_| come(&mut cache).is_ok_and(|(_, left)| !left)));
+    // What is too much now stays until another one comes, and then does not grow.
+    cache.set_share(tenant, Some(1));
+    assert_eq!(cache.len(), 34);
+    assert!((0..50).all(|_| come(&mut cache).is_ok_and(|(_, left)| left)));
+    assert!(cache.len() <= 34);
+    cache.validate().expect("invariant");
+}
+
+/// The number of the key of the newest flow.
+fn next_of(cache: &Cache<Lru>) -> u32 {
+    let there = |number: &u32| cache.find(&key(*number)).map(|found| found.handle);
+    (0..100).filter(|number| there(number).is_some()).max_by_key(there).expect("there is one")
+}
+
+#[test]
+fn thresholds_and_limits_that_make_no_sense_are_refused() {
+    assert!(matches!(Config::new(0), Err(ConfigError::Flows(0))));
+    assert!(Config::new(1 << 31).is_err() && Config::new(usize::MAX).is_err());
+    let second = Duration::from_secs(1);
+    for (enter, leave) in [(10, 11), (0, 0), (0, 1)] {
+        assert!(Emergency::new(enter, leave, second).is_err(), "{enter}, {leave}");
+    }
+    let late = Emergency::new(11, 5, second).expect("it ends below");
+    assert!(config(10).with_emergency(late).is_err());
+    assert!(config(11).with_emergency(late).is_ok());
+    for tick in [Duration::ZERO, Duration::from_secs(3601), Duration::MAX] {
+        assert!(config(1).with_tick(tick).is_err(), "{tick:?}");
+    }
+    for bytes in [0, 1, Config::MIN_BYTES - 1] {
+        assert_eq!(config(1).with_max_bytes(bytes), Err(ConfigError::Bytes(bytes)));
+    }
+    assert!(config(1).with_max_bytes(Config::MIN_BYTES).is_ok());
+}
+
+/// Random traffic on a cache with this policy; it never has more than it may.
+fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
+    let mut cache: FlowCache<K, u32, P> = FlowCache::with_policy(config(flows), policy);
+    let mut rng = StdRng::seed_from_u64(4);
+    let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST];
+    let mut left = 0;
+    for packet in 0..packets {
+        let key = K::make(rng.random_range(0..3 * flows as u32 + 2));
+        let key = if rng.random() { key } else { key.reversed() };
+        let seen = Packet::tcp(flags[rng.random_range(0..flags.len())]);
+        let now = Timestamp::from_micros(packet.into());
+        let observed = cache.observe(&key, seen, now).expect("nobody is pinned");
+        let handle = observed.handle;
+        left += usize::from(observed.departed.is_some());
+        assert!(cache.len() <= flows && cache.get(handle).is_some());
+        assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle));
+        if packet % 97 == 0 {
+            cache.validate().expect("invariant");
+            let gone = cache.remove(handle).expect("it is there");
+            assert_eq!(gone.reason, EndReason::Forced);
+        }
+    }
+    assert!(left > packets as usize / 10, "{left} have left");
+    assert_eq!(cache.capacity(), flows);
+}
+
+#[test]
+fn no_policy_keeps_more_than_the_capacity() {
+    for flows in [1, 2, 3, 50, 1025] {
+        let packets = if flows > 1000 { 40_000 } else { 20_000 };
+        churn::<FlowKey, _>(flows, ByClass::new(), packets);
+        churn::<FlowKey, _>(flows, Lru::new(), packets);
+        churn::<u64, _>(flows, Clock::new(), packets);
+        churn::<FlowKey, _>(flows, Random::with_seed(1), packets);
+        for (threshold, goal) in [(flows, 1), (flows.div_ceil(2), 10), (1, 1), (usize::MAX, 1)] {
+            let gc = PassiveGc::new(threshold, goal).expect("both are above 0");
+            churn::<FlowKey, _>(flows, Passive::new(gc), packets / 2);
+        }
+    }
+}
+
+#[test]
+fn the_least_recently_used_leaves_exactly() {
+    let mut cache: Cache<Lru> = FlowCache::with_policy(config(50), Lru::new());
+    let mut order: Vec<u32> = vec![];
+    let mut rng = StdRng::seed_from_u64(5);
+    for _ in 0..5000 {
+        let number = rng.random_range(0..120);
+        let observed = cache.observe(&key(number), Packet::UDP, seconds(0)).expect("room");
+        order.retain(|other| *other != number);
+        if let Some(departed) = observed.departed {
+            assert_eq!(departed.key, key(order.remove(0)));
+        }
+        order.push(number);
+    }
+}
+
+/// A policy of a user's that has no victim, or one that is not there.
+#[derive(Default)]
+struct Useless(Option<u32>);
+
+impl Eviction for Useless {
+    fn enter(&mut self, _slot: u32, _rank: u8) {}
+
+    fn leave(&mut self, _slot: u32) {}
+
+    fn is_due(&mut self, _len: usize) -> bool {
+        true
+    }
+
+    fn victim(&mut self, mut look: impl FnMut(u32) -> flowtable::Standing) -> Option<u32> {
+        // Also at what was never there.
+        (0..5).chain([u32::MAX, 1 << 31]).for_each(|slot| _ = look(slot));
+        self.0
+    }
+
+    fn allocation_size(&self) -> usize {
+        0
+    }
+}
+
+#[test]
+fn a_policy_that_breaks_its_law_does_no_harm() {
+    for victim in [None, Some(0), Some(3), Some(4), Some(1 << 31), Some(u32::MAX)] {
+        let mut cache: Cache<Useless> = FlowCache::with_policy(config(4), Useless(victim));
+        for number in 0..100 {
+            let result = cache.observe(&key(number), Packet::UDP, seconds(0));
+            assert!(result.is_ok_and(|seen| seen.fresh) || victim.is_none_or(|slot| slot > 3));
+            cache.validate().expect("invariant");
+            assert!(cache.len() <= 4);
+        }
+        let handle = cache.find(&key(0)).or(cache.find(&key(1))).map(|found| found.handle);
+        handle.iter().for_each(|handle| _ = cache.set_pinned(*handle, true));
+        for number in 100..110 {
+            _ = cache.observe(&key(number), Packet::UDP, seconds(0));
+        }
+        assert!(handle.is_none_or(|handle| cache.get(handle).is_some()), "it is pinned");
+        let there = cache.len();
+        assert_eq!(cache.drain().count(), there);
+    }
+}

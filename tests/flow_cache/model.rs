@@ -1,0 +1,384 @@
+//! `FlowCache` against a naive twin that keeps its flows in a row, compared after each step; and bursts
+//! against the same packets one by one.
+
+use core::fmt::Debug;
+use core::hash::BuildHasher;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
+
+use flowtable::{
+    ByClass, Class, Clock, CloseRule, DefaultHashBuilder, Eviction, FiveTuple, FlowKey, FourTuple,
+    Handle, Lru, Passive, PassiveGc, Protocol, Random, TcpFlags, Tenant, Timeouts, Timestamp,
+};
+use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};
+use model::flow_cache::keys::NumberedKey;
+use model::flow_cache::{CheckedFlowCache, both_directions};
+use model::hashers::Weak;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+const KEYS: u32 = 20;
+const TICK: Duration = Duration::from_millis(10);
+
+/// A packet of the flow of this number, one way or the other.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    number: u32,
+    reverse: bool,
+    seen: PacketInfo,
+}
+
+impl Sent {
+    fn key<K: NumberedKey>(self) -> K {
+        let key = K::make(self.number);
+        if self.reverse { key.reversed() } else { key }
+    }
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+enum Op {
+    Observe(Sent),
+    Burst(Vec<Sent>),
+    /// A conversation of TCP, from the first packet to this one.
+    Talk(u32, bool, usize),
+    Advance(usize),
+    AdvanceToNext,
+    /// To a flow that is there, or to one that has been.
+    Flow(usize, FlowOp),
+    SetShare(u16, Option<usize>),
+    SetClock(Duration),
+    Drain(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum FlowOp {
+    Add(u64),
+    AddName(Sent),
+    RemoveName(Sent),
+    Remove,
+    Pin(bool),
+    SetClass(Class),
+}
+
+/// How time goes on.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    By(Duration),
+    Back(Duration),
+}
+
+/// Who says what in a conversation that is closed by both sides.
+const TALK: [(bool, u8); 8] = [
+    (false, 0x02),
+    (true, 0x12),
+    (false, 0x10),
+    (false, 0x18),
+    (true, 0x18),
+    (false, 0x11),
+    (true, 0x11),
+    (false, 0x10),
+];
+
+fn seen() -> impl Strategy<Value = PacketInfo> {
+    let flags = prop_oneof![
+        4 => select(vec![0x02, 0x12, 0x10, 0x18, 0x11, 0x04, 0x14]),
+        1 => any::<u8>(),
+    ];
+    let protocol = prop_oneof![
+        8 => Just(Protocol::Tcp),
+        2 => Just(Protocol::Udp),
+        1 => Just(Protocol::Icmp),
+        1 => Just(Protocol::Other),
+    ];
+    let tenant = prop_oneof![2 => Just(0), 1 => 1..4_u16];
+    (protocol, flags, tenant).prop_map(|(protocol, flags, tenant)| PacketInfo {
+        protocol,
+        flags: TcpFlags(flags),
+        tenant: Tenant(tenant),
+    })
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    (0..KEYS, any::<bool>(), seen()).prop_map(|(number, reverse, seen)| Sent {
+        number,
+        reverse,
+        seen,
+    })
+}
+
+/// Anything, twice, or packets both ways of so many flows.
+fn burst() -> impl Strategy<Value = Vec<Sent>> {
+    let both_directions = |(first, count): (u32, u32)| {
+        let seen = model::flow_cache::keys::udp();
+        let numbers = (first..first + count).map(|number| number % KEYS);
+        let sent = numbers
+            .flat_map(move |number| [false, true].map(|reverse| Sent { number, reverse, seen }));
+        sent.collect()
+    };
+    prop_oneof![
+        2 => vec(sent(), 0..40),
+        1 => vec(sent(), 0..40).prop_map(|sent| [&sent[..], &sent].concat()),
+        1 => (0..KEYS, 0..KEYS).prop_map(both_directions),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let by = |nanos: u64| Step::By(Duration::from_nanos(nanos));
+    prop_oneof![
+        6 => Just(by(0)),
+        6 => (1..1000_u64).prop_map(by),
+        6 => (0..30_000_000_u64).prop_map(by),
+        6 => (0..5_000_000_000_u64).prop_map(by),
+        2 => (0..90_000_000_000_u64).prop_map(by),
+        1 => (1..10_u64).prop_map(move |years| by(years * 31_536_000_000_000_000)),
+        2 => (0..5_000_000_000_u64).prop_map(|nanos| Step::Back(Duration::from_nanos(nanos))),
+    ]
+}
+
+fn flow_op() -> impl Strategy<Value = FlowOp> {
+    prop_oneof![
+        2 => (0..1000_u64).prop_map(FlowOp::Add),
+        3 => sent().prop_map(FlowOp::AddName),
+        2 => sent().prop_map(FlowOp::RemoveName),
+        2 => Just(FlowOp::Remove),
+        3 => any::<bool>().prop_map(FlowOp::Pin),
+        2 => select(&Class::ALL).prop_map(FlowOp::SetClass),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        16 => sent().prop_map(Op::Observe),
+        3 => burst().prop_map(Op::Burst),
+        6 => (0..KEYS, any::<bool>(), 1..=TALK.len())
+            .prop_map(|(number, reverse, count)| Op::Talk(number, reverse, count)),
+        8 => prop_oneof![0..4_usize, Just(1000)].prop_map(Op::Advance),
+        2 => Just(Op::AdvanceToNext),
+        14 => (0..40_usize, flow_op()).prop_map(|(nth, op)| Op::Flow(nth, op)),
+        1 => (0..4_u16, proptest::option::of(0..4_usize))
+            .prop_map(|(tenant, share)| Op::SetShare(tenant, share)),
+        1 => (0..1_000_000_000_u64)
+            .prop_map(|micros| Op::SetClock(Duration::from_micros(micros))),
+        1 => (0..5_usize).prop_map(Op::Drain),
+    ]
+}
+
+fn timeouts() -> impl Strategy<Value = Timeouts> {
+    let few = |idle: [u64; 4], active: Option<u64>| {
+        let mut timeouts = Timeouts::OFF;
+        for (class, idle) in Class::ALL.into_iter().zip(idle) {
+            for (factor, protocol) in [(1, Protocol::Tcp), (2, Protocol::Udp), (3, Protocol::Icmp)]
+            {
+                let idle = (idle > 0).then(|| Duration::from_millis(idle * factor));
+                timeouts = timeouts.with_idle(protocol, class, idle).expect("it is short");
+            }
+        }
+        timeouts.with_active(active.map(Duration::from_millis)).expect("it is short")
+    };
+    let own = (
+        proptest::array::uniform4(prop_oneof![1 => Just(0), 5 => 1..4000_u64]),
+        proptest::option::of(1..5000_u64),
+    );
+    prop_oneof![
+        6 => own.prop_map(move |(idle, active)| few(idle, active)),
+        1 => Just(Timeouts::CONNTRACK),
+        1 => Just(Timeouts::METER),
+        1 => Just(Timeouts::OFF),
+    ]
+}
+
+fn setting() -> impl Strategy<Value = Setting> {
+    let tick = prop_oneof![
+        3 => Just(TICK),
+        1 => Just(Duration::from_nanos(1)),
+        1 => Just(Duration::from_secs(1)),
+        1 => Just(Duration::from_secs(3600)),
+    ];
+    let rule = select(vec![CloseRule::BothSides, CloseRule::FirstAck]);
+    let emergency = proptest::option::of((0..100_usize, 0..100_usize, 1..2000_u64));
+    let flows = prop_oneof![1..10_usize, 10..KEYS as usize];
+    (flows, timeouts(), tick, rule, emergency).prop_map(
+        |(flows, timeouts, tick, rule, emergency)| {
+            let emergency = emergency.map(|(enter, leave, idle)| {
+                let enter = 1 + enter % flows;
+                (enter, 1 + leave % enter, Duration::from_millis(idle))
+            });
+            Setting { flows, timeouts, tick, rule, emergency, victims: Victims::Any }
+        },
+    )
+}
+
+fn ops() -> impl Strategy<Value = Vec<(Step, Op)>> {
+    vec((step(), op()), STEPS / 2..STEPS)
+}
+
+/// What runs: a cache that gets bursts, and one that gets their packets one by one; each with its twin.
+struct Run<K, P, S> {
+    burst: CheckedFlowCache<K, P, S>,
+    single: CheckedFlowCache<K, P, S>,
+    keys: Vec<K>,
+}
+
+impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
+    fn new(setting: Setting, policy: P, hasher: S) -> Self {
+        Self {
+            burst: CheckedFlowCache::new(setting, policy.clone(), hasher.clone()),
+            single: CheckedFlowCache::new(setting, policy, hasher),
+            keys: both_directions((0..KEYS).map(K::make)),
+        }
+    }
+
+    fn handle(&self, nth: usize) -> Option<Handle> {
+        let naive = &self.single.model;
+        let alive = naive.flows.iter().map(|flow| flow.handle);
+        let handles: Vec<Handle> = alive.chain(naive.dead.iter().rev().take(4).copied()).collect();
+        (!handles.is_empty()).then(|| handles[nth % handles.len()])
+    }
+
+    fn time(&self, step: Step) -> Timestamp {
+        let now = timestamp(self.single.model.now);
+        match step {
+            Step::By(time) => now + time,
+            Step::Back(time) => {
+                let back = now.as_nanos().saturating_sub(time.as_nanos() as u64);
+                Timestamp::from_nanos(back)
+            }
+        }
+    }
+
+    /// Takes the step on both, which agree with their twins and with each other then: so they have
+    /// answered the same, and the same flows have left in the same order.
+    fn step(&mut self, op: &Op, now: Timestamp) {
+        let handle = if let Op::Flow(nth, _) = op { self.handle(*nth) } else { None };
+        for twin in [&mut self.burst, &mut self.single] {
+            match op {
+                Op::Burst(_) => {}
+                Op::Flow(_, op) => handle.iter().for_each(|handle| change(twin, *handle, *op)),
+                op => happen(twin, op, now),
+            }
+        }
+        if let Op::Burst(sent) = op {
+            let sent: Vec<(K, PacketInfo)> =
+                sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
+            self.burst.observe_batch(&sent, now);
+            // Time passes with a burst of nothing, too.
+            self.single.advance(now, 0);
+            sent.iter().for_each(|(key, seen)| self.single.observe(key, *seen, now));
+        }
+        self.burst.compare(&self.keys);
+        self.single.compare(&self.keys);
+        assert_eq!(self.burst.model, self.single.model, "a burst is not its packets");
+        let [burst, single] = [&self.burst, &self.single].map(|twin| twin.ours.metrics());
+        assert_eq!((burst.hits, burst.misses), (single.hits, single.misses));
+        assert_eq!(self.burst.ours.version(), self.single.ours.version());
+    }
+}
+
+fn happen<K: NumberedKey, P: Eviction, S: BuildHasher>(
+    twin: &mut CheckedFlowCache<K, P, S>,
+    op: &Op,
+    now: Timestamp,
+) {
+    match *op {
+        Op::Observe(sent) => twin.observe(&sent.key(), sent.seen, now),
+        Op::Talk(number, swapped, count) => {
+            for &(reverse, flags) in &TALK[..count] {
+                let seen = model::flow_cache::keys::tcp(TcpFlags(flags));
+                let sent = Sent { number, reverse: reverse != swapped, seen };
+                twin.observe(&sent.key(), seen, now);
+            }
+        }
+        Op::Advance(budget) => _ = twin.advance(now, budget),
+        Op::AdvanceToNext => {
+            if let Some(next) = twin.advance(now, 1000).next {
+                twin.advance(next, 1000);
+            }
+        }
+        Op::SetShare(tenant, share) => twin.set_share(Tenant(tenant), share),
+        Op::SetClock(time) => twin.set_clock(Timestamp::from(time)),
+        Op::Drain(count) => twin.drain(count),
+        Op::Burst(_) | Op::Flow(..) => unreachable!("they are different for each"),
+    }
+}
+
+fn change<K: NumberedKey, P: Eviction, S: BuildHasher>(
+    twin: &mut CheckedFlowCache<K, P, S>,
+    handle: Handle,
+    op: FlowOp,
+) {
+    match op {
+        FlowOp::Add(more) => twin.add(handle, more),
+        FlowOp::AddName(sent) => twin.add_name(handle, &sent.key()),
+        FlowOp::RemoveName(sent) => twin.remove_name(handle, &sent.key()),
+        FlowOp::Remove => twin.remove(handle),
+        FlowOp::Pin(pinned) => twin.set_pinned(handle, pinned),
+        FlowOp::SetClass(class) => twin.set_class(handle, class),
+    }
+}
+
+/// Runs the operations on all, which must agree after each.
+fn run<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone>(
+    setting: Setting,
+    policy: P,
+    hasher: S,
+    ops: Vec<(Step, Op)>,
+) {
+    let mut run: Run<K, P, S> = Run::new(setting, policy, hasher);
+    for (step, op) in ops {
+        let now = run.time(step);
+        run.step(&op, now);
+    }
+    // All that is to end does.
+    let end = run.time(Step::By(Duration::from_secs(60 * 60 * 24 * 365)));
+    run.step(&Op::Advance(10_000), end);
+    assert!(run.single.advance(end, 10_000).is_done);
+}
+
+/// As many cases as the environment says, or else what takes a second or two.
+fn proptest_config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(300))
+}
+
+/// Steps per case.
+const STEPS: usize = 160;
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    #[test]
+    fn five_tuples(setting in setting(), ops in ops()) {
+        let setting = Setting { victims: Victims::Lowest, ..setting };
+        run::<FiveTuple<Ipv4Addr>, _, _>(setting, ByClass::new(), DefaultHashBuilder::with_seed(1), ops);
+    }
+
+    #[test]
+    fn four_tuples(setting in setting(), ops in ops(), hasher in select(&Weak::ALL)) {
+        let setting = Setting { victims: Victims::Lowest, ..setting };
+        run::<FourTuple<Ipv6Addr>, _, _>(setting, ByClass::new(), hasher, ops);
+    }
+
+    #[test]
+    fn in_zones(setting in setting(), ops in ops()) {
+        run::<(u16, FlowKey), _, _>(setting, Clock::new(), Weak::Mixed, ops);
+    }
+
+    #[test]
+    fn names_of_one_direction(setting in setting(), ops in ops()) {
+        run::<u64, _, _>(setting, Lru::new(), Weak::Three, ops);
+    }
+
+    #[test]
+    fn any_may_leave(setting in setting(), ops in ops(), seed in any::<u64>()) {
+        run::<[u8; 20], _, _>(setting, Random::with_seed(seed), Weak::Mixed, ops);
+    }
+
+    #[test]
+    fn they_leave_early(setting in setting(), ops in ops(), gc in (1..10_usize, 1..10_usize)) {
+        let setting = Setting { victims: Victims::AnyEarly, ..setting };
+        let gc = PassiveGc::new(gc.0, gc.1).expect("both are above 0");
+        run::<FlowKey, _, _>(setting, Passive::new(gc), Weak::Mixed, ops);
+    }
+}

@@ -1,0 +1,445 @@
+//! Who walks through a cache while it changes, and what a restart image brings back.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use flowtable::{
+    Class, Config, Cursor, EndReason, Event, FlowCache, FlowKey, Handle, Image, ImageError, Lru,
+    Packet, Tenant, Timeouts, Timestamp, Version,
+};
+use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+type Cache = FlowCache<FlowKey, u32>;
+
+fn cache(flows: usize, timeouts: Timeouts) -> Cache {
+    FlowCache::new(Config::new(flows).expect("there is room for one").with_timeouts(timeouts))
+}
+
+fn seconds(seconds: u64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+fn add(cache: &mut Cache, number: u32) -> Handle {
+    let observed =
+        cache.observe(&key(number), Packet::tcp(ACK), cache.now()).expect("there is room");
+    *observed.flow = number;
+    observed.handle
+}
+
+/// All of a walk, in pages of this size.
+fn walk(cache: &Cache, mut cursor: Cursor, budget: usize) -> Vec<Handle> {
+    let mut met = vec![];
+    for _ in 0..1_000_000 {
+        if cursor.is_done() {
+            return met;
+        }
+        met.extend(cache.page(&mut cursor, budget).map(|flow| flow.handle()));
+    }
+    panic!("the walk does not end");
+}
+
+#[test]
+fn each_flow_is_met_once_whatever_the_page() {
+    for flows in [0, 1, 2, 100, 3000] {
+        let mut cache = cache(5000, Timeouts::OFF);
+        let mut handles: Vec<Handle> = (0..flows).map(|number| add(&mut cache, number)).collect();
+        for gone in (0..flows as usize / 3).rev() {
+            cache.remove(handles.swap_remove(3 * gone)).expect("it is there");
+        }
+        handles.sort();
+        for budget in [1, 2, 7, 1024, usize::MAX] {
+            let mut met = walk(&cache, Cursor::new(), budget);
+            met.sort();
+            assert_eq!(met, handles, "{budget} of {flows}");
+        }
+    }
+}
+
+#[test]
+fn a_page_is_bounded_and_may_be_left_half_way() {
+    let mut cache = cache(1000, Timeouts::OFF);
+    let handles: Vec<Handle> = (0..500).map(|number| add(&mut cache, number)).collect();
+    handles[..450].iter().for_each(|handle| _ = cache.remove(*handle));
+    let (mut cursor, mut met, mut pages) = (Cursor::new(), vec![], 0);
+    while !cursor.is_done() {
+        assert!(cache.page(&mut cursor, 0).next().is_none());
+        let page: Vec<Handle> = cache.page(&mut cursor, 10).map(|flow| flow.handle()).collect();
+        assert!(page.len() <= 10);
+        met.extend(page);
+        pages += 1;
+    }
+    assert_eq!((met, pages), (handles[450..].to_vec(), 50));
+    // It has been shown what a page had, also to who did not look.
+    let (mut cursor, mut met) = (Cursor::new(), vec![]);
+    while !cursor.is_done() {
+        met.extend(cache.page(&mut cursor, 20).take(1).map(|flow| flow.handle()));
+    }
+    assert_eq!(met, [450, 460, 480].map(|at| handles[at]));
+}
+
+#[test]
+fn each_flow_that_stays_is_met_once_while_others_come_and_go() {
+    for round in 0..20 {
+        let mut rng = StdRng::seed_from_u64(round);
+        let mut cache = cache(20_000, Timeouts::OFF);
+        let first = rng.random_range(1..2000);
+        let mut stay: BTreeSet<Handle> = (0..first).map(|number| add(&mut cache, number)).collect();
+        let (mut cursor, mut met, mut next) = (Cursor::new(), BTreeSet::new(), first);
+        while !cursor.is_done() {
+            let budget = rng.random_range(0..50);
+            for flow in cache.page(&mut cursor, budget) {
+                assert!(met.insert(flow.handle()), "{:?} was met before", flow.handle());
+            }
+            // It grows faster than it is walked through, until it does not.
+            for _ in 0..rng.random_range(0..60) {
+                if next < 15_000 {
+                    add(&mut cache, next);
+                    next += 1;
+                }
+                let gone = cache.find(&key(rng.random_range(0..next)));
+                if let Some(gone) = gone.filter(|_| rng.random_range(0..3) == 0) {
+                    stay.remove(&gone.handle);
+                    cache.remove(gone.handle).expect("it is there");
+                }
+            }
+        }
+        assert!(stay.is_subset(&met), "round {round}: {} flows were passed over", stay.len());
+    }
+}
+
+#[test]
+fn changes_and_nothing_else_are_met() {
+    let mut cache = cache(100, Timeouts::OFF);
+    let handles: Vec<Handle> = (0..20).map(|number| add(&mut cache, number)).collect();
+    assert_eq!(walk(&cache, Cursor::changed_since(Version::default()), 3).len(), 20);
+    type Change = dyn Fn(&mut Cache, Handle);
+    let changes: [&Change; 7] = [
+        &|cache, _| _ = cache.observe(&key(7), Packet::tcp(ACK), seconds(0)),
+        &|cache, handle| *cache.get_mut(handle).expect("it is there") += 1,
+        &|cache, handle| _ = cache.add_name(handle, &key(77)),
+        &|cache, handle| _ = cache.remove_name(handle, &key(77)),
+        &|cache, handle| _ = cache.set_pinned(handle, true),
+        &|cache, handle| _ = cache.set_class(handle, Class::Established),
+        &|cache, _| _ = cache.observe(&key(7).reversed(), Packet::tcp(RST), seconds(0)),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let before = cache.version();
+        assert!(walk(&cache, Cursor::changed_since(before), 3).is_empty(), "nothing has changed");
+        change(&mut cache, handles[7]);
+        assert!(cache.version() > before);
+        assert_eq!(walk(&cache, Cursor::changed_since(before), 3), [handles[7]], "change {number}");
+        let flow = cache.resident(handles[7]).expect("it is there");
+        assert!(flow.version() > before && flow.version() <= cache.version());
+    }
+    let before = cache.version();
+    // Who looks changes nothing.
+    assert!(cache.find(&key(3)).is_some() && cache.get(handles[3]).is_some());
+    cache.advance(seconds(5), 10, |event| panic!("{event:?}"));
+    assert!(cache.add_name(handles[3], &key(4)).is_err());
+    assert!(walk(&cache, Cursor::changed_since(before), 3).is_empty());
+    let new = add(&mut cache, 50);
+    cache.remove(handles[0]).expect("it is there");
+    assert_eq!(walk(&cache, Cursor::changed_since(before), 3), [new], "who is gone is not met");
+}
+
+/// What a copy elsewhere knows of a flow.
+fn copied(cache: &Cache, handle: Handle) -> (u32, Class, bool, Vec<FlowKey>, Timestamp) {
+    let flow = cache.resident(handle).expect("it is there");
+    let names = flow.names().copied().collect();
+    (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen())
+}
+
+/// A copy that is told of changes, page by page, and of who left.
+#[test]
+fn a_copy_keeps_up() {
+    let mut rng = StdRng::seed_from_u64(8);
+    let mut cache = cache(300, Timeouts::METER);
+    let (mut copy, mut since, mut version) = (BTreeMap::new(), Version::default(), cache.version());
+    let mut cursor = Cursor::changed_since(since);
+    for step in 0..40_000 {
+        change(&mut rng, &mut cache, &mut copy, step);
+        for flow in cache.page(&mut cursor, 5).map(|flow| flow.handle()) {
+            copy.insert(flow, copied(&cache, flow));
+        }
+        if cursor.is_done() {
+            // From where this walk began: what changed behind its back comes with the next one.
+            since = version;
+            version = cache.version();
+            cursor = Cursor::changed_since(since);
+        }
+    }
+    for since in [since, version] {
+        for handle in walk(&cache, Cursor::changed_since(since), 10) {
+            copy.insert(handle, copied(&cache, handle));
+        }
+    }
+    let there = walk(&cache, Cursor::new(), 10).into_iter();
+    let there: BTreeMap<_, _> = there.map(|handle| (handle, copied(&cache, handle))).collect();
+    assert_eq!(copy, there);
+}
+
+fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>, step: u64) {
+    let now = Timestamp::from_millis(20 * step);
+    let key = key(rng.random_range(0..400));
+    let found = cache.find(&key).map(|found| found.handle);
+    match (rng.random_range(0..20), found) {
+        (0, Some(handle)) => {
+            cache.remove(handle).iter().for_each(|left| _ = copy.remove(&left.handle));
+        }
+        (1, Some(handle)) => _ = cache.set_pinned(handle, step % 8 == 0),
+        (2, Some(handle)) => _ = cache.set_class(handle, Class::ALL[step as usize % 4]),
+        (3, Some(handle)) => *cache.get_mut(handle).expect("it is there") += 7,
+        (4, Some(handle)) => _ = cache.add_name(handle, &self::key(1000 + step as u32)),
+        (5, _) => {
+            cache.advance(now, 30, |event| match event {
+                Event::Ended(left) => _ = copy.remove(&left.handle),
+                Event::Active(report) => *report.value = 0,
+            });
+        }
+        _ => {
+            let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST][rng.random_range(0..6)];
+            if let Ok(observed) = cache.observe(&key, Packet::tcp(flags), now) {
+                *observed.flow += 1;
+                observed.departed.iter().for_each(|left| _ = copy.remove(&left.handle));
+            }
+        }
+    }
+}
+
+/// All flows, the most recently seen first.
+pub(crate) fn image(cache: &Cache) -> Image<FlowKey, u32> {
+    let mut cursor = Cursor::new();
+    cache.page(&mut cursor, usize::MAX).collect()
+}
+
+/// All that can be seen of the flows but their handles and versions, by key.
+fn content(cache: &Cache) -> BTreeMap<FlowKey, String> {
+    let mut cursor = Cursor::new();
+    let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
+        let names: BTreeSet<(u8, FlowKey)> = flow
+            .names()
+            .map(|name| (cache.find(name).expect("it has this name").name, *name))
+            .collect();
+        let ages = [flow.first_seen(), flow.last_seen()].map(|time| cache.now().since(time));
+        let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned());
+        (*flow.key(), format!("{} {names:?} {what:?} {ages:?}", flow.value()))
+    });
+    flows.collect()
+}
+
+/// A cache of some age, with flows of all kinds.
+fn aged() -> Cache {
+    let mut rng = StdRng::seed_from_u64(9);
+    let mut cache = cache(500, Timeouts::METER);
+    for step in 0..1000 {
+        let now = Timestamp::from_millis(100_000 + 20 * step);
+        let key = key(rng.random_range(0..300));
+        let key = if rng.random() { key } else { key.reversed() };
+        let flags = [SYN, SYN_ACK, ACK, FIN_ACK, RST][rng.random_range(0..5)];
+        let packet = match step % 10 {
+            0 => Packet::UDP,
+            _ => Packet::tcp(flags).from_tenant(Tenant((step % 3) as u16)),
+        };
+        let observed = cache.observe(&key, packet, now).expect("there is room");
+        *observed.flow += 1;
+        let handle = observed.handle;
+        match step % 50 {
+            7 | 8 => _ = cache.add_name(handle, &self::key(1000 + step as u32)),
+            9 => _ = cache.set_pinned(handle, true),
+            _ => {}
+        }
+    }
+    cache.validate().expect("invariant");
+    cache
+}
+
+#[test]
+fn an_image_is_in_the_order_of_use_and_can_be_cut_short() {
+    let cache = aged();
+    let mut recent: Vec<(Timestamp, FlowKey)> = vec![];
+    let mut cursor = Cursor::new();
+    recent.extend(cache.page(&mut cursor, usize::MAX).map(|flow| (flow.last_seen(), *flow.key())));
+    recent.sort();
+    recent.reverse();
+    for count in [0, 1, 10, 1000] {
+        let mut image = image(&cache);
+        image.truncate(count);
+        let count = count.min(cache.len());
+        assert_eq!(image.len(), count);
+        let mut copy = self::cache(500, Timeouts::METER);
+        assert_eq!(copy.restore(image, seconds(1000)), Ok(count));
+        let keys: BTreeSet<FlowKey> = content(&copy).into_keys().collect();
+        assert_eq!(keys, recent[..count].iter().map(|(_, key)| *key).collect());
+    }
+}
+
+#[test]
+fn an_image_brings_back_all_with_its_age() {
+    let original = aged();
+    for now in [200, 1_000_000, 120] {
+        let mut copy = cache(500, Timeouts::METER);
+        assert_eq!(copy.restore(image(&original), seconds(now)), Ok(original.len()));
+        copy.validate().expect("invariant");
+        assert_eq!((copy.now(), content(&copy)), (seconds(now), content(&original)));
+        let counts = |cache: &Cache| {
+            let metrics = cache.metrics();
+            (metrics.by_class, metrics.pinned, metrics.names, metrics.flows)
+        };
+        assert_eq!(counts(&copy), counts(&original));
+    }
+}
+
+/// They end when they would have, and what has been seen of a connection is not forgotten.
+#[test]
+fn an_image_goes_on_as_if_nothing_had_been() {
+    let mut original = aged();
+    // Less than some flows are old, too.
+    for now in [seconds(1000), seconds(0), seconds(1)] {
+        let mut copy = cache(500, Timeouts::METER);
+        copy.restore(image(&original), now).expect("there is room");
+        let before = original.now();
+        let mut original = cache(500, Timeouts::METER);
+        original.restore(image(&self::aged()), before).expect("there is room");
+        for step in 1..=80 {
+            let later = Duration::from_secs(step);
+            let number = step as u32;
+            for cache in [(&mut original, before), (&mut copy, now)] {
+                let (cache, now) = cache;
+                for flags in [FIN_ACK, ACK] {
+                    _ = cache.observe(&key(number), Packet::tcp(flags), now + later);
+                }
+            }
+            let ended = [ended(&mut original, before + later), ended(&mut copy, now + later)];
+            assert_eq!(ended[0], ended[1], "{step} s later");
+            assert_eq!(
+                content(&original).into_keys().collect::<Vec<_>>(),
+                content(&copy).into_keys().collect::<Vec<_>>()
+            );
+        }
+    }
+    assert!(!ended(&mut original, seconds(500)).is_empty());
+}
+
+fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Class, u32)> {
+    let mut ended = BTreeSet::new();
+    let progress = cache.advance(now, 10_000, |event| {
+        if let Event::Ended(left) = event {
+            assert!(ended.insert((left.key, left.reason, left.class, left.value)));
+        }
+    });
+    assert!(progress.is_done);
+    ended
+}
+
+/// It is refused, and nothing has changed.
+#[track_caller]
+fn refused(cache: &mut Cache, image: Image<FlowKey, u32>, now: Timestamp) -> ImageError {
+    let before = (content(cache), cache.version(), cache.metrics(), cache.now(), image.len());
+    let mut handles = walk(cache, Cursor::new(), 100);
+    let error = cache.restore(image, now).expect_err("it is a bad one");
+    assert_eq!(
+        (content(cache), cache.version(), cache.metrics(), cache.now(), before.4),
+        before,
+        "{error}"
+    );
+    handles.retain(|handle| cache.get(*handle).is_none());
+    assert!(handles.is_empty(), "{error}");
+    cache.validate().expect("invariant");
+    error
+}
+
+#[test]
+fn more_flows_than_room() {
+    let original = aged();
+    let mut small = cache(original.len() - 1, Timeouts::METER);
+    let error = refused(&mut small, image(&original), seconds(200));
+    let (flows, room) = (original.len(), original.len() - 1);
+    assert_eq!(error, ImageError::TooMany { flows, room });
+    add(&mut small, 5000);
+    let error = refused(&mut small, image(&original), seconds(200));
+    assert_eq!(error, ImageError::TooMany { flows, room: room - 1 });
+    let mut image = image(&original);
+    image.truncate(room - 1);
+    assert_eq!(small.restore(image, seconds(200)), Ok(room - 1));
+    assert_eq!((small.len(), small.metrics().evicted()), (small.capacity(), 0));
+}
+
+#[test]
+fn names_that_are_taken() {
+    let mut original = cache(10, Timeouts::METER);
+    let [_, second, _] = [0, 1, 2].map(|number| add(&mut original, number));
+    original.add_name(second, &key(77)).expect("it is free");
+    // A first name or a further one, there as a first one or as a further one, one way or the other.
+    for (taken, further) in [(1, false), (77, false), (1, true), (77, true)] {
+        for reversed in [false, true] {
+            let mut other = cache(10, Timeouts::METER);
+            let handle = add(&mut other, 200);
+            let name = if reversed { key(taken).reversed() } else { key(taken) };
+            match further {
+                true => _ = other.add_name(handle, &name).expect("it is free"),
+                false => _ = other.observe(&name, Packet::UDP, seconds(1)).expect("there is room"),
+            }
+            let error = refused(&mut other, image(&original), seconds(5));
+            assert!(matches!(error, ImageError::Names { flow: 0..3 }), "{error:?}");
+        }
+    }
+    // Twice in the image itself.
+    let mut cursors = [Cursor::new(), Cursor::new()];
+    let [one, two] = &mut cursors;
+    let twice: Image<FlowKey, u32> =
+        original.page(one, 100).chain(original.page(two, 100)).collect();
+    let mut other = cache(10, Timeouts::METER);
+    let error = refused(&mut other, twice, seconds(5));
+    assert!(matches!(error, ImageError::Names { .. }), "{error:?}");
+}
+
+#[test]
+fn an_image_joins_what_is_there() {
+    let original = aged();
+    let config = Config::new(1000).expect("some").with_timeouts(Timeouts::METER);
+    let mut joined: FlowCache<FlowKey, u32, Lru> = FlowCache::with_policy(config, Lru::new());
+    let now = seconds(200);
+    joined.observe(&key(9999), Packet::UDP.from_tenant(Tenant(1)), now).expect("there is room");
+    assert_eq!(joined.restore(image(&original), now), Ok(original.len()));
+    joined.validate().expect("invariant");
+    assert_eq!(joined.len(), original.len() + 1);
+    // Those that it brought are counted.
+    joined.set_share(Tenant(1), Some(3));
+    let packet = Packet::tcp(SYN).from_tenant(Tenant(1));
+    let observed = joined.observe(&key(8888), packet, now).expect("one can leave");
+    assert_eq!(observed.departed.map(|left| left.tenant), Some(Tenant(1)));
+}
+
+#[test]
+fn more_of_a_tenant_than_its_share() {
+    let original = aged();
+    let mut cursor = Cursor::new();
+    let of =
+        original.page(&mut cursor, usize::MAX).filter(|flow| flow.tenant() == Tenant(1)).count();
+    for (share, has, fits) in [(of, 0, true), (of - 1, 0, false), (of, 1, false), (0, 0, false)] {
+        let mut other = cache(1000, Timeouts::METER);
+        for number in 0..has {
+            let packet = Packet::UDP.from_tenant(Tenant(1));
+            other.observe(&key(9000 + number), packet, seconds(0)).expect("there is room");
+        }
+        other.set_share(Tenant(1), Some(share));
+        match fits {
+            true => assert_eq!(other.restore(image(&original), seconds(200)), Ok(original.len())),
+            false => {
+                let error = refused(&mut other, image(&original), seconds(200));
+                assert_eq!(error, ImageError::Share(Tenant(1)));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_image_of_nothing() {
+    let empty = cache(10, Timeouts::METER);
+    assert_eq!(image(&empty).len(), 0);
+    let mut other = cache(10, Timeouts::METER);
+    assert_eq!(other.restore(image(&empty), seconds(5)), Ok(0));
+    assert!(other.is_empty());
+}

@@ -1,0 +1,4 @@
+//! Classic hashes and source indices.
+
+mod classic;
+mod source_index;

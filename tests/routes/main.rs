@@ -1,0 +1,13 @@
+//! `RouteTable`.
+
+mod corners;
+mod dense;
+mod drops;
+mod inconsistent;
+mod internet;
+mod memory;
+mod methods;
+mod model;
+
+#[global_allocator]
+static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::new();

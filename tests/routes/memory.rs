@@ -1,0 +1,323 @@
+//! `RouteTable` and the allocator: what it takes, what it says it has, and what it gives back.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use flowtable::{Address, Prefix, RouteTable};
+use model::alloc;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+/// The maximum of the bytes allocated during `act`, less those allocated before.
+fn peak_of(act: impl FnOnce()) -> usize {
+    alloc::measure(act).1.peak
+}
+
+/// Lengths of a table of the whole Internet, each so many times in a thousand; of how many kinds the
+/// first 16 bits of its routes are, and the next 16.
+trait Family: Address {
+    const LENS: &[(u32, u32)];
+    const BLOCKS: u64;
+    const NETWORKS: u64;
+}
+
+impl Family for Ipv4Addr {
+    const LENS: &[(u32, u32)] = &[
+        (8, 1),
+        (12, 2),
+        (16, 14),
+        (18, 14),
+        (19, 26),
+        (20, 45),
+        (21, 55),
+        (22, 118),
+        (23, 123),
+        (24, 600),
+        (32, 2),
+    ];
+    const BLOCKS: u64 = 1 << 9;
+    const NETWORKS: u64 = 1 << 16;
+}
+
+impl Family for Ipv6Addr {
+    const LENS: &[(u32, u32)] = &[
+        (28, 4),
+        (29, 26),
+        (32, 141),
+        (36, 45),
+        (40, 84),
+        (44, 90),
+        (46, 40),
+        (47, 60),
+        (48, 500),
+        (64, 5),
+        (128, 5),
+    ];
+    const BLOCKS: u64 = 1 << 5;
+    const NETWORKS: u64 = 1 << 9;
+}
+
+/// Routes like those of the Internet: in blocks, near to each other, some below others.
+fn route<A: Family>(random: &mut StdRng) -> Prefix<A> {
+    let all: u32 = A::LENS.iter().map(|(_, share)| share).sum();
+    let mut at = random.random_range(0..all);
+    let len = A::LENS.iter().find_map(|&(len, share)| {
+        let is_here = at < share;
+        at = at.wrapping_sub(share);
+        is_here.then_some(len)
+    });
+    let mut kind = |kinds: u64| random.random_range(0..kinds).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let blocks = kind(A::BLOCKS) >> 48 << 48 | kind(A::NETWORKS) >> 48 << 32;
+    let rest: u64 = random.random();
+    let address = A::from_windows(|pos| match pos {
+        0 => blocks | rest >> 32,
+        1..32 => blocks << pos | rest << pos >> 32,
+        _ => rest.checked_shl(pos - 32).unwrap_or(0),
+    });
+    Prefix::new(address, len.expect("shares add up")).expect("lengths are in range")
+}
+
+/// So many, all different.
+fn routes<A: Family>(count: usize, seed: u64) -> Vec<Prefix<A>> {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut routes = vec![];
+    while routes.len() < count {
+        routes.extend((routes.len()..count).map(|_| route::<A>(&mut random)));
+        routes.sort_unstable();
+        routes.dedup();
+    }
+    routes.shuffle(&mut random);
+    routes
+}
+
+fn filled<A: Family>(routes: &[Prefix<A>]) -> RouteTable<A, u32> {
+    routes.iter().copied().zip(0..).collect()
+}
+
+const MANY: usize = if cfg!(miri) { 8 } else { 6000 };
+
+#[test]
+fn the_allocation_size_is_what_is_allocated() {
+    fn test<A: Family, V: Clone>(value: V) {
+        let routes = routes::<A>(MANY, 1);
+        let mut other = routes.clone();
+        other.shuffle(&mut StdRng::seed_from_u64(2));
+        let before = alloc::bytes();
+        let allocated = || (alloc::bytes() - before) as usize;
+        let mut table: RouteTable<A, V> = RouteTable::new();
+        assert_eq!((table.allocation_size(), allocated()), (0, 0));
+        for &route in &routes {
+            table.insert(route, value.clone());
+            assert_eq!(table.allocation_size(), allocated(), "with {} routes", table.len());
+        }
+        let clone = table.clone();
+        assert_eq!(table.allocation_size() + clone.allocation_size(), allocated());
+        drop(clone);
+        for route in &other[..MANY / 2] {
+            assert!(table.remove(route).is_some());
+            assert_eq!(table.allocation_size(), allocated(), "with {} routes left", table.len());
+        }
+        table.shrink_to_fit();
+        assert_eq!(table.allocation_size(), allocated(), "shrunk");
+        let mut at = 0;
+        table.retain(|_, _| {
+            at += 1;
+            at % 4 != 0
+        });
+        assert_eq!(table.allocation_size(), allocated(), "thinned");
+        for route in &other {
+            table.remove(route);
+            assert_eq!(table.allocation_size(), allocated(), "with {} routes left", table.len());
+        }
+        assert_eq!((table.len(), allocated()), (0, 0), "all is given back");
+        table.extend(routes.iter().map(|&route| (route, value.clone())));
+        assert_eq!(table.allocation_size(), allocated());
+        table.clear();
+        assert_eq!((table.allocation_size(), allocated()), (0, 0), "cleared");
+        table.extend(routes.iter().map(|&route| (route, value.clone())));
+        let mut taken = table.into_iter();
+        assert!(taken.next().is_some());
+        drop(taken);
+        assert_eq!(allocated(), 0, "dropped");
+    }
+    test::<Ipv6Addr, [u64; 25]>([7; 25]);
+    if !cfg!(miri) {
+        test::<Ipv4Addr, u32>(7);
+        test::<Ipv4Addr, ()>(());
+        test::<Ipv6Addr, u8>(7);
+    }
+}
+
+#[test]
+fn questions_take_no_memory() {
+    let routes = routes::<Ipv6Addr>(MANY, 3);
+    let table = filled(&routes);
+    let asked: Vec<Ipv6Addr> = routes.iter().map(Prefix::address).collect();
+    let mut found = vec![None; asked.len()];
+    let taken = peak_of(|| {
+        table.lookup_batch(&asked, &mut found);
+        for prefix in &routes {
+            assert!(table.get(prefix).is_some() && table.lookup(&prefix.address()).is_some());
+            assert!(table.overlaps(prefix) && table.covering(prefix).last().is_some());
+            assert!(table.matches(&prefix.address()).count() > 0);
+        }
+    });
+    assert_eq!(taken, 0);
+}
+
+/// All routes come and go, ten times.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn deleting_everything_returns_the_memory() {
+    fn test<A: Family>() {
+        let mut routes = routes::<A>(20_000, 4);
+        let mut table = RouteTable::new();
+        let mut random = StdRng::seed_from_u64(5);
+        let mut first = 0;
+        for round in 0..10 {
+            table.extend(routes.iter().copied().zip(0_u32..));
+            if round == 0 {
+                first = table.allocation_size();
+            }
+            let full = table.allocation_size();
+            assert!(
+                full <= first + first / 4,
+                "{full} bytes in round {round}, {first} in the first"
+            );
+            routes.shuffle(&mut random);
+            assert!(routes.iter().all(|route| table.remove(route).is_some()));
+            table.validate().unwrap();
+            assert_eq!((table.len(), table.allocation_size()), (0, 0), "round {round}");
+        }
+    }
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+}
+
+/// A tenth of the routes leaves and others come, many times: in all, each route has been replaced often.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn churn_does_not_wear_the_memory_out() {
+    fn test<A: Family>() {
+        let mut all = routes::<A>(70_000, 6);
+        let there = 50_000;
+        let mut random = StdRng::seed_from_u64(7);
+        let mut table = filled(&all[..there]);
+        let first = table.allocation_size();
+        let mut most = first;
+        for round in 0..60 {
+            // The last tenth of what is there takes turns with what is not.
+            all[..there].shuffle(&mut random);
+            let (stay, rest) = all.split_at_mut(there);
+            let leave = &mut stay[there - there / 10..];
+            rest.shuffle(&mut random);
+            for (leaving, coming) in leave.iter_mut().zip(rest) {
+                core::mem::swap(leaving, coming);
+                assert!(table.remove(coming).is_some());
+                assert!(table.insert(*leaving, round).is_none());
+                most = most.max(table.allocation_size());
+            }
+        }
+        table.validate().unwrap();
+        let fresh = filled(&all[..there]).allocation_size();
+        let now = table.allocation_size();
+        println!("{first} bytes at first, {most} at most, {now} at the end, {fresh} afresh");
+        assert!(most <= first.max(fresh) * 5 / 4, "{most} bytes at most, {first} at first");
+    }
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+}
+
+/// Most of the table goes; what it keeps is in proportion, by itself or when it is asked to shrink.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn a_table_that_was_large_shrinks() {
+    fn test<A: Family>() {
+        let routes = routes::<A>(50_000, 8);
+        let mut table = filled(&routes);
+        let large = table.allocation_size();
+        for left in [25_000, 5000, 500, 50] {
+            for route in &routes[left..] {
+                table.remove(route);
+            }
+            assert_eq!(table.len(), left);
+            let fresh = filled(&routes[..left]).allocation_size();
+            let kept = table.allocation_size();
+            table.shrink_to_fit();
+            let shrunk = table.allocation_size();
+            println!("{left} left: {kept} bytes of {large}, {shrunk} when shrunk, {fresh} afresh");
+            table.validate().unwrap();
+            // What is remembered of gaps takes a little.
+            assert!(
+                kept <= large * 4 / 3,
+                "{left} left: {kept} bytes, {large} when there were all"
+            );
+            assert!(
+                shrunk <= kept && shrunk <= fresh,
+                "{left} left: {shrunk} bytes, {fresh} afresh"
+            );
+            let clone = table.clone().allocation_size();
+            assert!(clone <= 2 * fresh, "{left} left: {clone} bytes in a clone, {fresh} afresh");
+        }
+    }
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+}
+
+/// Routes that come in turn to many nodes, and leave them in turn: all runs of memory pass all sizes at
+/// the same time.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn no_order_of_updates_wears_the_memory_out() {
+    let group = |group: u32| {
+        let inside = (18..=24).flat_map(move |len| (0..1 << (len - 18)).map(move |i| (i, len)));
+        inside.map(move |(i, len): (u32, u32)| {
+            let address = Ipv4Addr::from_bits(32 << 24 | group << 14 | i << (32 - len));
+            Prefix::new(address, len).expect("it is in range")
+        })
+    };
+    let groups: Vec<Vec<Prefix<Ipv4Addr>>> = (0..1500).map(|at| group(at).collect()).collect();
+    let full: RouteTable<Ipv4Addr, u32> =
+        groups.iter().flatten().map(|&route| (route, 1)).collect();
+    let full = full.allocation_size();
+    let mut table = RouteTable::new();
+    let mut most = 0;
+    let size = groups[0].len();
+    for (from, to) in [(0, size), (size, 10), (10, size), (size, size / 2), (size / 2, 0)] {
+        for at in if from < to { from..to } else { to..from } {
+            for group in &groups {
+                match from < to {
+                    true => assert_eq!(table.insert(group[at], 1), None),
+                    false => assert_eq!(table.remove(&group[from + to - 1 - at]), Some(1)),
+                }
+            }
+            most = most.max(table.allocation_size());
+        }
+        println!("{to} in each group: {} bytes", table.allocation_size());
+    }
+    println!("{most} bytes at most, {full} in a table that was filled group by group");
+    assert_eq!(table.allocation_size(), 0);
+    assert!(most <= 2 * full, "{most} bytes at most, {full} when full");
+}
+
+/// An update takes little memory at a time, however large the table is.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn an_update_takes_little_at_a_time() {
+    fn test<A: Family>() {
+        let routes = routes::<A>(100_000, 9);
+        let mut table: RouteTable<A, u32> = RouteTable::new();
+        let mut most = 0;
+        for &route in &routes {
+            most = most.max(peak_of(|| assert_eq!(table.insert(route, 1), None)));
+        }
+        let full = table.allocation_size();
+        for route in &routes {
+            most = most.max(peak_of(|| assert_eq!(table.remove(route), Some(1))));
+        }
+        println!("at most {most} bytes in one update; {full} in all");
+        assert!(most <= 128 << 10, "{most} bytes for one update of {full}");
+    }
+    test::<Ipv4Addr>();
+    test::<Ipv6Addr>();
+}

@@ -1,0 +1,301 @@
+//! `SocketTable` as a host uses it: servers, clients, groups, ports, and what goes wrong. What happens in
+//! sequence is in `sockets_model.rs`.
+
+mod groups;
+mod matching;
+mod misuse;
+mod model;
+mod names;
+mod ports;
+
+use core::fmt::Debug;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
+
+use flowtable::FlowKey;
+use flowtable::demux::{Local, Name, Refused, Reuse, SocketError, SocketTable, Specificity};
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const EPHEMERAL: RangeInclusive<u16> = 49_152..=65_535;
+const REUSES: [Reuse; 3] = [Reuse::No, Reuse::Address, Reuse::Port];
+
+fn ip(address: &str) -> IpAddr {
+    address.parse().expect("an address")
+}
+
+fn end(socket: &str) -> SocketAddr {
+    socket.parse().expect("an address and a port")
+}
+
+fn tcp(socket: &str) -> Local {
+    Local::new(end(socket), TCP)
+}
+
+fn udp(socket: &str) -> Local {
+    Local::new(end(socket), UDP)
+}
+
+fn packet(from: SocketAddr, to: SocketAddr, protocol: u8) -> FlowKey {
+    FlowKey::new(from.ip(), to.ip(), from.port(), to.port(), protocol).expect("of one version")
+}
+
+fn segment(from: &str, to: &str) -> FlowKey {
+    packet(end(from), end(to), TCP)
+}
+
+fn datagram(from: &str, to: &str) -> FlowKey {
+    packet(end(from), end(to), UDP)
+}
+
+/// What gets a packet, and by what.
+fn found<T: Copy + Debug + PartialEq>(
+    sockets: &SocketTable<T>,
+    packet: FlowKey,
+) -> Option<(T, Specificity)> {
+    let found = sockets.lookup(&packet).map(|found| (*found.socket, found.by));
+    let mut batch = [None];
+    sockets.lookup_batch(&[packet], &mut batch);
+    assert_eq!(batch.map(|found| found.map(|found| (*found.socket, found.by))), [found]);
+    found
+}
+
+/// Connections of others, so many that they are no longer kept in an array.
+fn crowd(sockets: &mut SocketTable<&'static str>) {
+    for number in 0..20 {
+        let (here, there) = (end("192.0.2.200:9999"), end("198.51.100.200:1"));
+        let there = SocketAddr::new(there.ip(), 1 + number);
+        sockets.connect(here, there, 99, "somebody else's").unwrap();
+        let at = Local::new(SocketAddr::new(ip("192.0.2.200"), 1 + number), 99);
+        sockets.bind(at, Reuse::No, "somebody else's").unwrap();
+    }
+}
+
+/// Runs a test on a table of a few sockets, and on one of many.
+fn with_few_and_many(test: fn(&mut SocketTable<&'static str>)) {
+    for is_crowded in [false, true] {
+        let mut sockets = SocketTable::new(1000);
+        if is_crowded {
+            crowd(&mut sockets);
+        }
+        test(&mut sockets);
+        sockets.validate().unwrap();
+    }
+}
+
+#[test]
+fn a_web_server_accepts() {
+    with_few_and_many(|sockets| {
+        let listener = sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "listener").unwrap();
+        for number in 1..=3 {
+            let client = SocketAddr::new(ip("198.51.100.7"), 40_000 + number);
+            let here = end("192.0.2.1:80");
+            let first = packet(client, here, TCP);
+            assert_eq!(found(sockets, first), Some(("listener", Specificity::Port)));
+            let name = sockets.connect(here, client, TCP, "connection").unwrap();
+            assert_eq!(name, Name::Connected(first));
+            assert_eq!(found(sockets, first), Some(("connection", Specificity::Connection)));
+        }
+        let [one, none] = ["198.51.100.7:40001", "198.51.100.8:40001"]
+            .map(|client| segment(client, "192.0.2.1:80"));
+        assert_eq!(found(sockets, none), Some(("listener", Specificity::Port)));
+        // The same names of another protocol, and the way back, are other packets.
+        assert_eq!(found(sockets, datagram("198.51.100.7:40001", "192.0.2.1:80")), None);
+        assert_eq!(found(sockets, one.reversed()), None);
+        // The listener goes, and the connections stay.
+        assert_eq!(sockets.remove(&listener), Ok("listener"));
+        assert_eq!(found(sockets, one), Some(("connection", Specificity::Connection)));
+        assert_eq!(found(sockets, none), None);
+        assert_eq!(sockets.remove(&Name::Connected(one)), Ok("connection"));
+        assert_eq!(found(sockets, one), None);
+    });
+}
+
+#[test]
+fn a_dual_stack_socket_takes_both_versions_and_is_in_the_way_of_both() {
+    with_few_and_many(|sockets| {
+        let dual = sockets.bind(tcp("[::]:80"), Reuse::No, "dual stack").unwrap();
+        let v4 = segment("198.51.100.7:40000", "192.0.2.1:80");
+        let v6 = segment("[2001:db8::7]:40000", "[2001:db8::1]:80");
+        assert_eq!(found(sockets, v4), Some(("dual stack", Specificity::Port)));
+        assert_eq!(found(sockets, v6), Some(("dual stack", Specificity::Port)));
+        let both = ["0.0.0.0:80", "192.0.2.1:80", "[2001:db8::1]:80", "[::]:80"];
+        for local in both.map(tcp).into_iter().chain([tcp("[::]:80").v6_only()]) {
+            for reuse in REUSES {
+                let refused = sockets.bind(local, reuse, "late").unwrap_err();
+                assert_eq!(refused, Refused { given: "late", why: SocketError::InUse });
+            }
+        }
+        // Another port and another protocol are free.
+        sockets.bind(tcp("[::]:81"), Reuse::No, "beside").unwrap();
+        sockets.bind(udp("0.0.0.0:80"), Reuse::No, "beside").unwrap();
+        sockets.remove(&dual).unwrap();
+        assert_eq!((found(sockets, v4), found(sockets, v6)), (None, None));
+        sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "IPv4").unwrap();
+        let refused = sockets.bind(tcp("[::]:80"), Reuse::No, "dual stack").unwrap_err();
+        assert_eq!(refused.why, SocketError::InUse);
+    });
+}
+
+#[test]
+fn a_socket_of_ipv6_only_leaves_ipv4_to_others() {
+    with_few_and_many(|sockets| {
+        sockets.bind(tcp("[::]:80").v6_only(), Reuse::No, "IPv6").unwrap();
+        let v4 = segment("198.51.100.7:40000", "192.0.2.1:80");
+        let v6 = segment("[2001:db8::7]:40000", "[2001:db8::1]:80");
+        assert_eq!(
+            (found(sockets, v4), found(sockets, v6)),
+            (None, Some(("IPv6", Specificity::Port)))
+        );
+        sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "IPv4").unwrap();
+        assert_eq!(found(sockets, v4), Some(("IPv4", Specificity::Port)));
+        assert_eq!(found(sockets, v6), Some(("IPv6", Specificity::Port)));
+        for local in [tcp("[::]:80"), tcp("[::1]:80"), tcp("127.0.0.1:80")] {
+            assert_eq!(sockets.bind(local, Reuse::Port, "").unwrap_err().why, SocketError::InUse);
+        }
+    });
+    // It changes nothing of what is not any address.
+    for local in ["192.0.2.1:80", "0.0.0.0:80", "[2001:db8::1]:80", "[::ffff:0.0.0.0]:80"].map(tcp)
+    {
+        assert_eq!(local.v6_only(), local);
+    }
+    assert_ne!(tcp("[::]:80").v6_only(), tcp("[::]:80"));
+    assert_eq!(tcp("[::]:80").v6_only().v6_only(), tcp("[::]:80").v6_only());
+}
+
+#[test]
+fn with_consent_of_both_the_more_specific_one_gets_the_packet() {
+    for (first, second) in REUSES.into_iter().flat_map(|one| REUSES.map(|other| (one, other))) {
+        let agree = first != Reuse::No && second != Reuse::No;
+        for (one, other) in [("0.0.0.0:53", "192.0.2.1:53"), ("192.0.2.1:53", "[::]:53")] {
+            let mut sockets = SocketTable::new(10);
+            sockets.bind(udp(one), first, one).unwrap();
+            let result = sockets.bind(udp(other), second, other);
+            assert_eq!(result.is_ok(), agree, "{one} {first:?}, {other} {second:?}");
+            let got = found(&sockets, datagram("198.51.100.7:5353", "192.0.2.1:53")).unwrap();
+            assert!(got.1 == Specificity::AddressAndPort || !agree);
+        }
+        // At different addresses nobody asks.
+        let mut sockets = SocketTable::new(10);
+        for one in ["192.0.2.1:53", "192.0.2.2:53", "[2001:db8::1]:53"] {
+            sockets.bind(udp(one), first, one).unwrap();
+        }
+        // At the very same one, both are to share the port.
+        let result = sockets.bind(udp("192.0.2.1:53"), second, "again");
+        assert_eq!(result.is_ok(), first == Reuse::Port && second == Reuse::Port);
+    }
+}
+
+#[test]
+fn a_server_restarts_beside_the_connections_of_the_one_before() {
+    for connections in [1, 40] {
+        let mut sockets = SocketTable::new(1000);
+        let listener = sockets.bind(tcp("0.0.0.0:80"), Reuse::No, 0).unwrap();
+        for number in 1..=connections {
+            let client = SocketAddr::new(ip("198.51.100.7"), 40_000 + number);
+            sockets.connect(end("192.0.2.1:80"), client, TCP, number.into()).unwrap();
+        }
+        sockets.remove(&listener).unwrap();
+        let refused = |sockets: &mut SocketTable<u32>, local| {
+            let refused = sockets.bind(local, Reuse::No, 99).unwrap_err();
+            assert_eq!(refused, Refused { given: 99, why: SocketError::InUse });
+        };
+        refused(&mut sockets, tcp("0.0.0.0:80"));
+        refused(&mut sockets, tcp("[::]:80"));
+        refused(&mut sockets, tcp("192.0.2.1:80"));
+        // Where no connection is, nobody is in the way.
+        for free in ["192.0.2.2:80", "192.0.2.1:40001", "0.0.0.0:81", "[2001:db8::1]:80"] {
+            let name = sockets.bind(tcp(free), Reuse::No, 0).unwrap();
+            sockets.remove(&name).unwrap();
+        }
+        for free in [udp("0.0.0.0:80"), tcp("[::]:80").v6_only(), Local::all_ports(ip("::"), TCP)] {
+            let name = sockets.bind(free, Reuse::No, 0).unwrap();
+            sockets.remove(&name).unwrap();
+        }
+        for reuse in [Reuse::Address, Reuse::Port] {
+            let name = sockets.bind(tcp("0.0.0.0:80"), reuse, 0).unwrap();
+            let fresh = segment("198.51.100.8:40000", "192.0.2.1:80");
+            assert_eq!(found(&sockets, fresh), Some((0, Specificity::Port)));
+            let old = segment("198.51.100.7:40001", "192.0.2.1:80");
+            assert_eq!(found(&sockets, old), Some((1, Specificity::Connection)));
+            sockets.remove(&name).unwrap();
+        }
+        // When the last connection is gone, it may be bound without.
+        let names: Vec<Name> = sockets.iter().map(|(name, _)| name).collect();
+        for name in names {
+            refused(&mut sockets, tcp("[::]:80"));
+            sockets.remove(&name).unwrap();
+        }
+        sockets.bind(tcp("[::]:80"), Reuse::No, 0).unwrap();
+        sockets.validate().unwrap();
+    }
+}
+
+#[test]
+fn a_connected_socket_of_udp_takes_its_own_from_the_bound_one() {
+    with_few_and_many(|sockets| {
+        sockets.bind(udp("192.0.2.1:53"), Reuse::No, "server").unwrap();
+        sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "to 7").unwrap();
+        let from = |from| datagram(from, "192.0.2.1:53");
+        assert_eq!(
+            found(sockets, from("198.51.100.7:5353")),
+            Some(("to 7", Specificity::Connection))
+        );
+        for other in ["198.51.100.7:5354", "198.51.100.8:5353"] {
+            assert_eq!(found(sockets, from(other)), Some(("server", Specificity::AddressAndPort)));
+        }
+        // The same connection again is not to be had.
+        let again = sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "again");
+        assert_eq!(again.unwrap_err(), Refused { given: "again", why: SocketError::InUse });
+        sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), TCP, "over TCP").unwrap();
+    });
+}
+
+fn flow(number: u32) -> FlowKey {
+    let from = SocketAddr::new(
+        (0xc633_6400 + number % 256).to_be_bytes().into(),
+        1024 + (number / 256) as u16,
+    );
+    packet(from, end("192.0.2.1:443"), TCP)
+}
+
+#[test]
+fn forty_thousand_sockets() {
+    let mut sockets = SocketTable::new(41_000);
+    let here = end("192.0.2.1:443");
+    let client = |number: u32| {
+        let address: IpAddr = (0x0a00_0000 + number / 7).to_be_bytes().into();
+        SocketAddr::new(address, 1024 + (number % 7) as u16)
+    };
+    for port in 0..200 {
+        let here = SocketAddr::new(here.ip(), 1 + port);
+        sockets.bind(Local::new(here, TCP), Reuse::Address, u32::from(port)).unwrap();
+    }
+    for number in 0..40_000 {
+        let here = if number % 2 == 0 { here } else { end("192.0.2.2:80") };
+        sockets.connect(here, client(number), TCP, number).unwrap();
+    }
+    assert_eq!(sockets.len(), 40_200);
+    sockets.validate().unwrap();
+    let packets: Vec<FlowKey> = (0..40_000)
+        .map(|number| {
+            packet(client(number), if number % 2 == 0 { here } else { end("192.0.2.2:80") }, TCP)
+        })
+        .collect();
+    let mut found = vec![None; packets.len()];
+    sockets.lookup_batch(&packets, &mut found);
+    for (number, found) in (0..).zip(found) {
+        assert_eq!(
+            found.map(|found| (*found.socket, found.by)),
+            Some((number, Specificity::Connection))
+        );
+    }
+    assert_eq!(sockets.iter().count(), 40_200);
+    let clone = sockets.clone();
+    for (number, packet) in (0..).zip(&packets) {
+        assert_eq!(sockets.remove(&Name::Connected(*packet)), Ok(number));
+    }
+    assert_eq!((sockets.len(), clone.len()), (200, 40_200));
+    assert!(packets.iter().all(|packet| sockets.lookup(packet).is_none()));
+    sockets.validate().unwrap();
+}

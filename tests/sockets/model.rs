@@ -1,0 +1,227 @@
+//! `SocketTable` against its naive twin, which asks every rule of every socket, with the invariants checked
+//! after each step.
+
+use core::hash::BuildHasher;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
+
+use flowtable::demux::Reuse;
+use flowtable::{DefaultHashBuilder, FlowKey};
+use model::hashers::{Weak, mix};
+use model::sockets::list::Endpoint;
+use model::sockets::{CheckedSockets, PORTS, V4, V6, addresses, packets};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// One step of a test.
+#[derive(Clone, Debug)]
+enum Op {
+    Bind(Endpoint, Reuse),
+    /// As many at the same place, or at ports that come one after the other.
+    BindRun(Endpoint, Reuse, u16, bool),
+    BindEphemeral(Endpoint, RangeInclusive<u16>, Reuse),
+    Connect(SocketAddr, SocketAddr, u8),
+    /// From as many remote ports.
+    ConnectRun(SocketAddr, SocketAddr, u8, u16),
+    ConnectEphemeral(IpAddr, SocketAddr, u8, RangeInclusive<u16>, u16),
+    Remove(usize),
+    /// As many, from this one on: the oldest first, or every other one.
+    RemoveRun(usize, u16, bool),
+    /// By a name that was right once.
+    RemoveGone(usize),
+    /// By a name made up of those of two, or of one read backwards.
+    Forge(usize, usize),
+    Set(usize),
+    SetFound(usize),
+    LookupBatch(Vec<usize>),
+    Clear,
+    Clone,
+}
+
+fn address() -> impl Strategy<Value = IpAddr> {
+    select(addresses())
+}
+
+/// Mostly one that has a socket at both ends.
+fn end() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        8 => select(vec![V4[0].into(), V4[1].into()]),
+        6 => select(vec![V6[0].into(), V6[1].into()]),
+        2 => address(),
+    ]
+}
+
+fn port() -> impl Strategy<Value = u16> {
+    prop_oneof![1 => Just(0), 8 => select(PORTS[1..4].to_vec()), 2 => select(PORTS[4..].to_vec())]
+}
+
+fn protocol() -> impl Strategy<Value = u8> {
+    prop_oneof![4 => Just(6), 1 => Just(17)]
+}
+
+fn at() -> impl Strategy<Value = Endpoint> {
+    let port = prop_oneof![4 => port().prop_map(Some), 1 => Just(None)];
+    (address(), prop::bool::weighted(0.3), port, protocol()).prop_map(
+        |(address, v6_only, port, protocol)| Endpoint { address, v6_only, port, protocol },
+    )
+}
+
+fn reuse() -> impl Strategy<Value = Reuse> {
+    select(vec![Reuse::No, Reuse::Address, Reuse::Port, Reuse::Port])
+}
+
+fn range() -> impl Strategy<Value = RangeInclusive<u16>> {
+    #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
+    let bad = vec![0..=2, 0..=0, 0..=u16::MAX, 3..=2, u16::MAX..=1];
+    prop_oneof![
+        2 => Just(1..=2),
+        2 => Just(80..=80),
+        4 => Just(5001..=5008),
+        1 => Just(1..=u16::MAX),
+        1 => Just(65_534..=65_535),
+        1 => select(bad),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let socket = || (end(), port()).prop_map(|(address, port)| SocketAddr::new(address, port));
+    let nth = || 0..1000_usize;
+    prop_oneof![
+        12 => (at(), reuse()).prop_map(|(at, reuse)| Op::Bind(at, reuse)),
+        4 => (at(), reuse(), 1..24_u16, any::<bool>())
+            .prop_map(|(at, reuse, count, spread)| Op::BindRun(at, reuse, count, spread)),
+        4 => (at(), range(), reuse()).prop_map(|(at, ports, reuse)| Op::BindEphemeral(at, ports, reuse)),
+        10 => (socket(), socket(), protocol())
+            .prop_map(|(local, remote, protocol)| Op::Connect(local, remote, protocol)),
+        4 => (socket(), socket(), protocol(), 1..24_u16)
+            .prop_map(|(local, remote, protocol, count)| Op::ConnectRun(local, remote, protocol, count)),
+        5 => (end(), socket(), protocol(), range(), 1..10_u16).prop_map(
+            |(local, remote, protocol, ports, count)| {
+                Op::ConnectEphemeral(local, remote, protocol, ports, count)
+            }
+        ),
+        8 => nth().prop_map(Op::Remove),
+        4 => (nth(), 1..24_u16, any::<bool>())
+            .prop_map(|(nth, count, every_other)| Op::RemoveRun(nth, count, every_other)),
+        2 => nth().prop_map(Op::RemoveGone),
+        2 => (nth(), nth()).prop_map(|(one, other)| Op::Forge(one, other)),
+        2 => nth().prop_map(Op::Set),
+        4 => (0..10_000_usize).prop_map(Op::SetFound),
+        2 => vec(0..10_000_usize, 0..80).prop_map(Op::LookupBatch),
+        1 => Just(Op::Clear),
+        1 => Just(Op::Clone),
+    ]
+}
+
+struct Run<S> {
+    twin: CheckedSockets<S>,
+    packets: Vec<FlowKey>,
+    steps: u64,
+}
+
+impl<S: BuildHasher + Clone> Run<S> {
+    fn packet(&self, number: usize) -> FlowKey {
+        self.packets[number % self.packets.len()]
+    }
+
+    fn step(&mut self, op: &Op) {
+        match op {
+            Op::SetFound(number) => self.twin.set_found(&self.packet(*number)),
+            Op::LookupBatch(numbers) => {
+                let packets = numbers.iter().map(|number| self.packet(*number));
+                self.twin.lookup_batch(&packets.collect::<Vec<FlowKey>>());
+            }
+            op => happen(&mut self.twin, op),
+        }
+        // Some of the packets, others each time.
+        self.steps += 1;
+        let numbers = (0..40).map(|at| mix(self.steps << 8 | at) as usize % self.packets.len());
+        self.twin.compare(numbers.map(|number| &self.packets[number]));
+    }
+}
+
+fn happen<S: BuildHasher + Clone>(twin: &mut CheckedSockets<S>, op: &Op) {
+    match op.clone() {
+        Op::Bind(at, reuse) => twin.bind(at, reuse),
+        Op::BindRun(at, reuse, count, spread) => {
+            for more in 0..count {
+                let port = at.port.map(|port| if spread { port.wrapping_add(more) } else { port });
+                twin.bind(Endpoint { port, ..at }, reuse);
+            }
+        }
+        Op::BindEphemeral(at, ports, reuse) => twin.bind_ephemeral(at, ports, reuse),
+        Op::Connect(local, remote, protocol) => twin.connect(local, remote, protocol),
+        Op::ConnectRun(local, mut remote, protocol, count) => {
+            for _ in 0..count {
+                twin.connect(local, remote, protocol);
+                remote.set_port(remote.port().wrapping_add(1));
+            }
+        }
+        Op::ConnectEphemeral(local, remote, protocol, ports, count) => {
+            for _ in 0..count {
+                twin.connect_ephemeral(local, remote, protocol, ports.clone());
+            }
+        }
+        Op::Remove(number) => twin.nth(number).iter().for_each(|name| twin.remove(name)),
+        Op::RemoveRun(number, count, every_other) => {
+            for more in 0..usize::from(count) {
+                let at = if every_other { number + more } else { number };
+                twin.nth(at).iter().for_each(|name| twin.remove(name));
+            }
+        }
+        Op::RemoveGone(number) => {
+            twin.nth_removed(number).iter().for_each(|name| twin.remove(name))
+        }
+        Op::Forge(one, other) => {
+            let Some(forged) = twin.forged(one, other) else { return };
+            twin.set(&forged);
+            twin.remove(&forged);
+        }
+        Op::Set(number) => twin.nth(number).iter().for_each(|name| twin.set(name)),
+        Op::Clear => twin.clear(),
+        Op::Clone => twin.clone_ours(),
+        Op::SetFound(_) | Op::LookupBatch(_) => unreachable!("they need packets"),
+    }
+}
+
+fn run<S: BuildHasher + Clone>(limit: usize, hasher: S, ops: &[Op]) {
+    let mut run = Run { twin: CheckedSockets::new(limit, hasher), packets: packets(), steps: 0 };
+    ops.iter().for_each(|op| run.step(op));
+    let Run { mut twin, packets, .. } = run;
+    twin.compare(&packets);
+    twin.lookup_batch(&packets);
+    while let Some(name) = twin.nth(0) {
+        twin.remove(&name);
+    }
+    twin.compare(&packets[..100]);
+}
+
+/// As many cases as the environment says, or else what takes a second or two.
+fn proptest_config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(cases.unwrap_or(300))
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    vec(op(), 1..100)
+}
+
+/// So few that it is full at once, as many as are in an array, and enough.
+fn limit() -> impl Strategy<Value = usize> {
+    prop_oneof![1 => 0..6_usize, 2 => 14..20_usize, 2 => 30..60_usize, 3 => Just(usize::MAX)]
+}
+
+proptest! {
+    #![proptest_config(proptest_config())]
+
+    #[test]
+    fn under_any_hash(ops in ops(), limit in limit(), hasher in select(&Weak::ALL)) {
+        run(limit, hasher, &ops);
+    }
+
+    #[test]
+    fn under_a_keyed_hash(ops in ops(), limit in limit(), seed in any::<u64>()) {
+        run(limit, DefaultHashBuilder::with_seed(seed), &ops);
+    }
+}

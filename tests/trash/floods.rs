@@ -1,0 +1,390 @@
+//! `TrashMap` under hashes that are not random: it draws a secret of its own, and loses nothing on
+//! the way to it.
+
+use core::cell::Cell;
+use core::hash::{BuildHasher, Hash, Hasher};
+use std::collections::HashMap;
+
+use flowtable::{DefaultHashBuilder, TrashMap};
+use model::hashers::{Weak, mix};
+
+/// Keys of a flood.
+const MANY: u64 = 20_000;
+
+/// Hashers that every table would suffer from.
+const FLOODS: [Weak; 4] = [Weak::Three, Weak::Constant, Weak::Top, Weak::TopHalf];
+
+fn assert_same<S: BuildHasher>(map: &TrashMap<u64, u64, S>, model: &HashMap<u64, u64>) {
+    map.validate().unwrap();
+    assert_eq!(
+        (map.len(), map.iter().len(), map.iter().count()),
+        (model.len(), model.len(), model.len())
+    );
+    assert!(model.iter().all(|(key, value)| map.get(key) == Some(value)));
+    assert!(map.iter().all(|(key, value)| model.get(key) == Some(value)));
+}
+
+/// A map that is moving from the table of the flood to the next, and its model.
+fn moving(hasher: Weak) -> (TrashMap<u64, u64, Weak>, HashMap<u64, u64>) {
+    let (mut map, mut model) = (TrashMap::with_hasher(hasher), HashMap::new());
+    for key in 0.. {
+        // A table that has room for the next entry is not flooded: many come before it notices.
+        let entry = (key << 20, key);
+        map.extend([entry]);
+        model.extend([entry]);
+        if map.rekeys() > 0 && map.shape().former >= 30 {
+            break;
+        }
+        assert!(map.rekeys() == 0, "{hasher:?}: it has moved without being seen");
+    }
+    assert_eq!(map.rekeys(), 1);
+    assert_same(&map, &model);
+    (map, model)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn a_flood_is_answered_with_a_secret_once() {
+    for hasher in FLOODS {
+        let mut map = TrashMap::with_hasher(hasher);
+        for key in 0..MANY {
+            assert_eq!(map.insert(key, key), None);
+            if key % 1000 == 0 {
+                map.validate().unwrap();
+            }
+        }
+        assert_eq!(map.rekeys(), 1, "{hasher:?}");
+        let shape = map.shape();
+        assert_eq!(shape.former, 0, "{hasher:?}: all have moved");
+        assert!(shape.buckets_per_hit() < 1.1, "{hasher:?}: {shape:?}");
+        assert!((0..MANY).all(|key| map.get(&key) == Some(&key)));
+        assert!((0..MANY).all(|key| map.get(&(key + MANY)).is_none()));
+        assert!((0..MANY).rev().all(|key| map.remove(&key) == Some(key)));
+        map.validate().unwrap();
+        assert!(map.is_empty());
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn weak_hashes_that_a_multiplication_spreads_are_no_flood() {
+    let apart = [1, 2, 3, 1000, 1 << 16, 0x0101_0101];
+    for (hasher, apart) in apart
+        .map(|apart| (Weak::Identity, apart))
+        .into_iter()
+        .chain([(Weak::Mixed, 1), (Weak::Low, 1)])
+    {
+        let map: TrashMap<u64, u64, Weak> = (0..MANY).map(|key| (key * apart, key)).collect();
+        let mut same = TrashMap::with_hasher(hasher);
+        same.extend(&map);
+        same.validate().unwrap();
+        assert_eq!(same.rekeys(), 0, "{hasher:?}, {apart} apart");
+        assert_eq!(same, map);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn the_default_hash_is_not_taken_for_a_flood() {
+    let hasher = DefaultHashBuilder::with_seed(11);
+    let mut map = TrashMap::with_hasher(hasher);
+    for key in 0..10 * MANY {
+        map.insert(key, ());
+        map.remove(&mix(key).wrapping_rem(10 * MANY));
+    }
+    assert_eq!(map.rekeys(), 0);
+    map.validate().unwrap();
+}
+
+/// What is done to a map and to its model.
+type Act = (&'static str, fn(&mut TrashMap<u64, u64, Weak>, &mut HashMap<u64, u64>));
+
+/// What concerns all entries at once.
+const WHOLE: [Act; 9] = [
+    ("clone", |map, _| *map = map.clone()),
+    ("equality", |map, model| {
+        let copy: TrashMap<u64, u64> = model.iter().map(|(key, value)| (*key, *value)).collect();
+        assert_eq!(*map, copy);
+    }),
+    ("retain", |map, model| {
+        map.retain(|key, _| key >> 20 & 1 == 0);
+        model.retain(|key, _| key >> 20 & 1 == 0);
+    }),
+    ("drain", |map, model| assert!(map.drain().all(|(key, _)| model.remove(&key).is_some()))),
+    ("clear", |map, model| {
+        map.clear();
+        model.clear();
+    }),
+    ("into_iter", |map, model| {
+        assert_eq!(map.clone().into_iter().len(), model.len());
+        assert_eq!(map.clone().into_iter().collect::<HashMap<_, _>>(), *model);
+    }),
+    ("iter_mut", |map, model| {
+        map.iter_mut().for_each(|(_, value)| *value += 1);
+        model.values_mut().for_each(|value| *value += 1);
+    }),
+    ("shrink", |map, _| map.shrink_to_fit()),
+    ("reserve", |map, _| map.reserve(5000)),
+];
+
+/// What concerns some keys.
+const KEYED: [Act; 4] = [
+    ("entry", |map, model| {
+        let keys: Vec<u64> = model.keys().copied().collect();
+        for key in keys {
+            *map.entry(key).or_insert(0) += 1;
+            *map.entry(key + 1).or_insert(0) += 1;
+            *model.entry(key).or_insert(0) += 1;
+            *model.entry(key + 1).or_insert(0) += 1;
+        }
+    }),
+    ("remove", |map, model| {
+        let keys: Vec<u64> = model.keys().copied().collect();
+        for key in keys {
+            assert_eq!(map.remove(&(key + 1)), None);
+            assert_eq!(map.remove(&key), model.remove(&key));
+            assert_same(map, model);
+        }
+    }),
+    ("get_many_mut", |map, model| {
+        let keys: Vec<u64> = model.keys().copied().collect();
+        for keys in keys.chunks_exact(3) {
+            let keys = [&keys[0], &keys[1], &keys[2]];
+            map.get_many_mut(keys).into_iter().flatten().for_each(|value| *value += 1);
+            keys.into_iter().for_each(|key| *model.get_mut(key).unwrap() += 1);
+        }
+    }),
+    ("batches", |map, model| {
+        let keys: Vec<u64> = model.keys().copied().collect();
+        let mut found = vec![None; keys.len()];
+        map.get_batch(&keys, &mut found);
+        assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
+        map.get_batch_mut(&keys, |at, value| *value.unwrap() += at as u64);
+        map.insert_batch(keys.iter().map(|key| (key + 1, 5)), |_, _| panic!("all are new"));
+        keys.iter().enumerate().for_each(|(at, key)| {
+            model.entry(*key).and_modify(|value| *value += at as u64);
+            model.insert(key + 1, 5);
+        });
+    }),
+];
+
+#[test]
+fn every_operation_works_in_the_middle_of_a_move() {
+    for &hasher in if cfg!(miri) { &FLOODS[1..2] } else { &FLOODS } {
+        let (moving, expected) = moving(hasher);
+        for (what, act) in WHOLE.iter().chain(&KEYED).take(if cfg!(miri) { 3 } else { usize::MAX })
+        {
+            println!("{what} while {hasher:?} is left behind");
+            let (mut map, mut model) = (moving.clone(), expected.clone());
+            act(&mut map, &mut model);
+            assert_same(&map, &model);
+            for key in (0..if cfg!(miri) { 5 } else { 2000 }).map(mix) {
+                assert_eq!(map.insert(key, key), model.insert(key, key));
+            }
+            assert_same(&map, &model);
+        }
+    }
+}
+
+/// An insertion notices the flood; what comes next begins the move, whatever it is.
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn any_operation_may_be_the_first_of_a_move() {
+    type First = fn(&mut TrashMap<u64, u64, Weak>);
+    let firsts: [(&str, First); 6] = [
+        ("get_many_mut", |map| {
+            let found = map.get_many_mut([&1, &2, &3, &4, &5, &6, &7, &8]);
+            assert_eq!(found.map(|value| *value.unwrap()), [1, 2, 3, 4, 5, 6, 7, 8]);
+        }),
+        ("get_batch_mut", |map| {
+            let keys: Vec<u64> = (0..60).collect();
+            map.get_batch_mut(&keys, |at, value| assert_eq!(*value.unwrap(), keys[at]));
+        }),
+        ("remove", |map| {
+            assert_eq!(map.remove(&9), Some(9));
+            assert_eq!(map.insert(9, 9), None);
+        }),
+        ("entry", |map| assert_eq!(*map.entry(5).or_insert(0), 5)),
+        ("retain", |map| map.retain(|_, _| true)),
+        ("reserve", |map| map.reserve(1000)),
+    ];
+    for hasher in FLOODS {
+        for count in 60..240 {
+            for (what, first) in &firsts {
+                let (mut map, mut model) = (TrashMap::with_hasher(hasher), HashMap::new());
+                for key in 0..count {
+                    map.insert(key, key);
+                    model.insert(key, key);
+                }
+                println!("{what} with {count} keys by {hasher:?}");
+                first(&mut map);
+                assert_same(&map, &model);
+            }
+        }
+    }
+}
+
+/// The hash of the caller is that of the map's hasher, before a flood and after it.
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn hashes_from_before_a_flood_stay_good() {
+    for hasher in [Weak::Constant, Weak::Top] {
+        let mut map = TrashMap::with_hasher(hasher);
+        let keys: Vec<u64> = (0..MANY / 4).collect();
+        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let entries = hashes.iter().zip(&keys).map(|(&hash, &key)| (hash, key, key));
+        map.insert_batch_hashed(entries.clone(), |_, _| panic!("all are new"));
+        assert_eq!((map.rekeys(), map.len()), (1, keys.len()));
+        let mut again = 0;
+        map.insert_batch_hashed(entries, |at, value| again += usize::from(keys[at] == value));
+        assert_eq!((again, map.len()), (keys.len(), keys.len()));
+        let mut found = vec![None; keys.len()];
+        map.get_batch_hashed(&hashes, &keys, &mut found);
+        assert!(found.into_iter().eq(keys.iter().map(Some)));
+        for (&hash, key) in hashes.iter().zip(&keys) {
+            assert_eq!(map.hash_of(key), hash);
+            assert_eq!(map.get_hashed(hash, key), Some(key));
+            *map.get_mut_hashed(hash, key).unwrap() += 1;
+            assert_eq!(map.insert_hashed(hash, *key, 0), Some(key + 1));
+            assert_eq!(map.get_many_hashed([(hash, key)]), [Some(&0)]);
+            assert_eq!(map.remove_hashed(hash, key), Some(0));
+        }
+        assert!(map.is_empty());
+        map.validate().unwrap();
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn a_cleared_map_begins_again_with_its_hasher() {
+    let mut map = TrashMap::with_hasher(Weak::Constant);
+    map.extend((0..MANY).map(|key| (key, key)));
+    map.clear();
+    assert_eq!((map.rekeys(), map.len(), map.allocation_size()), (0, 0, 0));
+    map.extend((0..MANY).map(|key| (key, key)));
+    assert_eq!(map.rekeys(), 1);
+    map.validate().unwrap();
+}
+
+/// Feeds nothing to the hasher: no secret helps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flat(u32);
+
+impl Hash for Flat {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn keys_without_a_hash_are_rekeyed_only_when_the_map_has_doubled() {
+    let many = 1500;
+    let mut map = TrashMap::with_hasher(DefaultHashBuilder::with_seed(1));
+    for key in 0..many {
+        assert_eq!(map.insert(Flat(key), key), None);
+        assert!(map.rekeys() <= map.len().ilog2() as usize, "{} at {key}", map.rekeys());
+        if key % 100 == 0 {
+            map.validate().unwrap();
+        }
+    }
+    assert!(map.rekeys() > 0);
+    assert!((0..many).all(|key| map.get(&Flat(key)) == Some(&key)));
+
+    let before = map.rekeys();
+    for key in many..3 * many {
+        map.insert(Flat(key), key);
+        assert_eq!(map.remove(&Flat(key - many)), Some(key - many));
+    }
+    assert!(map.rekeys() <= before + 1, "a map of one size is left alone");
+    map.validate().unwrap();
+    let memory = map.allocation_size() / map.len();
+    assert!(memory < 80, "{memory} bytes for an entry of 8 are too many");
+    assert!((2 * many..3 * many).all(|key| map.remove(&Flat(key)) == Some(key)));
+    assert!(map.is_empty());
+}
+
+/// Has another hash each time: such a key may be lost, and nothing else may happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Moody(u64);
+
+impl Hash for Moody {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        thread_local!(static TIMES: Cell<u64> = const { Cell::new(0) });
+        TIMES.set(TIMES.get() + 1);
+        mix(TIMES.get()).hash(state);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn a_key_whose_hash_changes_is_lost_at_most() {
+    for hasher in [Weak::Mixed, Weak::Three] {
+        let mut map = TrashMap::with_hasher(hasher);
+        for key in 0..MANY / 4 {
+            map.insert(Moody(key % 100), vec![key]);
+            map.remove(&Moody(mix(key) % 100));
+            *map.entry(Moody(key % 50)).or_default() = vec![1];
+        }
+        assert_eq!(map.iter().count(), map.len());
+        map.retain(|key, _| key.0 % 3 == 0);
+        assert!(map.keys().all(|key| key.0 % 3 == 0));
+        assert_eq!(map.clone().into_iter().count(), map.len());
+        map.shrink_to_fit();
+        let count = map.iter().count();
+        assert_eq!(map.drain().count(), count);
+        assert!(map.is_empty());
+    }
+}
+
+/// Hashes that the caller makes up are no worse.
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn wrong_hashes_from_the_caller_lose_keys_at_most() {
+    let mut map: TrashMap<u64, String, Weak> = TrashMap::default();
+    for key in 0..MANY / 4 {
+        let wrong = [0, u64::MAX, mix(key), key][key as usize % 4];
+        map.insert_hashed(wrong, key, key.to_string());
+        let _ = map.get_hashed(wrong.rotate_left(7), &(key / 2));
+        let _ = map.remove_hashed(wrong ^ 1, &(key / 3));
+    }
+    assert_eq!(map.iter().count(), map.len());
+    assert!(map.iter().all(|(key, value)| key.to_string() == *value));
+    let count = map.len();
+    assert_eq!(map.into_iter().count(), count);
+}
+
+/// A hasher that serves its keys and nothing else, as those made for one type of key do: one number, once.
+#[derive(Clone, Copy, Debug, Default)]
+struct OneNumber(Option<u64>);
+
+impl BuildHasher for OneNumber {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(None)
+    }
+}
+
+impl Hasher for OneNumber {
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("keys are numbers");
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        assert_eq!(self.0.replace(number >> 32), None, "a key is one number");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.expect("a key is a number")
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+fn a_hasher_hashes_keys_only_when_the_map_rekeys() {
+    let count = 5000;
+    let mut map = TrashMap::with_hasher(OneNumber::default());
+    map.extend((0..count).map(|key| (key, key)));
+    assert!(map.rekeys() > 0);
+    assert!((0..count).all(|key: u64| map.get(&key) == Some(&key)));
+    map.validate().unwrap();
+}

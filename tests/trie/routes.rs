@@ -1,0 +1,549 @@
+//! `LcRouteTable` against the linear table, with the invariants checked after each step; on the routes
+//! of the whole Internet where they are at hand; and the corners by name.
+
+use core::fmt::{Debug, Write as _};
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::panic::catch_unwind;
+use std::rc::Rc;
+
+use capture::data;
+use flowtable::{
+    Address, BitString, LcRouteTable, Prefix, Probes, RebalanceFrom, Thresholds, Tuning,
+};
+use model::routes::list::RouteList;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+/// One step of a test.
+#[derive(Clone, Debug)]
+enum Op<A> {
+    Insert(Prefix<A>, u32),
+    Remove(Prefix<A>),
+    /// Remove the route of this number, if there are so many.
+    RemoveNth(usize),
+    Get(Prefix<A>),
+    /// Insert all routes into an empty table, in an order made of this seed.
+    Rebuild(u64),
+}
+
+fn op<A: Address + Debug + 'static>(
+    prefix: impl Strategy<Value = Prefix<A>> + Clone + 'static,
+) -> impl Strategy<Value = Op<A>> {
+    prop_oneof![
+        12 => (prefix.clone(), any::<u32>()).prop_map(|(prefix, value)| Op::Insert(prefix, value)),
+        3 => prefix.clone().prop_map(Op::Remove),
+        6 => (0..40_usize).prop_map(Op::RemoveNth),
+        2 => prefix.prop_map(Op::Get),
+        1 => any::<u64>().prop_map(Op::Rebuild),
+    ]
+}
+
+/// Prefixes of all lengths of addresses that share a lot: one of few bases with a bit turned.
+fn clustered<A: Address + Debug + 'static>(
+    base: fn(usize) -> A,
+) -> impl Strategy<Value = Prefix<A>> + Clone {
+    (0..4_usize, 0..=A::BITS, 0..=A::BITS)
+        .prop_map(move |(number, bit, len)| prefix(turned(base(number), bit), len))
+}
+
+/// The address with one bit turned; none if it is behind the end.
+fn turned<A: Address>(address: A, bit: u32) -> A {
+    let one = |pos| if (pos..pos + 64).contains(&bit) { 1 << 63 >> (bit - pos) } else { 0_u64 };
+    A::from_windows(|pos| address.window(pos) ^ one(pos))
+}
+
+#[track_caller]
+fn prefix<A: Address>(address: A, len: u32) -> Prefix<A> {
+    Prefix::new(address, len).expect("the length is at most the width")
+}
+
+fn step<A: Address + Debug>(
+    ours: &mut LcRouteTable<A, u32>,
+    model: &mut RouteList<A, u32>,
+    op: Op<A>,
+) {
+    match op {
+        Op::Insert(prefix, value) => {
+            assert_eq!(ours.insert(prefix, value), model.insert(prefix, value));
+            compare_around(ours, model, &prefix);
+        }
+        Op::Remove(prefix) => {
+            assert_eq!(ours.remove(&prefix), model.remove(&prefix));
+            compare_around(ours, model, &prefix);
+        }
+        Op::RemoveNth(number) => {
+            let Some(prefix) = model.iter().get(number).map(|route| route.0) else { return };
+            step(ours, model, Op::Remove(prefix));
+        }
+        Op::Get(prefix) => assert_eq!(ours.get(&prefix), model.get(&prefix)),
+        Op::Rebuild(seed) => {
+            let mut routes: Vec<_> = ours.iter().map(|(prefix, value)| (prefix, *value)).collect();
+            routes.shuffle(&mut StdRng::seed_from_u64(seed));
+            *ours = LcRouteTable::with_tuning(ours.tuning());
+            ours.extend(routes);
+        }
+    }
+}
+
+/// The first and the last address of a prefix and what is beside them, each with and without the
+/// bits around the end of the prefix.
+fn compare_around<A: Address + Debug>(
+    ours: &LcRouteTable<A, u32>,
+    model: &RouteList<A, u32>,
+    prefix: &Prefix<A>,
+) {
+    let first = prefix.address();
+    let last = A::from_windows(|pos| {
+        let fixed = prefix.len().saturating_sub(pos);
+        first.window(pos) | u64::MAX.checked_shr(fixed).unwrap_or(0)
+    });
+    for edge in [first, last] {
+        let bits = [prefix.len().wrapping_sub(1), prefix.len(), 0, A::BITS - 1, A::BITS];
+        for address in bits.map(|bit| turned(edge, bit)) {
+            compare(ours, model, &address);
+        }
+    }
+}
+
+#[track_caller]
+fn compare<A: Address + Debug>(
+    ours: &LcRouteTable<A, u32>,
+    model: &RouteList<A, u32>,
+    address: &A,
+) {
+    assert_eq!(ours.lookup(address), model.lookup(address), "{address:?} in {ours:?}");
+}
+
+/// All of `ops` on a table and on the model, which must agree in every respect after each.
+fn run<A: Address + Debug>(ops: Vec<Op<A>>, tuning: Tuning) {
+    let (mut ours, mut model) = (LcRouteTable::with_tuning(tuning), RouteList::new());
+    for op in ops {
+        let what = format!("{op:?}");
+        step(&mut ours, &mut model, op);
+        ours.validate().unwrap_or_else(|broken| panic!("after {what}: {broken}"));
+        assert_eq!((ours.len(), ours.is_empty()), (model.len(), model.len() == 0));
+        assert!(ours.iter().eq(model.iter()), "after {what}");
+    }
+    for (prefix, _) in model.iter() {
+        compare_around(&ours, &model, &prefix);
+        assert_eq!(ours.get(&prefix), model.get(&prefix));
+    }
+    let prefixes: Vec<_> = ours.iter().map(|(prefix, _)| prefix).collect();
+    for prefix in prefixes {
+        assert_eq!(ours.remove(&prefix), model.remove(&prefix));
+        ours.validate().unwrap();
+    }
+    assert_empty(&ours);
+}
+
+#[track_caller]
+fn assert_empty<A: Address, V>(table: &LcRouteTable<A, V>) {
+    let shape = table.shape();
+    assert_eq!((table.len(), shape.leaves, shape.nodes(), shape.slots), (0, 0, 0, 0));
+    table.validate().unwrap();
+}
+
+fn tuning() -> impl Strategy<Value = Tuning> {
+    let thresholds = (2..=100_u8).prop_flat_map(|inflate| {
+        (1..inflate).prop_map(move |halve| Thresholds::new(inflate, halve).unwrap())
+    });
+    let start = prop_oneof![Just(RebalanceFrom::NewNode), Just(RebalanceFrom::Parent)];
+    let any = (thresholds.clone(), thresholds, 1..6_u32, start).prop_map(
+        |(node, root, root_bits, rebalance_from)| Tuning { node, root, root_bits, rebalance_from },
+    );
+    prop_oneof![Just(Tuning::default()), Just(Tuning::TRASH_2006), any]
+}
+
+/// What addresses have in common.
+const V4: [u32; 4] = [0, !0, 0x0a0a_0a0a, 0xc0a8_ff00];
+const V6: [u128; 4] = [0, !0, 0xffff_c0a8_0101, 0x2001_0db8 << 96];
+
+/// Steps per case.
+const STEPS: usize = 120;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn dense_routes(
+        ops in vec(op((any::<u8>(), 0..=8_u32).prop_map(|(a, len)| prefix(a, len))), 0..2 * STEPS),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn ipv4_routes(
+        ops in vec(op(clustered(|number| Ipv4Addr::from_bits(V4[number]))), 0..STEPS),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn ipv6_routes(
+        ops in vec(op(clustered(|number| Ipv6Addr::from_bits(V6[number]))), 0..STEPS),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+
+    #[test]
+    fn random_routes(
+        ops in vec(op((any::<u32>(), 0..=32_u32).prop_map(|(a, len)| prefix(a, len))), 0..STEPS),
+        tuning in tuning(),
+    ) {
+        run(ops, tuning);
+    }
+}
+
+/// Every address of a small width, on tables of every size.
+#[test]
+fn every_address() {
+    let mut rng = StdRng::seed_from_u64(1);
+    for round in 0..60 {
+        let (mut ours, mut model) = (LcRouteTable::new(), RouteList::new());
+        for value in 0..round * 2 {
+            let route = prefix(rng.random::<u8>(), rng.random_range(0..=8));
+            assert_eq!(ours.insert(route, value), model.insert(route, value));
+        }
+        (0..=255).for_each(|address| compare(&ours, &model, &address));
+    }
+}
+
+#[test]
+fn an_empty_table() {
+    static EMPTY: LcRouteTable<Ipv6Addr, String> = LcRouteTable::new();
+    assert_eq!((EMPTY.len(), EMPTY.is_empty(), EMPTY.allocation_size()), (0, true, 0));
+    assert_eq!((EMPTY.lookup(&Ipv6Addr::LOCALHOST), EMPTY.iter().next()), (None, None));
+    let mut table = EMPTY.clone();
+    assert_eq!(table.remove(&Prefix::default_route()), None);
+    assert_eq!(table.get(&Prefix::host(Ipv6Addr::LOCALHOST)), None);
+    assert_empty(&table);
+    assert_eq!(format!("{table:?}"), "{}");
+}
+
+#[test]
+fn a_default_route_and_host_routes_are_nothing_special() {
+    fn check<A: Address + Debug>(zero: A, ones: A) {
+        let mut table = LcRouteTable::from([(Prefix::default_route(), 'd')]);
+        for address in [zero, ones, turned(zero, A::BITS / 2)] {
+            assert_eq!(table.lookup(&address), Some((Prefix::default_route(), &'d')));
+        }
+        table.extend([(Prefix::host(zero), 'z'), (Prefix::host(ones), 'o')]);
+        table.validate().unwrap();
+        assert_eq!(table.lookup(&zero), Some((Prefix::host(zero), &'z')));
+        assert_eq!(table.lookup(&ones), Some((Prefix::host(ones), &'o')));
+        for address in [zero, ones].map(|address| turned(address, A::BITS - 1)) {
+            assert_eq!(table.lookup(&address), Some((Prefix::default_route(), &'d')));
+        }
+        assert_eq!(table.remove(&Prefix::default_route()), Some('d'));
+        assert_eq!(table.lookup(&turned(zero, A::BITS - 1)), None);
+        assert_eq!((table.len(), table.lookup(&zero).unwrap().1), (2, &'z'));
+        table.validate().unwrap();
+    }
+    check(0_u8, u8::MAX);
+    check(Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+    check(Ipv6Addr::UNSPECIFIED, Ipv6Addr::from_bits(u128::MAX));
+    check([0_u8; 40], [0xff; 40]);
+    check((0_u16, 0_u8), (u16::MAX, u8::MAX));
+}
+
+/// A route of each length, all of one address or each of its own, in any order.
+#[test]
+fn chains_of_all_lengths() {
+    for address in [0, u32::MAX, 0xaaaa_aaaa, 0xffff_0000] {
+        let mut lens: Vec<u32> = (0..=32).collect();
+        for seed in 0..8 {
+            lens.shuffle(&mut StdRng::seed_from_u64(seed));
+            let mut table = LcRouteTable::new();
+            for &len in &lens {
+                assert_eq!(table.insert(prefix(address, len), len), None);
+                table.validate().unwrap();
+            }
+            for len in 0..=32 {
+                let longest = table.lookup(&turned(address, len)).unwrap();
+                assert_eq!(longest, (prefix(address, len), &len), "bit {len} is another one");
+            }
+            for (gone, &len) in lens.iter().enumerate() {
+                assert_eq!(table.remove(&prefix(address, len)), Some(len));
+                table.validate().unwrap();
+                let longest = lens[gone + 1..].iter().max();
+                assert_eq!(table.lookup(&address).map(|(_, value)| value), longest);
+            }
+            assert_empty(&table);
+        }
+    }
+}
+
+#[test]
+fn addresses_of_no_bits_have_one_route() {
+    let mut table = LcRouteTable::new();
+    assert_eq!(table.insert(Prefix::host([0_u8; 0]), 1), None);
+    assert_eq!(table.insert(Prefix::default_route(), 2), Some(1));
+    assert_eq!(table.lookup(&[]), Some((Prefix::default_route(), &2)));
+    table.validate().unwrap();
+}
+
+#[test]
+fn ipv4_addresses_mapped_into_ipv6_are_found() {
+    let parse = |text: &str| text.parse::<Prefix<Ipv6Addr>>().unwrap();
+    let table = LcRouteTable::from([
+        (parse("::ffff:0:0/96"), "mapped"),
+        (parse("::ffff:10.0.0.0/104"), "ten"),
+        (parse("::/0"), "all"),
+    ]);
+    let name = |text: &str| *table.lookup(&text.parse().unwrap()).unwrap().1;
+    assert_eq!((name("::ffff:10.1.2.3"), name("::ffff:11.0.0.0")), ("ten", "mapped"));
+    assert_eq!((name("::fffe:10.1.2.3"), name("2001:db8::")), ("all", "all"));
+}
+
+/// What a look-up finds, and how many nodes and leaves it looks into.
+fn probe(table: &LcRouteTable<u8, char>, address: u8) -> (Option<char>, u32, u32) {
+    let mut probes = Probes::default();
+    let found = table.lookup_observed(&address, &mut probes).map(|(_, value)| *value);
+    (found, probes.nodes, probes.entries)
+}
+
+/// The look-ups that the module of the backtracking draws.
+#[test]
+fn look_ups_come_back_only_where_a_route_reaches_over() {
+    let [a, b, c, d] = [(0b1010_0000_u8, 4), (0b1000_0000, 2), (0b1001_0000, 4), (0b0100_0000, 4)]
+        .map(|(address, len)| prefix(address, len));
+    let mut table = LcRouteTable::from([(a, 'a'), (b, 'b'), (c, 'c'), (d, 'd')]);
+    assert_eq!(table.shape().nodes_by_bits, [0, 1, 1]);
+    assert_eq!(probe(&table, 0b1011_0110), (Some('b'), 4, 2), "11, then 10, then 00");
+    assert_eq!(probe(&table, 0b1010_0110), (Some('a'), 2, 1));
+    assert_eq!(probe(&table, 0b1100_0000), (None, 2, 1), "a skipped bit, then zeros");
+    assert_eq!(probe(&table, 0b0111_0000), (None, 1, 1), "no way back at the root");
+    table.remove(&b);
+    table.insert(prefix(0b1000_0000, 3), 'e');
+    assert_eq!(probe(&table, 0b1011_0110), (None, 4, 2), "as far as e, which is too long");
+    table.remove(&prefix(0b1000_0000, 3));
+    assert_eq!(probe(&table, 0b1011_0110), (None, 2, 0), "no more way back");
+}
+
+/// A node that skips the bits in which it differs from the address is looked into only if they are
+/// zero, and if one of its routes may be that short.
+#[test]
+fn look_ups_pass_by_what_cannot_match() {
+    for (routes, address, expected) in [
+        ([(0b1110_0000_u8, 3), (0b1111_0000, 4)], 0b1000_0000, (None, 1, 0)),
+        ([(0b1000_0000, 8), (0b1001_0000, 8)], 0b1100_0000, (None, 1, 0)),
+        ([(0b1000_0000, 3), (0b1001_0000, 4)], 0b1100_0000, (None, 2, 1)),
+        ([(0b1000_0000, 1), (0b1001_0000, 4)], 0b1100_0000, (Some('r'), 2, 1)),
+    ] {
+        let mut table = LcRouteTable::from([(Prefix::host(0), 'h')]);
+        table.extend(routes.map(|(address, len)| (prefix(address, len), 'r')));
+        assert_eq!(table.shape().nodes_by_bits, [0, 2], "the lower one skips two bits");
+        assert_eq!(probe(&table, address), expected, "{table:?}");
+    }
+}
+
+/// What a short route costs all others is gone with it.
+#[test]
+fn a_withdrawn_route_leaves_no_trace() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let mut table: LcRouteTable<u32, u32> =
+        (0..5_000).map(|i| (prefix(rng.random(), rng.random_range(16..=24)), i)).collect();
+    table.insert(prefix(0, 24), 0);
+    let addresses: Vec<u32> = (0..1_000).map(|_| rng.random()).collect();
+    let count = |table: &LcRouteTable<u32, u32>| {
+        let mut probes = Probes::default();
+        for address in &addresses {
+            table.lookup_observed(address, &mut probes);
+        }
+        probes
+    };
+    let (before, shape) = (count(&table), table.shape());
+    for len in [0, 1, 8, 23, 13] {
+        table.insert(prefix(0, len), 7);
+        assert!(count(&table).nodes >= before.nodes);
+        table.validate().unwrap();
+        table.remove(&prefix(0, len));
+        table.validate().unwrap();
+    }
+    let leaves = table.shape().leaves_by_depth;
+    assert_eq!((count(&table), leaves), (before, shape.leaves_by_depth));
+}
+
+#[test]
+fn iterators_keep_their_word() {
+    let lens = [8, 0, 3, 5];
+    let table: LcRouteTable<u8, u32> =
+        lens.iter().flat_map(|&len| [0, 0xe0].map(|address| (prefix(address, len), len))).collect();
+    let mut iterator = table.iter();
+    for left in (0..table.len()).rev() {
+        assert!(iterator.clone().eq(table.iter().skip(table.len() - 1 - left)));
+        assert!(iterator.next().is_some());
+        assert_eq!((iterator.len(), iterator.size_hint()), (left, (left, Some(left))));
+    }
+    assert!(iterator.next().is_none() && iterator.next().is_none());
+    assert!((&table).into_iter().is_sorted_by_key(|(prefix, _)| prefix));
+    let mut entries = String::new();
+    write!(entries, "{:?}", table.iter().next()).unwrap();
+    assert_eq!(entries, "Some((Prefix { address: 0, len: 0 }, 0))");
+    assert!(format!("{table:?}").starts_with("{Prefix { address: 0, len: 0 }: 0, "));
+}
+
+#[test]
+fn every_value_is_dropped_once() {
+    let value = Rc::new(());
+    let mut table = LcRouteTable::new();
+    for len in 0..=16_u32 {
+        table.insert(prefix(0x5a5a_u16, len), value.clone());
+        table.insert(prefix(0, len), value.clone());
+    }
+    assert_eq!(Rc::strong_count(&value), 1 + table.len());
+    assert!(table.insert(prefix(0, 3), value.clone()).is_some());
+    assert!(table.remove(&prefix(0x5a5a, 9)).is_some());
+    let other = table.clone();
+    assert_eq!(Rc::strong_count(&value), 1 + 2 * table.len());
+    drop((table, other));
+    assert_eq!(Rc::strong_count(&value), 1);
+}
+
+#[test]
+fn lists_are_part_of_the_memory() {
+    let mut table: LcRouteTable<u32, u32> = LcRouteTable::new();
+    table.insert(prefix(0, 8), 1);
+    let one = table.allocation_size();
+    table.insert(prefix(0, 9), 2);
+    assert_eq!(table.allocation_size(), one + size_of::<(u32, u32)>(), "and nothing to spare");
+    assert_eq!(table.shape().bytes, table.allocation_size());
+}
+
+/// What a user puts into statics and across threads.
+#[test]
+fn auto_traits() {
+    fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    check::<LcRouteTable<Ipv4Addr, String>>();
+    check::<flowtable::lc_routes::Iter<'static, Ipv4Addr, String>>();
+}
+
+/// A type whose bits are not its own: windows that do not begin on a byte are those that do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Careless(u64);
+
+impl BitString for Careless {
+    const BITS: u32 = 64;
+
+    fn window(&self, pos: u32) -> u64 {
+        self.0.window(pos / 8 * 8)
+    }
+}
+
+impl Address for Careless {
+    fn from_windows(window: impl Fn(u32) -> u64) -> Self {
+        Self(u64::from_windows(window))
+    }
+}
+
+/// It may lose routes and panic; it may not go on for ever.
+#[test]
+fn an_address_type_with_wrong_bits_ends() {
+    let mut rng = StdRng::seed_from_u64(1);
+    let routes: Vec<Prefix<Careless>> =
+        (0..500).map(|_| prefix(Careless(rng.random()), rng.random_range(0..=64))).collect();
+    let _ = catch_unwind(|| {
+        let mut table: LcRouteTable<Careless, ()> = routes.iter().map(|&p| (p, ())).collect();
+        assert!(table.iter().count() <= table.len());
+        for route in &routes {
+            let _ = table.lookup(&route.address());
+            table.remove(route);
+            let _ = table.lookup(&turned(route.address(), 63));
+        }
+    });
+}
+
+/// The longest match of each address, all in order. The sweep has the routes open that contain the
+/// place where it is, the longest last.
+fn swept<A: Address>(routes: &[Prefix<A>], addresses: &[A]) -> Vec<Option<Prefix<A>>> {
+    let (mut open, mut coming) = (Vec::<Prefix<A>>::new(), routes.iter().peekable());
+    let longest = addresses.iter().map(|address| {
+        while let Some(route) = coming.next_if(|route| route.address() <= *address) {
+            while open.last().is_some_and(|outer| !outer.covers(route)) {
+                open.pop();
+            }
+            open.push(*route);
+        }
+        while open.last().is_some_and(|outer| !outer.contains(address)) {
+            open.pop();
+        }
+        open.last().copied()
+    });
+    longest.collect()
+}
+
+/// An address that begins like the prefix and goes on like the other one.
+fn inside<A: Address>(prefix: &Prefix<A>, other: A) -> A {
+    A::from_windows(|pos| {
+        let free = u64::MAX.checked_shr(prefix.len().saturating_sub(pos)).unwrap_or(0);
+        prefix.address().window(pos) | other.window(pos) & free
+    })
+}
+
+/// Nodes and leaves that the look-ups of these addresses look into on average.
+fn mean_probes<A: Address, V>(table: &LcRouteTable<A, V>, addresses: &[A]) -> [f64; 2] {
+    let mut probes = Probes::default();
+    for address in addresses {
+        table.lookup_observed(address, &mut probes);
+    }
+    [probes.nodes, probes.entries].map(|count| f64::from(count) / addresses.len() as f64)
+}
+
+/// Loads routes in no order, looks up addresses inside of them and anywhere, and takes all out. The
+/// look-ups inside and anywhere look into so many nodes and leaves.
+fn load_and_look_up<A: Address + Debug>(
+    mut routes: Vec<Prefix<A>>,
+    tuning: Tuning,
+    random: impl Fn(&mut StdRng) -> A,
+    probes: [[f64; 2]; 2],
+) {
+    let mut rng = StdRng::seed_from_u64(6);
+    let mut table = LcRouteTable::with_tuning(tuning);
+    routes.shuffle(&mut rng);
+    table.extend(routes.iter().map(|&route| (route, route.len())));
+    table.validate().unwrap();
+    assert_eq!(table.len(), routes.len());
+
+    let covered = routes.iter().take(20_000).map(|route| inside(route, random(&mut rng)));
+    let covered: Vec<A> = covered.collect();
+    let anywhere: Vec<A> = (0..20_000).map(|_| random(&mut rng)).collect();
+    for (addresses, expected) in [&covered, &anywhere].into_iter().zip(probes) {
+        let mean = mean_probes(&table, addresses);
+        let is_near =
+            mean.iter().zip(expected).all(|(mean, expected)| (mean - expected).abs() < 0.1);
+        assert!(is_near, "{mean:.2?} nodes and leaves, not {expected:?}");
+    }
+
+    let mut addresses = [covered, anywhere].concat();
+    addresses.sort_unstable();
+    routes.sort_unstable();
+    for (address, longest) in addresses.iter().zip(swept(&routes, &addresses)) {
+        let found = table.lookup(address).map(|(prefix, len)| (prefix, *len));
+        assert_eq!(found, longest.map(|prefix| (prefix, prefix.len())), "{address:?}");
+    }
+
+    routes.shuffle(&mut rng);
+    for route in &routes {
+        assert_eq!(table.remove(route), Some(route.len()));
+    }
+    assert_empty(&table);
+}
+
+#[test]
+fn the_routes_of_the_internet() {
+    let Some(text) = data::routes("the_routes_of_the_internet") else { return };
+    let (v6, v4): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.contains(':'));
+    let v4 = v4.iter().map(|line| line.parse::<Prefix<Ipv4Addr>>().unwrap()).collect();
+    let v6 = v6.iter().map(|line| line.parse::<Prefix<Ipv6Addr>>().unwrap()).collect();
+    let random_v4 = |rng: &mut StdRng| Ipv4Addr::from_bits(rng.random());
+    // Within 2000::/4, where the routes are.
+    let random_v6 = |rng: &mut StdRng| Ipv6Addr::from_bits(2 << 124 | rng.random::<u128>() >> 4);
+    load_and_look_up(v4, Tuning::default(), random_v4, [[2.4, 1.0], [5.9, 1.6]]);
+    load_and_look_up(v6, Tuning::TRASH_2006, random_v6, [[5.7, 1.0], [1.4, 0.1]]);
+}
