@@ -24,7 +24,7 @@ pub(crate) const ABOUT: About = About {
         closed form. Simulated users of TPC/A drive all structures; the PCBs examined are \
         counted.",
     caution: "The paper calculates most of its numbers. They are compared with what is counted in \
-        the simulation, not with the equations again, except where it says so.",
+        the simulation, not with the equations again, except where stated.",
     places: &[
         "section 3.1",
         "section 3.2",

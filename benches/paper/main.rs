@@ -72,8 +72,8 @@ fn run() -> Outcome {
 }
 
 fn reproduce(plan: &Plan) -> Outcome {
-    let is_wanted = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
-    let papers = PAPERS.into_iter().filter(|(about, _)| is_wanted(about));
+    let is_selected = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
+    let papers = PAPERS.into_iter().filter(|(about, _)| is_selected(about));
     plan.markdown.as_deref().map_or(Ok(()), open)?;
     let report = |(about, run): (&'static About, Reproduce)| -> Result<Report, Box<dyn Error>> {
         let mut report = Report::new(about, &plan.out, plan.quick)?;

@@ -42,7 +42,7 @@ pub(crate) fn rates(report: &mut Report) -> Outcome {
     ] {
         let here = of(switches, 2.0);
         let what = format!("{name}: Kpps, if a switch takes 2 µs");
-        let why = "The rate of single packets says that a switch took 0.94 µs, the first three \
+        let why = "The rate of single packets implies that a switch took 0.94 µs, the first three \
             rates that it took 2: the paper's numbers do not fit each other.";
         let finding = Finding::number("table 2", what, paper, here).within(2.0).because(why);
         report.record(finding.calculated());

@@ -168,16 +168,16 @@ fn hits(traffic: &Traffic, index: impl Fn(&Fid, SourceIndex) -> SourceIndex) -> 
         let frames = traffic.order.iter().map(|&flow| &traffic.frames[flow]);
         frames.filter_map(|frame| name_of(&frame[ETHERNET..]))
     };
-    let mut known = 0;
+    let mut hits = 0;
     for (turn, (fid, source)) in names().chain(names()).enumerate() {
         let index = index(&fid, source);
-        let is_known = cache.get(index, &fid).is_some();
-        known += usize::from(is_known && turn >= traffic.order.len());
-        if !is_known {
+        let is_hit = cache.get(index, &fid).is_some();
+        hits += usize::from(is_hit && turn >= traffic.order.len());
+        if !is_hit {
             let _ = cache.insert(index, fid, ());
         }
     }
-    100.0 * known as f64 / traffic.order.len() as f64
+    100.0 * hits as f64 / traffic.order.len() as f64
 }
 
 fn rows(table: &mut Table, slow_path: &str, times: &Times, hits: &[f64; 3]) {

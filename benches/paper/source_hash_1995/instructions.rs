@@ -212,8 +212,8 @@ pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
     };
     let few = [Kind::Source.name(), THREADED];
     times(report, quick, |what, kind| {
-        let is_wanted = !quick || few.contains(&kind);
-        let count = is_wanted.then(|| instructions(what, kind, TIMES)).flatten();
+        let is_counted = !quick || few.contains(&kind);
+        let count = is_counted.then(|| instructions(what, kind, TIMES)).flatten();
         count.map(|count| count - nothing)
     })?;
     if quick { Ok(()) } else { experiments(report, TIMES) }

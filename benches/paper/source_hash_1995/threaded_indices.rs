@@ -103,7 +103,7 @@ fn sum(packets: &[Packet], mut hop: impl FnMut(&Packet) -> Option<Hop>) -> u64 {
     let numbers = packets.iter().map(|packet| match hop(packet) {
         Some(Hop::Forward { port, label }) => u64::from(port) + u64::from(label.get()),
         Some(Hop::Deliver) => 1,
-        None => unreachable!("all destinations are known"),
+        None => unreachable!("all destinations have a route"),
     });
     numbers.fold(0, u64::wrapping_add)
 }

@@ -7,7 +7,7 @@ use flowtable::{BitString, DefaultHashBuilder, PassiveGc, Shape, Tuning, Unicach
 use hashbrown::HashTable;
 use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 
-/// The time of the last use of an entry: its measurement in garbage collection.
+/// The time of the last use of an entry: its score in garbage collection.
 pub(crate) type Tick = u64;
 
 /// A cache of flows.

@@ -82,8 +82,8 @@ fn judge(report: &mut Report, points: &[Point], flows: usize) {
 fn judge_speed(report: &mut Report, points: &[Point], flows: usize) {
     const PLACE: &str = "figure 4";
     let of = |part: f64| {
-        let wanted = part * flows as f64;
-        let off = |point: &&Point| (point.threshold as f64 - wanted).abs();
+        let target = part * flows as f64;
+        let off = |point: &&Point| (point.threshold as f64 - target).abs();
         points
             .iter()
             .min_by(|a, b| off(a).total_cmp(&off(b)))

@@ -60,6 +60,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A segment arrives: an entry carries data, an acknowledgement none.
@@ -68,7 +69,7 @@ pub enum EventKind {
     Sends,
 }
 
-/// The think time of users.
+/// The distribution of the time between entries of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ThinkTime {
     /// Exponential, counted from the acknowledgement.
@@ -84,7 +85,7 @@ pub struct Traffic {
     think_time: ThinkTime,
     response: f64,
     round_trip: f64,
-    /// Future events, one per user.
+    /// Events to come.
     pending: BinaryHeap<Reverse<Event>>,
     rng: StdRng,
 }

@@ -303,12 +303,12 @@ impl Program {
 /// Verifies and decodes the instruction at index `at` of `len`.
 fn check(at: usize, instruction: &Instruction, len: usize) -> Result<Step, ProgramError> {
     let &Instruction { code, jt, jf, k } = instruction;
-    let known = CODES.iter().find(|known| known.0 == code);
-    let operation = known.ok_or(ProgramError::Unknown(at))?.1;
+    let entry = CODES.iter().find(|entry| entry.0 == code);
+    let operation = entry.ok_or(ProgramError::Unknown(at))?.1;
     // The instructions that follow; a jump skips fewer than these.
-    let behind = len - 1 - at;
+    let following = len - 1 - at;
     let reaches = |skipped: usize| {
-        if skipped < behind { Ok(()) } else { Err(ProgramError::Jump(at)) }
+        if skipped < following { Ok(()) } else { Err(ProgramError::Jump(at)) }
     };
     match operation {
         Operation::Jump => reaches(k as usize)?,

@@ -107,8 +107,8 @@ pub fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramError> {
 /// The slow path: runs all programs and returns the readers that accept the packet.
 #[inline]
 pub fn readers(frame: &[u8], programs: &[Program]) -> Readers {
-    let wants = |(bit, program): (usize, &Program)| Readers::from(program.run(frame) > 0) << bit;
-    programs.iter().enumerate().map(wants).sum()
+    let accepts = |(bit, program): (usize, &Program)| Readers::from(program.run(frame) > 0) << bit;
+    programs.iter().enumerate().map(accepts).sum()
 }
 
 /// The fast path: uses the cached result if the flow is in the cache.

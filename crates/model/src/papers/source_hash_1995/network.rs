@@ -9,7 +9,7 @@
 //! after it is stale. **Routers that restart** lose all state, and do not wait before they allocate
 //! labels.
 //!
-//! Each packet is_up its destination, which is not used while it is forwarded by a label. The row
+//! Each packet carries its destination, which is not used while it is forwarded by a label. The row
 //! of that label must then belong to that destination: this is the ghost check.
 
 pub mod router;
@@ -98,6 +98,7 @@ impl Event {
     }
 }
 
+/// Counts of messages and packets, since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// When counting began.
@@ -137,6 +138,7 @@ struct Packet {
     hops_left: u32,
 }
 
+/// A scheduled event.
 #[derive(Debug)]
 enum Pending {
     MessageArrives { link: usize, end: usize, session: u64, message: RoutingMessage },
@@ -160,6 +162,7 @@ struct Link {
     last: [u64; 2],
 }
 
+/// A simulated network.
 #[derive(Debug)]
 pub struct Network {
     setup: Setup,
@@ -233,6 +236,7 @@ impl Network {
         Router::new(self.setup.protocol, router, hold_down, start)
     }
 
+    /// Applies an event immediately.
     pub fn apply(&mut self, event: Event) {
         let (links, routers) = (self.links.len(), self.routers.len());
         let destination = |number: u8| u32::from(number) % (routers as u32 * DESTINATIONS);

@@ -75,7 +75,7 @@ fn new_frame(number: u32, rng: &mut StdRng) -> Frame {
 pub fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
     let mut frame = [0; FRAME];
     frame[12..ETHERNET].copy_from_slice(&[0x08, 0x00]);
-    let (ip, behind) = frame[ETHERNET..].split_at_mut(32);
+    let (ip, payload) = frame[ETHERNET..].split_at_mut(32);
     ip[0] = VERSION_AND_LENGTH;
     ip[2..4].copy_from_slice(&((FRAME - ETHERNET) as u16).to_be_bytes());
     (ip[8], ip[9]) = (64, protocol);
@@ -85,7 +85,7 @@ pub fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
     ip[28..].copy_from_slice(&flow.fid.0[8..]);
     let checksum = checksum(ip);
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-    behind[..2].copy_from_slice(&40_000_u16.to_be_bytes());
-    behind[2..4].copy_from_slice(&port.to_be_bytes());
+    payload[..2].copy_from_slice(&40_000_u16.to_be_bytes());
+    payload[2..4].copy_from_slice(&port.to_be_bytes());
     frame
 }

@@ -9,8 +9,8 @@ pub fn bellman_ford(routers: usize, edges: &[Edge], owners: &[usize]) -> Vec<Opt
         (0..routers).map(|r| owners.contains(&r).then_some(0)).collect();
     for _ in 0..routers {
         for &(from, to, cost) in edges {
-            if let Some(behind) = costs[to] {
-                costs[from] = Some(costs[from].map_or(cost + behind, |own| own.min(cost + behind)));
+            if let Some(rest) = costs[to] {
+                costs[from] = Some(costs[from].map_or(cost + rest, |own| own.min(cost + rest)));
             }
         }
     }
