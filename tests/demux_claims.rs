@@ -8,9 +8,9 @@
 use flowtable::demux::analysis::{ConnectionSetup, Tpca, TpcaError};
 use flowtable::demux::{Arrival, Demux, Sequent};
 
-use model::papers::demux_1992::balanced::Balanced;
-use model::papers::demux_1992::measure::{Contestant, listen, set_up_all, set_up_server};
+use model::papers::demux_1992::balanced_hash::Balanced;
 use model::papers::demux_1992::setup::{PACKETS, Segment, segments};
+use model::papers::demux_1992::subjects::{Subject, run_all, set_up_all, set_up_server};
 use model::papers::demux_1992::tpca::{Event, Traffic, Trains, name};
 
 const USERS: u32 = 2000;
@@ -262,21 +262,21 @@ fn the_exact_cost_of_an_entry_is_an_integral_over_what_others_do() {
 
 /// What everybody examined for this traffic.
 fn heard<const N: usize>(
-    mut all: [Contestant; N],
+    mut all: [Subject; N],
     traffic: impl Iterator<Item = Event>,
     seconds: f64,
-) -> [Contestant; N] {
-    listen(&mut all, USERS, traffic, WARM_UP, WARM_UP + seconds);
+) -> [Subject; N] {
+    run_all(&mut all, USERS, traffic, WARM_UP, WARM_UP + seconds);
     all
 }
 
-fn sequent(chains: usize) -> Contestant {
-    Contestant::sequent(chains).unwrap()
+fn sequent(chains: usize) -> Subject {
+    Subject::sequent(chains).unwrap()
 }
 
 /// Compares 600 seconds of a closed loop with equations 5, 6 and 11, as the paper counts, to so many per cent.
 fn a_closed_loop_agrees(response: f64, percent: f64) {
-    let all = [Contestant::move_to_front(), sequent(19), sequent(51), sequent(100)];
+    let all = [Subject::move_to_front(), sequent(19), sequent(51), sequent(100)];
     let [front, few, many, most] = heard(all, Traffic::closed(USERS, response, SEED), 600.0);
     let bank = bank(response);
     assert_within(percent, front.entries.ahead(), bank.move_to_front_entry(), "entry, (5)");
@@ -290,7 +290,7 @@ fn a_closed_loop_agrees(response: f64, percent: f64) {
     for (chains, sequent) in [(19, few), (51, many), (100, most)] {
         let bank = bank.with_chains(chains).unwrap();
         let what = format!("{chains} chains, (11)");
-        assert_within(percent, sequent.sequent_as_the_paper(), bank.sequent(), &what);
+        assert_within(percent, sequent.sequent_paper_mean(), bank.sequent(), &what);
         let (honest, cost) = (sequent.packets().mean(), bank.sequent_counting_the_probe());
         assert_within(percent, honest, cost, &format!("{chains} chains, (11')"));
     }
@@ -312,14 +312,14 @@ fn the_simulation_is_within_2_5_percent_at_long_response_times() {
 fn every_structure_costs_what_its_documentation_says() {
     let [bsd, both, front, chains, hashed, combined, trash, id] = heard(
         [
-            Contestant::bsd(),
-            Contestant::send_receive(),
-            Contestant::move_to_front(),
+            Subject::bsd(),
+            Subject::send_receive(),
+            Subject::move_to_front(),
             sequent(19),
-            Contestant::sequent_hashed(19).unwrap(),
-            Contestant::sequent_move_to_front(19).unwrap(),
-            Contestant::trash(),
-            Contestant::connection_id(USERS),
+            Subject::sequent_hashed(19).unwrap(),
+            Subject::sequent_move_to_front(19).unwrap(),
+            Subject::trash(),
+            Subject::connection_id(USERS),
         ],
         Traffic::closed(USERS, 0.2, SEED),
         200.0,
@@ -352,7 +352,7 @@ fn acknowledgements_hit_as_often_as_equation_9_says() {
 fn an_open_loop_is_not_what_the_paper_analyses() {
     for (response, entry, both) in [(0.2, 998.3, 537.6), (2.0, 998.4, 774.0)] {
         let traffic = Traffic::open(USERS, response, SEED);
-        let [front] = heard([Contestant::move_to_front()], traffic, 600.0);
+        let [front] = heard([Subject::move_to_front()], traffic, 600.0);
         assert_within(1.0, front.entries.ahead(), entry, "entry");
         assert_within(1.0, front.packets().ahead(), both, "to front");
     }
@@ -362,7 +362,7 @@ fn an_open_loop_is_not_what_the_paper_analyses() {
 fn what_is_remembered_as_sent_helps_if_the_round_trip_is_short() {
     let cost = |round_trip| {
         let traffic = Traffic::closed(USERS, 0.2, SEED).with_round_trip(round_trip);
-        let [both] = heard([Contestant::send_receive()], traffic, 100.0);
+        let [both] = heard([Subject::send_receive()], traffic, 100.0);
         both.packets().mean()
     };
     assert_within(2.0, cost(0.001), 590.0, "1 ms");
@@ -371,7 +371,7 @@ fn what_is_remembered_as_sent_helps_if_the_round_trip_is_short() {
 
 #[test]
 fn who_is_polled_in_turns_is_last_in_a_list_that_moves_to_front() {
-    let all = [Contestant::move_to_front(), Contestant::sequent_move_to_front(19).unwrap()];
+    let all = [Subject::move_to_front(), Subject::sequent_move_to_front(19).unwrap()];
     let traffic = Traffic::polling(USERS, 0.2, SEED);
     let [front, combined] = heard(all, traffic, 50.0);
     assert_eq!(front.entries.mean(), f64::from(USERS));
@@ -382,7 +382,7 @@ fn who_is_polled_in_turns_is_last_in_a_list_that_moves_to_front() {
 #[test]
 fn trains_hit_what_is_remembered_and_cost_no_less() {
     let cost = |segments: u32| {
-        let [bsd] = heard([Contestant::bsd()], Trains::new(USERS, segments, SEED), 50.0);
+        let [bsd] = heard([Subject::bsd()], Trains::new(USERS, segments, SEED), 50.0);
         (bsd.packets().hit_ratio(), bsd.packets().mean() * f64::from(segments))
     };
     let (hits, train) = cost(3);
@@ -396,7 +396,7 @@ fn trains_hit_what_is_remembered_and_cost_no_less() {
 #[test]
 fn twice_as_many_chains_do_better_than_moving_to_front() {
     for (response, chains) in [(0.2, 36), (2.0, 24)] {
-        let all = [Contestant::sequent_move_to_front(19).unwrap(), sequent(chains)];
+        let all = [Subject::sequent_move_to_front(19).unwrap(), sequent(chains)];
         let [moving, plain] = heard(all, Traffic::closed(USERS, response, SEED), 300.0);
         let (moving, plain) = (moving.packets().mean(), plain.packets().mean());
         assert!(plain < moving, "R = {response} s: {chains} chains {plain}, to front {moving}");
@@ -445,7 +445,7 @@ fn by_arithmetic(segments: &[Segment], chains: u32) -> u64 {
 #[test]
 fn setting_connections_up_costs_a_little_less_in_fact() {
     let few = segments(3600, SEED);
-    let bsd = set_up_all(&mut *Contestant::bsd().demux, &few);
+    let bsd = set_up_all(&mut *Subject::bsd().demux, &few);
     assert_eq!((bsd.packets, bsd.examined), (46_800, by_arithmetic(&few, 1)));
     let many = segments(5040, SEED);
     let chains = set_up_all(&mut *sequent(19).demux, &many);
@@ -462,11 +462,11 @@ fn setting_connections_up_costs_a_little_less_in_fact() {
 #[test]
 fn seven_of_thirteen_packets_arrive_at_the_server() {
     let segments = segments(500, SEED);
-    for mut contestant in Contestant::all(500).unwrap() {
-        let server = set_up_server(&mut *contestant.demux, &segments);
-        assert_eq!(server.packets, 7 * 500, "{}", contestant.name);
-        assert_eq!(contestant.demux.len(), 500);
-        contestant.demux.validate().unwrap();
+    for mut subject in Subject::all(500).unwrap() {
+        let server = set_up_server(&mut *subject.demux, &segments);
+        assert_eq!(server.packets, 7 * 500, "{}", subject.name);
+        assert_eq!(subject.demux.len(), 500);
+        subject.demux.validate().unwrap();
     }
 }
 

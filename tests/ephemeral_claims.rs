@@ -9,7 +9,7 @@ use flowtable::esp::{
 use flowtable::observe::Words;
 use flowtable::{EphemeralStore, Probes};
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
-use model::papers::ephemeral_2002::published::{
+use model::papers::ephemeral_2002::tables::{
     SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands,
 };
 

@@ -4,10 +4,10 @@
 
 use flowtable::schedule::simulator::{Flow, Outcome};
 use flowtable::schedule::{Adaptive, Demand, Inadmissible, Policy};
+use model::papers::scheduling_2001::results::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 use model::papers::scheduling_2001::simulation::{
     self, COSTS, DURATION, LIMITS, SLICES, SWITCH, THROTTLES, WHOLE, flows, us,
 };
-use model::papers::scheduling_2001::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

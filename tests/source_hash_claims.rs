@@ -280,7 +280,7 @@ fn programs_that_lie_are_refused() {
         assert_eq!(refused(&[op(code, 1), ret]), ProgramError::Unknown(0), "{code:#x}");
     }
     let text = ProgramError::Jump(3).to_string();
-    assert_eq!(text, "instruction 3: jumps behind the program");
+    assert_eq!(text, "instruction 3: jumps out of the program");
 }
 
 /// Instructions that are sound more often than not.

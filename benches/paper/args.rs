@@ -16,10 +16,10 @@ cargo bench --bench paper -- [OPTIONS]
   --markdown FILE  the same page in Markdown
   --help           this
 
-It is quick, too, if Cargo does not say --bench: cargo test --benches only sees that it runs.
+It is quick, too, without --bench from Cargo: cargo test --benches only checks that it runs.
 ";
 
-/// What was asked for.
+/// The parsed command line.
 pub(crate) struct Plan {
     pub(crate) quick: bool,
     pub(crate) only: Option<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan of the command line; none if it was only asked for help.
+    /// Parses the command line. Returns `None` after printing the help text.
     pub(crate) fn parse(papers: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let (mut is_bench, mut out) = (false, None);
         let mut plan = Self { quick: false, only: None, out: PathBuf::new(), markdown: None };
@@ -39,7 +39,7 @@ impl Plan {
                 Long("only") => plan.only = Some(words.value()?.string()?),
                 Long("out") => out = Some(words.value()?.into()),
                 Long("markdown") => plan.markdown = Some(words.value()?.into()),
-                // Cargo says it to a bench, but not when it tests one.
+                // Cargo passes this to `cargo bench`, but not to `cargo test`.
                 Long("bench") => is_bench = true,
                 Long("help") | Short('h') => {
                     print!("{HELP}\nPAPER is one of: {}\n", papers.join(", "));
@@ -56,7 +56,7 @@ impl Plan {
         Ok(Some(plan))
     }
 
-    /// The command that asks for the same.
+    /// Returns the command that repeats this run.
     pub(crate) fn command(&self) -> String {
         let mut words = vec!["cargo bench --bench paper".to_string()];
         words.extend(self.quick.then(|| "--quick".into()));
@@ -72,7 +72,7 @@ impl Plan {
     }
 }
 
-/// Beside what Cargo builds. A quick run does not write over a full one.
+/// Returns the default folder in the target directory. A quick run does not overwrite a full one.
 fn default_out(quick: bool) -> PathBuf {
     let name = if quick { "paper-quick" } else { "paper" };
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name(name)

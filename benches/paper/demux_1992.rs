@@ -1,15 +1,13 @@
-//! What McKenney and Dove calculated and measured, measured again.
+//! McKenney and Dove, *Efficient demultiplexing of incoming TCP packets*, 1992.
 //!
-//! The measure is the number of PCBs that are examined. It comes from seeds, and must agree. Times are of this
-//! machine: their ratios are what to compare.
-//!
-//! Paper: McKenney and Dove, *Efficient demultiplexing of incoming TCP packets*, 1992.
+//! The metric is the number of PCBs examined. It is deterministic and must agree. Times depend on
+//! the machine: compare their ratios.
 
 mod connections;
 mod costs;
-mod others;
-mod plots;
-mod time;
+mod figures;
+mod lookup_time;
+mod variants;
 
 use crate::finding::Finding;
 use crate::report::{About, Outcome, Report};
@@ -23,10 +21,10 @@ pub(crate) const ABOUT: About = About {
         examines half of all entries for a packet. Hash chains with a remembered entry each \
         examine a small part of that, and more chains are cheaper than cleverer ones.",
     ours: "The module demux has every structure that the paper compares, and its equations in \
-        closed form. Simulated users of TPC/A talk to all structures; whatever is examined is \
+        closed form. Simulated users of TPC/A drive all structures; the PCBs examined are \
         counted.",
     caution: "The paper calculates most of its numbers. They are compared with what is counted in \
-        the simulation, not with the equations again, except where it says so.",
+        the simulation, not with the equations again, except where stated.",
     places: &[
         "section 3.1",
         "section 3.2",
@@ -46,14 +44,14 @@ pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     costs::numbers(report)?;
     costs::by_response_time(report, quick)?;
     costs::by_structure(report, quick)?;
-    plots::thinkers(report, quick)?;
-    plots::by_users(report, quick)?;
-    others::polling(report, quick)?;
-    others::trains(report, quick)?;
-    others::moving_to_front_or_more_chains(report, quick)?;
+    figures::thinkers(report, quick)?;
+    figures::by_users(report, quick)?;
+    variants::polling(report, quick)?;
+    variants::trains(report, quick)?;
+    variants::moving_to_front_or_more_chains(report, quick)?;
     connections::set_up(report, quick)?;
-    time::lookups(report, quick)?;
-    report.find(Finding::no_data("figures 1 to 3", "what they show"));
-    report.find(Finding::no_data("figures 5 to 8", "what they show"));
+    lookup_time::lookup_times(report, quick)?;
+    report.record(Finding::no_data("figures 1 to 3", "what they show"));
+    report.record(Finding::no_data("figures 5 to 8", "what they show"));
     Ok(())
 }

@@ -1,21 +1,21 @@
-//! Findings: what a paper published, what came out here, and whether they agree.
+//! Findings: a published and a measured value, and whether they agree.
 //!
 //! ```text
 //!     Finding::number("table 2", "one process, Kpps", 294.0, here)    two numbers
-//!         .within(2.0)                                                 agree if they differ by 2 % or less
-//!         .because("…")                                                what it is due to if they do not
+//!         .within(2.0)                                                agree within 2 %
+//!         .because("…")                                               the cause if they do not
 //! ```
 //!
-//! Nobody writes a verdict down. It follows from what was measured, so that another machine, or a fault, changes it.
+//! A verdict is computed from the measurement, so that another machine, or a fault, can change it.
 
 use std::fmt::{self, Display};
 
-/// Whether what was measured is what was published.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Agrees,
     Differs,
-    /// The paper was set against itself: nothing of the crate was run.
+    /// Both values are from the paper: no code of the crate was run.
     Calculated,
     NotMeasured,
 }
@@ -31,32 +31,32 @@ impl Display for Verdict {
     }
 }
 
-/// What is measured beside what was published, in one line.
+/// A comparison of a measured with a published value.
 pub(crate) struct Finding {
-    /// A table or figure of the paper, or a part of its text.
+    /// A table, a figure or a part of the text.
     pub(crate) place: &'static str,
     pub(crate) what: String,
     pub(crate) published: String,
     pub(crate) measured: String,
-    /// What the two must fulfil to agree.
+    /// The condition for agreement.
     pub(crate) rule: String,
     pub(crate) verdict: Verdict,
-    /// What a difference is due to, or why there is nothing to compare.
+    /// The cause of a difference, or the reason why there is no comparison.
     pub(crate) why: String,
-    /// The two numbers, if that is what they are.
+    /// The two values, if they are numbers.
     numbers: Option<(f64, f64)>,
     needs_full_scale: bool,
 }
 
-/// Why something is not measured that depends on the scale.
+/// The reason for findings that a quick run cannot measure.
 const SMALL: &str = "It counts on the full scale only.";
-/// Why drawings are not measured, and what is not known.
-const NO_DATA: &str = "The copy of the paper that was at hand has no numbers of it.";
-/// What is said of a difference that nobody expected.
+/// The reason for drawings.
+const NO_DATA: &str = "The available copy of the paper has no numbers for it.";
+/// The reason for differences without a known cause.
 const UNKNOWN: &str = "No reason is known: look for a fault, or for other work of the machine.";
 
 impl Finding {
-    /// Two numbers. They agree if they are equal, unless a tolerance follows.
+    /// Compares two numbers. They must be equal unless a tolerance follows.
     pub(crate) fn number(
         place: &'static str,
         what: impl Into<String>,
@@ -70,7 +70,7 @@ impl Finding {
         Self { published: texts[0].clone(), ..finding.judged("equal".into(), is_equal) }
     }
 
-    /// Something that can be said in words only, and whether it holds.
+    /// Compares texts by a condition.
     pub(crate) fn check(
         place: &'static str,
         what: impl Into<String>,
@@ -93,15 +93,15 @@ impl Finding {
         finding.judged(rule.into(), holds)
     }
 
-    /// Something that cannot be compared.
-    pub(crate) fn lost(place: &'static str, what: &str, why: &str) -> Self {
+    /// A place of the paper without a comparison.
+    pub(crate) fn not_measured(place: &'static str, what: &str, why: &str) -> Self {
         let finding = Self::check(place, what, "-", "-", "-", false);
         Self { verdict: Verdict::NotMeasured, why: why.into(), ..finding }
     }
 
-    /// Drawings, and other things whose data are not known.
+    /// A place of the paper that has no published numbers.
     pub(crate) fn no_data(place: &'static str, what: &str) -> Self {
-        Self::lost(place, what, NO_DATA)
+        Self::not_measured(place, what, NO_DATA)
     }
 
     fn judged(self, rule: String, agrees: bool) -> Self {
@@ -112,20 +112,20 @@ impl Finding {
         Self { rule, verdict, why: why.into(), ..self }
     }
 
-    /// The numbers may differ by so many per cent of the published one.
+    /// Allows a relative error in per cent of the published number.
     pub(crate) fn within(self, percent: f64) -> Self {
         let (published, measured) = self.numbers.expect("two numbers are compared");
         let agrees = (measured - published).abs() <= percent / 100.0 * published.abs();
         self.judged(format!("within {percent} %"), agrees)
     }
 
-    /// The numbers may differ by so much.
-    pub(crate) fn apart_by(self, most: f64) -> Self {
+    /// Allows an absolute error.
+    pub(crate) fn within_units(self, most: f64) -> Self {
         let (published, measured) = self.numbers.expect("two numbers are compared");
         self.judged(format!("within {most}"), (measured - published).abs() <= most)
     }
 
-    /// What a difference is due to. It is not said where there is none.
+    /// Sets the cause of a difference. No effect on other verdicts.
     pub(crate) fn because(self, why: &str) -> Self {
         match self.verdict {
             Verdict::Differs => Self { why: why.into(), ..self },
@@ -133,20 +133,20 @@ impl Finding {
         }
     }
 
-    /// Both sides are of the paper, so that nothing of the crate can change the outcome, which the rule says.
+    /// Marks a comparison of the paper with itself. The rule then includes the outcome.
     pub(crate) fn calculated(self) -> Self {
         let holds = if self.verdict == Verdict::Agrees { "holds" } else { "does not hold" };
         let rule = format!("{}: {holds}", self.rule);
         Self { rule, verdict: Verdict::Calculated, ..self }
     }
 
-    /// A run on a small scale says nothing about it.
+    /// Marks a finding that a quick run cannot measure.
     pub(crate) fn at_full_scale(self) -> Self {
         Self { needs_full_scale: true, ..self }
     }
 
-    /// The same in a run on a small scale.
-    pub(crate) fn on_a_small_scale(self) -> Self {
+    /// Returns the finding of a quick run.
+    pub(crate) fn in_a_quick_run(self) -> Self {
         match (self.needs_full_scale, self.verdict) {
             (true, Verdict::Agrees | Verdict::Differs) => {
                 Self { verdict: Verdict::NotMeasured, why: SMALL.into(), ..self }
@@ -155,7 +155,7 @@ impl Finding {
         }
     }
 
-    /// Everything, in the order of the fields.
+    /// Returns all fields in order.
     pub(crate) fn cells(&self) -> [&dyn Display; 7] {
         let Self { place, what, published, measured, rule, verdict, why, .. } = self;
         [place, what, published, measured, rule, verdict, why]
@@ -174,12 +174,12 @@ impl Display for Finding {
     }
 }
 
-/// As it is, unless that takes many zeros.
+/// Formats a number in full, unless it has many leading zeros.
 fn plain(number: f64) -> String {
     if number.abs() < 1e-6 && number != 0.0 { format!("{number:e}") } else { number.to_string() }
 }
 
-/// Four digits of a number, or all of a whole one.
+/// Formats a number with four digits, or all digits of a whole number.
 pub(crate) fn short(number: f64) -> String {
     match number.abs() {
         whole if whole.fract() == 0.0 => number.to_string(),

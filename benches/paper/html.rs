@@ -1,4 +1,4 @@
-//! The page as HTML: one file with its style and its figures in it, and nothing to run or to fetch.
+//! The page as HTML: one file with its style sheet and figures, without scripts or requests.
 
 use std::fmt::{Display, Write};
 
@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("style.css");
 /// Longer tables are folded.
 pub(crate) const LONG: usize = 20;
 
-/// The whole page.
+/// Renders the page.
 pub(crate) fn page(page: &Page) -> String {
     let mut setting = String::new();
     for (name, text) in &page.setting {
@@ -35,7 +35,7 @@ pub(crate) fn page(page: &Page) -> String {
     )
 }
 
-/// A line for each paper: its counts, and a link to each of its tables and figures, coloured by what was found.
+/// Renders the summary: per paper, its counts and a coloured link to each place.
 fn summary(page: &Page) -> String {
     let mut text = format!("<section id=\"summary\">\n<h2>{}</h2>\n", in_words(page.counts()));
     text += "<p>For each table and figure: how many of the lines about it agree. Each leads to \
@@ -116,7 +116,7 @@ fn place_rows(report: &Report, place: &Place<'_>) -> String {
     text + "</tbody>\n"
 }
 
-/// What cannot be measured has no numbers: its reason takes their place.
+/// Renders a row. A reason replaces the numbers of what is not measured.
 fn finding_row(finding: &Finding, first: &str) -> String {
     let Finding { what, published, measured, rule, verdict, why, .. } = finding;
     let class = class(*verdict);
@@ -164,7 +164,7 @@ fn show(item: &Item) -> String {
     }
 }
 
-/// A box of its own, which is what scrolls, also by keys.
+/// Wraps wide content in a box with its own scroll bar, which is reachable by keyboard.
 fn wide(name: &str, content: &str) -> String {
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" \
@@ -195,13 +195,13 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// Where the lines about a place are.
+/// Returns the anchor of the findings about a place.
 fn anchor(report: &Report, place: &str) -> String {
     let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
     format!("{}-{}", report.about.name, place.chars().map(letter).collect::<String>())
 }
 
-/// Text in which nothing is a tag, and a number stays with its per cent.
+/// Escapes text, and joins a number with its per cent sign.
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     text.replace('"', "&quot;").replace(" %", "&nbsp;%")

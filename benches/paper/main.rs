@@ -1,4 +1,4 @@
-//! What five papers published, calculated, counted and measured again: `cargo bench --bench paper [-- --help]`.
+//! Five papers, measured again: `cargo bench --bench paper [-- --help]`.
 //!
 //! ```text
 //!     trash_2006 ─┐                  ┌─▸ index.html           all of it, in one file
@@ -7,12 +7,12 @@
 //!                 ┘                  └─▸ --markdown FILE      the same page, for a repository
 //! ```
 //!
-//! A paper has a module below, which fills its [`Report`](report::Report): tables, figures, and *findings*. A
-//! finding is what the paper published beside what came out here, with a verdict that is computed. The run fails if there
-//! is a table or a figure in a paper that no finding is about.
+//! A paper has a module below, which fills its [`Report`](report::Report): tables, figures and
+//! *findings*. A finding compares a published with a measured value, with a computed verdict. The
+//! run fails if a table or figure of a paper has no finding.
 //!
-//! Depths, collisions, examined entries and simulated queues come from seeds, and must agree. Times are of this machine:
-//! compare their ratios and their order.
+//! Depths, collisions, examined entries and simulated queues are deterministic and must agree.
+//! Times depend on the machine: compare their ratios and their order.
 
 mod args;
 mod demux_1992;
@@ -37,10 +37,10 @@ use args::Plan;
 use page::Page;
 use report::{About, Outcome, Report, in_file};
 
-/// Fills the report of a paper; on a small scale, if it is to be quick.
+/// Fills the report of a paper; on a small scale if the flag is set.
 type Reproduce = fn(&mut Report, bool) -> Outcome;
 
-/// What there is to reproduce. `--only` knows the papers by their names.
+/// All papers, with the names that `--only` accepts.
 const PAPERS: [(&About, Reproduce); 5] = [
     (&demux_1992::ABOUT, demux_1992::run),
     (&source_hash_1995::ABOUT, source_hash_1995::run),
@@ -72,8 +72,8 @@ fn run() -> Outcome {
 }
 
 fn reproduce(plan: &Plan) -> Outcome {
-    let is_wanted = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
-    let papers = PAPERS.into_iter().filter(|(about, _)| is_wanted(about));
+    let is_selected = |about: &About| plan.only.as_deref().is_none_or(|only| only == about.name);
+    let papers = PAPERS.into_iter().filter(|(about, _)| is_selected(about));
     plan.markdown.as_deref().map_or(Ok(()), open)?;
     let report = |(about, run): (&'static About, Reproduce)| -> Result<Report, Box<dyn Error>> {
         let mut report = Report::new(about, &plan.out, plan.quick)?;
@@ -94,7 +94,7 @@ fn reproduce(plan: &Plan) -> Outcome {
     Ok(())
 }
 
-/// Makes a file and its folder, or leaves it as it is. What cannot be written is known before everything is measured.
+/// Creates a file and its folder, unless they exist, so that errors appear before the measurements.
 fn open(file: &Path) -> Outcome {
     let folder = file.parent().unwrap_or(Path::new(""));
     in_file(folder, fs::create_dir_all(folder))?;

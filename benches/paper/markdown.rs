@@ -1,4 +1,4 @@
-//! The page as Markdown, for a repository: figures are files beside it, and so are long tables.
+//! The page as Markdown, for a repository: figures and long tables are separate files.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use crate::html::LONG;
 use crate::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
 use crate::report::{Item, Report, Table};
 
-/// The path to `dir`, as links in `file` need it.
+/// Returns the relative path from the folder of `file` to `dir`, with slashes.
 pub(crate) fn from_file_to(file: &Path, dir: &Path) -> io::Result<String> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let (folder, dir) = (whole(folder.unwrap_or(Path::new(".")))?, whole(dir)?);
@@ -21,12 +21,12 @@ pub(crate) fn from_file_to(file: &Path, dir: &Path) -> io::Result<String> {
     Ok(if names.is_empty() { ".".into() } else { names.join("/") })
 }
 
-/// From the root on; without links and dots, if it is there.
+/// Returns the absolute path, canonical if it exists.
 fn whole(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|_| absolute(path))
 }
 
-/// The whole page; its files are in `dir`.
+/// Renders the page; its files are in `dir`.
 pub(crate) fn page(page: &Page, dir: &str) -> String {
     let mut text = format!("# {TITLE}\n\n");
     if page.quick {
@@ -116,7 +116,7 @@ fn sign(verdict: Verdict) -> char {
     }
 }
 
-/// What GitHub calls a heading.
+/// Returns the anchor that GitHub generates for a heading.
 fn anchor(title: &str) -> String {
     let kept = title.chars().filter(|letter| letter.is_alphanumeric() || " -".contains(*letter));
     kept.collect::<String>().to_lowercase().replace(' ', "-")

@@ -1,4 +1,4 @@
-//! The page that all reports make together, before it is HTML or Markdown.
+//! The page of all reports, independent of its format.
 
 use std::process::Command;
 
@@ -9,15 +9,15 @@ use crate::report::Report;
 
 pub(crate) const TITLE: &str = "Five papers, measured again";
 
-/// What a page is made of.
+/// The contents of the page.
 pub(crate) struct Page {
-    /// Sentences about what was run, and where.
+    /// Names and values of what describes the run.
     pub(crate) setting: Vec<(&'static str, String)>,
     pub(crate) quick: bool,
     pub(crate) reports: Vec<Report>,
 }
 
-/// What a run on a small scale says of itself.
+/// The warning of a quick run.
 pub(crate) const SMALL_SCALE: &str =
     "This run was on a small scale (--quick): its figures do not count.";
 
@@ -35,20 +35,20 @@ impl Page {
         Self { setting, quick, reports }
     }
 
-    /// The verdicts of all papers.
+    /// Counts the verdicts of all papers.
     pub(crate) fn counts(&self) -> [usize; 4] {
         count(self.reports.iter().flat_map(|report| &report.findings))
     }
 }
 
-/// How many findings have each verdict, in the order of [`Verdict`]'s variants.
+/// Counts findings by verdict, in the order of the variants of [`Verdict`].
 pub(crate) fn count<'a>(findings: impl Iterator<Item = &'a Finding>) -> [usize; 4] {
     let mut counts = [0; 4];
     findings.for_each(|finding| counts[finding.verdict as usize] += 1);
     counts
 }
 
-/// The counts in words.
+/// Formats the counts as text.
 pub(crate) fn in_words([agree, differ, calculated, lost]: [usize; 4]) -> String {
     let calculated = match calculated {
         0 => String::new(),
@@ -57,14 +57,14 @@ pub(crate) fn in_words([agree, differ, calculated, lost]: [usize; 4]) -> String 
     format!("{agree} agree, {differ} differ, {lost} not measured{calculated}")
 }
 
-/// A place of the paper, with what was found about it.
+/// A place of a paper, with its findings.
 pub(crate) struct Place<'a> {
     pub(crate) name: &'static str,
     pub(crate) findings: Vec<&'a Finding>,
 }
 
 impl Place<'_> {
-    /// Differs if anything does, and agrees if anything else does.
+    /// Differs if any finding does, and agrees if any other does.
     pub(crate) fn verdict(&self) -> Verdict {
         let [agree, differ, calculated, _] = count(self.findings.iter().copied());
         match (agree, differ, calculated) {

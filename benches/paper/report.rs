@@ -1,6 +1,6 @@
-//! The report of a paper: tables, figures and findings, in the order in which they come.
+//! The report of a paper: tables, figures and findings.
 //!
-//! Tables go to the terminal and to CSV files, figures to SVG files. Everything is kept for the page.
+//! Tables go to the terminal and to CSV files, figures to SVG files. The page contains all of them.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -13,7 +13,7 @@ use crate::finding::Finding;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
-/// What a paper is, and what there is to compare with.
+/// The description of a paper, and the places to compare with.
 pub(crate) struct About {
     /// The name of its module and of its directory.
     pub(crate) name: &'static str,
@@ -21,24 +21,24 @@ pub(crate) struct About {
     pub(crate) authors: &'static str,
     /// Where and when it was published.
     pub(crate) published: &'static str,
-    /// What it says, in a sentence or two.
+    /// What the paper claims, in a sentence or two.
     pub(crate) claims: &'static str,
     /// What this crate has of it.
     pub(crate) ours: &'static str,
-    /// How a reader should take the figures that were measured here.
+    /// How to interpret the figures measured here.
     pub(crate) caution: &'static str,
-    /// All its tables and figures, and where its text has numbers. There must be a finding about each.
+    /// All tables and figures, and the parts of the text with numbers. Each must have a finding.
     pub(crate) places: &'static [&'static str],
 }
 
-/// What is shown between the findings about a paper and those about the next one.
+/// A table, a figure or a remark.
 pub(crate) enum Item {
     Table { name: String, title: String, table: Table },
     Figure { name: String, title: String, svg: String },
     Remark(String),
 }
 
-/// All that was found out about a paper.
+/// The results for a paper.
 pub(crate) struct Report {
     pub(crate) about: &'static About,
     pub(crate) items: Vec<Item>,
@@ -48,7 +48,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// An empty one, whose files go to a directory in `out`.
+    /// Creates an empty report, with a directory in `out`.
     pub(crate) fn new(
         about: &'static About,
         out: &Path,
@@ -60,14 +60,14 @@ impl Report {
         Ok(Self { about, items: vec![], findings: vec![], dir, quick })
     }
 
-    /// Prints a table under its title and writes it to `name`.csv.
+    /// Prints a table and writes it to `name`.csv.
     pub(crate) fn table(&mut self, name: &str, title: &str, table: Table) -> Outcome {
         println!("\n{title}\n");
         table.print();
         self.quiet_table(name, title, table)
     }
 
-    /// The same for a table that is too long for a terminal.
+    /// Writes a table that is too long to print to `name`.csv.
     pub(crate) fn quiet_table(&mut self, name: &str, title: &str, table: Table) -> Outcome {
         table.write(&self.dir.join(format!("{name}.csv")))?;
         self.items.push(Item::Table { name: name.into(), title: title.into(), table });
@@ -83,18 +83,19 @@ impl Report {
         Ok(())
     }
 
-    /// Says something beside the tables.
+    /// Adds a remark after the tables so far.
     pub(crate) fn remark(&mut self, text: String) {
         println!("\n  {text}");
         self.items.push(Item::Remark(text));
     }
 
-    /// Takes a comparison with the paper.
-    pub(crate) fn find(&mut self, finding: Finding) {
-        self.findings.push(if self.quick { finding.on_a_small_scale() } else { finding });
+    /// Adds a finding.
+    pub(crate) fn record(&mut self, finding: Finding) {
+        self.findings.push(if self.quick { finding.in_a_quick_run() } else { finding });
     }
 
-    /// Puts the findings in the order of the paper, prints them and writes them to findings.csv. Each place must have one.
+    /// Sorts the findings by place, prints them and writes them to findings.csv. Fails if a place
+    /// has none.
     pub(crate) fn end(&mut self) -> Outcome {
         let places = self.about.places;
         let place_of = |finding: &Finding| places.iter().position(|place| *place == finding.place);
@@ -103,7 +104,7 @@ impl Report {
         }
         let found = |place: &&&str| self.findings.iter().any(|finding| finding.place == **place);
         if let Some(place) = places.iter().find(|place| !found(place)) {
-            return Err(format!("{}: nothing is said about {place}", self.about.name).into());
+            return Err(format!("{}: no finding about {place}", self.about.name).into());
         }
         self.findings.sort_by_key(place_of);
         println!("\nBeside what the paper published\n");
@@ -132,7 +133,7 @@ impl Table {
         self.rows.push(cells.iter().map(ToString::to_string).collect());
     }
 
-    /// The first column to the left, the others to the right.
+    /// Prints the table, with the first column to the left and the others to the right.
     fn print(&self) {
         let width = |column: usize| {
             self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
@@ -154,17 +155,17 @@ impl Table {
     }
 }
 
-/// An error that says which file it is about.
+/// Adds the path of a file to an error.
 pub(crate) fn in_file<T, E: Display>(path: &Path, result: Result<T, E>) -> Result<T, String> {
     result.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Two decimals.
+/// Formats a number with two decimals.
 pub(crate) fn two(number: f64) -> String {
     format!("{number:.2}")
 }
 
-/// The middle one of an odd number of measurements.
+/// Returns the median of an odd number of measurements.
 pub(crate) fn median(mut numbers: Vec<f64>) -> f64 {
     numbers.sort_by(f64::total_cmp);
     numbers[numbers.len() / 2]

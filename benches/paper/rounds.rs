@@ -1,19 +1,19 @@
-//! Contestants that take turns, so that what else the machine does hits all of them alike.
+//! Interleaved rounds, so that disturbances of the machine affect all subjects alike.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use crate::report::median;
 
-/// Works through all packets once. The number says what became of them.
-pub(crate) type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;
+/// A subject, which processes all packets once. The result depends on all of them.
+pub(crate) type Subject<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// Nanoseconds for a packet: of each contestant, in each round.
+/// Nanoseconds per packet of each subject in each round.
 pub(crate) struct Times(Vec<Vec<f64>>);
 
 impl Times {
-    /// Everybody runs once to warm up, then once in each round, and another one begins each round.
-    pub(crate) fn measure(all: &mut [Contestant<'_>], packets: usize, rounds: usize) -> Self {
+    /// Measures all subjects in each round after one to warm up. The first subject rotates.
+    pub(crate) fn measure(all: &mut [Subject<'_>], packets: usize, rounds: usize) -> Self {
         let mut times = vec![vec![]; all.len()];
         for round in 0..=rounds {
             for turn in 0..all.len() {
@@ -28,12 +28,12 @@ impl Times {
         Self(times)
     }
 
-    /// The median over the rounds.
+    /// Returns the median over the rounds.
     pub(crate) fn of(&self, number: usize) -> f64 {
         median(self.0[number].clone())
     }
 
-    /// How many times as fast as another one: the median of what it was in each round.
+    /// Returns the speed relative to another subject: the median of the ratios within rounds.
     pub(crate) fn times_as_fast(&self, number: usize, other: usize) -> f64 {
         let both = self.0[number].iter().zip(&self.0[other]);
         median(both.map(|(time, other)| other / time).collect())

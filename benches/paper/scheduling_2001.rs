@@ -1,15 +1,14 @@
-//! What Qie, Bavier, Peterson and Karlin measured and simulated for a software router's schedule, calculated and
-//! simulated again.
+//! Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*,
+//! SIGMETRICS 2001.
 //!
-//! Their testbed is gone: what it measured is calculated from its costs, or simulated with the crate's scheduler, queues
-//! and estimator. Their simulation is repeated. All of that is in integers, or from seeds, and comes out the same
-//! everywhere; the last table is of this machine.
-//!
-//! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*, SIGMETRICS 2001.
+//! The testbed is not available: its measurements are calculated from its costs, or simulated with
+//! the scheduler, the queues and the estimator of the crate. The simulation of the paper is
+//! repeated. All of that is in integers or from seeds, and does not depend on the machine; the last
+//! table does.
 
+mod analysis;
 mod costs;
 mod granularity;
-mod model;
 mod phases;
 mod polling;
 mod simulation;
@@ -18,7 +17,7 @@ mod verdicts;
 use crate::finding::Finding;
 use crate::report::{About, Outcome, Report};
 
-/// Whatever is random is so by this.
+/// Seed of all random numbers.
 const SEED: u64 = 2001;
 
 pub(crate) const ABOUT: About = About {
@@ -29,7 +28,7 @@ pub(crate) const ABOUT: About = About {
     claims: "A router that computes for its packets must share its processor by flow. Processes \
         along a path need shares that fit each other, input must not poll in vain, and a \
         throttle, by which flows wait for as many packets as a switch is worth, bounds what \
-        switches cost without losing packets of those who keep to their share.",
+        switches cost without losing packets of flows that keep to their share.",
     ours: "The module schedule has the scheduler, the estimator of queues, the throttle and the \
         paper's simulator.",
     caution: "The testbed is gone. What it measured is calculated from its published costs, or \
@@ -62,19 +61,23 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
-    model::costs(report)?;
-    model::rates(report)?;
-    model::overload(report)?;
+    analysis::costs(report)?;
+    analysis::rates(report)?;
+    analysis::overload(report)?;
     polling::shares(report, quick)?;
     polling::idle_ports(report, quick)?;
     granularity::figures(report, quick)?;
     simulation::figures(report)?;
     phases::phases(report, quick)?;
     costs::costs(report, quick)?;
-    report.find(Finding::no_data("figures 1 to 3", "what they show"));
+    report.record(Finding::no_data("figures 1 to 3", "what they show"));
     let why = "It compares polling with interrupts, of which a crate has none.";
-    report.find(Finding::lost("figure 4", "a peak at 48 Kpps and livelock, with interrupts", why));
-    report.find(Finding::no_data("figure 9", "what it shows"));
-    report.find(Finding::no_data("table 4", "what it shows"));
+    report.record(Finding::not_measured(
+        "figure 4",
+        "a peak at 48 Kpps and livelock, with interrupts",
+        why,
+    ));
+    report.record(Finding::no_data("figure 9", "what it shows"));
+    report.record(Finding::no_data("table 4", "what it shows"));
     Ok(())
 }

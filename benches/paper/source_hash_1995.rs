@@ -1,21 +1,19 @@
-//! What Chandranmenon and Varghese calculated, counted and measured for source hashing, measured again.
+//! Chandranmenon and Varghese, *Trading packet headers for packet processing*, 1995.
 //!
-//! Collisions come from seeds, and must agree. Instructions are counted by callgrind, if valgrind is there. The names
-//! of real flows come from the captures in the folder `FLOWTABLE_DATA`, if there are any. Times are of this machine:
-//! their ratios are what to compare.
-//!
-//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing*, 1995.
+//! Collisions are deterministic and must agree. Instructions are counted by callgrind, if valgrind
+//! is installed. Names of real flows come from the captures in the folder `FLOWTABLE_DATA`, if it
+//! exists. Times depend on the machine: compare their ratios.
 
+mod analysis;
 mod captures;
 mod collisions;
-mod count;
 mod dml;
 mod forwarding;
-mod model;
+mod instructions;
 mod packet_filter;
-mod threads;
+mod threaded_indices;
 
-pub(crate) use count::counted_run;
+pub(crate) use instructions::counted_run;
 
 use crate::finding::Finding;
 use crate::report::{About, Outcome, Report};
@@ -28,7 +26,7 @@ pub(crate) const ABOUT: About = About {
     claims: "If the source of a flow puts a random number into its packets, receivers take that \
         as the place of the flow in a table, and need neither a hash nor a set-up. Two further \
         fields of a header make a packet cheap: the row of the next router's table, and the \
-        places of the data that all layers want to touch.",
+        places of the data that all layers access.",
     ours: "SourceIndex and SourceHashCache, the module threaded for the rows, the module dml for \
         the places.",
     caution: "The host file that the paper took its addresses from is lost: names are generated \
@@ -51,21 +49,21 @@ pub(crate) const ABOUT: About = About {
 };
 
 pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
-    model::figure_2(report)?;
-    model::beside_the_rest(report)?;
+    analysis::figure_2(report)?;
+    analysis::gain_of_an_index(report)?;
     collisions::of_sets(report, quick)?;
     collisions::of_captures(report)?;
-    count::tables(report, quick)?;
+    instructions::tables(report, quick)?;
     forwarding::forwarding(report, quick)?;
     packet_filter::packet_filter(report, quick)?;
-    threads::threads(report, quick)?;
+    threaded_indices::threaded_indices(report, quick)?;
     dml::layers(report, quick)?;
     let why = "It sets mechanisms beside each other in words; the crate has it in the docs of \
         its module source_index.";
-    report.find(Finding::lost("table 1", "properties of mechanisms", why));
+    report.record(Finding::not_measured("table 1", "properties of mechanisms", why));
     let why = "It draws the testbed: generators around a router. They are simulated.";
-    report.find(Finding::lost("figure 3", "the experiment", why));
-    report.find(Finding::no_data("figure 1", "what it shows"));
-    report.find(Finding::no_data("tables 2 and 3", "what they show"));
+    report.record(Finding::not_measured("figure 3", "the experiment", why));
+    report.record(Finding::no_data("figure 1", "what it shows"));
+    report.record(Finding::no_data("tables 2 and 3", "what they show"));
     Ok(())
 }

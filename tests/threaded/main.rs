@@ -11,7 +11,7 @@ use flowtable::threaded::{Hop, Label, LabelError, Labels, NoLabel, Port, Refusal
 use flowtable::{SourceIndex, Timestamp};
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Counts, Network, Setup};
-use model::papers::source_hash_1995::table_model::{Step, Twins};
+use model::papers::source_hash_1995::table_model::{CheckedTable, Step};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -192,10 +192,10 @@ proptest! {
         start: u8,
         steps in vec(step(), 1..60),
     ) {
-        let mut twins = Twins::new(capacity, hold_down, start);
+        let mut table = CheckedTable::new(capacity, hold_down, start);
         for step in steps {
-            twins.step(step);
-            twins.check();
+            table.step(step);
+            table.check();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the benches have in common.
+//! Code that benches share: figures, and a description of the machine.
 
 pub mod figure;
 pub mod machine;

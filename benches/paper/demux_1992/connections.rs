@@ -1,22 +1,22 @@
-//! Thousands of connections set up at once: PCBs and time, beside the paper's.
+//! Connection set-up: PCBs examined and time for thousands of connections set up concurrently.
 
 use std::time::Instant;
 
 use flowtable::demux::analysis::ConnectionSetup;
-use model::papers::demux_1992::measure::{Contestant, Tally, set_up_all, set_up_server};
 use model::papers::demux_1992::setup::segments;
+use model::papers::demux_1992::subjects::{Subject, Tally, set_up_all, set_up_server};
 
 use super::costs::SEED;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
 
-/// The paper's: connections, and what it took in seconds.
+/// The measurements of the paper: connections, and seconds.
 const BSD: (u32, f64) = (3600, 906.0);
 const SEQUENT: (u32, f64) = (5040, 193.0);
 
 const PLACE: &str = "text, connection set-up";
 
-/// A structure, and what it took.
+/// Measurements of one structure.
 struct Row {
     name: String,
     all: Tally,
@@ -24,7 +24,7 @@ struct Row {
     seconds: f64,
 }
 
-/// Counts and times all structures, then compares the two that the paper timed.
+/// Measures all structures, then compares the two that the paper timed.
 pub(crate) fn set_up(report: &mut Report, quick: bool) -> Outcome {
     let header = [
         "connections",
@@ -69,7 +69,7 @@ pub(crate) fn set_up(report: &mut Report, quick: bool) -> Outcome {
     compare(report, &few, &many)
 }
 
-/// The two ratios that can be compared: BSD with 3600 connections against Sequent with 5040.
+/// Compares the published ratios: BSD with 3600 connections against Sequent with 5040.
 fn compare(report: &mut Report, few: &[Row], many: &[Row]) -> Outcome {
     let find = |rows: &[Row], name| {
         let row = rows.iter().find(|row| row.name == name).ok_or("it was not measured")?;
@@ -83,19 +83,21 @@ fn compare(report: &mut Report, few: &[Row], many: &[Row]) -> Outcome {
     for (name, paper, counted) in [("BSD, 3600", 84.0, bsd.0), ("Sequent, 5040", 8.7, sequent.0)] {
         let what = format!("{name} connections: millions of PCBs examined");
         let finding = Finding::number(PLACE, what, paper, counted / 1e6).within(1.0);
-        report.find(finding.because(why).at_full_scale());
+        report.record(finding.because(why).at_full_scale());
     }
     let what = "PCBs, BSD with 3600 : Sequent with 5040 connections (the quotient, 84 / 8.7)";
-    report.find(Finding::number(PLACE, what, 9.66, bsd.0 / sequent.0).within(2.0).at_full_scale());
+    report
+        .record(Finding::number(PLACE, what, 9.66, bsd.0 / sequent.0).within(2.0).at_full_scale());
     let ratio = per_connection(bsd.1, sequent.1);
     let what = "time for a connection, BSD : Sequent";
     let why = "Nothing else is done here for a packet, so that the ratio is that of the PCBs; \
         the paper's hosts had all of TCP to do.";
-    report
-        .find(Finding::number(PLACE, what, 6.57, ratio).within(20.0).because(why).at_full_scale());
-    let (what, rule) = ("who is faster", "a ratio above 1");
+    report.record(
+        Finding::number(PLACE, what, 6.57, ratio).within(20.0).because(why).at_full_scale(),
+    );
+    let (what, rule) = ("the faster structure", "a ratio above 1");
     let finding = Finding::check(PLACE, what, "Sequent", two(ratio), rule, ratio > 1.0);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let mut table =
         Table::new(&["BSD with 3600 against Sequent with 5040", "calculated", "measured"]);
     let pcbs = [two(few.bsd() / many.sequent()), two(bsd.0 / sequent.0)];
@@ -105,26 +107,26 @@ fn compare(report: &mut Report, few: &[Row], many: &[Row]) -> Outcome {
     report.table("connection_setup_ratios", "The same, as ratios", table)
 }
 
-/// Every structure with so many connections. Times are medians of so many rounds.
+/// Measures every structure. Times are medians over the rounds.
 fn measure(connections: u32, rounds: usize) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
     let segments = segments(connections, SEED);
     let mut times: Vec<Vec<f64>> = vec![];
     let mut rows = vec![];
     for round in 0..rounds {
-        for (number, mut contestant) in Contestant::all(connections)?.into_iter().enumerate() {
+        for (number, mut subject) in Subject::all(connections)?.into_iter().enumerate() {
             let begun = Instant::now();
-            let all = set_up_all(&mut *contestant.demux, &segments);
+            let all = set_up_all(&mut *subject.demux, &segments);
             let seconds = begun.elapsed().as_secs_f64();
             if round == 0 {
-                let name = contestant.name;
+                let name = subject.name;
                 rows.push(Row { name, all, server: Tally::default(), seconds });
                 times.push(vec![]);
             }
             times[number].push(seconds);
         }
     }
-    for (row, mut contestant) in rows.iter_mut().zip(Contestant::all(connections)?) {
-        row.server = set_up_server(&mut *contestant.demux, &segments);
+    for (row, mut subject) in rows.iter_mut().zip(Subject::all(connections)?) {
+        row.server = set_up_server(&mut *subject.demux, &segments);
     }
     for (row, times) in rows.iter_mut().zip(times) {
         row.seconds = median(times);

@@ -1,30 +1,30 @@
-//! The paper's numbers for 2000 users of TPC/A, what the equations say, and what a simulation counts.
+//! Costs for 2000 users of TPC/A: published, by the equations, and counted in a simulation.
 
 use flowtable::demux::ChainsError;
 use flowtable::demux::analysis::{Tpca, TpcaError};
-use model::papers::demux_1992::measure::{Contestant, listen};
+use model::papers::demux_1992::subjects::{Subject, run_all};
 use model::papers::demux_1992::tpca::Traffic;
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-/// 200 transactions a second.
+/// Number of users: 200 transactions per second.
 pub(crate) const USERS: u32 = 2000;
 pub(crate) const SEED: u64 = 1993;
 /// Seconds until counting begins.
 pub(crate) const WARM_UP: f64 = 100.0;
 
-/// Seconds of simulated traffic, with those that do not count.
+/// Returns the end of the simulation in seconds, warm-up included.
 pub(crate) fn end(quick: bool) -> f64 {
     if quick { 150.0 } else { 2100.0 }
 }
 
-/// A ratio in per cent.
+/// Formats a ratio in per cent.
 pub(crate) fn percent(ratio: f64) -> String {
     format!("{:.2} %", 100.0 * ratio)
 }
 
-/// What the equations say where no traffic is needed.
+/// Compares published numbers with the equations.
 pub(crate) fn numbers(report: &mut Report) -> Outcome {
     let bank = Tpca::new(USERS, 0.2)?;
     let chains = |chains| bank.with_chains(chains);
@@ -59,7 +59,7 @@ pub(crate) fn numbers(report: &mut Report) -> Outcome {
         ("51 chains", "exceeding 10 %", more, "more than 10 %", more > 10.0),
     ] {
         let what = format!("error of equation 8 against 11, {what}");
-        report.find(Finding::check(
+        report.record(Finding::check(
             "section 3.4",
             what,
             paper,
@@ -69,29 +69,30 @@ pub(crate) fn numbers(report: &mut Report) -> Outcome {
         ));
     }
     let what = "p with one chain, by equation 9";
-    report.find(Finding::number("section 3.4", what, 1.9e-35, one.train_probability()).within(2.0));
-    report.table("equations", "What the equations say", table)
+    report
+        .record(Finding::number("section 3.4", what, 1.9e-35, one.train_probability()).within(2.0));
+    report.table("equations", "Values of the equations", table)
 }
 
 /// A row of the comparison.
 struct Row {
     what: &'static str,
-    /// What the paper prints.
+    /// As printed in the paper.
     paper: &'static str,
     equation: f64,
-    /// What is exact for a closed loop, where the equation is not.
+    /// The exact value for a closed loop, if the equation is an approximation.
     exact: Option<f64>,
-    /// Gets it from what was counted.
+    /// Extracts the value from the counts.
     measured: Measure,
     print: fn(f64) -> String,
 }
 
-type Measure = Box<dyn Fn(&[Contestant]) -> f64>;
+type Measure = Box<dyn Fn(&[Subject]) -> f64>;
 
-/// A response time, and what the paper prints for it.
+/// A response time and the numbers printed for it.
 struct Published {
     response: f64,
-    /// Entry, acknowledgement and mean of the list that moves to the front.
+    /// Entry, acknowledgement and mean of move-to-front.
     front: [&'static str; 3],
     /// Equation 11 and p for 19, 51 and 100 chains.
     chains: [[&'static str; 2]; 3],
@@ -110,19 +111,19 @@ const PUBLISHED: [Published; 4] = [
     Published { response: 2.0, front: ["1150", "659", "904"], chains: UNPUBLISHED },
 ];
 
-/// The structures that equations are about, in the order in which the rows have them.
-fn contestants() -> Result<Vec<Contestant>, ChainsError> {
+/// Returns the structures with an equation. The rows refer to them by index.
+fn subjects() -> Result<Vec<Subject>, ChainsError> {
     Ok(vec![
-        Contestant::bsd(),
-        Contestant::move_to_front(),
-        Contestant::sequent(19)?,
-        Contestant::sequent(51)?,
-        Contestant::sequent(100)?,
-        Contestant::sequent_hashed(19)?,
+        Subject::bsd(),
+        Subject::move_to_front(),
+        Subject::sequent(19)?,
+        Subject::sequent(51)?,
+        Subject::sequent(100)?,
+        Subject::sequent_hashed(19)?,
     ])
 }
 
-/// What is compared at one response time.
+/// Returns the rows for one response time.
 fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
     let bank = Tpca::new(USERS, published.response)?;
     let mut rows = list_rows(bank, published.front);
@@ -140,7 +141,7 @@ fn rows(published: &Published) -> Result<Vec<Row>, TpcaError> {
     Ok(rows)
 }
 
-/// BSD, and the list that moves to the front.
+/// Rows of BSD and move-to-front.
 fn list_rows(bank: Tpca, paper: [&'static str; 3]) -> Vec<Row> {
     let row = |what, paper, equation, exact, measured| Row {
         what,
@@ -166,7 +167,7 @@ fn list_rows(bank: Tpca, paper: [&'static str; 3]) -> Vec<Row> {
     ]
 }
 
-/// The contestant `at`, which has the chains of this bank.
+/// Rows of the chains of `bank`, counted for the subject at index `at`.
 fn chain_rows(bank: Tpca, at: usize, paper: [&'static str; 2]) -> [Row; 3] {
     let names = [
         ["(11) Sequent 19", "(11) Sequent 51", "(11) Sequent 100"],
@@ -186,28 +187,29 @@ fn chain_rows(bank: Tpca, at: usize, paper: [&'static str; 2]) -> [Row; 3] {
         measured,
         print,
     };
-    let as_the_paper = Box::new(move |all: &[Contestant]| all[at].sequent_as_the_paper());
-    let honest = Box::new(move |all: &[Contestant]| all[at].packets().mean());
-    let hits = Box::new(move |all: &[Contestant]| all[at].acks.hit_ratio());
+    let paper_mean = Box::new(move |all: &[Subject]| all[at].sequent_paper_mean());
+    let honest = Box::new(move |all: &[Subject]| all[at].packets().mean());
+    let hits = Box::new(move |all: &[Subject]| all[at].acks.hit_ratio());
     [
-        row(names[0], paper[0], bank.sequent(), as_the_paper, two),
+        row(names[0], paper[0], bank.sequent(), paper_mean, two),
         row(names[1], "-", bank.sequent_counting_the_probe(), honest, two),
         row(names[2], paper[1], bank.train_probability(), hits, percent),
     ]
 }
 
-/// Every number of the analysis at the paper's response times, in a closed and in an open loop.
+/// Compares all numbers of the analysis at the response times of the paper, in a closed and an open
+/// loop.
 pub(crate) fn by_response_time(report: &mut Report, quick: bool) -> Outcome {
     let header =
         ["R, s", "what", "paper", "equation", "exact", "closed loop", "off by", "open loop"];
     let mut table = Table::new(&header);
     for published in &PUBLISHED {
         let response = published.response;
-        let (mut closed, mut open) = (contestants()?, contestants()?);
+        let (mut closed, mut open) = (subjects()?, subjects()?);
         let traffic = Traffic::closed(USERS, response, SEED);
-        listen(&mut closed, USERS, traffic, WARM_UP, end(quick));
+        run_all(&mut closed, USERS, traffic, WARM_UP, end(quick));
         let traffic = Traffic::open(USERS, response, SEED);
-        listen(&mut open, USERS, traffic, WARM_UP, end(quick));
+        run_all(&mut open, USERS, traffic, WARM_UP, end(quick));
         judge(report, published, &closed);
         for row in rows(published)? {
             let measured = (row.measured)(&closed);
@@ -228,19 +230,19 @@ pub(crate) fn by_response_time(report: &mut Report, quick: bool) -> Outcome {
     report.table("tpca", title, table)
 }
 
-/// What the paper prints, beside what was counted in the closed loop.
-fn judge(report: &mut Report, published: &Published, all: &[Contestant]) {
+/// Compares the printed numbers with the counts of the closed loop.
+fn judge(report: &mut Report, published: &Published, all: &[Subject]) {
     let response = published.response;
     let [bsd, front, nineteen, fifty_one, hundred, ..] = all else { return };
     let waits = "The paper's users enter as often as if they never waited for an answer. \
-        Equations 5' and 6' of the crate know that they wait, and agree with what is counted.";
+        Equations 5' and 6' of the crate account for the wait, and agree with what is counted.";
     let measured = [front.entries.ahead(), front.acks.ahead(), front.packets().ahead()];
     for ((name, paper), measured) in
         ["entry", "ack", "mean"].into_iter().zip(published.front).zip(measured)
     {
         let what = format!("list that moves to the front, R = {response} s, {name}: PCBs ahead");
         let paper = paper.parse().unwrap_or(f64::NAN);
-        report.find(
+        report.record(
             Finding::number("section 3.2", what, paper, measured)
                 .within(1.0)
                 .because(waits)
@@ -251,41 +253,41 @@ fn judge(report: &mut Report, published: &Published, all: &[Contestant]) {
         return;
     }
     let what = "PCBs examined for a packet";
-    report.find(
+    report.record(
         Finding::number("section 3.1", what, 1001.0, bsd.packets().mean())
             .within(1.0)
             .at_full_scale(),
     );
     let what = "19 chains: PCBs for a packet, counted as the paper does";
-    report.find(
-        Finding::number("section 3.4", what, 53.0, nineteen.sequent_as_the_paper())
+    report.record(
+        Finding::number("section 3.4", what, 53.0, nineteen.sequent_paper_mean())
             .within(1.0)
             .at_full_scale(),
     );
     let (cost, rule) = (hundred.packets().mean(), "less than 9");
     let what = "100 chains: PCBs for a packet, with the probe that equation 10 forgets";
-    report.find(
+    report.record(
         Finding::check("section 3.4", what, "less than 9", two(cost), rule, cost < 9.0)
             .at_full_scale(),
     );
     let what = "19 chains, no trains: PCBs for an entry";
-    report.find(
+    report.record(
         Finding::number("section 3.4", what, 53.6, nineteen.entries.mean())
             .within(1.0)
             .at_full_scale(),
     );
     let what = "responses that find the PCB remembered, %";
-    let hits = |name: &str, paper, contestant: &Contestant| {
+    let hits = |name: &str, paper, subject: &Subject| {
         let what = format!("{name}: {what}");
-        Finding::number("section 3.4", what, paper, 100.0 * contestant.acks.hit_ratio())
+        Finding::number("section 3.4", what, paper, 100.0 * subject.acks.hit_ratio())
     };
-    let few = hits("19 chains", 1.5, nineteen).apart_by(0.1);
-    let why = "Equation 9 says 21.68 % for 51 chains, and 21.01 % for 50.";
+    let few = hits("19 chains", 1.5, nineteen).within_units(0.1);
+    let why = "Equation 9 yields 21.68 % for 51 chains, and 21.01 % for 50.";
     let many = hits("51 chains", 21.0, fifty_one).within(2.0).because(why);
-    [few, many].into_iter().for_each(|finding| report.find(finding.at_full_scale()));
+    [few, many].into_iter().for_each(|finding| report.record(finding.at_full_scale()));
 }
 
-/// Unless there is next to nothing to be off by.
+/// Formats a relative error, or a dash for an expected value near zero.
 fn off_by(measured: f64, equation: f64) -> String {
     match equation {
         0.01.. => format!("{:+.1} %", 100.0 * (measured / equation - 1.0)),
@@ -293,32 +295,32 @@ fn off_by(measured: f64, equation: f64) -> String {
     }
 }
 
-/// PCBs examined by every structure.
+/// Counts the PCBs examined by every structure.
 pub(crate) fn by_structure(report: &mut Report, quick: bool) -> Outcome {
     let mut table =
         Table::new(&["structure", "entry", "ack", "packet", "hits, entry", "hits, ack", "hits"]);
-    let mut all = Contestant::all(USERS)?;
-    listen(&mut all, USERS, Traffic::closed(USERS, 0.2, SEED), WARM_UP, end(quick));
+    let mut all = Subject::all(USERS)?;
+    run_all(&mut all, USERS, Traffic::closed(USERS, 0.2, SEED), WARM_UP, end(quick));
     for (name, round_trip) in [("100 ms", 0.1), ("1 ms", 0.001)] {
-        let mut alone = [Contestant::send_receive()];
+        let mut alone = [Subject::send_receive()];
         let traffic = Traffic::closed(USERS, 0.2, SEED).with_round_trip(round_trip);
-        listen(&mut alone, USERS, traffic, WARM_UP, end(quick));
-        let [mut contestant] = alone;
-        contestant.name = format!("SendReceive, round trip of {name}");
-        all.insert(2, contestant);
+        run_all(&mut alone, USERS, traffic, WARM_UP, end(quick));
+        let [mut subject] = alone;
+        subject.name = format!("SendReceive, round trip of {name}");
+        all.insert(2, subject);
     }
-    let direct = all.last().map_or(f64::NAN, |contestant| contestant.packets().mean());
+    let direct = all.last().map_or(f64::NAN, |subject| subject.packets().mean());
     let what = "connection IDs: PCBs for a packet";
-    report.find(Finding::number("section 3.6", what, 1.0, direct));
-    for contestant in &all {
+    report.record(Finding::number("section 3.6", what, 1.0, direct));
+    for subject in &all {
         table.row(&[
-            &contestant.name,
-            &two(contestant.entries.mean()),
-            &two(contestant.acks.mean()),
-            &two(contestant.packets().mean()),
-            &percent(contestant.entries.hit_ratio()),
-            &percent(contestant.acks.hit_ratio()),
-            &percent(contestant.packets().hit_ratio()),
+            &subject.name,
+            &two(subject.entries.mean()),
+            &two(subject.acks.mean()),
+            &two(subject.packets().mean()),
+            &percent(subject.entries.hit_ratio()),
+            &percent(subject.acks.hit_ratio()),
+            &percent(subject.packets().hit_ratio()),
         ]);
     }
     let title = "2000 users of TPC/A, R = 0.2 s, round trip of 10 ms: PCBs examined, by structure";

@@ -1,20 +1,20 @@
-//! Figure 11: what a find examines, and how long it takes, the fuller the store is.
+//! Figure 11: entries examined by a find, and its latency, by load factor.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use model::papers::ephemeral_2002::chains::{ENTRIES, Examined, Filled, HEADS, NOW, SEED, absent};
-use model::papers::ephemeral_2002::published::WORD;
+use model::papers::ephemeral_2002::tables::WORD;
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
-/// Finds that are timed at once.
+/// Finds per timed batch.
 const FINDS: usize = 65_536;
 
-/// One store at one filling.
+/// Measurements of a store at one load factor.
 struct Point {
     examined: Examined,
-    /// Nanoseconds for tags that are there, and for others.
+    /// Nanoseconds for present and for absent tags.
     times: [f64; 2],
 }
 
@@ -66,7 +66,8 @@ pub(crate) fn figure_11(report: &mut Report, quick: bool) -> Outcome {
     Ok(())
 }
 
-/// The curves of the figure: how steep, and what the paper says of the first and the last.
+/// Compares the slope of each curve, and the latencies that the text gives for the first and the
+/// last.
 fn judge(report: &mut Report, points: &[Point], ratio: f64) {
     const PLACE: &str = "figure 11";
     let [Some(empty), Some(full)] = [points.first(), points.last()] else { return };
@@ -74,13 +75,13 @@ fn judge(report: &mut Report, points: &[Point], ratio: f64) {
     let what = format!(
         "{ratio} heads for an entry: more entries examined when full, by the equation f / 2h"
     );
-    report.find(Finding::number(PLACE, what, 1.0 / (2.0 * ratio), rise).apart_by(0.02));
+    report.record(Finding::number(PLACE, what, 1.0 / (2.0 * ratio), rise).within_units(0.02));
     let [empty, full] = [empty, full].map(|point| latency(point.examined.present));
     let ours = format!("{} to {} µs, modelled", two(empty), two(full));
     if ratio == 0.5 {
         let what = "half as many heads as entries: latency of a find";
         let rule = "below 3 µs";
-        report.find(Finding::check(PLACE, what, "below 3 µs when full", ours, rule, full < 3.0));
+        report.record(Finding::check(PLACE, what, "below 3 µs when full", ours, rule, full < 3.0));
     } else if ratio == 2.0 {
         let what = "two heads for an entry: latency of a find";
         let finding = Finding::check(
@@ -91,14 +92,14 @@ fn judge(report: &mut Report, points: &[Point], ratio: f64) {
             "rises by 10 % at most",
             full < 1.1 * empty,
         );
-        report.find(finding.because(
+        report.record(finding.because(
             "In a full store some finds examine a second entry, by the \
             equation one in four: where nothing but memory takes time, that shows.",
         ));
     }
 }
 
-/// Microseconds in the paper's SRAM, if so many entries are examined.
+/// Returns the microseconds in the SRAM of the paper.
 fn latency(entries: f64) -> f64 {
     5.0 * entries * WORD
 }
@@ -109,9 +110,9 @@ fn point(filled: &mut Filled, part: f64, quick: bool) -> Point {
     let (present, absent) = (filled.present(FINDS), filled.absent(FINDS));
     let store = &filled.store;
     let found = |tags: &[u64]| tags.iter().filter(|tag| store.find(*tag, NOW).is_some()).count();
-    let mut contestants: [Contestant<'_>; 2] =
+    let mut subjects: [Subject<'_>; 2] =
         [Box::new(|| found(&present) as u64), Box::new(|| found(&absent) as u64)];
-    let times = Times::measure(&mut contestants, FINDS, if quick { 1 } else { 21 });
+    let times = Times::measure(&mut subjects, FINDS, if quick { 1 } else { 21 });
     Point { examined, times: [0, 1].map(|number| times.of(number)) }
 }
 

@@ -6,13 +6,13 @@ use flowtable::esp::{
 };
 use flowtable::observe::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
-use model::papers::ephemeral_2002::published::{
+use model::papers::ephemeral_2002::tables::{
     OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands,
 };
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
 const SITE: Site = Site { location: Location::Centre, identity: 1 };
 
@@ -20,7 +20,7 @@ pub(crate) fn packet(instruction: Instruction) -> Packet {
     Packet::new(Locations::CENTRE, 1, instruction)
 }
 
-/// Each of the paper's two instructions on a tag.
+/// The two instructions of the paper on a tag.
 pub(crate) fn compare(tag: u64, value: u64) -> Packet {
     packet(Instruction::Compare { tag, relation: Relation::Greater, value })
 }
@@ -29,14 +29,15 @@ pub(crate) fn count(tag: u64) -> Packet {
     packet(Instruction::Count { tag, threshold: 1 })
 }
 
-/// Words that a packet takes, and whether it goes on.
+/// Returns the words accessed for a packet, and whether it is forwarded.
 pub(crate) fn words(store: &mut EphemeralStore, mut packet: Packet) -> (u32, bool) {
     let mut words = Words::default();
     let verdict = execute_observed(store, &mut packet, SITE, NOW, &mut words);
     (words.0, verdict == Verdict::Forward)
 }
 
-/// COMPARE that creates, drops, forwards; COUNT that creates, and that finds: in a store that has nothing else.
+/// Counts the words of COMPARE (create, drop, forward) and of COUNT (create, find) in a store
+/// without other entries.
 pub(crate) fn words_of_all() -> [(&'static str, u32); 5] {
     let mut filled = Filled::new(2, Heads::Double, SEED);
     let mut run = |packet| words(&mut filled.store, packet).0;
@@ -80,22 +81,26 @@ pub(crate) fn tables_2_and_3(report: &mut Report, quick: bool) -> Outcome {
     ours(report, quick)
 }
 
-/// Latencies by words, rates by latencies, and the rate of the smallest packets.
+/// Compares latencies by words, rates by latencies, and the rate of the smallest packets.
 fn judge(report: &mut Report) {
     for (name, paper, words) in
         [("COMPARE, binds again", TABLE_2[0].1[0], 2), ("COUNT, finds", TABLE_2[0].1[1], 4)]
     {
         let modelled = f64::from(words_of_all()[words].1) * WORD;
         let why = format!(
-            "The words that an instruction touches take {:.0} % of the paper's time. What else \
-                it spends is not said.",
+            "The words that an instruction touches take {:.0} % of the paper's time. The paper \
+                does not state what the rest is.",
             100.0 * modelled / paper
         );
         let what = format!("{name}: µs in SRAM, at 0.1 for a word");
-        report.find(Finding::number("table 2", what, paper, modelled).within(10.0).because(&why));
+        report.record(Finding::number("table 2", what, paper, modelled).within(10.0).because(&why));
     }
-    let why = "What a word of SDRAM takes is not said.";
-    report.find(Finding::lost("table 2", "latencies in SDRAM, and with heads in SRAM", why));
+    let why = "The paper does not state the time of a word of SDRAM.";
+    report.record(Finding::not_measured(
+        "table 2",
+        "latencies in SDRAM, and with heads in SRAM",
+        why,
+    ));
     for ((memory, latencies), stated) in TABLE_2.into_iter().zip(TABLE_3) {
         for ((name, latency), stated) in ["COMPARE", "COUNT"].into_iter().zip(latencies).zip(stated)
         {
@@ -103,16 +108,16 @@ fn judge(report: &mut Report) {
                 format!("{name}, {memory}: k packets/s, 1000 / (µs of table 2 + {OTHER_WORK})");
             let finding =
                 Finding::number("table 3", what, stated.into(), thousands(latency).into());
-            report.find(finding.calculated());
+            report.record(finding.calculated());
         }
     }
     let (what, fastest) =
         ("Mb/s of the smallest packets with COUNT", megabits(thousands(TABLE_2[0].1[1])));
     let finding = Finding::number("text, rates", what, 169.0, fastest).within(1.0);
-    report.find(finding.calculated());
+    report.record(finding.calculated());
 }
 
-/// What it is here: words, and nanoseconds for a packet.
+/// Reports the words counted here, and measured nanoseconds per packet.
 fn ours(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&["", "words", "SRAM µs, modelled", "k/s, modelled"]);
     for (name, words) in words_of_all() {
@@ -144,7 +149,7 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
         let rates = times.map(|time| 1000.0 / time);
         let megabits = format!(
             "{:.0}",
-            rates[1] * f64::from(model::papers::ephemeral_2002::published::SMALLEST * 8)
+            rates[1] * f64::from(model::papers::ephemeral_2002::tables::SMALLEST * 8)
         );
         let one = |number: f64| format!("{number:.1}");
         table.row(&[&name, &one(executed), &one(rates[0]), &one(whole), &one(rates[1]), &megabits]);
@@ -153,7 +158,7 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
     report.table("instructions", &title, table)
 }
 
-/// Nanoseconds for a packet: executed only, and read from its bytes, executed, and written over them.
+/// Nanoseconds per packet: execution only, and parsing, execution and encoding.
 fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
     let mut stores = [store.clone(), store.clone()];
     let [executed, whole] = &mut stores;
@@ -163,7 +168,7 @@ fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
         bytes
     };
     let mut bytes: Vec<_> = packets.iter().map(encoded).collect();
-    let mut contestants: [Contestant<'_>; 2] = [
+    let mut subjects: [Subject<'_>; 2] = [
         Box::new(|| {
             let run =
                 |packet: &&Packet| execute(executed, &mut { **packet }, SITE, NOW) == Verdict::Drop;
@@ -179,6 +184,6 @@ fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
             dropped
         }),
     ];
-    let times = Times::measure(&mut contestants, packets.len(), if quick { 1 } else { 21 });
+    let times = Times::measure(&mut subjects, packets.len(), if quick { 1 } else { 21 });
     [0, 1].map(|number| times.of(number))
 }

@@ -6,17 +6,17 @@ use flowtable::Timestamp;
 use flowtable::ephemeral::{Binding, Heads};
 use flowtable::observe::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
-use model::papers::ephemeral_2002::published::{TABLE_1, WORD};
+use model::papers::ephemeral_2002::tables::{TABLE_1, WORD};
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
-/// Words that table 1 says, where one entry is examined.
+/// Words in table 1 if one entry is examined.
 const WORDS: [f64; 4] = [5.0, 10.0, 2.0, 2.0];
 
-/// Words that each operation of table 1 takes where one entry is examined, or where one is created and none is
-/// examined.
+/// Counts the words of each operation in table 1 if one entry is examined, or one is created in an
+/// empty chain.
 pub(crate) fn words() -> [u32; 4] {
     let mut filled = Filled::new(1, Heads::Double, SEED);
     let store = &mut filled.store;
@@ -43,19 +43,19 @@ pub(crate) fn table_1(report: &mut Report, quick: bool) -> Outcome {
     let entries = if quick { 4096 } else { ENTRIES };
     let times = [0.1, 1.0].map(|part| times(entries, part, quick));
     for (number, (name, formula, latency)) in TABLE_1.into_iter().enumerate() {
-        // An empty chain takes no entry; the paper's table has one.
+        // No entry is examined in an empty chain; the count of the paper includes one.
         let counted = words()[number] + if number == 1 { 5 } else { 0 };
         let (words, latencies) = (f64::from(counted), f64::from(counted) * WORD);
         let what = format!("{name}: words of memory, where one entry is examined");
-        report.find(Finding::number("table 1", what, WORDS[number], words));
+        report.record(Finding::number("table 1", what, WORDS[number], words));
         let what = format!("{name}: µs in SRAM, at 0.1 for a word, which is from find's");
         let why = "By its words a read takes 2 fifths of a find, and a creation twice as long as \
-            one. The paper's latencies say a fifth, and 2.8 times: words alone do not account for \
-            them.";
-        // What a word takes is from the latency of a find, which can say nothing of itself.
+            one. In the paper it is a fifth, and 2.8 times: words alone do not account for \
+            that.";
+        // The time of a word is derived from the latency of a find, so a find cannot check it.
         if name != "find" {
             let finding = Finding::number("table 1", what, latency, latencies);
-            report.find(finding.within(10.0).because(why));
+            report.record(finding.within(10.0).because(why));
         }
         table.row(&[
             &name,
@@ -70,7 +70,7 @@ pub(crate) fn table_1(report: &mut Report, quick: bool) -> Outcome {
     report.table("table_1", "Operations, two heads for an entry (table 1)", table)
 }
 
-/// Nanoseconds of each operation in a store that is as full as that.
+/// Nanoseconds of each operation at a load factor.
 fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
     let mut filled = Filled::new(entries, Heads::Double, SEED);
     filled.fill_to_part(part);
@@ -80,7 +80,7 @@ fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
     let (found_in, read_in, mut written_in) =
         (filled.store.clone(), filled.store.clone(), filled.store.clone());
     let mut stream = Stream::new(entries, part);
-    let mut contestants: [Contestant<'_>; 4] = [
+    let mut subjects: [Subject<'_>; 4] = [
         Box::new(|| tags.iter().filter(|tag| found_in.find(*tag, NOW).is_some()).count() as u64),
         Box::new(|| stream.create(entries)),
         Box::new(|| bindings.iter().filter_map(|place| read_in.read(*place, NOW)).sum()),
@@ -88,14 +88,14 @@ fn times(entries: usize, part: f64, quick: bool) -> [f64; 4] {
             bindings.iter().filter(|place| written_in.write(**place, NOW, 1).is_ok()).count() as u64
         }),
     ];
-    let times = Times::measure(&mut contestants, entries, if quick { 1 } else { 21 });
+    let times = Times::measure(&mut subjects, entries, if quick { 1 } else { 21 });
     [0, 1, 2, 3].map(|number| times.of(number))
 }
 
-/// Bindings that are created at a steady rate, as many as expire meanwhile.
+/// Bindings created at a constant rate, at which as many expire.
 struct Stream {
     filled: Filled,
-    /// Bindings that live at a time.
+    /// Number of live bindings.
     living: u64,
     created: u64,
 }
@@ -109,15 +109,15 @@ impl Stream {
         stream
     }
 
-    /// Creates so many.
+    /// Creates `count` bindings. Returns how many were new.
     fn create(&mut self, count: usize) -> u64 {
         let lifetime = Duration::from_secs(10).as_nanos() as u64;
         let mut is_new = 0;
         for _ in 0..count {
             self.created += 1;
-            // A lifetime is one creation too long, for times are rounded.
+            // Times are rounded: add a margin, so that the oldest binding has expired.
             let now = Timestamp::from_nanos(self.created * (lifetime / self.living + 1000));
-            // An odd number of 64 bits: none comes twice.
+            // Multiplication by an odd number is a bijection on 64 bits: tags are distinct.
             let tag = self.created.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let bound = self.filled.store.find_or_create(tag, now, || 0).expect("one has expired");
             is_new += u64::from(bound.is_new);

@@ -1,4 +1,4 @@
-//! What a decision costs on this machine.
+//! The cost of a scheduling decision on this machine.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -17,18 +17,18 @@ use crate::report::{Outcome, Report, Table, median, two};
 
 const ROUNDS: usize = 15;
 
-/// Nanoseconds for a step, the median of the rounds.
+/// Nanoseconds per step, as a median over the rounds.
 fn measure(steps: u64, mut step: impl FnMut(u64)) -> f64 {
     let round = |_| {
         let begun = Instant::now();
         (0..steps).for_each(&mut step);
         begun.elapsed().as_nanos() as f64 / steps as f64
     };
-    // The first one warms up.
+    // The first round warms up.
     median((0..=ROUNDS).map(round).skip(1).collect())
 }
 
-/// Run lengths in nanoseconds.
+/// Random run lengths in nanoseconds.
 fn runs() -> Vec<u64> {
     let mut rng = StdRng::seed_from_u64(SEED);
     (0..1024).map(|_| rng.random_range(1_000..60_000)).collect()
@@ -63,7 +63,7 @@ pub(crate) fn costs(report: &mut Report, quick: bool) -> Outcome {
     report.table("costs", "What decisions cost here; the paper has no numbers", table)
 }
 
-/// All threads always have work.
+/// Measures the shares while all threads have work.
 fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let mut shares = ProportionalShare::new(threads as usize, 100 * threads)?;
     let mut rng = StdRng::seed_from_u64(SEED);
@@ -79,7 +79,7 @@ fn of_shares(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>
     }))
 }
 
-/// A packet comes for some thread, and some thread has a turn.
+/// Measures a packet arrival and a turn per step.
 fn of_scheduler(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let policy = Policy::Budget(Budget::packets(16));
     let mut scheduler =

@@ -1,14 +1,15 @@
-//! Figures 6 to 8: three flows through input, forwarding and output threads, and how long a turn may be.
+//! Figures 6 to 8: three flows through input, forwarding and output threads, by the length of a
+//! turn.
 //!
 //! ```text
-//!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ─▸ O ─▸ link 1         A: best effort, 50 Kpps, x µs more for a packet
-//!     card C ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ┘                         B, C: reserved, 90 Kpps each
+//!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ─▸ O ─▸ link 1     A: best effort, 50 Kpps, x µs more each
+//!     card C ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ┘                     B, C: reserved, 90 Kpps each
 //!     card B ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ─▸ O ─▸ link 2
 //! ```
 //!
-//! The testbed is gone; its costs are known. This is a pipeline of the crate's threads and queues with those costs.
-//! Input threads sleep by the crate's estimator. All turns are of 16 packets at most; those of forwarding are what
-//! the figures are about.
+//! The testbed is not available; its costs are known. This is a pipeline of the threads and queues
+//! of the crate with those costs. Input threads sleep by the estimator of the crate. All turns are
+//! limited to 16 packets; the figures vary the turns of forwarding threads.
 
 use std::error::Error;
 use std::time::Duration;
@@ -28,24 +29,25 @@ const CARD: usize = 64;
 const QUEUE: usize = 128;
 const LINE_RATE: u64 = 148_800;
 const BATCH: u32 = 16;
-/// What the last row of table 2 says of the testbed, rounded.
+/// The cost of a switch, rounded, by the last row of table 2.
 const SWITCH: Duration = Duration::from_micros(1);
 const RATES: [u64; 3] = [50_000, 90_000, 90_000];
 const NAMES: [&str; 3] = ["A", "B", "C"];
 
-/// Which queue a thread reads, and which it writes; `None` is the link.
+/// A thread with its input and output queues; `None` is the link.
 struct Stage {
     thread: Thread,
     cost: Duration,
     input: usize,
     output: Option<usize>,
-    /// What its turns are, beside batches.
+    /// Limit of a turn in addition to the batch size.
     budget: Budget,
-    /// That of an input thread, and when it polls again.
+    /// The estimator of an input thread, and the time of its next poll.
     port: Option<(QueueEstimator, Timestamp)>,
 }
 
-/// Queues 0 to 2 are cards, 3 to 5 lead to forwarding, 6 and 7 to links. Packets are the number of their flow.
+/// Queues 0 to 2 are cards, 3 to 5 lead to forwarding, 6 and 7 to links. A packet is the index of
+/// its flow.
 struct Router {
     scheduler: Scheduler,
     stages: Vec<Stage>,
@@ -56,7 +58,7 @@ struct Router {
 }
 
 impl Router {
-    /// Shares are what the flows have reserved, in thousandths, in processing.
+    /// Creates the pipeline. Shares are the reserved processing times, in thousandths.
     fn new(extra: Duration, budget: Budget) -> Result<Self, Box<dyn Error>> {
         let mut scheduler =
             Scheduler::new(8, 1000, SWITCH, Policy::Budget(Budget::packets(BATCH)))?;
@@ -90,7 +92,7 @@ impl Router {
         let room = stage.output.map_or(usize::MAX, |queue| self.queues[queue].room());
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let queued = match &stage.port {
-            // A port that does not sleep can be polled, also in vain.
+            // A port that is awake may be polled even if it is empty.
             Some((_, wakes)) if *wakes <= self.now => self.queues[stage.input].len().max(1),
             Some(_) => 0,
             None => self.queues[stage.input].len(),
@@ -98,7 +100,7 @@ impl Router {
         Occupancy { queued: queued as u32, room }
     }
 
-    /// Packets come, and every thread that reads or writes what has changed is told.
+    /// Adds the packets that have arrived to the queues of the cards.
     fn arrive(&mut self) {
         for (flow, rate) in RATES.into_iter().enumerate() {
             let due = self.now.as_nanos() * rate / 1_000_000_000;
@@ -109,7 +111,7 @@ impl Router {
         }
     }
 
-    fn tell(&mut self) -> Outcome {
+    fn report_occupancies(&mut self) -> Outcome {
         for index in 0..self.stages.len() {
             let (thread, occupancy) =
                 (self.stages[index].thread, self.occupancy(&self.stages[index]));
@@ -118,10 +120,10 @@ impl Router {
         Ok(())
     }
 
-    fn run(mut self, duration: Duration) -> Result<Done, Box<dyn Error>> {
+    fn run(mut self, duration: Duration) -> Result<Throughput, Box<dyn Error>> {
         while self.now < Timestamp::from(duration) {
             self.arrive();
-            self.tell()?;
+            self.report_occupancies()?;
             let Some(turn) = self.scheduler.next(self.now) else {
                 self.now = self.now + Duration::from_nanos(100);
                 continue;
@@ -151,16 +153,16 @@ impl Router {
         }
         let kpps = self.sent.map(|sent| sent as f64 / duration.as_secs_f64() / 1000.0);
         let efficiency = self.scheduler.account().efficiency().unwrap_or_default();
-        Ok(Done { kpps, efficiency })
+        Ok(Throughput { kpps, efficiency })
     }
 }
 
-struct Done {
+struct Throughput {
     kpps: [f64; 3],
     efficiency: f64,
 }
 
-/// Figures 6 to 8.
+/// Measures and draws figures 6 to 8.
 pub(crate) fn figures(report: &mut Report, quick: bool) -> Outcome {
     let duration = Duration::from_millis(if quick { 50 } else { 1000 });
     for (number, name, budget, paper) in [
@@ -204,16 +206,16 @@ pub(crate) fn figures(report: &mut Report, quick: bool) -> Outcome {
     Ok(())
 }
 
-/// The fewest packets that B and C get at an extra cost.
-fn fewest(done: &Done) -> f64 {
+/// Returns the lower rate of B and C.
+fn fewest(done: &Throughput) -> f64 {
     done.kpps[1].min(done.kpps[2])
 }
 
-/// What figures 6 to 8 show.
+/// The quantity that figures 6 to 8 show.
 const OF_B_AND_C: &str = "B and C, of their 90 Kpps, as packets of A cost more";
 
-/// Figure 6: batches of a flow that costs more take from the others.
-fn judge_batches(report: &mut Report, all: &[(u64, Done)]) {
+/// Figure 6: batches of an expensive flow reduce the rates of the others.
+fn judge_batches(report: &mut Report, all: &[(u64, Throughput)]) {
     let least = all.iter().map(|(_, done)| fewest(done)).fold(f64::INFINITY, f64::min);
     let first = all.iter().find(|(_, done)| fewest(done) < 85.0);
     let ours = match first {
@@ -222,11 +224,11 @@ fn judge_batches(report: &mut Report, all: &[(u64, Done)]) {
     };
     let (rule, holds) = ("less than 85 Kpps somewhere", first.is_some());
     let finding = Finding::check("figure 6", OF_B_AND_C, "lose packets", ours, rule, holds);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
 }
 
-/// Figures 7 and 8: shorter turns keep what is reserved, and cost efficiency.
-fn judge_turns(report: &mut Report, place: &'static str, paper: f64, all: &[(u64, Done)]) {
+/// Figures 7 and 8: shorter turns keep reservations and cost efficiency.
+fn judge_turns(report: &mut Report, place: &'static str, paper: f64, all: &[(u64, Throughput)]) {
     let least = all.iter().map(|(_, done)| fewest(done)).fold(f64::INFINITY, f64::min);
     let lost = all.iter().filter(|(_, done)| fewest(done) < 89.0);
     let lost: Vec<String> = lost.map(|(extra, _)| extra.to_string()).collect();
@@ -240,18 +242,18 @@ fn judge_turns(report: &mut Report, place: &'static str, paper: f64, all: &[(u64
         switches take what B and C have reserved.";
     let is_at_0_only = place == "figure 7" && lost == ["0"];
     let finding = if is_at_0_only { finding.because(why) } else { finding };
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let busy = all.iter().filter(|(extra, _)| *extra >= 5).map(|(_, done)| 100.0 * done.efficiency);
     let mean = busy.clone().sum::<f64>() / busy.count().max(1) as f64;
     let what = "E, %, mean over extra costs from 5 µs on, where the processor is busy";
-    // What is spent on packets for what is spent on switches goes with the inverse of a switch.
+    // The ratio of processing to switching is proportional to the inverse of the switch cost.
     let odds = |percent: f64| percent / (100.0 - percent);
     let switch = SWITCH.as_secs_f64() * 1e6 * odds(mean) / odds(paper);
     let why = format!(
-        "A switch of 1 µs is assumed; table 2 says 0.94 by its last row and 2 by the others. The \
-            paper's number would follow from {switch:.1} µs here: one and the same must do for \
-            figures 7 and 8."
+        "A switch of 1 µs is assumed; table 2 implies 0.94 by its last row and 2 by the others. \
+            The paper's number would follow from {switch:.1} µs here: one and the same must do \
+            for figures 7 and 8."
     );
     let finding = Finding::number(place, what, paper, mean).within(5.0);
-    report.find(finding.because(&why).at_full_scale());
+    report.record(finding.because(&why).at_full_scale());
 }

@@ -1,4 +1,4 @@
-//! What the paper does not say: when flows begin.
+//! Phases of flows, which the paper leaves open.
 
 use flowtable::schedule::simulator::Flow;
 use model::papers::scheduling_2001::simulation::{COSTS, flows, packets, run, slice, throttle, us};
@@ -10,11 +10,12 @@ use super::simulation::{efficiency, limits, slices, throttles};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median};
 
-/// The highest efficiency that the paper's text says of limits and of slices, if flows begin when they like; and the
-/// throttle's.
+/// Compares the highest efficiencies in the text, of limits, slices and the throttle, for flows
+/// with random phases.
 fn judge(report: &mut Report, quick: bool) {
-    let why = "The paper's flows must begin in step, which it does not say. At random moments \
-        each flow that keeps its share is mostly served one packet at a time, whatever the limit.";
+    let why = "The paper's flows must begin in step, which it does not state. At random moments \
+        each flow that keeps its share is mostly served one packet at a time, whatever the \
+        limit.";
     for (place, what, policy, paper) in [
         ("figure 10", "8 packets, c13 = 30 µs", packets(8), 84.0),
         ("figure 13", "500 µs, c13 = 30 µs", slice(500), 84.0),
@@ -29,7 +30,7 @@ fn judge(report: &mut Report, quick: bool) {
         let seeds = 0..if quick { 3 } else { 31 };
         let of = |seed| efficiency(&run(&with_random_phases(30, seed), policy));
         let finding = Finding::number(place, what, paper, median(seeds.map(of).collect()));
-        report.find(finding.within(5.0).because(why).at_full_scale());
+        report.record(finding.within(5.0).because(why).at_full_scale());
     }
 }
 
@@ -42,7 +43,7 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
     flows(cost_13).into_iter().map(with_phase).collect()
 }
 
-/// All settings with all flows at once, and with each flow at a random moment of its period.
+/// Runs all settings with flows in phase, and with random phases.
 pub(crate) fn phases(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&[
         "setting",

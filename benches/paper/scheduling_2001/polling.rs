@@ -1,6 +1,7 @@
 //! Table 3 and the idle ports: input threads that poll, with and without the estimator.
 //!
-//! One busy port, perhaps idle ones beside it, one forwarding thread. The scheduler and the estimator are the crate's.
+//! There is one busy port, possibly idle ones, and one forwarding thread. The scheduler and the
+//! estimator are those of the crate.
 
 use std::time::Duration;
 
@@ -13,26 +14,26 @@ use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
 const BATCH: u32 = 16;
-/// Buffers of the card, and places between input and forwarding.
+/// Capacity of the card, and of the queue between input and forwarding.
 const CARD: u32 = 64;
 const QUEUE: u32 = 128;
 const LINE_RATE: u64 = 148_800;
-/// Shares are thousandths.
+/// The sum of all shares.
 const WHOLE: u32 = 1000;
-/// A packet that is read.
+/// The cost to read a packet.
 const READ: Duration = Duration::from_nanos(1_600);
 const SWITCH: Duration = Duration::from_micros(1);
 
-/// What is polled, and how.
+/// Parameters of a simulation.
 struct Setup {
-    /// Packets in a second at the busy port.
+    /// Packets per second at the busy port.
     offered: u64,
     forwarding: Duration,
-    /// Of each input thread and of the forwarding thread.
+    /// The share of each input thread, and of the forwarding thread.
     shares: [u32; 2],
     idle_ports: usize,
     estimates: bool,
-    /// What a poll takes that reads nothing.
+    /// The cost of an empty poll.
     empty: Duration,
     duration: Duration,
 }
@@ -41,7 +42,7 @@ struct Setup {
 struct Port {
     thread: Thread,
     estimator: Option<QueueEstimator>,
-    /// When it polls again.
+    /// The time of its next poll.
     wakes: Timestamp,
     card: u32,
     is_busy: bool,
@@ -76,7 +77,7 @@ impl Router {
         Ok(Self { setup, scheduler, ports, forwarder, queued, arrived, forwarded, now })
     }
 
-    /// Packets in a second that are forwarded, in thousands.
+    /// Runs the simulation. Returns the forwarded packets per second, in thousands.
     fn run(mut self) -> Result<f64, Box<dyn std::error::Error>> {
         let end = Timestamp::from(self.setup.duration);
         while self.now < end {
@@ -86,7 +87,7 @@ impl Router {
                 self.scheduler.tell(thread, occupancy, self.now)?;
             }
             let Some(turn) = self.scheduler.next(self.now) else {
-                // Nothing is to be done before somebody wakes up.
+                // All threads sleep: skip to the first that wakes.
                 self.now = self.ports.iter().map(|port| port.wakes).min().unwrap_or(end);
                 continue;
             };
@@ -106,7 +107,8 @@ impl Router {
                 let spent = if packets == 0 { self.setup.empty } else { READ * packets };
                 self.now = self.now + spent;
                 port.card -= packets;
-                // It cannot know which path a packet is for before it has read it: what is too much is lost here.
+                // Input cannot classify a packet before it has read it: excess packets are dropped
+                // here.
                 self.queued = QUEUE.min(self.queued + packets);
                 let sleep = port.estimator.as_mut().map(|estimator| estimator.polled(packets));
                 port.wakes = self.now + sleep.unwrap_or_default();
@@ -128,7 +130,7 @@ impl Router {
         }
     }
 
-    /// A port that does not sleep can be polled at any time. That there are no packets is known after the poll.
+    /// Returns the occupancy of a port. A port that is awake may be polled even if it is empty.
     fn poll(&self, index: usize) -> Occupancy {
         let is_awake = self.ports[index].wakes <= self.now;
         let packets = if is_awake { self.ports[index].card.max(1) } else { 0 };
@@ -136,7 +138,7 @@ impl Router {
     }
 }
 
-/// The most that is forwarded, over all rates of arrival up to 140 Kpps.
+/// Returns the highest forwarding rate over all arrival rates up to 140 Kpps.
 fn peak(
     forwarding: Duration,
     shares: [u32; 2],
@@ -153,7 +155,7 @@ fn peak(
     Ok(peak)
 }
 
-/// Table 3: shares of input and forwarding that fit, and such that do not.
+/// Table 3: balanced and unbalanced shares of input and forwarding.
 pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
     let header = ["forwarding, us", "shares", "estimator", "paper", "model", "simulated"];
     let mut table = Table::new(&header);
@@ -174,18 +176,18 @@ pub(crate) fn shares(report: &mut Report, quick: bool) -> Outcome {
             let what = format!("{cost} µs, shares {name}, {with} estimator: Kpps at most");
             let finding = Finding::number("table 3", what, f64::from(paper), simulated);
             let finding = finding.within(5.0).at_full_scale();
-            let polls_in_vain = name == "1:10" && !estimates;
-            let why =
-                "Polls in vain cost less here than on the testbed: what one takes is not said.";
-            report.find(if polls_in_vain { finding.because(why) } else { finding });
+            let has_empty_polls = name == "1:10" && !estimates;
+            let why = "Empty polls cost less here than on the testbed; the paper does not state \
+                their cost.";
+            report.record(if has_empty_polls { finding.because(why) } else { finding });
         }
     }
     let title = "Table 3: Kpps at most, of up to 140, by the shares of input and forwarding";
     report.table("table_3", title, table)
 }
 
-/// A packet takes its forwarding, 1.6 us for input and 0.3 us for the rest. Input that polls in vain uses all of its
-/// share, and 7.5 % are for the rest, where that is more than it needs.
+/// The model: a packet costs its forwarding, 1.6 us of input and 0.3 us of other work. Empty polls
+/// use up the share of input, if it exceeds the need; 7.5 % are left for other work then.
 fn model(cost: f64, [input, forwarding]: [u32; 2], estimates: bool) -> f64 {
     let fits = 1000.0 / (cost + 1.6 + 0.3);
     let part = f64::from(input) / f64::from(input + forwarding);
@@ -193,10 +195,10 @@ fn model(cost: f64, [input, forwarding]: [u32; 2], estimates: bool) -> f64 {
     if estimates || part <= needed * 1.01 { fits } else { 0.925 * (1.0 - part) * 1000.0 / cost }
 }
 
-/// What a poll in vain may take, in microseconds.
+/// Costs of an empty poll, in microseconds.
 const EMPTY: [u64; 4] = [1, 2, 5, 10];
 
-/// Three ports, two of which are idle.
+/// Measures three ports, two of which are idle.
 pub(crate) fn idle_ports(report: &mut Report, quick: bool) -> Outcome {
     let duration = Duration::from_millis(if quick { 50 } else { 2000 });
     let mut table = Table::new(&["a poll in vain, us", "estimator", "paper, Kpps", "simulated"]);
@@ -217,11 +219,11 @@ pub(crate) fn idle_ports(report: &mut Report, quick: bool) -> Outcome {
     report.table("idle_ports", title, table)
 }
 
-/// Without and with the estimator, at each cost of a poll in vain.
+/// Compares the rates without and with the estimator, at each cost of an empty poll.
 fn judge_idle_ports(report: &mut Report, [without, with]: &[Vec<f64>; 2]) {
     const PLACE: &str = "text, idle ports";
     const WITHOUT: f64 = 91.0;
-    let why = "It depends on what a poll in vain takes, which is not said.";
+    let why = "It depends on the cost of an empty poll, which the paper does not state.";
     let off = |at: &usize| (without[*at] - WITHOUT).abs();
     let Some(at) = (0..without.len()).min_by(|a, b| off(a).total_cmp(&off(b))) else { return };
     for (name, paper, rate) in [("without", WITHOUT, without[at]), ("with", 130.0, with[at])] {
@@ -230,7 +232,7 @@ fn judge_idle_ports(report: &mut Report, [without, with]: &[Vec<f64>; 2]) {
             EMPTY[at]
         );
         let finding = Finding::number(PLACE, what, paper, rate);
-        report.find(finding.within(3.0).because(why).at_full_scale());
+        report.record(finding.within(3.0).because(why).at_full_scale());
     }
     let better = without.iter().zip(with).all(|(without, with)| with > without);
     let least = without
@@ -240,5 +242,5 @@ fn judge_idle_ports(report: &mut Report, [without, with]: &[Vec<f64>; 2]) {
         .fold(f64::INFINITY, f64::min);
     let (ours, rule) = (format!("{} times or more", two(least)), "more at each cost of a poll");
     let what = "the estimator with idle ports";
-    report.find(Finding::check(PLACE, what, "1.43 times as many packets", ours, rule, better));
+    report.record(Finding::check(PLACE, what, "1.43 times as many packets", ours, rule, better));
 }

@@ -1,35 +1,35 @@
-//! Figures 10 to 18: the paper's simulation, by packet limits, timeslices and throttles.
+//! Figures 10 to 18: the simulation of the paper, by packet limits, timeslices and throttles.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::schedule::Policy;
 use flowtable::schedule::simulator::Outcome as Simulated;
+use model::papers::scheduling_2001::results::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 use model::papers::scheduling_2001::simulation::{
     COSTS, LIMITS, SLICES, THROTTLES, flows, packets, run, slice, throttle,
 };
-use model::papers::scheduling_2001::table::{BY_LIMIT, BY_SLICE, BY_THROTTLE, Cell};
 
 use super::verdicts::{by_limit, by_slice, by_throttle};
 use crate::report::{Outcome, Report, Table};
 
-/// Three figures over one knob.
+/// A parameter of the scheduler, and its three figures.
 struct Knob<'a> {
     /// The number of the first figure.
     figure: u32,
     name: &'a str,
     x_label: &'a str,
     x_scale: Scale,
-    /// The label and the place of each setting, and its policy.
+    /// The label, the x coordinate and the policy of each setting.
     settings: Vec<(String, f64, Policy)>,
     expected: [[Cell; 3]; 5],
-    /// What the paper says in its text, by setting and cost.
+    /// The statement in the text, by setting and cost.
     paper: fn(usize, usize) -> &'static str,
-    /// Flows whose queues the paper shows, as indices.
+    /// Flows whose queues the figure shows, as indices.
     queues: &'a [usize],
-    /// What its figures show.
+    /// Compares the figures.
     judge: fn(&mut Report, &[[Simulated; 3]]),
 }
 
-/// By the cost of flow 13.
+/// Names of the curves, by the cost of flow 13.
 const NAMES: [&str; 3] = ["c13 = 3 us", "c13 = 10 us", "c13 = 30 us"];
 pub(crate) const FLOW_6: usize = 5;
 pub(crate) const FLOW_13: usize = 12;

@@ -1,4 +1,4 @@
-//! What figures 10 to 18 show, and whether the crate's simulation shows it, too.
+//! Comparisons of figures 10 to 18 with the simulation of the crate.
 
 use flowtable::schedule::simulator::Outcome as Simulated;
 use flowtable::schedule::{Overhead, Policy, Throttle};
@@ -10,7 +10,7 @@ use super::simulation::{FLOW_6, FLOW_13, efficiency};
 use crate::finding::{Finding, short};
 use crate::report::Report;
 
-/// Places of settings and costs in the figures.
+/// Indices of settings and costs.
 const FEWEST: usize = 0;
 const EIGHT: usize = 1;
 const SLICE_500: usize = 3;
@@ -27,14 +27,14 @@ fn queue_of_6(outcome: &Simulated) -> u32 {
     outcome.flows[FLOW_6].longest_queue
 }
 
-/// Whether something is larger at each setting than at the one before, at each cost.
+/// Returns whether a value rises with each setting, at each cost.
 fn rises(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> bool {
     let rises =
         |cost: usize| outcomes.iter().map(|costs| of(&costs[cost])).is_sorted_by(|a, b| a < b);
     (0..COSTS.len()).all(rises)
 }
 
-/// How far apart the three costs are at most.
+/// Returns the largest difference between the three costs at one setting.
 fn spread(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> f64 {
     let apart = |costs: &[Simulated; 3]| {
         let all = || costs.iter().map(&of);
@@ -43,7 +43,7 @@ fn spread(outcomes: &Outcomes, of: impl Fn(&Simulated) -> f64) -> f64 {
     outcomes.iter().map(apart).fold(0.0, f64::max)
 }
 
-/// At all settings, by the cost of flow 13, with so many decimals.
+/// Formats the values of all settings, by the cost of flow 13.
 fn series(outcomes: &Outcomes, decimals: usize, of: impl Fn(&Simulated) -> f64) -> String {
     let of_cost = |cost: usize| one_series(outcomes.iter().map(|costs| of(&costs[cost])), decimals);
     [0, 1, 2].map(of_cost).join("; ")
@@ -53,7 +53,8 @@ fn one_series(numbers: impl Iterator<Item = f64>, decimals: usize) -> String {
     numbers.map(|number| format!("{number:.decimals$}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A run in which flows with equal tags go in the other order. Its flows are in the usual one.
+/// Runs the simulation with ties broken in reverse order. The outcome has the flows in the usual
+/// order.
 fn in_reverse(cost: u64, policy: Policy) -> Simulated {
     let mut flows = flows(cost);
     flows.reverse();
@@ -62,26 +63,26 @@ fn in_reverse(cost: u64, policy: Policy) -> Simulated {
     outcome
 }
 
-/// What slices give in the other order, which need not rise or fall either.
+/// Explains a series that is not monotonic by the tie break.
 fn of_ties_by_slice(decimals: usize, of: impl Fn(&Simulated) -> f64) -> String {
     let all = SLICES.into_iter().map(|micros| of(&in_reverse(COSTS[COST_3], slice(micros))));
     format!(
-        "Which flow goes first when tags are equal is not said. In the other order c13 = 3 µs \
-            gives {}.",
+        "The paper does not state which flow goes first when tags are equal. In the other order \
+            c13 = 3 µs gives {}.",
         one_series(all, decimals)
     )
 }
 
-/// Why E need not be the paper's.
+/// Explains a different E by the tie break.
 fn of_ties(policy: Policy) -> String {
     format!(
-        "Which flow goes first when tags are equal is not said. E depends on it: in the other \
-            order it is {} %.",
+        "The paper does not state which flow goes first when tags are equal. E depends on it: in \
+            the other order it is {} %.",
         short(efficiency(&in_reverse(30, policy)))
     )
 }
 
-/// Figures 10 to 12, and what the text says of them.
+/// Figures 10 to 12, and the text about them.
 pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
     let ours = format!("{} %", series(outcomes, 1, efficiency));
     let what = "E by the packet limit, c13 = 3, 10, 30 µs";
@@ -90,7 +91,7 @@ pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
         "rises with each step, and the costs are more than 10 points apart",
         rises(outcomes, efficiency) && fans_out,
     );
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 10",
         what,
         "rises, and fans out by cost",
@@ -100,12 +101,12 @@ pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
     ));
     let what = "E with 8 packets, c13 = 30 µs, %";
     let finding = Finding::number("figure 10", what, 84.0, efficiency(&outcomes[EIGHT][COST_30]));
-    report.find(finding.within(2.0).because(&of_ties(packets(8))));
+    report.record(finding.within(2.0).because(&of_ties(packets(8))));
 
     let falls = rises(outcomes, |outcome| -(dropped(outcome) as f64));
     let ours = series(outcomes, 0, |outcome| dropped(outcome) as f64);
     let what = "packets of flow 13 that are dropped, c13 = 3, 10, 30 µs";
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 11",
         what,
         "fall with the limit",
@@ -123,7 +124,7 @@ fn queue_by_limit(report: &mut Report, outcomes: &Outcomes) {
         let drops = outcomes[FEWEST][cost].flows[FLOW_6].dropped;
         let what = format!("flow 6 with single packets, c13 = {} µs", COSTS[cost]);
         let holds = (drops > 0) == (paper == "drops");
-        report.find(Finding::check(
+        report.record(Finding::check(
             "figure 12",
             what,
             paper,
@@ -136,21 +137,21 @@ fn queue_by_limit(report: &mut Report, outcomes: &Outcomes) {
     let finding =
         Finding::number("figure 12", what, 8.0, queue_of_6(&outcomes[EIGHT][COST_30]).into());
     let why = format!(
-        "Which flow goes first when tags are equal is not said. The queue depends on it: in the \
-            other order it is {}.",
+        "The paper does not state which flow goes first when tags are equal. The queue depends \
+            on it: in the other order it is {}.",
         queue_of_6(&in_reverse(30, packets(8)))
     );
-    report.find(finding.apart_by(1.0).because(&why));
+    report.record(finding.within_units(1.0).because(&why));
     let mut with = flows(30);
     with[FLOW_6].buffers = 32;
     let drops = [32, 64].map(|limit| run(&with, packets(limit)).flows[FLOW_6].dropped);
     let ours = format!("drops {} and {}", drops[0], drops[1]);
     let what = "flow 6 with 32 buffers, limits of 32 and 64 packets, c13 = 30 µs";
     let holds = drops.iter().all(|drops| *drops > 0);
-    report.find(Finding::check("figure 12", what, "drops", ours, "drops with both", holds));
+    report.record(Finding::check("figure 12", what, "drops", ours, "drops with both", holds));
 }
 
-/// Figures 13 to 15, and what the text says of them.
+/// Figures 13 to 15, and the text about them.
 pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
     let ours = format!(
         "{} %, {} points apart",
@@ -165,27 +166,27 @@ pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
     );
     let paper = "rises, and is nearly the same for all";
     let finding = Finding::check("figure 13", what, paper, ours, rule, holds);
-    report.find(finding.because(&of_ties_by_slice(1, efficiency)));
+    report.record(finding.because(&of_ties_by_slice(1, efficiency)));
     let what = "E with 500 µs, c13 = 30 µs, %";
     let at_500 = &outcomes[SLICE_500][COST_30];
     let finding = Finding::number("figure 13", what, 84.0, efficiency(at_500)).within(2.0);
-    report.find(finding.because(&of_ties(slice(500))));
+    report.record(finding.because(&of_ties(slice(500))));
 
     let drops = |outcome: &Simulated| dropped(outcome) as f64;
     let falls = rises(outcomes, |outcome| -drops(outcome));
     let (ours, rule) = (series(outcomes, 0, drops), "falls with each step, at each cost");
     let what = "packets of flow 13 that are dropped, c13 = 3, 10, 30 µs";
     let finding = Finding::check("figure 14", what, "fall with the slice", ours, rule, falls);
-    report.find(finding.because(&of_ties_by_slice(0, drops)));
+    report.record(finding.because(&of_ties_by_slice(0, drops)));
 
     let what = "longest queue of flow 6 with 500 µs, c13 = 30 µs: nearly three times 8";
-    report.find(Finding::number("figure 15", what, 24.0, queue_of_6(at_500).into()).within(10.0));
+    report.record(Finding::number("figure 15", what, 24.0, queue_of_6(at_500).into()).within(10.0));
     let longest = COSTS.map(|cost| run(&flows(cost), slice(500)).flows[FLOW_6].longest_run);
     let longest = longest.into_iter().max().unwrap_or_default();
     let part = 100.0 * longest.as_secs_f64() / us(500).as_secs_f64();
     let (ours, rule) = (format!("{} %", short(part)), "16 % or less");
     let what = "part of a slice of 500 µs that flow 6 uses";
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 15",
         what,
         "never more than 16 %",
@@ -195,12 +196,12 @@ pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
     ));
 }
 
-/// Figures 16 to 18, what the text says of them, and formula 1.
+/// Figures 16 to 18, the text about them, and formula 1.
 pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
     for ((percent, _), of_setting) in THROTTLES.into_iter().zip(outcomes) {
         let bound = (10_000.0 / (1.0 + f64::from(percent) / 100.0)).round() / 100.0;
         let what = format!("E by T = {percent} %, c13 = 3 µs, % (calculated: 1 / (1 + T))");
-        report.find(
+        report.record(
             Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3])).within(3.0),
         );
     }
@@ -209,7 +210,7 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         let [ours, plain] = [&outcomes[setting][COST_3], &run(&flows(3), policy)].map(efficiency);
         let measured = format!("{} and {} %", short(ours), short(plain));
         let what = format!("E in slices of {name}, with the throttle and without");
-        report.find(Finding::check(
+        report.record(Finding::check(
             "figure 16",
             what,
             "higher with it",
@@ -221,11 +222,11 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
     let drops: Vec<u64> = outcomes.iter().map(|costs| dropped(&costs[COST_3])).collect();
     for (setting, name) in [(2, "T = 10 %, G = 30 µs"), (3, "T = 5 %, G = 60 µs")] {
         let what = format!("packets of flow 13 that are dropped, {name}, c13 = 3 µs");
-        report.find(Finding::number("figure 17", what, 0.0, drops[setting] as f64));
+        report.record(Finding::number("figure 17", what, 0.0, drops[setting] as f64));
     }
     let what = "the same, T = 2 %, G = 150 µs";
     let ours = format!("{} are dropped", drops[4]);
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 17",
         what,
         "drops again",
@@ -241,19 +242,19 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         };
         let least = (1..=1000).find(is_enough).unwrap_or_default();
         let what = format!("least timeslice that the throttle takes for T = {percent} %, µs");
-        report.find(Finding::number("formula 1", what, micros as f64, least as f64));
+        report.record(Finding::number("formula 1", what, micros as f64, least as f64));
     }
     let why = "It lists the flows of the simulation, which are the same here.";
-    report.find(Finding::lost("table 5", "rates, costs, timeouts and shares", why));
+    report.record(Finding::not_measured("table 5", "rates, costs, timeouts and shares", why));
 }
 
-/// The strictest throttle: who loses packets, and what helps.
+/// Figure 18, the strictest throttle: the flows that lose packets, and remedies.
 fn queues(report: &mut Report, strict: &Simulated) {
     let [third, sixth, ninth] = [2, 5, 8].map(|flow| strict.flows[flow].longest_queue);
     let ours = format!("{third}, {sixth} and {ninth}");
     let what = "longest queues of flows 3, 6 and 9, T = 2 %; flow 9 has a timeout of 500 µs";
     let holds = third > sixth && sixth > ninth;
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 18",
         what,
         "flow 3 loses packets, 9 waits least",
@@ -269,7 +270,7 @@ fn queues(report: &mut Report, strict: &Simulated) {
     let policy = throttle((2, 150));
     let plain = drops(policy, &|_| ());
     let ours = format!("{plain} of 2000");
-    report.find(Finding::check(
+    report.record(Finding::check(
         "figure 18",
         "packets that flow 3 loses",
         "some",
@@ -278,9 +279,9 @@ fn queues(report: &mut Report, strict: &Simulated) {
         plain > 0,
     ));
     let more = drops(policy, &|flows| flows[2].buffers = 256);
-    report.find(Finding::number("figure 18", "the same, with 256 buffers", 0.0, more as f64));
+    report.record(Finding::number("figure 18", "the same, with 256 buffers", 0.0, more as f64));
     let sooner = drops(policy, &|flows| flows[2].timeout = Some(us(500)));
-    report.find(Finding::number(
+    report.record(Finding::number(
         "figure 18",
         "the same, with a timeout of 500 µs",
         0.0,

@@ -1,27 +1,29 @@
-//! The names of flows in real captures, if they are at hand.
+//! Flow names of real captures, if these are available.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use capture::data::{NO_CAPTURES, captures, folder};
 use capture::{Capture, Packet};
 use flowtable::{BitString, FiveTuple, FlowKey, SourceIndex};
 use model::papers::source_hash_1995::SEED;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Flows of a capture: the bytes of their five-tuples, and an index for each.
+/// The flows of a capture: five-tuples as bytes, and an index for each.
 pub(crate) struct Named {
     pub(crate) capture: String,
     pub(crate) names: Vec<(Vec<u8>, SourceIndex)>,
 }
 
-/// Captures with fewer flows than this are counted among all only.
+/// Captures with fewer flows than this are counted in the total only.
 const FEW: usize = 300;
 
 impl Named {
-    /// Those of each capture with many flows, then those of all together; or why there are none.
+    /// Returns the flows of each large capture, then those of all captures; or the reason why there
+    /// are none.
     pub(crate) fn all() -> Result<Vec<Self>, String> {
-        let folder = folder().ok_or("no captures here; set FLOWTABLE_DATA to their folder")?;
+        let folder = folder().ok_or(NO_CAPTURES)?;
         let mut rng = StdRng::seed_from_u64(SEED);
         let mut each = vec![];
         let mut together = HashSet::new();
@@ -46,23 +48,7 @@ impl Named {
     }
 }
 
-/// The folder that was named, or the one beside the crate.
-fn folder() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("FLOWTABLE_DATA").map_or_else(beside, PathBuf::from);
-    folder.join("captures").is_dir().then_some(folder)
-}
-
-fn captures(folder: &Path) -> Vec<PathBuf> {
-    let folders = ["captures", "mix", "oltp"].map(|part| folder.join(part));
-    let entries = folders.iter().filter_map(|part| part.read_dir().ok()).flatten();
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|extension| extension != "csv"));
-    paths.sort();
-    paths
-}
-
-/// All flows of a capture, one way. What is no IP packet has none.
+/// Returns all flows of a capture, one direction each. Packets other than IP are skipped.
 fn keys(path: &Path) -> Result<HashSet<FlowKey>, String> {
     let mut capture = Capture::open(path).map_err(|error| error.to_string())?;
     let mut keys = HashSet::new();
@@ -72,7 +58,7 @@ fn keys(path: &Path) -> Result<HashSet<FlowKey>, String> {
     Ok(keys)
 }
 
-/// 13 bytes, or 37.
+/// Encodes a key in 13 or 37 bytes.
 fn bytes(key: &FlowKey) -> Vec<u8> {
     match key {
         FlowKey::V4(tuple) => tuple_bytes(tuple, tuple.src.octets(), tuple.dst.octets()),

@@ -1,4 +1,4 @@
-//! Figure 5: how many names come to a place of the table that another one has.
+//! Figure 5: collisions of names in a table, by kind of index.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
@@ -11,7 +11,7 @@ use super::captures::Named;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table};
 
-/// Names in a table.
+/// Numbers of names in a table.
 const COUNTS: [usize; 7] = [100, 1000, 5000, 10_000, 20_000, 40_000, SLOTS];
 
 fn expected(names: usize) -> f64 {
@@ -23,7 +23,7 @@ fn header<'a>(first: &[&'a str]) -> Vec<&'a str> {
     columns.chain(Kind::ALL.map(Kind::name)).collect()
 }
 
-/// A row of collisions behind the first cells.
+/// Adds a row of collisions after its first cells.
 fn row(table: &mut Table, first: &[&str], names: usize, counted: [usize; Kind::ALL.len()]) {
     let mut cells: Vec<String> = first.iter().map(ToString::to_string).collect();
     let expected = expected(names);
@@ -37,7 +37,7 @@ fn row(table: &mut Table, first: &[&str], names: usize, counted: [usize; Kind::A
     table.row(&cells);
 }
 
-/// All sets of names, all kinds of index.
+/// Counts collisions in all sets, with all kinds of index.
 pub(crate) fn of_sets(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&header(&["set"]));
     let most = if quick { 10_000 } else { SLOTS };
@@ -62,21 +62,21 @@ pub(crate) fn of_sets(report: &mut Report, quick: bool) -> Outcome {
         table,
     )?;
     report.remark(format!(
-        "Where hosts and numbers count together (set B), the pair of CRCs collides more often than \
-            chance, by more than three sigma, with so many names: {}. An index from the source does \
-            not depend on names.",
+        "Where hosts and numbers count together (set B), the pair of CRCs collides more often \
+            than chance, by more than three sigma, with these numbers of names: {}. An index \
+            from the source does not depend on names.",
         if too_many.is_empty() { "none of these".into() } else { too_many.join(", ") }
     ));
     draw(report, most)
 }
 
-/// What was counted with a kind of index.
+/// Returns the count for one kind of index.
 fn of(counted: [usize; Kind::ALL.len()], kind: Kind) -> f64 {
     let place = Kind::ALL.iter().position(|each| *each == kind);
     place.map_or(f64::NAN, |place| counted[place] as f64)
 }
 
-/// The paper's picture: names of 16 subnets, each of which counts them from 0.
+/// Compares set A, that of the paper: names of 16 subnets, each of which numbers them from 0.
 fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     const PLACE: &str = "figure 5";
     let (by_chance, sigma) = (expected(names), three_sigma(expected(names)));
@@ -88,19 +88,19 @@ fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
         let ours = format!("{}, by chance {by_chance:.0}", of(kind));
         let rule = format!("within {sigma:.0} of chance: three sigma");
         let holds = (of(kind) - by_chance).abs() <= sigma;
-        report.find(Finding::check(PLACE, what, paper, ours, &rule, holds).at_full_scale());
+        report.record(Finding::check(PLACE, what, paper, ours, &rule, holds).at_full_scale());
     }
     let what = format!("{names} names, XOR-16: collisions");
     let ours = format!("{}, by chance {by_chance:.0}", of(Kind::Xor16));
     let holds = of(Kind::Xor16) > 2.0 * by_chance;
     let rule = "more than twice as many as by chance";
     let finding = Finding::check(PLACE, what, "visibly more", ours, rule, holds);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let why = "The host file that the paper took its addresses from is lost.";
-    report.find(Finding::lost(PLACE, "the heights of the three curves", why));
+    report.record(Finding::not_measured(PLACE, "the heights of the three curves", why));
 }
 
-/// Set A is the paper's picture; B is what two halves that count together do.
+/// Draws set A, that of the paper, and set B, in which two halves of the name are correlated.
 fn draw(report: &mut Report, most: usize) -> Outcome {
     let steps: Vec<usize> = (1..=32).map(|step| step * SLOTS / 32).filter(|&n| n <= most).collect();
     let kinds = [Kind::Xor16, Kind::CrcPair, Kind::Source];
@@ -124,7 +124,7 @@ fn draw(report: &mut Report, most: usize) -> Outcome {
     report.figure("figure_5", &figure)
 }
 
-/// The same for the flows of captures.
+/// Counts collisions of the flows in captures.
 pub(crate) fn of_captures(report: &mut Report) -> Outcome {
     let all = match Named::all() {
         Ok(all) => all,

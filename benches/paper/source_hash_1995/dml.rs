@@ -1,4 +1,4 @@
-//! The data manipulation header: what finding out costs, and what one pass wins over two.
+//! The data manipulation header: the cost of locating data, and the gain of one pass over several.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -9,22 +9,22 @@ use rand::{Rng, SeedableRng};
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
 const SEED: u64 = 1995;
 
-/// The paper measured none of this. It quotes 10 to 25 instructions for the header of a layer, and gains of 50 % and of
-/// 10 to 20 % where layers are integrated.
+/// Measures layers. The paper has no measurements: it quotes 10 to 25 instructions for the header
+/// of a layer, and gains of 50 % and of 10 to 20 % by integrated layers.
 pub(crate) fn layers(report: &mut Report, quick: bool) -> Outcome {
     headers(report, quick)?;
     copies(report, quick)?;
     passes(report, quick)
 }
 
-/// What the layers of a packet want to touch.
+/// The data that the layers of a packet access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Work<'a> {
-    /// Summed: the header of IP, and what TCP has.
+    /// Checksummed: the IP header and the TCP segment.
     ip: &'a [u8],
     segment: &'a [u8],
     key: &'a [u8],
@@ -33,8 +33,8 @@ struct Work<'a> {
     data: &'a [u8],
 }
 
-/// Four headers, none of which has a fixed length: IPv4 and TCP with options, a record layer with a connection ID, an
-/// RPC with credentials.
+/// Measures four headers of variable length: IPv4 and TCP with options, a record layer with a
+/// connection ID, an RPC with credentials.
 fn headers(report: &mut Report, quick: bool) -> Outcome {
     let mut random = StdRng::seed_from_u64(SEED);
     let frames: Vec<(Vec<u8>, usize)> =
@@ -45,13 +45,13 @@ fn headers(report: &mut Report, quick: bool) -> Outcome {
         assert!(by_hand.is_some() && by_hand == by_dml, "both find the same");
     }
     let repeat = if quick { 1 } else { 100 };
-    let mut contestants: [Contestant<'_>; 3] = [
+    let mut subjects: [Subject<'_>; 3] = [
         Box::new(|| each(repeat, &packets, |p| by_hand(p))),
         Box::new(|| each(repeat, &frames, |(f, _)| by_dml(f))),
         Box::new(|| each(repeat, &frames, |(f, _)| data_only(f))),
     ];
     let count = repeat as usize * frames.len();
-    let times = Times::measure(&mut contestants, count, rounds(quick));
+    let times = Times::measure(&mut subjects, count, rounds(quick));
     let mut table = Table::new(&["to find out what to touch", "ns for a packet", "of by hand"]);
     let names =
         ["each layer's header by hand", "DML, all six regions", "DML, application data only"];
@@ -61,7 +61,7 @@ fn headers(report: &mut Report, quick: bool) -> Outcome {
     report.table("dml_headers", "Four nested headers of variable length", table)
 }
 
-/// Works on each, on all of them so many times over; says how often that was.
+/// Runs `work` on all items `repeat` times. Returns the number of calls.
 fn each<'i, T, R>(repeat: u32, items: &'i [T], mut work: impl FnMut(&'i T) -> R) -> u64 {
     for _ in 0..repeat {
         for item in items {
@@ -75,13 +75,14 @@ const fn rounds(quick: bool) -> usize {
     if quick { 3 } else { 25 }
 }
 
-/// A packet behind its data manipulation header, whose length is the other result. The upper layers come first.
+/// Builds a packet with its data manipulation header, and returns the length of that header. Upper
+/// layers come first.
 fn frame(random: &mut StdRng, data: usize) -> Result<(Vec<u8>, usize), Box<dyn Error>> {
     let mut dml = DmlBuilder::new(0x0800);
     let mut packet: Vec<u8> = (0..data).map(|_| random.random()).collect();
     dml.add(Region::new(Kind::DATA, 0, data as u32))?;
 
-    // The number of the call, credentials with their length, the procedure.
+    // The call number, credentials with their length, the procedure.
     let credentials = 4 * random.random_range(0..8_u8);
     let mut rpc = vec![0, 0, 0, 1, 0, 0, 0, credentials];
     rpc.resize(rpc.len() + usize::from(credentials) + 4, 0x77);
@@ -89,7 +90,7 @@ fn frame(random: &mut StdRng, data: usize) -> Result<(Vec<u8>, usize), Box<dyn E
     prepend(&mut dml, &mut packet, &rpc)?;
     dml.add(Region::new(Kind::DISPATCH, procedure, 4))?;
 
-    // The type, a connection ID with its length, an epoch, the length of what is encrypted.
+    // The type, a connection ID with its length, an epoch, the length of the encrypted part.
     let id = random.random_range(0..=20_u8);
     let encrypted = packet.len();
     let mut record = vec![23, id];
@@ -106,7 +107,7 @@ fn frame(random: &mut StdRng, data: usize) -> Result<(Vec<u8>, usize), Box<dyn E
     tcp[16..18].fill(0);
     prepend(&mut dml, &mut packet, &tcp)?;
     dml.add(Region::new(Kind::CHECKSUM, 0, packet.len() as u32))?;
-    // Without a pseudo header, to be verified as it is.
+    // No pseudo header, so that the segment can be verified by itself.
     let field = Checksum::of(&packet).field();
     packet[16..18].copy_from_slice(&field);
 
@@ -138,7 +139,7 @@ fn word(bytes: &[u8], at: usize) -> Option<usize> {
     Some(u16::from_be_bytes([upper, lower]).into())
 }
 
-/// One header after the other, each of which says where the next one begins.
+/// Parses all headers in turn, each of which determines the start of the next one.
 fn by_hand(packet: &[u8]) -> Option<Work<'_>> {
     let first = *packet.first()?;
     let ip = packet.get(..4 * usize::from(first & 15)).filter(|ip| ip.len() >= 20)?;
@@ -161,7 +162,8 @@ fn by_hand(packet: &[u8]) -> Option<Work<'_>> {
     Some(Work { ip, segment, key, encrypted, procedure, data })
 }
 
-/// All that the header says. The sum of TCP is in front of that of IP, as its layer was there before.
+/// Reads all regions of the header. The checksum of TCP precedes that of IP, as its layer ran
+/// first.
 fn by_dml(frame: &[u8]) -> Option<Work<'_>> {
     let (header, packet) = DmlHeader::parse(frame).ok()?;
     let mut work = Work::default();
@@ -185,7 +187,7 @@ fn data_only(frame: &[u8]) -> Option<&[u8]> {
     header.find(Kind::DATA)?.slice(packet)
 }
 
-/// Bytes that are in no cache, or if there are only some of them, in the first.
+/// A source of bytes that are in no cache, or in the L1 cache if it is short.
 struct Source {
     bytes: Vec<u8>,
     at: usize,
@@ -196,7 +198,7 @@ impl Source {
         Self { bytes: (0..length).map(|i| (i ^ i >> 8) as u8).collect(), at: 0 }
     }
 
-    /// As many bytes, far from those before.
+    /// Returns the next `length` bytes, far from the previous ones.
     fn next(&mut self, length: usize) -> &[u8] {
         let places = self.bytes.len() / length;
         self.at = (self.at + 7919) % places;
@@ -204,7 +206,7 @@ impl Source {
     }
 }
 
-/// One pass over bytes in the cache and in memory, against a sum and then a copy, as a stack does it.
+/// Measures a copy that sums against a sum followed by a copy, in the cache and in memory.
 fn copies(report: &mut Report, quick: bool) -> Outcome {
     let header = ["bytes", "from", "copy, ns", "sum, then copy", "copy that sums", "times as fast"];
     let mut table = Table::new(&header);
@@ -219,9 +221,9 @@ fn copies(report: &mut Report, quick: bool) -> Outcome {
                     std::iter::repeat_n((), count).map(once).map(black_box).count() as u64
                 }
             };
-            let mut contestants: [Contestant<'_>; 3] =
+            let mut subjects: [Subject<'_>; 3] =
                 [Box::new(run(copy)), Box::new(run(sum_and_copy)), Box::new(run(copy_that_sums))];
-            let times = Times::measure(&mut contestants, count, rounds(quick));
+            let times = Times::measure(&mut subjects, count, rounds(quick));
             let [copy, two_passes, one_pass] = [0, 1, 2].map(|number| two(times.of(number)));
             let faster = two(times.times_as_fast(2, 1));
             table.row(&[&length, &from, &copy, &two_passes, &one_pass, &faster]);
@@ -245,7 +247,7 @@ fn copy_that_sums(from: &[u8], to: &mut [u8]) -> Checksum {
     Checksum::copying(from, to).expect("it is as long")
 }
 
-/// All that a packet with TCP asks for, in one pass and in three: IP's sum, TCP's, and the copy of the data.
+/// Measures the work of a TCP packet in one pass and in three: IP checksum, TCP checksum, copy.
 fn passes(report: &mut Report, quick: bool) -> Outcome {
     let header = ["data, bytes", "three passes, ns", "Receiver", "times as fast"];
     let mut table = Table::new(&header);
@@ -256,12 +258,12 @@ fn passes(report: &mut Report, quick: bool) -> Outcome {
         let [mut a, mut b] = [0; 2].map(|_| vec![0_u8; length]);
         let mut receiver = Receiver::new();
         let repeat = if quick { 10 } else { 1 + (1 << 18) / length as u32 };
-        let mut contestants: [Contestant<'_>; 2] = [
+        let mut subjects: [Subject<'_>; 2] = [
             Box::new(|| each(repeat, &frames, |(f, n)| three_passes(&f[*n..], &mut a))),
             Box::new(|| each(repeat, &frames, |(f, _)| one_pass(&mut receiver, f, &mut b))),
         ];
         let count = repeat as usize * frames.len();
-        let times = Times::measure(&mut contestants, count, rounds(quick));
+        let times = Times::measure(&mut subjects, count, rounds(quick));
         let faster = times.times_as_fast(1, 0);
         judge(report, length, faster);
         let [three, one] = [0, 1].map(|number| two(times.of(number)));
@@ -270,7 +272,7 @@ fn passes(report: &mut Report, quick: bool) -> Outcome {
     report.table("dml_passes", "Headers found, sums of IP and TCP verified, data copied", table)
 }
 
-/// The paper measured none of this, and quotes others who integrated layers.
+/// Compares with the gains that the paper quotes.
 fn judge(report: &mut Report, length: usize, faster: f64) {
     let gain = 100.0 * (faster - 1.0);
     let what = format!("{length} bytes of data: one pass instead of three");
@@ -285,7 +287,7 @@ fn judge(report: &mut Report, length: usize, faster: f64) {
         "a gain of 10 % or more",
         gain >= 10.0,
     );
-    report.find(finding.because(why).at_full_scale());
+    report.record(finding.because(why).at_full_scale());
 }
 
 fn three_passes(packet: &[u8], to: &mut [u8]) {

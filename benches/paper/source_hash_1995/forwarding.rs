@@ -1,4 +1,4 @@
-//! Figure 4, left: forwarding of IP packets without a cache, and with caches by three ways to come by an index.
+//! Figure 4, left: IP forwarding without a cache, and with caches by three kinds of index.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
@@ -18,16 +18,16 @@ use rand::{Rng, SeedableRng};
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
-/// The long way that the paper's router had.
-const AS_THERE: &str = "binary trie, 100 routes";
-/// Packets that wait for the router. One that was written just now would be slow to read.
+/// The slow path of the paper.
+const PAPER_SLOW_PATH: &str = "binary trie, 100 routes";
+/// Packets queued at the router. A packet written immediately before would be slow to read.
 const RING: usize = 32;
-/// Routes of the long table.
+/// Routes of the large table.
 const MANY: usize = 100_000;
 
-/// The experiment of the paper, then what else one wants to know.
+/// Measures the experiment of the paper, then variants of it.
 pub(crate) fn forwarding(report: &mut Report, quick: bool) -> Outcome {
     let rounds = if quick { 5 } else { 301 };
     let traffic = Traffic::few(quick);
@@ -52,26 +52,26 @@ pub(crate) fn forwarding(report: &mut Report, quick: bool) -> Outcome {
         "paper",
         "hits %",
     ]);
-    let mut measure = |name, traffic: &Traffic, all: &mut [Contestant<'_>]| {
+    let mut measure = |name, traffic: &Traffic, all: &mut [Subject<'_>]| {
         let times = Times::measure(all, traffic.order.len(), rounds);
         rows(&mut table, name, &times, &hits_of_kinds(traffic));
         times
     };
     let slow = in_trie(&radix);
-    let times = measure(AS_THERE, &traffic, &mut contestants(&traffic, &slow));
+    let times = measure(PAPER_SLOW_PATH, &traffic, &mut subjects(&traffic, &slow));
     let more = Traffic::many(quick);
-    measure("the same, 16,384 flows", &more, &mut contestants(&more, &slow));
+    measure("the same, 16,384 flows", &more, &mut subjects(&more, &slow));
     let fast = |address: Ipv4Addr| lpm.lookup(&address).map(|route| *route.1);
-    measure("RouteTable, 100 routes", &traffic, &mut contestants(&traffic, &fast));
+    measure("RouteTable, 100 routes", &traffic, &mut subjects(&traffic, &fast));
     let name = format!("a trie of {} routes", many.len());
-    measure(&name, &traffic, &mut contestants(&traffic, &in_trie(&many)));
+    measure(&name, &traffic, &mut subjects(&traffic, &in_trie(&many)));
     report.table("forwarding", "Forwarding of IP packets of 1024 flows (figure 4)", table)?;
     judge(report, &times);
     let (long, short) = (times.of(LONG) - times.of(REST), times.of(SHORT) - times.of(REST));
-    what_else_there_is(report, long, short, times.of(REST))
+    other_work(report, long, short, times.of(REST))
 }
 
-/// The same routes among many others.
+/// Builds a trie of `count` random routes and those of the paper.
 fn many_routes(count: usize) -> LcRouteTable<Ipv4Addr, Port> {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut table = LcRouteTable::with_tuning(binary());
@@ -83,7 +83,7 @@ fn many_routes(count: usize) -> LcRouteTable<Ipv4Addr, Port> {
     table
 }
 
-/// Places in [`NAMES`].
+/// Indices into [`NAMES`].
 const REST: usize = 0;
 const LONG: usize = 1;
 const SHORT: usize = 4;
@@ -98,14 +98,14 @@ pub(crate) const NAMES: [&str; 8] = [
     "source index, header validated too",
 ];
 
-/// All series over the same packets, in the order of [`NAMES`].
-pub(crate) fn contestants<'a>(
+/// Returns all series over the same packets, in the order of [`NAMES`].
+pub(crate) fn subjects<'a>(
     traffic: &'a Traffic,
     route: &'a impl Fn(Ipv4Addr) -> Option<Port>,
-) -> Vec<Contestant<'a>> {
+) -> Vec<Subject<'a>> {
     vec![
-        contestant(traffic, |ip| hop(ip).then_some(ip[15] % PORTS)),
-        contestant(traffic, move |ip| forward(ip, route)),
+        subject(traffic, |ip| hop(ip).then_some(ip[15] % PORTS)),
+        subject(traffic, move |ip| forward(ip, route)),
         cached(traffic, false, by_xor, route),
         cached(traffic, false, by_crc, route),
         cached(traffic, false, by_source, route),
@@ -115,15 +115,15 @@ pub(crate) fn contestants<'a>(
     ]
 }
 
-/// Forwards by a cache of its own.
+/// Forwards with its own cache.
 fn cached<'a>(
     traffic: &'a Traffic,
     validates: bool,
     index: impl Fn(&Fid, SourceIndex) -> SourceIndex + Copy + 'a,
     route: &'a impl Fn(Ipv4Addr) -> Option<Port>,
-) -> Contestant<'a> {
+) -> Subject<'a> {
     let mut cache: Cache<Port> = Cache::new(SLOTS).expect("there is memory");
-    contestant(traffic, move |ip| {
+    subject(traffic, move |ip| {
         if validates && !is_valid(ip) {
             return None;
         }
@@ -131,11 +131,12 @@ fn cached<'a>(
     })
 }
 
-/// Works through all packets: the generators write some, `forward` changes each, and an interface's queue gets it.
-fn contestant<'a>(
+/// Processes all packets: the generators write some, `forward` changes each, and the queue of an
+/// interface counts it.
+fn subject<'a>(
     traffic: &'a Traffic,
     mut forward: impl FnMut(&mut [u8]) -> Option<Port> + 'a,
-) -> Contestant<'a> {
+) -> Subject<'a> {
     let mut queues = [0_u64; PORTS as usize];
     let mut ring = [traffic.frames[0]; RING];
     Box::new(move || {
@@ -155,28 +156,28 @@ fn contestant<'a>(
     })
 }
 
-/// The share of packets that a cache by XOR, by the pair of CRCs and by source index knows, in per cent.
+/// Returns the hit ratios of caches by XOR, by the pair of CRCs and by source index, in per cent.
 pub(crate) fn hits_of_kinds(traffic: &Traffic) -> [f64; 3] {
     [hits(traffic, by_xor), hits(traffic, by_crc), hits(traffic, by_source)]
 }
 
-/// The share of packets that a cache knows once all have passed it.
+/// Returns the hit ratio of a cache after all packets have passed once, in per cent.
 fn hits(traffic: &Traffic, index: impl Fn(&Fid, SourceIndex) -> SourceIndex) -> f64 {
     let mut cache: Cache<()> = Cache::new(SLOTS).expect("there is memory");
     let names = || {
         let frames = traffic.order.iter().map(|&flow| &traffic.frames[flow]);
         frames.filter_map(|frame| name_of(&frame[ETHERNET..]))
     };
-    let mut known = 0;
+    let mut hits = 0;
     for (turn, (fid, source)) in names().chain(names()).enumerate() {
         let index = index(&fid, source);
-        let is_known = cache.get(index, &fid).is_some();
-        known += usize::from(is_known && turn >= traffic.order.len());
-        if !is_known {
+        let is_hit = cache.get(index, &fid).is_some();
+        hits += usize::from(is_hit && turn >= traffic.order.len());
+        if !is_hit {
             let _ = cache.insert(index, fid, ());
         }
     }
-    100.0 * known as f64 / traffic.order.len() as f64
+    100.0 * hits as f64 / traffic.order.len() as f64
 }
 
 fn rows(table: &mut Table, slow_path: &str, times: &Times, hits: &[f64; 3]) {
@@ -187,8 +188,11 @@ fn rows(table: &mut Table, slow_path: &str, times: &Times, hits: &[f64; 3]) {
             _ => {
                 let faster = times.times_as_fast(number, LONG);
                 let hits = two(hits[(number - 2) % 3]);
-                let paper =
-                    if slow_path == AS_THERE && number <= SHORT { "1.45 to 1.8" } else { "-" };
+                let paper = if slow_path == PAPER_SLOW_PATH && number <= SHORT {
+                    "1.45 to 1.8"
+                } else {
+                    "-"
+                };
                 (two(faster), two(100.0 * (1.0 - 1.0 / faster)), paper, hits)
             }
         };
@@ -197,15 +201,15 @@ fn rows(table: &mut Table, slow_path: &str, times: &Times, hits: &[f64; 3]) {
     }
 }
 
-/// What the paper's "45 % better" may mean, and how many times as fast that is.
+/// Interpretations of "45 % better" in the paper, as a ratio of speeds.
 const MEANINGS: [(&str, f64); 2] = [("45 % more packets", 1.45), ("55 % of the time", 1.0 / 0.55)];
 
-/// Nanoseconds of other work beside which the short way makes a router so many times as fast.
+/// Returns the nanoseconds of other work with which the fast path yields this ratio of speeds.
 fn rest(faster: f64, long: f64, short: f64) -> f64 {
     (long - faster * short) / (faster - 1.0)
 }
 
-/// The caches against the long way, and against each other.
+/// Compares the caches with the slow path, and with each other.
 fn judge(report: &mut Report, times: &Times) {
     const PLACE: &str = "figure 4";
     let faster = times.times_as_fast(SHORT, LONG);
@@ -213,7 +217,7 @@ fn judge(report: &mut Report, times: &Times) {
     let ours = format!("{} times as fast", two(faster));
     let paper = "faster with a cache";
     let finding = Finding::check(PLACE, what, paper, ours.clone(), "faster", faster > 1.0);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let what = "forwarding, source index: \"45 % better\"";
     let [least, most] = MEANINGS.map(|(_, faster)| faster);
     let holds = (least..=most).contains(&faster);
@@ -227,11 +231,11 @@ fn judge(report: &mut Report, times: &Times) {
         rest(least, long, short)
     );
     let finding = if faster > most { finding.because(&why) } else { finding };
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     judge_hashes(report, times);
 }
 
-/// Which hash it is matters little beside whether there is a cache.
+/// Compares the spread between hashes with the gain of a cache.
 fn judge_hashes(report: &mut Report, times: &Times) {
     let all = [SHORT - 2, SHORT - 1, SHORT].map(|number| times.of(number));
     let [xor, crc, source] = all;
@@ -249,12 +253,12 @@ fn judge_hashes(report: &mut Report, times: &Times) {
     let (paper, rule) =
         ("no difference that its timer shows", "apart by less than a quarter of the gain");
     let finding = Finding::check("figure 4", what, paper, ours, rule, holds);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
 }
 
-/// How much else there must be to do for a packet, for the gain to be what the paper saw; and what the look-ups that were
-/// measured mean in its figure 2.
-fn what_else_there_is(report: &mut Report, long: f64, short: f64, here: f64) -> Outcome {
+/// Reports the other work per packet that would explain the gain of the paper, and the meaning of
+/// the measured lookups in its figure 2.
+fn other_work(report: &mut Report, long: f64, short: f64, here: f64) -> Outcome {
     let mut table =
         Table::new(&["\"45 % better\" means", "times as fast", "the rest takes, ns", "here, ns"]);
     for (meaning, faster) in MEANINGS {

@@ -1,4 +1,5 @@
-//! Figure 4, right: a packet filter with 16 readers, without a cache and with caches by three ways to come by an index.
+//! Figure 4, right: a packet filter with 16 readers, without a cache, and with caches by three
+//! kinds of index.
 
 use std::hint::black_box;
 
@@ -15,9 +16,9 @@ use model::papers::source_hash_1995::traffic::Traffic;
 use super::forwarding::hits_of_kinds;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
-/// 16 readers, without and with a cache.
+/// Measures 16 readers without and with a cache.
 pub(crate) fn packet_filter(report: &mut Report, quick: bool) -> Outcome {
     let rounds = if quick { 5 } else { 301 };
     let mut table = Table::new(&[
@@ -39,13 +40,13 @@ pub(crate) fn packet_filter(report: &mut Report, quick: bool) -> Outcome {
             .map(|&flow| readers(&traffic.frames[flow], &programs).count_ones())
             .sum();
         report.remark(format!(
-            "{} readers; {} of them want a packet on average, of {} flows.",
+            "{} readers; {} of them accept a packet on average, of {} flows.",
             programs.len(),
             two(f64::from(copies) / packets as f64),
             traffic.frames.len()
         ));
         let hits = hits_of_kinds(&traffic);
-        let times = Times::measure(&mut contestants(&traffic, &programs), packets, rounds);
+        let times = Times::measure(&mut subjects(&traffic, &programs), packets, rounds);
         judge(report, traffic.frames.len(), times.times_as_fast(3, 0));
         for (number, name) in NAMES.iter().enumerate() {
             let flows = traffic.frames.len();
@@ -70,32 +71,29 @@ pub(crate) fn packet_filter(report: &mut Report, quick: bool) -> Outcome {
     report.table("packet_filter", "A packet filter with 16 readers (figure 4)", table)
 }
 
-/// The cache by source index, against all programs for each packet.
+/// Compares the cache by source index with the execution of all programs.
 fn judge(report: &mut Report, flows: usize, faster: f64) {
     const PLACE: &str = "figure 4";
     let (rule, ours) = ("faster", format!("{} times as fast", two(faster)));
     let what = format!("packet filter, {flows} flows, source index: direction");
     let finding =
         Finding::check(PLACE, what, "faster with a cache", ours.clone(), rule, faster > 1.0);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let why = "The processor does nothing else for a packet here: a hit spares all programs, and \
         a miss, as there are with many flows, costs all of them.";
     let what = format!("packet filter, {flows} flows, source index: gain");
     let (paper, holds) = ("6 to 7 times as fast", (5.5..=7.5).contains(&faster));
     let finding = Finding::check(PLACE, what, paper, ours, "5.5 to 7.5", holds);
-    report.find(finding.because(why).at_full_scale());
+    report.record(finding.because(why).at_full_scale());
 }
 
 pub(crate) const NAMES: [&str; 4] =
     ["no cache", "cache by XOR-16", "cache by CRC-8 pair", "cache by source index"];
 
-/// All series over the same packets, in the order of [`NAMES`].
-pub(crate) fn contestants<'a>(
-    traffic: &'a Traffic,
-    programs: &'a [Program],
-) -> Vec<Contestant<'a>> {
+/// Returns all series over the same packets, in the order of [`NAMES`].
+pub(crate) fn subjects<'a>(traffic: &'a Traffic, programs: &'a [Program]) -> Vec<Subject<'a>> {
     vec![
-        contestant(traffic, move |frame| readers(frame, programs)),
+        subject(traffic, move |frame| readers(frame, programs)),
         cached(traffic, programs, by_xor),
         cached(traffic, programs, by_crc),
         cached(traffic, programs, by_source),
@@ -106,16 +104,13 @@ fn cached<'a>(
     traffic: &'a Traffic,
     programs: &'a [Program],
     index: impl Fn(&Fid, SourceIndex) -> SourceIndex + Copy + 'a,
-) -> Contestant<'a> {
+) -> Subject<'a> {
     let mut cache: Cache<Readers> = Cache::new(SLOTS).expect("there is memory");
-    contestant(traffic, move |frame| readers_cached(frame, &mut cache, index, programs))
+    subject(traffic, move |frame| readers_cached(frame, &mut cache, index, programs))
 }
 
-/// Asks who wants each packet.
-fn contestant<'a>(
-    traffic: &'a Traffic,
-    mut filter: impl FnMut(&[u8]) -> Readers + 'a,
-) -> Contestant<'a> {
+/// Filters all packets.
+fn subject<'a>(traffic: &'a Traffic, mut filter: impl FnMut(&[u8]) -> Readers + 'a) -> Subject<'a> {
     Box::new(move || {
         let frames = traffic.order.iter().map(|&flow| &traffic.frames[flow]);
         frames.map(|frame| u64::from(filter(black_box(frame)))).sum()

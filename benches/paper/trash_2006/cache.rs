@@ -1,5 +1,5 @@
-//! Who competes: the trie under each of the paper's keys, and the hash tables, all as caches that
-//! collect garbage in the same way.
+//! The subjects: the trie with each key of the paper, and hash tables, as caches with the same
+//! garbage collection.
 
 use std::hash::BuildHasher;
 
@@ -7,27 +7,27 @@ use flowtable::{BitString, DefaultHashBuilder, PassiveGc, Shape, Tuning, Unicach
 use hashbrown::HashTable;
 use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 
-/// When an entry was used last: its score in garbage collection.
+/// The time of the last use of an entry: its score in garbage collection.
 pub(crate) type Tick = u64;
 
 /// A cache of flows.
 pub(crate) trait Cache {
-    /// What a packet's flow is found by. Made once per packet, hash included.
+    /// The key of a packet's flow, with its hash. Computed once per packet.
     type Key: Copy;
 
     fn key(&self, packet: &Packet) -> Self::Key;
 
-    /// Whether the flow is there; it then has been used now.
+    /// Returns whether the flow is cached, and updates the time of its last use.
     fn touch(&mut self, key: &Self::Key, now: Tick) -> bool;
 
-    /// Takes in a flow that is not there, and collects garbage first if it is time for that.
+    /// Inserts a flow that is not cached, after a garbage collection if one is due.
     fn admit(&mut self, key: Self::Key, now: Tick);
 
-    /// Takes out a flow that has ended.
+    /// Removes a flow that has ended.
     fn end(&mut self, key: &Self::Key);
 
-    /// A packet: whether its flow was there. It is now.
-    fn see(&mut self, key: &Self::Key, now: Tick) -> bool {
+    /// Looks up the flow of a packet, and inserts it on a miss. Returns whether it was a hit.
+    fn access(&mut self, key: &Self::Key, now: Tick) -> bool {
         let is_hit = self.touch(key, now);
         if !is_hit {
             self.admit(*key, now);
@@ -38,15 +38,15 @@ pub(crate) trait Cache {
     fn state(&self) -> State;
 }
 
-/// What a cache looks like.
+/// The size and the shape of a cache.
 pub(crate) struct State {
     pub(crate) entries: usize,
     pub(crate) bytes: usize,
-    /// Of tries only.
+    /// Tries only.
     pub(crate) shape: Option<Shape>,
 }
 
-/// The paper's: [`Unicache`] with the tuning of 2006, under any key.
+/// The cache of the paper: [`Unicache`] with the tuning of 2006 and any key.
 pub(crate) struct Trash<K, F> {
     cache: Unicache<K, Tick>,
     key: F,
@@ -94,22 +94,23 @@ struct Entry {
 
 const END: u32 = u32::MAX;
 
-/// The chained table of the time: a fixed array of buckets, new entries at the head of their chain.
+/// The chained table of Linux at the time: a fixed array of buckets, with insertion at the head of
+/// a chain.
 ///
-/// The kernel's also cut chains of more than eight entries, which these keys do not make.
+/// The kernel also cut chains of more than eight entries, which these keys do not produce.
 pub(crate) struct Chained {
     buckets: Box<[u32]>,
     entries: Vec<Entry>,
     free: u32,
     len: usize,
-    /// The bucket to look for garbage in next.
+    /// The next bucket to scan for garbage.
     rover: usize,
     gc: PassiveGc,
     hasher: DefaultHashBuilder,
 }
 
 impl Chained {
-    /// The paper's number of buckets.
+    /// The number of buckets in the paper.
     pub(crate) const BUCKETS: usize = 1 << 17;
 
     pub(crate) fn new(gc: PassiveGc, hasher: DefaultHashBuilder) -> Self {
@@ -121,7 +122,7 @@ impl Chained {
         hash as usize % Self::BUCKETS
     }
 
-    /// The indices of a chain's entries.
+    /// Returns the indices of the entries in a chain.
     fn chain(&self, bucket: usize) -> impl Iterator<Item = u32> {
         let index = |index| (index != END).then_some(index);
         std::iter::successors(index(self.buckets[bucket]), move |&at| {
@@ -149,7 +150,8 @@ impl Chained {
         self.len -= 1;
     }
 
-    /// `goal` times, the entry used least recently among the next four, rounded up to whole chains.
+    /// Evicts `goal` entries, each the least recently used of the next four, rounded up to whole
+    /// chains.
     fn collect(&mut self) {
         for _ in 0..self.gc.goal() {
             let mut ring = 0;
@@ -213,10 +215,10 @@ impl Cache for Chained {
     }
 }
 
-/// A table of today, with room for the threshold from the start.
+/// A hash table of today, with capacity for the threshold.
 pub(crate) struct Swiss {
     table: HashTable<(u128, Tick)>,
-    /// The bucket to look for garbage in next.
+    /// The next bucket to scan for garbage.
     rover: usize,
     gc: PassiveGc,
     hasher: DefaultHashBuilder,
@@ -227,7 +229,7 @@ impl Swiss {
         Self { table: HashTable::with_capacity(gc.threshold()), rover: 0, gc, hasher }
     }
 
-    /// `goal` times, the entry used least recently among the next four.
+    /// Evicts `goal` entries, each the least recently used of the next four.
     fn collect(&mut self) {
         let buckets = self.table.num_buckets();
         for _ in 0..self.gc.goal() {

@@ -1,6 +1,7 @@
-//! `FlowCache` as the paper's cache: passive collection by its policy, active collection by its rule.
+//! `FlowCache` as the cache of the paper: passive collection as an eviction policy, active
+//! collection as a close rule.
 //!
-//! A look-up that finds nothing takes the flow in, so one call does what is two for the others.
+//! A lookup that misses inserts the flow, so that one call replaces two of the other caches.
 
 use std::time::Duration;
 
@@ -12,28 +13,28 @@ use model::papers::trash_2006::traffic::{Flow, Packet};
 
 use super::cache::{Cache, State, Tick};
 
-/// Ticks between two looks for flows that have ended.
+/// Ticks between two scans for flows that have ended.
 const BURST: Tick = 32;
 
-/// Flows to look at, at most, each time.
+/// Maximum number of flows per scan.
 const BUDGET: usize = 64;
 
-/// The paper's policy or another one, with no timeouts; and the end of flows, if it is asked for.
+/// A `FlowCache` with any eviction policy, without timeouts, optionally with active collection.
 pub(crate) struct Flows<P> {
     cache: FlowCache<Flow, (), P>,
     active_gc: bool,
 }
 
 impl<P: Eviction> Flows<P> {
-    /// With as much room as a collection of this kind lets be used.
+    /// Creates a cache with the capacity that this collection leaves.
     pub(crate) fn new(gc: PassiveGc, policy: P, hasher: DefaultHashBuilder) -> Self {
         Self::with_config(gc, policy, hasher, |config| config, false)
     }
 
-    /// The last packet of a flow ends it.
+    /// Creates a cache in which the last packet of a flow ends it.
     ///
-    /// The paper's flows are of UDP, and its generator marks the last packets. Here they are of TCP:
-    /// all packets but the last one carry a FIN, and so the last one is the first ACK behind it.
+    /// The flows of the paper are UDP, and its generator marks the last packets. Here they are TCP:
+    /// all packets but the last one carry a FIN, so the last one is the first ACK after it.
     pub(crate) fn with_active_gc(gc: PassiveGc, policy: P, hasher: DefaultHashBuilder) -> Self {
         let instant = Duration::from_nanos(1);
         let timeouts = Timeouts::OFF.with_idle(Protocol::Tcp, Class::Closing, instant);
@@ -57,7 +58,7 @@ impl<P: Eviction> Flows<P> {
         Self { cache, active_gc }
     }
 
-    /// Whether the flow of a packet was there. It is now.
+    /// Records a packet. Returns whether its flow was cached.
     #[inline]
     fn observe(&mut self, packet: &Packet, now: Tick) -> bool {
         let seen = match (self.active_gc, packet.last) {
@@ -89,11 +90,11 @@ impl<P: Eviction> Cache for Flows<P> {
         self.observe(&packet, now);
     }
 
-    fn see(&mut self, packet: &Packet, now: Tick) -> bool {
+    fn access(&mut self, packet: &Packet, now: Tick) -> bool {
         self.observe(packet, now)
     }
 
-    /// The packet itself has said so.
+    /// The last packet has ended the flow already.
     fn end(&mut self, _: &Packet) {}
 
     fn state(&self) -> State {

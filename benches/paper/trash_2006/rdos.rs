@@ -1,5 +1,5 @@
-//! The paper's table: a denial of service, which starts a flow with every second packet, and the
-//! other extreme, a single flow.
+//! The results table of the paper: a denial of service, in which every second packet starts a flow,
+//! and the opposite extreme, a single flow.
 
 use flowtable::{BitString, ByClass, DefaultHashBuilder, Passive, PassiveGc};
 use model::papers::trash_2006::traffic::{
@@ -9,28 +9,29 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::cache::{Chained, State, Swiss, Trash};
-use super::contest::{Contestant, Forwarder, Score, compete};
 use super::flow_cache::Flows;
+use super::forwarder::{Forwarder, Measurement, Subject, measure_rounds};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-/// A row of the paper's table: the contestant, its depth, leaves, and thousands of packets a second.
+/// A row of the table: published depth, leaves, and thousands of packets per second, with the
+/// subject.
 struct Row {
     name: &'static str,
     depth: &'static str,
     leaves: &'static str,
     kpps: Option<f64>,
-    contestant: Box<dyn Contestant>,
+    subject: Box<dyn Subject>,
 }
 
-/// Caches are filled so often from empty, to tell their own pauses from those of the machine.
+/// Fillings from empty. The minimum separates pauses of a cache from those of the machine.
 const FILLINGS: usize = 3;
 
 /// A trie without active collection.
 fn passive<K: BitString + 'static>(
     gc: PassiveGc,
     key: impl Fn(&Flow) -> K + 'static,
-) -> Box<dyn Contestant> {
+) -> Box<dyn Subject> {
     Box::new(Forwarder::new(Trash::new(gc, key)))
 }
 
@@ -38,7 +39,7 @@ fn passive<K: BitString + 'static>(
 fn active<K: BitString + 'static>(
     gc: PassiveGc,
     key: impl Fn(&Flow) -> K + 'static,
-) -> Box<dyn Contestant> {
+) -> Box<dyn Subject> {
     Box::new(Forwarder::with_active_gc(Trash::new(gc, key)))
 }
 
@@ -49,7 +50,7 @@ fn hasher() -> DefaultHashBuilder {
 /// The caches of the paper.
 fn of_the_paper(gc: PassiveGc) -> Vec<Row> {
     let (h160, a160, h352, a384) = (hasher(), hasher(), hasher(), hasher());
-    let row = |name, depth, leaves, kpps, contestant| Row { name, depth, leaves, kpps, contestant };
+    let row = |name, depth, leaves, kpps, subject| Row { name, depth, leaves, kpps, subject };
     vec![
         row(
             "chained hash, 131 072 buckets",
@@ -85,9 +86,9 @@ fn of_the_paper(gc: PassiveGc) -> Vec<Row> {
     ]
 }
 
-/// Today's.
+/// The caches of today.
 fn of_today(gc: PassiveGc) -> Vec<Row> {
-    let row = |name, contestant| Row { name, depth: "-", leaves: "-", kpps: None, contestant };
+    let row = |name, subject| Row { name, depth: "-", leaves: "-", kpps: None, subject };
     vec![
         row("hashbrown", Box::new(Forwarder::new(Swiss::new(gc, hasher())))),
         row("hashbrown + AGC", Box::new(Forwarder::with_active_gc(Swiss::new(gc, hasher())))),
@@ -110,52 +111,50 @@ fn rows(gc: PassiveGc) -> Vec<Row> {
     of_the_paper(gc).into_iter().chain(of_today(gc)).collect()
 }
 
-/// Two rings of 4096 flows of two packets: half of all packets are the first of their flow.
+/// Measures two rings of 4096 flows of two packets: half of all packets start a flow.
 pub(crate) fn denial_of_service(report: &mut Report, quick: bool) -> Outcome {
     let (gc, rounds, round) = match quick {
         true => (PassiveGc::new(20_000, 100)?, 3, 50_000),
         false => (PassiveGc::TRASH_2006, 15, 200_000),
     };
     let mut packets = Rings::rdos(Rings::ADJACENT);
-    // Twice the packets that it takes.
+    // Twice the packets needed to fill a cache.
     let filling: Vec<Packet> = packets.by_ref().take(4 * gc.threshold()).collect();
     let fillings: Vec<Vec<u64>> =
         (0..FILLINGS).map(|_| fill(&mut split(rows(gc)).1, &filling)).collect();
-    let (names, mut contestants) = split(rows(gc));
-    fill(&mut contestants, &filling);
+    let (names, mut subjects) = split(rows(gc));
+    fill(&mut subjects, &filling);
     let slowest: Vec<u64> = (0..names.len())
         .map(|i| fillings.iter().map(|slowest| slowest[i]).min().unwrap_or(0))
         .collect();
-    let scores = compete(&mut contestants, &mut packets, rounds, round);
-    let states: Vec<State> = contestants.iter().map(|contestant| contestant.state()).collect();
+    let measurements = measure_rounds(&mut subjects, &mut packets, rounds, round);
+    let states: Vec<State> = subjects.iter().map(|subject| subject.state()).collect();
     names.iter().zip(&states).for_each(|(name, state)| judge_shape(report, name, state));
-    names.iter().zip(&scores).skip(1).for_each(|(name, score)| {
-        judge_speed(report, "results", name, names[0].3, score, &scores[0]);
+    names.iter().zip(&measurements).skip(1).for_each(|(name, measurement)| {
+        judge_speed(report, "results", name, names[0].3, measurement, &measurements[0]);
     });
-    speeds(report, &names, &scores, &states)?;
-    latencies(report, &names, &scores, &slowest)
+    speeds(report, &names, &measurements, &states)?;
+    latencies(report, &names, &measurements, &slowest)
 }
 
-/// Fills caches from empty; the slowest insertion of each, in nanoseconds.
-fn fill(contestants: &mut [Box<dyn Contestant>], packets: &[Packet]) -> Vec<u64> {
-    let slowest = |contestant: &mut Box<dyn Contestant>| {
+/// Fills caches from empty. Returns the slowest insertion of each, in nanoseconds.
+fn fill(subjects: &mut [Box<dyn Subject>], packets: &[Packet]) -> Vec<u64> {
+    let slowest = |subject: &mut Box<dyn Subject>| {
         let mut insertions = Vec::with_capacity(packets.len());
-        contestant.forward_watched(packets, &mut insertions);
+        subject.forward_timing_insertions(packets, &mut insertions);
         insertions.into_iter().max().unwrap_or(0)
     };
-    contestants.iter_mut().map(slowest).collect()
+    subjects.iter_mut().map(slowest).collect()
 }
 
-/// What the paper says, apart from what runs.
+/// The published part of a row.
 type Name = (&'static str, &'static str, &'static str, Option<f64>);
 
-fn split(rows: Vec<Row>) -> (Vec<Name>, Vec<Box<dyn Contestant>>) {
-    rows.into_iter()
-        .map(|row| ((row.name, row.depth, row.leaves, row.kpps), row.contestant))
-        .unzip()
+fn split(rows: Vec<Row>) -> (Vec<Name>, Vec<Box<dyn Subject>>) {
+    rows.into_iter().map(|row| ((row.name, row.depth, row.leaves, row.kpps), row.subject)).unzip()
 }
 
-/// Average and maximum depth of a trie.
+/// Formats the average and the maximum depth of a trie.
 fn depths(state: &State) -> (String, String) {
     let shape = state.shape.as_ref();
     shape.map_or(("-".into(), "-".into()), |shape| {
@@ -163,7 +162,7 @@ fn depths(state: &State) -> (String, String) {
     })
 }
 
-/// Depth and entries, beside the paper's of the same row.
+/// Compares depth and entries with the paper.
 fn judge_shape(report: &mut Report, (name, depth, leaves, _): &Name, state: &State) {
     const PLACE: &str = "results";
     if let (Some((average, max)), Some(shape)) = (depth.split_once(" / "), &state.shape) {
@@ -181,28 +180,28 @@ fn judge_shape(report: &mut Report, (name, depth, leaves, _): &Name, state: &Sta
         };
         let what = format!("{name}: average depth");
         let finding = Finding::number(PLACE, what, number(average), shape.average_depth());
-        report.find(finding.within(5.0).because(why).at_full_scale());
+        report.record(finding.within(5.0).because(why).at_full_scale());
         let what = format!("{name}: maximum depth");
         let finding = Finding::number(PLACE, what, number(max), shape.max_depth() as f64);
-        report.find(finding.apart_by(1.0).because(why).at_full_scale());
+        report.record(finding.within_units(1.0).because(why).at_full_scale());
     }
     if let Ok(paper) = leaves.parse() {
         let what = format!("{name}: entries");
         let why = "Half of 8192 flows of two packets are alive, as slots are picked at random. \
             What else was in the paper's cache is not known.";
         let finding = Finding::number(PLACE, what, paper, state.entries as f64);
-        report.find(finding.within(1.0).because(why).at_full_scale());
+        report.record(finding.within(1.0).because(why).at_full_scale());
     }
 }
 
-/// Packets in a second, as a multiple of the chained hash's.
+/// Compares packets per second, as a multiple of the chained hash.
 fn judge_speed(
     report: &mut Report,
     place: &'static str,
     (name, .., kpps): &Name,
     of_first: Option<f64>,
-    score: &Score,
-    first: &Score,
+    measurement: &Measurement,
+    first: &Measurement,
 ) {
     let Some(paper) =
         kpps.zip(of_first).map(|(kpps, first)| (100.0 * kpps / first).round() / 100.0)
@@ -210,18 +209,23 @@ fn judge_speed(
         return;
     };
     let what = format!("{name}: speed, as a multiple of the chained hash's");
-    let ours = score.times_as_fast(first);
+    let ours = measurement.times_as_fast(first);
     let why = "The paper's router spent most of its time elsewhere, which brings all caches \
         together; here nothing but the cache takes time.";
     let finding = Finding::number(place, what, paper, ours).within(10.0);
-    report.find(finding.because(why).at_full_scale());
+    report.record(finding.because(why).at_full_scale());
 }
 
 fn or_dash(number: Option<f64>) -> String {
     number.map_or("-".into(), two)
 }
 
-fn speeds(report: &mut Report, names: &[Name], scores: &[Score], states: &[State]) -> Outcome {
+fn speeds(
+    report: &mut Report,
+    names: &[Name],
+    measurements: &[Measurement],
+    states: &[State],
+) -> Outcome {
     let mut table = Table::new(&[
         "cache",
         "hits %",
@@ -237,14 +241,16 @@ fn speeds(report: &mut Report, names: &[Name], scores: &[Score], states: &[State
         "speed to chained",
         "paper's speed",
     ]);
-    let first = &scores[0];
+    let first = &measurements[0];
     let kpps_of_first = names[0].3;
-    for ((&(name, depth, leaves, kpps), score), state) in names.iter().zip(scores).zip(states) {
+    for ((&(name, depth, leaves, kpps), measurement), state) in
+        names.iter().zip(measurements).zip(states)
+    {
         let (average, max) = depths(state);
         let bits = state.shape.as_ref().map_or("-".into(), |shape| shape.root_bits.to_string());
         table.row(&[
             &name,
-            &format!("{:.1}", 100.0 * score.hit_rate),
+            &format!("{:.1}", 100.0 * measurement.hit_rate),
             &state.entries,
             &leaves,
             &bits,
@@ -252,21 +258,26 @@ fn speeds(report: &mut Report, names: &[Name], scores: &[Score], states: &[State
             &max,
             &depth,
             &(state.bytes / state.entries.max(1)),
-            &format!("{:.0}", score.ns_per_packet),
-            &two(1000.0 / score.ns_per_packet),
-            &two(score.times_as_fast(first)),
+            &format!("{:.0}", measurement.ns_per_packet),
+            &two(1000.0 / measurement.ns_per_packet),
+            &two(measurement.times_as_fast(first)),
             &or_dash(kpps.zip(kpps_of_first).map(|(kpps, first)| kpps / first)),
         ]);
     }
     report.table("rdos", "Denial of service: half of the packets start a flow", table)
 }
 
-fn latencies(report: &mut Report, names: &[Name], scores: &[Score], slowest: &[u64]) -> Outcome {
+fn latencies(
+    report: &mut Report,
+    names: &[Name],
+    measurements: &[Measurement],
+    slowest: &[u64],
+) -> Outcome {
     let header =
         ["cache", "p50 ns", "p99", "p99.9", "p99.99", "slowest", "slowest while filling, us"];
     let mut table = Table::new(&header);
-    for ((name, score), slowest) in names.iter().zip(scores).zip(slowest) {
-        let [p50, p99, p999, p9999, max] = score.insertion;
+    for ((name, measurement), slowest) in names.iter().zip(measurements).zip(slowest) {
+        let [p50, p99, p999, p9999, max] = measurement.insertion;
         table.row(&[&name.0, &p50, &p99, &p999, &p9999, &max, &(slowest / 1000)]);
     }
     let title = "Its insertions, collections included (one in 100 collects; medians of rounds, \
@@ -274,12 +285,12 @@ fn latencies(report: &mut Report, names: &[Name], scores: &[Score], slowest: &[u
     report.table("rdos_insertions", title, table)
 }
 
-/// Active collection against the length of the flows: who is alive is what is cached.
+/// Active collection by the length of flows: the cache contains the live flows.
 ///
-/// A flow that has sent some of its packets, but not all, is alive. The generator picks slots at
-/// random, and so a slot is equally often in each of its `length` states: in one of them, its flow
-/// has ended. That is 1/2 of the slots for two packets. The generator of the kernel compares
-/// `count > length` and so sends one packet more than it is asked for: then it is 2/3.
+/// A flow is live if some of its packets have been sent, but not all. The generator picks slots at
+/// random, so a slot is equally often in each of its `length` states, in one of which its flow has
+/// ended. Half of the slots are live for two packets. The generator of the kernel compares
+/// `count > length` and sends one packet more than requested: then two thirds are live.
 pub(crate) fn alive_flows(report: &mut Report, quick: bool) -> Outcome {
     let packets = if quick { 100_000 } else { 1_000_000 };
     let header = [
@@ -305,13 +316,13 @@ pub(crate) fn alive_flows(report: &mut Report, quick: bool) -> Outcome {
     report.table("active_collection", "2 x 4096 flows that are removed at their end", table)
 }
 
-/// One flow per interface: what a look-up costs when everything is in the cache of the processor.
+/// Measures one flow per interface: the cost of a lookup in the CPU cache.
 pub(crate) fn single_flow(report: &mut Report, quick: bool) -> Outcome {
     let (rounds, round) = if quick { (3, 100_000) } else { (15, 1_000_000) };
     let gc = PassiveGc::TRASH_2006;
     let hasher = || DefaultHashBuilder::with_seed(2006);
     let (h160, h384) = (hasher(), hasher());
-    let mut contestants: Vec<Box<dyn Contestant>> = vec![
+    let mut subjects: Vec<Box<dyn Subject>> = vec![
         Box::new(Forwarder::new(Chained::new(gc, hasher()))),
         passive(gc, move |flow| trash(flow, &h160)),
         passive(gc, move |flow| wide::<44>(flow, &h384)),
@@ -329,7 +340,7 @@ pub(crate) fn single_flow(report: &mut Report, quick: bool) -> Outcome {
     let two_packets =
         Rings::ADJACENT.map(|net| Packet { flow: new_flow(net, &mut rng), last: false });
     let mut packets = two_packets.into_iter().cycle();
-    let scores = compete(&mut contestants, &mut packets, rounds, round);
+    let measurements = measure_rounds(&mut subjects, &mut packets, rounds, round);
     let header = [
         "cache",
         "entries",
@@ -341,14 +352,16 @@ pub(crate) fn single_flow(report: &mut Report, quick: bool) -> Outcome {
         "paper's speed",
     ];
     let mut table = Table::new(&header);
-    let rows = paper.iter().zip(scores.iter().zip(&contestants)).skip(1);
-    rows.for_each(|((name, depth, kpps), (score, contestant))| {
+    let rows = paper.iter().zip(measurements.iter().zip(&subjects)).skip(1);
+    rows.for_each(|((name, depth, kpps), (measurement, subject))| {
         let name = (*name, *depth, "-", *kpps);
-        judge_speed(report, "results, one flow", &name, paper[0].2, score, &scores[0]);
-        judge_depth_of_one(report, name.0, &contestant.state());
+        judge_speed(report, "results, one flow", &name, paper[0].2, measurement, &measurements[0]);
+        judge_depth_of_one(report, name.0, &subject.state());
     });
-    for (((name, depth, kpps), score), contestant) in paper.iter().zip(&scores).zip(&contestants) {
-        let state = contestant.state();
+    for (((name, depth, kpps), measurement), subject) in
+        paper.iter().zip(&measurements).zip(&subjects)
+    {
+        let state = subject.state();
         let (average, max) = depths(&state);
         table.row(&[
             name,
@@ -356,18 +369,18 @@ pub(crate) fn single_flow(report: &mut Report, quick: bool) -> Outcome {
             &average,
             &max,
             depth,
-            &two(score.ns_per_packet),
-            &two(score.times_as_fast(&scores[0])),
+            &two(measurement.ns_per_packet),
+            &two(measurement.times_as_fast(&measurements[0])),
             &or_dash(kpps.map(|kpps| kpps / 1308.0)),
         ]);
     }
     report.table("single_flow", "One flow per interface", table)
 }
 
-/// A trie of one flow is its leaf.
+/// Compares the depth of a trie with one flow, which is its leaf.
 fn judge_depth_of_one(report: &mut Report, name: &str, state: &State) {
     if let Some(shape) = &state.shape {
         let what = format!("{name}: average depth");
-        report.find(Finding::number("results, one flow", what, 1.0, shape.average_depth()));
+        report.record(Finding::number("results, one flow", what, 1.0, shape.average_depth()));
     }
 }

@@ -1,4 +1,4 @@
-//! Depths and node sizes: what needs no clock.
+//! Depths and node sizes, which are independent of time.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-/// The shape of a trie over these keys, inserted in this order.
+/// Returns the shape of a trie over keys, inserted in this order.
 fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> Shape {
     let mut map = LcTrieMap::with_tuning(tuning);
     map.extend(keys.into_iter().map(|key| (key, ())));
@@ -28,8 +28,8 @@ fn three(number: f64) -> String {
     format!("{number:.3}")
 }
 
-/// Number of random keys, thresholds and most bits of the root, and what a model of the kernel of
-/// 2006 made of them: root bits, average and maximum depth, slots per key.
+/// Number of random keys, thresholds and maximum bits of the root, and the results of a model of
+/// the kernel of 2006: root bits, average and maximum depth, slots per key.
 type Row = (usize, (u8, u8, u32), u32, &'static str, f64);
 
 const ROWS: [Row; 12] = [
@@ -47,7 +47,7 @@ const ROWS: [Row; 12] = [
     (100_000, (50, 25, 30), 17, "1.612 / 4-5", 1.93),
 ];
 
-/// Depth over random keys of 64 bits, by size and by the root's thresholds.
+/// Reports the depth over random 64-bit keys, by size and by the thresholds of the root.
 pub(crate) fn depth_by_size(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&[
         "keys",
@@ -70,7 +70,8 @@ pub(crate) fn depth_by_size(report: &mut Report, quick: bool) -> Outcome {
         if keys == 5_983 {
             let what = "as many random keys as the paper's trie had with active collection, \
                 5983: average depth";
-            report.find(Finding::number("results", what, 1.33, shape.average_depth()).within(2.0));
+            report
+                .record(Finding::number("results", what, 1.33, shape.average_depth()).within(2.0));
         }
         table.row(&[
             &keys,
@@ -87,7 +88,7 @@ pub(crate) fn depth_by_size(report: &mut Report, quick: bool) -> Outcome {
     report.table("depth_by_size", "Random keys, by size and by thresholds of the root", table)
 }
 
-/// The shape under each of the paper's keys, and what the paper and a model of it say.
+/// Reports the shape for each key of the paper, with the values of the paper and of a model of it.
 pub(crate) fn key_order(report: &mut Report) -> Outcome {
     const KEYS: usize = 100_000;
     let hasher = DefaultHashBuilder::with_seed(2006);
@@ -123,24 +124,26 @@ pub(crate) fn key_order(report: &mut Report) -> Outcome {
             let what = format!("{name}, 100 000 keys: bits of the largest node");
             let largest = shape.nodes_by_bits.iter().rposition(|count| *count > 0);
             let finding = Finding::number("results", what, paper, largest.unwrap_or(0) as f64);
-            report.find(finding);
+            report.record(finding);
         }
         table.row(&[&name, &shape.root_bits, &bits, &average, &max, &model, &paper, &largest]);
     }
     report.table("key_order", "100 000 flows of the denial of service, by key", table)
 }
 
-/// How many nodes there are of the three largest sizes.
+/// Formats the number of nodes of the three largest sizes.
 fn largest_nodes(shape: &Shape) -> String {
     let nodes = shape.nodes_by_bits.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let largest = nodes.take(3).map(|(bits, count)| format!("{count} x {bits}"));
     largest.collect::<Vec<_>>().join(", ")
 }
 
-/// The sets that made the trie of 2006 deep and that Linux moved the start of rebalancing for.
+/// Reports the key sets that made the trie of 2006 deep, for which Linux changed the start of
+/// rebalancing.
 ///
-/// 10.255.255.254 and down from it in doubling steps. Linux stated the depths of 29 keys, these 23
-/// and what a host has besides: here the routes of the loopback net and of one more net.
+/// The keys are 10.255.255.254 and addresses below it in doubling steps. Linux stated the depths of
+/// 29 keys: these 23 and the routes of a host, here those of the loopback network and of one more
+/// network.
 pub(crate) fn doubling_steps(report: &mut Report) -> Outcome {
     let steps = || {
         let mut address = Ipv4Addr::new(10, 255, 255, 254).to_bits();

@@ -1,4 +1,6 @@
-//! Workloads and reference results of the five papers, shared by tests, fuzz targets and the paper bench.
+//! Workloads, published figures and reference models of five papers.
+//!
+//! Shared by the tests, the fuzz targets and the bench `paper`.
 
 pub mod demux_1992;
 pub mod ephemeral_2002;

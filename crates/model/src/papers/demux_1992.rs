@@ -1,6 +1,6 @@
-//! McKenney and Dove, *Efficient demultiplexing of incoming TCP packets* (1992).
+//! Workloads of McKenney and Dove, *Efficient demultiplexing of incoming TCP packets*, 1992.
 
-pub mod balanced;
-pub mod measure;
+pub mod balanced_hash;
 pub mod setup;
+pub mod subjects;
 pub mod tpca;

@@ -1,4 +1,5 @@
-//! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services* (2002).
+//! Stores and published figures of Calvert, Griffioen and Wen, *Lightweight network support for
+//! scalable end-to-end services*, 2002.
 
 pub mod chains;
-pub mod published;
+pub mod tables;

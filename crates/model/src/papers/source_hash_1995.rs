@@ -1,4 +1,4 @@
-//! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995).
+//! Workloads of Chandranmenon and Varghese, *Trading packet headers for packet processing*, 1995.
 
 pub mod bpf;
 pub mod fids;

@@ -1,3 +1,3 @@
-//! Fu, Hagsand and Karlsson, TRASH (2006).
+//! Workloads of Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2006.
 
 pub mod traffic;

@@ -5,7 +5,7 @@ use core::fmt;
 use flowtable::{FiveTuple, FlowKey};
 
 use super::{Draft, Script};
-use model::papers::demux_1992::tpca::{Happening, Traffic, name};
+use model::papers::demux_1992::tpca::{EventKind, Traffic, name};
 
 /// Tellers who enter a transaction each, get the answer, think, and enter the next one.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +36,10 @@ impl Tellers {
                 draft.counts_from_here();
                 is_warm = true;
             }
-            match event.what {
-                Happening::Sends => draft.sent(event.user),
-                Happening::Arrives(_) if left == 0 => break,
-                Happening::Arrives(arrival) => {
+            match event.kind {
+                EventKind::Sends => draft.sent(event.user),
+                EventKind::Arrives(_) if left == 0 => break,
+                EventKind::Arrives(arrival) => {
                     draft.arrives(event.user, arrival);
                     left -= usize::from(is_warm);
                 }

@@ -1,4 +1,4 @@
-//! Connections that are set up all at once: the paper's other experiment.
+//! Connections that are set up concurrently: the other experiment of the paper.
 //!
 //! ```text
 //!     client   SYN      ACK  data      data      data      data      data
@@ -7,33 +7,33 @@
 //!              0       1    2   3       4   5     6   7     8   9    10  11    12
 //! ```
 //!
-//! Each connection has these 13 packets. In which order packets of different connections come is chance: all
-//! interleavings are equally likely.
+//! Each connection has these 13 packets. The interleaving of connections is random and uniform.
 
 use flowtable::demux::Arrival;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// Packets of a connection.
+/// Packets per connection.
 pub const PACKETS: u8 = 13;
 
 /// A packet of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Whose it is: a number below that of the connections.
+    /// Connection index, below the number of connections.
     pub connection: u32,
-    /// Its number among the 13.
+    /// Position among the 13 packets.
     pub number: u8,
 }
 
 impl Segment {
-    /// Whether it is the first one of its connection, for which there is no PCB yet.
+    /// Returns whether this is the first packet of its connection, which has no PCB yet.
     pub fn is_syn(self) -> bool {
         self.number == 0
     }
 
-    /// Whether it arrives at the server. The paper counts a look-up for those that the client gets, too.
+    /// Returns whether the server receives this packet. The paper also charges a lookup for packets
+    /// that the client receives.
     pub fn is_for_server(self) -> bool {
         matches!(self.number, 0 | 2 | 3 | 5 | 7 | 9 | 11)
     }
@@ -46,7 +46,7 @@ impl Segment {
     }
 }
 
-/// All packets of so many connections, in a random order.
+/// Returns all packets of `connections` connections, in random order.
 pub fn segments(connections: u32, seed: u64) -> Vec<Segment> {
     let mut turns: Vec<u32> = (0..PACKETS).flat_map(|_| 0..connections).collect();
     turns.shuffle(&mut StdRng::seed_from_u64(seed));

@@ -1,7 +1,6 @@
-//! What a server of TPC/A hears and says: the traffic of McKenney and Dove, made from a seed.
+//! TPC/A traffic of McKenney and Dove, as a server sees it, generated from a seed.
 //!
-//! Each user enters a transaction, gets the answer, acknowledges it, thinks, and enters the next
-//! one:
+//! Each user enters a transaction, receives the answer, acknowledges it, thinks, and repeats:
 //!
 //! ```text
 //!     entry                       answer          ack                       entry
@@ -10,22 +9,20 @@
 //!       ├────────────── R, the response time ──────┤
 //! ```
 //!
-//! So the acknowledgement arrives R after the entry, and the answer was sent a round trip before
-//! it, or at once if R is shorter. Only [`SendReceive`](flowtable::demux::SendReceive) wants to
-//! know when that was.
+//! The acknowledgement arrives R after the entry. The answer was sent a round trip earlier, or
+//! immediately if R is shorter. Only [`SendReceive`](flowtable::demux::SendReceive) uses that time.
 //!
 //! ```text
 //! for event in Traffic::closed(2000, 0.2, 1).take_while(|event| event.time < 300.0) {
-//!     match event.what {
-//!         Happening::Arrives(arrival) => {
-//!             examined += demux.lookup(&name(event.user), arrival).examined;
-//!         }
-//!         Happening::Sends => demux.sent(&name(event.user)),
+//!     let key = name(event.user);
+//!     match event.kind {
+//!         EventKind::Arrives(arrival) => examined += demux.lookup(&key, arrival).examined,
+//!         EventKind::Sends => demux.sent(&key),
 //!     }
 //! }
 //! ```
 //!
-//! All of them think when it begins; let a minute or two go by before you count.
+//! All users start in the thinking phase: discard the first minute or two.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -38,13 +35,12 @@ use rand::{Rng, SeedableRng};
 
 /// Mean think time in seconds.
 const THINK: f64 = 10.0;
-/// No user thinks longer.
+/// Upper bound of the think time in seconds.
 const LONGEST_THINK: f64 = 100.0;
-/// From the answer to its acknowledgement, in seconds, unless somebody says otherwise.
+/// Default time between an answer and its acknowledgement, in seconds.
 const ROUND_TRIP: f64 = 0.010;
 
-/// What a user's segments are named by as they arrive: all talk to one server, each from a host of
-/// their own.
+/// The four-tuple of a user's inbound segments: one server, and a host per user.
 pub fn name(user: u32) -> FourTuple<Ipv4Addr> {
     FourTuple {
         src: Ipv4Addr::from_bits(Ipv4Addr::new(10, 0, 0, 0).to_bits() + user),
@@ -54,125 +50,125 @@ pub fn name(user: u32) -> FourTuple<Ipv4Addr> {
     }
 }
 
-/// Something that the server hears or says.
+/// A segment that the server receives or sends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// Seconds since the beginning.
+    /// Seconds since the start.
     pub time: f64,
-    /// Whose connection it is: a number below that of the users.
+    /// Index of the user, below the number of users.
     pub user: u32,
-    pub what: Happening,
+    pub kind: EventKind,
 }
 
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// A segment arrives: an entry has data, what acknowledges the answer has none.
+pub enum EventKind {
+    /// A segment arrives: an entry carries data, an acknowledgement none.
     Arrives(Arrival),
     /// The server sends its answer.
     Sends,
 }
 
-/// When a user enters something.
+/// The distribution of the time between entries of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Habit {
-    /// After a random time from the acknowledgement on.
-    Thinks,
-    /// After the same time always: a till that is polled.
-    Polled,
-    /// At random times, whether there is an answer or not.
-    Rushes,
+enum ThinkTime {
+    /// Exponential, counted from the acknowledgement.
+    Exponential,
+    /// Constant, counted from the acknowledgement: a point of sale that is polled.
+    Constant,
+    /// Exponential, counted from the previous entry: does not depend on answers.
+    Poisson,
 }
 
-/// An endless stream of events in the order of their times.
+/// An infinite stream of events, ordered by time.
 pub struct Traffic {
-    habit: Habit,
+    think_time: ThinkTime,
     response: f64,
     round_trip: f64,
-    /// What is to come. Each user has an event here.
-    ahead: BinaryHeap<Reverse<Event>>,
+    /// Events to come.
+    pending: BinaryHeap<Reverse<Event>>,
     rng: StdRng,
 }
 
 impl Traffic {
-    /// TPC/A: think times are exponential with a mean of ten seconds, and of a hundred at most,
-    /// from the acknowledgement on. `response` is in seconds.
+    /// TPC/A: think times are exponential with a mean of ten seconds and a maximum of a hundred,
+    /// counted from the acknowledgement. `response` is in seconds.
     pub fn closed(users: u32, response: f64, seed: u64) -> Self {
-        Self::new(Habit::Thinks, users, response, seed)
+        Self::new(ThinkTime::Exponential, users, response, seed)
     }
 
-    /// Every user thinks for ten seconds exactly, from the acknowledgement on: polling of points of
+    /// Constant think time of ten seconds, counted from the acknowledgement: polling of points of
     /// sale.
     pub fn polling(users: u32, response: f64, seed: u64) -> Self {
-        Self::new(Habit::Polled, users, response, seed)
+        Self::new(ThinkTime::Constant, users, response, seed)
     }
 
-    /// Every user enters something 0.1 times a second on average, answered or not: a Poisson
-    /// process.
+    /// Each user enters 0.1 transactions per second on average, answered or not: a Poisson process.
     pub fn open(users: u32, response: f64, seed: u64) -> Self {
-        Self::new(Habit::Rushes, users, response, seed)
+        Self::new(ThinkTime::Poisson, users, response, seed)
     }
 
-    /// The same with so many seconds from an answer to its acknowledgement, instead of 0.01.
+    /// Replaces the time between an answer and its acknowledgement, in seconds.
     pub fn with_round_trip(self, round_trip: f64) -> Self {
         Self { round_trip: round_trip.min(self.response), ..self }
     }
 
-    fn new(habit: Habit, users: u32, response: f64, seed: u64) -> Self {
+    fn new(think_time: ThinkTime, users: u32, response: f64, seed: u64) -> Self {
         let round_trip = ROUND_TRIP.min(response);
-        let (ahead, rng) = (BinaryHeap::new(), StdRng::seed_from_u64(seed));
-        let mut traffic = Self { habit, response, round_trip, ahead, rng };
+        let (pending, rng) = (BinaryHeap::new(), StdRng::seed_from_u64(seed));
+        let mut traffic = Self { think_time, response, round_trip, pending, rng };
         for user in 0..users {
-            let first = match habit {
-                // Somewhere in their cycle.
-                Habit::Polled => traffic.rng.random_range(0.0..THINK + response),
-                // To have thought for a while already makes no difference.
-                Habit::Thinks | Habit::Rushes => traffic.pause(),
+            let first = match think_time {
+                // A random position in the cycle.
+                ThinkTime::Constant => traffic.rng.random_range(0.0..THINK + response),
+                // The exponential distribution is memoryless.
+                ThinkTime::Exponential | ThinkTime::Poisson => traffic.pause(),
             };
-            traffic.expect(first, user, Happening::Arrives(Arrival::Data));
+            traffic.schedule(first, user, EventKind::Arrives(Arrival::Data));
         }
         traffic
     }
 
-    /// Seconds until a user enters something, from the moment on that the habit says.
+    /// Draws the seconds until the next entry of a user.
     fn pause(&mut self) -> f64 {
         loop {
             let exponential = -THINK * (1.0 - self.rng.random::<f64>()).ln();
-            match self.habit {
-                Habit::Polled => return THINK,
-                Habit::Thinks if exponential > LONGEST_THINK => {}
-                Habit::Thinks | Habit::Rushes => return exponential,
+            match self.think_time {
+                ThinkTime::Constant => return THINK,
+                ThinkTime::Exponential if exponential > LONGEST_THINK => {}
+                ThinkTime::Exponential | ThinkTime::Poisson => return exponential,
             }
         }
     }
 
-    fn expect(&mut self, time: f64, user: u32, what: Happening) {
-        self.ahead.push(Reverse(Event { time, user, what }));
+    fn schedule(&mut self, time: f64, user: u32, kind: EventKind) {
+        self.pending.push(Reverse(Event { time, user, kind }));
     }
 }
 
 impl Iterator for Traffic {
     type Item = Event;
 
-    /// The next event, which brings another one about. There is none without users.
+    /// Returns the next event and schedules its successor. There is none without users.
     fn next(&mut self) -> Option<Event> {
-        let Reverse(event) = self.ahead.pop()?;
-        let Event { time, user, what } = event;
-        let entry = Happening::Arrives(Arrival::Data);
-        match what {
-            Happening::Arrives(Arrival::Data) => {
-                if self.habit == Habit::Rushes {
+        let Reverse(event) = self.pending.pop()?;
+        let Event { time, user, kind } = event;
+        let entry = EventKind::Arrives(Arrival::Data);
+        match kind {
+            EventKind::Arrives(Arrival::Data) => {
+                if self.think_time == ThinkTime::Poisson {
                     let next = time + self.pause();
-                    self.expect(next, user, entry);
+                    self.schedule(next, user, entry);
                 }
-                self.expect(time + self.response - self.round_trip, user, Happening::Sends);
+                self.schedule(time + self.response - self.round_trip, user, EventKind::Sends);
             }
-            Happening::Sends => {
-                self.expect(time + self.round_trip, user, Happening::Arrives(Arrival::Ack));
+            EventKind::Sends => {
+                self.schedule(time + self.round_trip, user, EventKind::Arrives(Arrival::Ack));
             }
-            Happening::Arrives(Arrival::Ack) => {
-                if self.habit != Habit::Rushes {
+            EventKind::Arrives(Arrival::Ack) => {
+                if self.think_time != ThinkTime::Poisson {
                     let next = time + self.pause();
-                    self.expect(next, user, entry);
+                    self.schedule(next, user, entry);
                 }
             }
         }
@@ -180,19 +176,18 @@ impl Iterator for Traffic {
     }
 }
 
-/// The order of a heap: by time, then by user. What one user does at one time comes in its natural
-/// order.
+/// The order of the heap: by time, then by user, then by stage of the transaction.
 impl Ord for Event {
     fn cmp(&self, other: &Self) -> Ordering {
-        let stage = |what| match what {
-            Happening::Arrives(Arrival::Data) => 0,
-            Happening::Sends => 1,
-            Happening::Arrives(Arrival::Ack) => 2,
+        let stage = |kind| match kind {
+            EventKind::Arrives(Arrival::Data) => 0,
+            EventKind::Sends => 1,
+            EventKind::Arrives(Arrival::Ack) => 2,
         };
         self.time
             .total_cmp(&other.time)
             .then(self.user.cmp(&other.user))
-            .then_with(|| stage(self.what).cmp(&stage(other.what)))
+            .then_with(|| stage(self.kind).cmp(&stage(other.kind)))
     }
 }
 
@@ -204,16 +199,16 @@ impl PartialOrd for Event {
 
 impl Eq for Event {}
 
-/// Bulk transfers: trains of segments with data, a random user's each, a segment every millisecond.
-/// The server acknowledges every second segment.
+/// Bulk transfers: trains of data segments, each of a random user, one segment per millisecond. The
+/// server acknowledges every second segment.
 pub struct Trains {
     users: u32,
-    /// Segments of a train.
+    /// Segments per train.
     segments: u32,
-    /// Whose train it is, and the segments of it that have arrived.
+    /// The user of the current train, and its segments that have arrived.
     train: (u32, u32),
-    /// An acknowledgement is to be sent.
-    owes: bool,
+    /// Whether an acknowledgement is due.
+    ack_due: bool,
     milliseconds: u64,
     rng: StdRng,
 }
@@ -221,7 +216,7 @@ pub struct Trains {
 impl Trains {
     pub fn new(users: u32, segments: u32, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed);
-        Self { users, segments, train: (0, segments), owes: false, milliseconds: 0, rng }
+        Self { users, segments, train: (0, segments), ack_due: false, milliseconds: 0, rng }
     }
 }
 
@@ -229,17 +224,17 @@ impl Iterator for Trains {
     type Item = Event;
 
     fn next(&mut self) -> Option<Event> {
-        let what = if std::mem::take(&mut self.owes) {
-            Happening::Sends
+        let kind = if std::mem::take(&mut self.ack_due) {
+            EventKind::Sends
         } else {
             if self.train.1 >= self.segments {
                 self.train = (self.rng.random_range(0..self.users), 0);
             }
             self.train.1 += 1;
             self.milliseconds += 1;
-            self.owes = self.train.1 % 2 == 0;
-            Happening::Arrives(Arrival::Data)
+            self.ack_due = self.train.1 % 2 == 0;
+            EventKind::Arrives(Arrival::Data)
         };
-        Some(Event { time: self.milliseconds as f64 / 1000.0, user: self.train.0, what })
+        Some(Event { time: self.milliseconds as f64 / 1000.0, user: self.train.0, kind })
     }
 }

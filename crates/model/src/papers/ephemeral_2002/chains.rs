@@ -1,4 +1,4 @@
-//! Stores that are more or less full, and what look-ups examine in them.
+//! Stores at several load factors, and the entries that lookups examine in them.
 
 use std::time::Duration;
 
@@ -7,43 +7,44 @@ use flowtable::{DefaultHashBuilder, Probes, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Whatever is random is so by this.
+/// Seed of all random numbers.
 pub const SEED: u64 = 2002;
 
-/// Room for so many bindings.
+/// Capacity of a store, in bindings.
 pub const ENTRIES: usize = 65_536;
 
-/// When everything happens.
+/// The time of all operations.
 pub const NOW: Timestamp = Timestamp::ZERO;
 
-/// Heads for an entry, and how many these are.
+/// Chain heads per entry, as a setting and as a ratio.
 pub const HEADS: [(Heads, f64); 3] =
     [(Heads::Half, 0.5), (Heads::Equal, 1.0), (Heads::Double, 2.0)];
 
-/// Entries that are examined on average for a tag that is not there, in chains of this length on average.
+/// Expected number of entries examined for an absent tag, given the mean chain length.
 ///
-/// The paper examines all. Here a chain is walked if the tag's bit, one of 32, is that of one of its tags.
+/// The paper examines the whole chain. The crate walks a chain only if a bit derived from the tag,
+/// one of 32, is set for one of the tags in the chain.
 pub fn absent(length: f64) -> f64 {
     length * (1.0 - 31.0 / 32.0 * (-length / 32.0).exp())
 }
 
-/// A store with room for `entries`, its tags in the order in which they came.
+/// A partially filled store, with its tags in the order of insertion.
 pub struct Filled {
     pub store: EphemeralStore,
     pub tags: Vec<u64>,
     rng: StdRng,
-    /// Where others come from, so that whoever asks for these changes nothing.
+    /// A second generator, so that sampling does not change the tags inserted later.
     others: StdRng,
 }
 
-/// Entries that look-ups examined.
+/// Entries examined by lookups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Examined {
-    /// On average, for tags that are there.
+    /// Mean over the tags present.
     pub present: f64,
-    /// For as many that are not.
+    /// Mean over as many absent tags.
     pub absent: f64,
-    /// The longest chain.
+    /// Length of the longest chain.
     pub longest: u32,
 }
 
@@ -60,7 +61,7 @@ impl Filled {
         }
     }
 
-    /// Random tags come until there are so many.
+    /// Inserts random tags until there are `bindings`.
     pub fn fill_to(&mut self, bindings: usize) {
         while self.tags.len() < bindings {
             let tag = self.rng.random();
@@ -71,18 +72,18 @@ impl Filled {
         }
     }
 
-    /// The same with what part of its room this is; one at least.
+    /// Fills a fraction of the capacity, at least one entry.
     pub fn fill_to_part(&mut self, part: f64) {
         self.fill_to(((self.store.capacity() as f64 * part).round() as usize).max(1));
     }
 
-    /// So many tags that are there, at random.
+    /// Draws `count` tags that are present.
     pub fn present(&mut self, count: usize) -> Vec<u64> {
         let tags = &self.tags;
         (0..count).map(|_| tags[self.others.random_range(0..tags.len())]).collect()
     }
 
-    /// So many random tags. That one of them is there is not to be expected before the sun is cold.
+    /// Draws `count` random tags, which are absent with near certainty.
     pub fn absent(&mut self, count: usize) -> Vec<u64> {
         (0..count).map(|_| self.others.random()).collect()
     }

@@ -1,4 +1,4 @@
-//! The thirteen flows of the paper's simulation, and the settings that it tries.
+//! The thirteen flows of the simulation in the paper, and the settings of its scheduler.
 
 use core::time::Duration;
 
@@ -11,12 +11,12 @@ pub const fn us(micros: u64) -> Duration {
 
 pub const SWITCH: Duration = us(3);
 pub const DURATION: Duration = us(100_000);
-/// Shares are half percents.
+/// The sum of all shares, in half percents.
 pub const WHOLE: u32 = 200;
-/// What a packet of flow 13 costs, in microseconds.
+/// Costs of a packet of flow 13, in microseconds.
 pub const COSTS: [u64; 3] = [3, 10, 30];
 
-/// Packets in a second, µs for a packet, timeout in µs (0: none), half percents. Flow 13 is not here.
+/// Packets per second, µs per packet, timeout in µs (0: none), share. Without flow 13.
 const FLOWS: [(u32, u64, u64, u32); 12] = [
     (5_000, 1, 0, 1),
     (10_000, 1, 0, 2),
@@ -32,7 +32,7 @@ const FLOWS: [(u32, u64, u64, u32); 12] = [
     (20_000, 10, 0, 40),
 ];
 
-/// All thirteen, the last of which wants more than it has; in the paper's order, which begins with 1.
+/// All thirteen flows in the order of the paper. The last one exceeds its share.
 pub fn flows(cost_13: u64) -> Vec<Flow> {
     let flow = |(rate, cost, timeout, share): (u32, u64, u64, u32)| {
         let flow = Flow::new(rate, us(cost), share);
@@ -52,7 +52,7 @@ pub fn run(flows: &[Flow], policy: Policy) -> Outcome {
 
 pub const LIMITS: [u32; 5] = [1, 8, 16, 32, 64];
 pub const SLICES: [u64; 5] = [30, 150, 300, 500, 1000];
-/// Percent of overhead, µs of timeslice.
+/// Overhead in percent, timeslice in µs.
 pub const THROTTLES: [(u32, u64); 5] = [(30, 10), (20, 15), (10, 30), (5, 60), (2, 150)];
 
 pub fn packets(limit: u32) -> Policy {
@@ -63,12 +63,12 @@ pub fn slice(micros: u64) -> Policy {
     Policy::Budget(Budget::slice(us(micros)))
 }
 
-/// With thresholds as the paper has them.
+/// A throttle with the thresholds of the paper.
 pub fn throttle((percent, micros): (u32, u64)) -> Policy {
     Policy::Throttle(capped((percent, micros)).with_strict_thresholds())
 }
 
-/// With thresholds as the crate has them.
+/// A throttle with the thresholds of the crate.
 pub fn capped((percent, micros): (u32, u64)) -> Throttle {
     let overhead = Overhead::from_percent(percent).expect("it is not zero");
     Throttle::new(SWITCH, overhead, us(micros)).expect("the slice makes up for a switch")

@@ -1,27 +1,28 @@
-//! The BSD packet filter: programs for a small machine that say whether a reader wants a packet.
+//! The BSD packet filter: programs of a small machine that accept or reject a packet.
 //!
 //! ```text
-//!     A, X        the accumulator and the index register, 32 bits, 0 in the beginning
-//!     M[0..16]    scratch memory, 0 in the beginning
+//!     A, X        the accumulator and the index register, 32 bits, initially 0
+//!     M[0..16]    scratch memory, initially 0
 //!     packet      bytes, words and half-words of it, most significant byte first
-//!     program     { code, jt, jf, k } …                jumps go forward only, so that each program ends
+//!     program     { code, jt, jf, k } …       forward jumps only, so that each program terminates
 //! ```
 //!
-//! What a program returns is how many bytes the reader wants; 0 is none. [`Program::new`] looks once at what would be
-//! wrong with any packet; what depends on the packet rejects it: a load beyond its end, a division by an X of 0.
+//! A program returns the number of bytes to capture; 0 rejects the packet. [`Program::new`]
+//! verifies all that does not depend on the packet. Errors that depend on it reject the packet: a
+//! load out of bounds, a division by an X of 0.
 //!
-//! Paper: McCanne and Jacobson, *The BSD packet filter: a new architecture for user-level packet capture* (1993).
-//! Beyond it: a shift by 32 bits or more gives 0, which C leaves open.
+//! McCanne and Jacobson, *The BSD packet filter: a new architecture for user-level packet capture*,
+//! 1993. Defined here beyond the paper: a shift by 32 bits or more gives 0.
 
 use std::error::Error;
 use std::fmt;
 
 /// Words of scratch memory.
 pub const MEMORY: usize = 16;
-/// Instructions of a program, at most.
+/// Maximum number of instructions.
 pub const MAX_LEN: usize = 512;
 
-// Classes.
+// Instruction classes.
 pub const LD: u16 = 0x00;
 pub const LDX: u16 = 0x01;
 pub const ST: u16 = 0x02;
@@ -34,8 +35,8 @@ pub const MISC: u16 = 0x07;
 pub const W: u16 = 0x00;
 pub const H: u16 = 0x08;
 pub const B: u16 = 0x10;
-// Where loads are from: a constant, the packet at k, the packet at X + k, memory, the packet's length, and
-// four times the low half of a byte, which is the length of an IP header.
+// Addressing modes: a constant, the packet at k, the packet at X + k, memory, the packet length,
+// and four times the low nibble of a byte, which is the length of an IP header.
 pub const IMM: u16 = 0x00;
 pub const ABS: u16 = 0x20;
 pub const IND: u16 = 0x40;
@@ -52,43 +53,43 @@ pub const AND: u16 = 0x50;
 pub const LSH: u16 = 0x60;
 pub const RSH: u16 = 0x70;
 pub const NEG: u16 = 0x80;
-// Jumps: always, or if A is equal, greater, greater or equal, or has one of the bits.
+// Jumps: always, or if A is equal, greater, greater or equal, or has a bit in common.
 pub const JA: u16 = 0x00;
 pub const JEQ: u16 = 0x10;
 pub const JGT: u16 = 0x20;
 pub const JGE: u16 = 0x30;
 pub const JSET: u16 = 0x40;
-// The other operand: a constant or X. What is returned: a constant or A.
+// The second operand: a constant or X. The source of the result: a constant or A.
 pub const K: u16 = 0x00;
 pub const X: u16 = 0x08;
 pub const A: u16 = 0x10;
-// Between the registers.
+// Register transfers.
 pub const TAX: u16 = 0x00;
 pub const TXA: u16 = 0x80;
 
-/// An instruction, as the paper and every system have it.
+/// An instruction in the encoding of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instruction {
     pub code: u16,
-    /// Instructions to skip if a condition holds, and if it does not.
+    /// Instructions to skip if the condition holds, and if it does not.
     pub jt: u8,
     pub jf: u8,
     pub k: u32,
 }
 
-/// Why a program is none.
+/// The error of [`Program::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramError {
     Empty,
-    /// It has so many instructions, more than [`MAX_LEN`].
+    /// The number of instructions exceeds [`MAX_LEN`].
     TooLong(usize),
-    /// There is no such instruction as the one at this place.
+    /// The instruction at this index has an unknown code.
     Unknown(usize),
-    /// The jump at this place ends behind the program.
+    /// The jump at this index leaves the program.
     Jump(usize),
-    /// There is no such word of scratch memory.
+    /// The instruction at this index addresses memory out of bounds.
     Memory(usize),
-    /// By a constant zero.
+    /// The instruction at this index divides by a constant zero.
     Division(usize),
     /// The last instruction does not return.
     NoReturn,
@@ -100,7 +101,7 @@ impl fmt::Display for ProgramError {
             Self::Empty => write!(f, "a program without instructions"),
             Self::TooLong(len) => write!(f, "{len} instructions: at most {MAX_LEN}"),
             Self::Unknown(at) => write!(f, "instruction {at}: unknown"),
-            Self::Jump(at) => write!(f, "instruction {at}: jumps behind the program"),
+            Self::Jump(at) => write!(f, "instruction {at}: jumps out of the program"),
             Self::Memory(at) => write!(f, "instruction {at}: memory has {MEMORY} words"),
             Self::Division(at) => write!(f, "instruction {at}: divides by zero"),
             Self::NoReturn => write!(f, "the last instruction does not return"),
@@ -110,7 +111,7 @@ impl fmt::Display for ProgramError {
 
 impl Error for ProgramError {}
 
-/// What instructions do, one name for each code.
+/// Decoded operations, one per code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Operation {
     Word,
@@ -160,7 +161,7 @@ enum Operation {
     XToA,
 }
 
-/// All codes that there are.
+/// All valid codes.
 const CODES: [(u16, Operation); 45] = [
     (LD | ABS | W, Operation::Word),
     (LD | ABS | H, Operation::Half),
@@ -209,7 +210,7 @@ const CODES: [(u16, Operation); 45] = [
     (MISC | TXA, Operation::XToA),
 ];
 
-/// An instruction that was looked at.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     operation: Operation,
@@ -218,7 +219,7 @@ struct Step {
     k: u32,
 }
 
-/// A program that was found to be sound: it ends, whatever the packet.
+/// A verified program, which terminates for every packet.
 #[derive(Clone, Debug)]
 pub struct Program(Vec<Step>);
 
@@ -235,12 +236,12 @@ impl Program {
         }
     }
 
-    /// How many bytes of the packet its reader wants.
+    /// Returns the number of bytes to capture.
     pub fn run(&self, packet: &[u8]) -> u32 {
         self.execute(packet).unwrap_or(0)
     }
 
-    /// `None` where something is not as the program takes it to be.
+    /// Executes the program. `None` if the packet does not fit the program.
     fn execute(&self, packet: &[u8]) -> Option<u32> {
         let (mut a, mut x, mut memory) = (0_u32, 0_u32, [0; MEMORY]);
         let mut at = 0;
@@ -299,15 +300,15 @@ impl Program {
     }
 }
 
-/// Looks at the instruction at `at` of so many.
+/// Verifies and decodes the instruction at index `at` of `len`.
 fn check(at: usize, instruction: &Instruction, len: usize) -> Result<Step, ProgramError> {
     let &Instruction { code, jt, jf, k } = instruction;
-    let known = CODES.iter().find(|known| known.0 == code);
-    let operation = known.ok_or(ProgramError::Unknown(at))?.1;
-    // Instructions to come; a jump skips fewer than these.
-    let behind = len - 1 - at;
+    let entry = CODES.iter().find(|entry| entry.0 == code);
+    let operation = entry.ok_or(ProgramError::Unknown(at))?.1;
+    // The instructions that follow; a jump skips fewer than these.
+    let following = len - 1 - at;
     let reaches = |skipped: usize| {
-        if skipped < behind { Ok(()) } else { Err(ProgramError::Jump(at)) }
+        if skipped < following { Ok(()) } else { Err(ProgramError::Jump(at)) }
     };
     match operation {
         Operation::Jump => reaches(k as usize)?,
@@ -323,7 +324,7 @@ fn check(at: usize, instruction: &Instruction, len: usize) -> Result<Step, Progr
     Ok(Step { operation, jt, jf, k })
 }
 
-/// Bytes of the packet at `k + x`.
+/// Loads bytes of the packet at `k + x`.
 #[inline]
 fn load<const N: usize>(packet: &[u8], k: u32, x: u32) -> Option<[u8; N]> {
     packet.get(k.checked_add(x)? as usize..)?.first_chunk().copied()

@@ -1,10 +1,10 @@
-//! Names of flows, in the paper's form, and the sets of them whose collisions are counted.
+//! Flow identifiers in the format of the paper, and sets of them to count collisions in.
 //!
 //! ```text
-//!     FID     │ source, 4 bytes │ destination, 4 bytes │ unique number, 4 bytes │      and an index, at random
+//!     FID   │ source, 4 bytes │ destination, 4 bytes │ number, 4 bytes │   and a random index
 //! ```
 //!
-//! The paper drew addresses from a file of hosts that is lost. These are from a seed.
+//! The host file of the paper is lost: addresses are generated from a seed.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use flowtable::SourceIndex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// The name of a flow.
+/// A flow identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fid(pub [u8; 12]);
 
@@ -27,7 +27,7 @@ impl Fid {
     }
 }
 
-/// Just the bytes: an array would say its length first.
+/// Hashes the bytes only: an array would write its length first.
 impl Hash for Fid {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -35,33 +35,35 @@ impl Hash for Fid {
     }
 }
 
-/// A flow: its name, and the index that its source has given it.
+/// A flow: its identifier, and the random index that its source assigned.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
     pub fid: Fid,
     pub index: SourceIndex,
 }
 
-/// Sources of packets, in the paper and here.
+/// Packet generators, in the paper and here.
 pub const GENERATORS: u32 = 16;
 
-/// What the names of flows are like.
+/// The distribution of the identifiers of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// The paper's: each generator is a subnet and numbers its flows; destinations are in few subnets.
+    /// That of the paper: each generator is a subnet and numbers its flows; destinations are in 16
+    /// subnets.
     A,
-    /// The number says which hosts, too, and each generator sends to one subnet.
+    /// The number determines the hosts, too, and each generator sends to one subnet.
     B,
-    /// One subnet sends to another one; few numbers.
+    /// One subnet sends to another one, with 64 numbers.
     C,
-    /// All flows are numbered, and addresses are everywhere.
+    /// Flows are numbered, and addresses are uniform.
     D,
 }
 
 impl Set {
     pub const ALL: [Self; 4] = [Self::A, Self::B, Self::C, Self::D];
 
-    /// So many flows, no two of which have one name. Fewer are the first ones of more.
+    /// Generates `count` flows with distinct identifiers. A shorter set is a prefix of a longer
+    /// one.
     pub fn flows(self, count: usize, seed: u64) -> Vec<Flow> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut names = HashSet::new();

@@ -1,4 +1,5 @@
-//! The programs of the 16 readers, as tcpdump would write them, and which of them want a packet.
+//! The programs of 16 readers, as tcpdump would compile them, and the set of readers that accept a
+//! packet.
 
 use flowtable::SourceIndex;
 
@@ -10,10 +11,10 @@ use super::fids::Fid;
 use super::router::{Cache, name_of};
 use super::traffic::{ETHERNET, Frame, PORTS, TCP, Traffic, UDP};
 
-/// Readers, by their bits.
+/// A set of readers, one bit each.
 pub type Readers = u16;
 
-/// All bytes of a packet.
+/// The whole packet.
 const WHOLE: u32 = 262_144;
 const ETHERNET_IP: u32 = 0x0800;
 
@@ -29,7 +30,7 @@ const fn returns(k: u32) -> Instruction {
     Instruction { code: RET | K, jt: 0, jf: 0, k }
 }
 
-/// `ip and <protocol> dst port <port>`: not for fragments after the first, and behind options of any length.
+/// `ip and <protocol> dst port <port>`: first fragments only, after options of any length.
 pub fn to_port(protocol: u8, port: u16) -> Vec<Instruction> {
     vec![
         load(ABS | H, 12),
@@ -86,14 +87,14 @@ pub fn of_protocol(protocol: u8) -> Vec<Instruction> {
     ]
 }
 
-/// The destinations of the first flows: hosts that somebody watches.
+/// The destinations of the first three flows: monitored hosts.
 pub fn watched(traffic: &Traffic) -> [[u8; 4]; 3] {
     let destination = |frame: &Frame| [frame[30], frame[31], frame[32], frame[33]];
     [0, 1, 2].map(|flow| destination(&traffic.frames[flow]))
 }
 
-/// What 16 readers have asked for: servers for their ports, and people who watch hosts, nets and TCP. All of it can
-/// be told by the name of a flow.
+/// The programs of 16 readers: eight servers, two TCP ports, three hosts, two subnets, and all of
+/// TCP. The result is the same for all packets of a flow.
 pub fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramError> {
     let servers = PORTS.map(|port| to_port(UDP, port));
     let web = [25, 80].map(|port| to_port(TCP, port));
@@ -103,14 +104,14 @@ pub fn programs(watched: &[[u8; 4]; 3]) -> Result<Vec<Program>, ProgramError> {
     all.map(|program| Program::new(&program)).collect()
 }
 
-/// The long way: all programs, one after the other. Each reader that wants the packet gets it.
+/// The slow path: runs all programs and returns the readers that accept the packet.
 #[inline]
 pub fn readers(frame: &[u8], programs: &[Program]) -> Readers {
-    let wants = |(bit, program): (usize, &Program)| Readers::from(program.run(frame) > 0) << bit;
-    programs.iter().enumerate().map(wants).sum()
+    let accepts = |(bit, program): (usize, &Program)| Readers::from(program.run(frame) > 0) << bit;
+    programs.iter().enumerate().map(accepts).sum()
 }
 
-/// The short way, if the flow is in the cache.
+/// The fast path: uses the cached result if the flow is in the cache.
 #[inline]
 pub fn readers_cached(
     frame: &[u8],

@@ -1,4 +1,4 @@
-//! Where names go in a table: every way to come by an index, and how many names meet.
+//! Table indices: every way to derive an index from a flow, and the number of collisions.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -8,10 +8,10 @@ use flowtable::{DefaultHashBuilder, SourceIndex};
 use super::SEED;
 use super::fids::Flow;
 
-/// Places of a table, in the paper and here.
+/// Slots of a table, in the paper and here.
 pub const SLOTS: usize = 1 << 16;
 
-/// A way to come by an index.
+/// A way to derive an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Source,
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The index of a flow with this name, whose source has given it that index.
+    /// Returns the index of a flow with this name and source index.
     pub fn index(self, name: &[u8], source: SourceIndex, keyed: &DefaultHashBuilder) -> u32 {
         match self {
             Self::Source => source.get(),
@@ -68,7 +68,7 @@ impl Kind {
     }
 }
 
-/// How many of these indices come to a place that another one has. A place is the low bits of an index.
+/// Counts the indices whose slot is already occupied. A slot is given by the low bits of an index.
 pub fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
     let mut is_taken = vec![false; SLOTS];
     let place = |index: u32| index as usize % SLOTS;
@@ -78,12 +78,13 @@ pub fn collisions(indices: impl IntoIterator<Item = u32>) -> usize {
         .count()
 }
 
-/// Three times the deviation of as many names at random, at least one: the root of what is expected bounds it.
+/// Three standard deviations of the number of random collisions, at least three. The square root of
+/// the expected number bounds the deviation.
 pub fn three_sigma(expected: f64) -> f64 {
     3.0 * expected.max(1.0).sqrt()
 }
 
-/// The same for the indices of one kind.
+/// Counts the collisions of flows for one kind of index.
 pub fn colliding(flows: &[Flow], kind: Kind) -> usize {
     let keyed = DefaultHashBuilder::with_seed(SEED);
     collisions(flows.iter().map(|flow| kind.index(&flow.fid.0, flow.index, &keyed)))

@@ -1,15 +1,16 @@
-//! A network in which everything happens: links change, go down and come up, routers restart, destinations come and go,
-//! and packets are under way all the time.
+//! A simulated network of routers under churn: links fail, recover and change their costs, routers
+//! restart, destinations are attached and detached, all while packets are in flight.
 //!
-//! **Time** is simulated; all delays are drawn from a seed. **Links** carry what routers tell each other in order and
-//! without loss while they are up. When one goes down, what is sent is lost; each end notices by itself some time
-//! later. It comes up at both ends at once, as with a handshake, and starts anew. **Packets** overtake each other, and
-//! those under way arrive whatever becomes of the link. **Hosts** ask their router for a label once, and may go on
-//! using it long after it is stale. **Routers that restart** have forgotten everything, and do not wait before they
-//! give labels.
+//! **Time** is simulated; all delays are drawn from a seed. **Links** deliver routing messages in
+//! order and without loss while they are up. When a link goes down, messages are lost, and each end
+//! detects the failure independently, some time later. It comes up at both ends at once, as after a
+//! handshake, with a new session. **Packets** may be reordered, and packets in flight arrive even
+//! if the link goes down. **Hosts** request a label from their router once, and may use it long
+//! after it is stale. **Routers that restart** lose all state, and do not wait before they allocate
+//! labels.
 //!
-//! Each packet knows whom it is for, and nobody looks until it is forwarded by a label: then the row must be that
-//! destination's. That is the ghost check.
+//! Each packet carries its destination, which is not used while it is forwarded by a label. The row
+//! of that label must then belong to that destination: this is the ghost check.
 
 pub mod router;
 pub mod shortest_paths;
@@ -22,35 +23,37 @@ use flowtable::threaded::{Hop, Label, Port};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use router::{Destination, INFINITY, Note, Protocol, Router};
+use router::{Destination, INFINITY, Protocol, Router, RoutingMessage};
 use shortest_paths::{Edge, bellman_ford, floyd_warshall};
 
-/// Hops of a packet.
-const LIFE: u32 = 64;
+/// Hop limit of a packet.
+const HOP_LIMIT: u32 = 64;
 
-/// A packet takes no longer over a link.
-const PACKET_DELAY: u64 = 20;
+/// Maximum delay of a packet on a link.
+const MAX_PACKET_DELAY: u64 = 20;
 
-/// The two ends of a link notice within this time that it is down.
-const NOTICE: u64 = 30;
+/// Maximum time until an end of a link detects that it is down.
+const MAX_DETECTION: u64 = 30;
 
-/// One of so many changes is followed by a check of all invariants of the router: they are many, and checks long.
-const CHECK: u64 = 64;
+/// Number of changes per full check of a router's invariants, which is expensive.
+const CHECK_INTERVAL: u64 = 64;
 
-/// Destinations that there ever are, for each router.
+/// Destinations per router, attached or not.
 const DESTINATIONS: u32 = 2;
 
-/// What is to be simulated.
+/// Parameters of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     pub protocol: Protocol,
     /// In units of simulated time.
     pub hold_down: u64,
-    /// Whether generations are looked at. If not, labels are taken for those of whoever has the row.
+    /// Whether generations are compared. If not, a label is valid whatever the generation of its
+    /// row.
     pub tags: bool,
-    /// Whether routers tell labels.
+    /// Whether routers advertise labels.
     pub threaded: bool,
-    /// Whether no label lives longer than hold-down is about: no router restarts, and hosts ask each time.
+    /// Whether no label outlives hold-down: no router restarts, and hosts request a label for each
+    /// packet.
     pub orderly: bool,
     pub seed: u64,
 }
@@ -61,7 +64,8 @@ impl Setup {
     }
 }
 
-/// Something that happens to the network. Numbers are taken modulo what there is.
+/// An event of the network. Operands are reduced modulo the number of links, routers or
+/// destinations.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Down(u8),
@@ -70,15 +74,15 @@ pub enum Event {
     Restart(u8),
     Attach(u8, u8),
     Detach(u8),
-    /// One end of a link is asked by the other to say everything again.
+    /// One end of a link requests all routes again.
     Repeat(u8, bool),
-    /// A host at a router sends to a destination; whether it asks for a label, or has one.
+    /// A host at a router sends to a destination, with a new label or with the one it has.
     Packet(u8, u8, bool),
     Wait(u8),
 }
 
 impl Event {
-    /// Packets and waiting are half of all.
+    /// Decodes an event. Half of the codes are packets and waits.
     pub fn new([kind, a, b]: [u8; 3]) -> Self {
         match kind % 32 {
             0..=2 => Self::Down(a),
@@ -94,34 +98,35 @@ impl Event {
     }
 }
 
+/// Counts of messages and packets, since the start or the last reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// When counting began.
     since: u64,
-    /// What routers told each other.
+    /// Routing messages sent.
     pub messages: u64,
-    /// When the last of that was heard.
+    /// When the last routing message arrived.
     pub converged: u64,
     /// Packets that hosts sent.
     pub packets: u64,
     pub delivered: u64,
-    /// Packets for which there was no way, on which the link was down, or that circled.
+    /// Packets without a route, on a link that was down, or in a loop.
     pub lost: u64,
-    /// Times that a packet was forwarded or delivered by its label.
+    /// Hops forwarded or delivered by label.
     pub by_label: u64,
-    /// Times that a destination was looked up in full.
+    /// Full lookups of a destination.
     pub look_ups: u64,
-    /// Threaded labels that were stale.
+    /// Stale threaded labels.
     pub stale: u64,
-    /// Those of them whose row would have forwarded the packet for somebody else.
+    /// Stale labels whose row would have forwarded the packet to another destination.
     pub caught: u64,
-    /// Packets that were forwarded by another destination's row.
+    /// Packets forwarded by the row of another destination.
     pub wrong: u64,
 }
 
 impl Counts {
-    /// The time from then on until all routers had heard everything.
-    pub fn took(&self) -> u64 {
+    /// Returns the time from the start of counting to the last routing message.
+    pub fn convergence_time(&self) -> u64 {
         self.converged.saturating_sub(self.since)
     }
 }
@@ -130,44 +135,46 @@ impl Counts {
 struct Packet {
     destination: Destination,
     label: Label,
-    life: u32,
+    hops_left: u32,
 }
 
+/// A scheduled event.
 #[derive(Debug)]
-enum Happening {
-    Heard { link: usize, end: usize, session: u64, note: Note },
-    Arrives { router: usize, packet: Packet },
-    Notices { link: usize, end: usize, session: u64 },
-    ComesUp { link: usize },
-    Flushes { router: usize },
+enum Pending {
+    MessageArrives { link: usize, end: usize, session: u64, message: RoutingMessage },
+    PacketArrives { router: usize, packet: Packet },
+    EndDetectsFailure { link: usize, end: usize, session: u64 },
+    LinkRecovers { link: usize },
+    RouterFlushes { router: usize },
 }
 
 #[derive(Debug)]
 struct Link {
     ends: [usize; 2],
-    /// What the router at each end pays to send to the other.
+    /// The cost of the link for the router at each end.
     costs: [u32; 2],
-    carries: bool,
-    /// Whether each end believes that it carries.
-    believed: [bool; 2],
-    /// How often it came up.
+    is_up: bool,
+    /// Whether each end considers the link up.
+    considered_up: [bool; 2],
+    /// How often the link came up.
     session: u64,
     /// When the last message to each end arrives.
     last: [u64; 2],
 }
 
+/// A simulated network.
 #[derive(Debug)]
 pub struct Network {
     setup: Setup,
     routers: Vec<Router>,
-    /// How often each was started.
+    /// How often each router started.
     starts: Vec<u8>,
     links: Vec<Link>,
-    /// Where each destination is.
+    /// The routers of each destination.
     owners: BTreeMap<Destination, BTreeSet<usize>>,
-    /// What hosts were told.
-    remembered: BTreeMap<(usize, Destination), Label>,
-    queue: BTreeMap<(u64, u64), Happening>,
+    /// Labels that hosts hold.
+    host_labels: BTreeMap<(usize, Destination), Label>,
+    queue: BTreeMap<(u64, u64), Pending>,
     flushing: BTreeSet<usize>,
     now: u64,
     number: u64,
@@ -176,7 +183,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// So many routers that are connected, with one destination each, and so many links more than that takes.
+    /// Creates a connected network with a destination per router, and `more` links beyond a
+    /// spanning tree.
     pub fn new(setup: Setup, routers: usize, more: usize) -> Self {
         let mut network = Self {
             setup,
@@ -184,7 +192,7 @@ impl Network {
             starts: vec![0; routers],
             links: vec![],
             owners: BTreeMap::new(),
-            remembered: BTreeMap::new(),
+            host_labels: BTreeMap::new(),
             queue: BTreeMap::new(),
             flushing: BTreeSet::new(),
             now: 0,
@@ -206,7 +214,7 @@ impl Network {
         network
     }
 
-    /// 5 to 40 routers; more often few.
+    /// Creates a network of 5 to 40 routers, with a bias towards few.
     pub fn random(setup: Setup) -> Self {
         let mut rng = StdRng::seed_from_u64(!setup.seed);
         let most = rng.random_range(5..=40);
@@ -216,18 +224,19 @@ impl Network {
 
     fn connect(&mut self, one: usize, other: usize) {
         let costs = [self.rng.random_range(1..=10), self.rng.random_range(1..=10)];
-        let (ends, believed, last) = ([one, other], [false; 2], [0; 2]);
-        self.links.push(Link { ends, costs, carries: false, believed, session: 0, last });
+        let (ends, considered_up, last) = ([one, other], [false; 2], [0; 2]);
+        self.links.push(Link { ends, costs, is_up: false, considered_up, session: 0, last });
         self.up(self.links.len() - 1);
     }
 
-    /// A router that knows nothing. Generations begin elsewhere each time.
+    /// Creates a router without state. Generations start at another value each time.
     fn started(&self, router: usize) -> Router {
         let start = self.starts[router].wrapping_mul(37);
         let hold_down = Duration::from_nanos(self.setup.hold_down);
         Router::new(self.setup.protocol, router, hold_down, start)
     }
 
+    /// Applies an event immediately.
     pub fn apply(&mut self, event: Event) {
         let (links, routers) = (self.links.len(), self.routers.len());
         let destination = |number: u8| u32::from(number) % (routers as u32 * DESTINATIONS);
@@ -244,19 +253,19 @@ impl Network {
             Event::Repeat(link, first) => {
                 self.repeat(usize::from(link) % links, usize::from(first));
             }
-            Event::Packet(router, number, asks) => {
-                self.send(usize::from(router) % routers, destination(number), asks);
+            Event::Packet(router, number, is_new_label) => {
+                self.send(usize::from(router) % routers, destination(number), is_new_label);
             }
             Event::Wait(time) => self.run(self.now + u64::from(time)),
         }
     }
 
-    /// Counts from now on.
-    pub fn count_anew(&mut self) {
+    /// Restarts counting.
+    pub fn reset_counts(&mut self) {
         self.counts = Counts { since: self.now, ..Counts::default() };
     }
 
-    /// Random events, and then silence.
+    /// Applies random events, then runs until the network is quiet.
     pub fn live(&mut self, events: usize) {
         for _ in 0..events {
             let event = Event::new(self.rng.random());
@@ -265,99 +274,101 @@ impl Network {
         self.settle();
     }
 
-    /// Until nothing happens any more.
+    /// Runs until no event is pending.
     pub fn settle(&mut self) {
         self.run(u64::MAX);
     }
 
     fn run(&mut self, until: u64) {
         while let Some(next) = self.queue.first_entry().filter(|next| next.key().0 <= until) {
-            let ((time, _), happening) = next.remove_entry();
+            let ((time, _), pending) = next.remove_entry();
             self.now = time;
-            self.happen(happening);
+            self.process(pending);
         }
         if until < u64::MAX {
             self.now = until;
         }
     }
 
-    fn happen(&mut self, happening: Happening) {
-        match happening {
-            Happening::Heard { link, end, session, note } => {
-                let Link { ends, believed, session: now, .. } = self.links[link];
-                if believed[end] && session == now {
+    fn process(&mut self, pending: Pending) {
+        match pending {
+            Pending::MessageArrives { link, end, session, message } => {
+                let Link { ends, considered_up, session: now, .. } = self.links[link];
+                if considered_up[end] && session == now {
                     self.counts.converged = self.now;
-                    self.change(ends[end], |router, now| router.hear(link as Port, note, now));
+                    self.change(ends[end], |router, now| {
+                        router.receive(link as Port, message, now);
+                    });
                 }
             }
-            Happening::Arrives { router, packet } => self.forward(router, packet),
-            Happening::Notices { link, end, session } => {
+            Pending::PacketArrives { router, packet } => self.forward(router, packet),
+            Pending::EndDetectsFailure { link, end, session } => {
                 let at = &mut self.links[link];
-                if at.believed[end] && session == at.session {
-                    at.believed[end] = false;
+                if at.considered_up[end] && session == at.session {
+                    at.considered_up[end] = false;
                     let router = at.ends[end];
                     self.change(router, |router, now| router.link_down(link as Port, now));
                 }
             }
-            Happening::ComesUp { link } => self.up(link),
-            Happening::Flushes { router } => {
+            Pending::LinkRecovers { link } => self.up(link),
+            Pending::RouterFlushes { router } => {
                 self.flushing.remove(&router);
                 let now = Timestamp::from_nanos(self.now);
-                for (port, note) in self.routers[router].flush(now) {
-                    self.tell(router, port, note);
+                for (port, message) in self.routers[router].flush(now) {
+                    self.send_message(router, port, message);
                 }
             }
         }
     }
 
-    fn after(&mut self, delay: u64, happening: Happening) {
+    fn after(&mut self, delay: u64, pending: Pending) {
         self.number += 1;
-        self.queue.insert((self.now + delay, self.number), happening);
+        self.queue.insert((self.now + delay, self.number), pending);
     }
 
-    /// Something is said to a router. What follows from it, it tells its neighbours a little later.
+    /// Changes a router and schedules its advertisements to neighbours.
     fn change(&mut self, router: usize, change: impl FnOnce(&mut Router, Timestamp)) {
         change(&mut self.routers[router], Timestamp::from_nanos(self.now));
-        if self.number % CHECK == 0 {
+        if self.number % CHECK_INTERVAL == 0 {
             self.routers[router].validate().unwrap();
         }
         if self.flushing.insert(router) {
             let delay = self.rng.random_range(0..10);
-            self.after(delay, Happening::Flushes { router });
+            self.after(delay, Pending::RouterFlushes { router });
         }
     }
 
-    fn tell(&mut self, from: usize, port: Port, note: Note) {
-        let note = if self.setup.threaded { Some(note) } else { note.without_labels() };
+    fn send_message(&mut self, from: usize, port: Port, message: RoutingMessage) {
+        let message = if self.setup.threaded { Some(message) } else { message.without_labels() };
         let delay = self.rng.random_range(1..10);
         let (link, now) = (usize::from(port), self.now);
-        let Link { ends, carries, session, ref mut last, .. } = self.links[link];
+        let Link { ends, is_up, session, ref mut last, .. } = self.links[link];
         let end = usize::from(ends[0] == from);
-        if let Some(note) = note.filter(|_| carries) {
+        if let Some(message) = message.filter(|_| is_up) {
             self.counts.messages += 1;
             last[end] = last[end].max(now + delay);
             let delay = last[end] - now;
-            self.after(delay, Happening::Heard { link, end, session, note });
+            self.after(delay, Pending::MessageArrives { link, end, session, message });
         }
     }
 
     fn down(&mut self, link: usize) {
         let session = self.links[link].session;
-        if core::mem::take(&mut self.links[link].carries) {
+        if core::mem::take(&mut self.links[link].is_up) {
             for end in 0..2 {
-                let delay = self.rng.random_range(0..NOTICE);
-                self.after(delay, Happening::Notices { link, end, session });
+                let delay = self.rng.random_range(0..MAX_DETECTION);
+                self.after(delay, Pending::EndDetectsFailure { link, end, session });
             }
         }
     }
 
     fn up(&mut self, link: usize) {
         let at = &mut self.links[link];
-        if at.carries || at.believed != [false; 2] {
+        if at.is_up || at.considered_up != [false; 2] {
             return;
         }
-        at.carries = true;
-        at.believed = [true; 2];
+        at.is_up = true;
+        at.considered_up = [true; 2];
         at.session += 1;
         at.last = [self.now; 2];
         let Link { ends, costs, .. } = *at;
@@ -370,27 +381,28 @@ impl Network {
     fn cost(&mut self, link: usize, cost: u8) {
         let (end, cost) = (usize::from(cost / 128), 1 + u32::from(cost % 10));
         self.links[link].costs[end] = cost;
-        if self.links[link].believed[end] {
+        if self.links[link].considered_up[end] {
             let router = self.links[link].ends[end];
             self.change(router, |router, _| router.link_cost(link as Port, cost));
         }
     }
 
     fn repeat(&mut self, link: usize, end: usize) {
-        if self.links[link].believed[end] {
+        if self.links[link].considered_up[end] {
             let router = self.links[link].ends[end];
             self.change(router, |router, _| router.repeat(link as Port));
         }
     }
 
-    /// The router forgets everything but what is attached to it. Its links come up again when neighbours have noticed.
+    /// Restarts a router with only its attached destinations. Its links come up again when the
+    /// neighbours have detected the failure.
     fn restart(&mut self, router: usize) {
         for link in 0..self.links.len() {
             if let Some(end) = self.links[link].ends.iter().position(|&end| end == router) {
-                if self.links[link].believed[end] {
+                if self.links[link].considered_up[end] {
                     self.down(link);
-                    self.links[link].believed[end] = false;
-                    self.after(NOTICE, Happening::ComesUp { link });
+                    self.links[link].considered_up[end] = false;
+                    self.after(MAX_DETECTION, Pending::LinkRecovers { link });
                 }
             }
         }
@@ -408,34 +420,34 @@ impl Network {
         }
     }
 
-    /// The destination leaves all routers.
+    /// Detaches the destination from all routers.
     fn detach(&mut self, destination: Destination) {
         for router in self.owners.remove(&destination).unwrap_or_default() {
             self.change(router, |router, now| router.detach(destination, now));
         }
     }
 
-    fn send(&mut self, router: usize, destination: Destination, asks: bool) {
+    fn send(&mut self, router: usize, destination: Destination, is_new_label: bool) {
         let host = (router, destination);
-        if asks || self.setup.orderly || !self.remembered.contains_key(&host) {
+        if is_new_label || self.setup.orderly || !self.host_labels.contains_key(&host) {
             let label = self.routers[router].table().label(&destination);
-            self.remembered.insert(host, label.unwrap_or_default());
+            self.host_labels.insert(host, label.unwrap_or_default());
         }
         self.counts.packets += 1;
-        let packet = Packet { destination, label: self.remembered[&host], life: LIFE };
+        let packet = Packet { destination, label: self.host_labels[&host], hops_left: HOP_LIMIT };
         self.forward(router, packet);
     }
 
-    /// The label of whoever has the row that this label says.
-    fn of_the_row(&self, router: usize, label: Label) -> Option<(Label, Destination)> {
+    /// Returns the current label and the destination of the row that a label refers to.
+    fn row_of(&self, router: usize, label: Label) -> Option<(Label, Destination)> {
         let mut rows = self.routers[router].table().iter();
         let (owner, own) = rows.find(|(_, own)| own.index() == label.index())?;
         label.is_threaded().then_some((own, *owner))
     }
 
     fn forward(&mut self, router: usize, packet: Packet) {
-        let Packet { destination, label, life } = packet;
-        let row = self.of_the_row(router, label);
+        let Packet { destination, label, hops_left } = packet;
+        let row = self.row_of(router, label);
         let label = if self.setup.tags { label } else { row.map_or(label, |(own, _)| own) };
         let table = self.routers[router].table();
         let hop = match table.forward(label) {
@@ -449,8 +461,9 @@ impl Network {
                 Some(hop)
             }
             Err(_) => {
-                let led_astray = |(own, owner)| owner != destination && table.forward(own).is_ok();
-                self.counts.caught += u64::from(row.is_some_and(led_astray));
+                let is_misdelivered =
+                    |(own, owner)| owner != destination && table.forward(own).is_ok();
+                self.counts.caught += u64::from(row.is_some_and(is_misdelivered));
                 self.counts.stale += u64::from(label.is_threaded());
                 self.counts.look_ups += 1;
                 table.forward_to(&destination)
@@ -462,37 +475,38 @@ impl Network {
                 self.counts.delivered += 1;
             }
             Some(Hop::Forward { port, label })
-                if life > 0 && self.links[usize::from(port)].carries =>
+                if hops_left > 0 && self.links[usize::from(port)].is_up =>
             {
                 let router = self.across(router, port);
-                let delay = self.rng.random_range(1..=PACKET_DELAY);
-                let packet = Packet { label, life: life - 1, ..packet };
-                self.after(delay, Happening::Arrives { router, packet });
+                let delay = self.rng.random_range(1..=MAX_PACKET_DELAY);
+                let packet = Packet { label, hops_left: hops_left - 1, ..packet };
+                self.after(delay, Pending::PacketArrives { router, packet });
             }
             _ => self.counts.lost += 1,
         }
     }
 
-    /// The router at the other end.
+    /// Returns the router at the other end of a port.
     fn across(&self, router: usize, port: Port) -> usize {
         let ends = self.links[usize::from(port)].ends;
         ends[usize::from(ends[0] == router)]
     }
 
-    /// What a link costs from this end on.
+    /// Returns the cost of the link at a port of this router.
     fn cost_from(&self, router: usize, port: Port) -> u32 {
         let link = &self.links[usize::from(port)];
         link.costs[usize::from(link.ends[0] != router)]
     }
 
-    /// Once all is silent: whether routers know what everything costs, and packets arrive at that cost by labels only.
+    /// Checks the quiet network: routers have the costs of shortest paths, and labels alone forward
+    /// packets at these costs.
     pub fn audit(&self) {
         assert!(self.queue.is_empty(), "it is not silent");
         self.routers.iter().for_each(|router| router.validate().unwrap());
         let edges: Vec<Edge> = self
             .links
             .iter()
-            .filter(|link| link.carries)
+            .filter(|link| link.is_up)
             .flat_map(|&Link { ends: [one, other], costs: [forth, back], .. }| {
                 [(one, other, forth), (other, one, back)]
             })
@@ -519,25 +533,25 @@ impl Network {
         }
     }
 
-    /// Follows labels from the router on.
+    /// Follows labels from a router to a destination.
     fn audit_path(&self, mut router: usize, destination: Destination, cost: Option<u32>) {
         let Some(cost) = cost else {
             let row = self.routers[router].table().forward_to(&destination);
             assert_eq!(row, None, "{destination} cannot be reached");
             return;
         };
-        let (mut paid, mut label) = (0, self.routers[router].table().label(&destination).unwrap());
+        let (mut total, mut label) = (0, self.routers[router].table().label(&destination).unwrap());
         for _ in 0..self.routers.len() {
             let table = self.routers[router].table();
             assert_eq!(table.destination(label), Some(&destination));
             match table.forward(label).unwrap() {
                 Hop::Deliver => {
                     assert!(self.owners[&destination].contains(&router));
-                    assert_eq!(paid, cost, "the path to {destination} costs something else");
+                    assert_eq!(total, cost, "the path to {destination} costs something else");
                     return;
                 }
                 Hop::Forward { port, label: next } => {
-                    paid += self.cost_from(router, port);
+                    total += self.cost_from(router, port);
                     label = next;
                     router = self.across(router, port);
                 }

@@ -1,14 +1,14 @@
-//! What a router does to a packet: the long way, and the way past it through a cache.
+//! The forwarding of a packet: the slow path, and the fast path through a flow cache.
 //!
 //! ```text
 //!     long      validate the header ─▸ longest match ─▸ TTL ─▸ checksum
 //!     short     name of the flow, index ─▸ entry of the cache ─▸ TTL ─▸ checksum
 //! ```
 //!
-//! There are 100 routes to 16 interfaces, as in the paper. Its routes were in the radix tree of 4.4BSD, a binary trie
-//! without nodes of one child. So is an LC-trie whose nodes are never doubled, and a node is doubled only if
-//! one of its children skips no bit: in the addresses of these routes each bit that differs has a zero behind
-//! it, so that every child skips one.
+//! There are 100 routes to 16 interfaces, as in the paper. Its routes were in the radix tree of
+//! 4.4BSD, a binary trie without one-child nodes. An LC-trie whose nodes are never doubled is such
+//! a trie, and a node is doubled only if one of its children skips no bit. In the addresses of
+//! these routes each bit that differs is followed by a zero, so that every child skips one.
 
 use std::net::Ipv4Addr;
 
@@ -17,20 +17,21 @@ use flowtable::{LcRouteTable, Prefix, SourceHashCache, SourceIndex, Thresholds, 
 
 use super::fids::Fid;
 
-/// The number of an interface.
+/// An interface index.
 pub type Port = u8;
-/// What the router of the paper remembers: 65,536 flows, each in its one place.
+/// The flow cache of the paper: 65,536 direct-mapped flows.
 pub type Cache<V> = SourceHashCache<Fid, V, 1>;
 
 pub const PORTS: u8 = 16;
-/// Bytes of a header without options.
+/// Bytes of an IP header without options.
 const HEADER: usize = 20;
-/// An option for experiments (RFC 4727) of 12 bytes, two of them unused: the index, and the flow's number.
+/// An experimental IP option (RFC 4727) of 12 bytes, two of them unused: the index and the flow
+/// number.
 pub const OPTION: [u8; 4] = [0x9e, 12, 0, 0];
-/// Version 4, and a header of 32 bytes, which is one with this option.
+/// Version 4, and a header of 32 bytes: a header with [`OPTION`].
 pub const VERSION_AND_LENGTH: u8 = 0x48;
 
-/// The name of a packet's flow, and the index that its source has given it; `None` if it has none.
+/// Returns the flow identifier and the source index of a packet, or `None` if it has none.
 #[inline]
 pub fn name_of(ip: &[u8]) -> Option<(Fid, SourceIndex)> {
     let header: &[u8; 32] = ip.first_chunk()?;
@@ -40,12 +41,12 @@ pub fn name_of(ip: &[u8]) -> Option<(Fid, SourceIndex)> {
     let mut fid = [0; 12];
     fid[..8].copy_from_slice(&header[12..20]);
     fid[8..].copy_from_slice(&header[28..]);
-    // A random number is as random with its bytes in the other order.
+    // A random number may be read in native byte order.
     let index = u32::from_ne_bytes([header[24], header[25], header[26], header[27]]);
     Some((Fid(fid), SourceIndex::new(index)))
 }
 
-/// Whether there is a header of IPv4 that says nothing impossible, with the right checksum. RFC 1812, 5.2.2.
+/// Returns whether an IPv4 header passes the checks of RFC 1812, 5.2.2, including the checksum.
 #[inline]
 pub fn is_valid(ip: &[u8]) -> bool {
     let Some(fixed) = ip.first_chunk::<HEADER>() else { return false };
@@ -57,7 +58,7 @@ pub fn is_valid(ip: &[u8]) -> bool {
         && checksum(&ip[..header]) == 0
 }
 
-/// The sum of the Internet over whole words. 0 for a header with the right one in it. RFC 1071.
+/// Computes the Internet checksum (RFC 1071) over whole words. 0 for a header with a valid one.
 #[inline]
 pub fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(4);
@@ -66,11 +67,12 @@ pub fn checksum(header: &[u8]) -> u16 {
     let sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
-    // The sum of words with their bytes turned around is the sum with its bytes turned around.
+    // The sum of byte-swapped words is the byte-swapped sum.
     !(sum as u16).to_be()
 }
 
-/// One hop less to live, and the checksum for that: equation 3 of RFC 1624. Not for a packet that dies here.
+/// Decrements the TTL and updates the checksum by equation 3 of RFC 1624. Returns false if the TTL
+/// expires.
 #[inline]
 pub fn hop(ip: &mut [u8]) -> bool {
     let Some(header) = ip.first_chunk_mut::<HEADER>() else { return false };
@@ -87,21 +89,21 @@ pub fn hop(ip: &mut [u8]) -> bool {
     true
 }
 
-/// The long way: which interface a packet leaves by, if it is forwarded.
+/// Forwards by the slow path and returns the interface.
 #[inline]
 pub fn forward(ip: &mut [u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port> {
-    let port = long_way(ip, route)?;
+    let port = slow_path(ip, route)?;
     hop(ip).then_some(port)
 }
 
 #[inline]
-fn long_way(ip: &[u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port> {
+fn slow_path(ip: &[u8], route: impl Fn(Ipv4Addr) -> Option<Port>) -> Option<Port> {
     let is_valid = is_valid(ip);
     let destination = ip.get(16..HEADER)?.first_chunk::<4>()?;
     if is_valid { route(Ipv4Addr::from(*destination)) } else { None }
 }
 
-/// The short way, if the flow is in the cache.
+/// Forwards by the fast path if the flow is in the cache.
 #[inline]
 pub fn forward_cached(
     ip: &mut [u8],
@@ -114,7 +116,7 @@ pub fn forward_cached(
     let port = match cache.get(index, &fid) {
         Some(&port) => port,
         None => {
-            let port = long_way(ip, route)?;
+            let port = slow_path(ip, route)?;
             let _ = cache.insert(index, fid, port);
             port
         }
@@ -134,21 +136,21 @@ pub fn by_crc(fid: &Fid, _: SourceIndex) -> SourceIndex {
     SourceIndex::new(Crc8Pair::of(&fid.0).into())
 }
 
-/// The half of a byte spread over it, with a zero behind each bit.
+/// Spreads the low four bits of a byte, each followed by a zero.
 fn spread(half: u8) -> u8 {
     (0..4).map(|bit| (half >> bit & 1) << (2 * bit + 1)).sum()
 }
 
-/// Subnet `number` of 256.
+/// Returns the prefix of subnet `number` of 256.
 pub fn subnet(number: u8) -> [u8; 3] {
     [10, spread(number >> 4), spread(number & 0xf)]
 }
 
-/// A hundred routes: to everywhere, to net 10, to 16 nets in it and to 82 of their 256 subnets.
+/// One hundred routes: the default route, net 10, 16 nets in it, and 82 of their 256 subnets.
 pub fn routes() -> Vec<(Prefix<Ipv4Addr>, Port)> {
     let route = |[a, b, c]: [u8; 3], len| Prefix::new(Ipv4Addr::new(a, b, c, 0), len);
     let nets = (0..16).map(|net| route([10, spread(net), 0], 16));
-    // 3 and 256 have no divisor in common, so no subnet comes twice.
+    // 3 and 256 are coprime, so subnets are distinct.
     let subnets = (0..82_u8).map(|number| route(subnet(number.wrapping_mul(3)), 24));
     let all = [route([0; 3], 0), route([10, 0, 0], 8)].into_iter().chain(nets).chain(subnets);
     all.zip((0..PORTS).cycle())
@@ -156,20 +158,21 @@ pub fn routes() -> Vec<(Prefix<Ipv4Addr>, Port)> {
         .collect()
 }
 
-/// Doubles a node when its double has no empty slot only, and halves it when it has one.
+/// Thresholds of a binary trie: a node is doubled only into a full one, and halved once it has an
+/// empty slot.
 pub fn binary() -> Tuning {
     let full = Thresholds::new(100, 99).expect("they are in range and in order");
     Tuning { node: full, root: full, ..Tuning::LINUX }
 }
 
-/// The routes as the paper's router had them.
+/// The routes in a binary trie, as in the router of the paper.
 pub fn radix_tree() -> LcRouteTable<Ipv4Addr, Port> {
     let mut table = LcRouteTable::with_tuning(binary());
     table.extend(routes());
     table
 }
 
-/// The interface of the longest match in it.
+/// Returns a function for the interface of the longest match.
 pub fn in_trie(table: &LcRouteTable<Ipv4Addr, Port>) -> impl Fn(Ipv4Addr) -> Option<Port> {
     |address| table.lookup(&address).map(|route| *route.1)
 }

@@ -1,4 +1,4 @@
-//! A table's naive twin, which remembers every label that was ever given.
+//! A label table with its reference model, which keeps every label ever allocated.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
@@ -6,37 +6,37 @@ use std::collections::{BTreeMap, VecDeque};
 use flowtable::Timestamp;
 use flowtable::threaded::{Hop, Label, Labels, NoLabel, Refusal, Stale, Table};
 
-/// A table, and what must be true of it.
+/// A table and the model that checks it.
 #[derive(Debug)]
-pub struct Twins {
+pub struct CheckedTable {
     table: Table<u8>,
     live: BTreeMap<u8, (Label, Option<Hop>)>,
-    /// Rows that are free, and since when.
+    /// Free rows, and the times they were freed.
     free: VecDeque<(u32, u64)>,
     /// How often each row was freed.
     freed: Vec<u32>,
-    /// All labels that were given, to whom, and how often their rows had been freed.
-    given: Vec<(Label, u8, u32)>,
+    /// All labels allocated, their destinations, and how often their rows had been freed before.
+    allocated: Vec<(Label, u8, u32)>,
     capacity: u32,
     hold_down: u64,
     start: u8,
     now: u64,
 }
 
-/// What is done to both. Times are in nanoseconds.
+/// An operation on the table and the model. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
     Insert(u8, Option<Hop>),
     Set(u8, Option<Hop>),
     Remove(u8),
     Wait(u8),
-    /// The destination comes and goes so many times.
+    /// Inserts and removes the destination repeatedly.
     Churn(u8, u16),
-    /// A packet with any label.
+    /// Forwards a packet with an arbitrary label.
     Forward(u32),
 }
 
-impl Twins {
+impl CheckedTable {
     pub fn new(capacity: u32, hold_down: u8, start: u8) -> Self {
         let labels = Labels::new(capacity, Duration::from_nanos(hold_down.into()), start).unwrap();
         Self {
@@ -44,7 +44,7 @@ impl Twins {
             live: BTreeMap::new(),
             free: VecDeque::new(),
             freed: vec![],
-            given: vec![],
+            allocated: vec![],
             capacity,
             hold_down: hold_down.into(),
             start,
@@ -72,7 +72,7 @@ impl Twins {
         Timestamp::from_nanos(self.now)
     }
 
-    /// The label that must be given next.
+    /// The label that must be allocated next.
     fn next(&mut self) -> Result<Label, NoLabel> {
         let rested = |&&(_, since): &&(u32, u64)| self.now - since >= self.hold_down;
         let index = match self.free.front().filter(rested).copied() {
@@ -101,7 +101,7 @@ impl Twins {
         assert_eq!(inserted, label.map_err(Refusal::NoLabel));
         if let Ok(label) = label {
             self.live.insert(destination, (label, hop));
-            self.given.push((label, destination, self.freed[label.index() as usize]));
+            self.allocated.push((label, destination, self.freed[label.index() as usize]));
         }
     }
 
@@ -127,7 +127,8 @@ impl Twins {
         assert_eq!(self.table.forward(label), row.and_then(|row| row.1).ok_or(Stale), "{label:?}");
     }
 
-    /// Every label ever given is stale, unless the row is that destination's still, or has come round.
+    /// Every label ever allocated is stale unless its row still has that destination, or the
+    /// generation has wrapped around.
     pub fn check(&self) {
         self.table.validate().unwrap();
         assert_eq!(self.table.len(), self.live.len());
@@ -137,7 +138,7 @@ impl Twins {
             assert_eq!(self.table.label(destination), Some(label));
             assert_eq!(self.table.forward_to(destination), hop);
         }
-        for &(label, destination, freed) in &self.given {
+        for &(label, destination, freed) in &self.allocated {
             let since = self.freed[label.index() as usize] - freed;
             self.forward(label);
             match self.table.destination(label) {

@@ -1,13 +1,13 @@
-//! The paper's packet generators: 16 of them, each with flows of its own, taking turns.
+//! The packet generators of the paper: 16 of them, each with its own flows, in turns.
 //!
 //! ```text
-//!     0          14                   26         30         34           38      42       46        66     80
-//!     │ Ethernet │ version … checksum │ source   │ destin.  │ option     │ index │ number │ UDP or  │ zeros │
-//!                                     └──── two thirds of the FID        │       │ rest   │ TCP
+//!     0          14                   26       30        34       38      42     46    66      80
+//!     │ Ethernet │ version … checksum │ source │ destin. │ option │ index │ rest │ UDP │ zeros │
+//!                                     └ 2/3 of the FID ─┘                 │ FID  │ TCP │       │
 //! ```
 //!
-//! Sources are in four subnets of each generator, their hosts are low numbers, destinations are in 64 subnets, and each
-//! generator numbers its flows.
+//! Sources are in four subnets per generator, with low host numbers. Destinations are in 64
+//! subnets. Each generator numbers its flows.
 
 use flowtable::SourceIndex;
 use rand::rngs::StdRng;
@@ -22,27 +22,28 @@ pub type Frame = [u8; FRAME];
 
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
-/// Where servers listen.
+/// Ports of servers.
 pub const PORTS: [u16; 8] = [53, 67, 69, 111, 123, 161, 514, 2049];
 
-/// The first packet of each flow, and which flows send, in their order.
+/// The first packet of each flow, and the sequence of flows that send.
 pub struct Traffic {
     pub frames: Vec<Frame>,
     pub order: Vec<usize>,
 }
 
 impl Traffic {
-    /// As many flows as stay in the processor's caches, and so few packets that most rounds are not interrupted.
+    /// A working set that fits the CPU caches, with few packets, so that most rounds are not
+    /// interrupted.
     pub fn few(quick: bool) -> Self {
         Self::new(64, if quick { 2_000 } else { 4_000 }, super::SEED)
     }
 
-    /// Sixteen times as many.
+    /// Sixteen times as many flows.
     pub fn many(quick: bool) -> Self {
         Self::new(1024, if quick { 2_000 } else { 20_000 }, super::SEED)
     }
 
-    /// So many flows of each generator, and so many packets of all.
+    /// Generates `packets` packets of `flows_each` flows per generator.
     pub fn new(flows_each: usize, packets: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let flows = flows_each * GENERATORS as usize;
@@ -55,7 +56,7 @@ impl Traffic {
     }
 }
 
-/// Flow `number` of all is one of generator `number` mod 16.
+/// Flow `number` belongs to generator `number` mod 16.
 fn new_frame(number: u32, rng: &mut StdRng) -> Frame {
     let (generator, unique) = ((number % GENERATORS) as u8, number / GENERATORS);
     let mut host = || (1.0 - 30.0 * (1.0 - rng.random::<f64>()).ln()).min(254.0) as u8;
@@ -70,11 +71,11 @@ fn new_frame(number: u32, rng: &mut StdRng) -> Frame {
     frame(&Flow { fid, index: SourceIndex::new(rng.random()) }, protocol, port)
 }
 
-/// A packet of a flow to this port.
+/// A packet of a flow to a port.
 pub fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
     let mut frame = [0; FRAME];
     frame[12..ETHERNET].copy_from_slice(&[0x08, 0x00]);
-    let (ip, behind) = frame[ETHERNET..].split_at_mut(32);
+    let (ip, payload) = frame[ETHERNET..].split_at_mut(32);
     ip[0] = VERSION_AND_LENGTH;
     ip[2..4].copy_from_slice(&((FRAME - ETHERNET) as u16).to_be_bytes());
     (ip[8], ip[9]) = (64, protocol);
@@ -84,7 +85,7 @@ pub fn frame(flow: &Flow, protocol: u8, port: u16) -> Frame {
     ip[28..].copy_from_slice(&flow.fid.0[8..]);
     let checksum = checksum(ip);
     ip[10..12].copy_from_slice(&checksum.to_be_bytes());
-    behind[..2].copy_from_slice(&40_000_u16.to_be_bytes());
-    behind[2..4].copy_from_slice(&port.to_be_bytes());
+    payload[..2].copy_from_slice(&40_000_u16.to_be_bytes());
+    payload[2..4].copy_from_slice(&port.to_be_bytes());
     frame
 }

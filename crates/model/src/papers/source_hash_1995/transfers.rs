@@ -1,13 +1,15 @@
-//! The transfers of figure 2: by hand, by the crate's equations, and packet by packet through a cache.
+//! The transfers of figure 2: by hand, by the equations of the crate, and packet by packet through
+//! a cache.
 
 use flowtable::SourceIndex;
 use flowtable::cache::{CacheError, SourceHashCache};
 use flowtable::source_index::analysis::Transfer;
 
-/// Figure 2, in milliseconds.
+/// The parameters of figure 2, in milliseconds.
 pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
 
-/// What the paper's equations give, calculated by hand: packets, then datagrams, circuit, source hashing, threaded.
+/// The equations of the paper, evaluated by hand: packets, then datagrams, circuit, source hashing,
+/// threaded.
 pub const BY_HAND: [(u32, [f64; 4]); 6] = [
     (1, [30.20, 90.02, 30.20, 30.02]),
     (10, [32.00, 90.20, 30.38, 30.20]),
@@ -17,7 +19,7 @@ pub const BY_HAND: [(u32, [f64; 4]); 6] = [
     (1000, [230.00, 110.00, 50.18, 50.00]),
 ];
 
-/// What the equations say, in the same order.
+/// The equations of the crate, in the same order.
 pub fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
     [
         transfer.datagrams(packets),
@@ -27,7 +29,7 @@ pub fn all(transfer: &Transfer, packets: u32) -> [f64; 4] {
     ]
 }
 
-/// The time of a transfer whose look-ups take as long as those of a cache would: long misses, short hits.
+/// The time of a transfer through a real cache, in which misses are long and hits short.
 pub fn through_a_cache(transfer: &Transfer, packets: u32) -> Result<f64, CacheError> {
     let mut cache: SourceHashCache<u32, ()> = SourceHashCache::new(1)?;
     let index = SourceIndex::new(1995);

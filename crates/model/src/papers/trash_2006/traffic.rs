@@ -1,7 +1,7 @@
-//! The paper's packets and the keys that it finds their flows by.
+//! The packets of the paper, and the keys of their flows.
 //!
-//! Packets come from the paper's packet generator: rings of concurrent flows, a new flow in the
-//! place of each one that has ended. Everything is made from a seed.
+//! Packets come from the packet generator of the paper: rings of concurrent flows, in which a new
+//! flow replaces each flow that ends. Everything is generated from a seed.
 
 use std::net::Ipv4Addr;
 
@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 
 pub type Flow = FiveTuple<Ipv4Addr>;
 
-/// The paper's 128-bit key: five words but for the ports, which share one.
+/// The 128-bit key of the paper: addresses, ports in one word, protocol.
 pub fn src_dst(flow: &Flow) -> u128 {
     let ports = u32::from(flow.sport) << 16 | u32::from(flow.dport);
     [flow.src.to_bits(), flow.dst.to_bits(), ports, flow.protocol.into()]
@@ -19,7 +19,7 @@ pub fn src_dst(flow: &Flow) -> u128 {
         .fold(0, |key, word| key << 32 | u128::from(word))
 }
 
-/// The same with the destination first.
+/// The 128-bit key with the destination first.
 pub fn dst_src(flow: &Flow) -> u128 {
     src_dst(&Flow { src: flow.dst, dst: flow.src, ..*flow })
 }
@@ -29,35 +29,36 @@ pub fn trash(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<u128, u32> {
     Headed::short(src_dst(flow), hasher)
 }
 
-/// The paper's long keys: as many words as IPv6 and more would need, zeros behind the first four.
+/// The long keys of the paper: the 128-bit key, padded with zeros.
 pub fn wide<const N: usize>(flow: &Flow, hasher: &DefaultHashBuilder) -> Headed<[u8; N], u32> {
     let mut key = [0; N];
     key[..16].copy_from_slice(&src_dst(flow).to_be_bytes());
     Headed::short(key, hasher)
 }
 
-/// A packet, and whether it is its flow's last: the paper's generator marks it.
+/// A packet, and whether it is the last one of its flow: the generator of the paper marks it.
 #[derive(Clone, Copy)]
 pub struct Packet {
     pub flow: Flow,
     pub last: bool,
 }
 
-/// In what order flows get their turns.
+/// The order in which flows send.
 #[derive(Clone, Copy)]
 pub enum Order {
-    /// A random flow each time, as the generator picks them.
+    /// A random flow each time, as in the generator of the paper.
     Random,
-    /// One after the other: the worst that can happen to a cache.
+    /// Round robin: the worst case for a cache.
     RoundRobin,
 }
 
-/// Two rings of flows, one per interface, that send in turns.
+/// Two rings of flows, one per interface, that send alternately.
 ///
 /// The flows of a ring have one source and random destinations in one /8.
 pub struct Rings {
     nets: [u8; 2],
-    /// Each ring's flows, with the number of packets that they have sent. 0 is a flow to be made.
+    /// The flows of each ring, with the number of packets sent. 0 stands for a flow not created
+    /// yet.
     rings: [Vec<(Flow, u32)>; 2],
     order: Order,
     length: u32,
@@ -66,16 +67,16 @@ pub struct Rings {
 }
 
 impl Rings {
-    /// Adjacent nets: the two differ in their last bit only.
+    /// Adjacent networks, which differ in their last bit only.
     pub const ADJACENT: [u8; 2] = [10, 11];
 
-    /// `flows` concurrent flows in each ring, of `length` packets.
+    /// Creates rings of `flows` concurrent flows of `length` packets.
     pub fn new(flows: usize, length: u32, order: Order, nets: [u8; 2]) -> Self {
         let mut rng = StdRng::seed_from_u64(2006);
         let rings = nets.map(|net| {
             let flow = |_| match order {
                 Order::Random => (new_flow(net, &mut rng), 0),
-                // Flows that take turns would all end together: let each be somewhere in its life.
+                // Flows in turns would all end together: start each at a random position.
                 Order::RoundRobin => (new_flow(net, &mut rng), rng.random_range(0..length)),
             };
             (0..flows).map(flow).collect()
@@ -83,7 +84,7 @@ impl Rings {
         Self { nets, rings, order, length, turn: 0, rng }
     }
 
-    /// The paper's denial of service: 2 x 4096 flows of two packets.
+    /// The denial of service of the paper: 2 x 4096 flows of two packets.
     pub fn rdos(nets: [u8; 2]) -> Self {
         Self::new(4096, 2, Order::Random, nets)
     }
@@ -109,7 +110,7 @@ impl Iterator for Rings {
     }
 }
 
-/// A flow from the constant source of a net to a random host in it.
+/// Creates a flow from the constant source of a network to a random host in it.
 pub fn new_flow(net: u8, rng: &mut StdRng) -> Flow {
     let host = rng.random::<u32>() >> u8::BITS;
     Flow {
@@ -121,7 +122,7 @@ pub fn new_flow(net: u8, rng: &mut StdRng) -> Flow {
     }
 }
 
-/// The first `count` keys of the denial of service that differ.
+/// Returns the first `count` distinct keys of the denial of service.
 pub fn distinct<K: BitString>(count: usize, nets: [u8; 2], key: impl Fn(&Flow) -> K) -> Vec<K> {
     let mut seen = std::collections::BTreeSet::new();
     let mut keys = Vec::with_capacity(count);

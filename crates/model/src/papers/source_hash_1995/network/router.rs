@@ -1,4 +1,4 @@
-//! A router of either kind, behind the same methods.
+//! A router that speaks either protocol, with the same methods for both.
 
 use core::time::Duration;
 
@@ -7,14 +7,14 @@ use flowtable::threaded::{
     Advert, Broken, DistanceVector, Label, Labels, LinkState, Message, Port, Table,
 };
 
-/// Destinations are numbers.
+/// A destination is a number.
 pub type Destination = u32;
 
-/// What cannot be reached by distance vectors.
+/// The cost of an unreachable destination in distance vectors.
 pub const INFINITY: u32 = 256;
 
-/// Rows and routers that there can be.
-const MANY: u32 = 4096;
+/// Capacity of a router, in rows and in routers.
+const CAPACITY: u32 = 4096;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -22,15 +22,15 @@ pub enum Protocol {
     LinkState,
 }
 
-/// What one router tells another.
+/// A routing message of either protocol.
 #[derive(Clone, Debug)]
-pub enum Note {
+pub enum RoutingMessage {
     Vector(Advert<Destination>),
     State(Message<Destination>),
 }
 
-impl Note {
-    /// The same without labels: what there would be to tell if indices were not threaded.
+impl RoutingMessage {
+    /// Returns the message without labels, as it would be without threaded indices.
     pub fn without_labels(self) -> Option<Self> {
         match self {
             Self::Vector(advert) => Some(Self::Vector(Advert { label: Label::NONE, ..advert })),
@@ -48,12 +48,14 @@ pub enum Router {
 
 impl Router {
     pub fn new(protocol: Protocol, id: usize, hold_down: Duration, start: u8) -> Self {
-        let labels = Labels::new(MANY, hold_down, start).unwrap();
+        let labels = Labels::new(CAPACITY, hold_down, start).unwrap();
         match protocol {
             Protocol::DistanceVector => {
                 Self::Vector(DistanceVector::new(labels, INFINITY).unwrap())
             }
-            Protocol::LinkState => Self::State(LinkState::new(id as u32, labels, MANY as usize)),
+            Protocol::LinkState => {
+                Self::State(LinkState::new(id as u32, labels, CAPACITY as usize))
+            }
         }
     }
 
@@ -119,26 +121,32 @@ impl Router {
         .unwrap();
     }
 
-    pub fn hear(&mut self, port: Port, note: Note, now: Timestamp) {
-        match (self, note) {
-            (Self::Vector(router), Note::Vector(advert)) => router.hear(port, advert, now),
-            (Self::State(router), Note::State(message)) => router.hear(port, message),
+    pub fn receive(&mut self, port: Port, message: RoutingMessage, now: Timestamp) {
+        match (self, message) {
+            (Self::Vector(router), RoutingMessage::Vector(advert)) => {
+                router.hear(port, advert, now)
+            }
+            (Self::State(router), RoutingMessage::State(message)) => router.hear(port, message),
             _ => unreachable!("all routers of a network are of one kind"),
         }
         .unwrap();
     }
 
-    pub fn flush(&mut self, now: Timestamp) -> Vec<(Port, Note)> {
-        let mut told = vec![];
+    pub fn flush(&mut self, now: Timestamp) -> Vec<(Port, RoutingMessage)> {
+        let mut messages = vec![];
         match self {
             Self::Vector(router) => {
-                router.flush(|port, advert| told.push((port, Note::Vector(advert))));
+                router.flush(|port, advert| messages.push((port, RoutingMessage::Vector(advert))));
             }
             Self::State(router) => {
-                router.flush(now, |port, message| told.push((port, Note::State(message)))).unwrap();
+                router
+                    .flush(now, |port, message| {
+                        messages.push((port, RoutingMessage::State(message)));
+                    })
+                    .unwrap();
             }
         }
-        told
+        messages
     }
 
     pub fn validate(&self) -> Result<(), Broken> {

@@ -1,23 +1,23 @@
-//! What paths cost, computed from the whole network at once, without routers and without indices.
+//! Shortest paths, computed from the whole network at once: the reference for routers.
 
-/// A link in one direction: from, to, cost.
+/// A directed link: from, to, cost.
 pub type Edge = (usize, usize, u32);
 
-/// Bellman-Ford: what each router pays to the nearest of the owners, if it reaches one.
+/// Bellman-Ford: the cost from each router to the nearest of the owners, if one is reachable.
 pub fn bellman_ford(routers: usize, edges: &[Edge], owners: &[usize]) -> Vec<Option<u32>> {
     let mut costs: Vec<Option<u32>> =
         (0..routers).map(|r| owners.contains(&r).then_some(0)).collect();
     for _ in 0..routers {
         for &(from, to, cost) in edges {
-            if let Some(behind) = costs[to] {
-                costs[from] = Some(costs[from].map_or(cost + behind, |own| own.min(cost + behind)));
+            if let Some(rest) = costs[to] {
+                costs[from] = Some(costs[from].map_or(cost + rest, |own| own.min(cost + rest)));
             }
         }
     }
     costs
 }
 
-/// Floyd and Warshall: what each router pays to each.
+/// Floyd-Warshall: the cost between all pairs of routers.
 pub fn floyd_warshall(routers: usize, edges: &[Edge]) -> Vec<Vec<Option<u32>>> {
     let mut costs = vec![vec![None; routers]; routers];
     for (r, row) in costs.iter_mut().enumerate() {

@@ -1,14 +1,14 @@
-//! What the simulation of the paper's router gives: all settings, for all three costs of flow 13.
+//! Reference results of the simulation: all settings, for the three costs of flow 13.
 
-/// Of one run. The efficiency index is in tenths of a percent, idle time in percent.
+/// Results of one run. The efficiency index is in tenths of a percent, idle time in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub efficiency: u32,
-    /// Packets of flow 13, of 10,000.
+    /// Dropped packets of flow 13, of 10,000.
     pub dropped: u64,
-    /// Of flows 3, 6 and 9.
+    /// Longest queues of flows 3, 6 and 9.
     pub longest: [u32; 3],
-    /// Packets of all other flows.
+    /// Dropped packets of all other flows.
     pub others_dropped: u64,
     pub idle: u32,
 }
@@ -27,7 +27,7 @@ impl Cell {
     }
 }
 
-/// By packet limits.
+/// Results by packet limit.
 pub const BY_LIMIT: [[Cell; 3]; 5] = [
     [
         cell(581, 8942, [128, 128, 128]).with_others(51),
@@ -40,7 +40,7 @@ pub const BY_LIMIT: [[Cell; 3]; 5] = [
     [cell(787, 3462, [7, 7, 5]), cell(887, 6928, [31, 27, 24]), cell(950, 8656, [75, 67, 62])],
 ];
 
-/// By timeslices.
+/// Results by timeslice.
 pub const BY_SLICE: [[Cell; 3]; 5] = [
     [cell(659, 7732, [2, 2, 2]), cell(659, 9230, [2, 2, 2]), cell(659, 9658, [2, 2, 2])],
     [cell(782, 3634, [6, 5, 5]), cell(783, 7997, [9, 7, 6]), cell(783, 9247, [9, 7, 6])],
@@ -49,7 +49,7 @@ pub const BY_SLICE: [[Cell; 3]; 5] = [
     [cell(868, 784, [21, 19, 17]), cell(927, 6512, [47, 42, 35]), cell(915, 8791, [47, 42, 34])],
 ];
 
-/// By overheads and timeslices of the throttle.
+/// Results by overhead and timeslice of the throttle.
 pub const BY_THROTTLE: [[Cell; 3]; 5] = [
     [cell(785, 3552, [11, 5, 5]), cell(777, 8047, [11, 5, 4]), cell(810, 9153, [12, 5, 5])],
     [cell(848, 1447, [17, 6, 5]), cell(859, 7230, [17, 6, 6]), cell(871, 8951, [17, 7, 6])],

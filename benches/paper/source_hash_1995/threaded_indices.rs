@@ -1,4 +1,4 @@
-//! Threaded indices: what a packet costs that carries its row, and what it takes to keep the rows right.
+//! Threaded indices: the cost of a packet that carries its row, and of keeping the rows up to date.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -16,9 +16,9 @@ use rand::{Rng, SeedableRng};
 
 use crate::finding::Finding;
 use crate::report::{self, Outcome, Report, median, two};
-use crate::rounds::{Contestant, Times};
+use crate::rounds::{Subject, Times};
 
-/// Destinations are IPv4 addresses.
+/// A destination is an IPv4 address.
 type Address = u32;
 
 struct Packet {
@@ -27,13 +27,13 @@ struct Packet {
     index: SourceIndex,
 }
 
-/// Times of forwarding, then what a network says and suffers until it is silent.
-pub(crate) fn threads(report: &mut Report, quick: bool) -> Outcome {
+/// Measures forwarding, then the convergence of networks.
+pub(crate) fn threaded_indices(report: &mut Report, quick: bool) -> Outcome {
     times(report, quick)?;
     convergence(report, quick)
 }
 
-/// All packets are for other destinations, in random order. Each is found, by label, by index, and by address.
+/// Measures the lookup of distinct destinations in random order, by label, by index and by address.
 fn times(report: &mut Report, quick: bool) -> Outcome {
     let mut cells = report::Table::new(&[
         "destinations",
@@ -55,14 +55,14 @@ fn times(report: &mut Report, quick: bool) -> Outcome {
     report.table("threaded_times", title, cells)
 }
 
-/// The paper counts 8 instructions against 20.
+/// Compares 8 with 20 instructions of the paper.
 fn judge(report: &mut Report, destinations: usize, faster: f64) {
     let what =
         format!("{destinations} destinations: a hop by threaded index, against source hashing");
     let ours = format!("{} times as fast", two(faster));
     let paper = "fewer instructions: 8 for 20";
     let (place, holds) = ("text, threaded indices", faster > 1.0);
-    report.find(Finding::check(place, what, paper, ours, "faster", holds).at_full_scale());
+    report.record(Finding::check(place, what, paper, ours, "faster", holds).at_full_scale());
 }
 
 fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>> {
@@ -80,7 +80,7 @@ fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>>
         let next = Label::new(rng.random_range(0..Label::ROWS), rng.random()).unwrap_or_default();
         let hop = Hop::Forward { port: rng.random_range(0..16), label: next };
         let label = table.insert(destination, Some(hop), Timestamp::ZERO)?;
-        // As many places as destinations, and no two meet: only hits are timed.
+        // As many slots as destinations, without collisions: only hits are timed.
         let index = SourceIndex::new(index);
         let _ = cache.insert(index, destination, hop);
         map.insert(destination, hop);
@@ -88,7 +88,7 @@ fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>>
     }
     packets.shuffle(&mut rng);
     let (table, packets) = (&table, &packets);
-    let mut all: [Contestant<'_>; 4] = [
+    let mut all: [Subject<'_>; 4] = [
         Box::new(|| sum(packets, |packet| table.forward(packet.label).ok())),
         Box::new(|| sum(packets, |packet| cache.get(packet.index, &packet.destination).copied())),
         Box::new(|| sum(packets, |packet| map.get(&packet.destination).copied())),
@@ -97,19 +97,19 @@ fn times_with(destinations: usize, quick: bool) -> Result<Times, Box<dyn Error>>
     Ok(Times::measure(&mut all, destinations, if quick { 3 } else { 25 * 100_000 / destinations }))
 }
 
-/// Of ports and labels, so that nothing is left out.
+/// Sums ports and labels, so that no lookup is optimised out.
 #[inline(always)]
 fn sum(packets: &[Packet], mut hop: impl FnMut(&Packet) -> Option<Hop>) -> u64 {
     let numbers = packets.iter().map(|packet| match hop(packet) {
         Some(Hop::Forward { port, label }) => u64::from(port) + u64::from(label.get()),
         Some(Hop::Deliver) => 1,
-        None => unreachable!("all destinations are known"),
+        None => unreachable!("all destinations have a route"),
     });
     numbers.fold(0, u64::wrapping_add)
 }
 
-/// Networks of 20 routers and 30 links: until they know each other, when a link goes down, when a router restarts, and
-/// with everything changing for a while.
+/// Measures networks of 20 routers and 30 links: at the start, when a link goes down, when a router
+/// restarts, and under random events.
 fn convergence(report: &mut Report, quick: bool) -> Outcome {
     let mut cells = report::Table::new(&[
         "routing",
@@ -125,12 +125,12 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
         "led astray without tags",
     ]);
     for protocol in [Protocol::DistanceVector, Protocol::LinkState] {
-        for (what, happens) in HAPPENINGS {
+        for (what, scenario) in SCENARIOS {
             let runs = |threaded, tags| -> Vec<Network> {
                 let seeds = 0..if quick { 3 } else { 31 };
                 let setups =
                     seeds.map(|seed| Setup { threaded, tags, ..Setup::new(protocol, seed) });
-                setups.map(happens).collect()
+                setups.map(scenario).collect()
             };
             let (with, without, tagless) = (runs(true, true), runs(false, true), runs(true, false));
             let middle = |runs: &[Network], count: fn(&Network) -> u64| {
@@ -138,7 +138,7 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
             };
             let sum = |count: fn(&Network) -> u64| with.iter().map(count).sum::<u64>();
             assert_eq!(sum(|run| run.counts.wrong), 0, "a stale label led somewhere");
-            if protocol == Protocol::DistanceVector && what == HAPPENINGS[0].0 {
+            if protocol == Protocol::DistanceVector && what == SCENARIOS[0].0 {
                 judge_messages(report, sum(|run| run.counts.messages), &without);
             }
             cells.row(&[
@@ -146,7 +146,7 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
                 &what,
                 &middle(&with, |run| run.counts.messages),
                 &middle(&without, |run| run.counts.messages),
-                &middle(&with, |run| run.counts.took()),
+                &middle(&with, |run| run.counts.convergence_time()),
                 &sum(|run| run.counts.packets),
                 &sum(|run| run.counts.delivered),
                 &sum(|run| run.counts.by_label),
@@ -160,7 +160,7 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
     report.table("threaded_convergence", title, cells)
 }
 
-/// Neighbours tell their rows along with their distances.
+/// Indices are part of the messages that carry distances.
 fn judge_messages(report: &mut Report, with: u64, without: &[Network]) {
     let without: u64 = without.iter().map(|run| run.counts.messages).sum();
     let what =
@@ -169,28 +169,28 @@ fn judge_messages(report: &mut Report, with: u64, without: &[Network]) {
     let paper = "indices ride in the same messages";
     let finding =
         Finding::check("text, threaded indices", what, paper, ours, "as many", with == without);
-    report.find(finding);
+    report.record(finding);
 }
 
-/// Makes a network, to which something has happened.
-type Happening = fn(Setup) -> Network;
+/// Builds a network and runs a scenario.
+type Scenario = fn(Setup) -> Network;
 
-const HAPPENINGS: [(&str, Happening); 4] = [
+const SCENARIOS: [(&str, Scenario); 4] = [
     ("they start", started),
     ("a link goes down", |setup| {
-        let mut network = silent(setup);
+        let mut network = converged(setup);
         network.apply(Event::Down(0));
         network.settle();
         network
     }),
     ("a router restarts", |setup| {
-        let mut network = silent(setup);
+        let mut network = converged(setup);
         network.apply(Event::Restart(0));
         network.settle();
         network
     }),
     ("2000 events", |setup| {
-        let mut network = silent(setup);
+        let mut network = converged(setup);
         network.live(2_000);
         network
     }),
@@ -202,9 +202,9 @@ fn started(setup: Setup) -> Network {
     network
 }
 
-/// After the start, with nothing counted yet.
-fn silent(setup: Setup) -> Network {
+/// Returns a network after convergence, with counts reset.
+fn converged(setup: Setup) -> Network {
     let mut network = started(setup);
-    network.count_anew();
+    network.reset_counts();
     network
 }

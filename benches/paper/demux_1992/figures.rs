@@ -1,23 +1,23 @@
-//! The paper's figures 4 and 9.
+//! Figures 4 and 9.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::demux::analysis::{Tpca, TpcaError};
 use flowtable::demux::{Arrival, ChainsError};
-use model::papers::demux_1992::measure::{Contestant, listen};
-use model::papers::demux_1992::tpca::{Happening, Traffic};
+use model::papers::demux_1992::subjects::{Subject, run_all};
+use model::papers::demux_1992::tpca::{EventKind, Traffic};
 
 use super::costs::{SEED, USERS, WARM_UP};
 use crate::finding::{Finding, short};
 use crate::report::{Outcome, Report, Table, two};
 
-/// Seconds at which figure 4 is compared.
+/// Windows in seconds at which figure 4 is compared.
 const WINDOWS: [f64; 7] = [1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 50.0];
-/// The users of figure 4 at these, calculated from equation 3: the paper prints no numbers.
+/// Users of figure 4 at these windows, evaluated from equation 3: the paper prints no numbers.
 const THINKERS: [f64; 7] = [190.2, 362.4, 786.5, 1263.6, 1728.5, 1899.5, 1985.5];
-/// Users at which figure 9 is compared.
-const CROWDS: [u32; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
+/// Numbers of users at which figure 9 is compared.
+const USER_COUNTS: [u32; 7] = [100, 200, 500, 1000, 2000, 5000, 10_000];
 
-/// Figure 4: how many of 2000 users enter something within a time.
+/// Figure 4: the number of 2000 users with an entry within a time.
 pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
     let bank = Tpca::new(USERS, 0.2)?;
     let measured = entered(0.2, if quick { 3 } else { 50 });
@@ -25,7 +25,7 @@ pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
     let why = "The equation's users enter as often as if they never waited.";
     for ((t, measured), paper) in measured.iter().zip(THINKERS) {
         let what = format!("users who enter something within {t} s (calculated from equation 3)");
-        report.find(
+        report.record(
             Finding::number("figure 4", what, paper, *measured)
                 .within(3.0)
                 .because(why)
@@ -49,7 +49,7 @@ pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
     report.figure("figure_4", &figure)
 }
 
-/// The number of other users who enter something in a window, on average over so many windows.
+/// Counts the other users with an entry in a window, as a mean over `samples` windows.
 fn entered(response: f64, samples: u32) -> Vec<(f64, f64)> {
     const APART: f64 = 60.0;
     let mut counts = WINDOWS.map(|window| (window, 0));
@@ -60,9 +60,9 @@ fn entered(response: f64, samples: u32) -> Vec<(f64, f64)> {
         if sample >= samples {
             break;
         }
-        // A user counts once in a window, at the first entry.
+        // A user counts once per window, at the first entry.
         let last = &mut seen[event.user as usize];
-        if event.what == Happening::Arrives(Arrival::Data) && *last != sample {
+        if event.kind == EventKind::Arrives(Arrival::Data) && *last != sample {
             *last = sample;
             let after = event.time - WARM_UP - APART * f64::from(sample);
             counts.iter_mut().filter(|count| after < count.0).for_each(|count| count.1 += 1);
@@ -72,7 +72,7 @@ fn entered(response: f64, samples: u32) -> Vec<(f64, f64)> {
     counts.map(|(t, count)| (t, others * f64::from(count) / f64::from(samples))).into()
 }
 
-/// A line of figure 9: its name, the response time, and what the equation says.
+/// A curve of figure 9: its name, response time and equation.
 type Curve = (&'static str, f64, fn(Tpca) -> f64);
 
 const CURVES: [Curve; 6] = [
@@ -84,14 +84,14 @@ const CURVES: [Curve; 6] = [
     ("Sequent 19, R = 1.0", 1.0, Tpca::sequent),
 ];
 
-/// Figure 9: cost against the number of users.
+/// Figure 9: the cost by the number of users.
 pub(crate) fn by_users(report: &mut Report, quick: bool) -> Outcome {
     let mut header = vec!["users".to_string()];
     header.extend(CURVES.iter().flat_map(|curve| [curve.0.to_string(), "closed loop".to_string()]));
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
     let mut table = Table::new(&header);
     let mut measured: Vec<Vec<(f64, f64)>> = vec![vec![]; CURVES.len()];
-    for users in CROWDS.into_iter().filter(|&users| !quick || users <= USERS) {
+    for users in USER_COUNTS.into_iter().filter(|&users| !quick || users <= USERS) {
         let counted = costs(users, quick)?;
         let mut cells = vec![users.to_string()];
         for (number, (_, response, equation)) in CURVES.into_iter().enumerate() {
@@ -108,7 +108,7 @@ pub(crate) fn by_users(report: &mut Report, quick: bool) -> Outcome {
     draw(report, &measured)
 }
 
-/// For each curve, how far the simulation is from it at most, and who is above whom with most users.
+/// Compares the largest deviation from each curve, and the order of the curves at the right end.
 fn judge(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
     for ((name, response, equation), points) in CURVES.into_iter().zip(measured) {
         let off = |&(users, counted): &(f64, f64)| -> Result<f64, TpcaError> {
@@ -121,7 +121,7 @@ fn judge(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
             (format!("{name}: its curve"), format!("off by {} % at most", short(most)));
         let finding =
             Finding::check("figure 9", what, "its equation", ours, "within 4 %", most <= 4.0);
-        report.find(finding.at_full_scale());
+        report.record(finding.at_full_scale());
     }
     let last: Vec<f64> =
         measured.iter().filter_map(|points| points.last()).map(|point| point.1).collect();
@@ -129,33 +129,33 @@ fn judge(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
     let ours = last.iter().map(|cost| short(*cost)).collect::<Vec<_>>().join(", ");
     let (what, rule) = ("the curves from above, with most users", "in this order");
     let paper = "BSD, to front (R = 1, 0.5, 0.2 s), Sequent";
-    report.find(Finding::check("figure 9", what, paper, ours, rule, is_ordered));
+    report.record(Finding::check("figure 9", what, paper, ours, rule, is_ordered));
     Ok(())
 }
 
-/// What each curve of figure 9 is in a simulation.
+/// Simulates all curves of figure 9 for one number of users.
 fn costs(users: u32, quick: bool) -> Result<[f64; CURVES.len()], ChainsError> {
     let packets = if quick { 5_000.0 } else { 200_000.0 };
     let end = WARM_UP + packets / (0.2 * f64::from(users));
-    let hear = |response, mut all: Vec<Contestant>| {
-        listen(&mut all, users, Traffic::closed(users, response, SEED), WARM_UP, end);
+    let simulate = |response, mut all: Vec<Subject>| {
+        run_all(&mut all, users, Traffic::closed(users, response, SEED), WARM_UP, end);
         all
     };
-    let short = vec![Contestant::bsd(), Contestant::move_to_front(), Contestant::sequent(19)?];
-    let short = hear(0.2, short);
-    let middle = hear(0.5, vec![Contestant::move_to_front()]);
-    let long = hear(1.0, vec![Contestant::move_to_front(), Contestant::sequent(19)?]);
+    let short = vec![Subject::bsd(), Subject::move_to_front(), Subject::sequent(19)?];
+    let short = simulate(0.2, short);
+    let middle = simulate(0.5, vec![Subject::move_to_front()]);
+    let long = simulate(1.0, vec![Subject::move_to_front(), Subject::sequent(19)?]);
     Ok([
         short[0].packets().mean(),
         long[0].packets().ahead(),
         middle[0].packets().ahead(),
         short[1].packets().ahead(),
-        short[2].sequent_as_the_paper(),
-        long[1].sequent_as_the_paper(),
+        short[2].sequent_paper_mean(),
+        long[1].sequent_paper_mean(),
     ])
 }
 
-/// All curves above; below, the lowest ones enlarged. Equations are lines, measurements dots joined by lines.
+/// Draws all curves in the upper panel and the lowest ones, enlarged, in the lower one.
 fn draw(report: &mut Report, measured: &[Vec<(f64, f64)>]) -> Outcome {
     let curve = |&(name, response, equation): &Curve| -> Result<Line<'static>, TpcaError> {
         let point =

@@ -1,4 +1,4 @@
-//! Structures that hear the same traffic, and how many PCBs each of them examines.
+//! Demultiplexers under the same traffic, and the number of PCBs that each examines.
 
 use std::net::Ipv4Addr;
 
@@ -8,22 +8,22 @@ use flowtable::demux::{
 };
 use flowtable::{DefaultHashBuilder, FourTuple};
 
-use super::balanced::Balanced;
+use super::balanced_hash::Balanced;
 use super::setup::Segment;
-use super::tpca::{Event, Happening, name};
+use super::tpca::{Event, EventKind, name};
 
 /// Seed of the hashes.
 const SEED: u64 = 1993;
 
-/// A structure, and what it has examined so far.
-pub struct Contestant {
+/// A demultiplexer and the PCBs it has examined.
+pub struct Subject {
     pub name: String,
     pub demux: Box<dyn Demux<u32>>,
     pub entries: Tally,
     pub acks: Tally,
 }
 
-impl Contestant {
+impl Subject {
     pub fn new(name: impl Into<String>, demux: impl Demux<u32> + 'static) -> Self {
         let demux = Box::new(demux);
         Self { name: name.into(), demux, entries: Tally::default(), acks: Tally::default() }
@@ -41,20 +41,20 @@ impl Contestant {
         Self::new("SendReceive", SendReceive::new())
     }
 
-    /// Chains of equal length, as in the paper's analysis.
+    /// Chains of equal length, as in the analysis of the paper.
     pub fn sequent(chains: usize) -> Result<Self, ChainsError> {
         let demux = Sequent::with_chains_and_hasher(chains, Balanced)?;
         Ok(Self::new(format!("Sequent, {chains} chains"), demux))
     }
 
-    /// Chains by the default hash.
+    /// Chains chosen by the default hash.
     pub fn sequent_hashed(chains: usize) -> Result<Self, ChainsError> {
         let hasher = DefaultHashBuilder::with_seed(SEED);
         let demux = Sequent::with_chains_and_hasher(chains, hasher)?;
         Ok(Self::new(format!("Sequent, {chains} chains, default hash"), demux))
     }
 
-    /// Chains of equal length that move to the front.
+    /// Move-to-front chains of equal length.
     pub fn sequent_move_to_front(chains: usize) -> Result<Self, ChainsError> {
         let demux = SequentMoveToFront::with_chains_and_hasher(chains, Balanced)?;
         Ok(Self::new(format!("SequentMoveToFront, {chains} chains"), demux))
@@ -69,7 +69,7 @@ impl Contestant {
         Self::new("TrashDemux", TrashDemux::with_hasher(hasher))
     }
 
-    /// Every structure that there is.
+    /// Every demultiplexer of the crate.
     pub fn all(users: u32) -> Result<Vec<Self>, ChainsError> {
         Ok(vec![
             Self::bsd(),
@@ -85,7 +85,7 @@ impl Contestant {
         ])
     }
 
-    /// Puts the PCB of each user in.
+    /// Inserts a PCB for each user.
     pub fn fill(&mut self, users: u32) {
         for user in 0..users {
             let refused = self.demux.insert(name(user), user).err();
@@ -93,12 +93,12 @@ impl Contestant {
         }
     }
 
-    /// Tells the structure what happens, and counts what it examines for that.
-    pub fn hear(&mut self, event: Event) {
+    /// Applies an event and counts the PCBs examined.
+    pub fn apply(&mut self, event: Event) {
         let key = name(event.user);
-        match event.what {
-            Happening::Sends => self.demux.sent(&key),
-            Happening::Arrives(arrival) => {
+        match event.kind {
+            EventKind::Sends => self.demux.sent(&key),
+            EventKind::Arrives(arrival) => {
                 let found = self.demux.lookup(&key, arrival);
                 assert_eq!(found.pcb, Some(&mut { event.user }), "{}", self.name);
                 let tally = match arrival {
@@ -119,19 +119,19 @@ impl Contestant {
         }
     }
 
-    /// What the paper counts for a packet of Sequent's: no probe in vain for an acknowledgement. Entries and
-    /// acknowledgements have equal weight.
-    pub fn sequent_as_the_paper(&self) -> f64 {
+    /// Mean cost by the count of the paper for Sequent, in which an acknowledgement that misses the
+    /// cached PCB is not charged for the probe. Entries and acknowledgements have equal weight.
+    pub fn sequent_paper_mean(&self) -> f64 {
         (self.entries.mean() + self.acks.mean_without_probes()) / 2.0
     }
 }
 
-/// How many PCBs were examined for some packets.
+/// PCBs examined over a number of packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub packets: u64,
     pub examined: u64,
-    /// Packets for which one PCB was examined: the remembered one, or the first of a list.
+    /// Packets for which one PCB was examined: the cached one, or the head of a list.
     pub hits: u64,
 }
 
@@ -142,17 +142,17 @@ impl Tally {
         self.hits += u64::from(examined == 1);
     }
 
-    /// PCBs examined for a packet.
+    /// PCBs examined per packet.
     pub fn mean(&self) -> f64 {
         self.examined as f64 / self.packets as f64
     }
 
-    /// PCBs in front of the one that is found, for a packet.
+    /// PCBs ahead of the match, per packet.
     pub fn ahead(&self) -> f64 {
         self.mean() - 1.0
     }
 
-    /// PCBs examined for a packet, without remembered ones that were asked in vain.
+    /// PCBs examined per packet, without the probes of cached PCBs that missed.
     pub fn mean_without_probes(&self) -> f64 {
         self.mean() - (1.0 - self.hit_ratio())
     }
@@ -162,33 +162,34 @@ impl Tally {
     }
 }
 
-/// Lets all hear the same traffic, and counts from the second `warm_up` to the second `end`.
-pub fn listen(
-    contestants: &mut [Contestant],
+/// Runs all subjects on the same traffic, and counts between the times `warm_up` and `end`, in
+/// seconds.
+pub fn run_all(
+    subjects: &mut [Subject],
     users: u32,
     traffic: impl Iterator<Item = Event>,
     warm_up: f64,
     end: f64,
 ) {
-    for contestant in &mut *contestants {
-        contestant.fill(users);
+    for subject in &mut *subjects {
+        subject.fill(users);
     }
     let mut warm = false;
     for event in traffic.take_while(|event| event.time < end) {
         if !warm && event.time >= warm_up {
             warm = true;
-            for contestant in &mut *contestants {
-                (contestant.entries, contestant.acks) = Default::default();
+            for subject in &mut *subjects {
+                (subject.entries, subject.acks) = Default::default();
             }
         }
-        for contestant in &mut *contestants {
-            contestant.hear(event);
+        for subject in &mut *subjects {
+            subject.apply(event);
         }
     }
 }
 
-/// Sets connections up where all thirteen packets are looked for, as the paper counts them: at a host that talks
-/// to itself.
+/// Sets up connections with a lookup for each of the thirteen packets, as the paper counts them:
+/// client and server on one host.
 pub fn set_up_all(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
     let mut tally = Tally::default();
     for segment in segments {
@@ -197,7 +198,7 @@ pub fn set_up_all(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
     tally
 }
 
-/// Sets connections up at the server: seven packets arrive, six are sent.
+/// Sets up connections at the server, which receives seven packets and sends six.
 pub fn set_up_server(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally {
     let mut tally = Tally::default();
     for segment in segments {
@@ -210,7 +211,8 @@ pub fn set_up_server(demux: &mut dyn Demux<u32>, segments: &[Segment]) -> Tally 
     tally
 }
 
-/// PCBs examined for a packet. For a SYN it is in vain, and then there is a PCB.
+/// Looks up the PCB of a packet and returns the number examined. A SYN misses, and then inserts a
+/// PCB.
 fn arrive(demux: &mut dyn Demux<u32>, segment: Segment) -> u32 {
     let key = name(segment.connection);
     let found = demux.lookup(&key, segment.arrival());
@@ -223,7 +225,7 @@ fn arrive(demux: &mut dyn Demux<u32>, segment: Segment) -> u32 {
     examined
 }
 
-/// A `ConnectionId` where packets have names: the number of the host is the ID.
+/// A `ConnectionId` addressed by four-tuples: the ID is the host number.
 struct ByNumber(ConnectionId<u32>);
 
 fn number(key: &FourTuple<Ipv4Addr>) -> u32 {

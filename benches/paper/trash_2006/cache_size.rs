@@ -1,4 +1,4 @@
-//! The paper's figure 4: a million concurrent flows against the size of the cache.
+//! Figure 4: a million concurrent flows, by the size of the cache.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
 use model::papers::trash_2006::traffic::{Order, Packet, Rings, trash};
 
 use super::cache::Trash;
-use super::contest::{Contestant, Forwarder};
 use super::flow_cache::Flows;
+use super::forwarder::{Forwarder, Subject};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
@@ -18,7 +18,7 @@ const THRESHOLDS: [usize; 11] =
 const PACKETS_PER_FLOW: u32 = 10;
 const CHUNK: usize = 1 << 16;
 
-/// What was measured at one threshold.
+/// Measurements at one threshold.
 struct Point {
     threshold: usize,
     shape: Shape,
@@ -26,13 +26,13 @@ struct Point {
     flow_cache: Speed,
 }
 
-/// What a cache does with packets.
+/// The speed of a cache.
 struct Speed {
     hit_rate: f64,
     ns_per_packet: f64,
 }
 
-/// Flows take turns, so that nothing is used again before all others were.
+/// Measures flows that send in turns: the reuse distance is the number of flows.
 pub(crate) fn cache_size(report: &mut Report, quick: bool) -> Outcome {
     let flows = if quick { 50_000 } else { 1_000_000 };
     let mut points = Vec::new();
@@ -47,42 +47,43 @@ pub(crate) fn cache_size(report: &mut Report, quick: bool) -> Outcome {
         point.map_or(f64::NAN, |point| 100.0 * point.trie.hit_rate)
     };
     report.remark(format!(
-        "Of ten packets of a flow nine can be hits. {} % are with room for just all flows, and {} \
-            % with room for twice as many: passive collection picks the oldest of four, not of all.",
+        "Of ten packets of a flow nine can be hits. {} % are with room for just all flows, and \
+            {} % with room for twice as many: passive collection picks the oldest of four, not of \
+            all.",
         two(hits(1)),
         two(hits(2))
     ));
     report.figure("figure_4", &figure(&points, flows))
 }
 
-/// What the paper's curves do.
+/// Compares the curves of the paper.
 fn judge(report: &mut Report, points: &[Point], flows: usize) {
     const PLACE: &str = "figure 4";
     let most = points.iter().map(|point| point.shape.root_bits).max().unwrap_or(0);
     let finding = Finding::number(PLACE, "bits of the root at most", 19.0, f64::from(most));
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let below = |point: &&Point| point.shape.root_bits < 19;
     let depths = points.iter().filter(below).map(|point| point.shape.average_depth());
     let flat = depths.fold(0.0, f64::max);
     let what = "average depth, while the root has fewer than 19 bits";
     let (ours, rule) = (format!("{} at most", two(flat)), "below 1.6");
     let finding = Finding::check(PLACE, what, "low and flat", ours, rule, flat < 1.6);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let deepest = points.last().map_or(0.0, |point| point.shape.average_depth());
     let ours = format!("{} in the largest cache", two(deepest));
     let what = "average depth, from a root of 19 bits on";
     let finding =
         Finding::check(PLACE, what, "rises", ours, "rises by 0.5 or more", deepest > flat + 0.5);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     judge_speed(report, points, flows);
 }
 
-/// Throughput is the inverse of time.
+/// Compares throughput, the inverse of time.
 fn judge_speed(report: &mut Report, points: &[Point], flows: usize) {
     const PLACE: &str = "figure 4";
     let of = |part: f64| {
-        let wanted = part * flows as f64;
-        let off = |point: &&Point| (point.threshold as f64 - wanted).abs();
+        let target = part * flows as f64;
+        let off = |point: &&Point| (point.threshold as f64 - target).abs();
         points
             .iter()
             .min_by(|a, b| off(a).total_cmp(&off(b)))
@@ -94,7 +95,7 @@ fn judge_speed(report: &mut Report, points: &[Point], flows: usize) {
     let rule = "throughput more than half as much again";
     let finding =
         Finding::check(PLACE, what, "throughput rises sharply", ours, rule, small > 1.5 * all);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let what = "ns for a packet, room for 1 % of the flows and for 60 %";
     let ours = format!("{tiny:.0}, then {small:.0}");
     let why = "A larger cache of flows leaves the caches of the processor, and each miss takes \
@@ -107,10 +108,10 @@ fn judge_speed(report: &mut Report, points: &[Point], flows: usize) {
         "within 25 %",
         (small / tiny - 1.0).abs() <= 0.25,
     );
-    report.find(finding.because(why).at_full_scale());
+    report.record(finding.because(why).at_full_scale());
 }
 
-/// Fills the cache until nothing changes, then measures two turns of all flows.
+/// Fills the cache until it is stationary, then measures two packets per flow.
 fn measure(flows: usize, threshold: usize) -> Result<Point, Box<dyn std::error::Error>> {
     let hasher = DefaultHashBuilder::with_seed(2006);
     let gc = PassiveGc::new(threshold, PassiveGc::TRASH_2006.goal())?;
@@ -123,9 +124,9 @@ fn measure(flows: usize, threshold: usize) -> Result<Point, Box<dyn std::error::
     Ok(Point { threshold, shape, trie, flow_cache })
 }
 
-fn speed(cache: &mut dyn Contestant, flows: usize, threshold: usize) -> Speed {
+fn speed(cache: &mut dyn Subject, flows: usize, threshold: usize) -> Speed {
     let mut packets = Rings::new(flows / 2, PACKETS_PER_FLOW, Order::RoundRobin, Rings::ADJACENT);
-    // A cache with room for more fills up with ended flows, a tenth of all in a turn.
+    // A cache with spare capacity fills up with ended flows, one tenth of all per turn.
     let room = threshold.saturating_sub(flows);
     let filling = if threshold < flows / 2 { flows } else { 4 * flows + 10 * room };
     forward(cache, &mut packets, filling);
@@ -134,9 +135,9 @@ fn speed(cache: &mut dyn Contestant, flows: usize, threshold: usize) -> Speed {
     Speed { hit_rate: hits as f64 / count, ns_per_packet: ns / count }
 }
 
-/// Hits, and nanoseconds without those for making the packets.
+/// Returns the hits, and the nanoseconds without generating packets.
 fn forward(
-    cache: &mut dyn Contestant,
+    cache: &mut dyn Subject,
     packets: &mut impl Iterator<Item = Packet>,
     count: usize,
 ) -> (usize, f64) {

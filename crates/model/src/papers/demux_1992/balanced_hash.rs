@@ -1,14 +1,14 @@
-//! A hash that fills all chains alike, as the paper's analysis has it.
+//! A hash that fills all chains equally, as the analysis of the paper assumes.
 
 use std::hash::{BuildHasher, Hasher};
 
-/// The sum of a name's 32-bit words: hosts with consecutive addresses are dealt out to the chains in turn.
+/// The sum of the 32-bit words of a key: consecutive addresses map to consecutive chains.
 ///
-/// Anybody can choose names that collide, so this is for calculations only.
+/// Collisions are trivial to construct, so this hash is for calculations only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Balanced;
 
-/// The sum so far.
+/// The state of [`Balanced`]: the sum of the words written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u32);
 

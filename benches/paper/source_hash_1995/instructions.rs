@@ -1,15 +1,15 @@
-//! Tables 4 and 5: instructions for an index and for a look-up with it, counted; and what they take in time.
+//! Tables 4 and 5: instructions and time of an index and of a lookup with it.
 //!
-//! The program runs itself under callgrind, with so many operations of one kind, and with twice as many. Half of
-//! what it executed more often is one operation; what the same loop takes without an operation is subtracted.
-//! By hand:
+//! The program runs itself under callgrind with n operations of one kind, and with 2n. The
+//! difference, less that of an empty loop, is the count of n operations. Manually:
 //!
 //! ```text
 //!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
 //!         target/release/deps/paper-… --count look-up 'source index' 1000
 //! ```
 //!
-//! Instructions are of this processor. The paper's had four bytes each, and three operands.
+//! Instructions are those of this processor. Those of the paper had four bytes each, and three
+//! operands.
 
 use std::collections::HashSet;
 use std::env;
@@ -32,14 +32,14 @@ use super::forwarding;
 use super::packet_filter;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
-use crate::rounds::Contestant;
+use crate::rounds::Subject;
 
-/// Flows that are looked up.
+/// Number of flows looked up.
 const FLOWS: usize = 16;
-/// Packets in a round of the experiments, when they are counted.
+/// Packets per round of the experiments under callgrind.
 const PACKETS: usize = 512;
 
-/// The loop without anything in it.
+/// The empty loop.
 const NOTHING: &str = "nothing";
 const INDEX: &str = "index";
 const LOOK_UP: &str = "look-up";
@@ -47,7 +47,7 @@ const FORWARDING: &str = "forwarding";
 const FILTER: &str = "filter";
 const THREADED: &str = "threaded index";
 
-/// Does what `--count WHAT OF-WHICH-KIND TIMES` says and is done, if that is there.
+/// Runs the operations of `--count WHAT KIND TIMES`, if that is on the command line.
 pub(crate) fn counted_run() -> Option<Outcome> {
     let words = env::args_os().filter_map(|word| word.into_string().ok());
     let mut words = words.skip_while(|word| word != "--count").skip(1);
@@ -55,12 +55,12 @@ pub(crate) fn counted_run() -> Option<Outcome> {
     Some(times.parse().map_err(Into::into).and_then(|times| run(&what, &kind, times)))
 }
 
-/// So many operations, or rounds of so many packets.
+/// Runs `times` operations, or rounds with as many packets.
 fn run(what: &str, kind: &str, times: usize) -> Outcome {
     let position = |names: &[&str]| names.iter().position(|name| *name == kind);
-    let rounds = |contestant: &mut Contestant<'_>| {
+    let rounds = |subject: &mut Subject<'_>| {
         for _ in 0..times / PACKETS {
-            black_box(contestant());
+            black_box(subject());
         }
     };
     let unknown = || format!("there is no {what} by {kind}");
@@ -74,20 +74,20 @@ fn run(what: &str, kind: &str, times: usize) -> Outcome {
         FORWARDING => {
             let (traffic, radix) = (Traffic::new(16, PACKETS, SEED), radix_tree());
             let number = position(&forwarding::NAMES).ok_or_else(unknown)?;
-            rounds(&mut forwarding::contestants(&traffic, &in_trie(&radix))[number]);
+            rounds(&mut forwarding::subjects(&traffic, &in_trie(&radix))[number]);
         }
         FILTER => {
             let traffic = Traffic::new(16, PACKETS, SEED);
             let programs = programs(&watched(&traffic))?;
             let number = position(&packet_filter::NAMES).ok_or_else(unknown)?;
-            rounds(&mut packet_filter::contestants(&traffic, &programs)[number]);
+            rounds(&mut packet_filter::subjects(&traffic, &programs)[number]);
         }
         _ => return Err(unknown().into()),
     }
     Ok(())
 }
 
-/// So many flows that every kind of index has a place of its own for each, even the one with 256 places.
+/// Returns flows with distinct slots for every kind of index, even that with 256 slots.
 fn flows() -> Vec<Flow> {
     let mut places = HashSet::new();
     let mut flows = Set::D.flows(100, SEED);
@@ -95,7 +95,7 @@ fn flows() -> Vec<Flow> {
     flows
 }
 
-/// Seconds that so many indices of a kind took, or look-ups with them.
+/// Returns the seconds of `times` indices of a kind, or of lookups with them.
 fn by_kind(kind: Kind, looks_up: bool, times: usize) -> f64 {
     let keyed = DefaultHashBuilder::with_seed(SEED);
     match kind {
@@ -114,7 +114,7 @@ fn hash_one(keyed: &DefaultHashBuilder, fid: Fid) -> u32 {
     std::hash::BuildHasher::hash_one(keyed, fid) as u32
 }
 
-/// Indices by themselves end as the number of a place, as a look-up would take it.
+/// Computes indices, masked to a slot as a lookup does, or looks up flows with them.
 fn each(looks_up: bool, times: usize, index: impl Fn(&Flow) -> u32) -> f64 {
     let mut flows = flows();
     if !looks_up {
@@ -131,7 +131,8 @@ fn each(looks_up: bool, times: usize, index: impl Fn(&Flow) -> u32) -> f64 {
     seconds
 }
 
-/// The hop of a packet with a threaded index: its row says the port, and the index that is written into it.
+/// Forwards packets by threaded index: the row has the port, and the next index, which is written
+/// into the packet.
 fn threaded(times: usize) -> Result<f64, Box<dyn Error>> {
     let now = Timestamp::ZERO;
     let mut table = threaded::Table::new(Labels::new(FLOWS as u32, Duration::ZERO, 0)?);
@@ -155,7 +156,7 @@ fn nothing(times: usize) -> f64 {
     repeat(times, &mut flows(), |_| 0)
 }
 
-/// One operation after the other, as often as all packets have a turn in so many; the seconds that it took.
+/// Runs about `times` dependent operations over all packets. Returns the seconds.
 #[inline(never)]
 fn repeat<P>(times: usize, packets: &mut [P], mut operation: impl FnMut(&mut P) -> u32) -> f64 {
     let begun = Instant::now();
@@ -167,7 +168,7 @@ fn repeat<P>(times: usize, packets: &mut [P], mut operation: impl FnMut(&mut P) 
     begun.elapsed().as_secs_f64()
 }
 
-/// The instructions of one operation, by callgrind; `None` if it does not run, or does not run to the end.
+/// Counts the instructions of one operation by callgrind. `None` if it does not run, or fails.
 fn instructions(what: &str, kind: &str, times: usize) -> Option<f64> {
     let executed = |times: usize| -> Option<f64> {
         let mut valgrind = Command::new("valgrind");
@@ -182,7 +183,8 @@ fn instructions(what: &str, kind: &str, times: usize) -> Option<f64> {
     Some((twice - once) / times as f64)
 }
 
-/// Nanoseconds of an operation beyond those of the loop. Rounds are short, so that most are not interrupted.
+/// Returns the nanoseconds of an operation, less those of the loop. Rounds are short, so that most
+/// are not interrupted.
 fn nanoseconds(quick: bool, seconds: impl Fn(usize) -> f64) -> String {
     const TIMES: usize = 500 * FLOWS;
     let rounds = if quick { 3 } else { 201 };
@@ -190,7 +192,7 @@ fn nanoseconds(quick: bool, seconds: impl Fn(usize) -> f64) -> String {
     two(median((0..rounds).map(round).collect()))
 }
 
-/// What the paper counted: for an index, and for a look-up with it.
+/// Counts of the paper: for an index, and for a lookup with it.
 const fn paper(kind: Kind) -> Option<(u32, u32)> {
     match kind {
         Kind::Source => Some((2, 20)),
@@ -201,7 +203,7 @@ const fn paper(kind: Kind) -> Option<(u32, u32)> {
     }
 }
 
-/// Tables 4 and 5, then what a packet of the experiments takes.
+/// Tables 4 and 5, then instructions per packet in the experiments.
 pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
     const TIMES: usize = 2 * PACKETS;
     let Some(nothing) = instructions(NOTHING, "at all", TIMES) else {
@@ -210,14 +212,14 @@ pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
     };
     let few = [Kind::Source.name(), THREADED];
     times(report, quick, |what, kind| {
-        let is_wanted = !quick || few.contains(&kind);
-        let count = is_wanted.then(|| instructions(what, kind, TIMES)).flatten();
+        let is_counted = !quick || few.contains(&kind);
+        let count = is_counted.then(|| instructions(what, kind, TIMES)).flatten();
         count.map(|count| count - nothing)
     })?;
     if quick { Ok(()) } else { experiments(report, TIMES) }
 }
 
-/// Both tables, with what was counted.
+/// Both tables, given the counts.
 fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Option<f64>) -> Outcome {
     let mut counts = vec![];
     let mut table = Table::new(&[
@@ -252,15 +254,15 @@ fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Optio
     let why = "The hop checks the row's bounds and its tag, which the paper's does not; reading \
         and writing the packet is counted, too.";
     let what = "a hop by threaded index: instructions";
-    report.find(counted_or_lost("table 5", what, 8.0, hop).because(why));
+    report.record(counted_or_missing("table 5", what, 8.0, hop).because(why));
     let time = nanoseconds(quick, |times| threaded(times).unwrap_or(f64::NAN));
     table.row(&[&THREADED, &"-", &"-", &"-", &or_dash(hop), &8, &time]);
     let title = "An index for a name of 12 bytes, and a look-up with it (tables 4 and 5)";
     report.table("instructions", title, table)
 }
 
-/// A number of instructions; nothing is known of it if they were not counted.
-fn counted_or_lost(
+/// Compares a count of instructions, if there is one.
+fn counted_or_missing(
     place: &'static str,
     what: impl Into<String>,
     paper: f64,
@@ -268,7 +270,7 @@ fn counted_or_lost(
 ) -> Finding {
     match count {
         Some(count) => Finding::number(place, what, paper, count).within(25.0).at_full_scale(),
-        None => Finding::lost(
+        None => Finding::not_measured(
             place,
             &what.into(),
             "It was not counted: that takes valgrind, and a run on the full scale.",
@@ -276,17 +278,17 @@ fn counted_or_lost(
     }
 }
 
-/// Of the kinds that the paper counted.
+/// Compares a kind of index that the paper counted.
 fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f64>) {
     let Some((of_index, of_look_up)) = paper(kind) else { return };
     let what = format!("{}: instructions for the index", kind.name());
     let why = match kind {
         Kind::CrcPair => {
-            "Each byte is looked up in a table here; how the paper calculates is not said."
+            "Each byte is looked up in a table here; the paper does not state its method."
         }
         _ => "Another processor, and another compiler.",
     };
-    report.find(counted_or_lost("table 4", what, of_index.into(), index).because(why));
+    report.record(counted_or_missing("table 4", what, of_index.into(), index).because(why));
     if kind != Kind::CrcPair {
         let what = format!("{}: instructions with the look-up", kind.name());
         let rest = look_up.zip(index).map_or(f64::NAN, |(look_up, index)| look_up - index);
@@ -294,11 +296,12 @@ fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f6
             "A comparison of 12 bytes and the way to the record take {rest:.0} instructions \
                 here, 18 there."
         );
-        report.find(counted_or_lost("table 5", what, of_look_up.into(), look_up).because(&why));
+        report
+            .record(counted_or_missing("table 5", what, of_look_up.into(), look_up).because(&why));
     }
 }
 
-/// Which index costs least, as the paper has it.
+/// Compares the order of the three kinds by cost.
 fn judge_order(report: &mut Report, counts: &[(Kind, Option<f64>)]) {
     let of = |kind| counts.iter().find(|(each, _)| *each == kind).and_then(|(_, count)| *count);
     let all = [of(Kind::Source), of(Kind::Xor16), of(Kind::CrcPair)];
@@ -307,7 +310,7 @@ fn judge_order(report: &mut Report, counts: &[(Kind, Option<f64>)]) {
         let ours = format!("{source:.0}, {xor:.0}, {crc:.0}");
         let holds = source < xor && xor < crc;
         let finding = Finding::check("table 4", what, "2, 15, 100", ours, "in this order", holds);
-        report.find(finding.at_full_scale());
+        report.record(finding.at_full_scale());
     }
 }
 
@@ -315,7 +318,7 @@ fn or_dash(count: Option<f64>) -> String {
     count.map_or_else(|| "-".into(), two)
 }
 
-/// Instructions for a packet in both experiments.
+/// Counts instructions per packet in both experiments.
 fn experiments(report: &mut Report, times: usize) -> Outcome {
     let mut table =
         Table::new(&["experiment", "series", "instructions for a packet", "no cache : this"]);

@@ -1,16 +1,16 @@
-//! What follows from the costs of the testbed: tables 1 and 2, figure 5.
+//! Calculations from the costs of the testbed: tables 1 and 2, figure 5.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-/// Microseconds for a packet: reading and classifying, the fast path, writing.
+/// Microseconds per packet: input and classification, the fast path, output.
 pub(crate) const INPUT: f64 = 1.6;
 pub(crate) const FORWARDING: f64 = 0.3;
 pub(crate) const OUTPUT: f64 = 1.4;
 
-/// Table 1: what functions cost, and what a processor could do of them.
+/// Table 1: the costs of functions, and the rates that follow.
 pub(crate) fn costs(report: &mut Report) -> Outcome {
     let mut table = Table::new(&["function", "paper, us", "with input and output, Kpps at most"]);
     for (name, cost) in [
@@ -24,11 +24,11 @@ pub(crate) fn costs(report: &mut Report) -> Outcome {
     }
     let why =
         "It lists what functions cost on the testbed: what the other tables are calculated from.";
-    report.find(Finding::lost("table 1", "costs of functions", why));
+    report.record(Finding::not_measured("table 1", "costs of functions", why));
     report.table("table_1", "Table 1: costs of forwarding functions, and what follows", table)
 }
 
-/// Table 2: a switch for each process, shared by a batch of 16.
+/// Table 2: a switch per process, amortised over a batch of 16.
 pub(crate) fn rates(report: &mut Report) -> Outcome {
     let packet = INPUT + FORWARDING + OUTPUT;
     let of = |switches: f64, switch: f64| 1000.0 / (packet + switches * switch);
@@ -42,22 +42,21 @@ pub(crate) fn rates(report: &mut Report) -> Outcome {
     ] {
         let here = of(switches, 2.0);
         let what = format!("{name}: Kpps, if a switch takes 2 µs");
-        let why = "The rate of single packets says that a switch took 0.94 µs, the first three \
+        let why = "The rate of single packets implies that a switch took 0.94 µs, the first three \
             rates that it took 2: the paper's numbers do not fit each other.";
         let finding = Finding::number("table 2", what, paper, here).within(2.0).because(why);
-        report.find(finding.calculated());
+        report.record(finding.calculated());
         let off = 100.0 * (here / paper - 1.0);
         table.row(&[&name, &paper, &two(here), &two(off), &two(of(switches, 0.94))]);
     }
     report.table("table_2", "Table 2: the most packets, by the model 3.3 us + switches", table)?;
     report.remark(
-        "The last row says that a switch took less than the 2 us that the first three agree with."
-            .into(),
+        "By the last row a switch took less than the 2 us that fit the first three.".into(),
     );
     Ok(())
 }
 
-/// Figure 5: what the QoS flow gets when the best-effort flow sends more than input has a share for. In Kpps.
+/// Figure 5: the rate of the QoS flow in Kpps while best-effort traffic exceeds the share of input.
 pub(crate) fn overload(report: &mut Report) -> Outcome {
     const INPUT_SHARE: f64 = 98.0;
     const QOS: f64 = 49.0;
@@ -97,11 +96,11 @@ fn judge_overload(report: &mut Report, reserved: f64, lost: f64) {
         little more than its share.";
     let what = format!("Kpps that QoS is below its {reserved} at the peak");
     let finding = Finding::number("figure 5", what, 10.0, lost).within(20.0).because(why);
-    report.find(finding.calculated());
+    report.record(finding.calculated());
     let ours = format!("{} below", two(lost));
     let what = "an input process that cannot tell flows apart";
     let rule = "QoS is below what it reserved";
     let paper = "breaks the reservation";
     let finding = Finding::check("figure 5", what, paper, ours, rule, lost > 1.0);
-    report.find(finding.calculated());
+    report.record(finding.calculated());
 }

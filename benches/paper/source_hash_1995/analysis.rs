@@ -1,4 +1,4 @@
-//! What a transfer gains on paper: figure 2, and what is left of a faster look-up beside everything else.
+//! Calculated gains: figure 2, and the gain of a faster lookup next to other work.
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::source_index::analysis::improvement;
@@ -9,7 +9,7 @@ use crate::report::{Outcome, Report, Table, two};
 
 const MECHANISMS: [&str; 4] = ["datagrams", "virtual circuit", "source hashing", "threaded"];
 
-/// Figure 2, by hand and as the crate has it; and as counted, packet by packet, through a cache.
+/// Figure 2: by hand, by the equations of the crate, and packet by packet through a cache.
 pub(crate) fn figure_2(report: &mut Report) -> Outcome {
     let mut header = vec!["packets".to_string()];
     header.extend(MECHANISMS.iter().flat_map(|name| [format!("{name}, by hand"), "here".into()]));
@@ -45,7 +45,7 @@ pub(crate) fn figure_2(report: &mut Report) -> Outcome {
     report.figure("figure_2", &figure)
 }
 
-/// What the equations of the figure say, beside the crate's, and beside what a cache takes packet by packet.
+/// Compares the equations of the figure with the crate, and with counted lookups.
 fn judge(report: &mut Report) -> Outcome {
     const PLACE: &str = "figure 2";
     let mut most = [0.0_f64; 2];
@@ -61,22 +61,24 @@ fn judge(report: &mut Report) -> Outcome {
         ("source hashing, with look-ups counted in a cache", most[1]),
     ] {
         let ours = format!("off by {most:.4} ms at most");
-        report.find(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));
+        report.record(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));
     }
     let what = "packets from which on a circuit is worth its set-up (calculated: R / (L - s))";
-    report.find(Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit()).within(1.0));
+    report
+        .record(Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit()).within(1.0));
     Ok(())
 }
 
-/// The paper's arithmetic: a hash of 30 instructions against an index of 2, beside so many others.
-pub(crate) fn beside_the_rest(report: &mut Report) -> Outcome {
+/// The arithmetic of the paper: a hash of 30 instructions against an index of 2, plus other
+/// instructions.
+pub(crate) fn gain_of_an_index(report: &mut Report) -> Outcome {
     let mut table = Table::new(&["other instructions C", "(30 + C) / (2 + C)", "paper"]);
     for rest in [0.0, 10.0, 30.0, 60.0, 100.0, 1000.0] {
         if rest == 30.0 {
             let what = "a hash of 30 instructions : an index of 2, beside 30 others";
             let finding =
                 Finding::number("text, cost of a hash", what, 2.0, improvement(30.0, 2.0, rest));
-            report.find(finding.within(10.0));
+            report.record(finding.within(10.0));
         }
         let paper = if rest == 30.0 { "\"a factor of 2\"" } else { "-" };
         table.row(&[&rest, &format!("{:.3}", improvement(30.0, 2.0, rest)), &paper]);

@@ -1,9 +1,9 @@
-//! The paper's figure 5: six hours of a production router, simulated.
+//! Figure 5: six hours of a production router, simulated.
 //!
 //! Flows arrive as a Poisson process. Their sizes follow Zipf's law: the flow of rank r has a size
-//! proportional to r^-1.05, so one flow in x^(1/1.05) has more than x packets. The packets of a flow
-//! are spaced exponentially. The router of the paper forwarded 120 000 packets a second; here it is
-//! the packets of a minute, scaled down, through a cache of the paper's size.
+//! proportional to r^-1.05, so one flow in x^(1/1.05) has more than x packets. Gaps between the
+//! packets of a flow are exponential. The router of the paper forwarded 120 000 packets per second;
+//! here each minute has fewer packets, which pass through a cache of the size in the paper.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,20 +15,20 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::cache::Trash;
-use super::contest::{Contestant, Forwarder};
 use super::flow_cache::Flows;
+use super::forwarder::{Forwarder, Subject};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
 const EXPONENT: f64 = 1.05;
 /// The largest flow, in packets.
 const LARGEST: f64 = 100_000.0;
-/// The packets of a flow are a tenth of a minute apart on average.
+/// Mean gap between the packets of a flow, in minutes.
 const GAP: f64 = 0.1;
 
-/// A flow under way: the time of its next packet, in microminutes, and what is left of it.
+/// A flow in progress: the time of its next packet, in microminutes, and the packets left.
 ///
-/// In the order of time, then of arrival.
+/// Ordered by time, then by arrival.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     time: u64,
@@ -39,7 +39,7 @@ struct Pending {
 
 const MINUTE: f64 = 1e6;
 
-/// An endless stream of packets with their times.
+/// An infinite stream of packets with their times.
 struct Arrivals {
     pending: BinaryHeap<Reverse<Pending>>,
     flows_per_minute: f64,
@@ -55,7 +55,7 @@ impl Arrivals {
         Self { pending, flows_per_minute, arrivals: 0, next_arrival: 0.0, rng }
     }
 
-    /// A time with this mean between events that happen at random.
+    /// Draws an exponential time with this mean.
     fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.rng.random::<f64>()).ln()
     }
@@ -76,7 +76,7 @@ impl Arrivals {
         self.next_arrival += self.exponential(1.0 / self.flows_per_minute);
     }
 
-    /// The packets before `minute` that have not been fetched yet.
+    /// Returns the packets before `minute` that have not been returned yet.
     fn until(&mut self, minute: f64) -> Vec<Packet> {
         let mut packets = Vec::new();
         loop {
@@ -92,7 +92,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether nothing is sent before `minute`.
+    /// Returns whether no packet is pending before `minute`.
     fn is_next(&self, minute: f64) -> bool {
         self.pending.peek().is_none_or(|Reverse(next)| minute * MINUTE <= next.time as f64)
     }
@@ -109,16 +109,16 @@ impl Arrivals {
     }
 }
 
-/// What was seen at the end of a minute.
+/// Measurements of one minute.
 struct Minute {
     packets: usize,
     hits: usize,
     shape: Shape,
-    /// Of `FlowCache`.
+    /// Hits of `FlowCache`.
     flow_cache_hits: usize,
 }
 
-/// Six hours, one sample a minute.
+/// Simulates six hours, with one sample per minute.
 pub(crate) fn production(report: &mut Report, quick: bool) -> Outcome {
     let (minutes, flows_per_minute, gc) = match quick {
         true => (60, 2_000.0, PassiveGc::new(10_000, 100)?),
@@ -175,7 +175,7 @@ fn percent(hits: usize, packets: usize) -> f64 {
     100.0 * hits as f64 / packets.max(1) as f64
 }
 
-/// The bands, once the cache is full.
+/// Reports the bands of depths while the cache is full.
 fn summary(report: &mut Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
     let full = |sample: &&Minute| sample.shape.leaves + gc.goal() >= gc.threshold();
     let full: Vec<&Minute> = samples.iter().filter(full).collect();
@@ -203,7 +203,7 @@ fn summary(report: &mut Report, samples: &[Minute], gc: PassiveGc) -> Outcome {
     report.table("figure_5_bands", "Production traffic, sampled each minute (figure 5)", table)
 }
 
-/// The least and the most.
+/// The least and the greatest value.
 type Bounds = (f64, f64);
 
 fn bounds(depths: impl Iterator<Item = f64>) -> Bounds {
@@ -218,17 +218,17 @@ fn whole_band((low, high): Bounds) -> String {
     format!("{low} to {high}")
 }
 
-/// Depths of a full cache.
+/// Compares the depths of a full cache.
 fn judge(report: &mut Report, average: Bounds, max: Bounds) {
     const PLACE: &str = "figure 5";
     let (what, rule) = ("average depth, cache full", "1.30 to 1.40, rounded to a hundredth");
     let holds = average.0 >= 1.295 && average.1 < 1.405;
     let finding = Finding::check(PLACE, what, "1.3 to 1.4", band(average), rule, holds);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
     let (what, rule) = ("maximum depth, cache full", "4 and 5, nothing else");
     let holds = max == (4.0, 5.0);
     let finding = Finding::check(PLACE, what, "4, sometimes 5", whole_band(max), rule, holds);
-    report.find(finding.at_full_scale());
+    report.record(finding.at_full_scale());
 }
 
 fn figure(samples: &[Minute]) -> Figure<'static> {
