@@ -3,10 +3,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::net::Ipv4Addr;
 
-use flowtable::{
-    BitString, Config, DefaultHashBuilder, FiveTuple, FlowCache, Headed, LcTrieMap, Packet,
-    PassiveGc, Probes, RebalanceFrom, Shape, Thresholds, Timestamp, TrashMap, Tuning, Unicache,
-};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::flow_cache::{Config, Packet};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, LcTrieMap, Timestamp, TrashMap};
+use flowtable::eviction::PassiveGc;
+use flowtable::probes::Probes;
+use flowtable::trie::{RebalanceFrom, Shape, Thresholds, Tuning};
+use flowtable::trie::unicache::Unicache;
 use model::papers::trash_2006::traffic::{
     Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide,
 };

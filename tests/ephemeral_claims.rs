@@ -3,11 +3,12 @@
 //! Tags come from seeds. Nothing here looks at a clock.
 
 use flowtable::ephemeral::Heads;
-use flowtable::esp::{
-    Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute_observed,
+use flowtable::ephemeral::esp::{
+    Instruction, Location, Locations, EspPacket, Relation, Site, Action, execute_observed,
 };
-use flowtable::observe::Words;
-use flowtable::{EphemeralStore, Probes};
+use flowtable::probes::Words;
+use flowtable::EphemeralStore;
+use flowtable::probes::Probes;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
 use model::papers::ephemeral_2002::tables::{
     SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands,
@@ -95,12 +96,12 @@ fn packets_in_a_second_follow_from_latencies() {
     }
     // "up to 169 Mb/s"
     assert_eq!(megabits(TABLE_3[0][1]).round(), 169.0);
-    assert_eq!(SMALLEST as usize, Packet::MIN_LEN + 20 + 14);
+    assert_eq!(SMALLEST as usize, EspPacket::MIN_LEN + 20 + 14);
 }
 
-fn words(store: &mut EphemeralStore, instruction: Instruction) -> (u32, Verdict) {
+fn words(store: &mut EphemeralStore, instruction: Instruction) -> (u32, Action) {
     let mut words = Words::default();
-    let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
+    let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
     let site = Site { location: Location::Centre, identity: 1 };
     let verdict = execute_observed(store, &mut packet, site, NOW, &mut words);
     assert!(!packet.error);
@@ -118,10 +119,10 @@ fn instructions_take_as_many_words_as_documented() {
         let found = 5 * probes.entries;
         let compare = |value| Instruction::Compare { tag, relation: Relation::Greater, value };
         let mut run = |instruction| words(&mut filled.store, instruction);
-        assert_eq!(run(compare(0)), (found + 2, Verdict::Drop));
-        assert_eq!(run(compare(7)), (found + 4, Verdict::Forward));
-        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Verdict::Forward));
-        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Verdict::Drop));
+        assert_eq!(run(compare(0)), (found + 2, Action::Drop));
+        assert_eq!(run(compare(7)), (found + 4, Action::Forward));
+        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Action::Forward));
+        assert_eq!(run(Instruction::Count { tag, threshold: 8 }), (found + 4, Action::Drop));
     }
     for (number, tag) in filled.absent(1000).into_iter().enumerate() {
         let mut probes = Probes::default();
@@ -131,6 +132,6 @@ fn instructions_take_as_many_words_as_documented() {
             _ => (Instruction::Compare { tag, relation: Relation::Less, value: 1 }, 7),
         };
         let taken = words(&mut filled.store, instruction);
-        assert_eq!(taken, (5 * probes.entries + more, Verdict::Forward));
+        assert_eq!(taken, (5 * probes.entries + more, Action::Forward));
     }
 }

@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
-use flowtable::SourceIndex;
-use flowtable::source_index::analysis::{expected_collisions, improvement};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::hash::source_index::analysis::{expected_collisions, improvement};
 use model::papers::source_hash_1995::bpf::*;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
 use model::papers::source_hash_1995::filters::{

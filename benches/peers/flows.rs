@@ -30,7 +30,8 @@ mod trie;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use flowtable::{Clock, DefaultHashBuilder, FiveTuple, Lru};
+use flowtable::eviction::{SecondChance, Lru};
+use flowtable::{DefaultHashBuilder, FiveTuple};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
 use super::args::Plan;
@@ -83,8 +84,8 @@ fn contestants() -> Contestants {
         ours("flow_cache+lru", "FlowCache, Lru", move |places| {
             Ours::with_policy(places, Lru::new(), b.clone())
         }),
-        ours("flow_cache+clock", "FlowCache, Clock", move |places| {
-            Ours::with_policy(places, Clock::new(), c.clone())
+        ours("flow_cache+clock", "FlowCache, SecondChance", move |places| {
+            Ours::with_policy(places, SecondChance::new(), c.clone())
         }),
         peer("hashlink + foldhash", move |places| Linked::new(places, f.clone())),
         peer("hashlink + ahash", move |places| Linked::new(places, d.clone())),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash};
 
-use flowtable::{BitString, DefaultHashBuilder, Headed, LcTrieMap, TrashMap};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{DefaultHashBuilder, LcTrieMap, TrashMap};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use indexmap::IndexMap;
 

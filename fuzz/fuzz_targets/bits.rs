@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use arbitrary::{Result, Unstructured};
-use flowtable::{BitString, FiveTuple, FlowKey, FourTuple, Headed};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{FiveTuple, FlowKey, FourTuple};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -17,7 +17,8 @@ use cache_steps::{Make, Name, Step, Wide, run};
 use chain_twin::{Asked, ChainPair};
 use filter_twin::FilterPair;
 use flowtable::cache::{ChainedConfig, Replacement};
-use flowtable::{ByClass, Clock, Eviction, Lru, Passive, PassiveGc, Random, Timestamp};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::Timestamp;
 use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
 use set_twin::SetPair;
@@ -60,7 +61,7 @@ impl Rule {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Policy {
     Lru,
-    Clock,
+    SecondChance,
     ByClass,
     Random(u8),
     Passive(u8, u8),
@@ -153,7 +154,7 @@ fuzz_target!(|input: Input| match input {
         let (hasher, steps) = (Weak(hasher), steps(&ops));
         match policy {
             Policy::Lru => chains(config, Lru::new(), hasher, asked, &steps),
-            Policy::Clock => chains(config, Clock::new(), hasher, asked, &steps),
+            Policy::SecondChance => chains(config, SecondChance::new(), hasher, asked, &steps),
             Policy::ByClass => chains(config, ByClass::new(), hasher, asked, &steps),
             Policy::Random(seed) => {
                 chains(config, Random::with_seed(seed.into()), hasher, asked, &steps);

@@ -13,7 +13,7 @@ use std::hash::Hash;
 use arbitrary::Arbitrary;
 use demux_twin::{Pair, pairs};
 use flowtable::FlowKey;
-use flowtable::demux::{Arrival, ConnectionId, Refusal};
+use flowtable::demux::{Arrival, ConnectionId, DemuxError};
 use flowtable_fuzz::{Key, Seed, Seeds, Weak};
 use libfuzzer_sys::fuzz_target;
 use linear_demux::{LinearDemuxes, Rule};
@@ -71,7 +71,7 @@ impl For {
 fuzz_target!(|input: Input| {
     let twin = LinearDemuxes::one(Rule::ConnectionId);
     let connections = Pair::new("ConnectionId", ConnectionId::new(CAPACITY), twin)
-        .that_refuses(|&id| (id >= CAPACITY).then_some(Refusal::NoSuchId));
+        .that_refuses(|&id| (id >= CAPACITY).then_some(DemuxError::NoSuchId));
     run(&mut [connections], |seed| u16::grow(seed).into(), &input.ops);
     match input.names {
         Names::Numbers => run_all::<u64>(&input),

@@ -7,7 +7,7 @@ mod esp_network;
 
 use esp_network::pair::Pair;
 use esp_network::repair::{narrowed, repaired};
-use flowtable::esp::{Location, Packet, Site};
+use flowtable::ephemeral::esp::{Location, EspPacket, Site};
 use libfuzzer_sys::fuzz_target;
 
 /// Packets of one input.
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
             1 => repaired(bytes.to_vec()),
             _ => repaired(narrowed(bytes.to_vec())),
         };
-        let Ok((packet, behind)) = Packet::parse(&bytes) else { return };
+        let Ok((packet, behind)) = EspPacket::parse(&bytes) else { return };
         let mut again = vec![0; packet.encoded_len()];
         assert_eq!(packet.write_to(&mut again), Ok(again.len()));
         assert_eq!([&again, behind].concat(), bytes);

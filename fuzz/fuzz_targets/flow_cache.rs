@@ -11,11 +11,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
-use flowtable::{
-    ByClass, Class, Clock, Cursor, DefaultHashBuilder, Departed, EndReason, Event, Eviction,
-    FiveTuple, FlowCache, FourTuple, Handle, Image, ImageError, Lru, Metrics, NameError, Observed,
-    Packet, Passive, PassiveGc, Random, Refused, Report, Resident, Tenant, Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::flow_cache::{Class, Cursor, Departed, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Observed, Packet, Refused, Report, Resident, Tenant};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;
 
 /// The years that a cache has are not over before it was given so many times.
@@ -31,7 +29,7 @@ fn with_policy<K: Key>(input: Input) {
     match input.policy {
         Policy::ByClass => run::<K, _>(input, ByClass::new()),
         Policy::Lru => run::<K, _>(input, Lru::new()),
-        Policy::Clock => run::<K, _>(input, Clock::new()),
+        Policy::SecondChance => run::<K, _>(input, SecondChance::new()),
         Policy::Random => run::<K, _>(input, Random::with_seed(seed)),
         Policy::Passive(threshold, goal) => {
             let gc = PassiveGc::new(1 + usize::from(threshold % 24), 1 + usize::from(goal % 8));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, btree_map};
 use std::ops::RangeBounds;
 
 use flowtable::LcTrieMap;
-use flowtable::lc_trie::Entry;
+use flowtable::trie::map::Entry;
 use flowtable_fuzz::{Edge, EntryOp, Key, Op, Script, assert_same, with_keys};
 use libfuzzer_sys::fuzz_target;
 

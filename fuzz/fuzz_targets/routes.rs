@@ -11,7 +11,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
 use by_length::ByLength;
-use flowtable::{Address, BitString, LcRouteTable, Prefix, RouteTable};
+use flowtable::key::bits::{Address, BitString};
+use flowtable::{LcRouteTable, Prefix, RouteTable};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]

@@ -12,7 +12,7 @@ use std::ops::RangeInclusive;
 
 use arbitrary::Arbitrary;
 use flowtable::FlowKey;
-use flowtable::demux::Reuse;
+use flowtable::sockets::Reuse;
 use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
 use naive_sockets::At;

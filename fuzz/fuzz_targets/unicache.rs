@@ -2,7 +2,8 @@
 #![no_main]
 
 use arbitrary::Arbitrary;
-use flowtable::{PassiveGc, Unicache};
+use flowtable::eviction::PassiveGc;
+use flowtable::trie::unicache::Unicache;
 use flowtable_fuzz::{Key, Op, Script, with_keys};
 use libfuzzer_sys::fuzz_target;
 

@@ -7,7 +7,9 @@ use std::hash::{BuildHasher, Hasher};
 use std::ops::Bound;
 
 use arbitrary::Arbitrary;
-use flowtable::{BitString, FiveTuple, FlowKey, Headed, RebalanceFrom, Thresholds, Tuning};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{FiveTuple, FlowKey};
+use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 
 /// A sequence of operations on a map with this tuning and keys of this type.
 #[derive(Arbitrary, Debug)]
@@ -221,7 +223,7 @@ macro_rules! with_keys {
             $crate::KeyType::Short => $run::<u16>($($argument),+),
             $crate::KeyType::Word => $run::<u64>($($argument),+),
             $crate::KeyType::Bytes => $run::<[u8; 20]>($($argument),+),
-            $crate::KeyType::Headed => $run::<flowtable::Headed<u64, u32>>($($argument),+),
+            $crate::KeyType::Headed => $run::<flowtable::key::bits::Headed<u64, u32>>($($argument),+),
             $crate::KeyType::Flow => $run::<flowtable::FlowKey>($($argument),+),
         }
     };

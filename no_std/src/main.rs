@@ -8,12 +8,13 @@ mod bump;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
-use flowtable::demux::{Local, Reuse, SocketTable};
+use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::ephemeral::Heads;
-use flowtable::{
-    DefaultHashBuilder, EphemeralStore, FiveTuple, Headed, LcTrieMap, PassiveGc, Prefix,
-    RouteTable, SourceHashCache, SourceIndex, Timestamp, TrashMap, Unicache,
-};
+use flowtable::{DefaultHashBuilder, EphemeralStore, FiveTuple, LcTrieMap, Prefix, RouteTable, SourceHashCache, Timestamp, TrashMap};
+use flowtable::key::bits::Headed;
+use flowtable::eviction::PassiveGc;
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::trie::unicache::Unicache;
 
 #[global_allocator]
 static HEAP: bump::Bump = bump::Bump::new();

@@ -14,10 +14,9 @@ use flowtable::cache::{
     CacheError, ChainedConfig, DuplicateFilter, Inserted, Replacement, Statistics, Verdict,
 };
 use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{
-    ByClass, ChainedCache, Clock, DefaultHashBuilder, Eviction, Lru, Passive, PassiveGc, Random,
-    SourceHashCache, SourceIndex, Standing, Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
+use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
+use flowtable::hash::source_index::SourceIndex;
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -251,7 +250,7 @@ fn ways_get_along_with_equal_indices() {
 fn a_flood_with_one_hash_displaces_its_own() {
     let config = ChainedConfig::new(100).and_then(|it| it.with_elasticity(4)).unwrap();
     let hasher = DefaultHashBuilder::with_seed(1);
-    let mut cache = ChainedCache::with_parts(config, Clock::new(), hasher).unwrap();
+    let mut cache = ChainedCache::with_parts(config, SecondChance::new(), hasher).unwrap();
     (0..60).for_each(|key| _ = cache.insert_hashed(key, key, key));
     for attack in 1000..2000_u64 {
         let evicted = cache.insert_hashed(127, attack, 0).evicted;
@@ -407,7 +406,7 @@ fn stay_in_chains<P: Eviction>(policy: P) {
 fn chains_allocate_for_their_policy_only() {
     stay_in_chains(Nobody);
     stay_in_chains(Lru::new());
-    stay_in_chains(Clock::new());
+    stay_in_chains(SecondChance::new());
     stay_in_chains(ByClass::new());
     stay_in_chains(Random::with_seed(1));
     stay_in_chains(Passive::new(PassiveGc::new(3000, 10).unwrap()));

@@ -3,10 +3,8 @@
 use core::time::Duration;
 
 use flowtable::cache::{ChainedConfig, Replacement};
-use flowtable::{
-    ByClass, Clock, DefaultHashBuilder, Eviction, Lru, Passive, PassiveGc, Random, Standing,
-    Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
+use flowtable::{DefaultHashBuilder, Timestamp};
 use model::caches::chained::{AccessBy, CheckedChains};
 use model::caches::filter::CheckedFilter;
 use model::caches::sets::CheckedSets;
@@ -189,7 +187,7 @@ fn long_scripts() {
         run(CheckedSets::<Wide, [u64; 12], 4>::new(8, lru), &script);
         run(CheckedSets::<Box<u32>, (), 8>::new(16, second_chance), &script);
         let config = ChainedConfig::new(12).and_then(|it| it.with_elasticity(4)).expect("some");
-        let pair = CheckedChains::new(config, Clock::new(), Weak::Mixed, AccessBy::Either);
+        let pair = CheckedChains::new(config, SecondChance::new(), Weak::Mixed, AccessBy::Either);
         run::<CheckedChains<Box<u32>, Box<u32>, _, _>>(pair, &script);
     }
 }
@@ -232,7 +230,7 @@ proptest! {
         config in config(), hasher in select(&Weak::ALL), asked in asked(), steps in steps(),
     ) {
         run(CheckedChains::<u32, u32, _, _>::new(config, Lru::new(), hasher, asked), &steps);
-        run(CheckedChains::<u32, u32, _, _>::new(config, Clock::new(), hasher, asked), &steps);
+        run(CheckedChains::<u32, u32, _, _>::new(config, SecondChance::new(), hasher, asked), &steps);
         run(CheckedChains::<u32, u32, _, _>::new(config, ByClass::new(), hasher, asked), &steps);
         run(CheckedChains::<u32, u32, _, _>::new(config, Random::with_seed(5), hasher, asked), &steps);
         let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));

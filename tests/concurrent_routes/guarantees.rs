@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
-use flowtable::{Prefix, RouteTable, WouldExceed};
+use flowtable::{Prefix, RouteTable};
+use flowtable::concurrent::WouldExceed;
 
 use super::turn;
 

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
 use flowtable::concurrent::{ConcurrentRoutes, Publication};
-use flowtable::{Address, BitString, Prefix, RouteTable};
+use flowtable::key::bits::{Address, BitString};
+use flowtable::{Prefix, RouteTable};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 
 use super::turn;

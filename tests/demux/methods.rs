@@ -8,10 +8,11 @@ use std::error::Error;
 
 use flowtable::demux::{
     Arrival::{self, Ack, Data},
-    BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, Refusal, Refused,
+    BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, DemuxError, RejectedPcb,
     SendReceive, Sequent, SequentMoveToFront, TrashDemux,
 };
-use flowtable::{FlowKey, FourTuple, Probes};
+use flowtable::{FlowKey, FourTuple};
+use flowtable::probes::Probes;
 use model::counted::{Counted, alive};
 use model::hashers::{Weak, mix};
 
@@ -75,7 +76,7 @@ fn inserting_twice_gives_the_pcb_back_and_changes_nothing() {
         demux.insert(1, 10).unwrap();
         demux.insert(2, 20).unwrap();
         let refused = demux.insert(1, 11).unwrap_err();
-        assert_eq!(refused, Refused { given: 11_u32, why: Refusal::InUse }, "{name}");
+        assert_eq!(refused, RejectedPcb { given: 11_u32, why: DemuxError::InUse }, "{name}");
         assert_eq!(demux.len(), 2, "{name}");
         assert_eq!(demux.lookup(&1, Data).pcb, Some(&mut 10), "{name}");
         assert_eq!(demux.lookup(&2, Data).pcb, Some(&mut 20), "{name}");
@@ -352,7 +353,7 @@ fn a_connection_id_is_a_place() {
 fn a_connection_id_past_the_capacity_is_refused() {
     let refused = |connections: &mut ConnectionId<u32>, id| {
         let refused = connections.insert(id, 5).unwrap_err();
-        assert_eq!(refused, Refused { given: 5, why: Refusal::NoSuchId }, "{id}");
+        assert_eq!(refused, RejectedPcb { given: 5, why: DemuxError::NoSuchId }, "{id}");
     };
     let mut none = ConnectionId::new(0);
     let mut ten = ConnectionId::new(10);
@@ -372,11 +373,11 @@ fn a_connection_id_for_which_there_is_no_memory_is_refused() {
     // 2^48 bytes: no process has so many addresses.
     let mut connections = ConnectionId::new(u32::MAX);
     let refused = connections.insert(u32::MAX - 1, [7_u8; 1 << 16]).unwrap_err();
-    assert_eq!((refused.why, refused.given[0]), (Refusal::NoMemory, 7));
+    assert_eq!((refused.why, refused.given[0]), (DemuxError::NoMemory, 7));
     assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
     // Smaller ones are taken as before, and cost no more than they need.
     connections.insert(3, [8; 1 << 16]).unwrap();
-    assert_eq!(connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why, Refusal::NoMemory);
+    assert_eq!(connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why, DemuxError::NoMemory);
     assert_eq!(connections.remove(&3).map(|pcb| pcb[0]), Ok(8));
 }
 
@@ -581,11 +582,11 @@ fn the_errors_say_what_is_wrong() {
         assert!(error.source().is_none());
         error.to_string()
     }
-    assert_eq!(said(&Refusal::InUse), "there is a PCB of that name");
-    assert_eq!(said(&Refused { given: 1, why: Refusal::InUse }), "there is a PCB of that name");
-    assert_eq!(said(&Refusal::Full), "there are 2^31 - 1 PCBs");
-    assert_eq!(said(&Refusal::NoSuchId), "the connection ID is past the capacity");
-    assert_eq!(said(&Refusal::NoMemory), "the memory cannot be had");
+    assert_eq!(said(&DemuxError::InUse), "there is a PCB of that name");
+    assert_eq!(said(&RejectedPcb { given: 1, why: DemuxError::InUse }), "there is a PCB of that name");
+    assert_eq!(said(&DemuxError::Full), "there are 2^31 - 1 PCBs");
+    assert_eq!(said(&DemuxError::NoSuchId), "the connection ID is past the capacity");
+    assert_eq!(said(&DemuxError::NoMemory), "the memory cannot be had");
     assert_eq!(said(&NotFound), "there is nothing of that name");
     assert_eq!(said(&ChainsError::None), "there must be a chain");
     assert_eq!(said(&ChainsError::NoMemory), "there is no memory for so many chains");

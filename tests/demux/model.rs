@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use core::net::Ipv4Addr;
 
 use flowtable::FourTuple;
-use flowtable::demux::{Arrival, ConnectionId, Refusal};
+use flowtable::demux::{Arrival, ConnectionId, DemuxError};
 use model::demux::lists::{DemuxModels, Rule};
 use model::demux::{CheckedDemux, all};
 use model::hashers::Weak;
@@ -122,7 +122,7 @@ proptest! {
         // The last five are past the capacity, the last one by far.
         let make = |number| if number == KEYS - 1 { u32::MAX } else { number };
         let pair = CheckedDemux::new("ConnectionId", ConnectionId::new(KEYS - 5), twin);
-        let pair = pair.that_refuses(|&id| (id >= KEYS - 5).then_some(Refusal::NoSuchId));
+        let pair = pair.that_refuses(|&id| (id >= KEYS - 5).then_some(DemuxError::NoSuchId));
         run(vec![pair], make, &ops);
     }
 }

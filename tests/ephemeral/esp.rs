@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use flowtable::dml::NoRoom;
-use flowtable::esp::{
-    Instruction, Location, Locations, Operation, Packet, PacketError, Relation, Site, Verdict,
+use flowtable::ephemeral::esp::{
+    Instruction, Location, Locations, Operation, EspPacket, PacketError, Relation, Site, Action,
     child_bits, execute,
 };
 use flowtable::{EphemeralStore, Timestamp};
@@ -30,7 +30,7 @@ const OPERATIONS: [Operation; 6] =
 const SITE: Site = Site { location: Location::Centre, identity: 1000 };
 
 /// One of each kind, with operands that tell each other apart.
-fn one_of_each() -> [Packet; 5] {
+fn one_of_each() -> [EspPacket; 5] {
     let number = |byte: u8| u64::from_be_bytes([byte; 8]) ^ 0x0001_0203_0405_0607;
     [
         Instruction::Count { tag: number(0x11), threshold: 0x1122_3344 },
@@ -51,10 +51,10 @@ fn one_of_each() -> [Packet; 5] {
             value: number(0x55),
         },
     ]
-    .map(|instruction| Packet::new(Locations::CENTRE, number(0xc0), instruction))
+    .map(|instruction| EspPacket::new(Locations::CENTRE, number(0xc0), instruction))
 }
 
-fn encoded(packet: &Packet) -> Vec<u8> {
+fn encoded(packet: &EspPacket) -> Vec<u8> {
     let mut bytes = vec![0xee; packet.encoded_len()];
     assert_eq!(packet.write_to(&mut bytes), Ok(bytes.len()));
     bytes
@@ -68,7 +68,7 @@ fn the_format_is_what_the_documentation_says() {
     let bytes = b"\x01\x01\x02\x00\x07\x3b\x00\x00\
         \xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\x11\x10\x13\x12\x15\x14\x17\x16\x11\x22\x33\x44";
     assert_eq!(encoded(&count), summed(bytes.to_vec()));
-    let collect = Packet {
+    let collect = EspPacket {
         locations: Locations::INPUT | Locations::OUTPUT,
         error: true,
         protocol: 17,
@@ -79,16 +79,16 @@ fn the_format_is_what_the_documentation_says() {
     assert_eq!(encoded(&robust)[1..5], [5, 2, 17, 14]);
     let lengths = one_of_each().map(|packet| packet.encoded_len());
     assert_eq!(lengths, [28, 32, 40, 32, 56]);
-    assert_eq!((Packet::MIN_LEN, Packet::MAX_LEN), (28, 56));
+    assert_eq!((EspPacket::MIN_LEN, EspPacket::MAX_LEN), (28, 56));
     // Behind the headers of IPv4 and Ethernet the smallest is as long as the paper's.
-    assert_eq!(Packet::MIN_LEN + 20 + 14, 62);
+    assert_eq!(EspPacket::MIN_LEN + 20 + 14, 62);
     for (relation, number) in RELATIONS.into_iter().zip(1..) {
         let instruction = Instruction::Compare { tag: 0, relation, value: 0 };
-        assert_eq!(encoded(&Packet { instruction, ..count })[3], number);
+        assert_eq!(encoded(&EspPacket { instruction, ..count })[3], number);
     }
     for (operation, number) in OPERATIONS.into_iter().zip(17..) {
         let instruction = Instruction::Collect { count: 0, result: 0, operation, value: 0 };
-        assert_eq!(encoded(&Packet { instruction, ..count })[3], number);
+        assert_eq!(encoded(&EspPacket { instruction, ..count })[3], number);
     }
 }
 
@@ -98,7 +98,7 @@ fn what_is_behind_a_packet_is_not_looked_at() {
         let bytes = encoded(&packet);
         for behind in [&b""[..], &[0; 18], b"a datagram", &bytes] {
             let both = [&bytes, behind].concat();
-            assert_eq!(Packet::parse(&both), Ok((packet, behind)));
+            assert_eq!(EspPacket::parse(&both), Ok((packet, behind)));
         }
     }
 }
@@ -120,7 +120,7 @@ fn each_thing_that_is_wrong_is_said() {
     let with = |place: usize, byte: u8| {
         let mut bytes = encoded(&one_of_each()[0]);
         bytes[place] = byte;
-        Packet::parse(&summed(bytes)).map(|(packet, _)| packet)
+        EspPacket::parse(&summed(bytes)).map(|(packet, _)| packet)
     };
     for version in (0..=255).filter(|version| *version != 1) {
         assert_eq!(with(0, version), Err(PacketError::Version(version)));
@@ -164,7 +164,7 @@ fn each_instruction_has_its_operators_only() {
         for operator in 0..=255_u8 {
             let mut bytes = bytes.clone();
             bytes[3] = operator;
-            let parsed = Packet::parse(&summed(bytes)).map(|_| ());
+            let parsed = EspPacket::parse(&summed(bytes)).map(|_| ());
             let unknown = Err(PacketError::Operator { opcode, operator });
             assert_eq!(parsed, if known.contains(&operator) { Ok(()) } else { unknown });
         }
@@ -176,9 +176,9 @@ fn a_packet_that_is_cut_says_how_much_it_has() {
     for packet in one_of_each() {
         let bytes = encoded(&packet);
         for given in 0..bytes.len() {
-            let needed = if given < 16 { Packet::MIN_LEN } else { bytes.len() };
+            let needed = if given < 16 { EspPacket::MIN_LEN } else { bytes.len() };
             let error = PacketError::Truncated { needed, given };
-            assert_eq!(Packet::parse(&bytes[..given]), Err(error));
+            assert_eq!(EspPacket::parse(&bytes[..given]), Err(error));
         }
     }
 }
@@ -191,7 +191,7 @@ fn no_single_byte_changes_unseen() {
             for change in 1..=255 {
                 let mut bytes = bytes.clone();
                 bytes[place] ^= change;
-                assert!(Packet::parse(&bytes).is_err(), "{packet:?} {place} {change}");
+                assert!(EspPacket::parse(&bytes).is_err(), "{packet:?} {place} {change}");
             }
         }
     }
@@ -201,7 +201,7 @@ fn no_single_byte_changes_unseen() {
 #[test]
 fn what_the_checksum_does_not_see_is_known() {
     let instruction = Instruction::Count { tag: 0, threshold: 1 << 16 };
-    let packet = Packet::new(Locations::CENTRE, 0xffff_0000_0000_0000, instruction);
+    let packet = EspPacket::new(Locations::CENTRE, 0xffff_0000_0000_0000, instruction);
     let bytes = encoded(&packet);
     for place in (0..bytes.len()).step_by(2).filter(|place| *place != 6) {
         let word = [bytes[place], bytes[place + 1]];
@@ -209,20 +209,20 @@ fn what_the_checksum_does_not_see_is_known() {
         damaged[place] ^= 0xff;
         damaged[place + 1] ^= 0xff;
         let is_blind = word[0] == word[1] && [0x00, 0xff].contains(&word[0]);
-        assert_eq!(Packet::parse(&damaged).is_ok(), is_blind, "{place}");
+        assert_eq!(EspPacket::parse(&damaged).is_ok(), is_blind, "{place}");
     }
     let mut swapped = bytes.clone();
     swapped[8..12].rotate_left(2);
-    let (read, _) = Packet::parse(&swapped).expect("the sum is the same");
+    let (read, _) = EspPacket::parse(&swapped).expect("the sum is the same");
     assert_eq!(read.computation, 0x0000_ffff_0000_0000);
     // Even where the sum is all ones there is one checksum only: zeros, not ones.
-    let gap = |tag| Packet { instruction: Instruction::Count { tag, threshold: 1 }, ..packet };
+    let gap = |tag| EspPacket { instruction: Instruction::Count { tag, threshold: 1 }, ..packet };
     let zero = (0..0x1_0000).map(gap).find(|packet| encoded(packet)[6..8] == [0, 0]);
     let mut bytes = encoded(&zero.expect("one in 65,535 has it"));
-    assert!(Packet::parse(&bytes).is_ok());
+    assert!(EspPacket::parse(&bytes).is_ok());
     bytes[6..8].fill(0xff);
     let (found, expected) = ([0xff; 2], [0; 2]);
-    assert_eq!(Packet::parse(&bytes), Err(PacketError::Checksum { found, expected }));
+    assert_eq!(EspPacket::parse(&bytes), Err(PacketError::Checksum { found, expected }));
 }
 
 fn instructions(
@@ -269,11 +269,11 @@ proptest! {
         (error, protocol, computation) in any::<(bool, u8, u64)>(),
         behind in vec(any::<u8>(), 0..20),
     ) {
-        let packet = Packet { locations, error, protocol, computation, instruction };
+        let packet = EspPacket { locations, error, protocol, computation, instruction };
         let bytes = encoded(&packet);
         prop_assert_eq!(&summed(bytes.clone()), &bytes);
         let both = [&bytes, &behind[..]].concat();
-        prop_assert_eq!(Packet::parse(&both), Ok((packet, &behind[..])));
+        prop_assert_eq!(EspPacket::parse(&both), Ok((packet, &behind[..])));
     }
 
     #[test]
@@ -287,7 +287,7 @@ proptest! {
             (*a, *b, *c) = (opcode, flags.map(|(_, bit)| bit).sum(), operator);
         }
         for bytes in [bytes.clone(), repaired(bytes)] {
-            if let Ok((packet, behind)) = Packet::parse(&bytes) {
+            if let Ok((packet, behind)) = EspPacket::parse(&bytes) {
                 prop_assert_eq!([&encoded(&packet), behind].concat(), bytes);
             }
         }
@@ -342,8 +342,8 @@ fn children_are_missed_as_rarely_as_the_documentation_says() {
     }
 }
 
-fn run(pair: &mut CheckedProcessor, instruction: Instruction, now: u64) -> (Verdict, Packet) {
-    pair.execute(Packet::new(Locations::CENTRE, 1, instruction), SITE, now)
+fn run(pair: &mut CheckedProcessor, instruction: Instruction, now: u64) -> (Action, EspPacket) {
+    pair.execute(EspPacket::new(Locations::CENTRE, 1, instruction), SITE, now)
 }
 
 #[test]
@@ -355,10 +355,10 @@ fn nothing_is_executed_elsewhere_or_after_an_error() {
             let site = Site { location, ..SITE };
             let others = locations.into_iter().filter(|other| *other != location);
             let elsewhere = others.map(Locations::from).reduce(|a, b| a | b).expect("two");
-            let packet = Packet { locations: elsewhere, ..packet };
-            assert_eq!(pair.execute(packet, site, 0), (Verdict::Forward, packet));
-            let packet = Packet { locations: Locations::ALL, error: true, ..packet };
-            assert_eq!(pair.execute(packet, site, 0), (Verdict::Forward, packet));
+            let packet = EspPacket { locations: elsewhere, ..packet };
+            assert_eq!(pair.execute(packet, site, 0), (Action::Forward, packet));
+            let packet = EspPacket { locations: Locations::ALL, error: true, ..packet };
+            assert_eq!(pair.execute(packet, site, 0), (Action::Forward, packet));
             assert!(pair.store.is_empty());
         }
     }
@@ -368,9 +368,9 @@ fn nothing_is_executed_elsewhere_or_after_an_error() {
 fn a_counter_stops_at_its_end() {
     let mut pair = CheckedProcessor::new(1);
     let greatest = Instruction::Compare { tag: 5, relation: Relation::Greater, value: u64::MAX };
-    assert_eq!(run(&mut pair, greatest, 0).0, Verdict::Forward);
+    assert_eq!(run(&mut pair, greatest, 0).0, Action::Forward);
     let count = Instruction::Count { tag: 5, threshold: u32::MAX };
-    assert_eq!([run(&mut pair, count, 1).0, run(&mut pair, count, 2).0], [Verdict::Drop; 2]);
+    assert_eq!([run(&mut pair, count, 1).0, run(&mut pair, count, 2).0], [Action::Drop; 2]);
     assert_eq!(pair.store.get(&5, Timestamp::from_nanos(2)), Some(&u64::MAX));
 }
 
@@ -381,10 +381,10 @@ fn writing_does_not_make_anything_live_longer() {
     let compare = |value| Instruction::Compare { tag: 2, relation: Relation::Greater, value };
     let child = |child| Instruction::RChild { children: 3, child };
     for (begin, now) in [(true, 0), (false, 400), (false, 999), (true, 1000), (false, 1999)] {
-        let is_first = if begin { Verdict::Forward } else { Verdict::Drop };
+        let is_first = if begin { Action::Forward } else { Action::Drop };
         assert_eq!(run(&mut pair, count, now).0, is_first);
         // Each one is above the one before, and yet the binding is the one of the beginning.
-        assert_eq!(run(&mut pair, compare(now), now).0, Verdict::Forward);
+        assert_eq!(run(&mut pair, compare(now), now).0, Action::Forward);
         assert_eq!(run(&mut pair, child(7), now).0, is_first);
     }
     assert_eq!(pair.store.live(Timestamp::from_nanos(1999)), 3);
@@ -421,7 +421,7 @@ fn what_finds_no_room_changes_nothing_and_says_so() {
             let (verdict, packet) = run(&mut pair, instruction, 1);
             assert_eq!(packet.error, room < missing, "{instruction:?}, room for {room}");
             if room < missing {
-                assert_eq!((verdict, packet.instruction), (Verdict::Forward, instruction));
+                assert_eq!((verdict, packet.instruction), (Action::Forward, instruction));
                 assert_eq!(pair.model.living(1), before);
             }
             // There is room again when the others have gone.
@@ -443,7 +443,7 @@ fn what_was_not_counted_or_announced_is_an_error() {
         |value| Instruction::Collect { count: 1, result: 2, operation: Operation::Max, value };
     assert!(run(&mut pair, collect(3), 0).1.error);
     _ = run(&mut pair, Instruction::Count { tag: 1, threshold: 1 }, 0);
-    assert_eq!(run(&mut pair, collect(3), 0).0, Verdict::Forward);
+    assert_eq!(run(&mut pair, collect(3), 0).0, Action::Forward);
     // All have come: one more is a duplicate, or was not counted.
     assert!(run(&mut pair, collect(9), 0).1.error);
     assert_eq!(pair.store.get(&2, Timestamp::ZERO), Some(&3));
@@ -452,7 +452,7 @@ fn what_was_not_counted_or_announced_is_an_error() {
     _ = run(&mut pair, Instruction::RChild { children: 4, child: 8 }, 0);
     assert!(run(&mut pair, robust(4, 5, 6, 1), 0).1.error);
     _ = run(&mut pair, Instruction::RChild { children: 4, child: 7 }, 0);
-    assert_eq!(run(&mut pair, robust(4, 5, 6, 1), 0).0, Verdict::Drop);
+    assert_eq!(run(&mut pair, robust(4, 5, 6, 1), 0).0, Action::Drop);
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn a_router_answers_for_all_below_it_once() {
     };
     for (child, is_news) in [(7, true), (8, true), (7, false), (9, true), (9, false), (8, false)] {
         let (verdict, packet) = run(&mut pair, announce(child), 0);
-        assert_eq!(verdict == Verdict::Forward, is_news);
+        assert_eq!(verdict == Action::Forward, is_news);
         assert_eq!(packet.instruction, announce(if is_news { SITE.identity } else { child }));
     }
     for (child, value, goes_on) in [
@@ -483,20 +483,20 @@ fn a_router_answers_for_all_below_it_once() {
     ] {
         let (verdict, packet) = run(&mut pair, report(child, value), 1);
         let expected = goes_on.map(|value| report(SITE.identity, value));
-        assert_eq!((verdict == Verdict::Forward).then_some(packet.instruction), expected);
+        assert_eq!((verdict == Action::Forward).then_some(packet.instruction), expected);
         assert!(!packet.error);
     }
 }
 
 /// Several hours of fate in short: what, of which computation, where, and how much later or earlier.
-fn steps() -> impl Strategy<Value = Vec<(Packet, Site, i64)>> {
+fn steps() -> impl Strategy<Value = Vec<(EspPacket, Site, i64)>> {
     let few = prop_oneof![4 => 0..6_u64, 1 => select(&[u64::MAX, 1 << 63][..])];
     let values = prop_oneof![3 => 0..10_u64, 1 => select(&[u64::MAX, u64::MAX - 1, 1 << 63][..])];
     let flags = (prop_oneof![8 => Just(Locations::CENTRE), 1 => locations()], 0..20_u8, 0..3_u64);
     let packet = (flags, instructions(few.clone(), few, values)).prop_map(
-        |((locations, error, computation), instruction)| Packet {
+        |((locations, error, computation), instruction)| EspPacket {
             error: error == 0,
-            ..Packet::new(locations, computation, instruction)
+            ..EspPacket::new(locations, computation, instruction)
         },
     );
     let site = prop_oneof![9 => Just(Location::Centre), 1 => Just(Location::Input)]
@@ -521,11 +521,11 @@ proptest! {
 fn one_binding_for_two_tags_takes_one_place() {
     let mut store: EphemeralStore = EphemeralStore::new(2, Duration::from_secs(10)).unwrap();
     let mut run = |instruction| {
-        let mut packet = Packet::new(Locations::CENTRE, 1, instruction);
+        let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
         let verdict = execute(&mut store, &mut packet, SITE, Timestamp::ZERO);
         (verdict, packet.error)
     };
-    assert_eq!(run(Instruction::RChild { children: 1, child: 5 }), (Verdict::Forward, false));
+    assert_eq!(run(Instruction::RChild { children: 1, child: 5 }), (Action::Forward, false));
     let (operation, child) = (Operation::Sum, 5);
     let report =
         Instruction::RCollect { children: 1, reported: 2, result: 2, operation, child, value: 9 };

@@ -2,10 +2,8 @@
 
 use core::time::Duration;
 
-use flowtable::{
-    Class, Config, Cursor, Emergency, EndReason, Event, FlowCache, FlowKey, Image, ImageError,
-    Packet, Timeouts, Timestamp,
-};
+use flowtable::flow_cache::{Class, Config, Cursor, Emergency, EndReason, Event, Image, ImageError, Packet, Timeouts};
+use flowtable::{FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 
 type Cache = FlowCache<FlowKey, u32>;

@@ -2,7 +2,8 @@
 
 use std::mem;
 
-use flowtable::{ByClass, Clock, Eviction, Lru, Passive, PassiveGc, Random, Standing, Timestamp};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
+use flowtable::Timestamp;
 use proptest::prelude::*;
 
 /// Places in a row, one of them free at most, and a hand that goes round.
@@ -396,7 +397,7 @@ proptest! {
 
     #[test]
     fn clock_is_a_dial(steps in steps()) {
-        agree(Clock::new(), Dials::new(1), &steps)?;
+        agree(SecondChance::new(), Dials::new(1), &steps)?;
     }
 
     #[test]

@@ -5,11 +5,10 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 use std::collections::HashSet;
 
-use flowtable::{
-    ByClass, Class, Clock, Config, ConfigError, Cursor, Emergency, EndReason, Eviction, FlowCache,
-    FlowKey, FlowName, Handle, Lru, Packet, Passive, PassiveGc, Random, Refused, TcpFlags, Tenant,
-    Timeouts, Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::flow_cache::{Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet, Refused, Tenant, Timeouts};
+use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
+use flowtable::key::flow::FlowName;
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -373,7 +372,7 @@ fn no_policy_keeps_more_than_the_capacity() {
         let packets = if flows > 1000 { 40_000 } else { 20_000 };
         churn::<FlowKey, _>(flows, ByClass::new(), packets);
         churn::<FlowKey, _>(flows, Lru::new(), packets);
-        churn::<u64, _>(flows, Clock::new(), packets);
+        churn::<u64, _>(flows, SecondChance::new(), packets);
         churn::<FlowKey, _>(flows, Random::with_seed(1), packets);
         for (threshold, goal) in [(flows, 1), (flows.div_ceil(2), 10), (1, 1), (usize::MAX, 1)] {
             let gc = PassiveGc::new(threshold, goal).expect("both are above 0");
@@ -411,7 +410,7 @@ impl Eviction for Useless {
         true
     }
 
-    fn victim(&mut self, mut look: impl FnMut(u32) -> flowtable::Standing) -> Option<u32> {
+    fn victim(&mut self, mut look: impl FnMut(u32) -> flowtable::eviction::Standing) -> Option<u32> {
         // Also at what was never there.
         (0..5).chain([u32::MAX, 1 << 31]).for_each(|slot| _ = look(slot));
         self.0

@@ -4,10 +4,8 @@
 use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
-use flowtable::{
-    Class, Config, DefaultHashBuilder, Departed, EndReason, Event, FlowCache, FlowKey, Handle,
-    Observed, Progress, Protocol, Report, Timeouts, Timestamp,
-};
+use flowtable::flow_cache::{Class, Config, Departed, EndReason, Event, Handle, Observed, Progress, Protocol, Report, Timeouts};
+use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::flows::PacketInfo;
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, tcp, udp};
 use rand::rngs::StdRng;

@@ -4,10 +4,8 @@
 
 use core::time::Duration;
 
-use flowtable::{
-    Config, Cursor, Direction, FlowCache, FlowKey, Image, ImageError, Packet, Tenant, Timeouts,
-    Timestamp, Version,
-};
+use flowtable::flow_cache::{Config, Cursor, Image, ImageError, Packet, Tenant, Timeouts, Version};
+use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 use serde_json::{Value, from_slice, from_str, from_value, json, to_string, to_value};
 
@@ -44,7 +42,7 @@ fn image(cache: &Cache) -> Image<FlowKey, u32> {
 }
 
 /// All that can be seen of a cache.
-fn state(cache: &Cache) -> (Vec<String>, Version, flowtable::Metrics) {
+fn state(cache: &Cache) -> (Vec<String>, Version, flowtable::flow_cache::Metrics) {
     let mut cursor = Cursor::new();
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let ages = [flow.first_seen(), flow.last_seen()].map(|time| cache.now().since(time));

@@ -7,10 +7,10 @@ use core::hash::{Hash, Hasher};
 use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use flowtable::{
-    ByClass, Class, Config, Cursor, Direction, Event, FlowCache, FlowName, Handle, Image, Packet,
-    TcpFlags, Tenant, Timeouts, Timestamp,
-};
+use flowtable::eviction::ByClass;
+use flowtable::flow_cache::{Class, Config, Cursor, Event, Handle, Image, Packet, Tenant, Timeouts};
+use flowtable::{Direction, FlowCache, TcpFlags, Timestamp};
+use flowtable::key::flow::FlowName;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
 

@@ -1,10 +1,8 @@
 //! Memory has a bound, with whatever there is in the cache: what is really allocated is counted.
 
-use flowtable::{
-    ByClass, Class, Clock, Config, Cursor, DefaultHashBuilder, Eviction, FlowCache, FlowKey,
-    ImageError, Lru, Packet, Passive, PassiveGc, Random, Refused, TcpFlags, Tenant, Timeouts,
-    Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::flow_cache::{Class, Config, Cursor, ImageError, Packet, Refused, Tenant, Timeouts};
+use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;
 use model::flow_cache::keys::key;
 
@@ -102,7 +100,7 @@ fn memory_has_a_bound_with_each_policy() {
         let bytes = kilobytes << 10;
         let passive = || Passive::new(PassiveGc::new(1000, 10).expect("both are above 0"));
         let peaks = [
-            flood(Clock::new, bytes, 5000, 0).1,
+            flood(SecondChance::new, bytes, 5000, 0).1,
             flood(Lru::new, bytes, 5000, 0).1,
             flood(|| Random::with_seed(1), bytes, 5000, 0).1,
             flood(passive, bytes, 5000, 0).1,

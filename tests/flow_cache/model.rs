@@ -6,10 +6,9 @@ use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
-use flowtable::{
-    ByClass, Class, Clock, CloseRule, DefaultHashBuilder, Eviction, FiveTuple, FlowKey, FourTuple,
-    Handle, Lru, Passive, PassiveGc, Protocol, Random, TcpFlags, Tenant, Timeouts, Timestamp,
-};
+use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::flow_cache::{Class, CloseRule, Handle, Protocol, Tenant, Timeouts};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, FourTuple, TcpFlags, Timestamp};
 use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};
 use model::flow_cache::keys::NumberedKey;
 use model::flow_cache::{CheckedFlowCache, both_directions};
@@ -362,7 +361,7 @@ proptest! {
 
     #[test]
     fn in_zones(setting in setting(), ops in ops()) {
-        run::<(u16, FlowKey), _, _>(setting, Clock::new(), Weak::Mixed, ops);
+        run::<(u16, FlowKey), _, _>(setting, SecondChance::new(), Weak::Mixed, ops);
     }
 
     #[test]

@@ -3,10 +3,9 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use flowtable::{
-    Class, Config, Cursor, EndReason, Event, FlowCache, FlowKey, Handle, Image, ImageError, Lru,
-    Packet, Tenant, Timeouts, Timestamp, Version,
-};
+use flowtable::flow_cache::{Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Tenant, Timeouts, Version};
+use flowtable::{FlowCache, FlowKey, Timestamp};
+use flowtable::eviction::Lru;
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

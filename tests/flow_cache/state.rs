@@ -5,10 +5,8 @@ use core::time::Duration;
 
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
-use flowtable::{
-    Class, CloseRule, Config, Departed, Direction, EndReason, Event, FiveTuple, FlowCache, FlowKey,
-    Handle, Observed, Packet, Protocol, TcpFlags, Timeouts, Timestamp,
-};
+use flowtable::flow_cache::{Class, CloseRule, Config, Departed, EndReason, Event, Handle, Observed, Packet, Protocol, Timeouts};
+use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 
 type Key = FiveTuple<Ipv4Addr>;

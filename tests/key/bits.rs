@@ -6,9 +6,8 @@ use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeSet;
 
-use flowtable::{
-    BitString, DefaultHashBuilder, Direction, FiveTuple, FlowKey, FourTuple, Headed, TcpFlags,
-};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 use proptest::prelude::*;
 
 /// The naive twin: one `bool` per bit.

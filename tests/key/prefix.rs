@@ -6,7 +6,8 @@ use core::str::FromStr;
 use std::collections::{BTreeSet, HashSet};
 use std::error::Error;
 
-use flowtable::{Address, Prefix, PrefixError};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, PrefixError};
 use proptest::prelude::*;
 
 type V4 = Prefix<Ipv4Addr>;
@@ -22,7 +23,7 @@ fn v6(text: &str) -> V6 {
 
 /// Any string of this width, from bytes of which it takes the first ones.
 fn from_bytes<A: Address>(bytes: [u8; 40]) -> A {
-    use flowtable::BitString;
+    use flowtable::key::bits::BitString;
     A::from_windows(|pos| bytes.window(pos))
 }
 

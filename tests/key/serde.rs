@@ -1,6 +1,7 @@
 //! Serialized keys.
 
-use flowtable::{FlowKey, Headed};
+use flowtable::FlowKey;
+use flowtable::key::bits::Headed;
 use serde_json::{from_str, to_string};
 
 #[test]

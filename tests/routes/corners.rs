@@ -4,7 +4,8 @@ use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
-use flowtable::{Address, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, RouteTable};
 use model::prefixes::{flipped, prefix_of};
 use rand::SeedableRng;
 use rand::rngs::StdRng;

@@ -7,7 +7,8 @@ use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::HashMap;
 
-use flowtable::{Address, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, RouteTable};
 use model::prefixes::{flipped, prefix_of};
 use model::prefixes::{last_address, spliced};
 use model::routes::by_length::RoutesByLength;

@@ -6,7 +6,8 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use flowtable::{Address, BitString, Prefix, RouteTable};
+use flowtable::key::bits::{Address, BitString};
+use flowtable::{Prefix, RouteTable};
 
 thread_local! {
     /// How many windows are right before one is not; none is wrong if that is negative.

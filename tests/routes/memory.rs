@@ -2,7 +2,8 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use flowtable::{Address, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, RouteTable};
 use model::alloc;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

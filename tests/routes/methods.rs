@@ -5,7 +5,8 @@ use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use flowtable::{Address, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, RouteTable};
 
 type V4 = Prefix<Ipv4Addr>;
 type V6 = Prefix<Ipv6Addr>;

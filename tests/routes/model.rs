@@ -5,7 +5,8 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use flowtable::{Address, LcRouteTable, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{LcRouteTable, Prefix, RouteTable};
 use model::prefixes::{flipped, prefix_of};
 use model::prefixes::{last_address, spliced};
 use model::routes::list::RouteList;
@@ -65,7 +66,7 @@ enum Len {
 
 impl Seed {
     fn address<A: Address>(self) -> A {
-        use flowtable::BitString;
+        use flowtable::key::bits::BitString;
         let mut bytes = [self.pattern; 40];
         bytes[A::BITS as usize / 8 - 1] ^= self.tail;
         for bit in self.turned.map(|bit| bit % A::BITS) {

@@ -14,7 +14,7 @@ use flowtable::schedule::{
     Budget, ForeignTurn, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread,
     ThreadConfig, Throttle, Turn,
 };
-use flowtable::share::ShareError;
+use flowtable::schedule::share::ShareError;
 use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -343,7 +343,7 @@ fn a_policy_and_a_cost_change_thresholds_at_once() {
 #[test]
 fn memory_is_what_the_docs_say() {
     let scheduler = Scheduler::new(1000, 100, us(3), Policy::Budget(Budget::UNTIL_EMPTY)).unwrap();
-    let shares = flowtable::share::ProportionalShare::new(1000, 100).unwrap();
+    let shares = flowtable::schedule::share::ProportionalShare::new(1000, 100).unwrap();
     assert_eq!(shares.allocation_size(), 140 * 1000);
     assert_eq!(scheduler.allocation_size(), 236 * 1000);
 }

@@ -1,7 +1,7 @@
 //! Proportional shares against a naive twin that scans all threads, with the invariants checked after each step; and
 //! what is promised of shares, whatever the threads do.
 
-use flowtable::share::{ProportionalShare, ShareError, Thread};
+use flowtable::schedule::share::{ProportionalShare, ShareError, Thread};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use flowtable::DefaultHashBuilder;
-use flowtable::demux::{Local, Name, Reuse, SocketTable, Specificity};
+use flowtable::sockets::{Local, Name, Reuse, SocketTable, Specificity};
 
 use crate::{TCP, UDP, end, flow, ip, tcp};
 

@@ -13,7 +13,7 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
 use flowtable::FlowKey;
-use flowtable::demux::{Local, Name, Refused, Reuse, SocketError, SocketTable, Specificity};
+use flowtable::sockets::{Local, Name, Reuse, SocketError, SocketTable, Specificity, RejectedSocket};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -123,7 +123,7 @@ fn a_dual_stack_socket_takes_both_versions_and_is_in_the_way_of_both() {
         for local in both.map(tcp).into_iter().chain([tcp("[::]:80").v6_only()]) {
             for reuse in REUSES {
                 let refused = sockets.bind(local, reuse, "late").unwrap_err();
-                assert_eq!(refused, Refused { given: "late", why: SocketError::InUse });
+                assert_eq!(refused, RejectedSocket { given: "late", why: SocketError::InUse });
             }
         }
         // Another port and another protocol are free.
@@ -198,7 +198,7 @@ fn a_server_restarts_beside_the_connections_of_the_one_before() {
         sockets.remove(&listener).unwrap();
         let refused = |sockets: &mut SocketTable<u32>, local| {
             let refused = sockets.bind(local, Reuse::No, 99).unwrap_err();
-            assert_eq!(refused, Refused { given: 99, why: SocketError::InUse });
+            assert_eq!(refused, RejectedSocket { given: 99, why: SocketError::InUse });
         };
         refused(&mut sockets, tcp("0.0.0.0:80"));
         refused(&mut sockets, tcp("[::]:80"));
@@ -246,7 +246,7 @@ fn a_connected_socket_of_udp_takes_its_own_from_the_bound_one() {
         }
         // The same connection again is not to be had.
         let again = sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "again");
-        assert_eq!(again.unwrap_err(), Refused { given: "again", why: SocketError::InUse });
+        assert_eq!(again.unwrap_err(), RejectedSocket { given: "again", why: SocketError::InUse });
         sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), TCP, "over TCP").unwrap();
     });
 }

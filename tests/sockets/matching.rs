@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use flowtable::FlowKey;
-use flowtable::demux::{Local, Match, Name, Reuse, SocketError, SocketTable, Specificity};
+use flowtable::sockets::{Local, Match, Name, Reuse, SocketError, SocketTable, Specificity};
 
 use crate::{
     EPHEMERAL, TCP, UDP, datagram, end, flow, found, ip, packet, segment, tcp, udp,

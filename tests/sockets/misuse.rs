@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use flowtable::demux::{Name, Refused, Reuse, SocketError, SocketTable};
+use flowtable::sockets::{Name, Reuse, SocketError, SocketTable, RejectedSocket};
 
 use crate::{EPHEMERAL, TCP, end, tcp, udp, with_few_and_many};
 
@@ -18,10 +18,10 @@ fn standing(sockets: &SocketTable<&'static str>) -> Vec<(&'static str, Name)> {
 fn refuses(
     sockets: &mut SocketTable<&'static str>,
     why: SocketError,
-    act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, Refused<&'static str, SocketError>>,
+    act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, RejectedSocket<&'static str, SocketError>>,
 ) {
     let before = standing(sockets);
-    assert_eq!(act(sockets).unwrap_err(), Refused { given: "given", why });
+    assert_eq!(act(sockets).unwrap_err(), RejectedSocket { given: "given", why });
     assert_eq!(standing(sockets), before, "nothing has changed");
     assert_eq!(sockets.len(), before.len());
     sockets.validate().unwrap();
@@ -135,6 +135,6 @@ fn the_errors_say_what_is_wrong() {
         (SocketError::BadRange, "the range of ports is empty, or has port 0"),
     ];
     for (why, says) in all {
-        assert_eq!((said(&why), said(&Refused { given: 1, why })), (says.into(), says.into()));
+        assert_eq!((said(&why), said(&RejectedSocket { given: 1, why })), (says.into(), says.into()));
     }
 }

@@ -5,7 +5,7 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use flowtable::demux::Reuse;
+use flowtable::sockets::Reuse;
 use flowtable::{DefaultHashBuilder, FlowKey};
 use model::hashers::{Weak, mix};
 use model::sockets::list::Endpoint;

@@ -3,9 +3,8 @@
 use core::fmt::Debug;
 use core::net::SocketAddr;
 
-use flowtable::demux::{
-    Local, Match, Name, NotFound, Reuse, SocketError, SocketTable, Specificity,
-};
+use flowtable::demux::NotFound;
+use flowtable::sockets::{Local, Match, Name, Reuse, SocketError, SocketTable, Specificity};
 
 use crate::{EPHEMERAL, TCP, UDP, end, flow, ip, tcp, udp, with_few_and_many};
 use model::counted::{Counted, alive};

@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 use std::collections::BTreeSet;
 
 use flowtable::DefaultHashBuilder;
-use flowtable::demux::{Local, Name, Refused, Reuse, SocketError, SocketTable, Specificity};
+use flowtable::sockets::{Local, Name, Reuse, SocketError, SocketTable, Specificity, RejectedSocket};
 
 use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_few_and_many};
 
@@ -46,7 +46,7 @@ fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
         let used: BTreeSet<u16> = names.iter().map(|name| port(*name)).collect();
         assert!(used.iter().copied().eq(ports.clone()));
         for _ in 0..2 {
-            assert_eq!(connect(&mut sockets), Err(Refused { given: 1, why: SocketError::NoPort }));
+            assert_eq!(connect(&mut sockets), Err(RejectedSocket { given: 1, why: SocketError::NoPort }));
         }
         // One removal makes room for one.
         for at in [0, count / 2, count - 1] {
@@ -180,7 +180,7 @@ fn ephemeral_ports_keep_out_of_the_way_of_bound_sockets() {
         }
         assert!(got.into_iter().eq(50_004..=50_006));
         let refused = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports, "given");
-        assert_eq!(refused, Err(Refused { given: "given", why: SocketError::NoPort }));
+        assert_eq!(refused, Err(RejectedSocket { given: "given", why: SocketError::NoPort }));
     });
 }
 
@@ -204,7 +204,7 @@ fn a_socket_bound_to_an_ephemeral_port_is_alone_there() {
                     Err(refused) => break refused,
                 }
             };
-            assert_eq!(refused, Refused { given: "given", why: SocketError::NoPort });
+            assert_eq!(refused, RejectedSocket { given: "given", why: SocketError::NoPort });
             names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
             names.into_iter().map(port).map(|port| port - 50_000).collect::<BTreeSet<u16>>()
         };

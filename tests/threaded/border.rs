@@ -1,6 +1,6 @@
 //! Where an area ends.
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::cache::{Replacement, SourceHashCache};
 use flowtable::threaded::{Border, Hop, Label, Table, Way};
 

@@ -7,8 +7,9 @@ mod vector;
 
 use core::time::Duration;
 
-use flowtable::threaded::{Hop, Label, LabelError, Labels, NoLabel, Port, Refusal, Stale, Table};
-use flowtable::{SourceIndex, Timestamp};
+use flowtable::threaded::{Hop, Label, LabelError, Labels, NoLabel, Port, InsertError, Stale, Table};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::Timestamp;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Counts, Network, Setup};
 use model::papers::source_hash_1995::table_model::{CheckedTable, Step};
@@ -103,7 +104,7 @@ fn a_label_comes_again_after_its_row_was_freed_256_times_and_never_sooner() {
     let mut now = ZERO;
     for freed in 1..=256 {
         assert!(table.remove(&"D", now).is_some() || table.remove(&"E", now).is_some());
-        assert_eq!(table.insert("E", None, now), Err(Refusal::NoLabel(NoLabel::HeldDown)));
+        assert_eq!(table.insert("E", None, now), Err(InsertError::NoLabel(NoLabel::HeldDown)));
         now = now + rest;
         table.insert("E", Some(Hop::Deliver), now).unwrap();
         assert_eq!(table.forward(first).is_ok(), freed == 256, "freed {freed} times");

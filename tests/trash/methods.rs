@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use equivalent::Equivalent;
 use flowtable::trash::Entry;
-use flowtable::{DefaultHashBuilder, Probes, TrashMap};
+use flowtable::{DefaultHashBuilder, TrashMap};
+use flowtable::probes::Probes;
 use model::hashers::Weak;
 
 const MANY: u32 = if cfg!(miri) { 20 } else { 2000 };

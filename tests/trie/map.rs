@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use flowtable::lc_trie::Entry;
-use flowtable::{
-    BitString, DefaultHashBuilder, FiveTuple, Headed, LcTrieMap, Probes, RebalanceFrom, Thresholds,
-    Tuning,
-};
+use flowtable::trie::map::Entry;
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
+use flowtable::probes::Probes;
+use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;
@@ -324,9 +324,9 @@ fn auto_traits() {
     static EMPTY: LcTrieMap<u32, ()> = LcTrieMap::new();
     assert!(EMPTY.is_empty());
     check::<LcTrieMap<u32, String>>();
-    check::<flowtable::Unicache<u32, String>>();
-    check::<flowtable::lc_trie::Iter<'static, u32, String>>();
-    check::<flowtable::lc_trie::IntoIter<u32, String>>();
+    check::<flowtable::trie::unicache::Unicache<u32, String>>();
+    check::<flowtable::trie::map::Iter<'static, u32, String>>();
+    check::<flowtable::trie::map::IntoIter<u32, String>>();
 }
 
 #[test]

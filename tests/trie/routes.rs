@@ -7,9 +7,10 @@ use std::panic::catch_unwind;
 use std::rc::Rc;
 
 use capture::data;
-use flowtable::{
-    Address, BitString, LcRouteTable, Prefix, Probes, RebalanceFrom, Thresholds, Tuning,
-};
+use flowtable::key::bits::{Address, BitString};
+use flowtable::{LcRouteTable, Prefix};
+use flowtable::probes::Probes;
+use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
 use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -421,7 +422,7 @@ fn lists_are_part_of_the_memory() {
 fn auto_traits() {
     fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     check::<LcRouteTable<Ipv4Addr, String>>();
-    check::<flowtable::lc_routes::Iter<'static, Ipv4Addr, String>>();
+    check::<flowtable::trie::routes::Iter<'static, Ipv4Addr, String>>();
 }
 
 /// A type whose bits are not its own: windows that do not begin on a byte are those that do.

@@ -1,6 +1,8 @@
 //! Serialized maps and parameters, read back and validated.
 
-use flowtable::{LcTrieMap, PassiveGc, Thresholds, Tuning};
+use flowtable::LcTrieMap;
+use flowtable::eviction::PassiveGc;
+use flowtable::trie::{Thresholds, Tuning};
 use serde_json::{from_str, to_string};
 
 #[test]

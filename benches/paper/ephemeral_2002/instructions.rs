@@ -1,10 +1,10 @@
 //! Tables 2 and 3: the instructions COMPARE and COUNT.
 
 use flowtable::ephemeral::{EphemeralStore, Heads};
-use flowtable::esp::{
-    Instruction, Location, Locations, Packet, Relation, Site, Verdict, execute, execute_observed,
+use flowtable::ephemeral::esp::{
+    Instruction, Location, Locations, EspPacket, Relation, Site, Action, execute, execute_observed,
 };
-use flowtable::observe::Words;
+use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{
     OTHER_WORK, TABLE_2, TABLE_3, WORD, megabits, thousands,
@@ -16,24 +16,24 @@ use crate::rounds::{Subject, Times};
 
 const SITE: Site = Site { location: Location::Centre, identity: 1 };
 
-pub(crate) fn packet(instruction: Instruction) -> Packet {
-    Packet::new(Locations::CENTRE, 1, instruction)
+pub(crate) fn packet(instruction: Instruction) -> EspPacket {
+    EspPacket::new(Locations::CENTRE, 1, instruction)
 }
 
 /// The two instructions of the paper on a tag.
-pub(crate) fn compare(tag: u64, value: u64) -> Packet {
+pub(crate) fn compare(tag: u64, value: u64) -> EspPacket {
     packet(Instruction::Compare { tag, relation: Relation::Greater, value })
 }
 
-pub(crate) fn count(tag: u64) -> Packet {
+pub(crate) fn count(tag: u64) -> EspPacket {
     packet(Instruction::Count { tag, threshold: 1 })
 }
 
 /// Returns the words accessed for a packet, and whether it is forwarded.
-pub(crate) fn words(store: &mut EphemeralStore, mut packet: Packet) -> (u32, bool) {
+pub(crate) fn words(store: &mut EphemeralStore, mut packet: EspPacket) -> (u32, bool) {
     let mut words = Words::default();
     let verdict = execute_observed(store, &mut packet, SITE, NOW, &mut words);
-    (words.0, verdict == Verdict::Forward)
+    (words.0, verdict == Action::Forward)
 }
 
 /// Counts the words of COMPARE (create, drop, forward) and of COUNT (create, find) in a store
@@ -141,7 +141,7 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
     let tags = filled.present(entries);
     let compares = tags.iter().map(|tag| compare(*tag, 0));
     for (name, packets) in [
-        ("COMPARE, finds", compares.collect::<Vec<Packet>>()),
+        ("COMPARE, finds", compares.collect::<Vec<EspPacket>>()),
         ("COUNT, finds", tags.iter().map(|tag| count(*tag)).collect()),
     ] {
         let times = times(&filled.store, &packets, quick);
@@ -159,11 +159,11 @@ fn ours(report: &mut Report, quick: bool) -> Outcome {
 }
 
 /// Nanoseconds per packet: execution only, and parsing, execution and encoding.
-fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
+fn times(store: &EphemeralStore, packets: &[EspPacket], quick: bool) -> [f64; 2] {
     let mut stores = [store.clone(), store.clone()];
     let [executed, whole] = &mut stores;
-    let encoded = |packet: &Packet| {
-        let mut bytes = [0; Packet::MAX_LEN];
+    let encoded = |packet: &EspPacket| {
+        let mut bytes = [0; EspPacket::MAX_LEN];
         packet.write_to(&mut bytes).expect("there is room");
         bytes
     };
@@ -171,14 +171,14 @@ fn times(store: &EphemeralStore, packets: &[Packet], quick: bool) -> [f64; 2] {
     let mut subjects: [Subject<'_>; 2] = [
         Box::new(|| {
             let run =
-                |packet: &&Packet| execute(executed, &mut { **packet }, SITE, NOW) == Verdict::Drop;
+                |packet: &&EspPacket| execute(executed, &mut { **packet }, SITE, NOW) == Action::Drop;
             packets.iter().filter(run).count() as u64
         }),
         Box::new(|| {
             let mut dropped = 0;
             for bytes in &mut bytes {
-                let (mut packet, _) = Packet::parse(bytes).expect("it was written so");
-                dropped += u64::from(execute(whole, &mut packet, SITE, NOW) == Verdict::Drop);
+                let (mut packet, _) = EspPacket::parse(bytes).expect("it was written so");
+                dropped += u64::from(execute(whole, &mut packet, SITE, NOW) == Action::Drop);
                 packet.write_to(bytes).expect("it is as long");
             }
             dropped

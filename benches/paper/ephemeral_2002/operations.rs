@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::ephemeral::{Binding, Heads};
-use flowtable::observe::Words;
+use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{TABLE_1, WORD};
 

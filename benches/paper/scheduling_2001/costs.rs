@@ -7,7 +7,7 @@ use flowtable::Timestamp;
 use flowtable::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
 };
-use flowtable::share::ProportionalShare;
+use flowtable::schedule::share::ProportionalShare;
 use model::papers::scheduling_2001::simulation::capped;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

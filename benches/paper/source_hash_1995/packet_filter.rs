@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 use model::papers::source_hash_1995::bpf::Program;
 use model::papers::source_hash_1995::fids::Fid;
 use model::papers::source_hash_1995::filters::{

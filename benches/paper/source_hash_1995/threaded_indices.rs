@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use flowtable::cache::SourceHashCache;
 use flowtable::threaded::{Hop, Label, Labels, Table};
-use flowtable::{SourceIndex, Timestamp};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::Timestamp;
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};

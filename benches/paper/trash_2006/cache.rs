@@ -3,7 +3,11 @@
 
 use std::hash::BuildHasher;
 
-use flowtable::{BitString, DefaultHashBuilder, PassiveGc, Shape, Tuning, Unicache};
+use flowtable::key::bits::BitString;
+use flowtable::DefaultHashBuilder;
+use flowtable::eviction::PassiveGc;
+use flowtable::trie::{Shape, Tuning};
+use flowtable::trie::unicache::Unicache;
 use hashbrown::HashTable;
 use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 

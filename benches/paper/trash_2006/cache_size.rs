@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
+use flowtable::DefaultHashBuilder;
+use flowtable::eviction::{Passive, PassiveGc};
+use flowtable::trie::Shape;
 use model::papers::trash_2006::traffic::{Order, Packet, Rings, trash};
 
 use super::cache::Trash;

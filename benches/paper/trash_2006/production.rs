@@ -9,7 +9,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::{DefaultHashBuilder, Passive, PassiveGc, Shape};
+use flowtable::DefaultHashBuilder;
+use flowtable::eviction::{Passive, PassiveGc};
+use flowtable::trie::Shape;
 use model::papers::trash_2006::traffic::{Flow, Packet, trash};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -2,9 +2,9 @@
 
 use std::net::Ipv4Addr;
 
-use flowtable::{
-    BitString, DefaultHashBuilder, LcTrieMap, RebalanceFrom, Shape, Thresholds, Tuning,
-};
+use flowtable::key::bits::BitString;
+use flowtable::{DefaultHashBuilder, LcTrieMap};
+use flowtable::trie::{RebalanceFrom, Shape, Thresholds, Tuning};
 use model::papers::trash_2006::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

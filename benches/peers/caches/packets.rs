@@ -1,6 +1,7 @@
 //! Flows, and the packets of a round.
 
-use flowtable::{FourTuple, SourceIndex};
+use flowtable::FourTuple;
+use flowtable::hash::source_index::SourceIndex;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -2,7 +2,8 @@
 
 use std::hash::BuildHasher;
 
-use flowtable::{ChainedCache, SourceHashCache, SourceIndex};
+use flowtable::{ChainedCache, SourceHashCache};
+use flowtable::hash::source_index::SourceIndex;
 use hashbrown::{HashMap, HashTable};
 
 use super::contestant::Table;

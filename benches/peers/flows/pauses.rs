@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use flowtable::{Packet, Timestamp};
+use flowtable::flow_cache::Packet;
+use flowtable::Timestamp;
 
 use super::super::board::{Board, Column};
 use super::super::contestant::BURST;

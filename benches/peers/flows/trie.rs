@@ -3,7 +3,11 @@
 //! It knows no order of time: a flow that was silent for too long ends with its next packet, or when
 //! it is the oldest of the four that a new flow has to choose from.
 
-use flowtable::{DefaultHashBuilder, Headed, Packet, PassiveGc, Timestamp, Unicache};
+use flowtable::{DefaultHashBuilder, Timestamp};
+use flowtable::key::bits::Headed;
+use flowtable::flow_cache::Packet;
+use flowtable::eviction::PassiveGc;
+use flowtable::trie::unicache::Unicache;
 
 use super::Name;
 use super::meter::{Ledger, Record};

@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use flowtable::Address;
+use flowtable::key::bits::Address;
 use ip_network_table_deps_treebitmap::address::Address as Nibbles;
 use poptrie::Prefix as Key;
 

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
-use flowtable::demux::{Local, Reuse};
+use flowtable::sockets::{Local, Reuse};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

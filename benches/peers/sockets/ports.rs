@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use flowtable::FlowKey;
-use flowtable::demux::SocketTable;
+use flowtable::sockets::SocketTable;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

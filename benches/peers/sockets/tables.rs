@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use flowtable::demux::{Match, Name, SocketTable};
+use flowtable::sockets::{Match, Name, SocketTable};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 
 use super::super::contestant::{BURST, Map};

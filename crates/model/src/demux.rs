@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use flowtable::demux::{
-    Arrival, BsdList, Demux, MoveToFront, NotFound, Refusal, Refused, SendReceive, Sequent,
+    Arrival, BsdList, Demux, MoveToFront, NotFound, DemuxError, RejectedPcb, SendReceive, Sequent,
     SequentMoveToFront, TrashDemux,
 };
 
@@ -18,7 +18,7 @@ pub struct CheckedDemux<K> {
     ours: Box<dyn Demux<u32, K>>,
     model: DemuxModels<K, u32>,
     /// Why a name is refused, other than for being in use.
-    refuses: fn(&K) -> Option<Refusal>,
+    refuses: fn(&K) -> Option<DemuxError>,
     now: u32,
 }
 
@@ -32,7 +32,7 @@ impl<K: Clone + Debug + PartialEq> CheckedDemux<K> {
     }
 
     /// Expects some names to be refused.
-    pub fn that_refuses(self, refuses: fn(&K) -> Option<Refusal>) -> Self {
+    pub fn that_refuses(self, refuses: fn(&K) -> Option<DemuxError>) -> Self {
         Self { refuses, ..self }
     }
 
@@ -44,10 +44,10 @@ impl<K: Clone + Debug + PartialEq> CheckedDemux<K> {
 
     pub fn insert(&mut self, key: &K) {
         let pcb = self.fresh();
-        let refused = |why| move |given| Refused { given, why };
+        let refused = |why| move |given| RejectedPcb { given, why };
         let theirs = match (self.refuses)(key) {
             Some(why) => Err(refused(why)(pcb)),
-            None => self.model.of(key).insert(key.clone(), pcb).map_err(refused(Refusal::InUse)),
+            None => self.model.of(key).insert(key.clone(), pcb).map_err(refused(DemuxError::InUse)),
         };
         assert_eq!(self.ours.insert(key.clone(), pcb), theirs, "{}", self.name);
     }

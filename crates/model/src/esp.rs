@@ -6,7 +6,7 @@ pub mod repair;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use flowtable::esp::{Packet, Site, Verdict, execute};
+use flowtable::ephemeral::esp::{EspPacket, Site, Action, execute};
 use flowtable::{EphemeralStore, Timestamp};
 
 use self::interpreter::Interpreter;
@@ -28,12 +28,12 @@ impl CheckedProcessor {
     }
 
     /// Executes the instruction of a packet with both and compares the results.
-    pub fn execute(&mut self, packet: Packet, site: Site, now: u64) -> (Verdict, Packet) {
+    pub fn execute(&mut self, packet: EspPacket, site: Site, now: u64) -> (Action, EspPacket) {
         let (mut ours, mut theirs) = (packet, packet);
         let verdict = execute(&mut self.store, &mut ours, site, Timestamp::from_nanos(now));
         let expected = self.model.execute(&mut theirs, site, now);
         // The contents of a dropped packet do not matter; ours is unchanged.
-        let theirs = if expected == Verdict::Drop { packet } else { theirs };
+        let theirs = if expected == Action::Drop { packet } else { theirs };
         assert_eq!((verdict, ours), (expected, theirs), "{packet:?} at {now}");
         self.check(now);
         (verdict, ours)

@@ -6,10 +6,10 @@ pub mod keys;
 use core::fmt::Debug;
 use core::hash::BuildHasher;
 
-use flowtable::{
-    Class, Config, Cursor, Emergency, EndReason, Event, Eviction, FlowCache, FlowName, Handle,
-    NameError, Observed, Packet, Progress, Refused, Tenant, Timestamp,
-};
+use flowtable::flow_cache::{Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, Observed, Packet, Progress, Refused, Tenant};
+use flowtable::eviction::Eviction;
+use flowtable::{FlowCache, Timestamp};
+use flowtable::key::flow::FlowName;
 
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 

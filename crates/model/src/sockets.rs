@@ -12,7 +12,8 @@ use core::ops::RangeInclusive;
 use std::collections::HashSet;
 
 use flowtable::FlowKey;
-use flowtable::demux::{Match, Name, NotFound, Refused, Reuse, SocketError, SocketTable};
+use flowtable::demux::NotFound;
+use flowtable::sockets::{Match, Name, Reuse, SocketError, SocketTable, RejectedSocket};
 
 use self::list::{Endpoint, Kind, Rank, Reasons, Socket, SocketList, connection, specificity};
 
@@ -82,7 +83,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
 
     /// The name of an inserted socket; or `None` if it was refused for one of the reasons.
     fn accepted(
-        result: Result<Name, Refused<u32, SocketError>>,
+        result: Result<Name, RejectedSocket<u32, SocketError>>,
         reasons: &Reasons,
         socket: u32,
     ) -> Option<Name> {
@@ -91,7 +92,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
                 assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
                 Some(name)
             }
-            Err(Refused { given, why }) => {
+            Err(RejectedSocket { given, why }) => {
                 assert!(reasons.contains(&why), "refused: {why:?}, not one of {reasons:?}");
                 assert_eq!(given, socket, "another socket is given back");
                 None

@@ -5,10 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use flowtable::{
-    Class, CloseRule, Config, Emergency, FiveTuple, FlowName, FourTuple, Packet, Protocol,
-    TcpFlags, Tenant, Timeouts, Timestamp,
-};
+use flowtable::flow_cache::{Class, CloseRule, Config, Emergency, Packet, Protocol, Tenant, Timeouts};
+use flowtable::{FiveTuple, FourTuple, TcpFlags, Timestamp};
+use flowtable::key::flow::FlowName;
 
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Input {

@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flowtable::concurrent::{Compute, Computed};
-use flowtable::{ConcurrentMap, WouldExceed};
+use flowtable::ConcurrentMap;
+use flowtable::concurrent::WouldExceed;
 
 use super::{BURST, Map, ROUNDS, map, weather};
 use model::hashers::{Weak, mix};

@@ -4,7 +4,8 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use flowtable::cache::{ChainedConfig, Inserted, Statistics};
-use flowtable::{ChainedCache, Eviction, Standing, Timestamp};
+use flowtable::{ChainedCache, Timestamp};
+use flowtable::eviction::{Eviction, Standing};
 
 use super::{Lockstep, Make, Name, Step};
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use flowtable::esp::{Instruction, Packet, Site, Verdict, child_bits};
+use flowtable::ephemeral::esp::{Instruction, EspPacket, Site, Action, child_bits};
 
 /// The model of a store, for lifetimes that are not rounded: of less than 2^32 ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,15 +53,15 @@ impl Interpreter {
         Ok(())
     }
 
-    pub fn execute(&mut self, packet: &mut Packet, site: Site, now: u64) -> Verdict {
+    pub fn execute(&mut self, packet: &mut EspPacket, site: Site, now: u64) -> Action {
         if packet.error || !packet.locations.contains(site.location) {
-            return Verdict::Forward;
+            return Action::Forward;
         }
         let mut next = self.clone();
         match next.run(packet, site.identity, now) {
             Ok(instruction) => {
                 *self = next;
-                let Some(instruction) = instruction else { return Verdict::Drop };
+                let Some(instruction) = instruction else { return Action::Drop };
                 packet.instruction = instruction;
             }
             Err(Abort) => {
@@ -72,13 +72,13 @@ impl Interpreter {
                 packet.error = true;
             }
         }
-        Verdict::Forward
+        Action::Forward
     }
 
     /// The instruction to be forwarded, if any.
     fn run(
         &mut self,
-        packet: &Packet,
+        packet: &EspPacket,
         identity: u64,
         now: u64,
     ) -> Result<Option<Instruction>, Abort> {

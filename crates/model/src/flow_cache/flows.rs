@@ -5,10 +5,9 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
-use flowtable::{
-    Class, CloseRule, Departed, Direction, EndReason, FlowName, Handle, Packet, Protocol, Refused,
-    Report, TcpFlags, Tenant, Timeouts, Timestamp,
-};
+use flowtable::flow_cache::{Class, CloseRule, Departed, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant, Timeouts};
+use flowtable::{Direction, TcpFlags, Timestamp};
+use flowtable::key::flow::FlowName;
 
 /// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
 /// a flow.

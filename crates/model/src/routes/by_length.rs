@@ -3,7 +3,8 @@
 use core::hash::Hash;
 use std::collections::{BTreeMap, HashMap};
 
-use flowtable::{Address, DefaultHashBuilder, Prefix};
+use flowtable::key::bits::Address;
+use flowtable::{DefaultHashBuilder, Prefix};
 
 #[derive(Clone)]
 pub struct RoutesByLength<A, V> {

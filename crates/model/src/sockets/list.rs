@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::ops::RangeInclusive;
 
 use flowtable::FlowKey;
-use flowtable::demux::{Local, Name, Reuse, SocketError, Specificity};
+use flowtable::sockets::{Local, Name, Reuse, SocketError, Specificity};
 
 /// The local end that a socket is to be bound to, as given by its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use flowtable::ephemeral::{EphemeralStore, Heads, StoreError};
-use flowtable::esp::{Location, Packet, Site, Verdict, execute};
+use flowtable::ephemeral::esp::{Location, EspPacket, Site, Action, execute};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -103,8 +103,8 @@ impl Network {
     pub fn ask(
         &mut self,
         copies: u32,
-        answer: impl Fn(usize, &Tree) -> Option<Packet>,
-    ) -> Vec<Packet> {
+        answer: impl Fn(usize, &Tree) -> Option<EspPacket>,
+    ) -> Vec<EspPacket> {
         self.now += Self::PAUSE;
         let (mut asked, mut arrived) = (BTreeSet::new(), vec![]);
         self.under_way.insert((self.now, 0), (0, Message::Query));
@@ -129,7 +129,7 @@ impl Network {
         arrived
     }
 
-    fn answer(&mut self, receiver: usize, packet: &Packet) {
+    fn answer(&mut self, receiver: usize, packet: &EspPacket) {
         let mut bytes = vec![0; packet.encoded_len()];
         packet.write_to(&mut bytes).expect("it is as long");
         self.traffic.sent += 1;
@@ -139,13 +139,13 @@ impl Network {
     }
 
     /// What a router does with a packet on its way up. If it goes on to the source, that gets it.
-    fn route(&mut self, router: usize, bytes: &[u8]) -> Option<Packet> {
-        let (mut packet, _) = Packet::parse(bytes).expect("links do not damage anything");
+    fn route(&mut self, router: usize, bytes: &[u8]) -> Option<EspPacket> {
+        let (mut packet, _) = EspPacket::parse(bytes).expect("links do not damage anything");
         let site = Site { location: Location::Centre, identity: identity(router) };
         let now = Timestamp::from_micros(self.now);
         let verdict = execute(&mut self.stores[router], &mut packet, site, now);
         self.most_bindings = self.most_bindings.max(self.stores[router].live(now));
-        if verdict == Verdict::Drop {
+        if verdict == Action::Drop {
             self.traffic.dropped += 1;
             return None;
         }

@@ -1,6 +1,6 @@
 //! What the source finds out, and how.
 
-use flowtable::esp::{Instruction, Locations, Operation, Packet, Relation};
+use flowtable::ephemeral::esp::{Instruction, Locations, Operation, EspPacket, Relation};
 use rand::Rng;
 
 use super::network::{Network, identity};
@@ -55,7 +55,7 @@ impl Tally {
     }
 
     /// Of several answers the source takes the first.
-    fn add(&mut self, heard: &[Packet], value: impl Fn(&Instruction) -> Option<u64>) {
+    fn add(&mut self, heard: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
         self.warned += u32::from(heard.iter().any(|packet| packet.error));
         let answers = heard.iter().filter(|packet| !packet.error);
         let answer = answers.filter_map(|packet| value(&packet.instruction)).next();
@@ -84,8 +84,8 @@ impl Services<'_> {
         receiver as u64 * 7919 % 1009
     }
 
-    fn packet(&mut self, instruction: Instruction) -> Packet {
-        Packet::new(Locations::CENTRE, self.network.rng.random(), instruction)
+    fn packet(&mut self, instruction: Instruction) -> EspPacket {
+        EspPacket::new(Locations::CENTRE, self.network.rng.random(), instruction)
     }
 
     fn tags<const N: usize>(&mut self) -> [u64; N] {
@@ -102,7 +102,7 @@ impl Services<'_> {
             let packet = self.packet(Instruction::Compare { tag, relation, value: 0 });
             let answer = |receiver, tree: &Tree| {
                 let value = tree.hops(receiver);
-                Some(Packet {
+                Some(EspPacket {
                     instruction: Instruction::Compare { tag, relation, value },
                     ..packet
                 })
@@ -194,7 +194,7 @@ impl Services<'_> {
             let [computation, children] = self.tags();
             let announce = move |receiver: usize, _: &Tree| {
                 let instruction = Instruction::RChild { children, child: identity(receiver) };
-                Some(Packet::new(Locations::CENTRE, computation, instruction))
+                Some(EspPacket::new(Locations::CENTRE, computation, instruction))
             };
             self.network.ask(Self::COPIES, announce);
             for (tally, operation) in tallies.iter_mut().zip([Operation::Sum, Operation::Max]) {
@@ -212,7 +212,7 @@ impl Services<'_> {
                             Self::value_of(receiver)
                         },
                     };
-                    Some(Packet::new(Locations::CENTRE, computation, instruction))
+                    Some(EspPacket::new(Locations::CENTRE, computation, instruction))
                 };
                 let heard = self.network.ask(Self::COPIES, report);
                 tally.add(&heard, |instruction| match instruction {

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use flowtable::{Class, Protocol, TimeoutError, Timeouts};
+use flowtable::flow_cache::{Class, Protocol, TimeoutError, Timeouts};
 
 const PROTOCOLS: [Protocol; 4] = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other];
 

@@ -3,7 +3,8 @@
 use core::cmp::Reverse;
 use std::io::{self, ErrorKind};
 
-use flowtable::{EndReason, Timestamp};
+use flowtable::flow_cache::EndReason;
+use flowtable::Timestamp;
 
 use super::record::Record;
 

@@ -13,7 +13,8 @@
 
 use core::net::IpAddr;
 
-use flowtable::{Direction, EndReason, FlowKey};
+use flowtable::{Direction, FlowKey};
+use flowtable::flow_cache::EndReason;
 
 use super::record::OneWay;
 

@@ -5,7 +5,8 @@ use core::fmt;
 use core::mem;
 use std::time::Instant;
 
-use flowtable::{Class, Cursor, EndReason, FlowKey, Metrics};
+use flowtable::flow_cache::{Class, Cursor, EndReason, Metrics};
+use flowtable::FlowKey;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::{Biflow, Meter};

@@ -26,7 +26,8 @@ mod rows;
 mod screen;
 
 use capture::{Frame, Ports, Reject};
-use flowtable::{Config, FlowCache, FlowKey, Metrics, Protocol, TcpFlags, Timestamp};
+use flowtable::flow_cache::{Config, Metrics, Protocol};
+use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 
 use biflow::Biflow;
 pub use export::Export;
@@ -109,12 +110,12 @@ impl Meter {
     }
 
     /// What the cache is shown of a packet.
-    fn shown(&self, packet: &capture::Packet) -> flowtable::Packet {
+    fn shown(&self, packet: &capture::Packet) -> flowtable::flow_cache::Packet {
         let closing = TcpFlags::FIN | TcpFlags::RST;
         let hidden = if self.watch_close { TcpFlags::default() } else { closing };
         let flags = packet.flags.unwrap_or_default();
         let protocol = Protocol::from(packet.key.protocol());
-        flowtable::Packet::new(protocol, TcpFlags(flags.0 & !hidden.0))
+        flowtable::flow_cache::Packet::new(protocol, TcpFlags(flags.0 & !hidden.0))
     }
 
     /// Records made since the last call.

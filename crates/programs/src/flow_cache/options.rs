@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 
-use flowtable::{Config, Timeouts};
+use flowtable::flow_cache::{Config, Timeouts};
 use lexopt::Parser;
 
 use super::ending::{Ending, Linger};

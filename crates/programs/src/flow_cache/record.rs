@@ -1,6 +1,7 @@
 //! What a meter tells of a flow: all that was counted, or what was counted since it told before.
 
-use flowtable::{Class, Departed, Direction, EndReason, Event, FlowKey, Timestamp};
+use flowtable::flow_cache::{Class, Departed, EndReason, Event};
+use flowtable::{Direction, FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
 

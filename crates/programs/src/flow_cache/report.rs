@@ -4,7 +4,7 @@ use core::fmt;
 use core::time::Duration;
 
 use capture::Reject;
-use flowtable::{EndReason, Metrics};
+use flowtable::flow_cache::{EndReason, Metrics};
 
 use super::Totals;
 use super::export::Counts;

@@ -14,7 +14,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use std::collections::HashMap;
 
-use flowtable::{Address, Prefix, PrefixError, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, PrefixError, RouteTable};
 
 pub use lines::{Fault, Lines};
 pub use options::{Asked, Options};

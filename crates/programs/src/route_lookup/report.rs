@@ -5,7 +5,8 @@ use core::hint::black_box;
 use core::time::Duration;
 use std::time::Instant;
 
-use flowtable::{Address, Prefix, RouteTable};
+use flowtable::key::bits::Address;
+use flowtable::{Prefix, RouteTable};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 
 use capture::data::{self, BIG, ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap};
 use capture::{Capture, Numbers, Packet, synth};
-use flowtable::demux::{Arrival, Demux, Found, NotFound, Refused, TrashDemux};
+use flowtable::demux::{Arrival, Demux, Found, NotFound, RejectedPcb, TrashDemux};
 use flowtable::{FlowKey, TcpFlags};
 use lexopt::Parser;
 use programs::input::Input;
@@ -286,7 +286,7 @@ enum Mistake {
 }
 
 impl Demux<Pcb, FlowKey> for Broken {
-    fn insert(&mut self, key: FlowKey, mut pcb: Pcb) -> Result<(), Refused<Pcb>> {
+    fn insert(&mut self, key: FlowKey, mut pcb: Pcb) -> Result<(), RejectedPcb<Pcb>> {
         match self.mistake {
             Mistake::Refuses => Ok(()),
             Mistake::Mixes => {

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use flowtable::demux::{
-    Arrival, BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, Refused,
+    Arrival, BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, RejectedPcb,
     SendReceive, Sequent, SequentMoveToFront, TrashDemux,
 };
 use flowtable::{DefaultHashBuilder, FourTuple};
@@ -233,7 +233,7 @@ fn number(key: &FourTuple<Ipv4Addr>) -> u32 {
 }
 
 impl Demux<u32> for ByNumber {
-    fn insert(&mut self, key: FourTuple<Ipv4Addr>, pcb: u32) -> Result<(), Refused<u32>> {
+    fn insert(&mut self, key: FourTuple<Ipv4Addr>, pcb: u32) -> Result<(), RejectedPcb<u32>> {
         self.0.insert(number(&key), pcb)
     }
 

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use flowtable::ephemeral::{EphemeralStore, Heads};
-use flowtable::{DefaultHashBuilder, Probes, Timestamp};
+use flowtable::{DefaultHashBuilder, Timestamp};
+use flowtable::probes::Probes;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

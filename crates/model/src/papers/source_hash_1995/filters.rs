@@ -1,7 +1,7 @@
 //! The programs of 16 readers, as tcpdump would compile them, and the set of readers that accept a
 //! packet.
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 
 use super::bpf::{
     ABS, ALU, AND, B, H, IND, Instruction, JEQ, JMP, JSET, K, LD, LDX, MSH, Program, ProgramError,

@@ -3,7 +3,8 @@
 use std::hash::{BuildHasher, Hasher};
 
 use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::{DefaultHashBuilder, SourceIndex};
+use flowtable::DefaultHashBuilder;
+use flowtable::hash::source_index::SourceIndex;
 
 use super::SEED;
 use super::fids::Flow;

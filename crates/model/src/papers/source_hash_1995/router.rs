@@ -13,7 +13,9 @@
 use std::net::Ipv4Addr;
 
 use flowtable::hash::{Crc8Pair, XorFold16};
-use flowtable::{LcRouteTable, Prefix, SourceHashCache, SourceIndex, Thresholds, Tuning};
+use flowtable::{LcRouteTable, Prefix, SourceHashCache};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::trie::{Thresholds, Tuning};
 
 use super::fids::Fid;
 

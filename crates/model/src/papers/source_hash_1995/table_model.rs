@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use flowtable::Timestamp;
-use flowtable::threaded::{Hop, Label, Labels, NoLabel, Refusal, Stale, Table};
+use flowtable::threaded::{Hop, Label, Labels, NoLabel, InsertError, Stale, Table};
 
 /// A table and the model that checks it.
 #[derive(Debug)]
@@ -94,11 +94,11 @@ impl CheckedTable {
     fn insert(&mut self, destination: u8, hop: Option<Hop>) {
         let inserted = self.table.insert(destination, hop, self.now());
         if self.live.contains_key(&destination) {
-            assert_eq!(inserted, Err(Refusal::InUse));
+            assert_eq!(inserted, Err(InsertError::InUse));
             return;
         }
         let label = self.next();
-        assert_eq!(inserted, label.map_err(Refusal::NoLabel));
+        assert_eq!(inserted, label.map_err(InsertError::NoLabel));
         if let Ok(label) = label {
             self.live.insert(destination, (label, hop));
             self.allocated.push((label, destination, self.freed[label.index() as usize]));

@@ -9,7 +9,7 @@
 //! Sources are in four subnets per generator, with low host numbers. Destinations are in 64
 //! subnets. Each generator numbers its flows.
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -1,9 +1,9 @@
 //! The transfers of figure 2: by hand, by the equations of the crate, and packet by packet through
 //! a cache.
 
-use flowtable::SourceIndex;
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::cache::{CacheError, SourceHashCache};
-use flowtable::source_index::analysis::Transfer;
+use flowtable::hash::source_index::analysis::Transfer;
 
 /// The parameters of figure 2, in milliseconds.
 pub const FIGURE_2: Transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };

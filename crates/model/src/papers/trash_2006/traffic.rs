@@ -5,7 +5,8 @@
 
 use std::net::Ipv4Addr;
 
-use flowtable::{BitString, DefaultHashBuilder, FiveTuple, Headed};
+use flowtable::key::bits::{BitString, Headed};
+use flowtable::{DefaultHashBuilder, FiveTuple};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
