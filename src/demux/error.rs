@@ -5,7 +5,6 @@ use core::fmt;
 
 /// A PCB that was not inserted, and why. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RejectedPcb<T> {
     /// The PCB.
     pub given: T,

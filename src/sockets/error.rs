@@ -5,7 +5,6 @@ use core::fmt;
 
 /// A socket that was not bound, and why. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RejectedSocket<T> {
     /// The socket.
     pub given: T,

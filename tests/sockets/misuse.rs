@@ -18,7 +18,7 @@ fn standing(sockets: &SocketTable<&'static str>) -> Vec<(&'static str, Name)> {
 fn refuses(
     sockets: &mut SocketTable<&'static str>,
     why: SocketError,
-    act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, RejectedSocket<&'static str, SocketError>>,
+    act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, RejectedSocket<&'static str>>,
 ) {
     let before = standing(sockets);
     assert_eq!(act(sockets).unwrap_err(), RejectedSocket { given: "given", why });

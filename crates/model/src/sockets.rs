@@ -83,7 +83,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
 
     /// The name of an inserted socket; or `None` if it was refused for one of the reasons.
     fn accepted(
-        result: Result<Name, RejectedSocket<u32, SocketError>>,
+        result: Result<Name, RejectedSocket<u32>>,
         reasons: &Reasons,
         socket: u32,
     ) -> Option<Name> {
