@@ -10,9 +10,9 @@
 //!
 //! A ring is an array, so the next slots under the hand are known and can be prefetched; a linked
 //! list would have a dependent cache miss for each slot. An insertion fills the vacancy of the last
-//! removal. After an eviction that is just behind the hand, so the new entry is examined last. Of
-//! several removals in a row, each but the last has its vacancy filled by the last slot of the
-//! array.
+//! removal. After an eviction the vacancy is the position that the hand has just passed, so the new
+//! entry is examined last. Of several removals in a row, each but the last has its vacancy filled
+//! by the last slot of the array.
 //!
 //! Invariants: a slot is in at most one ring, at its recorded position; a ring has at most one
 //! vacancy.

@@ -10,7 +10,7 @@
 //! # Unkeyed hashes
 //!
 //! The others are hash functions of routers, for comparisons and for functions that several parties
-//! agree on. `BuildHasherDefault<Crc32>` is a [`BuildHasher`], as for each of them.
+//! agree on. For each of them there is a [`BuildHasher`], such as `BuildHasherDefault<Crc32>`.
 //!
 //! | | bits | weakness | use |
 //! |---|--:|---|---|
@@ -22,7 +22,7 @@
 //!
 //! - **They are not keyed.** Anyone can compute any number of keys with equal hashes, which turn a
 //!   chained table into a list. For keys from untrusted packets, use the default.
-//! - **Only the low bits have entropy**, in the number of the table above. A table that uses the
+//! - **Only the low bits have entropy**: see the column *bits*. A table that uses the
 //!   upper bits of a hash, as Swiss tables do, needs another hash.
 //! - **`write(&[u8])` is portable**, and so is `of`, which is equivalent. The partition of a key's
 //!   bytes into writes does not affect the hash. The [`Hash`](core::hash::Hash) of integers writes

@@ -146,8 +146,8 @@ impl FlowName for FlowKey {
 impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        let (name, direction) = self.1.normalized();
-        ((self.0.clone(), name), direction)
+        let (key, direction) = self.1.normalized();
+        ((self.0.clone(), key), direction)
     }
 
     #[inline]

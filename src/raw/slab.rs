@@ -29,13 +29,10 @@ use super::prefetch::prefetch_value;
 /// users of a slab.
 const MAX_LEN: usize = (1 << 31) - 1;
 
-/// The panic message for an index whose entry was removed.
-const VACANT: &str = "an index is valid while its entry exists";
-
 /// A slot of a slab.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot<T> {
-    Taken(T),
+    Occupied(T),
     /// The next free slot.
     Free(OptIndex),
 }
@@ -185,11 +182,11 @@ impl<T, S: Storage<T>> Slab<T, S> {
         match self.slots.get_mut(index) {
             None => {
                 assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
-                self.slots.push(Slot::Taken(entry));
+                self.slots.push(Slot::Occupied(entry));
             }
-            Some(slot) => match mem::replace(slot, Slot::Taken(entry)) {
+            Some(slot) => match mem::replace(slot, Slot::Occupied(entry)) {
                 Slot::Free(next) => self.first_free = next,
-                Slot::Taken(_) => unreachable!("the free list contains free slots only"),
+                Slot::Occupied(_) => unreachable!("the free list contains free slots only"),
             },
         }
         self.len += 1;
@@ -203,7 +200,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
         if let Slot::Free(_) = slot {
             return None;
         }
-        let Slot::Taken(entry) = mem::replace(slot, Slot::Free(self.first_free)) else {
+        let Slot::Occupied(entry) = mem::replace(slot, Slot::Free(self.first_free)) else {
             return None;
         };
         self.first_free = OptIndex::some(index);
@@ -214,7 +211,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
     /// Removes the entry at `index`, which must exist.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) -> T {
-        self.try_remove(index).unwrap_or_else(|| unreachable!("{VACANT}"))
+        self.try_remove(index).unwrap_or_else(|| unreachable!("no entry at this index"))
     }
 
     /// Drops the entry at `index`, which must exist, without moving it.
@@ -228,7 +225,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         match self.slots.get(index)? {
-            Slot::Taken(entry) => Some(entry),
+            Slot::Occupied(entry) => Some(entry),
             Slot::Free(_) => None,
         }
     }
@@ -237,7 +234,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         match self.slots.get_mut(index)? {
-            Slot::Taken(entry) => Some(entry),
+            Slot::Occupied(entry) => Some(entry),
             Slot::Free(_) => None,
         }
     }
@@ -275,9 +272,9 @@ impl<T> Slab<T> {
         let mut next = 0;
         self.slots.0.retain(|slot| {
             renumbered.push(next);
-            let taken = matches!(slot, Slot::Taken(_));
-            next += u32::from(taken);
-            taken
+            let occupied = matches!(slot, Slot::Occupied(_));
+            next += u32::from(occupied);
+            occupied
         });
         self.slots.0.shrink_to_fit();
         self.first_free = OptIndex::NONE;
@@ -287,7 +284,7 @@ impl<T> Slab<T> {
     /// Iterates over all entries with their indices, in the order of the indices.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.slots.0.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
-            Slot::Taken(entry) => Some((index as u32, entry)),
+            Slot::Occupied(entry) => Some((index as u32, entry)),
             Slot::Free(_) => None,
         })
     }
@@ -309,8 +306,8 @@ impl<T, S: Storage<T>> Index<u32> for Slab<T, S> {
     #[inline]
     fn index(&self, index: u32) -> &T {
         match &self.slots[index] {
-            Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("{VACANT}"),
+            Slot::Occupied(entry) => entry,
+            Slot::Free(_) => unreachable!("no entry at this index"),
         }
     }
 }
@@ -319,8 +316,8 @@ impl<T, S: Storage<T>> IndexMut<u32> for Slab<T, S> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         match &mut self.slots[index] {
-            Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("{VACANT}"),
+            Slot::Occupied(entry) => entry,
+            Slot::Free(_) => unreachable!("no entry at this index"),
         }
     }
 }

@@ -6,12 +6,12 @@
 //!
 //! Paper: Chandranmenon and Varghese, sections 2 and 6, and its Figures 2 and 5.
 
-/// Returns the expected number of collisions of `n` random keys in `m` slots: n - m (1 - (1 -
-/// 1/m)^n).
+/// Returns the expected number of collisions of random keys in a table.
 ///
-/// A collision is a key in a slot that an earlier one occupies, as counted in Figure 5; no hash is
-/// better on average over all sets of keys. The result is 0 for 0 slots. The variance is smaller
-/// than the result, so three times its square root is a safe bound of the deviation.
+/// For n keys in m slots it is n - m (1 - (1 - 1/m)^n). A collision is a key in a slot that an
+/// earlier one occupies, as counted in Figure 5; no hash is better on average over all sets of
+/// keys. The result is 0 for 0 slots. The variance is smaller than the result, so three times its
+/// square root is a safe bound of the deviation.
 ///
 /// # Example
 ///

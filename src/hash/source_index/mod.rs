@@ -6,7 +6,7 @@
 //!     for each flow                                              the key is compared there
 //! ```
 //!
-//! The sender of a flow puts an index into each packet of the flow. Bridges, routers, filters and
+//! The sender of a flow writes an index into each packet of the flow. Bridges, routers, filters and
 //! hosts use its low bits as the slot of the flow's state. They compute no hash, and slots are as
 //! evenly occupied as the indices are random, even for similar keys. The whole key is compared in
 //! the slot: an index that is wrong, hostile or [absent](SourceIndex::ABSENT) costs time, but never
@@ -33,17 +33,17 @@
 //! | [`HardwareAddress`] | burnt into the hardware | one index | static keys only |
 //!
 //! A flow key must not be reused while a receiver has state of its previous flow, not even after a
-//! crash in which the source has lost its keys: [`FlowIds`] generates keys with an incarnation for
-//! that.
+//! crash in which the source has lost its keys: for that, [`FlowIds`] generates identifiers with an
+//! incarnation.
 //!
 //! # Hostile sources
 //!
 //! A source that sends all flows with one index has them all in one slot: they evict each other and
 //! any other flow there. With many indices it evicts other flows everywhere, one entry per packet.
-//! More it cannot do in a table of fixed size: the next packet of an evicted flow takes the full
-//! lookup. Mixing a secret into the index does not help, as equal indices stay equal; associativity
-//! ([`SourceHashCache`](crate::cache::SourceHashCache) with `WAYS` above 1) helps somewhat. With
-//! hostile sources and an expensive full lookup, hash the key with a secret instead.
+//! Its effect on a table of fixed size is limited to that: the next packet of an evicted flow takes
+//! the full lookup. Mixing a secret into the index does not help, as equal indices stay equal;
+//! associativity ([`SourceHashCache`](crate::cache::SourceHashCache) with `WAYS` above 1) helps
+//! somewhat. With hostile sources and an expensive full lookup, hash the key with a secret instead.
 //!
 //! [`analysis`] has the paper's equations: the expected number of collisions, and the gain of an
 //! indexed lookup from the second packet on.
