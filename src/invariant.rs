@@ -1,23 +1,23 @@
-//! Invariants that do not hold: the error of the hidden `validate` methods.
+//! Invariant violations: the error of the hidden `validate` methods.
 //!
 //! Every structure has a `validate` method that checks all of its invariants, for tests and fuzz
-//! targets. It never fails for users whose keys honour the contracts of `Hash` and `Eq`.
+//! targets. It succeeds for all keys that honour the contracts of `Hash` and `Eq`.
 
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
-/// An invariant that does not hold, and where: a bug in this crate, or keys that break the contract of
-/// `Hash` and `Eq`.
+/// A violated invariant: a bug in this crate, or keys that violate the contract of `Hash` and `Eq`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvariantError(String);
 
 impl InvariantError {
-    pub(crate) fn new(broken: impl Into<String>) -> Self {
-        Self(broken.into())
+    /// Creates an error with a message that describes the violation.
+    pub(crate) fn new(violation: impl Into<String>) -> Self {
+        Self(violation.into())
     }
 
-    /// The error of a part, named by the structure that contains it.
+    /// Prefixes the message with the part of a structure in which the invariant is violated.
     pub(crate) fn within(self, part: fmt::Arguments<'_>) -> Self {
         Self(alloc::format!("{part}: {}", self.0))
     }
@@ -31,10 +31,10 @@ impl fmt::Display for InvariantError {
 
 impl Error for InvariantError {}
 
-/// Fails with `broken` unless the invariant holds.
+/// Returns an error with the message of `violation` unless `holds`.
 pub(crate) fn ensure<S: Into<String>>(
     holds: bool,
-    broken: impl FnOnce() -> S,
+    violation: impl FnOnce() -> S,
 ) -> Result<(), InvariantError> {
-    if holds { Ok(()) } else { Err(InvariantError::new(broken())) }
+    if holds { Ok(()) } else { Err(InvariantError::new(violation())) }
 }

@@ -1,10 +1,10 @@
-//! Counting by type: what a look-up touches, without a `cfg` and without a cost when nobody asks.
+//! Probe counters: the nodes, entries and words that a lookup accesses.
 //!
-//! A counted look-up takes an [`Observer`]. The unit `()` observes nothing and compiles to
-//! nothing; [`Probes`] counts. Papers on look-up count structures examined, not nanoseconds, and
-//! so do our tests.
+//! An observed lookup takes an [`Observer`]. The unit `()` observes nothing and compiles to no
+//! code, without a `cfg`; [`Probes`] counts. Papers on lookups count the structures examined, not
+//! nanoseconds, and so do the tests of this crate.
 
-/// Is told what a look-up touches. Each method does nothing unless an implementor says otherwise.
+/// A receiver of the events of a lookup. By default, each method does nothing.
 ///
 /// # Example
 ///
@@ -12,7 +12,7 @@
 /// use flowtable::LcTrieMap;
 /// use flowtable::probes::Observer;
 ///
-/// /// Counts the nodes on the way to a leaf, and nothing else.
+/// /// Counts the nodes on the path to a leaf.
 /// #[derive(Default)]
 /// struct Depth(u32);
 ///
@@ -25,28 +25,29 @@
 /// let map: LcTrieMap<u32, ()> = (0..1024).map(|i| (i << 22, ())).collect();
 /// let mut depth = Depth::default();
 /// map.get_observed(&0, &mut depth);
-/// assert_eq!(depth.0, 1); // one node, every slot filled
+/// assert_eq!(depth.0, 1); // one node with all slots occupied
 /// ```
 pub trait Observer {
-    /// An inner node was looked into: one slot read.
+    /// Called for each inner node visited: one slot is read.
     #[inline]
     fn node(&mut self) {}
 
-    /// An entry was looked at: one whole key compared.
+    /// Called for each entry examined: one whole key is compared.
     #[inline]
     fn entry(&mut self) {}
 
-    /// So many words of 32 bits were read or written. Only an [`EphemeralStore`](crate::EphemeralStore) says so.
+    /// Called with the number of 32-bit words read or written. Only an
+    /// [`EphemeralStore`](crate::EphemeralStore) calls it.
     #[inline]
     fn words(&mut self, count: u32) {
         let _ = count;
     }
 }
 
-/// Observes nothing, at no cost.
+/// The observer that does nothing, at no cost.
 impl Observer for () {}
 
-/// Counts what a look-up touched.
+/// Counts the nodes and entries of a lookup.
 ///
 /// # Example
 ///
@@ -61,7 +62,7 @@ impl Observer for () {}
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probes {
-    /// Inner nodes looked into.
+    /// Inner nodes visited.
     pub nodes: u32,
     /// Whole keys compared.
     pub entries: u32,
@@ -79,7 +80,7 @@ impl Observer for Probes {
     }
 }
 
-/// Counts accesses to memory as routers of 32 bits have them: what papers on such machines count.
+/// Counts memory accesses in 32-bit words, as papers on 32-bit routers do.
 ///
 /// # Example
 ///

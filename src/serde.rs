@@ -1,7 +1,7 @@
-//! Serialize and Deserialize for the types whose fields have laws; the others derive them in place.
+//! `Serialize` and `Deserialize` for types with invariants; the other types derive them.
 //!
-//! A map is written as a map, in the order that it has, without its tuning or hasher. What is read is checked
-//! as strictly as what is constructed: thresholds out of range are an error of the format.
+//! A map is serialized as a map, in its iteration order, without its parameters and hasher.
+//! Deserialized values are validated as constructors do: thresholds out of range are an error.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -62,7 +62,7 @@ impl<'de, K: BitString + Deserialize<'de>, V: Deserialize<'de>> Deserialize<'de>
     }
 }
 
-/// `"10.0.0.0/8"` in formats for people, address and length in others.
+/// `"10.0.0.0/8"` in human-readable formats, address and length in others.
 impl<A: Address + fmt::Display + Serialize> Serialize for Prefix<A> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serializer.is_human_readable() {
@@ -82,7 +82,8 @@ impl<'de, A: Address + FromStr + Deserialize<'de>> Deserialize<'de> for Prefix<A
     }
 }
 
-/// A map from prefixes to values; for addresses that can be printed and parsed, which byte arrays cannot.
+/// A map from prefixes to values, for addresses that implement `Display` and `FromStr`, which byte
+/// arrays do not.
 impl<A, V: Serialize> Serialize for RouteTable<A, V>
 where
     A: Address + fmt::Display + Serialize,
@@ -123,7 +124,7 @@ where
     }
 }
 
-/// Reads a map entry by entry, as the function puts them in.
+/// Deserializes a map: inserts each entry with the function.
 struct Entries<K, V, M, F>(PhantomData<(K, V, M)>, F);
 
 impl<'de, K, V, M, F> Visitor<'de> for Entries<K, V, M, F>

@@ -1,13 +1,13 @@
-//! Time is an argument: a moment, counted in nanoseconds from wherever the caller counts.
+//! Timestamps: nanoseconds since an origin that the caller chooses.
 //!
-//! The crate has no clock. Packets come with a time, captures have theirs inside, a kernel has its
-//! own: all it takes is that one structure is given the times of one clock. Periods are
-//! [`Duration`]s. All arithmetic saturates: the end of time is 584 years after the origin.
+//! The crate does not read a clock: time is an argument. It may come from packets, from a capture
+//! or from the kernel, as long as each structure receives the times of one clock. Periods are
+//! [`Duration`]s. All arithmetic saturates: the greatest timestamp is 584 years after the origin.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
-/// A moment: nanoseconds since an origin of the caller's choice.
+/// A point in time: nanoseconds since an origin that the caller chooses.
 ///
 /// # Example
 ///
@@ -19,7 +19,7 @@ use core::time::Duration;
 /// let later = start + Duration::from_millis(20);
 /// assert_eq!(later.since(start), Duration::from_millis(20));
 /// assert_eq!(start.since(later), Duration::ZERO);
-/// // As clocks of the kernel and captures have it.
+/// // The units of kernel clocks and captures.
 /// assert_eq!(Timestamp::from_nanos(1_500), Timestamp::ZERO + Duration::from_nanos(1_500));
 /// assert_eq!(Timestamp::from_micros(7).as_nanos(), 7_000);
 /// ```
@@ -30,45 +30,45 @@ pub struct Timestamp(u64);
 impl Timestamp {
     /// The origin.
     pub const ZERO: Self = Self(0);
-    /// The end of time.
+    /// The greatest timestamp, at which arithmetic saturates.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// So many nanoseconds after the origin.
+    /// Creates a timestamp from nanoseconds since the origin.
     #[inline]
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// So many microseconds after the origin.
+    /// Creates a timestamp from microseconds since the origin.
     #[inline]
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// So many milliseconds after the origin.
+    /// Creates a timestamp from milliseconds since the origin.
     #[inline]
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// So many seconds after the origin.
+    /// Creates a timestamp from seconds since the origin.
     #[inline]
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Nanoseconds since the origin.
+    /// Returns the nanoseconds since the origin.
     #[inline]
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The time that has passed since `earlier`: none if that is not earlier.
+    /// Returns the time elapsed since `earlier`, or zero if `earlier` is later.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
@@ -76,7 +76,7 @@ impl Timestamp {
     }
 }
 
-/// As many nanoseconds after the origin as the period has: what an `Instant` says has `elapsed`.
+/// Converts the time since the origin, such as `Instant::elapsed`.
 impl From<Duration> for Timestamp {
     #[inline]
     fn from(since_origin: Duration) -> Self {
@@ -102,7 +102,7 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// The nanoseconds of a period, as many as there can be.
+/// Returns the nanoseconds of a period, saturating at `u64::MAX`.
 pub(crate) fn nanos(period: Duration) -> u64 {
     u64::try_from(period.as_nanos()).unwrap_or(u64::MAX)
 }

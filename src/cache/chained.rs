@@ -228,7 +228,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
 
     /// Takes out the entry at a slot.
     pub(super) fn take(&mut self, slot: u32) -> (K, V) {
-        self.policy.leave(slot);
+        self.policy.remove(slot);
         self.chains.take(slot)
     }
 
@@ -353,7 +353,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
             return (None, Inserted { previous: None, evicted: Some((key, value)) });
         }
         let slot = self.chains.push(hash, key, value);
-        self.policy.enter(slot, 0);
+        self.policy.insert(slot, 0);
         self.statistics.came(evicted.is_some());
         (Some(slot), Inserted { previous: None, evicted })
     }

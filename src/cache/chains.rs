@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::{Broken, CacheError};
-use crate::eviction::Standing;
+use crate::eviction::EntryStats;
 use crate::raw::prefetch::prefetch;
 use crate::raw::slab::Slab;
 use crate::timestamp::Timestamp;
@@ -204,10 +204,10 @@ impl<K, V> Chains<K, V> {
     }
 
     /// How an entry stands, for a policy that looks at it.
-    pub(super) fn look(&mut self, slot: u32) -> Standing {
+    pub(super) fn look(&mut self, slot: u32) -> EntryStats {
         let entry = &mut self.entries[slot];
         let used = core::mem::take(&mut entry.used);
-        Standing { used, last_use: Timestamp::from_nanos(entry.last_use) }
+        EntryStats { used, last_use: Timestamp::from_nanos(entry.last_use) }
     }
 
     /// The entry that leaves for one with this hash, if its chain is as long as it may be: the one that was used

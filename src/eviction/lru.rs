@@ -1,46 +1,46 @@
-//! The least recently used one.
+//! LRU eviction.
 
-use super::{Eviction, Standing, first_of};
+use super::{EntryStats, Eviction, first_slots};
 use crate::raw::intrusive_list::IntrusiveLists;
 
-/// Gives up the entry that was used longest ago. Ranks do not count.
+/// Evicts the least recently used entry. Ranks are ignored.
 ///
 /// ```text
-///     front  a  b  c  d          a leaves next
-///     front  a  c  d  b          after a touch of b
+///     front  a  b  c  d          a is evicted next
+///     front  a  c  d  b          after a use of b
 /// ```
 ///
-/// It is exact and needs no looks, but writes at each hit: the links of the entry, of its neighbours
-/// and of the head, up to three cache misses where there are many entries. [`SecondChance`] is nearly as good
-/// without. All is O(1).
+/// It is exact and does not read statistics, but each hit writes: the links of the entry, of its
+/// neighbours and of the head, up to three cache misses with many entries. [`SecondChance`] is
+/// nearly as good without these writes. All operations are O(1).
 ///
 /// [`SecondChance`]: super::SecondChance
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::eviction::{Eviction, Lru, Standing};
+/// use flowtable::eviction::{EntryStats, Eviction, Lru};
 ///
 /// let mut lru = Lru::new();
-/// [0, 1].into_iter().for_each(|slot| lru.enter(slot, 0));
+/// [0, 1].into_iter().for_each(|slot| lru.insert(slot, 0));
 /// lru.touch(0);
-/// assert_eq!(lru.victim(|_| Standing::default()), Some(1));
+/// assert_eq!(lru.victim(|_| EntryStats::default()), Some(1));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lru {
-    /// One list, in the order of last use.
+    /// One list, the least recently used slot first.
     order: IntrusiveLists,
 }
 
 impl Lru {
-    /// A policy without entries.
+    /// Creates a policy without entries.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::eviction::{Eviction, Lru, Standing};
+    /// use flowtable::eviction::{EntryStats, Eviction, Lru};
     ///
-    /// assert_eq!(Lru::new().victim(|_| Standing::default()), None);
+    /// assert_eq!(Lru::new().victim(|_| EntryStats::default()), None);
     /// ```
     #[must_use]
     pub fn new() -> Self {
@@ -56,7 +56,7 @@ impl Default for Lru {
 
 impl Eviction for Lru {
     #[inline]
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         self.order.push_back(0, slot);
     }
 
@@ -66,19 +66,19 @@ impl Eviction for Lru {
     }
 
     #[inline]
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         self.order.remove(slot);
     }
 
     #[inline]
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, _stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         self.order.front(0)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        // A list has to be followed, which costs more than it gains where few are needed.
+        // Each link of a list is a dependent load, so a long prediction costs more than it gains.
         let few = slots.len().min(4);
-        first_of(&self.order, 0, &mut slots[..few])
+        first_slots(&self.order, 0, &mut slots[..few])
     }
 
     fn allocation_size(&self) -> usize {
@@ -91,14 +91,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_longest_ago_leaves() {
+    fn the_least_recently_used_entry_is_evicted() {
         let mut lru = Lru::new();
-        (0..4).for_each(|slot| lru.enter(slot, 0));
-        lru.leave(2);
+        (0..4).for_each(|slot| lru.insert(slot, 0));
+        lru.remove(2);
         [0, 2, 5, 0].into_iter().for_each(|slot| lru.touch(slot));
         let order = [(); 4].map(|()| {
-            let victim = lru.victim(|_| unreachable!("it needs no looks"));
-            victim.inspect(|&slot| lru.leave(slot))
+            let victim = lru.victim(|_| unreachable!("LRU reads no statistics"));
+            victim.inspect(|&slot| lru.remove(slot))
         });
         assert_eq!(order, [Some(1), Some(3), Some(0), None]);
     }

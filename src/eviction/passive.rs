@@ -1,20 +1,22 @@
-//! The passive garbage collection of the TRASH paper, without its pause.
+//! Passive garbage collection of the TRASH paper, spread over insertions.
 
 use core::error::Error;
 use core::fmt;
 
-use super::{Eviction, Standing, first_of};
+use super::{EntryStats, Eviction, first_slots};
 use crate::raw::intrusive_list::IntrusiveLists;
 
-/// When a cache collects garbage, and how much: a [`Unicache`](crate::trie::unicache::Unicache) at once, [`Passive`]
-/// spread over insertions.
+/// Parameters of the passive garbage collection: when it starts, and how many entries it evicts.
+///
+/// A [`Unicache`](crate::trie::unicache::Unicache) evicts them at once, [`Passive`] spreads the
+/// evictions over insertions.
 ///
 /// # Example
 ///
 /// ```
 /// use flowtable::eviction::PassiveGc;
 ///
-/// let gc = PassiveGc::new(100_000, 100)?; // the paper's
+/// let gc = PassiveGc::new(100_000, 100)?; // the parameters of the paper
 /// assert_eq!(gc, PassiveGc::TRASH_2006);
 /// assert_eq!((gc.threshold(), gc.goal()), (100_000, 100));
 /// let error = PassiveGc::new(0, 100).unwrap_err();
@@ -29,21 +31,21 @@ pub struct PassiveGc {
 }
 
 impl PassiveGc {
-    /// How many leaves are looked at for each one that leaves.
+    /// The number of leaves examined for each eviction.
     pub const RING: usize = 4;
 
-    /// What the paper measured with.
+    /// The parameters of the paper's measurements.
     pub const TRASH_2006: Self = Self { threshold: 100_000, goal: 100 };
 
-    /// Never collects.
+    /// Disables the collection.
     pub const NEVER: Self = Self { threshold: usize::MAX, goal: 1 };
 
-    /// Collects before a cache of `threshold` entries takes a new one: up to `goal` entries, and
-    /// a quarter of them, rounded up, at most.
+    /// Starts a collection when an entry is inserted into a cache of `threshold` entries, which
+    /// evicts up to `goal` entries, but at most a quarter of all, rounded up.
     ///
     /// # Errors
     ///
-    /// If one of them is 0.
+    /// If `threshold` or `goal` is 0.
     pub const fn new(threshold: usize, goal: usize) -> Result<Self, GcError> {
         match (threshold, goal) {
             (0, _) => Err(GcError::Threshold),
@@ -52,113 +54,115 @@ impl PassiveGc {
         }
     }
 
-    /// Entries from which on a new one starts a collection.
+    /// Returns the number of entries from which on an insertion starts a collection.
     #[must_use]
     pub const fn threshold(self) -> usize {
         self.threshold
     }
 
-    /// Most entries that leave in one collection.
+    /// Returns the maximum number of evictions of one collection.
     #[must_use]
     pub const fn goal(self) -> usize {
         self.goal
     }
 }
 
-/// Why parameters of the garbage collection were refused.
+/// The error for invalid parameters of the garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GcError {
-    /// A threshold of 0 entries leaves no room for any.
+    /// The threshold is 0, which leaves no capacity for entries.
     Threshold,
-    /// A goal of 0 entries collects nothing.
+    /// The goal is 0, so a collection would evict nothing.
     Goal,
 }
 
 impl fmt::Display for GcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self {
+        let parameter = match self {
             Self::Threshold => "threshold",
             Self::Goal => "goal",
         };
-        write!(f, "garbage collection {what} of 0 entries: must be at least 1")
+        write!(f, "garbage collection {parameter} of 0 entries: must be at least 1")
     }
 }
 
 impl Error for GcError {}
 
-/// Gives up, of the next four entries of a ring, the one that was used longest ago: the passive garbage
-/// collection of the TRASH paper. Ranks do not count.
+/// Evicts the least recently used of the next four entries of a ring: the passive garbage
+/// collection of the TRASH paper. Ranks are ignored.
 ///
 /// ```text
-///     ring, in order of arrival:   … m  n  o │ a  b  c  d │ e  f …
+///     ring, in insertion order:    … m  n  o │ a  b  c  d │ e  f …
 ///                                      rover ┘ └─ four ─┘
-///                     one of a b c d leaves, the others are passed over:
+///               b is evicted, and the rover passes the others:
 ///                                  … m  n  o  a  c  d │ e  f …
 /// ```
 ///
-/// From [`threshold`](PassiveGc::threshold) entries on, [`goal`](PassiveGc::goal) of them are owed: as
-/// many are to leave, though not more than a quarter of all, rounded up. While any are owed, one leaves
-/// for [each that comes](Eviction::is_due), so the cache does not grow.
+/// An insertion into a cache of [`threshold`](PassiveGc::threshold) or more entries starts a
+/// collection with a debt of [`goal`](PassiveGc::goal) evictions, but at most a quarter of all
+/// entries, rounded up. While the debt is positive, each insertion [evicts one
+/// entry](Eviction::is_due), so the cache does not grow.
 ///
-/// Each entry that leaves pays for one, whatever its reason: its end, its timeout, or that it was
-/// evicted. It made room for another, and this is what the goal is for; so fewer are evicted where
-/// many leave anyway. As long as one is owed there are more than `threshold - goal` entries: what was
-/// owed in a crowd is no burden later. (Those that were taken out because they must not leave have
-/// paid then, or nothing if none was owed, and pay nothing when they go.)
+/// Each removal reduces the debt by one, whatever its reason: the end of a flow, a timeout or an
+/// eviction. All of them free capacity, which is the purpose of the goal; so fewer entries are
+/// evicted if many are removed anyway. While the debt is positive there are more than
+/// `threshold - goal` entries: a debt does not outlast the load that caused it. (An entry that is
+/// removed from the policy because it must not be evicted reduces the debt then, and not again when
+/// it is removed from the cache.)
 ///
-/// A hit costs nothing, a victim four looks; all is O(1).
+/// Cost: a hit costs nothing, a victim examines four entries; all operations are O(1).
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 4. What differs: the paper collects `goal` entries at
-/// once, tens of microseconds for 100, as [`Unicache`](crate::trie::unicache::Unicache) does; its rings are leaves in
-/// the order of the trie, random ones, and these have come one after the other; and new entries are
-/// the last ones that the rover comes to.
+/// Paper: Olsson and Nilsson, *TRASH*, section 4. Differences: the paper evicts `goal` entries at
+/// once, tens of microseconds for 100, as [`Unicache`](crate::trie::unicache::Unicache) does; its
+/// rings are leaves in the order of the trie, which is random, and these are in insertion order;
+/// and the rover reaches new entries last.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::eviction::{Eviction, Passive, PassiveGc, Standing};
+/// use flowtable::eviction::{EntryStats, Eviction, Passive, PassiveGc};
 /// use flowtable::Timestamp;
 ///
 /// let mut policy = Passive::new(PassiveGc::new(6, 2)?);
-/// (0..6).for_each(|slot| policy.enter(slot, 0));
+/// (0..6).for_each(|slot| policy.insert(slot, 0));
 /// let uses = [30, 10, 20, 40, 0, 0];
-/// let look = |slot: u32| Standing {
+/// let stats = |slot: u32| EntryStats {
 ///     used: true,
 ///     last_use: Timestamp::from_secs(uses[slot as usize]),
 /// };
 /// assert!(!policy.is_due(5) && policy.is_due(6));
-/// assert_eq!(policy.victim(look), Some(1));
-/// policy.leave(1);
-/// assert!(policy.is_due(5), "one more is owed");
+/// assert_eq!(policy.victim(stats), Some(1));
+/// policy.remove(1);
+/// assert!(policy.is_due(5), "the debt is one more eviction");
 /// # Ok::<(), flowtable::eviction::GcError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Passive {
     gc: PassiveGc,
-    /// One list; the rover stands in front of its first slot.
+    /// One list, which begins at the rover.
     ring: IntrusiveLists,
-    /// Entries that are to leave before the cache may grow again.
-    owed: usize,
+    /// Removals required before the cache may grow again.
+    debt: usize,
 }
 
 impl Passive {
-    /// A policy without entries.
+    /// Creates a policy without entries.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::eviction::{Eviction, Passive, PassiveGc, Standing};
+    /// use flowtable::eviction::{EntryStats, Eviction, Passive, PassiveGc};
     ///
     /// let mut policy = Passive::new(PassiveGc::TRASH_2006);
-    /// assert_eq!(policy.victim(|_| Standing::default()), None);
+    /// assert_eq!(policy.victim(|_| EntryStats::default()), None);
     /// ```
     #[must_use]
     pub fn new(gc: PassiveGc) -> Self {
-        Self { gc, ring: IntrusiveLists::new(1), owed: 0 }
+        Self { gc, ring: IntrusiveLists::new(1), debt: 0 }
     }
 
-    /// When it collects garbage, and how much.
+    /// Returns the parameters of the garbage collection.
     ///
     /// # Example
     ///
@@ -172,7 +176,7 @@ impl Passive {
         self.gc
     }
 
-    /// Moves the rover over this slot.
+    /// Moves the rover past the first slot, which is this one.
     fn pass_over(&mut self, slot: u32) {
         self.ring.move_to_back(0, slot);
     }
@@ -180,45 +184,45 @@ impl Passive {
 
 impl Eviction for Passive {
     #[inline]
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         self.ring.push_back(0, slot);
     }
 
     #[inline]
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         if self.ring.contains(slot) {
             self.ring.remove(slot);
-            self.owed = self.owed.saturating_sub(1);
+            self.debt = self.debt.saturating_sub(1);
         }
     }
 
     #[inline]
     fn is_due(&mut self, len: usize) -> bool {
-        if self.owed == 0 && len >= self.gc.threshold {
-            self.owed = self.gc.goal.min(len.div_ceil(PassiveGc::RING));
+        if self.debt == 0 && len >= self.gc.threshold {
+            self.debt = self.gc.goal.min(len.div_ceil(PassiveGc::RING));
         }
-        self.owed > 0
+        self.debt > 0
     }
 
-    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         let first = self.ring.front(0)?;
-        let mut lowest = (look(first).last_use, first);
+        let mut oldest = (stats(first).last_use, first);
         self.pass_over(first);
         for _ in 1..PassiveGc::RING {
-            // Fewer than four go once around.
+            // A ring of fewer than four is examined once.
             let slot = self.ring.front(0).filter(|&slot| slot != first);
             let Some(slot) = slot else { break };
-            let last_use = look(slot).last_use;
-            if last_use <= lowest.0 {
-                lowest = (last_use, slot);
+            let last_use = stats(slot).last_use;
+            if last_use <= oldest.0 {
+                oldest = (last_use, slot);
             }
             self.pass_over(slot);
         }
-        Some(lowest.1)
+        Some(oldest.1)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        first_of(&self.ring, 0, slots)
+        first_slots(&self.ring, 0, slots)
     }
 
     fn allocation_size(&self) -> usize {
@@ -235,66 +239,66 @@ mod tests {
 
     fn passive(threshold: usize, goal: usize, len: u32) -> Passive {
         let mut passive = Passive::new(PassiveGc::new(threshold, goal).unwrap());
-        (0..len).for_each(|slot| passive.enter(slot, 0));
+        (0..len).for_each(|slot| passive.insert(slot, 0));
         passive
     }
 
-    /// The victim, with last uses by slot, and which slots were looked at for it.
+    /// Returns the victim, given the last uses by slot, and the slots examined for it.
     fn victim(passive: &mut Passive, uses: &[u64]) -> (Option<u32>, Vec<u32>) {
-        let mut looked = Vec::new();
+        let mut examined = Vec::new();
         let victim = passive.victim(|slot| {
-            looked.push(slot);
+            examined.push(slot);
             let last_use = Timestamp::from_secs(uses[slot as usize]);
-            Standing { used: false, last_use }
+            EntryStats { used: false, last_use }
         });
-        (victim, looked)
+        (victim, examined)
     }
 
     #[test]
-    fn the_lowest_of_four_leaves_the_later_one_of_equals() {
+    fn the_least_recently_used_of_four_is_evicted_and_the_last_of_equals() {
         let uses = [5, 2, 9, 2, 1, 7, 1, 3, 4];
         let mut passive = passive(9, 1, 9);
         assert_eq!(victim(&mut passive, &uses), (Some(3), [0, 1, 2, 3].into()));
-        passive.leave(3);
+        passive.remove(3);
         assert_eq!(victim(&mut passive, &uses), (Some(6), [4, 5, 6, 7].into()));
-        passive.leave(6);
+        passive.remove(6);
         assert_eq!(victim(&mut passive, &uses), (Some(1), [8, 0, 1, 2].into()));
     }
 
     #[test]
-    fn the_rover_goes_on_also_when_the_victim_stays() {
+    fn the_rover_advances_even_if_the_victim_is_not_removed() {
         let mut passive = passive(9, 1, 5);
         assert_eq!(victim(&mut passive, &[1; 5]), (Some(3), [0, 1, 2, 3].into()));
         assert_eq!(victim(&mut passive, &[1; 5]), (Some(2), [4, 0, 1, 2].into()));
     }
 
     #[test]
-    fn fewer_than_four_are_looked_at_once() {
+    fn fewer_than_four_are_examined_once() {
         assert_eq!(victim(&mut passive(9, 1, 3), &[1; 3]), (Some(2), [0, 1, 2].into()));
         assert_eq!(victim(&mut passive(9, 1, 1), &[1]), (Some(0), [0].into()));
         assert_eq!(victim(&mut passive(9, 1, 0), &[]), (None, [].into()));
     }
 
     #[test]
-    fn whatever_leaves_pays() {
+    fn any_removal_reduces_the_debt() {
         let mut passive = passive(12, 3, 12);
         assert!(!passive.is_due(11) && passive.is_due(12) && passive.is_due(12));
-        passive.leave(4);
-        passive.leave(4);
-        passive.leave(99);
-        assert!(passive.is_due(11), "one of three is paid");
-        passive.leave(5);
-        passive.leave(6);
+        passive.remove(4);
+        passive.remove(4);
+        passive.remove(99);
+        assert!(passive.is_due(11), "one of three evictions is done");
+        passive.remove(5);
+        passive.remove(6);
         assert!(!passive.is_due(9));
     }
 
     #[test]
-    fn a_quarter_of_all_is_owed_at_most() {
+    fn the_debt_is_at_most_a_quarter_of_all() {
         let mut passive = passive(5, usize::MAX, 5);
         assert!(passive.is_due(5));
-        passive.leave(0);
+        passive.remove(0);
         assert!(passive.is_due(4));
-        passive.leave(1);
+        passive.remove(1);
         assert!(!passive.is_due(3));
         assert!(!Passive::new(PassiveGc::NEVER).is_due(1 << 31));
     }

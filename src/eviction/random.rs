@@ -1,117 +1,116 @@
-//! Any one.
+//! Random eviction.
 
-use super::{Eviction, Standing};
+use super::{EntryStats, Eviction};
 use crate::raw::chunked_vec::ChunkedVec;
-use crate::raw::splitmix::{STEP, mixed};
+use crate::raw::index::OptIndex;
+use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
-/// The position of a slot that is not in the line.
-const NONE: u32 = u32::MAX;
-
-/// Gives up any entry, each one as likely as the others. Neither use nor ranks count.
+/// Evicts a random entry, each with equal probability. Use and ranks are ignored.
 ///
 /// ```text
-///     line        position   0   1   2   3
-///                     slot   4   0   5   2          of four slots any position is drawn
-///     0 leaves        slot   4   2   5              the last one takes its place
+///     position               0   1   2   3
+///     slot                   4   0   5   2          a position is drawn: 1
+///     after the eviction     4   2   5              the last slot fills the position
 /// ```
 ///
-/// It is the yardstick for the others, and nobody who does not know the seed can bring it about that
-/// a certain entry leaves. A hit costs nothing, a victim a random number and no looks; entering and
-/// leaving are O(1).
+/// It is the baseline for the other policies. Without the seed an attacker cannot force the
+/// eviction of a given entry. A hit costs nothing, a victim one random number and no statistics;
+/// insertion and removal are O(1).
 ///
 /// The generator is SplitMix64: Steele, Lea and Flood, *Fast Splittable Pseudorandom Number
-/// Generators*, 2014. It is not cryptographic: enough victims give its seed away.
+/// Generators*, 2014. It is not cryptographic: enough victims reveal its seed.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::eviction::{Eviction, Random, Standing};
+/// use flowtable::eviction::{EntryStats, Eviction, Random};
 ///
 /// let mut policy = Random::with_seed(1);
-/// (0..100).for_each(|slot| policy.enter(slot, 0));
-/// let victim = policy.victim(|_| Standing::default()).unwrap();
-/// policy.leave(victim);
-/// assert!((0..1000).all(|_| policy.victim(|_| Standing::default()) != Some(victim)));
+/// (0..100).for_each(|slot| policy.insert(slot, 0));
+/// let victim = policy.victim(|_| EntryStats::default()).unwrap();
+/// policy.remove(victim);
+/// assert!((0..1000).all(|_| policy.victim(|_| EntryStats::default()) != Some(victim)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Random {
-    /// By position in the line, and by slot. As long as the greatest slot asks, so there is
-    /// a position for each slot.
-    places: ChunkedVec<Place>,
-    /// Slots in the line: the positions `0..len` are taken.
+    /// Indexed by position and by slot. Covers the greatest slot, so it has a position for each.
+    cells: ChunkedVec<Cell>,
+    /// The number of slots, which are at the positions `0..len`.
     len: u32,
     state: u64,
 }
 
-/// Two arrays in one: for positions, and for slots.
+/// Elements of two arrays with equal index: one by position, one by slot.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Which slot stands at this position.
+struct Cell {
+    /// The slot at this position. Meaningless from `len` on.
     slot: u32,
-    /// At which position this slot stands, or [`NONE`].
-    position: u32,
+    /// The position of this slot.
+    position: OptIndex,
+}
+
+impl Cell {
+    const EMPTY: Self = Self { slot: 0, position: OptIndex::NONE };
 }
 
 impl Random {
-    /// A policy without entries, which draws by this seed: victims are the same in each run.
+    /// Creates a policy without entries. Its victims are determined by the seed.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::eviction::{Eviction, Random, Standing};
+    /// use flowtable::eviction::{EntryStats, Eviction, Random};
     ///
-    /// assert_eq!(Random::with_seed(1).victim(|_| Standing::default()), None);
+    /// assert_eq!(Random::with_seed(1).victim(|_| EntryStats::default()), None);
     /// ```
     #[must_use]
     pub const fn with_seed(seed: u64) -> Self {
-        Self { places: ChunkedVec::new(), len: 0, state: seed }
+        Self { cells: ChunkedVec::new(), len: 0, state: seed }
     }
 
-    /// The next number of SplitMix64.
+    /// Draws the next number of SplitMix64.
     fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(STEP);
-        mixed(self.state)
+        self.state = self.state.wrapping_add(GOLDEN_GAMMA);
+        mix(self.state)
     }
 
     fn position(&self, slot: u32) -> Option<u32> {
-        let position = self.places.get(slot)?.position;
-        (position != NONE).then_some(position)
+        self.cells.get(slot)?.position.get()
     }
 }
 
 impl Eviction for Random {
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         assert!(slot < 1 << 31, "slot {slot}: must be less than 2^31");
-        self.places.cover(slot, Place { slot: NONE, position: NONE });
+        self.cells.cover(slot, Cell::EMPTY);
         if self.position(slot).is_none() {
-            self.places[self.len].slot = slot;
-            self.places[slot].position = self.len;
+            self.cells[self.len].slot = slot;
+            self.cells[slot].position = OptIndex::some(self.len);
             self.len += 1;
         }
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         let Some(position) = self.position(slot) else { return };
         self.len -= 1;
-        let last = self.places[self.len].slot;
-        self.places[position].slot = last;
-        self.places[last].position = position;
-        // After the line above: it may be the last one itself.
-        self.places[slot].position = NONE;
+        let last = self.cells[self.len].slot;
+        self.cells[position].slot = last;
+        self.cells[last].position = OptIndex::some(position);
+        // Must follow the statement above, as `slot` may be the last one itself.
+        self.cells[slot].position = OptIndex::NONE;
     }
 
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, _stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         if self.len == 0 {
             return None;
         }
-        // The upper half of the product is below `len`, each value as often as the others but for
-        // one in 2^32.
+        // The upper half of the product is below `len`. Its bias is at most 2^-32.
         let position = (u128::from(self.next()) * u128::from(self.len)) >> 64;
-        Some(self.places[position as u32].slot)
+        Some(self.cells[position as u32].slot)
     }
 
     fn allocation_size(&self) -> usize {
-        self.places.allocation_size()
+        self.cells.allocation_size()
     }
 }
 
@@ -131,28 +130,28 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
-    fn each_entry_is_as_likely_as_the_others() {
+    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    fn all_entries_are_equally_likely() {
         let mut random = Random::with_seed(1);
-        (0..1500).filter(|slot| slot % 3 > 0).for_each(|slot| random.enter(slot, 0));
-        (500..1500).for_each(|slot| random.leave(slot));
+        (0..1500).filter(|slot| slot % 3 > 0).for_each(|slot| random.insert(slot, 0));
+        (500..1500).for_each(|slot| random.remove(slot));
         let mut drawn = vec![0; 500];
         for _ in 0..333 * 1000 {
-            let victim = random.victim(|_| unreachable!("it needs no looks"));
+            let victim = random.victim(|_| unreachable!("it reads no statistics"));
             drawn[victim.unwrap() as usize] += 1;
         }
         for (slot, drawn) in drawn.into_iter().enumerate() {
-            // Seven standard deviations of a thousand.
+            // A thousand, plus or minus seven standard deviations.
             let expected = if slot % 3 > 0 { 780..1220 } else { 0..1 };
             assert!(expected.contains(&drawn), "{slot} was drawn {drawn} times");
         }
     }
 
     #[test]
-    fn a_slot_is_in_the_line_once() {
+    fn a_slot_is_inserted_once() {
         let mut random = Random::with_seed(2);
-        [3, 3].into_iter().for_each(|slot| random.enter(slot, 0));
-        [7, 3, 3].into_iter().for_each(|slot| random.leave(slot));
-        assert_eq!(random.victim(|_| Standing::default()), None);
+        [3, 3].into_iter().for_each(|slot| random.insert(slot, 0));
+        [7, 3, 3].into_iter().for_each(|slot| random.remove(slot));
+        assert_eq!(random.victim(|_| EntryStats::default()), None);
     }
 }

@@ -1,194 +1,210 @@
-//! Slots in rings, each with a hand that goes round: the clocks behind [`SecondChance`](super::SecondChance) and
-//! [`ByClass`](super::ByClass).
+//! CLOCK rings: circular arrays of slots, each with a hand, for
+//! [`SecondChance`](super::SecondChance) and [`ByClass`](super::ByClass).
 //!
 //! ```text
 //!               hand                                                    hand
 //!                 ▾  used                                                 ▾
 //!     a   b   c   d   e   f   g        e is the victim      a  b  c  d  –  f  g
-//!                     ▴ unused                              a  b  c  d  x  f  g     x comes
+//!                     ▴ unused                              a  b  c  d  x  f  g     x is inserted
 //! ```
 //!
-//! A ring is an array, so what the hand will come to is known ahead and can be fetched ahead: a list would
-//! have to be followed from slot to slot, with a cache miss for each. Who comes takes the place of who
-//! left last, which is behind the hand if it was the victim: so the newcomer has the longest way before
-//! it. If several leave in a row, the last of the array fills the place of each but one.
+//! A ring is an array, so the next slots under the hand are known and can be prefetched; a linked
+//! list would have a dependent cache miss for each slot. An insertion fills the vacancy of the last
+//! removal. After an eviction the vacancy is the position that the hand has just passed, so the new
+//! entry is examined last. Of several removals in a row, each but the last has its vacancy filled
+//! by the last slot of the array.
 //!
-//! What holds: a slot is in one ring at most, and `places` says where; a ring has no gaps but its hole.
+//! Invariants: a slot is in at most one ring, at its recorded position; a ring has at most one
+//! vacancy.
 //!
-//! Price: all is O(1). 4 bytes for each slot, and 4 for each slot of each ring when it had the most.
+//! Cost: all operations are O(1). 4 bytes for each slot, and 4 for each slot of the maximum length
+//! of each ring.
 
-use super::Standing;
+use super::EntryStats;
 use crate::raw::chunked_vec::ChunkedVec;
+use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
-/// Nobody: the place of a slot in no ring, and who is in the hole.
-const NONE: u32 = u32::MAX;
+/// Maximum number of slots that the hand passes for one victim. If more than 8 in a row were used,
+/// nearly all were, and then the least recently used of 8 is a good victim.
+const MAX_EXAMINED: u32 = 8;
 
-/// Most slots that the hand passes for one victim. With more than 8 in a row in use nearly all are, and
-/// then the one that was silent longest of 8 is a good victim.
-const LOOKS: u32 = 8;
+/// Bits of a packed [`Location`] for the position in the ring; the upper bits are the ring.
+const POSITION_BITS: u32 = 30;
 
-/// Bits of a place for the position in the ring; the upper ones are for the ring.
-const POSITION: u32 = 30;
+/// The ring of a slot, and its position in the ring.
+#[derive(Clone, Copy)]
+struct Location {
+    ring: usize,
+    position: u32,
+}
+
+impl Location {
+    fn packed(self) -> OptIndex {
+        OptIndex::some((self.ring as u32) << POSITION_BITS | self.position)
+    }
+
+    fn unpack(packed: OptIndex) -> Option<Self> {
+        let bits = packed.get()?;
+        let position = bits & ((1 << POSITION_BITS) - 1);
+        Some(Self { ring: (bits >> POSITION_BITS) as usize, position })
+    }
+}
 
 #[derive(Clone, Debug)]
 struct Ring {
-    members: ChunkedVec<u32>,
-    /// Members in use, the hole included.
+    /// By position. None at the vacancy; meaningless from `len` on.
+    slots: ChunkedVec<OptIndex>,
+    /// Positions in use, the vacancy included.
     len: u32,
-    /// The position of nobody, or [`NONE`].
-    hole: u32,
+    /// The position without a slot.
+    vacancy: OptIndex,
+    /// The position that is examined next; the first one if it is `len` or more.
     hand: u32,
 }
 
 impl Ring {
     const fn new() -> Self {
-        Self { members: ChunkedVec::new(), len: 0, hole: NONE, hand: 0 }
+        Self { slots: ChunkedVec::new(), len: 0, vacancy: OptIndex::NONE, hand: 0 }
     }
 
     fn count(&self) -> usize {
-        self.len as usize - usize::from(self.hole != NONE)
+        self.len as usize - usize::from(self.vacancy.is_some())
     }
 
-    /// Takes in a slot and returns its position.
-    fn enter(&mut self, slot: u32) -> u32 {
-        let position = if self.hole == NONE { self.len } else { self.hole };
-        self.hole = NONE;
+    /// Inserts a slot and returns its position.
+    fn insert(&mut self, slot: u32) -> u32 {
+        let position = self.vacancy.get().unwrap_or(self.len);
+        self.vacancy = OptIndex::NONE;
         self.len = self.len.max(position + 1);
-        match self.members.get_mut(position) {
-            Some(member) => *member = slot,
-            None => _ = self.members.push(slot),
+        match self.slots.get_mut(position) {
+            Some(vacant) => *vacant = OptIndex::some(slot),
+            None => _ = self.slots.push(OptIndex::some(slot)),
         }
         position
     }
 
-    /// Makes a position the hole. Returns who has moved to the former hole, if anyone, and to where.
-    fn leave(&mut self, position: u32) -> Option<(u32, u32)> {
-        let hole = core::mem::replace(&mut self.hole, position);
-        self.members[position] = NONE;
-        if hole == NONE {
-            return None;
-        }
+    /// Makes a position the vacancy, and fills the previous vacancy, if any. Returns the slot that
+    /// was moved for this and its new position.
+    fn remove(&mut self, position: u32) -> Option<(u32, u32)> {
+        let previous = core::mem::replace(&mut self.vacancy, OptIndex::some(position));
+        self.slots[position] = OptIndex::NONE;
+        let previous = previous.get()?;
         self.len -= 1;
-        let last = self.members[self.len];
-        if last == NONE {
-            // The last one is a hole itself: this one, or the former.
-            self.hole = hole.min(position);
+        let Some(last) = self.slots[self.len].get() else {
+            // The last position is itself vacant: this one or the previous one.
+            self.vacancy = OptIndex::some(previous.min(position));
             return None;
-        }
-        self.members[hole] = last;
-        Some((last, hole))
+        };
+        self.slots[previous] = OptIndex::some(last);
+        Some((last, previous))
     }
 
-    /// Who is at the hand, which goes on.
-    fn pass(&mut self) -> Option<u32> {
+    /// Returns the slot under the hand, if it is not vacant, and advances the hand.
+    fn advance(&mut self) -> Option<u32> {
         let position = if self.hand < self.len { self.hand } else { 0 };
         self.hand = position + 1;
-        let slot = *self.members.get(position)?;
-        (slot != NONE).then_some(slot)
+        self.slots.get(position)?.get()
     }
 
-    /// Who is at the hand and behind it.
+    /// Iterates over all slots once, from the hand on.
     fn upcoming(&self) -> impl Iterator<Item = u32> {
-        let (before, behind) = (0..self.hand.min(self.len), self.hand..self.len);
-        behind.chain(before).map(|at| self.members[at]).filter(|slot| *slot != NONE)
+        let hand = self.hand.min(self.len);
+        (hand..self.len).chain(0..hand).filter_map(|position| self.slots[position].get())
     }
 }
 
-/// Slots in `N` rings, `N` up to 4.
+/// `N` rings of slots, `N` up to 4.
 #[derive(Clone, Debug)]
 pub(super) struct Rings<const N: usize> {
     rings: [Ring; N],
-    /// By slot: ring and position.
-    places: ChunkedVec<u32>,
+    /// The packed [`Location`] of each slot.
+    locations: ChunkedVec<OptIndex>,
 }
 
 impl<const N: usize> Rings<N> {
     pub(super) const fn new() -> Self {
-        Self { rings: [const { Ring::new() }; N], places: ChunkedVec::new() }
+        Self { rings: [const { Ring::new() }; N], locations: ChunkedVec::new() }
     }
 
-    /// Slots in a ring.
+    /// Returns the number of slots in a ring.
     pub(super) fn count(&self, ring: usize) -> usize {
         self.rings[ring].count()
     }
 
-    fn place(&self, slot: u32) -> Option<(usize, u32)> {
-        let place = *self.places.get(slot)?;
-        (place != NONE).then_some(((place >> POSITION) as usize, place & ((1 << POSITION) - 1)))
+    fn location(&self, slot: u32) -> Option<Location> {
+        Location::unpack(*self.locations.get(slot)?)
     }
 
-    fn set_place(&mut self, slot: u32, ring: usize, position: u32) {
-        self.places[slot] = (ring as u32) << POSITION | position;
-    }
-
-    /// The ring of a slot.
+    /// Returns the ring of a slot.
     pub(super) fn ring_of(&self, slot: u32) -> Option<usize> {
-        self.place(slot).map(|(ring, _)| ring)
+        self.location(slot).map(|location| location.ring)
     }
 
-    /// Puts a slot into a ring, out of the one in which it was.
+    /// Inserts a slot into a ring, and removes it from its previous ring.
     ///
     /// # Panics
     ///
     /// If the slot is 2^30 - 1 or more.
-    pub(super) fn enter(&mut self, slot: u32, ring: usize) {
-        assert!(slot < (1 << POSITION) - 1, "slot {slot}: must be less than 2^30 - 1");
-        self.leave(slot);
-        self.places.cover(slot, NONE);
-        let position = self.rings[ring].enter(slot);
-        self.set_place(slot, ring, position);
+    pub(super) fn insert(&mut self, slot: u32, ring: usize) {
+        assert!(slot < (1 << POSITION_BITS) - 1, "slot {slot}: must be less than 2^30 - 1");
+        self.remove(slot);
+        self.locations.cover(slot, OptIndex::NONE);
+        let position = self.rings[ring].insert(slot);
+        self.locations[slot] = Location { ring, position }.packed();
     }
 
-    /// Takes a slot out of its ring, if it is in one.
-    pub(super) fn leave(&mut self, slot: u32) {
-        let Some((ring, position)) = self.place(slot) else { return };
-        self.places[slot] = NONE;
-        if let Some((moved, position)) = self.rings[ring].leave(position) {
-            self.set_place(moved, ring, position);
+    /// Removes a slot from its ring, if it is in one.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let Some(Location { ring, position }) = self.location(slot) else { return };
+        self.locations[slot] = OptIndex::NONE;
+        if let Some((moved, position)) = self.rings[ring].remove(position) {
+            self.locations[moved] = Location { ring, position }.packed();
         }
     }
 
-    /// The next slot of a ring that was not used, if the hand finds one in 8; it takes the marks of those
-    /// that were.
+    /// Returns the next slot of a ring that was not used, if there is one among the next 8. Clears
+    /// the marks of the used ones.
     pub(super) fn first_unused(
         &mut self,
         ring: usize,
-        mut look: impl FnMut(u32) -> Standing,
+        mut stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
         let ring = &mut self.rings[ring];
-        // One position more, for the hole.
-        (0..=LOOKS).filter_map(|_| ring.pass()).take(LOOKS as usize).find(|slot| !look(*slot).used)
+        // One more position than slots, for the vacancy.
+        let slots = (0..=MAX_EXAMINED).filter_map(|_| ring.advance());
+        slots.take(MAX_EXAMINED as usize).find(|slot| !stats(*slot).used)
     }
 
-    /// The next slot of a ring that was not used. After 8 used ones, that of them which was used longest
-    /// ago, the first of equals.
+    /// Returns the next slot of a ring that was not used; if the next 8 were all used, the least
+    /// recently used of them, the first one of equals.
     ///
-    /// In a ring of fewer than 8 a slot comes round again, and by then its mark is gone.
+    /// In a ring of fewer than 8 slots the hand returns to a slot, whose mark is cleared by then.
     pub(super) fn second_chance(
         &mut self,
         ring: usize,
-        mut look: impl FnMut(u32) -> Standing,
+        mut stats: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
         let mut oldest: Option<(Timestamp, u32)> = None;
         let unused = self.first_unused(ring, |slot| {
-            let standing = look(slot);
-            if oldest.is_none_or(|(least, _)| standing.last_use < least) {
-                oldest = Some((standing.last_use, slot));
+            let entry = stats(slot);
+            if oldest.is_none_or(|(last_use, _)| entry.last_use < last_use) {
+                oldest = Some((entry.last_use, slot));
             }
-            standing
+            entry
         });
         unused.or(oldest.map(|(_, slot)| slot))
     }
 
-    /// Fills `slots` with those of a ring that the hand comes to next, and returns how many they are.
+    /// Writes the next slots under the hand of a ring to the front of `slots`, and returns their
+    /// number.
     pub(super) fn upcoming(&self, ring: usize, slots: &mut [u32]) -> usize {
         let upcoming = slots.iter_mut().zip(self.rings[ring].upcoming());
-        upcoming.map(|(place, slot)| *place = slot).count()
+        upcoming.map(|(slot, next)| *slot = next).count()
     }
 
     pub(super) fn allocation_size(&self) -> usize {
-        let members = self.rings.iter().map(|ring| ring.members.allocation_size());
-        self.places.allocation_size() + members.sum::<usize>()
+        let slots = self.rings.iter().map(|ring| ring.slots.allocation_size());
+        self.locations.allocation_size() + slots.sum::<usize>()
     }
 }

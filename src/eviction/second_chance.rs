@@ -1,47 +1,48 @@
-//! A ring with a hand.
+//! CLOCK (second-chance) eviction.
 
 use super::rings::Rings;
-use super::{Eviction, Standing};
+use super::{EntryStats, Eviction};
 
-/// Gives up the next entry behind its hand that was not used since the hand came by last. Ranks do not
-/// count.
+/// Evicts the next entry under the clock hand that was not used since the hand passed it last: the
+/// CLOCK algorithm of page replacement, also called second chance. Ranks are ignored.
 ///
 /// ```text
 ///     hand ▸ a*  b  c*  d*          * used
-///            │   └ leaves; who comes next takes its place
+///            │   └ is evicted; the next insertion fills its position
 ///            └ loses its mark
 /// ```
 ///
-/// It is nearly as good as [`Lru`](super::Lru), and a hit costs it nothing: the mark is the cache's.
-/// If 8 entries in a row were used, that of them which was used longest ago leaves, so a victim is
-/// found in O(1), also when all entries are in use. Entering and leaving are O(1).
+/// It is nearly as good as [`Lru`](super::Lru), and a hit costs nothing: the cache stores the mark.
+/// If 8 entries in a row were used, the least recently used of them is evicted, so a victim is
+/// found in O(1) even if all entries were used. Insertion and removal are O(1).
 ///
-/// Paper: Corbató, *A Paging Experiment with the Multics System*, 1968. What differs: the bound of 8.
+/// Paper: Corbató, *A Paging Experiment with the Multics System*, 1968. Difference: the bound of 8.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::eviction::{SecondChance, Eviction, Standing};
+/// use flowtable::eviction::{EntryStats, Eviction, SecondChance};
 ///
 /// let mut clock = SecondChance::new();
-/// [0, 1, 2].into_iter().for_each(|slot| clock.enter(slot, 0));
-/// let look = |slot| Standing { used: slot == 0, ..Standing::default() };
-/// assert_eq!(clock.victim(look), Some(1));
+/// [0, 1, 2].into_iter().for_each(|slot| clock.insert(slot, 0));
+/// let stats = |slot| EntryStats { used: slot == 0, ..EntryStats::default() };
+/// assert_eq!(clock.victim(stats), Some(1));
 /// ```
+#[doc(alias = "CLOCK")]
 #[derive(Clone, Debug)]
 pub struct SecondChance {
     ring: Rings<1>,
 }
 
 impl SecondChance {
-    /// A policy without entries.
+    /// Creates a policy without entries.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::eviction::{SecondChance, Eviction, Standing};
+    /// use flowtable::eviction::{EntryStats, Eviction, SecondChance};
     ///
-    /// assert_eq!(SecondChance::new().victim(|_| Standing::default()), None);
+    /// assert_eq!(SecondChance::new().victim(|_| EntryStats::default()), None);
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -57,17 +58,17 @@ impl Default for SecondChance {
 
 impl Eviction for SecondChance {
     #[inline]
-    fn enter(&mut self, slot: u32, _rank: u8) {
-        self.ring.enter(slot, 0);
+    fn insert(&mut self, slot: u32, _rank: u8) {
+        self.ring.insert(slot, 0);
     }
 
     #[inline]
-    fn leave(&mut self, slot: u32) {
-        self.ring.leave(slot);
+    fn remove(&mut self, slot: u32) {
+        self.ring.remove(slot);
     }
 
-    fn victim(&mut self, look: impl FnMut(u32) -> Standing) -> Option<u32> {
-        self.ring.second_chance(0, look)
+    fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
+        self.ring.second_chance(0, stats)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
@@ -88,40 +89,40 @@ mod tests {
 
     fn clock(len: u32) -> SecondChance {
         let mut clock = SecondChance::new();
-        (0..len).for_each(|slot| clock.enter(slot, slot as u8));
+        (0..len).for_each(|slot| clock.insert(slot, slot as u8));
         clock
     }
 
-    /// The victim where the slots in `used` were used, and which slots were looked at for it.
+    /// Returns the victim if the slots in `used` were used, and the slots examined for it.
     fn victim(clock: &mut SecondChance, used: &[u32]) -> (Option<u32>, Vec<u32>) {
-        let (mut used, mut looked) = (used.to_vec(), Vec::new());
+        let (mut used, mut examined) = (used.to_vec(), Vec::new());
         let victim = clock.victim(|slot| {
-            looked.push(slot);
+            examined.push(slot);
             let mark = used.iter().position(|&other| other == slot);
             let last_use = Timestamp::from_secs(u64::from(slot % 5 + 1));
-            Standing { used: mark.map(|mark| used.swap_remove(mark)).is_some(), last_use }
+            EntryStats { used: mark.map(|mark| used.swap_remove(mark)).is_some(), last_use }
         });
-        (victim, looked)
+        (victim, examined)
     }
 
     #[test]
     fn used_entries_get_a_second_chance() {
         let mut clock = clock(4);
         assert_eq!(victim(&mut clock, &[0, 2]), (Some(1), [0, 1].into()));
-        clock.leave(1);
+        clock.remove(1);
         assert_eq!(victim(&mut clock, &[2]), (Some(3), [2, 3].into()));
-        clock.leave(3);
+        clock.remove(3);
         assert_eq!(victim(&mut clock, &[]), (Some(0), [0].into()));
     }
 
     #[test]
-    fn of_eight_used_ones_the_one_silent_longest_leaves() {
-        let (victim, looked) = victim(&mut clock(20), &(0..20).collect::<Vec<u32>>());
-        assert_eq!((victim, looked.len()), (Some(0), 8), "0 and 5 were used at the same time");
+    fn of_eight_used_entries_the_least_recently_used_is_evicted() {
+        let (victim, examined) = victim(&mut clock(20), &(0..20).collect::<Vec<u32>>());
+        assert_eq!((victim, examined.len()), (Some(0), 8), "0 and 5 were used at the same time");
     }
 
     #[test]
-    fn in_a_short_queue_marks_are_gone_by_the_second_time() {
+    fn in_a_short_ring_marks_are_cleared_by_the_second_pass() {
         assert_eq!(victim(&mut clock(3), &[0, 1, 2]), (Some(0), [0, 1, 2, 0].into()));
         assert_eq!(victim(&mut clock(1), &[0]), (Some(0), [0, 0].into()));
         assert_eq!(victim(&mut clock(0), &[]), (None, [].into()));

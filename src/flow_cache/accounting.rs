@@ -61,13 +61,13 @@ impl<P: Eviction> Ledger<P> {
 
     /// A flow may be evicted from now on.
     pub(super) fn expose(&mut self, slot: u32, life: &Life) {
-        self.policy.enter(slot, life.course.class as u8);
+        self.policy.insert(slot, life.course.class as u8);
         self.tenants.enter(life.tenant, slot, life.course.class);
     }
 
     /// A flow may not be evicted any more.
     pub(super) fn shelter(&mut self, slot: u32, life: &Life) {
-        self.policy.leave(slot);
+        self.policy.remove(slot);
         self.tenants.leave(life.tenant, slot, life.course.class);
     }
 

@@ -8,7 +8,7 @@ use super::config::Emergency;
 use super::event::{Departed, Refused};
 use super::state::{Course, EndReason, Packet, Tenant};
 use super::store::{Flow, Handle, Life, NO_NAME, Place};
-use crate::eviction::{Eviction, Standing};
+use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::timestamp::Timestamp;
 
@@ -124,12 +124,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
         let flows = &mut self.store.flows;
         let look = |slot| match flows.get_mut(slot) {
-            Some(Flow { life, .. }) => Standing {
+            Some(Flow { life, .. }) => EntryStats {
                 used: mem::take(&mut life.is_used),
                 // Its order counts, and the caller's clock may have been set.
                 last_use: Timestamp::from_nanos(life.last_seen),
             },
-            None => Standing::default(),
+            None => EntryStats::default(),
         };
         let victim = match of {
             Some(tenant) => self.ledger.tenants.victim(tenant, look),

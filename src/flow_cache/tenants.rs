@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::state::{Class, Tenant};
-use crate::eviction::{Standing, has_few_newcomers, turn};
+use crate::eviction::{EntryStats, has_few_newcomers, lowest_rank};
 use crate::raw::intrusive_list::IntrusiveLists;
 use crate::trash::TrashMap;
 
@@ -110,7 +110,7 @@ impl Tenants {
     pub(super) fn victim(
         &mut self,
         tenant: Tenant,
-        mut look: impl FnMut(u32) -> Standing,
+        mut look: impl FnMut(u32) -> EntryStats,
     ) -> Option<u32> {
         let number = self.number(tenant)?;
         let exposed = self.accounts[number].exposed;
@@ -121,13 +121,17 @@ impl Tenants {
                 return unused;
             }
         }
-        let queue = first + turn(exposed)?;
+        let queue = first + lowest_rank(exposed)?;
         self.first_unused(queue, look).or_else(|| self.queues.front(queue))
     }
 
     /// The first flow of a queue that was not used, if it is among the first ones; used ones go to the
     /// back. Rings are for few large crowds; these are many small ones.
-    fn first_unused(&mut self, queue: usize, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn first_unused(
+        &mut self,
+        queue: usize,
+        mut look: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
         for _ in 0..LOOKS {
             let slot = self.queues.front(queue)?;
             if !look(slot).used {

@@ -1,32 +1,34 @@
-//! Cyclic redundancy checks as hashes: a key is a polynomial, its hash the remainder of a division.
+//! Cyclic redundancy checks as hashes: the remainder of a key as a polynomial.
 //!
 //! ```text
-//!                        ┌ the byte that leaves picks a row of 256
+//!                        ┌ the byte shifted out selects one of 256 rows
 //!     register  │ c9 │ 1a │ ◂── next byte of the key
 //!                  └───── ^ row                                  once for each byte
 //! ```
 //!
-//! Every bit of a key counts for several bits of the remainder. Keys that differ in one burst no longer than the
-//! register never have the same one, and names of real flows mostly meet about as often as random ones.
+//! Each bit of a key affects several bits of the remainder. Keys that differ in one burst not
+//! longer than the register have different remainders, and keys of real flows mostly collide about
+//! as often as random ones.
 //!
-//! # Price
+//! # Cost
 //!
-//! A byte at a time, each waiting for the one before: three to six instructions for it, and 256 rows of one, two or four
-//! bytes that should be in the first-level cache.
+//! One byte at a time, each dependent on the previous one: three to six instructions per byte, and
+//! a table of 256 rows of one, two or four bytes that should be in the L1 cache.
 //!
-//! A remainder is *linear*: when some bits of a key change, what changes in its hash depends on those bits only. Whoever
-//! knows the polynomial, which is everybody, computes as many keys with one hash as he likes. And it shows where
-//! fields of a key count the same thing: of 10,000 names whose hosts and numbers do, 13.6 % meet by [`Crc8Pair`], 16.5 %
-//! by [`Crc16`], 9.3 % by the lower half of [`Crc32`], and 7.3 % at random.
+//! A remainder is *linear*: the difference of two hashes depends only on the difference of the
+//! keys. Since polynomials are public, anyone can compute any number of keys with equal hashes.
+//! Linearity also matters with correlated fields: of 10,000 keys whose host and flow numbers count
+//! up together, 13.6 % collide by [`Crc8Pair`], 16.5 % by [`Crc16`], 9.3 % by the lower half of
+//! [`Crc32`], and 7.3 % at random.
 //!
-//! [`Crc32`] is what to take where many sources have to agree on a function, as
-//! [`SourceIndex::of`](crate::hash::source_index::SourceIndex::of) does, and where names come from a trusted side. For packets of just
-//! anybody see the [module above](super).
+//! [`Crc32`] is for functions that many sources have to agree on, as in
+//! [`SourceIndex::of`](crate::hash::source_index::SourceIndex::of), and for keys from trusted
+//! sources. For untrusted packets see the [parent module](super).
 
 use core::hash::Hasher;
 
-/// What a byte in the upper eight bits of the register leaves, most significant bit first. Narrower polynomials are
-/// at the upper end of the 32 bits, too.
+/// Returns the remainder of a byte in the upper eight bits of the register, most significant bit
+/// first. Narrower polynomials are left-aligned in the 32 bits, too.
 const fn remainder(byte: u8, polynomial: u32) -> u32 {
     let mut register = (byte as u32) << 24;
     let mut bit = 0;
@@ -63,7 +65,7 @@ const TABLE_16: [u16; 256] = {
     table
 };
 
-/// The polynomial of Ethernet. It is used least significant bit first, so all is turned around.
+/// The polynomial of Ethernet, which is used least significant bit first: all bits are reversed.
 const TABLE_32: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -79,13 +81,14 @@ fn crc8(register: u8, bytes: &[u8]) -> u8 {
     bytes.iter().fold(register, |register, byte| TABLE_8[usize::from(register ^ byte)])
 }
 
-/// Two CRCs of 8 bits: one of the first six bytes of a key, one of all others. The paper's conventional hash.
+/// Two 8-bit CRCs: one of the first six bytes of a key, one of the others. The conventional hash of
+/// the paper.
 ///
-/// The one of the first six is the upper byte. Each is a CRC-8 as the SMBus has it: polynomial 0x07, most
-/// significant bit first.
+/// The CRC of the first six bytes is the upper byte. Each is the CRC-8 of the SMBus: polynomial
+/// 0x07, most significant bit first.
 ///
-/// Made for names of twelve bytes. Names that are longer lean on the second byte, and of names up to six bytes the
-/// second is always 0.
+/// It is designed for keys of twelve bytes. Longer keys depend mostly on the second CRC, which is
+/// always 0 for keys of up to six bytes.
 ///
 /// # Example
 ///
@@ -102,7 +105,7 @@ fn crc8(register: u8, bytes: &[u8]) -> u8 {
 pub struct Crc8Pair {
     first: u8,
     second: u8,
-    /// Bytes of the first half so far.
+    /// Bytes of the first half hashed so far.
     seen: u8,
 }
 
@@ -110,7 +113,7 @@ impl Crc8Pair {
     /// Bytes of the first half.
     const HALF: u8 = 6;
 
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u16 {
@@ -146,7 +149,7 @@ impl Hasher for Crc8Pair {
     }
 }
 
-/// A CRC of 16 bits: CRC-16/IBM-3740, polynomial 0x1021, most significant bit first, from all ones.
+/// CRC-16/IBM-3740: polynomial 0x1021, most significant bit first, initialised with all ones.
 ///
 /// # Example
 ///
@@ -159,7 +162,7 @@ impl Hasher for Crc8Pair {
 pub struct Crc16(u16);
 
 impl Crc16 {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u16 {
@@ -193,9 +196,9 @@ impl Hasher for Crc16 {
     }
 }
 
-/// The CRC of 32 bits of Ethernet, gzip and PNG.
+/// The CRC-32 of Ethernet, gzip and PNG.
 ///
-/// Whoever needs fewer bits takes the lower ones.
+/// For fewer bits, use the lower ones.
 ///
 /// # Example
 ///
@@ -205,7 +208,7 @@ impl Hasher for Crc16 {
 /// use flowtable::hash::Crc32;
 ///
 /// assert_eq!(Crc32::of(b"123456789"), 0xcbf4_3926);
-/// // As the hash of a table.
+/// // As the hasher of a table.
 /// let hasher = BuildHasherDefault::<Crc32>::default();
 /// let tuple = FourTuple { src: 1_u32, dst: 2, sport: 3, dport: 4 };
 /// assert_ne!(hasher.hash_one(tuple), hasher.hash_one(tuple.reversed()));
@@ -214,7 +217,7 @@ impl Hasher for Crc16 {
 pub struct Crc32(u32);
 
 impl Crc32 {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u32 {

@@ -1,33 +1,35 @@
-//! Fletcher's checksum: a sum of the bytes, and a sum of the sums.
+//! Fletcher's checksum: the sum of the bytes, and the sum of the partial sums.
 //!
 //! ```text
 //!     bytes          a     b       c         …
 //!     first sum      a     a+b     a+b+c     …      modulo 255
-//!     second sum     a    2a+b    3a+2b+c    …      modulo 255: each byte counts as often as bytes follow
+//!     second sum     a    2a+b    3a+2b+c    …      modulo 255: bytes weighted by their position
 //!     hash           │ second │ first │
 //! ```
 //!
-//! # Price
+//! # Cost
 //!
-//! Two additions for each byte, and a division in the end. It tells the order of bytes, which a sum does not. But sums of
-//! few small numbers are small numbers: keys that differ in a few bytes that count come to few places. Neither sum is ever
-//! 255, which leaves 65,025 hashes, and bytes of 0 and 255 are the same to it. Its range grows with the length of a key;
-//! the names of flows are short.
+//! Two additions for each byte, and a division at the end. It depends on the order of the bytes,
+//! which a plain sum does not. But sums of few small integers are small: keys that differ in a few
+//! counters have few hashes. Neither sum is ever 255, which leaves 65,025 hashes, and the bytes 0
+//! and 255 are equivalent. Its range grows with the length of a key; flow keys are short.
 //!
-//! To take where the checksum is there already, and to compare with: see the [module above](super).
+//! Use it where the checksum is available already, and for comparisons: see the
+//! [parent module](super).
 
 use core::hash::Hasher;
 
 const MODULUS: u32 = 255;
-/// After so many bytes the sums are divided, long before they could overflow.
+/// The number of bytes after which the sums are reduced, before they can overflow.
 const BLOCK: usize = 4096;
 const _: () = {
     let (most, count) = (MODULUS as u64, BLOCK as u64);
-    // Both sums before the block, one of them `count` times, and bytes of 255 counted up to `count` times.
+    // Both initial sums, the first one added `count` times, and `count` bytes of 255, the first of
+    // which is added `count` times.
     assert!(most * (1 + count) + most * count * (count + 1) / 2 <= u32::MAX as u64);
 };
 
-/// Fletcher's checksum of 16 bits.
+/// The 16-bit Fletcher checksum.
 ///
 /// # Example
 ///
@@ -39,13 +41,13 @@ const _: () = {
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fletcher16 {
-    /// Below 255, as the other one.
+    /// Below 255, like `second`.
     first: u32,
     second: u32,
 }
 
 impl Fletcher16 {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u16 {

@@ -1,36 +1,36 @@
-//! The default hasher: keyed, so that nobody outside can choose keys that collide. And the classic ones, which are not.
+//! Hashers: the keyed default, and the classic unkeyed ones.
 //!
-//! Any [`BuildHasher`] serves where the crate takes one; this is the one that it takes when none is
-//! named. It is [`ahash`](https://docs.rs/ahash), which costs about 3 ns for a flow key; its four
-//! words of seed belong to one table and are not shared.
+//! All structures accept any [`BuildHasher`]. The default is [`DefaultHashBuilder`], which is keyed
+//! against collision attacks: [`ahash`](https://docs.rs/ahash), at about 3 ns for a flow key. Each
+//! table has its own four words of seed.
 //!
-//! Seeds are an argument where there is no operating system to ask: see
+//! Without an operating system as source of randomness the seeds are an argument: see
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
 //!
-//! # Hashes without a key
+//! # Unkeyed hashes
 //!
-//! The others are what routers have hashed the names of flows with, to compare with and to agree with others on.
-//! `BuildHasherDefault<Crc32>` is a [`BuildHasher`], and so with each of them.
+//! The others are hash functions of routers, for comparisons and for functions that several parties
+//! agree on. For each of them there is a [`BuildHasher`], such as `BuildHasherDefault<Crc32>`.
 //!
-//! | | bits | weak at | one takes it |
+//! | | bits | weakness | use |
 //! |---|--:|---|---|
-//! | [`XorFold8`], [`XorFold16`] | 8, 16 | fields that count together: they cancel out | where names are few and random |
-//! | [`Fletcher16`] | 16 | short names of small numbers: sums stay small | where it is computed anyway |
-//! | [`Crc8Pair`] | 16 | names whose bytes past the first six, or before, are all alike: 256 places | as the paper did |
-//! | [`Crc16`] | 16 | fields that count together: it is linear | where 16 bits are enough |
-//! | [`Crc32`] | 32 | the same, less | where many have to agree on a function |
+//! | [`XorFold8`], [`XorFold16`] | 8, 16 | correlated fields cancel out | few, random keys |
+//! | [`Fletcher16`] | 16 | short keys of small integers | where it is computed anyway |
+//! | [`Crc8Pair`] | 16 | keys that differ in one half only: 256 values | as in the paper |
+//! | [`Crc16`] | 16 | correlated fields: it is linear | where 16 bits are enough |
+//! | [`Crc32`] | 32 | correlated fields, less so | a function that several parties agree on |
 //!
-//! - **They are not keyed.** Everybody can compute as many names with one hash as he likes, and a table that chains
-//!   them is a list then. Where names come from the packets of strangers, take the default.
-//! - **Only the low bits say something**, as many as the table above has. A table that looks at the upper
-//!   bits of a hash, as Swiss tables do, needs another hash.
-//! - **What is portable is `write(&[u8])`**, and `of`, which is the same. It does not matter where the bytes of a
-//!   name are cut into several writes. A [`Hash`](core::hash::Hash) of integers writes them in the order of the
-//!   machine, and one of slices and arrays writes their length first: a name that shall have one hash
-//!   everywhere writes its bytes itself.
+//! - **They are not keyed.** Anyone can compute any number of keys with equal hashes, which turn a
+//!   chained table into a list. For keys from untrusted packets, use the default.
+//! - **Only the low bits have entropy**: see the column *bits*. A table that uses the
+//!   upper bits of a hash, as Swiss tables do, needs another hash.
+//! - **`write(&[u8])` is portable**, and so is `of`, which is equivalent. The partition of a key's
+//!   bytes into writes does not affect the hash. The [`Hash`](core::hash::Hash) of integers writes
+//!   them in native byte order, and that of slices and arrays writes their length first: a key with
+//!   equal hashes on all hosts must write its bytes itself.
 //!
-//! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992); Chandranmenon and
-//! Varghese, *Trading packet headers for packet processing* (1995), section 6.
+//! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992);
+//! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), section 6.
 
 mod crc;
 mod fletcher;
@@ -45,12 +45,11 @@ pub use crc::{Crc8Pair, Crc16, Crc32};
 pub use fletcher::Fletcher16;
 pub use xor_fold::{XorFold8, XorFold16};
 
-/// Builds the default keyed hasher.
+/// The default [`BuildHasher`], which is keyed.
 ///
 /// With the feature `std`, [`DefaultHashBuilder::new`] draws its seed from the operating system.
-/// Without it there is no such source: `new` then mixes an address and a counter, which an
-/// attacker may guess, so a kernel or firmware should call [`with_seeds`](Self::with_seeds) with a
-/// secret of its own.
+/// Without it there is no such source: `new` then mixes an address and a counter, which an attacker
+/// may guess, so a kernel or firmware should call [`with_seeds`](Self::with_seeds) with a secret.
 ///
 /// # Example
 ///
@@ -66,27 +65,30 @@ pub use xor_fold::{XorFold8, XorFold16};
 pub struct DefaultHashBuilder(RandomState);
 
 impl DefaultHashBuilder {
-    /// A hasher with a seed of its own.
+    /// Creates a hasher with a new random seed.
     #[must_use]
     pub fn new() -> Self {
         Self(RandomState::new())
     }
 
-    /// A hasher with the given seed: the same seed gives the same hashes, in one build of the
-    /// program on one machine. Good for tests; a secret of 64 bits is a short one.
+    /// Creates a hasher with the given seed, for tests.
+    ///
+    /// Equal seeds give equal hashes, in one build of the program on one CPU. As a secret, 64 bits
+    /// are few.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {
         Self::with_seeds([seed, !seed, seed.rotate_left(32), !seed.rotate_left(32)])
     }
 
-    /// A hasher with a secret of 256 bits.
+    /// Creates a hasher with a seed of 256 bits.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{DefaultHashBuilder, TrashMap};
     ///
-    /// let secret = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]; // from a source of randomness
+    /// // From a source of randomness.
+    /// let secret = [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344];
     /// let mut flows = TrashMap::with_hasher(DefaultHashBuilder::with_seeds(secret));
     /// flows.insert(443, "https");
     /// assert_eq!(flows.get(&443), Some(&"https"));

@@ -1,4 +1,4 @@
-//! XOR folding: the bytes of a key, laid over each other.
+//! XOR folding: the XOR of all words of a key.
 //!
 //! ```text
 //!     key         0a 01 │ 03 1c │ 0a 02 │ 07 05 │ 00 00 │ 00 09
@@ -6,17 +6,17 @@
 //!     8 bits      04 ^ 13                                  =    17
 //! ```
 //!
-//! Words are counted from the end of the key, so that a key of odd length has a zero in front.
+//! Words are aligned to the end of the key, so a key of odd length is padded with a zero in front.
 //!
-//! # Price
+//! # Cost
 //!
-//! A load and an XOR for each word: the cheapest function of all bytes that there is. What it costs is what it
-//! does not do: it never carries from one bit into another. Where two fields count, such as a host and a number, their
-//! low bits are laid over each other, and keys that differ meet. Of 40,000 names whose addresses are in few
-//! subnets and whose numbers are small, nine in ten come to a place that another one has; at random it would be
-//! one in four. Eight bits cannot tell more than 256 places apart, whatever the table has.
+//! A load and an XOR for each word: the cheapest function of all bytes. But it does not mix bits:
+//! each bit of the key affects one bit of the hash. If two fields count up, such as a host and a
+//! flow number, their low bits overlap, and different keys collide. Of 40,000 keys with addresses
+//! in few subnets and small flow numbers, nine in ten collide with another one; at random it would
+//! be one in four. Eight bits address no more than 256 buckets of a table of any size.
 //!
-//! To take where keys are few and random, and to compare with: see the [module above](super).
+//! Use it for few, random keys, and for comparisons: see the [parent module](super).
 
 use core::hash::Hasher;
 
@@ -33,7 +33,7 @@ use core::hash::Hasher;
 pub struct XorFold8(u8);
 
 impl XorFold8 {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u8 {
@@ -67,7 +67,7 @@ impl Hasher for XorFold8 {
 ///
 /// assert_eq!(XorFold16::of(&[0x12, 0x34, 0x56, 0x78]), 0x1234 ^ 0x5678);
 /// assert_eq!(XorFold16::of(&[0x34, 0x56, 0x78]), 0x0034 ^ 0x5678);
-/// // Fields that count together cancel out.
+/// // Fields that count up together cancel out.
 /// let [one, two] = [1_u8, 2].map(|n| [10, 1, 0, n, 10, 2, 0, n, 0, 0, 0, 0]);
 /// assert_eq!(XorFold16::of(&one), XorFold16::of(&two));
 /// ```
@@ -75,14 +75,15 @@ impl Hasher for XorFold8 {
 pub struct XorFold16(u16);
 
 impl XorFold16 {
-    /// The hash of these bytes.
+    /// Returns the hash of these bytes.
     #[inline]
     #[must_use]
     pub fn of(bytes: &[u8]) -> u16 {
         Self(0).with(bytes).0
     }
 
-    /// A byte more shifts all words by a byte, which turns them around: so it does not matter where a key is cut.
+    /// One more byte shifts all words by a byte, which swaps their bytes: so the partition of a key
+    /// into writes does not affect the hash.
     #[inline]
     fn with(self, bytes: &[u8]) -> Self {
         let words = bytes.chunks_exact(2);

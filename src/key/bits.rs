@@ -1,28 +1,28 @@
-//! Keys as fixed-width strings of bits.
+//! Bit strings: keys of a fixed width in bits.
 //!
 //! ```text
 //!     bit    0         8         16        24
 //!            ┌─────────┬─────────┬─────────┬─────────┐
 //!     key    │ 1010…   │         │         │         │        10.0.0.1 as an Ipv4Addr: BITS = 32
 //!            └─────────┴─────────┴─────────┴─────────┘
-//!                 └──── window(5): the 64 bits from bit 5 on, zeros behind the end ────→
+//!                 └──── window(5): the 64 bits from bit 5 on, zeros past the end ──────→
 //! ```
 //!
-//! A trie looks at a key a few bits at a time, most significant bit first. [`BitString`] gives it
-//! these bits through one method, [`window`](BitString::window): everything else (a short slice,
-//! the first bit in which two keys differ) is arithmetic on windows.
+//! A trie reads a key a few bits at a time, most significant bit first. [`BitString`] has one
+//! required method for this, [`window`](BitString::window): the others (a short slice, the first
+//! bit in which two keys differ) are arithmetic on windows.
 //!
-//! Bit order *is* `Ord` order: a trie that is walked from slot 0 upwards yields its keys sorted.
+//! Bit order *is* `Ord` order: a traversal of a trie from slot 0 upwards yields its keys sorted.
 //!
 //! Strings concatenate: `(A, B)` is the bits of `A`, then the bits of `B`, and tuples compare in
-//! the same order. [`FourTuple`](crate::FourTuple) and [`FiveTuple`](crate::FiveTuple) are such
-//! concatenations, and so is [`Headed`]: a hash in front of a key, which is all that makes a
-//! level-compressed trie insensitive to its keys.
+//! this order. [`FourTuple`](crate::FourTuple) and [`FiveTuple`](crate::FiveTuple) are such
+//! concatenations, and so is [`Headed`]: a hash in front of a key, which makes the shape of a
+//! level-compressed trie independent of the distribution of its keys.
 //!
-//! [`Address`] is the way back, from bits to the key: prefixes of addresses are addresses, too.
+//! [`Address`] is the inverse, from bits to the key: prefixes of addresses are addresses, too.
 //!
-//! Price: a window of an integer or an address is one or two shifts; of an array, one unaligned
-//! load; of a concatenation, that of the part it falls in, or of both.
+//! Cost: a window of an integer or an address is one or two shifts; of an array, one unaligned
+//! load; of a concatenation, a window of one part, or of both.
 //!
 //! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, section 3.
 
@@ -31,11 +31,11 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
 ///
-/// # Law
+/// # Contract
 ///
-/// For any `a` and `b`, `a.cmp(&b)` is the order of the two strings compared bit by bit, and so
-/// `a == b` exactly if all bits are equal. Bits behind the end read as zero. A type that breaks
-/// the law, or panics, makes a trie lose keys or panic, but never undefined behaviour.
+/// For any `a` and `b`, `a.cmp(&b)` is the order of the two strings compared bit by bit, and so `a
+/// == b` exactly if all bits are equal. Bits past the end are zero. With a type that violates the
+/// contract, or panics, a trie may lose keys or panic, but there is no undefined behaviour.
 ///
 /// # Example
 ///
@@ -53,19 +53,19 @@ pub trait BitString: Copy + Ord {
     /// The width of the string in bits.
     const BITS: u32;
 
-    /// The 64 bits from bit `pos` on, left-aligned; bits behind the end are zero.
+    /// Returns the 64 bits from bit `pos` on, left-aligned; bits past the end are zero.
     ///
-    /// Any `pos` is allowed: at or past [`BITS`](Self::BITS) the window is zero.
+    /// Any `pos` is allowed: from [`BITS`](Self::BITS) on the window is zero.
     fn window(&self, pos: u32) -> u64;
 
-    /// The `count` bits from bit `pos` on, as a number. `count` is 1 to 64; for another one, the
-    /// number is unspecified.
+    /// Returns the `count` bits from bit `pos` on, as an integer. `count` is 1 to 64; for other
+    /// counts the integer is unspecified.
     #[inline]
     fn slice(&self, pos: u32, count: u32) -> u64 {
         leading(self.window(pos), count)
     }
 
-    /// The first bit at or behind `from` in which the strings differ.
+    /// Returns the first bit from `from` on in which the strings differ.
     #[inline]
     fn first_difference(&self, other: &Self, from: u32) -> Option<u32> {
         let mut pos = from;
@@ -80,9 +80,9 @@ pub trait BitString: Copy + Ord {
     }
 }
 
-/// A bit string that can be put together again from its bits, as an address is from a prefix of it.
+/// A bit string that can be constructed from its bits, such as an address.
 ///
-/// # Law
+/// # Contract
 ///
 /// `A::from_windows(|pos| a.window(pos)) == a`.
 ///
@@ -97,11 +97,11 @@ pub trait BitString: Copy + Ord {
 /// assert_eq!(address.truncated(32), address);
 /// ```
 pub trait Address: BitString {
-    /// The string with these windows: the contrary of [`window`](BitString::window). What the windows
-    /// say of bits behind the end does not count.
+    /// Constructs the string with these windows: the inverse of [`window`](BitString::window). Bits
+    /// of a window past the end of the string are ignored.
     fn from_windows(window: impl Fn(u32) -> u64) -> Self;
 
-    /// The same string with zeros from bit `len` on.
+    /// Returns the string with all bits from bit `len` on cleared.
     #[inline]
     #[must_use]
     fn truncated(&self, len: u32) -> Self {
@@ -109,30 +109,30 @@ pub trait Address: BitString {
     }
 }
 
-/// `address` with the ones of `bits`, whose first bit comes to stand at `at`.
+/// Returns `address` with the set bits of `bits` set, whose first bit is placed at bit `at`.
 pub(crate) fn with_bits<A: Address>(address: &A, at: u32, bits: u64) -> A {
     A::from_windows(|pos| {
         let bits = match at.checked_sub(pos) {
-            Some(behind) => bits.checked_shr(behind),
+            Some(offset) => bits.checked_shr(offset),
             None => bits.checked_shl(pos - at),
         };
         address.window(pos) | bits.unwrap_or(0)
     })
 }
 
-/// All bits of a window but the first `count`.
+/// A window with all bits set but the first `count`.
 #[inline]
 fn rest(count: u32) -> u64 {
     u64::MAX.checked_shr(count).unwrap_or(0)
 }
 
-/// The window at `pos` of a left-aligned word.
+/// Returns the window at `pos` of a left-aligned word.
 #[inline]
 fn shifted(word: u64, pos: u32) -> u64 {
     word.checked_shl(pos).unwrap_or(0)
 }
 
-/// The first `count` bits of a window, as a number.
+/// Returns the first `count` bits of a window, as an integer.
 #[inline]
 fn leading(window: u64, count: u32) -> u64 {
     window.wrapping_shr(64_u32.wrapping_sub(count))
@@ -304,7 +304,7 @@ impl<A: Address, B: Address> Address for (A, B) {
     }
 }
 
-/// The window at `pos` of two strings, the second behind the first.
+/// Returns the window at `pos` of the concatenation of two strings.
 #[inline]
 fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) -> u64 {
     match A::BITS.checked_sub(pos) {
@@ -314,12 +314,12 @@ fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) ->
     }
 }
 
-/// A key behind its hash: the extended key of TRASH.
+/// A key preceded by its hash: the extended key of TRASH.
 ///
-/// The bits of the header come first, so a trie over `Headed` keys branches on the hash and is as
-/// shallow as a trie over random strings whatever the keys are; the key itself follows and
-/// separates keys whose headers collide. A 32-bit header has n²/2³³ colliding pairs among n keys
-/// (1.2 at 100,000; 116 at a million), so the default is 64.
+/// The bits of the hash, the header, come first, so a trie over `Headed` keys branches on the hash
+/// and is as shallow as a trie over random strings for any keys; the key itself follows and
+/// distinguishes keys whose headers collide. With 32-bit headers, n keys have n²/2³³ colliding
+/// pairs (1.2 at 100,000; 116 at a million), so the default is 64 bits.
 ///
 /// # Example
 ///
@@ -333,13 +333,13 @@ fn window_of_two<A: BitString, B: BitString>(first: &A, second: &B, pos: u32) ->
 /// assert_eq!(key, Headed::new(42, &hasher));
 /// assert_eq!(Headed::short(42_u128, &hasher).header(), &((key.header() >> 32) as u32));
 /// assert_eq!(Headed::<u128>::BITS, 64 + 128);
-/// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the paper's width
+/// assert_eq!(Headed::<u128, u32>::BITS, 32 + 128); // the width of the paper
 ///
-/// let from_card = Headed::with_header(0x51cc_c178_u32, "a flow");
-/// assert_eq!(from_card.into_key(), "a flow");
+/// let rss_hash = 0x51cc_c178_u32;
+/// assert_eq!(Headed::with_header(rss_hash, "a flow").into_key(), "a flow");
 /// ```
 ///
-/// Serialized, it keeps its header: that is good for as long as the hasher is.
+/// It is serialized with its header, which is valid only together with the hasher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Headed<K, H = u64> {
@@ -348,7 +348,7 @@ pub struct Headed<K, H = u64> {
 }
 
 impl<K: Hash> Headed<K> {
-    /// Puts the hash of `key` in front of it. Keyed hashes keep it from being chosen by others.
+    /// Creates a key with its 64-bit hash as header. A keyed hasher makes headers unpredictable.
     #[inline]
     pub fn new(key: K, hasher: &impl BuildHasher) -> Self {
         Self { header: hasher.hash_one(&key), key }
@@ -356,7 +356,7 @@ impl<K: Hash> Headed<K> {
 }
 
 impl<K: Hash> Headed<K, u32> {
-    /// Puts 32 bits of the hash of `key` in front of it, as the paper does.
+    /// Creates a key with 32 bits of its hash as header, as in the paper.
     #[inline]
     pub fn short(key: K, hasher: &impl BuildHasher) -> Self {
         Self { header: (hasher.hash_one(&key) >> 32) as u32, key }
@@ -364,26 +364,26 @@ impl<K: Hash> Headed<K, u32> {
 }
 
 impl<K, H> Headed<K, H> {
-    /// A key behind a header that the caller already has, such as the hash that a network card
-    /// computed. Equal keys must come with equal headers.
+    /// Creates a key with a header that was computed before, such as the hash of a network card.
+    /// Equal keys must have equal headers.
     #[inline]
     pub const fn with_header(header: H, key: K) -> Self {
         Self { header, key }
     }
 
-    /// The key.
+    /// Returns a reference to the key.
     #[inline]
     pub const fn key(&self) -> &K {
         &self.key
     }
 
-    /// The header.
+    /// Returns a reference to the header.
     #[inline]
     pub const fn header(&self) -> &H {
         &self.header
     }
 
-    /// The key without its header.
+    /// Returns the key without its header.
     #[inline]
     pub fn into_key(self) -> K {
         self.key
@@ -398,20 +398,20 @@ impl<K: BitString, H: BitString> BitString for Headed<K, H> {
         window_of_two(&self.header, &self.key, pos)
     }
 
-    /// Most slices lie in the header. The others are kept out of the way, because they take more
-    /// registers than a look-up has left.
+    /// Most slices are within the header. The others are out of line, because they need more
+    /// registers than a lookup has available.
     #[inline]
     fn slice(&self, pos: u32, count: u32) -> u64 {
         if u64::from(pos) + u64::from(count) <= u64::from(H::BITS) {
             self.header.slice(pos, count)
         } else {
-            slice_behind(self, pos, count)
+            slice_past_header(self, pos, count)
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn slice_behind(bits: &impl BitString, pos: u32, count: u32) -> u64 {
+fn slice_past_header(bits: &impl BitString, pos: u32, count: u32) -> u64 {
     leading(bits.window(pos), count)
 }

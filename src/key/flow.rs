@@ -1,21 +1,22 @@
-//! The names of flows: four-tuples, five-tuples, their directions, and TCP's flags.
+//! Flow keys: four-tuples, five-tuples, their directions, and TCP flags.
 //!
 //! ```text
-//!                        src          dst        sport dport protocol
-//!     FourTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │             a pair of sockets
-//!     FiveTuple<A>    │ A::BITS    │ A::BITS    │ 16  │ 16  │ 8 │         13 bytes for IPv4, 37 for IPv6
-//!     FlowKey       │v│ a FiveTuple of IPv4 (then zeros) or of IPv6   │   either, told apart by one bit
+//!                      src       dst     sport dport protocol
+//!     FourTuple<A>    │ A::BITS │ A::BITS │ 16  │ 16  │           a pair of sockets
+//!     FiveTuple<A>    │ A::BITS │ A::BITS │ 16  │ 16  │ 8 │       13 bytes for IPv4, 37 for IPv6
+//!     FlowKey       │v│ an IPv4 FiveTuple and zeros, or IPv6  │   v: the version, one bit
 //! ```
 //!
-//! A tuple names one direction of a conversation. [`reversed`](FiveTuple::reversed) names the
-//! other; [`normalized`](FiveTuple::normalized) gives one name for both and says which direction
-//! this was, so that one entry can serve both.
+//! A tuple identifies one direction of a conversation. [`reversed`](FiveTuple::reversed) returns
+//! the tuple of the other direction; [`normalized`](FiveTuple::normalized) returns one tuple for
+//! both directions together with the direction, so that both share an entry.
 //!
-//! What is a name of both directions is a [`FlowName`]: the tuples are, and so is a pair of a zone and
-//! a tuple. So are numbers and arrays of bytes, such as connection IDs, which name one direction.
+//! The trait of such keys is [`FlowName`]: the tuples implement it, and so does a pair of a zone
+//! and a tuple. Integers and arrays of bytes, such as connection IDs, implement it as keys of one
+//! direction.
 //!
-//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They hash
-//! themselves in whole words, not field by field: keyed hashes pay per call.
+//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They are
+//! hashed in whole words, not field by field, since keyed hashers have a cost per call.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -23,19 +24,19 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::key::bits::BitString;
 
-/// Which way a packet goes: relative to the [`normalized`](FiveTuple::normalized) key of its flow or, where
-/// a flow remembers that, to who began it.
+/// The direction of a packet, relative to the [`normalized`](FiveTuple::normalized) key of its flow
+/// or, in a structure that records it, to the initiator of the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Direction {
-    /// As the key reads: from its `src` to its `dst`.
+    /// From the `src` of the key to its `dst`.
     Forward,
-    /// Against it.
+    /// From the `dst` of the key to its `src`.
     Reverse,
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the other direction.
     ///
     /// # Example
     ///
@@ -57,14 +58,16 @@ impl Direction {
     }
 }
 
-/// A name by which packets say which flow is theirs.
+/// A key that identifies the flow of a packet, in one or both directions.
 ///
-/// The methods that are provided are right for a name of one direction only, such as a connection ID:
-/// all of its packets go forward. A name of both directions says which one of the two it is.
+/// The provided methods are for keys of one direction only, such as a connection ID: all packets
+/// with the key are [`Forward`](Direction::Forward). Keys of both directions override them.
 ///
-/// The law: `name.reversed().normalized()` is what `name.normalized()` is, in the other direction, and
-/// reversing twice changes nothing. Where it is broken, or that of `Eq` and `Hash`, a packet may find
-/// no flow, or another one; nothing worse.
+/// # Contract
+///
+/// `key.reversed().normalized()` equals `key.normalized()` but for the direction, which is
+/// opposite, and `key.reversed().reversed()` equals `key`. If an implementation violates this, or
+/// the contract of `Eq` and `Hash`, a packet may find no flow or another one; nothing worse.
 ///
 /// # Example
 ///
@@ -74,21 +77,21 @@ impl Direction {
 ///
 /// let tuple = FourTuple { src: 0x0a00_0002_u32, dst: 0x0a00_0001, sport: 40_000, dport: 443 };
 /// assert_eq!(FlowName::normalized(&tuple), (tuple.reversed(), Direction::Reverse));
-/// // The same addresses in another zone are another flow.
+/// // Equal addresses in another zone belong to another flow.
 /// let zoned = (7_u16, tuple);
 /// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
 /// let connection_id = *b"\x01\x02\x03\x04";
 /// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
 /// ```
 pub trait FlowName: Clone + Eq + Hash {
-    /// One name for both directions, and which of the two this is.
+    /// Returns the key that both directions share, and the direction of this one.
     #[inline]
     #[must_use]
     fn normalized(&self) -> (Self, Direction) {
         (self.clone(), Direction::Forward)
     }
 
-    /// The name of the other direction.
+    /// Returns the key of the other direction.
     #[inline]
     #[must_use]
     fn reversed(&self) -> Self {
@@ -139,12 +142,12 @@ impl FlowName for FlowKey {
     }
 }
 
-/// A zone, such as a VLAN, a VRF or a network interface, and a name in it.
+/// A zone, such as a VLAN, a VRF or a network interface, and a key within the zone.
 impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        let (name, direction) = self.1.normalized();
-        ((self.0.clone(), name), direction)
+        let (key, direction) = self.1.normalized();
+        ((self.0.clone(), key), direction)
     }
 
     #[inline]
@@ -153,7 +156,7 @@ impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
     }
 }
 
-/// A pair of sockets: what TCP finds a connection by.
+/// A pair of sockets, which identifies a TCP connection.
 ///
 /// # Example
 ///
@@ -184,14 +187,15 @@ pub struct FourTuple<A> {
 }
 
 impl<A: Copy + Ord> FourTuple<A> {
-    /// The name of the other direction.
+    /// Returns the tuple of the other direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport }
     }
 
-    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    /// Returns the tuple that both directions share, with the smaller socket as source, and the
+    /// direction of this one.
     #[inline]
     #[must_use]
     pub fn normalized(self) -> (Self, Direction) {
@@ -218,7 +222,7 @@ impl<A: BitString> BitString for FourTuple<A> {
     }
 }
 
-/// All bits in whole words.
+/// Hashes all bits in whole words.
 impl<A: BitString> Hash for FourTuple<A> {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
@@ -226,7 +230,7 @@ impl<A: BitString> Hash for FourTuple<A> {
     }
 }
 
-/// A pair of sockets and the protocol between them: what names a flow, in one direction.
+/// A pair of sockets and their protocol, which identify one direction of a flow.
 ///
 /// Ports are 0 where the protocol has none.
 ///
@@ -261,21 +265,22 @@ pub struct FiveTuple<A> {
 }
 
 impl<A: Copy + Ord> FiveTuple<A> {
-    /// The pair of sockets, without the protocol.
+    /// Returns the pair of sockets, without the protocol.
     #[inline]
     #[must_use]
     pub fn sockets(self) -> FourTuple<A> {
         FourTuple { src: self.src, dst: self.dst, sport: self.sport, dport: self.dport }
     }
 
-    /// The name of the other direction.
+    /// Returns the tuple of the other direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { src: self.dst, dst: self.src, sport: self.dport, dport: self.sport, ..self }
     }
 
-    /// One name for both directions, and which of the two this is: the smaller socket goes first.
+    /// Returns the tuple that both directions share, with the smaller socket as source, and the
+    /// direction of this one.
     #[inline]
     #[must_use]
     pub fn normalized(self) -> (Self, Direction) {
@@ -295,7 +300,7 @@ impl<A: BitString> BitString for FiveTuple<A> {
     }
 }
 
-/// All bits in whole words.
+/// Hashes all bits in whole words.
 impl<A: BitString> Hash for FiveTuple<A> {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
@@ -309,10 +314,9 @@ fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
     }
 }
 
-/// The name of a flow of either IP version, in one direction.
+/// The five-tuple of a flow of either IP version, in one direction.
 ///
-/// An IPv4 flow and a flow between the same addresses mapped into IPv6 are different flows: they
-/// are different packets.
+/// An IPv4 flow differs from a flow between the IPv4-mapped IPv6 addresses: their packets differ.
 ///
 /// # Example
 ///
@@ -325,7 +329,7 @@ fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
 /// assert_eq!(key.to_string(), "10.0.0.1:40000 > 10.0.0.2:443 proto 6");
 /// assert_eq!((key.src(), key.dst()), (src, dst));
 /// assert_eq!((key.sport(), key.dport(), key.protocol()), (40_000, 443, 6));
-/// // No packet goes from one IP version to the other.
+/// // Both addresses of a packet are of one IP version.
 /// assert_eq!(FlowKey::new(src, "::1".parse()?, 0, 0, 1), None);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
@@ -339,7 +343,7 @@ pub enum FlowKey {
 }
 
 impl FlowKey {
-    /// The key with these fields, or `None` if the addresses are of different versions.
+    /// Creates a key, or returns `None` if the addresses are of different IP versions.
     #[inline]
     #[must_use]
     pub fn new(src: IpAddr, dst: IpAddr, sport: u16, dport: u16, protocol: u8) -> Option<Self> {
@@ -354,7 +358,7 @@ impl FlowKey {
         }
     }
 
-    /// Source address.
+    /// Returns the source address.
     #[must_use]
     pub fn src(&self) -> IpAddr {
         match self {
@@ -363,7 +367,7 @@ impl FlowKey {
         }
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     #[must_use]
     pub fn dst(&self) -> IpAddr {
         match self {
@@ -372,7 +376,7 @@ impl FlowKey {
         }
     }
 
-    /// Source port.
+    /// Returns the source port.
     #[must_use]
     pub fn sport(&self) -> u16 {
         match self {
@@ -381,7 +385,7 @@ impl FlowKey {
         }
     }
 
-    /// Destination port.
+    /// Returns the destination port.
     #[must_use]
     pub fn dport(&self) -> u16 {
         match self {
@@ -390,7 +394,7 @@ impl FlowKey {
         }
     }
 
-    /// Protocol number of the IP layer.
+    /// Returns the protocol number of the IP layer.
     #[must_use]
     pub fn protocol(&self) -> u8 {
         match self {
@@ -399,7 +403,7 @@ impl FlowKey {
         }
     }
 
-    /// The name of the other direction.
+    /// Returns the key of the other direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Self {
@@ -409,7 +413,7 @@ impl FlowKey {
         }
     }
 
-    /// One name for both directions, and which of the two this is.
+    /// Returns the key that both directions share, and the direction of this one.
     #[inline]
     #[must_use]
     pub fn normalized(self) -> (Self, Direction) {
@@ -426,7 +430,7 @@ impl FlowKey {
     }
 }
 
-/// One bit for the version, then the five-tuple; zeros behind the shorter one.
+/// One bit for the version, then the five-tuple; that of IPv4 is padded with zeros.
 impl BitString for FlowKey {
     const BITS: u32 = Version::BITS + FiveTuple::<Ipv6Addr>::BITS;
 
@@ -452,8 +456,8 @@ impl BitString for Version {
     }
 }
 
-/// All bits in whole words, the version first: it says how many words there are, so keys made of
-/// several flows do not run into each other.
+/// Hashes all bits in whole words. The version comes first and determines the number of words, so
+/// hashes of sequences of keys are prefix-free.
 impl Hash for FlowKey {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
@@ -486,7 +490,7 @@ impl fmt::Display for FlowKey {
     }
 }
 
-/// The flags of a TCP segment, as the header has them.
+/// The flags of a TCP segment, in the bits of the TCP header.
 ///
 /// # Example
 ///
@@ -502,21 +506,21 @@ impl fmt::Display for FlowKey {
 pub struct TcpFlags(pub u8);
 
 impl TcpFlags {
-    /// The sender has no more to send.
+    /// FIN: the sender has no more data.
     pub const FIN: Self = Self(0x01);
-    /// The connection opens.
+    /// SYN: the connection is being opened.
     pub const SYN: Self = Self(0x02);
-    /// The connection is refused or aborted.
+    /// RST: the connection is refused or aborted.
     pub const RST: Self = Self(0x04);
-    /// Hand the data on.
+    /// PSH: the receiver should deliver the data at once.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgement number counts.
+    /// ACK: the acknowledgement number is valid.
     pub const ACK: Self = Self(0x10);
-    /// The urgent pointer counts.
+    /// URG: the urgent pointer is valid.
     pub const URG: Self = Self(0x20);
-    /// Congestion was seen.
+    /// ECE: congestion was encountered.
     pub const ECE: Self = Self(0x40);
-    /// The congestion window was reduced.
+    /// CWR: the congestion window was reduced.
     pub const CWR: Self = Self(0x80);
 
     /// Whether all flags of `other` are set.
@@ -543,7 +547,8 @@ impl core::ops::BitOrAssign for TcpFlags {
     }
 }
 
-/// Eight places, `CEUAPRSF` from the most significant: a letter where the flag is set, else a dot.
+/// Eight characters, `CEUAPRSF` from the most significant bit: the letter of a flag that is set, or
+/// a dot.
 impl fmt::Display for TcpFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letters: [char; 8] = core::array::from_fn(|i| {

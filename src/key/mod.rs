@@ -1,4 +1,4 @@
-//! Keys: [bit strings](bits), the names of [flows](flow), and [prefixes](prefix) of addresses.
+//! Keys: [bit strings](bits), [flow keys](flow), and [prefixes](prefix) of addresses.
 
 pub mod bits;
 pub mod flow;

@@ -1,13 +1,13 @@
-//! Prefixes: the first bits of an address, and so all addresses that begin with them.
+//! Address prefixes: the set of addresses that begin with given bits.
 //!
 //! ```text
 //!     10.0.0.0/8      00001010 ········ ········ ········
 //!                     └─ 8 ──┘ └─── host bits: zero ────┘
 //! ```
 //!
-//! A [`Prefix`] is canonical: its host bits are zero, so that equal prefixes are equal values. The
-//! order is by address, and of the prefixes of one address the shorter first: each prefix comes right
-//! before all that it covers.
+//! A [`Prefix`] is canonical: its host bits are zero, so that equal prefixes are equal values. They
+//! are ordered by address, and with equal addresses by length: each prefix directly precedes all
+//! prefixes that it covers.
 
 use alloc::format;
 use core::error::Error;
@@ -16,7 +16,7 @@ use core::str::FromStr;
 
 use crate::key::bits::Address;
 
-/// The first bits of an address.
+/// An address prefix: an address with cleared host bits, and a length.
 ///
 /// # Example
 ///
@@ -28,7 +28,7 @@ use crate::key::bits::Address;
 /// let inside = Prefix::new(Ipv4Addr::new(10, 1, 2, 3), 16)?;
 /// assert_eq!(inside.to_string(), "10.1.0.0/16"); // host bits are cleared
 /// assert!(ten.covers(&inside) && ten.contains(&inside.address()));
-/// // From all addresses to a single one.
+/// // The shortest and the longest prefix.
 /// let (all, host) = (Prefix::default_route(), Prefix::host(Ipv4Addr::LOCALHOST));
 /// assert!(all.is_default_route() && all.covers(&host));
 /// assert_eq!((all.len(), inside.len(), host.len()), (0, 16, 32));
@@ -36,21 +36,21 @@ use crate::key::bits::Address;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
-    /// Its bits from `len` on are zero.
+    /// The bits from `len` on are zero.
     address: A,
     /// At most `A::BITS`.
     len: u16,
 }
 
 impl<A: Address> Prefix<A> {
-    /// Prefixes are this long at most, addresses may be longer.
+    /// The maximum length of a prefix, which may be less than the width of an address.
     const MAX_LEN: u32 = if A::BITS < u16::MAX as u32 { A::BITS } else { u16::MAX as u32 };
 
-    /// The first `len` bits of `address`; the others are cleared.
+    /// Creates the prefix of the first `len` bits of `address`; the other bits are cleared.
     ///
     /// # Errors
     ///
-    /// If `len` is above the width of the address, or above 65,535.
+    /// If `len` exceeds the width of the address, or 65,535.
     #[inline]
     pub fn new(address: A, len: u32) -> Result<Self, PrefixError> {
         if len > Self::MAX_LEN {
@@ -59,20 +59,20 @@ impl<A: Address> Prefix<A> {
         Ok(Self::of(&address, len))
     }
 
-    /// The first `len` bits of `address`; `len` is at most its width.
+    /// Creates the prefix of the first `len` bits of `address`; `len` is at most its width.
     #[inline]
     pub(crate) fn of(address: &A, len: u32) -> Self {
         debug_assert!(len <= Self::MAX_LEN);
         Self { address: address.truncated(len), len: len as u16 }
     }
 
-    /// All addresses: the prefix of no bits.
+    /// Creates the prefix of length 0, which contains all addresses.
     #[must_use]
     pub fn default_route() -> Self {
         Self { address: A::from_windows(|_| 0), len: 0 }
     }
 
-    /// One address: the prefix of all bits.
+    /// Creates the prefix of full length, which contains one address.
     ///
     /// # Panics
     ///
@@ -83,41 +83,41 @@ impl<A: Address> Prefix<A> {
         Self { address, len: A::BITS as u16 }
     }
 
-    /// The first address.
+    /// Returns the first address of the prefix.
     #[inline]
     #[must_use]
     pub fn address(&self) -> A {
         self.address
     }
 
-    /// The number of bits.
+    /// Returns the length in bits.
     #[inline]
     #[must_use]
-    #[expect(clippy::len_without_is_empty, reason = "a prefix of no bits is not an empty one")]
+    #[expect(clippy::len_without_is_empty, reason = "a prefix of length 0 is not an empty set")]
     pub fn len(&self) -> u32 {
         u32::from(self.len)
     }
 
-    /// Whether this is the prefix of no bits, which all addresses begin with.
+    /// Whether this is the prefix of length 0, which contains all addresses.
     #[must_use]
     pub fn is_default_route(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether `address` begins with this prefix.
+    /// Whether the prefix contains `address`.
     #[must_use]
     pub fn contains(&self, address: &A) -> bool {
         self.address.first_difference(address, 0).is_none_or(|bit| bit >= self.len())
     }
 
-    /// Whether all addresses of `other` begin with this prefix; they do if it is the same.
+    /// Whether the prefix contains all addresses of `other`. A prefix covers itself.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         self.len <= other.len && self.contains(&other.address)
     }
 }
 
-/// Refuses what [`Prefix::new`] would clear.
+/// Like [`Prefix::new`], but an error if a host bit is set.
 impl<A: Address> TryFrom<(A, u32)> for Prefix<A> {
     type Error = PrefixError;
 
@@ -130,7 +130,7 @@ impl<A: Address> TryFrom<(A, u32)> for Prefix<A> {
     }
 }
 
-/// `10.0.0.0/8`; host bits are refused.
+/// Parses `10.0.0.0/8`. Host bits that are set are an error.
 impl<A: Address + FromStr> FromStr for Prefix<A> {
     type Err = PrefixError;
 
@@ -152,23 +152,23 @@ impl<A: fmt::Display> fmt::Display for Prefix<A> {
     }
 }
 
-/// Why there is no such prefix.
+/// The error for an invalid prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PrefixError {
-    /// It has more bits than an address.
+    /// The length exceeds the maximum.
     Length {
-        /// The length that was asked for.
+        /// The requested length.
         len: u32,
-        /// The longest that there is.
+        /// The maximum length.
         max: u32,
     },
-    /// A bit behind the prefix is set in its address.
+    /// A host bit of the address is set.
     HostBits {
-        /// The length that was asked for.
+        /// The requested length.
         len: u32,
     },
-    /// Not an address, a slash and a length.
+    /// The text is not an address, a slash and a length.
     Syntax,
 }
 
@@ -176,7 +176,7 @@ impl fmt::Display for PrefixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Length { len, max } => write!(f, "prefix of {len} bits: at most {max}"),
-            Self::HostBits { len } => write!(f, "an address bit behind the first {len} is set"),
+            Self::HostBits { len } => write!(f, "an address bit after the first {len} is set"),
             Self::Syntax => f.write_str("not an address, a slash and a length"),
         }
     }
@@ -186,7 +186,7 @@ impl Error for PrefixError {}
 
 #[cfg(feature = "ipnet")]
 mod ipnet {
-    //! Conversion from and to the types of the crate `ipnet`, whose host bits may be set.
+    //! Conversions from and to the types of the crate `ipnet`, whose host bits may be set.
 
     use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -194,7 +194,7 @@ mod ipnet {
 
     use super::Prefix;
 
-    /// Host bits are cleared.
+    /// Clears the host bits.
     impl From<Ipv4Net> for Prefix<Ipv4Addr> {
         fn from(net: Ipv4Net) -> Self {
             Self::of(&net.addr(), u32::from(net.prefix_len()))
@@ -207,7 +207,7 @@ mod ipnet {
         }
     }
 
-    /// Host bits are cleared.
+    /// Clears the host bits.
     impl From<Ipv6Net> for Prefix<Ipv6Addr> {
         fn from(net: Ipv6Net) -> Self {
             Self::of(&net.addr(), u32::from(net.prefix_len()))

@@ -1,4 +1,4 @@
-//! A vector that never pauses: it grows by chunks, and what is in it never moves.
+//! A vector that grows by chunks and never moves its elements.
 //!
 //! ```text
 //!     outer    │ · │ · │ · │ – │        doubles: 24 bytes for each chunk
@@ -7,67 +7,68 @@
 //!                ▾              ▾
 //!     chunks   │ 1024 of T │  │ 1024 of T │  │ 1024 of T, the last one not full │
 //!
-//!     element 2051 = 2 · 1024 + 3: place 3 of chunk 2
+//!     element 2051 = 2 · 1024 + 3: offset 3 of chunk 2
 //! ```
 //!
-//! A `Vec` that is full copies all of its elements into twice the memory: tens of milliseconds for
-//! millions of them. Here the push that finds no room allocates one chunk more. Only the outer
-//! vector doubles, so what is copied at once is 24 bytes for 1024 elements.
+//! A full `Vec` copies all of its elements into twice the memory: tens of milliseconds for millions
+//! of elements. Here a push beyond the capacity allocates one more chunk. Only the outer vector
+//! doubles, which copies 24 bytes for each 1024 elements.
 //!
-//! What holds: each chunk has room for 1024 elements from the beginning and is never reallocated;
-//! all chunks but the last one are full; there is no empty chunk.
+//! Invariants: each chunk has the capacity 1024 from its creation and is never reallocated; all
+//! chunks but the last one are full; no chunk is empty.
 //!
-//! Price: an access is a shift, a mask and two loads, one of them of a header that is in the cache
-//! (24 kB for a million elements); a `Vec` has one. Up to 1023 places are allocated and empty.
+//! Cost: an access is a shift, a mask and two loads, the first one of a chunk header that is in the
+//! CPU's cache (24 kB for a million elements); a `Vec` needs one load. Up to 1023 elements of
+//! capacity are unused.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
-/// log2 of the elements of a chunk.
+/// log2 of the number of elements of a chunk.
 const BITS: u32 = 10;
 
-/// The elements of a chunk.
+/// The number of elements of a chunk.
 const CHUNK: usize = 1 << BITS;
 
-/// The part of an index that says where in its chunk an element is.
+/// The bits of an index that are the element's offset in its chunk.
 const MASK: u32 = CHUNK as u32 - 1;
 
-/// ChunkedVec that the first outer vector has room for.
+/// The first capacity of the outer vector, in chunks.
 const FIRST_OUTER: usize = 4;
 
-/// Elements of `T` by number, in chunks.
+/// A vector of `T` in chunks, indexed by `u32`.
 pub(crate) struct ChunkedVec<T> {
     /// All have the capacity [`CHUNK`]; all but the last one are full; none is empty.
     chunks: Vec<Vec<T>>,
-    /// Elements in all chunks together.
+    /// The number of elements in all chunks.
     len: u32,
 }
 
 impl<T> ChunkedVec<T> {
-    /// Bytes that a push allocates for elements, if it needs a chunk.
+    /// Bytes of a chunk.
     pub(crate) const GROWTH: usize = CHUNK * size_of::<T>();
 
-    /// The elements of a chunk.
+    /// The number of elements of a chunk.
     pub(crate) const CHUNK: usize = CHUNK;
 
-    /// No elements, and no memory.
+    /// Creates an empty vector, without allocating.
     pub(crate) const fn new() -> Self {
         Self { chunks: Vec::new(), len: 0 }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub(crate) const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Puts an element behind the others and returns its index. Allocates [`GROWTH`](Self::GROWTH)
-    /// bytes with one push of 1024, and exactly what [`growth`](Self::growth) says.
+    /// Appends an element and returns its index. One push of 1024 allocates, exactly the bytes that
+    /// [`growth`](Self::growth) returned before.
     ///
     /// # Panics
     ///
-    /// If there are 2^32 - 1024 elements already.
+    /// If the vector has 2^32 - 1024 elements already.
     #[inline]
     pub(crate) fn push(&mut self, element: T) -> u32 {
         let index = self.len;
@@ -79,7 +80,7 @@ impl<T> ChunkedVec<T> {
         index
     }
 
-    /// Has an element at `index`: pushes `filler` as often as it takes.
+    /// Extends the vector with copies of `filler` until it has an element at `index`.
     #[inline]
     pub(crate) fn cover(&mut self, index: u32, filler: T)
     where
@@ -90,7 +91,7 @@ impl<T> ChunkedVec<T> {
         }
     }
 
-    /// Room for 1024 elements more.
+    /// Appends an empty chunk.
     #[cold]
     fn add_chunk(&mut self) {
         assert!(self.len < !MASK, "more than 2^32 - 1024 elements");
@@ -98,13 +99,14 @@ impl<T> ChunkedVec<T> {
         self.chunks.push(Vec::with_capacity(CHUNK));
     }
 
-    /// By how many headers the outer vector grows with the next chunk.
+    /// Returns by how many chunk headers the outer vector grows with the next chunk.
     fn outer_growth(&self) -> usize {
         let is_full = self.chunks.len() == self.chunks.capacity();
         if is_full { self.chunks.capacity().max(FIRST_OUTER) } else { 0 }
     }
 
-    /// By how many bytes the next push makes [`allocation_size`](Self::allocation_size) greater.
+    /// Returns the bytes by which the next push increases
+    /// [`allocation_size`](Self::allocation_size).
     #[inline]
     pub(crate) fn growth(&self) -> usize {
         match self.len & MASK {
@@ -113,29 +115,29 @@ impl<T> ChunkedVec<T> {
         }
     }
 
-    /// The element at `index`.
+    /// Returns a reference to the element at `index`.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         self.chunks.get((index >> BITS) as usize)?.get((index & MASK) as usize)
     }
 
-    /// The element at `index`, to change.
+    /// Returns a mutable reference to the element at `index`.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         self.chunks.get_mut((index >> BITS) as usize)?.get_mut((index & MASK) as usize)
     }
 
-    /// The elements in their order.
+    /// Iterates over the elements in ascending order of the index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flatten()
     }
 
-    /// Drops all elements and gives back their memory.
+    /// Drops all elements and frees the memory.
     pub(crate) fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// Bytes allocated.
+    /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
         self.chunks.len() * Self::GROWTH + self.chunks.capacity() * size_of::<Vec<T>>()
@@ -164,7 +166,7 @@ impl<T> Default for ChunkedVec<T> {
     }
 }
 
-/// By hand, because a clone of a `Vec` has no room for more than is in it.
+/// Not derived, because a clone of a `Vec` has no spare capacity.
 impl<T: Clone> Clone for ChunkedVec<T> {
     fn clone(&self) -> Self {
         let mut clone = Self::new();
@@ -191,13 +193,13 @@ mod tests {
     fn counted(len: u32) -> ChunkedVec<u32> {
         let mut chunks = ChunkedVec::new();
         for element in 0..len {
-            assert_eq!(chunks.push(element), element, "an element's index is its number");
+            assert_eq!(chunks.push(element), element, "indices count up from 0");
         }
         chunks
     }
 
     #[test]
-    fn elements_stay_in_their_order_and_at_their_index() {
+    fn elements_keep_their_order_and_index() {
         let mut chunks = counted(3 * CHUNK as u32 + 5);
         assert_eq!(chunks.len(), 3077);
         assert!(chunks.iter().copied().eq(0..3077));
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
+    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
     fn elements_never_move() {
         let mut chunks = ChunkedVec::new();
         let first = chunks.push(0);
@@ -226,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
-    fn growth_is_said_before_and_is_exact() {
+    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    fn growth_predicts_the_next_allocation_exactly() {
         let mut chunks = ChunkedVec::new();
         for element in 0..20_000_u64 {
             let (allocated, growth) = (chunks.allocation_size(), chunks.growth());
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn clearing_gives_the_memory_back() {
+    fn clearing_frees_the_memory() {
         let mut chunks = counted(5000);
         chunks.clear();
         assert_eq!((chunks.len(), chunks.allocation_size(), chunks.get(0)), (0, 0, None));
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_grows_as_its_original() {
+    fn a_clone_grows_like_its_original() {
         let chunks = counted(1500);
         let mut clone = chunks.clone();
         assert_eq!(clone.allocation_size(), chunks.allocation_size());
@@ -258,10 +260,10 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
-    fn elements_are_dropped_and_may_have_no_size() {
+    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    fn elements_are_dropped_and_may_be_zero_sized() {
         let mut boxes = ChunkedVec::default();
-        (0..3000).for_each(|number| _ = boxes.push(Box::new(number)));
+        (0..3000).for_each(|element| _ = boxes.push(Box::new(element)));
         assert_eq!(*boxes[2999], 2999);
         let mut units = ChunkedVec::new();
         (0..3000).for_each(|_| _ = units.push(()));

@@ -2,7 +2,7 @@
 
 use core::iter;
 
-/// The index of a slot, or none: an `Option<u32>` without its discriminant. `u32::MAX` is none.
+/// The index of a slot, or none: an `Option<u32>` in four bytes, in which `u32::MAX` is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptIndex(u32);
 
@@ -10,14 +10,14 @@ impl OptIndex {
     /// No index.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
-    /// This index, which is less than `u32::MAX`.
+    /// Wraps `index`, which must be less than `u32::MAX`.
     #[inline]
     pub(crate) const fn some(index: u32) -> Self {
         debug_assert!(index != u32::MAX);
         Self(index)
     }
 
-    /// The index, if there is one.
+    /// Returns the index, if there is one.
     #[inline]
     pub(crate) const fn get(self) -> Option<u32> {
         if self.is_none() { None } else { Some(self.0) }
@@ -33,7 +33,8 @@ impl OptIndex {
         !self.is_none()
     }
 
-    /// The indices of a singly linked list that begins here; `next` returns the link of an entry.
+    /// Iterates over the indices of a singly linked list that begins with this one; `next` returns
+    /// the link of an entry.
     #[inline]
     pub(crate) fn list(self, next: impl Fn(u32) -> Self) -> impl Iterator<Item = u32> {
         iter::successors(self.get(), move |&index| next(index).get())
@@ -52,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_is_no_index() {
+    fn none_contains_no_index() {
         assert_eq!((OptIndex::NONE.get(), OptIndex::some(0).get()), (None, Some(0)));
         assert!(OptIndex::NONE.is_none() && OptIndex::some(u32::MAX - 1).is_some());
         assert_eq!(OptIndex::from(None), OptIndex::NONE);

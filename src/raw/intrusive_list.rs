@@ -1,4 +1,4 @@
-//! Many lists over the same slots, each slot in one of them at most.
+//! Intrusive doubly linked lists over slots: a slot is in at most one list.
 //!
 //! ```text
 //!     list 0   ┌─▸ head 0 ◂──▸ slot 4 ◂──▸ slot 1 ◂─┐        links   0 │ 1 │ 2 │ 3 │ 4 │
@@ -9,48 +9,54 @@
 //!              └────────────┘
 //! ```
 //!
-//! A list is a ring of links through a head of its own, so a slot is taken out without knowing its
-//! list, and nothing has an end to look out for. Links are slot numbers, and the numbers of heads
-//! with bit 31 set. They lie apart from what they link: a structure has its entries where it likes
-//! and gives their numbers.
+//! A list is a circular chain of links through its head. So a slot is removed without its list
+//! being known, and no link is a special case. A link refers to nodes: slots by their index, heads
+//! by theirs with bit 31 set. Links are stored apart from the entries: a structure stores its
+//! entries where it likes and passes their slots.
 //!
-//! What holds: `next` and `prev` are each other's inverse, in heads and links; a ring goes through
-//! one head; a slot in no list has [`NONE`] for `next`.
+//! Invariants: `next` and `prev` are inverse to each other over all linked nodes; each cycle
+//! contains exactly one head; the `next` of an unlinked slot is none.
 //!
-//! Price: 8 bytes for each slot up to the greatest one ever put in, and for each list. Everything
-//! is O(1) and touches the links of the slot, of both neighbours and the head: three cache misses if
-//! there are many slots. Links never move: see [`ChunkedVec`].
+//! Cost: 8 bytes for each slot up to the greatest one ever linked, and for each list. Every
+//! operation is O(1) and touches the links of the slot, of both neighbours and of the head: up to
+//! three cache misses with many slots. Links never move: see [`ChunkedVec`].
 
 use alloc::vec::Vec;
 use core::{fmt, iter, mem};
 
 use crate::raw::chunked_vec::ChunkedVec;
+use crate::raw::index::OptIndex;
 
-/// Set in the number of a head.
+/// Set in the node of a head, clear in that of a slot.
 const HEAD: u32 = 1 << 31;
 
-/// Where a slot leads that is in no list. No head has the number: there are fewer lists.
-const NONE: u32 = u32::MAX;
-
-/// The neighbours of a slot or head: slots, or heads with [`HEAD`] set.
+/// The neighbours of a node. A node is a slot, or the index of a list with [`HEAD`] set.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    next: u32,
+    /// None if the node is a slot in no list.
+    next: OptIndex,
+    /// Meaningless if `next` is none.
     prev: u32,
 }
 
 impl Link {
-    /// Of a slot in no list.
-    const LOOSE: Self = Self { next: NONE, prev: NONE };
+    /// The link of a slot in no list.
+    const UNLINKED: Self = Self { next: OptIndex::NONE, prev: 0 };
 
-    /// Of the head of an empty list.
+    /// The link of the head of an empty list.
     const fn empty(list: usize) -> Self {
         let head = HEAD | list as u32;
-        Self { next: head, prev: head }
+        Self { next: OptIndex::some(head), prev: head }
+    }
+
+    /// The next slot of the list, unless this is the link of the last one.
+    #[inline]
+    fn next_slot(self) -> Option<u32> {
+        self.next.get().filter(|node| node & HEAD == 0)
     }
 }
 
-/// IntrusiveLists of slots, by number.
+/// A set of lists over the same slots.
 #[derive(Clone)]
 pub(crate) struct IntrusiveLists {
     heads: Vec<Link>,
@@ -59,24 +65,24 @@ pub(crate) struct IntrusiveLists {
 }
 
 impl IntrusiveLists {
-    /// Bytes that the links of 1024 slots more allocate.
+    /// Bytes allocated for the links of 1024 slots.
     pub(crate) const GROWTH: usize = ChunkedVec::<Link>::GROWTH;
 
-    /// Empty lists with the numbers `0..lists`.
+    /// Creates empty lists with the indices `0..lists`.
     ///
     /// # Panics
     ///
-    /// If they are 2^31 or more.
+    /// If `lists` is 2^31 or more.
     pub(crate) fn new(lists: usize) -> Self {
         assert!(lists < HEAD as usize, "{lists} lists");
         Self { heads: (0..lists).map(Link::empty).collect(), links: ChunkedVec::new() }
     }
 
-    /// An empty list more; returns its number.
+    /// Adds an empty list and returns its index.
     ///
     /// # Panics
     ///
-    /// If there are 2^31 - 1 already.
+    /// If there are 2^31 - 1 lists already.
     pub(crate) fn add_list(&mut self) -> usize {
         let list = self.heads.len();
         assert!(list < HEAD as usize - 1, "{list} lists");
@@ -84,12 +90,12 @@ impl IntrusiveLists {
         list
     }
 
-    /// Puts `slot` at the end of `list`, out of the list in which it was. Amortised over slots
-    /// without gaps, it is O(1).
+    /// Appends `slot` to `list`, and removes it from its previous list. O(1), amortised over dense
+    /// slots.
     ///
     /// # Panics
     ///
-    /// If there is no such list, or if the slot has bit 31.
+    /// If there is no such list, or if the slot has bit 31 set.
     #[inline]
     pub(crate) fn push_back(&mut self, list: usize, slot: u32) {
         if slot < self.links.len() {
@@ -98,40 +104,40 @@ impl IntrusiveLists {
             self.cover(slot);
         }
         let last = mem::replace(&mut self.heads[list].prev, slot);
-        self.link_mut(last).next = slot;
-        self.links[slot] = Link { next: HEAD | list as u32, prev: last };
+        self.link_mut(last).next = OptIndex::some(slot);
+        self.links[slot] = Link { next: OptIndex::some(HEAD | list as u32), prev: last };
     }
 
     /// Allocates the links up to that of `slot`.
     ///
     /// # Panics
     ///
-    /// If the slot has bit 31.
+    /// If the slot has bit 31 set.
     #[inline]
     pub(crate) fn cover(&mut self, slot: u32) {
         assert!(slot & HEAD == 0, "slot {slot}: must be less than 2^31");
-        self.links.cover(slot, Link::LOOSE);
+        self.links.cover(slot, Link::UNLINKED);
     }
 
-    /// Takes `slot` out of the list in which it is, if it is in one.
+    /// Removes `slot` from its list, if it is in one.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) {
         let Some(link) = self.links.get_mut(slot) else { return };
-        let Link { next, prev } = mem::replace(link, Link::LOOSE);
-        if next != NONE {
-            self.link_mut(next).prev = prev;
+        let Link { next, prev } = mem::replace(link, Link::UNLINKED);
+        if let Some(node) = next.get() {
+            self.link_mut(node).prev = prev;
             self.link_mut(prev).next = next;
         }
     }
 
-    /// Puts `slot` at the end of `list`, if it is in this one or another; else nothing happens.
+    /// Moves `slot` to the end of `list`, if it is in this or another list.
     ///
     /// # Panics
     ///
     /// If there is no such list.
     #[inline]
     pub(crate) fn move_to_back(&mut self, list: usize, slot: u32) {
-        // What is used most is often there already, and then nothing is written.
+        // A frequently used slot is often the last one already, and then nothing is written.
         if self.heads[list].prev != slot && self.contains(slot) {
             self.push_back(list, slot);
         }
@@ -140,18 +146,17 @@ impl IntrusiveLists {
     /// Whether `slot` is in a list.
     #[inline]
     pub(crate) fn contains(&self, slot: u32) -> bool {
-        self.links.get(slot).is_some_and(|link| link.next != NONE)
+        self.links.get(slot).is_some_and(|link| link.next.is_some())
     }
 
-    /// The first slot of `list`.
+    /// Returns the first slot of `list`.
     ///
     /// # Panics
     ///
     /// If there is no such list.
     #[inline]
     pub(crate) fn front(&self, list: usize) -> Option<u32> {
-        let next = self.heads[list].next;
-        (next & HEAD == 0).then_some(next)
+        self.heads[list].next_slot()
     }
 
     /// Whether `list` has no slots.
@@ -164,19 +169,16 @@ impl IntrusiveLists {
         self.front(list).is_none()
     }
 
-    /// The slots of `list`, the first one first.
+    /// Iterates over the slots of `list`, from the first to the last.
     ///
     /// # Panics
     ///
     /// If there is no such list.
     pub(crate) fn iter(&self, list: usize) -> impl Iterator<Item = u32> {
-        iter::successors(self.front(list), |&slot| {
-            let next = self.links[slot].next;
-            (next & HEAD == 0).then_some(next)
-        })
+        iter::successors(self.front(list), |&slot| self.links[slot].next_slot())
     }
 
-    /// Empties all lists and gives back the memory of the links.
+    /// Empties all lists and frees the memory of the links.
     pub(crate) fn clear(&mut self) {
         self.links.clear();
         for (list, head) in self.heads.iter_mut().enumerate() {
@@ -184,18 +186,18 @@ impl IntrusiveLists {
         }
     }
 
-    /// Bytes allocated.
+    /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
         self.links.allocation_size() + self.heads.capacity() * size_of::<Link>()
     }
 
-    /// The link of a slot or head.
+    /// Returns a mutable reference to the link of a node.
     #[inline]
-    fn link_mut(&mut self, at: u32) -> &mut Link {
-        match at & HEAD {
-            0 => &mut self.links[at],
-            _ => &mut self.heads[(at ^ HEAD) as usize],
+    fn link_mut(&mut self, node: u32) -> &mut Link {
+        match node & HEAD {
+            0 => &mut self.links[node],
+            _ => &mut self.heads[(node ^ HEAD) as usize],
         }
     }
 }
@@ -214,7 +216,7 @@ mod tests {
 
     use super::*;
 
-    /// `next` and `prev` are each other's inverse, and the lists have these slots.
+    /// Checks the invariants, and that the lists contain the expected slots.
     #[track_caller]
     fn check(lists: &mut IntrusiveLists, expected: &[VecDeque<u32>]) {
         for (list, slots) in expected.iter().enumerate() {
@@ -224,16 +226,17 @@ mod tests {
         }
         let heads = (0..lists.heads.len() as u32).map(|head| HEAD | head);
         let linked = (0..lists.links.len()).filter(|&slot| lists.contains(slot));
-        for at in heads.chain(linked).collect::<Vec<u32>>() {
-            let Link { next, prev } = *lists.link_mut(at);
-            assert_eq!((lists.link_mut(next).prev, lists.link_mut(prev).next), (at, at));
+        for node in heads.chain(linked).collect::<Vec<u32>>() {
+            let Link { next, prev } = *lists.link_mut(node);
+            assert_eq!(lists.link_mut(next.get().unwrap()).prev, node);
+            assert_eq!(lists.link_mut(prev).next, OptIndex::some(node));
         }
         let linked = (0..lists.links.len()).filter(|&slot| lists.contains(slot)).count();
         assert_eq!(linked, expected.iter().map(VecDeque::len).sum::<usize>());
     }
 
     #[test]
-    fn slots_are_in_one_list_at_most() {
+    fn a_slot_is_in_at_most_one_list() {
         let mut lists = IntrusiveLists::new(2);
         for slot in [4, 1, 2] {
             lists.push_back(0, slot);
@@ -249,10 +252,10 @@ mod tests {
     }
 
     #[test]
-    fn slots_in_no_list_are_no_matter() {
+    fn operations_on_unlinked_slots_do_nothing() {
         let mut lists = IntrusiveLists::new(1);
         lists.push_back(0, 3);
-        for slot in [0, 2, 4, 2000, HEAD, HEAD | 1, NONE] {
+        for slot in [0, 2, 4, 2000, HEAD, HEAD | 1, u32::MAX] {
             assert!(!lists.contains(slot), "{slot}");
             lists.remove(slot);
             lists.move_to_back(0, slot);
@@ -264,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_added_and_all_are_emptied() {
+    fn lists_are_added_and_cleared() {
         let mut lists = IntrusiveLists::new(0);
         assert_eq!((lists.add_list(), lists.add_list()), (0, 1));
         assert_eq!(lists.allocation_size(), lists.heads.capacity() * 8);
@@ -279,32 +282,32 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "slot 2147483648: must be less than 2^31")]
-    fn bit_31_is_no_slots() {
+    fn a_slot_with_bit_31_is_refused() {
         IntrusiveLists::new(1).push_back(0, HEAD);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
-    fn random_steps_are_those_of_queues() {
+    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    fn random_operations_match_a_reference_model() {
         let mut lists = IntrusiveLists::new(3);
-        let mut queues = vec![VecDeque::new(); 3];
+        let mut model = vec![VecDeque::new(); 3];
         let mut random = 1_u64;
         for _ in 0..3000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let [step, list, slot] = [60, 50, 40].map(|bits| random >> bits);
+            let [step, list, slot] = [60, 50, 40].map(|shift| random >> shift);
             let (list, slot) = (list as usize % 3, slot as u32 % 12);
-            let is_in = queues.iter().any(|queue| queue.contains(&slot));
-            assert_eq!(lists.contains(slot), is_in);
-            queues.iter_mut().for_each(|queue| queue.retain(|&other| other != slot));
+            let is_linked = model.iter().any(|queue| queue.contains(&slot));
+            assert_eq!(lists.contains(slot), is_linked);
+            model.iter_mut().for_each(|queue| queue.retain(|&other| other != slot));
             match step % 4 {
                 0 | 1 => lists.push_back(list, slot),
                 2 => lists.move_to_back(list, slot),
                 _ => lists.remove(slot),
             }
-            if step % 4 < 2 || step % 4 == 2 && is_in {
-                queues[list].push_back(slot);
+            if step % 4 < 2 || step % 4 == 2 && is_linked {
+                model[list].push_back(slot);
             }
-            check(&mut lists, &queues);
+            check(&mut lists, &model);
         }
     }
 }

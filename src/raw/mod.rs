@@ -1,14 +1,14 @@
-//! Parts without policy, for the structures above: storage, links, tags and hints to the CPU.
+//! Building blocks without policy: storage, linked lists, tags and CPU hints.
 //!
-//! | part | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`chunked_vec`] | a vector that grows by chunks and never moves its elements |
 //! | [`index`] | an optional index in four bytes |
-//! | [`slab`] | entries under stable indices, over a `Vec` or a chunked vector |
+//! | [`slab`] | entries with stable indices, over a `Vec` or a chunked vector |
 //! | [`intrusive_list`] | doubly linked lists over slots |
 //! | [`tags`] | eight tags of a bucket compared at once |
-//! | [`prefetch`], [`popcount`] | instructions that `core` does not offer everywhere |
-//! | [`splitmix`] | a generator for what only has to look random |
+//! | [`prefetch`], [`popcount`] | CPU instructions that `core` does not expose everywhere |
+//! | [`splitmix`] | a fast pseudorandom generator, not cryptographic |
 
 pub(crate) mod chunked_vec;
 pub(crate) mod index;

@@ -1,19 +1,20 @@
-//! Entries under stable indices; freed slots are used again.
+//! A slab: entries with stable indices, in slots that are reused.
 //!
 //! ```text
-//!     slots   │ a │ ──┐ │ c │ ◂─┘ │ e │        free list: 1 → 3 → end
+//!     index     0    1     2    3     4
+//!     slots   │ a │ ──┐ │ c │ ◂─┘ │ e │        free list: 1 → 3
 //! ```
 //!
-//! An entry keeps its index until it is removed, so structures link entries by 4-byte index instead of
-//! by pointer, and stay safe Rust. An index is valid for as long as its entry: a structure that stores
-//! an index removes it together with the entry.
+//! An entry keeps its index until it is removed, so structures link entries by 4-byte index instead
+//! of by pointer, in safe Rust. An index is valid for as long as its entry: a structure that stores
+//! an index drops it together with the entry.
 //!
-//! | | slots in | an access | an insertion into a full slab |
+//! | | slots in | access | insertion into a full slab |
 //! |---|---|---|---|
 //! | [`Slab`] | a `Vec` | one load | moves all entries, amortised O(1) |
 //! | [`ChunkedSlab`] | a [`ChunkedVec`] | two loads | allocates a chunk, moves nothing |
 //!
-//! Cost: insertion and removal are O(1). The memory of freed slots is kept for later insertions.
+//! Cost: insertion and removal are O(1). Freed slots keep their memory for later insertions.
 
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -24,19 +25,19 @@ use super::chunked_vec::ChunkedVec;
 use super::index::OptIndex;
 use super::prefetch::prefetch_value;
 
-/// The most entries of a slab. Indices stay below it, so users have bit 31 and one more index for
-/// themselves.
+/// Maximum number of entries. Indices are below it, which leaves bit 31 and one more value to the
+/// users of a slab.
 const MAX_LEN: usize = (1 << 31) - 1;
 
 /// A slot of a slab.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot<T> {
-    Taken(T),
+    Occupied(T),
     /// The next free slot.
     Free(OptIndex),
 }
 
-/// Slots that are only ever appended: what a slab is stored in.
+/// Append-only storage for the slots of a slab.
 pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
     const EMPTY: Self;
 
@@ -124,7 +125,7 @@ impl<T> Storage<T> for ChunkedVec<Slot<T>> {
     }
 }
 
-/// Entries of `T` under stable indices, in slots of the storage `S`.
+/// Entries of `T` with stable indices, in slots of the storage `S`.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T, S = Contiguous<T>> {
     slots: S,
@@ -133,28 +134,28 @@ pub(crate) struct Slab<T, S = Contiguous<T>> {
     entries: PhantomData<T>,
 }
 
-/// A slab whose growth moves nothing: for millions of entries without a pause.
+/// A slab whose growth does not move entries: millions of entries without a pause.
 pub(crate) type ChunkedSlab<T> = Slab<T, ChunkedVec<Slot<T>>>;
 
 impl<T, S> Slab<T, S> {
-    /// The number of entries.
+    /// Returns the number of entries.
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the slab has the most entries it can have.
+    /// Whether the slab has its maximum number of entries.
     pub(crate) const fn is_full(&self) -> bool {
         self.len >= MAX_LEN
     }
 }
 
 impl<T, S: Storage<T>> Slab<T, S> {
-    /// A slab without entries and without memory.
+    /// Creates an empty slab, without allocating.
     pub(crate) const fn new() -> Self {
         Self { slots: S::EMPTY, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
     }
 
-    /// The index of the next insertion.
+    /// Returns the index that the next insertion will use.
     #[inline]
     pub(crate) fn next_index(&self) -> u32 {
         self.first_free.get().unwrap_or(self.slots.len() as u32)
@@ -165,7 +166,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
         self.first_free.is_none()
     }
 
-    /// The number of slots, free ones included: all indices are below it.
+    /// Returns the number of slots, free ones included: an upper bound of all indices.
     pub(crate) fn slot_count(&self) -> u32 {
         self.slots.len() as u32
     }
@@ -174,18 +175,18 @@ impl<T, S: Storage<T>> Slab<T, S> {
     ///
     /// # Panics
     ///
-    /// If there are 2^31 - 1 entries already.
+    /// If the slab has 2^31 - 1 entries already.
     #[inline]
     pub(crate) fn insert(&mut self, entry: T) -> u32 {
         let index = self.next_index();
         match self.slots.get_mut(index) {
             None => {
                 assert!(self.slots.len() < MAX_LEN, "more than 2^31 - 1 entries");
-                self.slots.push(Slot::Taken(entry));
+                self.slots.push(Slot::Occupied(entry));
             }
-            Some(slot) => match mem::replace(slot, Slot::Taken(entry)) {
+            Some(slot) => match mem::replace(slot, Slot::Occupied(entry)) {
                 Slot::Free(next) => self.first_free = next,
-                Slot::Taken(_) => unreachable!("the free list has free slots only"),
+                Slot::Occupied(_) => unreachable!("the free list contains free slots only"),
             },
         }
         self.len += 1;
@@ -199,7 +200,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
         if let Slot::Free(_) = slot {
             return None;
         }
-        let Slot::Taken(entry) = mem::replace(slot, Slot::Free(self.first_free)) else {
+        let Slot::Occupied(entry) = mem::replace(slot, Slot::Free(self.first_free)) else {
             return None;
         };
         self.first_free = OptIndex::some(index);
@@ -210,7 +211,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
     /// Removes the entry at `index`, which must exist.
     #[inline]
     pub(crate) fn remove(&mut self, index: u32) -> T {
-        self.try_remove(index).unwrap_or_else(|| unreachable!("an index is valid with its entry"))
+        self.try_remove(index).unwrap_or_else(|| unreachable!("no entry at this index"))
     }
 
     /// Drops the entry at `index`, which must exist, without moving it.
@@ -220,20 +221,20 @@ impl<T, S: Storage<T>> Slab<T, S> {
         self.len -= 1;
     }
 
-    /// The entry at `index`.
+    /// Returns a reference to the entry at `index`.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         match self.slots.get(index)? {
-            Slot::Taken(entry) => Some(entry),
+            Slot::Occupied(entry) => Some(entry),
             Slot::Free(_) => None,
         }
     }
 
-    /// A mutable reference to the entry at `index`.
+    /// Returns a mutable reference to the entry at `index`.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
         match self.slots.get_mut(index)? {
-            Slot::Taken(entry) => Some(entry),
+            Slot::Occupied(entry) => Some(entry),
             Slot::Free(_) => None,
         }
     }
@@ -246,54 +247,54 @@ impl<T, S: Storage<T>> Slab<T, S> {
         }
     }
 
-    /// Bytes allocated, freed slots included.
+    /// Returns the bytes allocated, free slots included.
     pub(crate) fn allocation_size(&self) -> usize {
         self.slots.allocation_size()
     }
 }
 
 impl<T> Slab<T> {
-    /// Reserves memory for one more entry; false if there is none.
+    /// Reserves memory for one more entry. Returns whether it succeeded.
     pub(crate) fn try_reserve(&mut self) -> bool {
         self.first_free.is_some() || self.slots.0.try_reserve(1).is_ok()
     }
 
-    /// Reserves memory for `entries` in all, after which the slab does not allocate up to that number;
-    /// false if there is none.
+    /// Reserves memory for `entries` entries in total, up to which insertions do not allocate.
+    /// Returns whether it succeeded.
     pub(crate) fn try_reserve_exact(&mut self, entries: usize) -> bool {
         self.slots.0.try_reserve_exact(entries.saturating_sub(self.slots.len())).is_ok()
     }
 
-    /// Closes the gaps and frees the memory of free slots. Returns the new index of each entry by its
-    /// old one.
+    /// Removes all free slots and releases their memory, which renumbers the entries. Returns the
+    /// new index of each entry by its old index.
     pub(crate) fn compact(&mut self) -> Vec<u32> {
         let mut renumbered = Vec::with_capacity(self.slots.len());
         let mut next = 0;
         self.slots.0.retain(|slot| {
             renumbered.push(next);
-            let taken = matches!(slot, Slot::Taken(_));
-            next += u32::from(taken);
-            taken
+            let occupied = matches!(slot, Slot::Occupied(_));
+            next += u32::from(occupied);
+            occupied
         });
         self.slots.0.shrink_to_fit();
         self.first_free = OptIndex::NONE;
         renumbered
     }
 
-    /// All entries with their indices, in the order of the indices.
+    /// Iterates over all entries with their indices, in the order of the indices.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
         self.slots.0.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
-            Slot::Taken(entry) => Some((index as u32, entry)),
+            Slot::Occupied(entry) => Some((index as u32, entry)),
             Slot::Free(_) => None,
         })
     }
 }
 
 impl<T> ChunkedSlab<T> {
-    /// Bytes of the slots that are allocated together.
+    /// Bytes of a chunk of slots.
     pub(crate) const GROWTH: usize = ChunkedVec::<Slot<T>>::GROWTH;
 
-    /// Bytes that the next insertion allocates.
+    /// Returns the bytes that the next insertion will allocate.
     pub(crate) fn growth(&self) -> usize {
         if self.needs_slot() { self.slots.growth() } else { 0 }
     }
@@ -305,8 +306,8 @@ impl<T, S: Storage<T>> Index<u32> for Slab<T, S> {
     #[inline]
     fn index(&self, index: u32) -> &T {
         match &self.slots[index] {
-            Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("an index is valid with its entry"),
+            Slot::Occupied(entry) => entry,
+            Slot::Free(_) => unreachable!("no entry at this index"),
         }
     }
 }
@@ -315,8 +316,8 @@ impl<T, S: Storage<T>> IndexMut<u32> for Slab<T, S> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         match &mut self.slots[index] {
-            Slot::Taken(entry) => entry,
-            Slot::Free(_) => unreachable!("an index is valid with its entry"),
+            Slot::Occupied(entry) => entry,
+            Slot::Free(_) => unreachable!("no entry at this index"),
         }
     }
 }
@@ -326,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_keeps_its_index_and_freed_slots_are_used_again() {
+    fn entries_keep_their_index_and_freed_slots_are_reused() {
         let mut slab = Slab::<char>::new();
         let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
         let allocated = slab.allocation_size();
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_slab_has_the_same_indices() {
+    fn a_chunked_slab_assigns_equal_indices() {
         let mut slab = ChunkedSlab::<char>::new();
         let [a, b, c] = ['a', 'b', 'c'].map(|entry| slab.insert(entry));
         assert_eq!(

@@ -22,7 +22,7 @@ use super::store::{NOWHERE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::popcount::may_count;
+use crate::raw::popcount::use_popcnt;
 use crate::raw::prefetch::prefetch;
 
 /// Addresses that go through the levels together. About ten cache misses overlap; more addresses than
@@ -127,7 +127,7 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// Goes down from a node as far as there are children.
     fn descend(&self, id: u32, pos: u32, address: &A) -> Best {
-        if may_count() {
+        if use_popcnt() {
             // SAFETY: the processor has the instruction.
             return unsafe { self.walk_counting(id, pos, address) };
         }
@@ -208,7 +208,7 @@ impl<A: Address, V> RouteTable<A, V> {
         if self.store.nodes.is_empty() {
             return;
         }
-        if may_count() {
+        if use_popcnt() {
             // SAFETY: the processor has the instruction.
             unsafe { self.burst_counting(addresses, routes) };
         } else {

@@ -2,7 +2,7 @@
 
 use crate::raw::tags::{self, HIGHEST};
 
-pub(super) use crate::raw::tags::Slots;
+pub(super) use crate::raw::tags::SlotMask;
 
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 8;
@@ -18,20 +18,20 @@ impl Header {
 
     /// The slots whose entries may have the hash of these tags. Free slots are never among them.
     #[inline]
-    pub(super) fn matches(self, tags: u64) -> Slots {
+    pub(super) fn matches(self, tags: u64) -> SlotMask {
         tags::matches(self.0, tags)
     }
 
     /// The slots that hold an entry.
     #[inline]
-    pub(super) fn full(self) -> Slots {
-        Slots::of(self.0)
+    pub(super) fn full(self) -> SlotMask {
+        SlotMask::of(self.0)
     }
 
     /// The slots that hold none.
     #[inline]
-    pub(super) fn free(self) -> Slots {
-        Slots::of(self.0 ^ HIGHEST)
+    pub(super) fn free(self) -> SlotMask {
+        SlotMask::of(self.0 ^ HIGHEST)
     }
 
     /// With its one of these tags in `slot`, which was free.

@@ -3,7 +3,7 @@
 
 use core::marker::PhantomData;
 
-use super::bucket::Slots;
+use super::bucket::SlotMask;
 use super::segment::Segment;
 use super::slot::SlotId;
 
@@ -13,12 +13,12 @@ pub(super) struct SlotIds<'a, T> {
     /// The next bucket.
     bucket: usize,
     /// The rest of the previous bucket.
-    slots: Slots,
+    slots: SlotMask,
 }
 
 impl<'a, T> SlotIds<'a, T> {
     pub(super) fn new(segment: &'a Segment<T>) -> Self {
-        Self { segment, bucket: 0, slots: Slots::NONE }
+        Self { segment, bucket: 0, slots: SlotMask::NONE }
     }
 }
 

@@ -14,7 +14,7 @@
 use core::array;
 
 use crate::concurrent::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::raw::tags::{self, HIGHEST, Slots};
+use crate::raw::tags::{self, HIGHEST, SlotMask};
 
 /// Slots of a bucket.
 pub(super) const SLOTS: usize = 6;
@@ -117,13 +117,13 @@ impl<'p> Look<'p> {
     /// All entries.
     #[inline]
     pub(super) fn full(&self) -> Entries<'p> {
-        self.entries(Slots::of(self.header & TAGS))
+        self.entries(SlotMask::of(self.header & TAGS))
     }
 
     /// The slots that hold none.
     #[inline]
-    pub(super) fn free(&self) -> Slots {
-        Slots::of((self.header ^ HIGHEST) & TAGS)
+    pub(super) fn free(&self) -> SlotMask {
+        SlotMask::of((self.header ^ HIGHEST) & TAGS)
     }
 
     /// Entries whose home is this bucket or one before it, and that are behind it. At 255 it stays and means
@@ -134,14 +134,14 @@ impl<'p> Look<'p> {
     }
 
     #[inline]
-    fn entries(&self, slots: Slots) -> Entries<'p> {
+    fn entries(&self, slots: SlotMask) -> Entries<'p> {
         Entries { slots, bucket: self.bucket }
     }
 }
 
 /// Some entries of a bucket whose tags have been seen: slot and number of each.
 pub(super) struct Entries<'p> {
-    slots: Slots,
+    slots: SlotMask,
     bucket: &'p Bucket,
 }
 

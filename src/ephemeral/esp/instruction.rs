@@ -1,6 +1,6 @@
 //! What packets ask for.
 
-use crate::raw::splitmix::{STEP, mixed};
+use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
 /// An instruction with its operands. Tags name bindings of an [`EphemeralStore`](crate::EphemeralStore); those that
 /// have no binding yet get one, unless said otherwise.
@@ -211,5 +211,5 @@ pub const fn child_bits(computation: u64, child: u64) -> u64 {
 }
 
 const fn hashed(number: u64) -> u64 {
-    mixed(number.wrapping_add(STEP))
+    mix(number.wrapping_add(GOLDEN_GAMMA))
 }

@@ -1,17 +1,17 @@
-//! Names of flows that do not come again.
+//! Flow identifiers that are not reused after a crash.
 
 use super::{RandomIndices, SourceIndex};
 
-/// The name of a flow: whose it is, which of them, since when, and where to look for it.
+/// A flow identifier: its source, a sequence number, an incarnation and an index.
 ///
 /// ```text
 ///     │ source │ number │    unique among the flows of all sources that have not crashed
-///     │ incarnation │        random, another one after each crash: an old flow is not taken for a new one
-///     │ index │              random, too, and where receivers look
+///     │ incarnation │        random, a new one after each crash, so old flows differ from new ones
+///     │ index │              random, selects the slot at receivers
 /// ```
 ///
-/// Without the second part a receiver must forget what it knows after a time, and a source that has crashed must
-/// wait for that long.
+/// Without an incarnation, receivers would have to expire their state after some time, and a source
+/// would have to wait for that time after a crash.
 ///
 /// Paper: Chandranmenon and Varghese, section 3.5.
 ///
@@ -29,7 +29,7 @@ use super::{RandomIndices, SourceIndex};
 /// };
 /// let first = boot(0x5eed)?.next();
 /// let after_a_crash = boot(0xcafe)?.next();
-/// assert_ne!(first, after_a_crash, "the same number, of another incarnation");
+/// assert_ne!(first, after_a_crash, "equal numbers, but another incarnation");
 /// # Ok::<(), std::collections::TryReserveError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,17 +37,17 @@ use super::{RandomIndices, SourceIndex};
 pub struct FlowId<A> {
     /// The address of the source.
     pub source: A,
-    /// The number that the source has given the flow.
+    /// The sequence number of the flow at its source.
     pub number: u32,
-    /// Which life of the source it is of: random bits.
+    /// The incarnation of the source: random bits, drawn at each start.
     pub incarnation: u32,
-    /// Where receivers look for it.
+    /// The index by which receivers select a slot.
     pub index: SourceIndex,
 }
 
-/// Gives the flows of a source their names: one for each step.
+/// An endless iterator over the identifiers of the flows of a source.
 ///
-/// Does not end; after 2^32 flows it goes on with the next incarnation.
+/// After 2^32 flows it continues with the next incarnation.
 #[derive(Clone, Debug)]
 pub struct FlowIds<A> {
     next: FlowId<A>,
@@ -55,7 +55,7 @@ pub struct FlowIds<A> {
 }
 
 impl<A> FlowIds<A> {
-    /// Names for the flows of `source` in this life of it: `incarnation` has to be random.
+    /// Creates the identifiers of one incarnation of `source`. `incarnation` must be random.
     #[must_use]
     pub fn new(source: A, incarnation: u32, indices: RandomIndices) -> Self {
         Self {
@@ -69,12 +69,12 @@ impl<A: Copy> Iterator for FlowIds<A> {
     type Item = FlowId<A>;
 
     fn next(&mut self) -> Option<FlowId<A>> {
-        let name = FlowId { index: self.indices.next()?, ..self.next };
-        self.next.number = name.number.wrapping_add(1);
+        let id = FlowId { index: self.indices.next()?, ..self.next };
+        self.next.number = id.number.wrapping_add(1);
         if self.next.number == 0 {
-            self.next.incarnation = name.incarnation.wrapping_add(1);
+            self.next.incarnation = id.incarnation.wrapping_add(1);
         }
-        Some(name)
+        Some(id)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -89,11 +89,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_run_out_go_on_in_another_incarnation() {
+    fn numbers_wrap_around_into_the_next_incarnation() {
         let indices = RandomIndices::new(1, 1, NonZeroUsize::MIN).unwrap();
-        let mut names = FlowIds::new('a', u32::MAX, indices);
-        names.next.number = u32::MAX;
-        let [last, first] = [names.next().unwrap(), names.next().unwrap()];
+        let mut ids = FlowIds::new('a', u32::MAX, indices);
+        ids.next.number = u32::MAX;
+        let [last, first] = [ids.next().unwrap(), ids.next().unwrap()];
         assert_eq!((last.number, last.incarnation), (u32::MAX, u32::MAX));
         assert_eq!((first.number, first.incarnation), (0, 0));
     }

@@ -1,25 +1,29 @@
-//! What network cards hash names with.
+//! The Toeplitz hash of receive-side scaling.
 
 use crate::key::bits::BitString;
 
-/// The hash of receive-side scaling: what a network card hands over with a packet, computed here for
-/// packets that bring none, and for tests.
+/// The Toeplitz hash of receive-side scaling.
+///
+/// Network cards compute it for received packets; this is an implementation in software, for
+/// packets without it and for tests.
 ///
 /// ```text
-///     name   1 0 1 1 …           hash = K(0) ^ K(2) ^ K(3) ^ …
+///     input  1 0 1 1 …           hash = K(0) ^ K(2) ^ K(3) ^ …
 ///     key    0110110101011010…   K(i): the 32 bits of the key from bit i on
 /// ```
 ///
-/// The name is a [`FourTuple`](crate::FourTuple) for TCP and UDP, two addresses in a row for other packets. With the
-/// [symmetric](Self::SYMMETRIC) key both directions of a flow have one hash, and so one queue.
+/// The input is a [`FourTuple`](crate::FourTuple) for TCP and UDP, and the concatenation of the two
+/// addresses for other packets. With the [symmetric](Self::SYMMETRIC) key both directions of a flow
+/// have equal hashes, and so the same queue.
 ///
-/// The hash is linear, and keys of cards are well known: names with equal hashes are easily found. As an
-/// [index](super::SourceIndex::from_rss) that is no harm but to time.
+/// The hash is linear, and the default keys of cards are public: inputs with equal hashes are
+/// easily found. If it is used as an [index](super::SourceIndex::from_rss), that costs time only.
 ///
-/// O(bits of the name). A card does it for nothing.
+/// Cost: O(bits of the input).
 ///
-/// Paper: Krawczyk 1995 for the hash. Its use by cards, the key and the test vectors are Microsoft's, *Verifying the
-/// RSS hash calculation*; the symmetric key is that of Woo and Park 2012.
+/// Paper: Krawczyk 1995 for the hash. Its use by cards, the key and the test vectors are
+/// Microsoft's, *Verifying the RSS hash calculation*; the symmetric key is that of Woo and Park
+/// 2012.
 ///
 /// # Example
 ///
@@ -35,59 +39,59 @@ use crate::key::bits::BitString;
 ///     dport: 1766,
 /// };
 /// assert_eq!(Toeplitz::MICROSOFT.hash(&packet), 0x51cc_c178);
-/// let both_ways = [packet, packet.reversed()].map(|name| Toeplitz::SYMMETRIC.hash(&name));
-/// assert_eq!(both_ways[0], both_ways[1]);
+/// let [forward, reverse] = [packet, packet.reversed()].map(|key| Toeplitz::SYMMETRIC.hash(&key));
+/// assert_eq!(forward, reverse);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Toeplitz {
-    key: [u8; Self::KEY],
+    key: [u8; Self::KEY_LEN],
 }
 
 impl Toeplitz {
-    /// Bytes of a key: enough for two addresses of IPv6, two ports, and the 32 bits of the hash.
-    pub const KEY: usize = 40;
+    /// The length of a key in bytes: two IPv6 addresses, two ports, and the 32 bits of the hash.
+    pub const KEY_LEN: usize = 40;
 
-    /// The key of the published test vectors, which many drivers take if nobody gives another one.
+    /// The key of the published test vectors, which is the default of many drivers.
     pub const MICROSOFT: Self = Self::new([
         0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f,
         0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
         0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
     ]);
 
-    /// A key whose 16 bits come again and again, so that what changes places does not matter.
+    /// A key of 16 repeated bits, for which the hashes of both directions are equal.
     ///
-    /// There are only 2^16 different hashes: the halves of each are equal.
+    /// There are only 2^16 different hashes: the two halves of each are equal.
     pub const SYMMETRIC: Self = {
-        let mut key = [0x6d; Self::KEY];
+        let mut key = [0x6d; Self::KEY_LEN];
         let mut odd = 1;
-        while odd < Self::KEY {
+        while odd < Self::KEY_LEN {
             key[odd] = 0x5a;
             odd += 2;
         }
         Self::new(key)
     };
 
-    /// A hash with a key of one's own.
+    /// Creates a hash with this key.
     #[must_use]
-    pub const fn new(key: [u8; Self::KEY]) -> Self {
+    pub const fn new(key: [u8; Self::KEY_LEN]) -> Self {
         Self { key }
     }
 
-    /// The hash of a name. For names of more than 36 bytes the key begins again. O(bytes).
+    /// Returns the hash of a bit string. For more than 36 bytes the key is repeated. O(bytes).
     #[must_use]
-    pub fn hash<K: BitString>(&self, name: &K) -> u32 {
+    pub fn hash<K: BitString>(&self, input: &K) -> u32 {
         let words = (0..K::BITS).step_by(32);
         words.fold(0, |hash, pos| {
-            let word = (name.window(pos) >> 32) as u32;
-            let within = u32::MAX.checked_shl(32_u32.saturating_sub(K::BITS - pos)).unwrap_or(0);
-            hash ^ self.of_word(word & within, pos)
+            let word = (input.window(pos) >> 32) as u32;
+            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(K::BITS - pos)).unwrap_or(0);
+            hash ^ self.hash_word(word & mask, pos)
         })
     }
 
-    /// What the bits of a word of the name, from bit `pos` on, have of the hash.
-    fn of_word(&self, word: u32, pos: u32) -> u32 {
+    /// Returns the contribution of the word at bit `pos` of the input to the hash.
+    fn hash_word(&self, word: u32, pos: u32) -> u32 {
         let first = (pos / 8) as usize;
-        let key: [u8; 8] = core::array::from_fn(|byte| self.key[(first + byte) % Self::KEY]);
+        let key: [u8; 8] = core::array::from_fn(|byte| self.key[(first + byte) % Self::KEY_LEN]);
         let key = u64::from_be_bytes(key);
         (0..32).fold(0, |hash, bit| {
             let is_set = word << bit >> 31;
