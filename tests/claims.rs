@@ -3,13 +3,13 @@
 use std::collections::{HashSet, VecDeque};
 use std::net::Ipv4Addr;
 
-use flowtable::key::bits::{BitString, Headed};
-use flowtable::flow_cache::{Config, Packet};
-use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, LcTrieMap, Timestamp, TrashMap};
 use flowtable::eviction::PassiveGc;
+use flowtable::flow_cache::{Config, Packet};
+use flowtable::key::bits::{BitString, Headed};
 use flowtable::probes::Probes;
-use flowtable::trie::{RebalanceFrom, Shape, Thresholds, Tuning};
 use flowtable::trie::unicache::Unicache;
+use flowtable::trie::{RebalanceFrom, Thresholds, TrieShape, Tuning};
+use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, LcTrieMap, Timestamp, TrashMap};
 use model::papers::trash_2006::traffic::{
     Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide,
 };
@@ -20,7 +20,7 @@ use rand::{Rng, SeedableRng};
 const SEED: u64 = 2007;
 
 /// The shape of a trie over so many random keys of 64 bits.
-fn random(leaves: usize, tuning: Tuning) -> Shape {
+fn random(leaves: usize, tuning: Tuning) -> TrieShape {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut map = LcTrieMap::with_tuning(tuning);
     while map.len() < leaves {
@@ -30,7 +30,7 @@ fn random(leaves: usize, tuning: Tuning) -> Shape {
 }
 
 /// The shape of a trie over these keys, inserted in this order.
-fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> Shape {
+fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> TrieShape {
     let mut map = LcTrieMap::with_tuning(tuning);
     map.extend(keys.into_iter().map(|key| (key, ())));
     map.shape()
@@ -41,7 +41,12 @@ fn root(inflate: u8, halve: u8) -> Tuning {
 }
 
 #[track_caller]
-fn assert_shape(shape: &Shape, root_bits: u32, average: f64, max: std::ops::RangeInclusive<usize>) {
+fn assert_shape(
+    shape: &TrieShape,
+    root_bits: u32,
+    average: f64,
+    max: std::ops::RangeInclusive<usize>,
+) {
     assert_eq!(shape.root_bits, root_bits, "root bits");
     let depth = shape.average_depth();
     assert!((depth - average).abs() <= 0.03, "average depth {depth:.3}, not {average}");
@@ -49,7 +54,7 @@ fn assert_shape(shape: &Shape, root_bits: u32, average: f64, max: std::ops::Rang
 }
 
 #[track_caller]
-fn assert_slots(shape: &Shape, slots_per_leaf: f64) {
+fn assert_slots(shape: &TrieShape, slots_per_leaf: f64) {
     let slots = shape.slots_per_leaf();
     assert!((slots - slots_per_leaf).abs() <= 0.05, "{slots:.2} slots a key, not {slots_per_leaf}");
 }

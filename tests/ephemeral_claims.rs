@@ -2,13 +2,13 @@
 //!
 //! Tags come from seeds. Nothing here looks at a clock.
 
+use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
 use flowtable::ephemeral::esp::{
-    Instruction, Location, Locations, EspPacket, Relation, Site, Action, execute_observed,
+    Action, EspPacket, Instruction, Location, Locations, Relation, Site, execute_observed,
 };
-use flowtable::probes::Words;
-use flowtable::EphemeralStore;
 use flowtable::probes::Probes;
+use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, HEADS, NOW, SEED, absent};
 use model::papers::ephemeral_2002::tables::{
     SMALLEST, TABLE_1, TABLE_2, TABLE_3, WORD, megabits, thousands,

@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::net::Ipv4Addr;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
 use flowtable::key::bits::Headed;
+use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};

@@ -13,10 +13,12 @@ use std::rc::Rc;
 use flowtable::cache::{
     CacheError, ChainedConfig, DuplicateFilter, Inserted, Replacement, Statistics, Verdict,
 };
-use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
-use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
+use flowtable::eviction::{
+    ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
+};
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
+use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache, Timestamp};
 use model::alloc;
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
@@ -302,9 +304,9 @@ fn all_hashes_equal_is_one_chain() {
 struct Nobody;
 
 impl Eviction for Nobody {
-    fn enter(&mut self, _slot: u32, _rank: u8) {}
-    fn leave(&mut self, _slot: u32) {}
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn insert(&mut self, _slot: u32, _rank: u8) {}
+    fn remove(&mut self, _slot: u32) {}
+    fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         None
     }
     fn allocation_size(&self) -> usize {

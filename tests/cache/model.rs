@@ -3,7 +3,9 @@
 use core::time::Duration;
 
 use flowtable::cache::{ChainedConfig, Replacement};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
+use flowtable::eviction::{
+    ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
+};
 use flowtable::{DefaultHashBuilder, Timestamp};
 use model::caches::chained::{AccessBy, CheckedChains};
 use model::caches::filter::CheckedFilter;
@@ -106,14 +108,14 @@ impl Miser {
 }
 
 impl Eviction for Miser {
-    fn enter(&mut self, slot: u32, rank: u8) {
+    fn insert(&mut self, slot: u32, rank: u8) {
         assert_eq!(rank, 0);
         assert!(self.entries.iter().all(|(other, _)| *other != slot), "it has not left");
         self.came += 1;
         self.entries.push((slot, self.came % 2 == 1));
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         let position = self.entries.iter().position(|(other, _)| *other == slot);
         self.entries.remove(position.expect("it is there"));
     }
@@ -124,7 +126,7 @@ impl Eviction for Miser {
         len % 5 == 4
     }
 
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         let mut odd = self.entries.iter().filter(|(_, is_odd)| *is_odd && self.gives_up_some);
         odd.next().map(|(slot, _)| *slot)
     }

@@ -6,9 +6,9 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use flowtable::concurrent::WouldExceed;
 use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes, Publication};
 use flowtable::{Prefix, RouteTable};
-use flowtable::concurrent::WouldExceed;
 
 use super::turn;
 

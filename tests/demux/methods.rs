@@ -8,11 +8,11 @@ use std::error::Error;
 
 use flowtable::demux::{
     Arrival::{self, Ack, Data},
-    BsdList, ChainsError, ConnectionId, Demux, Found, MoveToFront, NotFound, DemuxError, RejectedPcb,
-    SendReceive, Sequent, SequentMoveToFront, TrashDemux,
+    BsdList, ChainsError, ConnectionId, Demux, DemuxError, Found, MoveToFront, NotFound,
+    RejectedPcb, SendReceive, Sequent, SequentMoveToFront, TrashDemux,
 };
-use flowtable::{FlowKey, FourTuple};
 use flowtable::probes::Probes;
+use flowtable::{FlowKey, FourTuple};
 use model::counted::{Counted, alive};
 use model::hashers::{Weak, mix};
 
@@ -377,7 +377,10 @@ fn a_connection_id_for_which_there_is_no_memory_is_refused() {
     assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
     // Smaller ones are taken as before, and cost no more than they need.
     connections.insert(3, [8; 1 << 16]).unwrap();
-    assert_eq!(connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why, DemuxError::NoMemory);
+    assert_eq!(
+        connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why,
+        DemuxError::NoMemory
+    );
     assert_eq!(connections.remove(&3).map(|pcb| pcb[0]), Ok(8));
 }
 
@@ -583,7 +586,10 @@ fn the_errors_say_what_is_wrong() {
         error.to_string()
     }
     assert_eq!(said(&DemuxError::InUse), "there is a PCB of that name");
-    assert_eq!(said(&RejectedPcb { given: 1, why: DemuxError::InUse }), "there is a PCB of that name");
+    assert_eq!(
+        said(&RejectedPcb { given: 1, why: DemuxError::InUse }),
+        "there is a PCB of that name"
+    );
     assert_eq!(said(&DemuxError::Full), "there are 2^31 - 1 PCBs");
     assert_eq!(said(&DemuxError::NoSuchId), "the connection ID is past the capacity");
     assert_eq!(said(&DemuxError::NoMemory), "the memory cannot be had");

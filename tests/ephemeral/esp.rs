@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use flowtable::dml::NoRoom;
 use flowtable::ephemeral::esp::{
-    Instruction, Location, Locations, Operation, EspPacket, PacketError, Relation, Site, Action,
+    Action, EspPacket, Instruction, Location, Locations, Operation, PacketError, Relation, Site,
     child_bits, execute,
 };
 use flowtable::{EphemeralStore, Timestamp};

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use flowtable::ephemeral::{Full, Heads, StoreError};
-use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
 use flowtable::probes::Probes;
+use flowtable::{DefaultHashBuilder, EphemeralStore, Timestamp};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::Weak;
 

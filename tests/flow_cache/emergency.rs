@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use flowtable::flow_cache::{Class, Config, Cursor, Emergency, EndReason, Event, Image, ImageError, Packet, Timeouts};
+use flowtable::flow_cache::{
+    Class, Config, Cursor, Emergency, EndReason, Event, Image, ImageError, Packet, Timeouts,
+};
 use flowtable::{FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 

@@ -2,8 +2,10 @@
 
 use std::mem;
 
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random, Standing};
 use flowtable::Timestamp;
+use flowtable::eviction::{
+    ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
+};
 use proptest::prelude::*;
 
 /// Places in a row, one of them free at most, and a hand that goes round.
@@ -23,7 +25,7 @@ impl Dial {
     }
 
     /// Who comes takes the free place.
-    fn enter(&mut self, slot: u32) {
+    fn insert(&mut self, slot: u32) {
         match self.place(None) {
             Some(free) => self.places[free] = Some(slot),
             None => self.places.push(Some(slot)),
@@ -31,7 +33,7 @@ impl Dial {
     }
 
     /// Who leaves has its place free; the last one goes to the one that was free before.
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         let Some(left) = self.place(Some(slot)) else { return };
         let free = self.place(None);
         self.places[left] = None;
@@ -43,8 +45,8 @@ impl Dial {
     }
 
     /// Looks at the next eight, or up to one that was not used.
-    fn look(&mut self, look: &mut impl FnMut(u32) -> Standing) -> Vec<(Standing, u32)> {
-        let mut looked: Vec<(Standing, u32)> = vec![];
+    fn look(&mut self, look: &mut impl FnMut(u32) -> EntryStats) -> Vec<(EntryStats, u32)> {
+        let mut looked: Vec<(EntryStats, u32)> = vec![];
         // A free place is passed over. In a short row it may come more than once in nine.
         for _ in 0..9 {
             if looked.len() == 8 || looked.last().is_some_and(|(standing, _)| !standing.used) {
@@ -79,24 +81,24 @@ impl Dials {
 }
 
 impl Eviction for Dials {
-    fn enter(&mut self, slot: u32, rank: u8) {
+    fn insert(&mut self, slot: u32, rank: u8) {
         let rank = self.rank(rank);
-        self.0[rank].enter(slot);
+        self.0[rank].insert(slot);
     }
 
     fn rerank(&mut self, slot: u32, rank: u8) {
         let before = self.0.iter().position(|dial| dial.place(Some(slot)).is_some());
         if before.is_some_and(|before| before != self.rank(rank)) {
-            self.leave(slot);
-            self.enter(slot, rank);
+            self.remove(slot);
+            self.insert(slot, rank);
         }
     }
 
-    fn leave(&mut self, slot: u32) {
-        self.0.iter_mut().for_each(|dial| dial.leave(slot));
+    fn remove(&mut self, slot: u32) {
+        self.0.iter_mut().for_each(|dial| dial.remove(slot));
     }
 
-    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, mut look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         if self.wants_newcomers() {
             let looked = self.0[3].look(&mut look);
             if let Some((_, slot)) = looked.last().filter(|(standing, _)| !standing.used) {
@@ -123,7 +125,7 @@ struct LongestAgo {
 }
 
 impl Eviction for LongestAgo {
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         self.steps += 1;
         self.slots.push((self.steps, slot));
     }
@@ -133,11 +135,11 @@ impl Eviction for LongestAgo {
         self.slots.iter_mut().filter(|entry| entry.1 == slot).for_each(|it| it.0 = self.steps);
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         self.slots.retain(|entry| entry.1 != slot);
     }
 
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         self.slots.iter().min().map(|entry| entry.1)
     }
 
@@ -153,17 +155,17 @@ struct Any {
 }
 
 impl Eviction for Any {
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         self.slots.push(slot);
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         if let Some(position) = self.slots.iter().position(|&other| other == slot) {
             self.slots.swap_remove(position);
         }
     }
 
-    fn victim(&mut self, _look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
         }
@@ -198,12 +200,12 @@ impl Ring {
 
 impl Eviction for Ring {
     /// In front of the rover, which comes to it last.
-    fn enter(&mut self, slot: u32, _rank: u8) {
+    fn insert(&mut self, slot: u32, _rank: u8) {
         self.slots.insert(self.rover, slot);
         self.rover += 1;
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         let Some(place) = self.slots.iter().position(|&other| other == slot) else { return };
         self.slots.remove(place);
         self.rover -= usize::from(place < self.rover);
@@ -222,7 +224,7 @@ impl Eviction for Ring {
         self.owed.is_some()
     }
 
-    fn victim(&mut self, mut look: impl FnMut(u32) -> Standing) -> Option<u32> {
+    fn victim(&mut self, mut look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         let once_around = self.slots.iter().cycle().skip(self.rover).take(self.slots.len());
         let four: Vec<(Timestamp, u32)> =
             once_around.take(4).map(|&slot| (look(slot).last_use, slot)).collect();
@@ -273,7 +275,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Cache<P> {
     policy: P,
     now: Timestamp,
-    entries: Vec<Option<Standing>>,
+    entries: Vec<Option<EntryStats>>,
     /// Every slot looked at.
     looks: Vec<u32>,
     /// The most looks for a victim.
@@ -290,24 +292,24 @@ impl<P: Eviction> Cache<P> {
         self.entries.iter().flatten().count()
     }
 
-    fn enter(&mut self, slot: u32, rank: u8) {
+    fn insert(&mut self, slot: u32, rank: u8) {
         let entry = &mut self.entries[slot as usize];
         if entry.is_none() {
-            *entry = Some(Standing { used: false, last_use: self.now });
-            self.policy.enter(slot, rank);
+            *entry = Some(EntryStats { used: false, last_use: self.now });
+            self.policy.insert(slot, rank);
         }
     }
 
     fn touch(&mut self, slot: u32) {
         if let Some(entry) = &mut self.entries[slot as usize] {
-            *entry = Standing { used: true, last_use: self.now };
+            *entry = EntryStats { used: true, last_use: self.now };
         }
         self.policy.touch(slot);
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn remove(&mut self, slot: u32) {
         self.entries[slot as usize] = None;
-        self.policy.leave(slot);
+        self.policy.remove(slot);
     }
 
     fn victim(&mut self) -> Option<u32> {
@@ -316,7 +318,7 @@ impl<P: Eviction> Cache<P> {
         let victim = self.policy.victim(|slot| {
             self.looks.push(slot);
             let entry = self.entries[slot as usize].as_mut().expect("an entry is there");
-            Standing { used: mem::take(&mut entry.used), ..*entry }
+            EntryStats { used: mem::take(&mut entry.used), ..*entry }
         });
         let looks = &self.looks[looked..];
         assert!(looks.len() <= self.most_looks);
@@ -331,7 +333,7 @@ impl<P: Eviction> Cache<P> {
         // Every third time is that of the step before.
         self.now = Timestamp::from_secs(number - number % 3 / 2);
         match step {
-            Step::Enter(slot, rank) => self.enter(slot, rank),
+            Step::Enter(slot, rank) => self.insert(slot, rank),
             Step::Touch(slot) => self.touch(slot),
             Step::TouchAll => {
                 let there = (0..).zip(&self.entries).filter(|(_, entry)| entry.is_some());
@@ -339,17 +341,17 @@ impl<P: Eviction> Cache<P> {
                 slots.into_iter().for_each(|slot| self.touch(slot));
             }
             Step::Rerank(slot, rank) => self.policy.rerank(slot, rank),
-            Step::Leave(slot) => self.leave(slot),
+            Step::Leave(slot) => self.remove(slot),
             Step::Victim(leaves) => {
                 let victim = self.victim();
-                victim.filter(|_| leaves).into_iter().for_each(|slot| self.leave(slot));
+                victim.filter(|_| leaves).into_iter().for_each(|slot| self.remove(slot));
                 return (false, victim);
             }
             Step::Come(slot, rank) => {
                 let is_due = self.policy.is_due(self.len());
                 let victim = if is_due { self.victim() } else { None };
-                victim.into_iter().for_each(|slot| self.leave(slot));
-                self.enter(slot, rank);
+                victim.into_iter().for_each(|slot| self.remove(slot));
+                self.insert(slot, rank);
                 return (is_due, victim);
             }
         }

@@ -5,10 +5,13 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 use std::collections::HashSet;
 
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
-use flowtable::flow_cache::{Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet, Refused, Tenant, Timeouts};
-use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
+use flowtable::flow_cache::{
+    Class, Config, ConfigError, Cursor, Emergency, EndReason, Handle, Packet, Refused, Tenant,
+    Timeouts,
+};
 use flowtable::key::flow::FlowName;
+use flowtable::{FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK, add, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -402,15 +405,18 @@ fn the_least_recently_used_leaves_exactly() {
 struct Useless(Option<u32>);
 
 impl Eviction for Useless {
-    fn enter(&mut self, _slot: u32, _rank: u8) {}
+    fn insert(&mut self, _slot: u32, _rank: u8) {}
 
-    fn leave(&mut self, _slot: u32) {}
+    fn remove(&mut self, _slot: u32) {}
 
     fn is_due(&mut self, _len: usize) -> bool {
         true
     }
 
-    fn victim(&mut self, mut look: impl FnMut(u32) -> flowtable::eviction::Standing) -> Option<u32> {
+    fn victim(
+        &mut self,
+        mut look: impl FnMut(u32) -> flowtable::eviction::EntryStats,
+    ) -> Option<u32> {
         // Also at what was never there.
         (0..5).chain([u32::MAX, 1 << 31]).for_each(|slot| _ = look(slot));
         self.0

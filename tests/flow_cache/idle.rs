@@ -4,7 +4,10 @@
 use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
-use flowtable::flow_cache::{Class, Config, Departed, EndReason, Event, Handle, Observed, Progress, Protocol, Report, Timeouts};
+use flowtable::flow_cache::{
+    Class, Config, Departed, EndReason, Event, Handle, Observed, Progress, Protocol, Report,
+    Timeouts,
+};
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::flows::PacketInfo;
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, tcp, udp};

@@ -8,9 +8,11 @@ use core::time::Duration;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use flowtable::eviction::ByClass;
-use flowtable::flow_cache::{Class, Config, Cursor, Event, Handle, Image, Packet, Tenant, Timeouts};
-use flowtable::{Direction, FlowCache, TcpFlags, Timestamp};
+use flowtable::flow_cache::{
+    Class, Config, Cursor, Event, Handle, Image, Packet, Tenant, Timeouts,
+};
 use flowtable::key::flow::FlowName;
+use flowtable::{Direction, FlowCache, TcpFlags, Timestamp};
 use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
 

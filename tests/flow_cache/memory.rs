@@ -1,6 +1,6 @@
 //! Memory has a bound, with whatever there is in the cache: what is really allocated is counted.
 
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{Class, Config, Cursor, ImageError, Packet, Refused, Tenant, Timeouts};
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;

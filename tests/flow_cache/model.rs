@@ -6,7 +6,7 @@ use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{Class, CloseRule, Handle, Protocol, Tenant, Timeouts};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, FourTuple, TcpFlags, Timestamp};
 use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};

@@ -3,9 +3,12 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use flowtable::flow_cache::{Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Tenant, Timeouts, Version};
-use flowtable::{FlowCache, FlowKey, Timestamp};
 use flowtable::eviction::Lru;
+use flowtable::flow_cache::{
+    Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Tenant, Timeouts,
+    Version,
+};
+use flowtable::{FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -5,7 +5,10 @@ use core::time::Duration;
 
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
-use flowtable::flow_cache::{Class, CloseRule, Config, Departed, EndReason, Event, Handle, Observed, Packet, Protocol, Timeouts};
+use flowtable::flow_cache::{
+    Class, CloseRule, Config, Departed, EndReason, Event, Handle, Observed, Packet, Protocol,
+    Timeouts,
+};
 use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, NumberedKey, RST, SYN, SYN_ACK};
 

@@ -4,11 +4,11 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroUsize;
 use std::collections::HashSet;
 
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::hash::source_index::analysis::{Transfer, expected_collisions, improvement};
 use flowtable::hash::source_index::{FlowId, FlowIds, HardwareAddress, RandomIndices, Toeplitz};
 use flowtable::key::bits::BitString;
 use flowtable::{FiveTuple, FourTuple};
-use flowtable::hash::source_index::SourceIndex;
 use proptest::array::uniform32;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -215,7 +215,7 @@ fn errors_say_what_is_wrong() {
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     };
     says(PrefixError::Length { len: 33, max: 32 }, &["33 bits", "at most 32"]);
-    says(PrefixError::HostBits { len: 8 }, &["bit behind the first 8"]);
+    says(PrefixError::HostBits { len: 8 }, &["bit after the first 8"]);
     says(PrefixError::Syntax, &["address", "slash", "length"]);
 }
 

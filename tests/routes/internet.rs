@@ -8,8 +8,8 @@ use core::hash::Hash;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 
-use flowtable::routes::RouteShape;
 use flowtable::key::bits::Address;
+use flowtable::routes::RouteShape;
 use flowtable::{LcRouteTable, Prefix, RouteTable};
 use model::routes::by_length::RoutesByLength;
 use rand::rngs::StdRng;

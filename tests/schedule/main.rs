@@ -9,12 +9,12 @@ mod stages;
 use core::time::Duration;
 
 use flowtable::Timestamp;
+use flowtable::schedule::share::ShareError;
 use flowtable::schedule::simulator::{Flow, Simulation};
 use flowtable::schedule::{
     Budget, ForeignTurn, Occupancy, Overhead, Policy, ScheduleError, Scheduler, State, Thread,
     ThreadConfig, Throttle, Turn,
 };
-use flowtable::schedule::share::ShareError;
 use model::schedule::{Expected, FlowModel, Rule, SimulationModel};
 use proptest::collection::vec;
 use proptest::prelude::*;

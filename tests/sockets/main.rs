@@ -13,7 +13,9 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
 use flowtable::FlowKey;
-use flowtable::sockets::{Local, Name, Reuse, SocketError, SocketTable, Specificity, RejectedSocket};
+use flowtable::sockets::{
+    Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, Specificity,
+};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;

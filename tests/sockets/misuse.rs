@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use flowtable::sockets::{Name, Reuse, SocketError, SocketTable, RejectedSocket};
+use flowtable::sockets::{Name, RejectedSocket, Reuse, SocketError, SocketTable};
 
 use crate::{EPHEMERAL, TCP, end, tcp, udp, with_few_and_many};
 
@@ -135,6 +135,9 @@ fn the_errors_say_what_is_wrong() {
         (SocketError::BadRange, "the range of ports is empty, or has port 0"),
     ];
     for (why, says) in all {
-        assert_eq!((said(&why), said(&RejectedSocket { given: 1, why })), (says.into(), says.into()));
+        assert_eq!(
+            (said(&why), said(&RejectedSocket { given: 1, why })),
+            (says.into(), says.into())
+        );
     }
 }

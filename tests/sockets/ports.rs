@@ -4,7 +4,9 @@ use core::net::SocketAddr;
 use std::collections::BTreeSet;
 
 use flowtable::DefaultHashBuilder;
-use flowtable::sockets::{Local, Name, Reuse, SocketError, SocketTable, Specificity, RejectedSocket};
+use flowtable::sockets::{
+    Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, Specificity,
+};
 
 use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_few_and_many};
 
@@ -46,7 +48,10 @@ fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
         let used: BTreeSet<u16> = names.iter().map(|name| port(*name)).collect();
         assert!(used.iter().copied().eq(ports.clone()));
         for _ in 0..2 {
-            assert_eq!(connect(&mut sockets), Err(RejectedSocket { given: 1, why: SocketError::NoPort }));
+            assert_eq!(
+                connect(&mut sockets),
+                Err(RejectedSocket { given: 1, why: SocketError::NoPort })
+            );
         }
         // One removal makes room for one.
         for at in [0, count / 2, count - 1] {

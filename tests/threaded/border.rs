@@ -1,7 +1,7 @@
 //! Where an area ends.
 
-use flowtable::hash::source_index::SourceIndex;
 use flowtable::cache::{Replacement, SourceHashCache};
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::threaded::{Border, Hop, Label, Table, Way};
 
 use super::{ZERO, labels, theirs};

@@ -7,9 +7,11 @@ mod vector;
 
 use core::time::Duration;
 
-use flowtable::threaded::{Hop, Label, LabelError, Labels, NoLabel, Port, InsertError, Stale, Table};
-use flowtable::hash::source_index::SourceIndex;
 use flowtable::Timestamp;
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::threaded::{
+    Hop, InsertError, Label, LabelError, Labels, NoLabel, Port, Stale, Table,
+};
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Counts, Network, Setup};
 use model::papers::source_hash_1995::table_model::{CheckedTable, Step};

@@ -5,9 +5,9 @@ use core::hash::Hash;
 use std::collections::{BTreeMap, BTreeSet};
 
 use equivalent::Equivalent;
+use flowtable::probes::Probes;
 use flowtable::trash::Entry;
 use flowtable::{DefaultHashBuilder, TrashMap};
-use flowtable::probes::Probes;
 use model::hashers::Weak;
 
 const MANY: u32 = if cfg!(miri) { 20 } else { 2000 };

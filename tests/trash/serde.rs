@@ -24,5 +24,5 @@ fn a_hash_table_is_written_in_any_order_and_read_back() {
         assert!(from_str::<TrashMap<u32, char>>(wrong).is_err(), "{wrong}");
     }
     let shape = seeded.shape();
-    assert_eq!(from_str::<trash::Shape>(&to_string(&shape).unwrap()).unwrap(), shape);
+    assert_eq!(from_str::<trash::TableShape>(&to_string(&shape).unwrap()).unwrap(), shape);
 }

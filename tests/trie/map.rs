@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use flowtable::trie::map::Entry;
 use flowtable::key::bits::{BitString, Headed};
-use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
 use flowtable::probes::Probes;
+use flowtable::trie::map::Entry;
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
+use flowtable::{DefaultHashBuilder, FiveTuple, LcTrieMap};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rand::rngs::StdRng;

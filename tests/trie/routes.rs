@@ -8,9 +8,9 @@ use std::rc::Rc;
 
 use capture::data;
 use flowtable::key::bits::{Address, BitString};
-use flowtable::{LcRouteTable, Prefix};
 use flowtable::probes::Probes;
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
+use flowtable::{LcRouteTable, Prefix};
 use model::routes::list::RouteList;
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use flowtable::{DefaultHashBuilder, TcpFlags};
+use flowtable::eviction::PassiveGc;
 use flowtable::flow_cache::FinWatch;
 use flowtable::key::bits::Headed;
-use flowtable::eviction::PassiveGc;
 use flowtable::trie::unicache::Unicache;
+use flowtable::{DefaultHashBuilder, TcpFlags};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

@@ -1,9 +1,9 @@
 //! Tables 2 and 3: the instructions COMPARE and COUNT.
 
-use flowtable::ephemeral::{EphemeralStore, Heads};
 use flowtable::ephemeral::esp::{
-    Instruction, Location, Locations, EspPacket, Relation, Site, Action, execute, execute_observed,
+    Action, EspPacket, Instruction, Location, Locations, Relation, Site, execute, execute_observed,
 };
+use flowtable::ephemeral::{EphemeralStore, Heads};
 use flowtable::probes::Words;
 use model::papers::ephemeral_2002::chains::{ENTRIES, Filled, NOW, SEED};
 use model::papers::ephemeral_2002::tables::{
@@ -170,8 +170,9 @@ fn times(store: &EphemeralStore, packets: &[EspPacket], quick: bool) -> [f64; 2]
     let mut bytes: Vec<_> = packets.iter().map(encoded).collect();
     let mut subjects: [Subject<'_>; 2] = [
         Box::new(|| {
-            let run =
-                |packet: &&EspPacket| execute(executed, &mut { **packet }, SITE, NOW) == Action::Drop;
+            let run = |packet: &&EspPacket| {
+                execute(executed, &mut { **packet }, SITE, NOW) == Action::Drop
+            };
             packets.iter().filter(run).count() as u64
         }),
         Box::new(|| {

@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use flowtable::Timestamp;
+use flowtable::schedule::share::ProportionalShare;
 use flowtable::schedule::{
     Budget, Occupancy, Policy, QueueEstimator, Scheduler, ThreadConfig, longest_sleep,
 };
-use flowtable::schedule::share::ProportionalShare;
 use model::papers::scheduling_2001::simulation::capped;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use capture::data::{NO_CAPTURES, captures, folder};
 use capture::{Capture, Packet};
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::key::bits::BitString;
 use flowtable::{FiveTuple, FlowKey};
-use flowtable::hash::source_index::SourceIndex;
 use model::papers::source_hash_1995::SEED;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::hash::source_index::analysis::Transfer;
 use flowtable::{LcRouteTable, Prefix, RouteTable};
-use flowtable::hash::source_index::SourceIndex;
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::Fid;
 use model::papers::source_hash_1995::indices::SLOTS;

@@ -18,10 +18,10 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::hash::{Crc8Pair, Crc16, Crc32, Fletcher16, XorFold8, XorFold16};
 use flowtable::threaded::{self, Hop, Label, Labels};
 use flowtable::{DefaultHashBuilder, Timestamp};
-use flowtable::hash::source_index::SourceIndex;
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
 use model::papers::source_hash_1995::filters::{programs, watched};

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::time::Duration;
 
-use flowtable::cache::SourceHashCache;
-use flowtable::threaded::{Hop, Label, Labels, Table};
-use flowtable::hash::source_index::SourceIndex;
 use flowtable::Timestamp;
+use flowtable::cache::SourceHashCache;
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::threaded::{Hop, Label, Labels, Table};
 use model::papers::source_hash_1995::SEED;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};

@@ -3,11 +3,11 @@
 
 use std::hash::BuildHasher;
 
-use flowtable::key::bits::BitString;
 use flowtable::DefaultHashBuilder;
 use flowtable::eviction::PassiveGc;
-use flowtable::trie::{Shape, Tuning};
+use flowtable::key::bits::BitString;
 use flowtable::trie::unicache::Unicache;
+use flowtable::trie::{TrieShape, Tuning};
 use hashbrown::HashTable;
 use model::papers::trash_2006::traffic::{Flow, Packet, src_dst};
 
@@ -47,7 +47,7 @@ pub(crate) struct State {
     pub(crate) entries: usize,
     pub(crate) bytes: usize,
     /// Tries only.
-    pub(crate) shape: Option<Shape>,
+    pub(crate) shape: Option<TrieShape>,
 }
 
 /// The cache of the paper: [`Unicache`] with the tuning of 2006 and any key.

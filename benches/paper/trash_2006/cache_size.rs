@@ -5,7 +5,7 @@ use std::time::Instant;
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
 use flowtable::eviction::{Passive, PassiveGc};
-use flowtable::trie::Shape;
+use flowtable::trie::TrieShape;
 use model::papers::trash_2006::traffic::{Order, Packet, Rings, trash};
 
 use super::cache::Trash;
@@ -23,7 +23,7 @@ const CHUNK: usize = 1 << 16;
 /// Measurements at one threshold.
 struct Point {
     threshold: usize,
-    shape: Shape,
+    shape: TrieShape,
     trie: Speed,
     flow_cache: Speed,
 }

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use flowtable::eviction::{Eviction, PassiveGc};
 use flowtable::flow_cache::{Class, CloseRule, Config, Packet as Seen, Protocol, Timeouts};
 use flowtable::{DefaultHashBuilder, FlowCache, TcpFlags, Timestamp};
-use flowtable::eviction::{Eviction, PassiveGc};
 use model::papers::trash_2006::traffic::{Flow, Packet};
 
 use super::cache::{Cache, State, Tick};

@@ -11,7 +11,7 @@ use std::collections::BinaryHeap;
 use bench_common::figure::{Figure, Line, Panel, Scale};
 use flowtable::DefaultHashBuilder;
 use flowtable::eviction::{Passive, PassiveGc};
-use flowtable::trie::Shape;
+use flowtable::trie::TrieShape;
 use model::papers::trash_2006::traffic::{Flow, Packet, trash};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -115,7 +115,7 @@ impl Arrivals {
 struct Minute {
     packets: usize,
     hits: usize,
-    shape: Shape,
+    shape: TrieShape,
     /// Hits of `FlowCache`.
     flow_cache_hits: usize,
 }

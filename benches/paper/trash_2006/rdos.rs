@@ -1,9 +1,9 @@
 //! The results table of the paper: a denial of service, in which every second packet starts a flow,
 //! and the opposite extreme, a single flow.
 
-use flowtable::key::bits::BitString;
-use flowtable::eviction::{ByClass, Passive, PassiveGc};
 use flowtable::DefaultHashBuilder;
+use flowtable::eviction::{ByClass, Passive, PassiveGc};
+use flowtable::key::bits::BitString;
 use model::papers::trash_2006::traffic::{
     Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide,
 };

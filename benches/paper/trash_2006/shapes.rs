@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 
 use flowtable::key::bits::BitString;
+use flowtable::trie::{RebalanceFrom, Thresholds, TrieShape, Tuning};
 use flowtable::{DefaultHashBuilder, LcTrieMap};
-use flowtable::trie::{RebalanceFrom, Shape, Thresholds, Tuning};
 use model::papers::trash_2006::traffic::{Flow, Rings, distinct, dst_src, src_dst, trash, wide};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -13,7 +13,7 @@ use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
 /// Returns the shape of a trie over keys, inserted in this order.
-fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> Shape {
+fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> TrieShape {
     let mut map = LcTrieMap::with_tuning(tuning);
     map.extend(keys.into_iter().map(|key| (key, ())));
     map.shape()
@@ -132,7 +132,7 @@ pub(crate) fn key_order(report: &mut Report) -> Outcome {
 }
 
 /// Formats the number of nodes of the three largest sizes.
-fn largest_nodes(shape: &Shape) -> String {
+fn largest_nodes(shape: &TrieShape) -> String {
     let nodes = shape.nodes_by_bits.iter().enumerate().rev().filter(|(_, count)| **count > 0);
     let largest = nodes.take(3).map(|(bits, count)| format!("{count} x {bits}"));
     largest.collect::<Vec<_>>().join(", ")

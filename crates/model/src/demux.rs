@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use flowtable::demux::{
-    Arrival, BsdList, Demux, MoveToFront, NotFound, DemuxError, RejectedPcb, SendReceive, Sequent,
+    Arrival, BsdList, Demux, DemuxError, MoveToFront, NotFound, RejectedPcb, SendReceive, Sequent,
     SequentMoveToFront, TrashDemux,
 };
 

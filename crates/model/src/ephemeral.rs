@@ -5,9 +5,9 @@ use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 
 use flowtable::ephemeral::{Binding, Full};
+use flowtable::probes::Probes;
 use flowtable::probes::Words;
 use flowtable::{EphemeralStore, Timestamp};
-use flowtable::probes::Probes;
 
 /// An expected binding.
 #[derive(Clone, Debug)]

@@ -6,10 +6,13 @@ pub mod keys;
 use core::fmt::Debug;
 use core::hash::BuildHasher;
 
-use flowtable::flow_cache::{Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, Observed, Packet, Progress, Refused, Tenant};
 use flowtable::eviction::Eviction;
-use flowtable::{FlowCache, Timestamp};
+use flowtable::flow_cache::{
+    Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, Observed, Packet,
+    Progress, Refused, Tenant,
+};
 use flowtable::key::flow::FlowName;
+use flowtable::{FlowCache, Timestamp};
 
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 

@@ -1,7 +1,7 @@
 //! Prefixes and addresses derived from others.
 
-use flowtable::key::bits::Address;
 use flowtable::Prefix;
+use flowtable::key::bits::Address;
 
 /// The prefix of an address, with a valid length.
 pub fn prefix_of<A: Address>(address: A, len: u32) -> Prefix<A> {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use flowtable::FlowKey;
 use flowtable::demux::NotFound;
-use flowtable::sockets::{Match, Name, Reuse, SocketError, SocketTable, RejectedSocket};
+use flowtable::sockets::{Match, Name, RejectedSocket, Reuse, SocketTable};
 
 use self::list::{Endpoint, Kind, Rank, Reasons, Socket, SocketList, connection, specificity};
 

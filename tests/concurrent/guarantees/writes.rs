@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flowtable::concurrent::{Compute, Computed};
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::WouldExceed;
+use flowtable::concurrent::{Compute, Computed};
 
 use super::{BURST, Map, ROUNDS, map, weather};
 use model::hashers::{Weak, mix};

@@ -4,8 +4,8 @@ use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
 
 use flowtable::cache::{ChainedConfig, Inserted, Statistics};
+use flowtable::eviction::{EntryStats, Eviction};
 use flowtable::{ChainedCache, Timestamp};
-use flowtable::eviction::{Eviction, Standing};
 
 use super::{Lockstep, Make, Name, Step};
 
@@ -92,7 +92,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 
     fn take(&mut self, position: usize) -> (K, V) {
         let entry = self.entries.remove(position);
-        self.policy.leave(entry.slot);
+        self.policy.remove(entry.slot);
         (entry.key, entry.value)
     }
 
@@ -106,7 +106,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
             let at = of(slot, entries);
             let entry = &mut entries[at];
             let used = core::mem::take(&mut entry.used);
-            Standing { used, last_use: Timestamp::from_nanos(entry.last_use) }
+            EntryStats { used, last_use: Timestamp::from_nanos(entry.last_use) }
         });
         victim.map(|slot| of(slot, entries))
     }
@@ -131,7 +131,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
         let (slot, last_use) = (self.slots, self.uses);
         self.slots += 1;
         self.entries.push(Entry { slot, hash: hash as u32, key, value, last_use, used: false });
-        self.policy.enter(slot, 0);
+        self.policy.insert(slot, 0);
         self.statistics.insertions += 1;
         self.statistics.evictions += u64::from(evicted.is_some());
         evicted

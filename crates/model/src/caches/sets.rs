@@ -1,7 +1,7 @@
 //! `SourceHashCache` compared with a reference model: a list for each set.
 
-use flowtable::cache::{Inserted, Replacement, Statistics};
 use flowtable::SourceHashCache;
+use flowtable::cache::{Inserted, Replacement, Statistics};
 use flowtable::hash::source_index::SourceIndex;
 
 use super::{Lockstep, Make, Name, Step};

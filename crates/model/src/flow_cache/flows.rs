@@ -5,9 +5,12 @@
 use core::fmt::Debug;
 use core::time::Duration;
 
-use flowtable::flow_cache::{Class, CloseRule, Departed, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant, Timeouts};
-use flowtable::{Direction, TcpFlags, Timestamp};
+use flowtable::flow_cache::{
+    Class, CloseRule, Departed, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant,
+    Timeouts,
+};
 use flowtable::key::flow::FlowName;
+use flowtable::{Direction, TcpFlags, Timestamp};
 
 /// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
 /// a flow.

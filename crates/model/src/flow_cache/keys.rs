@@ -3,10 +3,10 @@
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use flowtable::flow_cache::{Class, Handle, Packet, Protocol, Tenant};
 use flowtable::eviction::Eviction;
-use flowtable::{FiveTuple, FlowCache, FlowKey, FourTuple, TcpFlags};
+use flowtable::flow_cache::{Class, Handle, Packet, Protocol, Tenant};
 use flowtable::key::flow::FlowName;
+use flowtable::{FiveTuple, FlowCache, FlowKey, FourTuple, TcpFlags};
 
 use super::flows::PacketInfo;
 

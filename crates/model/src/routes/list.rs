@@ -1,7 +1,7 @@
 //! The reference model of route tables: an unordered vector, scanned by each operation.
 
-use flowtable::key::bits::Address;
 use flowtable::Prefix;
+use flowtable::key::bits::Address;
 
 /// Routes in no order, at most one of each prefix.
 #[derive(Clone, Debug)]

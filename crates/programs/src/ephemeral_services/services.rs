@@ -1,6 +1,6 @@
 //! What the source finds out, and how.
 
-use flowtable::ephemeral::esp::{Instruction, Locations, Operation, EspPacket, Relation};
+use flowtable::ephemeral::esp::{EspPacket, Instruction, Locations, Operation, Relation};
 use rand::Rng;
 
 use super::network::{Network, identity};

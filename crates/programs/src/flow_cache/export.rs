@@ -3,8 +3,8 @@
 use core::cmp::Reverse;
 use std::io::{self, ErrorKind};
 
-use flowtable::flow_cache::EndReason;
 use flowtable::Timestamp;
+use flowtable::flow_cache::EndReason;
 
 use super::record::Record;
 

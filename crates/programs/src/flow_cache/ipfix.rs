@@ -13,8 +13,8 @@
 
 use core::net::IpAddr;
 
-use flowtable::{Direction, FlowKey};
 use flowtable::flow_cache::EndReason;
+use flowtable::{Direction, FlowKey};
 
 use super::record::OneWay;
 

@@ -5,8 +5,8 @@ use core::fmt;
 use core::mem;
 use std::time::Instant;
 
-use flowtable::flow_cache::{Class, Cursor, EndReason, Metrics};
 use flowtable::FlowKey;
+use flowtable::flow_cache::{Class, Cursor, EndReason, Metrics};
 use indicatif::{HumanBytes, HumanCount};
 
 use super::{Biflow, Meter};

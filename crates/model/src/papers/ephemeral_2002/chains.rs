@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use flowtable::ephemeral::{EphemeralStore, Heads};
-use flowtable::{DefaultHashBuilder, Timestamp};
 use flowtable::probes::Probes;
+use flowtable::{DefaultHashBuilder, Timestamp};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -12,10 +12,10 @@
 
 use std::net::Ipv4Addr;
 
-use flowtable::hash::{Crc8Pair, XorFold16};
-use flowtable::{LcRouteTable, Prefix, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::hash::{Crc8Pair, XorFold16};
 use flowtable::trie::{Thresholds, Tuning};
+use flowtable::{LcRouteTable, Prefix, SourceHashCache};
 
 use super::fids::Fid;
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, VecDeque};
 
 use flowtable::Timestamp;
-use flowtable::threaded::{Hop, Label, Labels, NoLabel, InsertError, Stale, Table};
+use flowtable::threaded::{Hop, InsertError, Label, Labels, NoLabel, Stale, Table};
 
 /// A table and the model that checks it.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! The transfers of figure 2: by hand, by the equations of the crate, and packet by packet through
 //! a cache.
 
-use flowtable::hash::source_index::SourceIndex;
 use flowtable::cache::{CacheError, SourceHashCache};
+use flowtable::hash::source_index::SourceIndex;
 use flowtable::hash::source_index::analysis::Transfer;
 
 /// The parameters of figure 2, in milliseconds.
