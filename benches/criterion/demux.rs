@@ -1,6 +1,6 @@
 //! Look-ups of each demultiplexer, with Criterion: `cargo bench --bench demux`.
 //!
-//! For comparisons with hash tables see `peers.rs`, where they take turns.
+//! For comparisons with hash tables see `benches/peers`, where they take turns.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;

@@ -1,6 +1,6 @@
 //! `LcTrieMap` operation by operation, with Criterion: `cargo bench --bench lc_trie`.
 //!
-//! For comparisons with other maps see `peers.rs`, where they take turns.
+//! For comparisons with other maps see `benches/peers`, where they take turns.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;

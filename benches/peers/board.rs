@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::entrant::Entrant;
-use super::machine;
+use crate::entrant::Entrant;
+use bench_common::machine;
 
 /// Of everything that may fail here.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;

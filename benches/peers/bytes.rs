@@ -1,9 +1,9 @@
 //! Bytes for each entry while a map grows, as the allocator counts them.
 
-use super::board::{Board, Column};
-use super::contestant::Contestant;
-use super::keys::{Key, random_keys};
-use super::memory;
+use crate::board::{Board, Column};
+use crate::contestant::Contestant;
+use crate::keys::{Key, random_keys};
+use crate::memory;
 
 /// Spread between powers of two, so that nobody's favourite size is asked for alone.
 const SIZES: [usize; 6] = [100_000, 150_000, 230_000, 460_000, 1_000_000, 1_900_000];

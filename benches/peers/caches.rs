@@ -22,9 +22,9 @@ use flowtable::cache::Replacement::{LeastRecentlyUsed, Oldest, SecondChance};
 use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use super::entrant::{Agreed, in_turn, ours, peer};
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report};
+use crate::entrant::{Agreed, in_turn, ours, peer};
 use contestant::Contestant;
 use packets::{Name, Packets};
 use tables::{Chained, Hashed, Indexed, Linked, Sets};

@@ -7,10 +7,10 @@ use flowtable::TrashMap;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::board::{Board, Column};
-use super::contestant::{Bench, gets};
-use super::keys::{Draw, Key, Words, random_keys};
-use super::memory;
+use crate::board::{Board, Column};
+use crate::contestant::{Bench, gets};
+use crate::keys::{Draw, Key, Words, random_keys};
+use crate::memory;
 
 const ROUNDS: usize = 11;
 

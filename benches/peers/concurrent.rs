@@ -35,10 +35,10 @@ use dashmap::DashMap;
 use flowtable::concurrent::ConcurrentMap;
 use flowtable::{DefaultHashBuilder, TrashMap};
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::entrant::{ours, peer};
-use super::keys::Words;
+use crate::args::Plan;
+use crate::board::{Outcome, Report};
+use crate::entrant::{ours, peer};
+use crate::keys::Words;
 use contestant::{Contestant, Part};
 use left_right::LeftRight;
 use nothing::Nothing;

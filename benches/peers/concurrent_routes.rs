@@ -14,8 +14,8 @@ mod contestants;
 mod feed;
 mod measure;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
+use crate::args::Plan;
+use crate::board::{Outcome, Report};
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nConcurrentRoutes");

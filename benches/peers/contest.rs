@@ -1,11 +1,11 @@
 //! Timed rounds, in which the contestants take turns.
 
-use super::board::{Board, Column};
-use super::contestant::{Bench, Contestant};
-use super::entrant::{Agreed, in_turn};
-use super::keys::{Draw, Key, random_keys};
-use super::limit::Limit;
-use super::memory;
+use crate::board::{Board, Column};
+use crate::contestant::{Bench, Contestant};
+use crate::entrant::{Agreed, in_turn};
+use crate::keys::{Draw, Key, random_keys};
+use crate::limit::Limit;
+use crate::memory;
 
 /// Maps of so many entries fit a cache. The turns of the others have thrown a map out of it, so it does
 /// everything twice, and the second time counts.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::entrant::{Enters, Entrant, Timed};
+use crate::entrant::{Enters, Entrant, Timed};
 
 /// Look-ups that an application has at hand at once.
 pub(crate) const BURST: usize = 32;

@@ -26,9 +26,9 @@ use flowtable::demux::{
 };
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report, median};
-use super::entrant::{Timed, in_turn, ours, peer};
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report, median};
+use crate::entrant::{Timed, in_turn, ours, peer};
 use contestant::{Contestant, Lists};
 use segments::{Order, Segments};
 use tables::{ById, ByName, Hashed};

@@ -20,9 +20,9 @@ use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use super::entrant::{Agreed, in_turn, ours, peer};
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report};
+use crate::entrant::{Agreed, in_turn, ours, peer};
 use contestant::Contestant;
 use packets::Packets;
 use tables::{Linked, Queued, Store};

@@ -33,9 +33,9 @@ use std::time::Duration;
 use flowtable::{Clock, DefaultHashBuilder, FiveTuple, Lru};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::entrant::{ours, peer};
+use crate::args::Plan;
+use crate::board::{Outcome, Report};
+use crate::entrant::{ours, peer};
 use linked::Linked;
 use listed::Listed;
 use ours::Ours;

@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
 
-use super::contestant::Bench;
+use crate::contestant::Bench;
 
 pub(crate) trait Key: Copy + Eq + 'static {
     /// Bytes, and what else there is to say.

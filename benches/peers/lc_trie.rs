@@ -6,12 +6,12 @@ use std::net::Ipv4Addr;
 
 use flowtable::FiveTuple;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::contest::Contest;
-use super::contestant::Bench;
-use super::entrant::{ours, peer};
-use super::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
+use crate::args::Plan;
+use crate::board::{Outcome, Report};
+use crate::contest::Contest;
+use crate::contestant::Bench;
+use crate::entrant::{ours, peer};
+use crate::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
 
 type Key = FiveTuple<Ipv4Addr>;
 

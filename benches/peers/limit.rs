@@ -8,9 +8,9 @@ use std::time::Instant;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::contestant::BURST;
-use super::entrant::Timed;
-use super::prefetched::prefetch;
+use crate::contestant::BURST;
+use crate::entrant::Timed;
+use crate::prefetched::prefetch;
 
 #[derive(Clone)]
 #[repr(align(64))]

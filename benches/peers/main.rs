@@ -21,46 +21,41 @@
 //! `docs/PEERS.md` is from `cargo bench --all-features --bench peers -- --json docs/peers/figures.jsonl --page
 //! docs/PEERS.md`; with `--from` instead of `--json` it is drawn again.
 
-mod peers {
-    pub(crate) mod args;
-    pub(crate) mod board;
-    pub(crate) mod bytes;
-    pub(crate) mod caches;
-    pub(crate) mod churn;
-    #[cfg(feature = "concurrent")]
-    pub(crate) mod concurrent;
-    #[cfg(feature = "concurrent")]
-    pub(crate) mod concurrent_routes;
-    pub(crate) mod contest;
-    pub(crate) mod contestant;
-    pub(crate) mod demux;
-    pub(crate) mod entrant;
-    pub(crate) mod ephemeral;
-    #[allow(dead_code, reason = "the papers' figures have one scale, these another")]
-    #[path = "../common/figure.rs"]
-    pub(crate) mod figure;
-    pub(crate) mod flows;
-    pub(crate) mod keys;
-    pub(crate) mod lc_trie;
-    pub(crate) mod limit;
-    pub(crate) mod machine;
-    pub(crate) mod maps;
-    pub(crate) mod memory;
-    pub(crate) mod page;
-    pub(crate) mod pauses;
-    pub(crate) mod prefetched;
-    pub(crate) mod routes;
-    pub(crate) mod sockets;
-    pub(crate) mod trash;
-}
+mod args;
+mod board;
+mod bytes;
+mod caches;
+mod churn;
+#[cfg(feature = "concurrent")]
+mod concurrent;
+#[cfg(feature = "concurrent")]
+mod concurrent_routes;
+mod contest;
+mod contestant;
+mod demux;
+mod entrant;
+mod ephemeral;
+mod flows;
+mod keys;
+mod lc_trie;
+mod limit;
+mod maps;
+mod memory;
+mod page;
+mod pauses;
+mod prefetched;
+mod routes;
+mod sockets;
+mod trash;
 
+use std::env;
 use std::process::ExitCode;
 
-use peers::args::Plan;
-use peers::board::{Outcome, Report};
-use peers::{caches, demux, ephemeral, flows, lc_trie, page, routes, sockets, trash};
-#[cfg(feature = "concurrent")]
-use peers::{concurrent, concurrent_routes};
+use args::Plan;
+use board::{Outcome, Report};
+
+/// The root of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
@@ -82,13 +77,22 @@ const STRUCTURES: &[(&str, Measure)] = &[
 ];
 
 fn main() -> ExitCode {
-    let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
-    match Plan::parse(&names).and_then(|plan| plan.map_or(Ok(()), |plan| run(&plan))) {
+    match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn start() -> Outcome {
+    // Cargo runs benches in the folder of their package; paths on the command line start at the root.
+    env::set_current_dir(ROOT).map_err(|error| format!("{ROOT}: {error}"))?;
+    let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
+    match Plan::parse(&names)? {
+        Some(plan) => run(&plan),
+        None => Ok(()),
     }
 }
 

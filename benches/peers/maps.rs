@@ -7,9 +7,9 @@ use flowtable::{BitString, DefaultHashBuilder, Headed, LcTrieMap, TrashMap};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use indexmap::IndexMap;
 
-use super::contestant::{BURST, Contestant, Map};
-use super::entrant::{ours, peer};
-use super::keys::Key;
+use crate::contestant::{BURST, Contestant, Map};
+use crate::entrant::{ours, peer};
+use crate::keys::Key;
 
 impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
     #[inline]

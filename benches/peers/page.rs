@@ -18,7 +18,7 @@ mod text;
 use std::fs;
 use std::path::Path;
 
-use super::board::{Origin, Outcome, in_file};
+use crate::board::{Origin, Outcome, in_file};
 use sections::{SECTIONS, Section};
 use sheet::Sheet;
 

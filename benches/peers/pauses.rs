@@ -14,11 +14,12 @@ use std::hash::BuildHasher;
 
 use flowtable::DefaultHashBuilder;
 
-use super::board::{Board, Column};
-use super::contestant::{Contestant, Map};
-use super::entrant::{in_turn, peer};
-use super::keys::{Key, random_keys};
-use super::{machine, memory};
+use crate::board::{Board, Column};
+use crate::contestant::{Contestant, Map};
+use crate::entrant::{in_turn, peer};
+use crate::keys::{Key, random_keys};
+use crate::memory;
+use bench_common::machine;
 
 const RUNS: usize = 3;
 

@@ -16,7 +16,7 @@ use std::hash::{BuildHasher, Hash};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use hashbrown_raw::raw::RawTable;
 
-use super::contestant::{BURST, Map};
+use crate::contestant::{BURST, Map};
 
 /// Control bytes that hashbrown looks at at once.
 const GROUP: usize = 16;

@@ -29,8 +29,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report};
 use contestant::{Contestant, Route};
 use family::Family;
 

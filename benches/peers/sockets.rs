@@ -20,13 +20,13 @@ use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use super::contest::Contest;
-use super::contestant::{Bench, Contestant};
-use super::entrant::{ours, peer};
-use super::keys::{Key, random_keys};
-use super::memory;
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report};
+use crate::contest::Contest;
+use crate::contestant::{Bench, Contestant};
+use crate::entrant::{ours, peer};
+use crate::keys::{Key, random_keys};
+use crate::memory;
 use tables::{Array, Sockets, V4};
 
 const BENCHES: &[Bench] =

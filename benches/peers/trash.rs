@@ -4,17 +4,17 @@ use std::hash::Hash;
 
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::bytes::bytes;
-use super::churn::churned;
-use super::contest::Contest;
-use super::contestant::{Bench, BurstsOnly, Contestant};
-use super::entrant::peer;
-use super::keys::{Key, Words};
-use super::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
-use super::pauses::pauses;
-use super::prefetched::Prefetched;
+use crate::args::Plan;
+use crate::board::{Outcome, Report};
+use crate::bytes::bytes;
+use crate::churn::churned;
+use crate::contest::Contest;
+use crate::contestant::{Bench, BurstsOnly, Contestant};
+use crate::entrant::peer;
+use crate::keys::{Key, Words};
+use crate::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
+use crate::pauses::pauses;
+use crate::prefetched::Prefetched;
 
 const BENCHES: &[Bench] =
     &[Bench::Fill, Bench::Hit, Bench::Miss, Bench::Zipf, Bench::Chain, Bench::Churn, Bench::Burst];

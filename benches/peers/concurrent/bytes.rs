@@ -2,12 +2,12 @@
 //! replaced and not yet given back is part of them. What malloc adds to each block is not, which flatters
 //! those who have a block for each entry: 24 bytes take 32 of glibc's.
 
-use super::super::board::{Board, Column};
-use super::super::keys::random_keys;
-use super::super::memory;
 use super::Key;
 use super::contestant::Contestant;
 use super::figures::Figures;
+use crate::board::{Board, Column};
+use crate::keys::random_keys;
+use crate::memory;
 
 /// Entries from which on bytes are looked at.
 const FROM: usize = 100_000;

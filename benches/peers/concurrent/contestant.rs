@@ -1,10 +1,10 @@
 //! A contestant: a map that threads share, and the loops that measure it, compiled for that map alone.
 
-use super::super::contestant::BURST;
-use super::super::entrant::{Enters, Entrant};
 use super::Key;
 use super::growth::{self, Looked};
 use super::work::{self, Done, Job};
+use crate::contestant::BURST;
+use crate::entrant::{Enters, Entrant};
 
 /// What a map has to be able to do.
 pub(crate) trait Shared: Send + Sync + 'static {

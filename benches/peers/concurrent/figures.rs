@@ -1,9 +1,9 @@
 //! Figures that are kept until all rounds are done, as only then there is a best peer.
 
-use super::super::board::{Board, Column, median};
-use super::super::keys;
 use super::Key;
 use super::contestant::{Contestant, Part};
+use crate::board::{Board, Column, median};
+use crate::keys;
 
 /// Figures of everybody in some columns. Less is better.
 pub(crate) struct Figures {

@@ -1,6 +1,6 @@
 //! How long an insertion into a growing map takes, and a look-up beside it: every one of both is timed.
 //!
-//! What is not the map's own work is kept apart as in [`pauses`](super::super::pauses): pages are there
+//! What is not the map's own work is kept apart as in [`pauses`](crate::pauses): pages are there
 //! before, the same loops run without a map, and there are three runs, as the machine's interruptions
 //! are not at the same insertion again. A reader has no such order: of its runs the least counts.
 //!
@@ -15,16 +15,17 @@ use std::time::{Duration, Instant};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::in_turn;
-use super::super::keys::random_keys;
-use super::super::pauses::{keep_least, longest};
-use super::super::{machine, memory};
 use super::Key;
 use super::contestant::{Contestant, Shared, View};
 use super::figures::Figures;
 use super::histogram::Histogram;
+use crate::board::{Board, Column};
+use crate::contestant::BURST;
+use crate::entrant::in_turn;
+use crate::keys::random_keys;
+use crate::memory;
+use crate::pauses::{keep_least, longest};
+use bench_common::machine;
 
 const RUNS: usize = 3;
 

@@ -6,9 +6,9 @@ use flowtable::DefaultHashBuilder;
 use hashbrown::HashMap;
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
-use super::super::contestant::BURST;
 use super::Key;
 use super::contestant::{Shared, View, seen};
+use crate::contestant::BURST;
 
 #[derive(Clone)]
 struct Copy(HashMap<Key, u64, DefaultHashBuilder>);

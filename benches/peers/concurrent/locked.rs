@@ -2,9 +2,9 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use super::super::contestant::{BURST, Map};
 use super::Key;
 use super::contestant::{Shared, View, seen};
+use crate::contestant::{BURST, Map};
 
 impl<M: Map<Key> + Send + Sync + 'static> Shared for RwLock<M> {
     type View<'a> = &'a Self;

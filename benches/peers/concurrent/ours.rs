@@ -3,9 +3,9 @@
 use flowtable::DefaultHashBuilder;
 use flowtable::concurrent::{ConcurrentMap, Pinned};
 
-use super::super::contestant::BURST;
 use super::Key;
 use super::contestant::{Shared, View, seen};
+use crate::contestant::BURST;
 
 type Ours = ConcurrentMap<Key, u64, DefaultHashBuilder>;
 

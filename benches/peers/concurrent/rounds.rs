@@ -5,14 +5,14 @@
 //! more two threads do than one is to be compared with what they do without a map: a machine that is busy
 //! has less for the second one.
 
-use super::super::board::{Board, Column, median};
-use super::super::entrant::in_turn;
-use super::super::keys::random_keys;
 use super::Key;
 use super::contestant::Contestant;
 use super::figures::Figures;
 use super::traffic::Traffic;
 use super::work::{Done, Job, Reading};
+use crate::board::{Board, Column, median};
+use crate::entrant::in_turn;
+use crate::keys::random_keys;
 
 /// Maps of so many entries fit a cache. Threads read them once before they are timed, as the turns of
 /// the others have thrown them out.

@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::super::contestant::BURST;
 use super::Key;
 use super::work::Task;
+use crate::contestant::BURST;
 
 /// Draws tasks. A value is a key's place in its lower 32 bits, and above these the number of the task
 /// that has written it: the sum of the lower halves is known, whoever writes beside the readers.

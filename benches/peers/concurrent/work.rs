@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::super::contestant::BURST;
 use super::Key;
 use super::contestant::{Shared, View, seen};
+use crate::contestant::BURST;
 
 /// What a thread has to do.
 pub(crate) struct Task {

@@ -8,7 +8,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::super::routes::real;
+use crate::routes::real;
 
 pub(crate) type Table = RouteTable<Ipv4Addr, u32>;
 

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use super::super::args::Plan;
-use super::super::board::{Board, Column, Outcome, Report};
-use super::super::contestant::BURST;
-use super::super::entrant::{in_turn, ours, peer};
 use super::contestants::{LeftRight, Ours, Shared};
 use super::feed::{Feed, Table, Update};
+use crate::args::Plan;
+use crate::board::{Board, Column, Outcome, Report};
+use crate::contestant::BURST;
+use crate::entrant::{in_turn, ours, peer};
 
 /// Updates of a second: more than the routes of the Internet have in their worst minutes.
 const RATE: u32 = 10_000;

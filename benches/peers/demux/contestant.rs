@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::super::entrant::{Enters, Entrant, Timed};
 use super::segments::{Client, Order};
+use crate::entrant::{Enters, Entrant, Timed};
 
 /// The least that a list is asked in a round, however long it is.
 const LEAST: usize = 128;

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::super::entrant::{Enters, Entrant, Timed};
 use super::BURST;
 use super::packets::Packet;
+use crate::entrant::{Enters, Entrant, Timed};
 
 /// What a table has to be able to do.
 pub(crate) trait Table {

@@ -1,10 +1,10 @@
 //! Bytes for each flow of a full table, as the allocator counts them.
 
-use super::super::board::{Board, Column};
-use super::super::memory;
 use super::table::How;
 use super::traffic::{Law, Senders};
 use super::{Contestants, KEY, gap};
+use crate::board::{Board, Column};
+use crate::memory;
 
 /// Hundredths of the most flows: spread between powers of two, so that nobody's favourite size is asked
 /// for alone.

@@ -10,12 +10,12 @@
 
 use std::time::Duration;
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::in_turn;
 use super::table::{Contestant, How};
 use super::traffic::{Law, Senders};
 use super::{Contestants, IDLE, KEY};
+use crate::board::{Board, Column};
+use crate::contestant::BURST;
+use crate::entrant::in_turn;
 
 /// How long it takes until each flow has sent a packet.
 const SPAN: Duration = Duration::from_secs(10);

@@ -7,11 +7,11 @@
 //!     audit       a packet of each connection: is it still there?
 //! ```
 
-use super::super::board::{Board, Column};
-use super::super::entrant::in_turn;
 use super::table::How;
 use super::traffic::{Law, Senders};
 use super::{Contestants, KEY};
+use crate::board::{Board, Column};
+use crate::entrant::in_turn;
 
 /// Nanoseconds between packets: a million in a second.
 const GAP: u64 = 1000;

@@ -1,7 +1,7 @@
 //! How long one packet may take: every one of many is timed.
 //!
 //! What is no work of the table is left out as for maps: memory is there already, there are three
-//! runs, and the shortest time of each packet counts; see [`super::super::pauses`]. The same is done
+//! runs, and the shortest time of each packet counts; see [`crate::pauses`]. The same is done
 //! with the looks for idle flows, which are apart. What is left of the machine is what a table that
 //! does nothing but count shows.
 
@@ -9,15 +9,16 @@ use std::ops::Range;
 
 use flowtable::{Packet, Timestamp};
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::{in_turn, peer};
-use super::super::pauses::{keep_least, longest};
-use super::super::{machine, memory};
 use super::meter::Ledger;
 use super::table::{Contestant, Table};
 use super::traffic::{Law, Packets, Senders};
 use super::{Contestants, KEY, Name, gap};
+use crate::board::{Board, Column};
+use crate::contestant::BURST;
+use crate::entrant::{in_turn, peer};
+use crate::memory;
+use crate::pauses::{keep_least, longest};
+use bench_common::machine;
 
 const RUNS: usize = 3;
 

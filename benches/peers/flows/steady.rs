@@ -1,11 +1,11 @@
 //! The board of full tables: rounds in which flows come and end, and most packets hit.
 
-use super::super::board::{Board, Column, median};
-use super::super::contestant::BURST;
-use super::super::entrant::in_turn;
 use super::table::How;
 use super::traffic::{Law, Senders};
 use super::{Contestants, KEY, gap};
+use crate::board::{Board, Column, median};
+use crate::contestant::BURST;
+use crate::entrant::in_turn;
 
 /// Of the places of a table, so many hundredths are for flows that send. The others are for those that
 /// have ended, until a table knows.

@@ -1,10 +1,10 @@
 //! Who wins: the best peer of each job at each size, and all that others do better.
 
-use super::super::board::Figure;
-use super::super::figure::thousands;
 use super::sections::Section;
 use super::sheet::{Sheet, unique};
 use super::text::{Better, key, number, ratio, row, rule};
+use crate::board::Figure;
+use bench_common::figure::thousands;
 
 /// Sizes that have room beside each other.
 const WIDE: usize = 6;

@@ -6,11 +6,11 @@ use std::path::Path;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::super::board::Figure;
-use super::super::figure::{Line, Panel, Stroke, draw_panel, x_range};
 use super::sections::Plot;
 use super::sheet::{Sheet, unique};
 use super::text::number;
+use crate::board::Figure;
+use bench_common::figure::{Line, Panel, Stroke, draw_panel, x_range};
 
 type Outcome = Result<(), Box<dyn Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

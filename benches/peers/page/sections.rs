@@ -2,8 +2,8 @@
 //!
 //! The words say why something is as it is. What it is, in numbers, is measured.
 
-use super::super::board::Figure;
 use super::sheet::Sheet;
+use crate::board::Figure;
 
 /// A section of the page: a structure, or some that do the same.
 pub(crate) struct Section {

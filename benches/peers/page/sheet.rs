@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use super::super::board::{Figure, Origin, in_file};
+use crate::board::{Figure, Origin, in_file};
 
 /// A board: its figures, each of ours beside each peer's.
 pub(crate) struct Sheet {

@@ -1,7 +1,7 @@
 //! Numbers and names, as the page writes them.
 
-use super::super::board::short;
-use super::super::figure::thousands;
+use crate::board::short;
+use bench_common::figure::thousands;
 
 /// Figures whose ratio is this close to 1 are as good as each other.
 const CLOSE: f64 = 0.05;

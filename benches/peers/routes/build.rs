@@ -1,11 +1,11 @@
 //! Building a table from its routes in a random order, and the bytes that it then has.
 
-use super::super::board::Board;
-use super::super::entrant::in_turn;
-use super::super::memory;
 use super::contestant::Route;
 use super::family::Family;
 use super::{BUILD, BYTES, Contestants};
+use crate::board::Board;
+use crate::entrant::in_turn;
+use crate::memory;
 
 /// Everybody builds a table some times; the last one stays.
 pub(crate) fn builds<A: Family>(

@@ -9,13 +9,13 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::super::board::Board;
-use super::super::entrant::{Agreed, Timed, in_turn};
 use super::address::{Draw, Traffic, WARM_UP};
 use super::contestant::{Contestant, How, Route, Update};
 use super::family::Family;
 use super::lookups::in_pieces;
 use super::{CHURN, Contestants};
+use crate::board::Board;
+use crate::entrant::{Agreed, Timed, in_turn};
 
 /// Routes that are away at a time.
 const GROUP: usize = 1 << 14;

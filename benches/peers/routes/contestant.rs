@@ -7,9 +7,9 @@ use flowtable::Prefix;
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use super::super::contestant::BURST;
-use super::super::entrant::{Entrant, Timed};
 use super::family::Family;
+use crate::contestant::BURST;
+use crate::entrant::{Entrant, Timed};
 
 /// A prefix, and a next hop.
 #[derive(Clone, Copy)]

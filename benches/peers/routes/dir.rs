@@ -11,9 +11,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::super::contestant::BURST;
-use super::super::prefetched::prefetch;
 use super::contestant::{Match, Route, Table};
+use crate::contestant::BURST;
+use crate::prefetched::prefetch;
 
 /// Bits of an address that choose a slot.
 const BITS: u32 = 24;

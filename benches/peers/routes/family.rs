@@ -9,11 +9,11 @@ use flowtable::Address;
 use ip_network_table_deps_treebitmap::address::Address as Nibbles;
 use poptrie::Prefix as Key;
 
-use super::super::entrant::peer;
 use super::Contestants;
 use super::contestant::fixed;
 use super::dir::Dir;
 use super::tables;
+use crate::entrant::peer;
 
 /// An address, as everybody wants it.
 pub(crate) trait Family:

@@ -1,12 +1,12 @@
 //! The board of look-ups.
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::{Agreed, Timed, in_turn};
 use super::Contestants;
 use super::address::{Draw, Traffic, WARM_UP};
 use super::contestant::{Contestant, How, Route};
 use super::family::Family;
+use crate::board::{Board, Column};
+use crate::contestant::BURST;
+use crate::entrant::{Agreed, Timed, in_turn};
 
 /// What each kind of traffic is asked for, and the names of its columns.
 const BENCHES: [(Traffic, [(How, &str); 3]); 3] = [

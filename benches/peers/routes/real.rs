@@ -14,7 +14,7 @@ use super::family::Family;
 pub(crate) fn read() -> Result<Option<String>, Box<dyn Error>> {
     let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
     let is_named = named.is_some();
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
+    let beside = || Path::new(crate::ROOT).join("../shared/data");
     let file = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
     if !file.is_file() && !is_named {
         return Ok(None);

@@ -7,11 +7,11 @@ use poptrie::Poptrie;
 use prefix_trie::{Prefix as _, PrefixMap};
 use ts_bart::{RoutingTable, SimpleTable};
 
-use super::super::contestant::BURST;
-use super::super::entrant::{ours, peer};
 use super::Contestants;
 use super::contestant::{Live, Match, Route, Table, filled, fixed, live};
 use super::family::Family;
+use crate::contestant::BURST;
+use crate::entrant::{ours, peer};
 
 /// All that know both families.
 pub(crate) fn contestants<A: Family>() -> Contestants<A> {

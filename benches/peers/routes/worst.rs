@@ -8,7 +8,7 @@
 //! ```
 //!
 //! What is no work of the table is left out as for maps: memory is there already, there are three
-//! runs, and the shortest time of each update counts; see [`super::super::pauses`]. What is left of
+//! runs, and the shortest time of each update counts; see [`crate::pauses`]. What is left of
 //! the machine is what a table that does nothing but count shows.
 
 use std::collections::HashMap;
@@ -19,14 +19,15 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::Board;
-use super::super::entrant::{Agreed, in_turn, peer};
-use super::super::pauses::{keep_least, longest};
-use super::super::{machine, memory};
 use super::address::{Draw, Traffic, below};
 use super::contestant::{How, Live, Match, Route, Table, Update, live};
 use super::family::Family;
 use super::{Contestants, WORST};
+use crate::board::Board;
+use crate::entrant::{Agreed, in_turn, peer};
+use crate::memory;
+use crate::pauses::{keep_least, longest};
+use bench_common::machine;
 
 const RUNS: usize = 3;
 

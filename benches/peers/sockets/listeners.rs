@@ -9,12 +9,12 @@ use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::{Board, Column};
-use super::super::contestant::Map;
-use super::super::entrant::{Agreed, Enters, Entrant, in_turn, ours, peer};
-use super::super::keys::{Key, random_keys};
 use super::TCP;
 use super::tables::{Array, ByHand, Place, Sockets};
+use crate::board::{Board, Column};
+use crate::contestant::Map;
+use crate::entrant::{Agreed, Enters, Entrant, in_turn, ours, peer};
+use crate::keys::{Key, random_keys};
 
 /// Half of them at the server's address, half at any.
 const FEW: u16 = 8;

@@ -10,9 +10,9 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::super::board::{Board, Column};
-use super::super::keys::Key;
 use super::TCP;
+use crate::board::{Board, Column};
+use crate::keys::Key;
 
 /// As Linux has it.
 const PORTS: RangeInclusive<u16> = 32_768..=60_999;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use flowtable::demux::{Match, Name, SocketTable};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 
-use super::super::contestant::{BURST, Map};
+use crate::contestant::{BURST, Map};
 
 /// Ours.
 pub(crate) struct Sockets(pub(crate) SocketTable<u64>);
