@@ -1,4 +1,4 @@
-//! Figures: panels over one x axis, one above the other.
+//! Figures: panels stacked over one x axis.
 
 use std::error::Error;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-/// How x is spread.
+/// The scale of the x axis.
 #[derive(Clone, Copy)]
 pub enum Scale {
     Linear,
     Logarithmic,
 }
 
-/// What all panels share.
+/// A figure: panels with one x axis.
 pub struct Figure<'a> {
     pub title: &'a str,
     pub x_label: &'a str,
@@ -21,7 +21,7 @@ pub struct Figure<'a> {
     pub panels: Vec<Panel<'a>>,
 }
 
-/// One y axis and the lines over it.
+/// A panel: a y axis and its lines.
 pub struct Panel<'a> {
     pub y_label: &'a str,
     pub y: std::ops::Range<f64>,
@@ -34,7 +34,7 @@ pub struct Line<'a> {
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy)]
 pub struct Stroke {
     pub color: RGBColor,
@@ -42,7 +42,7 @@ pub struct Stroke {
     pub is_dashed: bool,
 }
 
-/// Colours that stay apart for every eye.
+/// Colours that are distinguishable with colour blindness.
 pub const COLORS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -55,7 +55,7 @@ pub const COLORS: [RGBColor; 7] = [
 const WIDTH: u32 = 900;
 const PANEL_HEIGHT: u32 = 300;
 const TITLE_HEIGHT: u32 = 50;
-/// Lines with fewer points show each of them.
+/// Lines with fewer points than this have a dot at each point.
 const DENSE: usize = 60;
 
 impl Figure<'_> {
@@ -81,13 +81,13 @@ impl Figure<'_> {
 }
 
 impl Stroke {
-    /// The stroke of the line with this number: colours, then the same ones with dashes.
+    /// Returns the stroke of a line by its index: colours first, then the colours with dashes.
     pub fn of(at: usize, width: u32) -> Self {
         Self { color: COLORS[at % COLORS.len()], width, is_dashed: at / COLORS.len() % 2 == 1 }
     }
 }
 
-/// The least and the greatest x of all lines.
+/// Returns the least and the greatest x of all lines.
 pub fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
     let all = || panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
     let low = all().map(|point| point.0).fold(f64::INFINITY, f64::min);
@@ -95,7 +95,7 @@ pub fn x_range(panels: &[Panel<'_>]) -> (f64, f64) {
     (low, high)
 }
 
-/// Draws a panel with whatever axes. What stroke a line has goes by its number and its name.
+/// Draws a panel with the given axes. `stroke` returns the stroke of a line by its index and name.
 pub fn draw_panel<X, Y>(
     area: &Area<'_>,
     panel: &Panel<'_>,
@@ -159,7 +159,7 @@ where
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
-/// A whole number below a thousand millions, with a space between the thousands.
+/// Formats a whole number below a thousand millions, with spaces between the thousands.
 pub fn thousands(number: f64) -> String {
     let number = number.round() as u64;
     match (number / 1_000_000, number / 1000 % 1000, number % 1000) {

@@ -1,4 +1,4 @@
-//! What the benches have in common.
+//! Modules shared by the benches: figures, and facts about the machine.
 
 pub mod figure;
 pub mod machine;

@@ -1,8 +1,8 @@
-//! What the machine says of itself. Where it says nothing, so do we.
+//! The name of the CPU, the size of pages, and page faults, as far as the system provides them.
 
 use std::fs::read_to_string;
 
-/// Its processor and its pages.
+/// Returns the CPU and the kind of pages.
 pub fn name() -> String {
     format!("{}; {}", cpu(), pages())
 }
@@ -15,26 +15,26 @@ fn cpu() -> String {
     format!("{}, {cores} cores", model.trim())
 }
 
-/// The pages that memory comes in.
+/// Returns the mode of transparent huge pages.
 fn pages() -> String {
     let modes = read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     match modes.split(['[', ']']).nth(1) {
         Some("always") => "2 MiB pages where they fit (always)".into(),
-        Some(mode) => format!("4 KiB pages ({mode}; nobody here asks for larger ones)"),
+        Some(mode) => format!("4 KiB pages ({mode}; larger ones are not requested)"),
         None => "unknown pages".into(),
     }
 }
 
-/// Pages that the process gets by touching them while it does something, as far as the system tells.
+/// Returns the page faults during `work`; 0 where the system does not provide them.
 pub fn page_faults_of(work: impl FnOnce()) -> u64 {
     let before = page_faults();
     work();
     page_faults().zip(before).map_or(0, |(after, before)| after - before)
 }
 
-/// Pages that this process has got by touching them.
+/// Returns the minor page faults of this process.
 pub fn page_faults() -> Option<u64> {
     let stat = read_to_string("/proc/self/stat").ok()?;
-    // Behind the name in brackets, which may be anything, the tenth of all fields is the eighth.
+    // The tenth field. Counting starts after the name in brackets, which may contain spaces.
     stat.rsplit_once(") ")?.1.split(' ').nth(7)?.parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Not a map: something to do that takes as long every time, about as long as an insertion. What the
-//! machine does beside it is all that there is to see.
+//! Constant work without a map, about as long as an insertion: it shows the interruptions by other
+//! work of the machine.
 
 use std::hash::BuildHasher;
 use std::hint::black_box;
@@ -7,22 +7,22 @@ use std::hint::black_box;
 use flowtable::DefaultHashBuilder;
 
 use super::Key;
-use super::contestant::{Shared, View};
+use super::subject::{SharedMap, View};
 
-/// Hashes, each of the one before.
+/// The number of hashes, each of the last one.
 const STEPS: usize = 16;
 
-pub(crate) struct Nothing {
+pub(crate) struct NoMap {
     hasher: DefaultHashBuilder,
 }
 
-impl Nothing {
+impl NoMap {
     pub(crate) fn new(hasher: DefaultHashBuilder) -> Self {
         Self { hasher }
     }
 }
 
-impl Shared for Nothing {
+impl SharedMap for NoMap {
     type View<'a> = &'a Self;
 
     fn view(&self) -> &Self {
@@ -30,7 +30,7 @@ impl Shared for Nothing {
     }
 }
 
-impl View for &Nothing {
+impl View for &NoMap {
     #[inline]
     fn get(&self, key: &Key) -> Option<u64> {
         let first = self.hasher.hash_one(key);

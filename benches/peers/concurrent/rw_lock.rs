@@ -1,12 +1,13 @@
-//! A map of one thread behind a lock for all of it.
+//! A single-threaded map behind one lock.
 
 use std::sync::{PoisonError, RwLock};
 
 use super::Key;
-use super::contestant::{Shared, View, seen};
-use crate::contestant::{BURST, Map};
+use super::subject::{SharedMap, View, low_half};
+use crate::maps::subject::Map;
+use crate::subject::BURST;
 
-impl<M: Map<Key> + Send + Sync + 'static> Shared for RwLock<M> {
+impl<M: Map<Key> + Send + Sync + 'static> SharedMap for RwLock<M> {
     type View<'a> = &'a Self;
 
     fn view(&self) -> &Self {
@@ -29,7 +30,7 @@ impl<M: Map<Key>> View for &RwLock<M> {
     fn burst(&self, keys: &[Key; BURST]) -> u64 {
         let map = self.read().unwrap_or_else(PoisonError::into_inner);
         let mut found = [None; BURST];
-        map.burst(keys, &mut found);
-        found.into_iter().flatten().copied().map(seen).sum()
+        map.get_batch(keys, &mut found);
+        found.into_iter().flatten().copied().map(low_half).sum()
     }
 }

@@ -1,4 +1,4 @@
-//! Figures: a board collects them round by round, a report prints them and writes them down.
+//! Results of benchmarks: collected round by round, printed, and written as JSON.
 
 use std::env;
 use std::fmt::Display;
@@ -6,15 +6,15 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use bench_common::machine;
 use serde::{Deserialize, Serialize};
 
-use crate::entrant::Entrant;
-use bench_common::machine;
+use crate::subject::Subject;
 
-/// Of everything that may fail here.
+/// The result of functions that print, read or write files.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// What is measured; less is better.
+/// A column of a table of results; less is better in all of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) bench: &'static str,
@@ -29,22 +29,23 @@ impl Column {
     }
 }
 
-/// Where figures are from: the first line of JSON.
+/// The first line of the JSON: machine and command.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) machine: String,
-    /// Whether all was on a small scale.
+    /// Whether the run was at a small scale.
     pub(crate) quick: bool,
     pub(crate) command: String,
 }
 
-/// A figure of ours beside a peer's: a line of JSON.
+/// One of our figures and a peer's: a line of the JSON.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Figure {
-    /// The title of its board.
-    pub(crate) board: String,
+pub(crate) struct Comparison {
+    /// The title of the results.
+    #[serde(rename = "board")]
+    pub(crate) title: String,
     pub(crate) structure: String,
-    /// Which of that structure's rows.
+    /// The name of our row.
     pub(crate) ours_name: String,
     pub(crate) bench: String,
     pub(crate) key: String,
@@ -54,31 +55,31 @@ pub(crate) struct Figure {
     pub(crate) ours: f64,
     pub(crate) peer: f64,
     pub(crate) peer_name: String,
-    /// How many times ours is better, if that can be said.
+    /// Peer / ours; none where a figure is zero.
     pub(crate) ratio: Option<f64>,
     pub(crate) ours_remarks: Vec<String>,
     pub(crate) peer_remarks: Vec<String>,
 }
 
-/// A contestant, and its figures.
+/// A subject and its figures.
 struct Row {
     name: &'static str,
-    /// The name of the structure, if it is one of ours.
+    /// The structure's name in the JSON, for ours; none for a peer.
     structure: Option<&'static str>,
-    /// For each column the figures of the rounds.
+    /// The figures of all rounds, by column.
     cells: Vec<Vec<f64>>,
     remarks: Vec<String>,
 }
 
-/// Figures of some contestants in some columns. The first one of ours is what ratios are printed for.
-pub(crate) struct Board {
+/// A table of results: a row per subject. Printed ratios compare with the first of our rows.
+pub(crate) struct Results {
     title: String,
     key: &'static str,
     columns: Vec<Column>,
     rows: Vec<Row>,
 }
 
-impl Board {
+impl Results {
     pub(crate) fn new(title: String, key: &'static str, columns: Vec<Column>) -> Self {
         Self { title, key, columns, rows: Vec::new() }
     }
@@ -92,22 +93,22 @@ impl Board {
         });
     }
 
-    /// A row for each.
-    pub(crate) fn add_rows<W: ?Sized>(&mut self, entrants: &[Entrant<W>]) {
-        entrants.iter().for_each(|one| self.add_row(one.name, one.structure));
+    /// Adds a row for each subject.
+    pub(crate) fn add_rows<B: ?Sized>(&mut self, subjects: &[Subject<B>]) {
+        subjects.iter().for_each(|subject| self.add_row(subject.name, subject.structure));
     }
 
-    /// One more round of the figure of a row in a column.
-    pub(crate) fn note(&mut self, row: usize, column: usize, figure: f64) {
+    /// Records the figure of one round.
+    pub(crate) fn record(&mut self, row: usize, column: usize, figure: f64) {
         self.rows[row].cells[column].push(figure);
     }
 
-    /// Something to say of a row.
+    /// Adds a remark that is printed below the table.
     pub(crate) fn remark(&mut self, row: usize, remark: String) {
         self.rows[row].remarks.push(remark);
     }
 
-    /// JSON for each figure of ours beside each peer's.
+    /// A line of JSON for each of our figures and each peer.
     fn lines(&self) -> impl Iterator<Item = String> {
         let ours = self.rows.iter().filter(|row| row.structure.is_some());
         let pairs = ours.flat_map(|ours| {
@@ -118,12 +119,12 @@ impl Board {
         figures.filter_map(|((ours, peer), column)| self.line(ours, peer, column))
     }
 
-    /// None if one of the two has no figure there.
+    /// Returns `None` if one of the two rows has no figure in the column.
     fn line(&self, ours: &Row, peer: &Row, column: usize) -> Option<String> {
         let Column { bench, unit, n } = self.columns[column];
         let (own, other) = (&ours.cells[column], &peer.cells[column]);
-        let figure = Figure {
-            board: self.title.clone(),
+        let comparison = Comparison {
+            title: self.title.clone(),
             structure: ours.structure?.into(),
             ours_name: ours.name.into(),
             bench: bench.into(),
@@ -138,7 +139,7 @@ impl Board {
             ours_remarks: ours.remarks.clone(),
             peer_remarks: peer.remarks.clone(),
         };
-        Some(serde_json::to_string(&figure).expect("it is plain"))
+        Some(serde_json::to_string(&comparison).expect("strings and numbers have a JSON form"))
     }
 
     fn print(&self) {
@@ -150,10 +151,10 @@ impl Board {
         for row in &self.rows {
             print!("{:26}", row.name);
             for (at, (column, cells)) in self.columns.iter().zip(&row.cells).enumerate() {
-                let figure = median(cells).map_or(String::new(), |figure| short(figure, 1));
+                let figure = median(cells).map_or(String::new(), |figure| formatted(figure, 1));
                 let ratio = ours.and_then(|ours| ratio(&ours.cells[at], cells));
                 let ratio =
-                    ratio.map_or(String::new(), |ratio| format!("({:>5})", short(ratio, 2)));
+                    ratio.map_or(String::new(), |ratio| format!("({:>5})", formatted(ratio, 2)));
                 print!("{figure:>0$} {ratio:7}", column.width() - 8);
             }
             println!();
@@ -164,21 +165,21 @@ impl Board {
     }
 }
 
-/// Where figures go.
+/// The output of a run: the terminal, and a file of JSON.
 pub(crate) struct Report {
     json: Option<BufWriter<File>>,
 }
 
 impl Report {
-    /// Prints; and writes to the file `json`, if there is one. What it prints first is where all this is from.
+    /// Starts a report that prints, and writes to the file `json` if one is given.
     pub(crate) fn new(
         json: Option<&Path>,
         quick: bool,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let origin = Origin { machine: machine::name(), quick, command: command() };
         println!("{}", origin.machine);
-        println!("In brackets: how many times ours is better.");
-        let create = |path| File::create(path).map_err(|error| in_file(path, &error));
+        println!("In brackets: peer / ours; above 1, ours is better.");
+        let create = |path| File::create(path).map_err(|error| file_error(path, &error));
         let mut json = json.map(create).transpose()?.map(BufWriter::new);
         if let Some(json) = &mut json {
             writeln!(json, "{}", serde_json::to_string(&origin)?)?;
@@ -186,36 +187,36 @@ impl Report {
         Ok(Self { json })
     }
 
-    pub(crate) fn show(&mut self, board: &Board) -> Outcome {
-        board.print();
+    pub(crate) fn show(&mut self, results: &Results) -> Outcome {
+        results.print();
         if let Some(json) = &mut self.json {
-            board.lines().try_for_each(|line| writeln!(json, "{line}"))?;
+            results.lines().try_for_each(|line| writeln!(json, "{line}"))?;
             json.flush()?;
         }
         Ok(())
     }
 }
 
-/// An error with the name of the file.
-pub(crate) fn in_file(path: &Path, error: &dyn Display) -> String {
+/// An error message with the name of the file.
+pub(crate) fn file_error(path: &Path, error: &dyn Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// How this run was called, as `cargo bench` is told.
+/// The command line of this run.
 fn command() -> String {
-    let words = env::args_os().skip(1).filter(|word| word != "--bench");
-    let words = words.map(|word| format!(" {}", word.to_string_lossy()));
+    let args = env::args_os().skip(1).filter(|arg| arg != "--bench");
+    let args = args.map(|arg| format!(" {}", arg.to_string_lossy()));
     let features = if cfg!(feature = "concurrent") { " --all-features" } else { "" };
-    format!("cargo bench{features} --bench peers --{}", words.collect::<String>())
+    format!("cargo bench{features} --bench peers --{}", args.collect::<String>())
 }
 
-/// To a thousandth.
+/// Rounds to a thousandth.
 fn rounded(figure: f64) -> f64 {
     (figure * 1000.0).round() / 1000.0
 }
 
-/// With decimals where there is room for them.
-pub(crate) fn short(figure: f64, decimals: usize) -> String {
+/// Formats a figure, with one decimal fewer from 100 on.
+pub(crate) fn formatted(figure: f64, decimals: usize) -> String {
     format!("{figure:.*}", if figure < 100.0 { decimals } else { decimals - 1 })
 }
 
@@ -225,7 +226,7 @@ pub(crate) fn median(figures: &[f64]) -> Option<f64> {
     sorted.get(sorted.len() / 2).copied()
 }
 
-/// How many times ours is better than the peer, round by round.
+/// The median of peer / ours within the rounds.
 fn ratio(ours: &[f64], peer: &[f64]) -> Option<f64> {
     let ratios: Vec<f64> = ours.iter().zip(peer).map(|(ours, peer)| peer / ours).collect();
     median(&ratios).filter(|ratio| ratio.is_finite())

@@ -1,37 +1,36 @@
-//! What the machine allows: a look-up cannot cost less than one line of memory.
+//! The lower bound of a batched lookup: one cache line read per key, with precomputed hashes.
 //!
-//! The lines are as many as our table has bytes for. Which one to read is a hash that is given, and a
-//! burst of them is asked for before the first is read.
+//! The array has as many bytes as our table. A batch of cache lines is prefetched before the first
+//! is read.
 
 use std::time::Instant;
 
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use crate::contestant::BURST;
-use crate::entrant::Timed;
-use crate::prefetched::prefetch;
+use super::prefetched::prefetch;
+use crate::subject::{BURST, Timed};
 
 #[derive(Clone)]
 #[repr(align(64))]
-struct Line([u64; 8]);
+struct CacheLine([u64; 8]);
 
 pub(crate) struct Limit {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     hashes: Vec<u64>,
 }
 
 impl Limit {
     pub(crate) const NAME: &str = "limit: a line each";
 
-    /// As many lines as `bytes` make.
+    /// Allocates `bytes`, rounded up to cache lines.
     pub(crate) fn new(bytes: usize) -> Self {
-        let lines = vec![Line([1; 8]); bytes.div_ceil(size_of::<Line>()).max(1)];
+        let lines = vec![CacheLine([1; 8]); bytes.div_ceil(size_of::<CacheLine>()).max(1)];
         Self { lines, hashes: Vec::new() }
     }
 
-    /// Other lines, of that number of bursts' look-ups.
-    pub(crate) fn aim(&mut self, rng: &mut StdRng, count: usize) {
+    /// Draws the hashes of `count` lookups.
+    pub(crate) fn draw(&mut self, rng: &mut StdRng, count: usize) {
         self.hashes.clear();
         self.hashes.extend((0..count).map(|_| rng.random::<u64>()));
     }
@@ -48,7 +47,7 @@ impl Limit {
     }
 
     #[inline]
-    fn line(&self, hash: u64) -> &Line {
+    fn line(&self, hash: u64) -> &CacheLine {
         let scaled = u128::from(hash) * self.lines.len() as u128;
         &self.lines[(scaled >> 64) as usize]
     }

@@ -1,4 +1,4 @@
-//! Ways of sharing a table.
+//! Ways of sharing a route table between threads.
 
 use std::sync::{Arc, Mutex, RwLock};
 
@@ -8,21 +8,21 @@ use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
 use super::feed::{Table, Update};
 
-/// A table that one thread reads and another one changes.
-pub(crate) trait Shared: Sync {
-    /// What a reading thread has of its own.
+/// A table that one thread reads while another one updates it.
+pub(crate) trait SharedTable: Sync {
+    /// The state of a reading thread.
     type Reader;
 
     fn new(table: Table) -> Self;
     fn reader(&self) -> Self::Reader;
 
-    /// Calls `look` with a table that does not change meanwhile.
+    /// Calls `look` with a table that does not change during the call.
     fn read<R>(&self, reader: &Self::Reader, look: impl FnOnce(&Table) -> R) -> R;
 
-    /// Readers see them one after the other, or all at once.
+    /// Applies updates, which become visible one by one or at once.
     fn update(&self, updates: &[Update]);
 
-    /// Updates that readers do not see yet.
+    /// The number of updates that are not visible to readers yet.
     fn pending(&self) -> usize {
         0
     }
@@ -30,7 +30,7 @@ pub(crate) trait Shared: Sync {
 
 pub(crate) type Ours = ConcurrentRoutes<std::net::Ipv4Addr, u32>;
 
-impl Shared for Ours {
+impl SharedTable for Ours {
     type Reader = ();
 
     fn new(table: Table) -> Self {
@@ -45,12 +45,12 @@ impl Shared for Ours {
     }
 
     fn update(&self, updates: &[Update]) {
-        let is_accepted = match *updates {
+        let is_applied = match *updates {
             [(prefix, Some(value))] => self.insert(prefix, value).is_ok(),
             [(prefix, None)] => self.remove(&prefix).is_ok(),
             _ => self.apply(updates.iter().copied()).is_ok(),
         };
-        assert!(is_accepted, "the limit is far away");
+        assert!(is_applied, "the table is below its limit");
     }
 
     fn pending(&self) -> usize {
@@ -58,8 +58,8 @@ impl Shared for Ours {
     }
 }
 
-/// For as long as nobody changes it.
-impl Shared for Table {
+/// Without a writer.
+impl SharedTable for Table {
     type Reader = ();
 
     fn new(table: Table) -> Self {
@@ -74,11 +74,11 @@ impl Shared for Table {
     }
 
     fn update(&self, _: &[Update]) {
-        unreachable!("nobody changes it");
+        unreachable!("there is no writer");
     }
 }
 
-fn put(table: &mut Table, updates: &[Update]) {
+fn apply(table: &mut Table, updates: &[Update]) {
     for &(prefix, value) in updates {
         match value {
             Some(value) => table.insert(prefix, value),
@@ -87,7 +87,7 @@ fn put(table: &mut Table, updates: &[Update]) {
     }
 }
 
-impl Shared for RwLock<Table> {
+impl SharedTable for RwLock<Table> {
     type Reader = ();
 
     fn new(table: Table) -> Self {
@@ -98,16 +98,16 @@ impl Shared for RwLock<Table> {
 
     #[inline]
     fn read<R>(&self, (): &(), look: impl FnOnce(&Table) -> R) -> R {
-        look(&RwLock::read(self).expect("nobody panics"))
+        look(&RwLock::read(self).expect("no thread panics"))
     }
 
     fn update(&self, updates: &[Update]) {
-        put(&mut self.write().expect("nobody panics"), updates);
+        apply(&mut self.write().expect("no thread panics"), updates);
     }
 }
 
-/// Copied as a whole for each call.
-impl Shared for ArcSwap<Table> {
+/// Copied as a whole for each call of `update`.
+impl SharedTable for ArcSwap<Table> {
     type Reader = ();
 
     fn new(table: Table) -> Self {
@@ -123,17 +123,17 @@ impl Shared for ArcSwap<Table> {
 
     fn update(&self, updates: &[Update]) {
         let mut table = Table::clone(&self.load());
-        put(&mut table, updates);
+        apply(&mut table, updates);
         self.store(Arc::new(table));
     }
 }
 
-/// An entry of its log.
+/// An entry of the log of `left-right`.
 pub(crate) struct Op(Update);
 
 impl Absorb<Op> for Table {
     fn absorb_first(&mut self, op: &mut Op, _: &Self) {
-        put(self, &[op.0]);
+        apply(self, &[op.0]);
     }
 
     fn sync_with(&mut self, first: &Self) {
@@ -146,8 +146,8 @@ pub(crate) struct LeftRight {
     readers: ReadHandleFactory<Table>,
 }
 
-/// Published after each call.
-impl Shared for LeftRight {
+/// Published after each call of `update`.
+impl SharedTable for LeftRight {
     type Reader = ReadHandle<Table>;
 
     fn new(table: Table) -> Self {
@@ -161,11 +161,11 @@ impl Shared for LeftRight {
 
     #[inline]
     fn read<R>(&self, reader: &ReadHandle<Table>, look: impl FnOnce(&Table) -> R) -> R {
-        look(&reader.enter().expect("the writer is there"))
+        look(&reader.enter().expect("the writer is alive"))
     }
 
     fn update(&self, updates: &[Update]) {
-        let mut write = self.write.lock().expect("nobody panics");
+        let mut write = self.write.lock().expect("no thread panics");
         for &update in updates {
             write.append(Op(update));
         }

@@ -1,12 +1,13 @@
-//! Numbers and names, as the page writes them.
+//! The format of numbers, names and table rows on the page.
 
-use crate::board::short;
 use bench_common::figure::thousands;
 
-/// Figures whose ratio is this close to 1 are as good as each other.
-const CLOSE: f64 = 0.05;
+use crate::results::formatted;
 
-/// Who is better.
+/// Figures whose ratio differs from 1 by at most this count as equal.
+const TOLERANCE: f64 = 0.05;
+
+/// The better side of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Better {
     Ours,
@@ -15,11 +16,11 @@ pub(crate) enum Better {
 }
 
 impl Better {
-    /// By the ratio; by the figures where there is none, as one of them is zero.
+    /// Compares by the ratio, or by the figures where one of them is zero.
     pub(crate) fn of(ratio: Option<f64>, ours: f64, peer: f64) -> Self {
         match ratio {
-            Some(ratio) if ratio < 1.0 - CLOSE => Self::Peer,
-            Some(ratio) if ratio > 1.0 + CLOSE => Self::Ours,
+            Some(ratio) if ratio < 1.0 - TOLERANCE => Self::Peer,
+            Some(ratio) if ratio > 1.0 + TOLERANCE => Self::Ours,
             None if ours > peer => Self::Peer,
             None if ours < peer => Self::Ours,
             _ => Self::Neither,
@@ -27,9 +28,9 @@ impl Better {
     }
 }
 
-/// A measured figure: three digits or all before the point.
+/// Formats a figure with three digits, or with all before the point.
 pub(crate) fn number(figure: f64) -> String {
-    if figure.round() >= 1000.0 { thousands(figure) } else { short(figure, 1) }
+    if figure.round() >= 1000.0 { thousands(figure) } else { formatted(figure, 1) }
 }
 
 pub(crate) fn ratio(ratio: f64) -> String {
@@ -42,7 +43,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
     }
 }
 
-/// The digits of a title's numbers in groups of three, where they are numbers of entries.
+/// Groups the digits of numbers in a title by three.
 pub(crate) fn title(title: &str) -> String {
     let word = |word: &str| match word.parse::<u64>() {
         Ok(number) if number >= 1000 => thousands(number as f64),
@@ -51,7 +52,7 @@ pub(crate) fn title(title: &str) -> String {
     title.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// What keys are called in the lines, in words.
+/// Formats the name of a key in the JSON.
 pub(crate) fn key(key: &str) -> String {
     match key {
         "v4" => "IPv4".into(),
@@ -60,13 +61,13 @@ pub(crate) fn key(key: &str) -> String {
     }
 }
 
-/// A row of a table.
+/// Formats a row of a table.
 pub(crate) fn row<S: AsRef<str>>(cells: impl IntoIterator<Item = S>) -> String {
     let cells = cells.into_iter().map(|cell| format!(" {} |", cell.as_ref().replace('|', "\\|")));
     format!("|{}\n", cells.collect::<String>())
 }
 
-/// The line below a table's header: the first columns to the left, then numbers.
+/// Formats the line below a table's header: columns aligned to the left, then to the right.
 pub(crate) fn rule(left: usize, right: usize) -> String {
     format!("|{}{}\n", "---|".repeat(left), "--:|".repeat(right))
 }

@@ -1,4 +1,4 @@
-//! What a long life does to a map: one entry goes and another one comes, over and over.
+//! The effect of a long churn on a map: removals, each followed by the insertion of another entry.
 
 use std::hash::BuildHasher;
 use std::time::Instant;
@@ -7,17 +7,17 @@ use flowtable::TrashMap;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::board::{Board, Column};
-use crate::contestant::{Bench, gets};
-use crate::keys::{Draw, Key, Words, random_keys};
+use super::probes::Probes;
+use super::subject::{Operation, gets};
+use crate::keys::{Key, Words, random_keys};
 use crate::memory;
+use crate::results::{Column, Results};
 
 const ROUNDS: usize = 11;
 
-/// A map of `n` entries that had `pairs` of a removal and an insertion, beside one that was filled
-/// with the same entries just now. The rows are two lives of one map: the one that has none is the
-/// "peer".
-pub(crate) fn churned(n: usize, pairs: usize) -> Board {
+/// Compares a map of `n` entries after `pairs` of a removal and an insertion with a newly filled
+/// map of the same entries, which is the "peer" in the results.
+pub(crate) fn churned(n: usize, pairs: usize) -> Results {
     let hasher = flowtable::DefaultHashBuilder::new();
     let mut keys = random_keys::<Words<2>>(n, 1);
     let before = memory::live();
@@ -28,7 +28,7 @@ pub(crate) fn churned(n: usize, pairs: usize) -> Board {
     let start = Instant::now();
     for value in 0..pairs {
         let key = &mut keys[rng.random_range(0..n)];
-        map.remove(key).expect("the key is there");
+        map.remove(key).expect("the key is present");
         *key = Words::random(&mut rng);
         map.insert(*key, value as u64);
     }
@@ -40,22 +40,22 @@ pub(crate) fn churned(n: usize, pairs: usize) -> Board {
     );
     let columns = [("hit after churn", "ns"), ("bytes after churn", "bytes")];
     let columns = columns.map(|(bench, unit)| Column { bench, unit, n });
-    let mut board = Board::new(title, Words::<2>::NAME, columns.to_vec());
-    board.add_row("TrashMap", Some("trash"));
-    board.add_row("TrashMap before", None);
+    let mut results = Results::new(title, Words::<2>::NAME, columns.to_vec());
+    results.add_row("TrashMap", Some("trash"));
+    results.add_row("TrashMap before", None);
     let bytes = [bytes_after, bytes_before].map(|bytes| bytes as f64 / n as f64);
-    bytes.iter().enumerate().for_each(|(row, &bytes)| board.note(row, 1, bytes));
+    bytes.iter().enumerate().for_each(|(row, &bytes)| results.record(row, 1, bytes));
 
     let fresh = filled(&keys, hasher);
-    let mut draw = Draw::new(&keys);
+    let mut source = Probes::new(&keys);
     for round in 0..ROUNDS {
-        let probes = draw.probes(Bench::Hit, 1 << 18);
+        let probes = source.draw(Operation::Hit, 1 << 18);
         for turn in 0..2 {
             let row = (round + turn) % 2;
-            board.note(row, 0, gets([&map, &fresh][row], &probes).ns);
+            results.record(row, 0, gets([&map, &fresh][row], &probes).ns);
         }
     }
-    board
+    results
 }
 
 fn filled<S: BuildHasher>(keys: &[Words<2>], hasher: S) -> TrashMap<Words<2>, u64, S> {

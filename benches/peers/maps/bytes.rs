@@ -1,27 +1,29 @@
-//! Bytes for each entry while a map grows, as the allocator counts them.
+//! Bytes per entry while a map grows, as counted by the allocator.
 
-use crate::board::{Board, Column};
-use crate::contestant::Contestant;
+use super::subject::{MapBenchmark, MapSubject};
 use crate::keys::{Key, random_keys};
 use crate::memory;
+use crate::results::{Column, Results};
 
-/// Spread between powers of two, so that nobody's favourite size is asked for alone.
+/// Numbers of entries at different distances from powers of two, so that no growth policy is
+/// favoured.
 const SIZES: [usize; 6] = [100_000, 150_000, 230_000, 460_000, 1_000_000, 1_900_000];
 
-/// Bytes for each entry.
+/// Bytes per entry of one map.
 #[derive(Default)]
 struct Growth {
     /// At each of [`SIZES`].
     live: [f64; SIZES.len()],
-    /// The most that there was on the way to each of [`SIZES`], for each of the entries there.
+    /// The peak on the way to each of [`SIZES`].
     peak: [f64; SIZES.len()],
     lowest: f64,
     highest: f64,
     sum: f64,
 }
 
-/// Everybody grows to `top` entries: at the six sizes, on the way there, and at all sizes.
-pub(crate) fn bytes<K: Key>(contestants: &mut [Contestant<K>], top: usize) -> [Board; 3] {
+/// Grows all maps to `top` entries. Returns the bytes at the six sizes, the peaks on the way there,
+/// and the range over all sizes.
+pub(crate) fn bytes<K: Key>(subjects: &mut [MapSubject<K>], top: usize) -> [Results; 3] {
     let keys = random_keys::<K>(top, 1);
     let of_sizes = |bench, last| {
         let each = SIZES.map(|n| Column { bench, unit: "bytes", n });
@@ -30,7 +32,7 @@ pub(crate) fn bytes<K: Key>(contestants: &mut [Contestant<K>], top: usize) -> [B
     let of_all = |bench| Column { bench, unit: "bytes", n: top };
     let title =
         |what| format!("Bytes for each entry, keys of {} bytes, values of 8: {what}", K::NAME);
-    let mut boards = [
+    let mut tables = [
         (title("at 100 k, 150 k, 230 k, 460 k, 1 M, 1.9 M"), of_sizes("bytes", "bytes, six sizes")),
         (title("at most on the way to each of these"), of_sizes("peak bytes", "peak, six sizes")),
         (
@@ -38,30 +40,33 @@ pub(crate) fn bytes<K: Key>(contestants: &mut [Contestant<K>], top: usize) -> [B
             ["bytes, lowest", "bytes, mean", "bytes, highest"].map(of_all).to_vec(),
         ),
     ]
-    .map(|(title, columns)| Board::new(title, K::NAME, columns));
-    boards.iter_mut().for_each(|board| board.add_rows(contestants));
-    for (at, contestant) in contestants.iter_mut().enumerate() {
-        let growth = grow(contestant, &keys);
-        contestant.clear();
+    .map(|(title, columns)| Results::new(title, K::NAME, columns));
+    tables.iter_mut().for_each(|results| results.add_rows(subjects));
+    for (at, subject) in subjects.iter_mut().enumerate() {
+        let growth = grow(subject.benchmark.as_mut(), &keys);
+        subject.benchmark.clear();
         let mean = |figures: [f64; 6]| figures.iter().sum::<f64>() / figures.len() as f64;
         let overall = [growth.lowest, growth.sum / (top - SIZES[0] + 1) as f64, growth.highest];
-        for (board, figures) in boards.iter_mut().zip([
+        for (results, figures) in tables.iter_mut().zip([
             [&growth.live[..], &[mean(growth.live)]].concat(),
             [&growth.peak[..], &[mean(growth.peak)]].concat(),
             overall.to_vec(),
         ]) {
-            figures.iter().enumerate().for_each(|(column, &figure)| board.note(at, column, figure));
+            figures
+                .iter()
+                .enumerate()
+                .for_each(|(column, &figure)| results.record(at, column, figure));
         }
     }
-    boards
+    tables
 }
 
-fn grow<K>(contestant: &mut Contestant<K>, keys: &[K]) -> Growth {
-    contestant.clear();
+fn grow<K>(benchmark: &mut dyn MapBenchmark<K>, keys: &[K]) -> Growth {
+    benchmark.clear();
     let before = memory::live();
-    memory::forget_peak();
+    memory::reset_peak();
     let mut growth = Growth { lowest: f64::INFINITY, ..Growth::default() };
-    contestant.grow(keys, &mut |entries| {
+    benchmark.grow(keys, &mut |entries| {
         if entries < SIZES[0] {
             return;
         }

@@ -1,34 +1,34 @@
-//! scc's `HashIndex`: locks of buckets for writers, none for readers, who have a guard.
+//! scc's `HashIndex`: locks on buckets for writers, a guard for readers.
 
 use flowtable::DefaultHashBuilder;
 use scc::Guard;
 use scc::hash_index::Entry;
 
 use super::Key;
-use super::contestant::{Shared, View};
+use super::subject::{SharedMap, View};
 
 type Index = scc::HashIndex<Key, u64, DefaultHashBuilder>;
 
 pub(crate) struct Guarded<'a> {
     map: &'a Index,
-    /// There is one, except while it is renewed.
+    /// `None` only while it is renewed.
     guard: Option<Guard>,
 }
 
-impl Shared for Index {
+impl SharedMap for Index {
     type View<'a> = Guarded<'a>;
 
     fn view(&self) -> Guarded<'_> {
         Guarded { map: self, guard: Some(Guard::new()) }
     }
 
-    fn settle() {
-        settle();
+    fn reclaim() {
+        reclaim();
     }
 }
 
 impl View for Guarded<'_> {
-    /// A guard beside another one would not be a later one.
+    /// Drops the old guard first: a nested guard would have its epoch.
     #[inline]
     fn repin(&mut self) {
         self.guard = None;
@@ -49,8 +49,8 @@ impl View for Guarded<'_> {
     }
 }
 
-/// All maps of scc have their garbage in one place, where it waits for guards that end.
-pub(crate) fn settle() {
+/// Frees the retired memory of all maps of scc, which is in one global collector.
+pub(crate) fn reclaim() {
     for _ in 0..64 {
         Guard::new().accelerate();
     }

@@ -1,47 +1,44 @@
-//! A contestant: a map, and the loops that measure it, compiled for that map alone.
+//! Maps as subjects: what is measured, and the loops, compiled for each map.
 
 use std::time::{Duration, Instant};
 
-use crate::entrant::{Enters, Entrant, Timed};
+use crate::subject::{BURST, Subject, Timed};
 
-/// Look-ups that an application has at hand at once.
-pub(crate) const BURST: usize = 32;
-
-/// What a map has to be able to do.
+/// The methods of a map that are measured.
 pub(crate) trait Map<K> {
     fn get(&self, key: &K) -> Option<&u64>;
     fn insert(&mut self, key: K, value: u64);
     fn remove(&mut self, key: &K) -> Option<u64>;
 
-    /// Look-ups of a burst: one after the other, where a map knows nothing better.
+    /// Looks up a batch; one key at a time, unless the map has a batched lookup.
     #[inline]
-    fn burst<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
+    fn get_batch<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
         for (key, found) in keys.iter().zip(found) {
             *found = self.get(key);
         }
     }
 }
 
-/// What is timed.
+/// An operation that is timed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bench {
-    /// Insertions of all keys into an empty map that nothing was reserved for; dropping it excluded.
+pub(crate) enum Operation {
+    /// Insertions of all keys into an empty map without reserved capacity; the drop is not timed.
     Fill,
-    /// Look-ups that find something; the machine may overlap them.
+    /// Lookups of present keys; the CPU may overlap them.
     Hit,
-    /// Look-ups that find nothing.
+    /// Lookups of absent keys.
     Miss,
-    /// Look-ups by Zipf's law with exponent 1.
+    /// Lookups with a Zipf distribution of exponent 1.
     Zipf,
-    /// Look-ups where the value found says which key is next.
+    /// Lookups whose next key depends on the value found.
     Chain,
     /// Removals, each followed by the insertion of the same entry.
     Churn,
-    /// Look-ups in bursts of [`BURST`].
+    /// Lookups in batches of [`BURST`].
     Burst,
 }
 
-impl Bench {
+impl Operation {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fill => "fill",
@@ -55,59 +52,63 @@ impl Bench {
     }
 }
 
-/// A map whose type is not known to who makes it work. One call is one round.
-pub(crate) trait Work<K> {
-    fn takes_part(&self, bench: Bench) -> bool;
+/// The benchmarks of one map. One call is one round.
+pub(crate) trait MapBenchmark<K> {
+    fn supports(&self, operation: Operation) -> bool;
 
-    fn run(&mut self, bench: Bench, keys: &[K]) -> Timed;
+    fn run(&mut self, operation: Operation, keys: &[K]) -> Timed;
 
-    /// Inserts `keys` into an empty map and says after each how many these are.
+    /// Inserts `keys` into an empty map and calls `after` with the number of entries after each.
     fn grow(&mut self, keys: &[K], after: &mut dyn FnMut(usize));
 
-    /// Inserts `keys` into an empty map; notes the nanoseconds from each to the next.
-    fn pace(&mut self, keys: &[K], ns: &mut [u32]);
+    /// Inserts `keys` into an empty map and stores the nanoseconds of each insertion in `ns`.
+    fn time_insertions(&mut self, keys: &[K], ns: &mut [u32]);
 
+    /// Replaces the map by an empty one.
     fn clear(&mut self);
 }
 
-pub(crate) type Contestant<K> = Entrant<dyn Work<K>>;
+pub(crate) type MapSubject<K> = Subject<dyn MapBenchmark<K>>;
 
-/// A map, and how another one is made.
-struct Loops<M> {
+/// A map, and the function that makes an empty one.
+struct Loops<M, F> {
     bursts_only: bool,
-    new: Box<dyn Fn() -> M>,
+    new: F,
     map: M,
 }
 
-impl<K: Copy, M: Map<K> + 'static, F: Fn() -> M + 'static> Enters<dyn Work<K>> for F {
-    fn enter(self) -> Box<dyn Work<K>> {
-        let map = self();
-        Box::new(Loops { bursts_only: false, new: Box::new(self), map })
-    }
+/// Returns the benchmarks of the map that `new` makes.
+pub(crate) fn map<K, M, F>(new: F) -> Box<dyn MapBenchmark<K>>
+where
+    K: Copy,
+    M: Map<K> + 'static,
+    F: Fn() -> M + 'static,
+{
+    Box::new(Loops { bursts_only: false, map: new(), new })
 }
 
-/// Who has nothing to show but bursts.
-pub(crate) struct BurstsOnly<F>(pub(crate) F);
-
-impl<K: Copy, M: Map<K> + 'static, F: Fn() -> M + 'static> Enters<dyn Work<K>> for BurstsOnly<F> {
-    fn enter(self) -> Box<dyn Work<K>> {
-        let map = (self.0)();
-        Box::new(Loops { bursts_only: true, new: Box::new(self.0), map })
-    }
+/// Returns the benchmarks of a map that differs from another subject in batched lookups only.
+pub(crate) fn bursts_only<K, M, F>(new: F) -> Box<dyn MapBenchmark<K>>
+where
+    K: Copy,
+    M: Map<K> + 'static,
+    F: Fn() -> M + 'static,
+{
+    Box::new(Loops { bursts_only: true, map: new(), new })
 }
 
-impl<K: Copy, M: Map<K>> Work<K> for Loops<M> {
-    fn takes_part(&self, bench: Bench) -> bool {
-        !self.bursts_only || matches!(bench, Bench::Fill | Bench::Burst)
+impl<K: Copy, M: Map<K>, F: Fn() -> M> MapBenchmark<K> for Loops<M, F> {
+    fn supports(&self, operation: Operation) -> bool {
+        !self.bursts_only || matches!(operation, Operation::Fill | Operation::Burst)
     }
 
-    fn run(&mut self, bench: Bench, keys: &[K]) -> Timed {
-        match bench {
-            Bench::Fill => self.fills(keys),
-            Bench::Hit | Bench::Miss | Bench::Zipf => gets(&self.map, keys),
-            Bench::Chain => chain(&self.map, keys),
-            Bench::Churn => churn(&mut self.map, keys),
-            Bench::Burst => bursts(&self.map, keys),
+    fn run(&mut self, operation: Operation, keys: &[K]) -> Timed {
+        match operation {
+            Operation::Fill => self.fills(keys),
+            Operation::Hit | Operation::Miss | Operation::Zipf => gets(&self.map, keys),
+            Operation::Chain => chain(&self.map, keys),
+            Operation::Churn => churn(&mut self.map, keys),
+            Operation::Burst => bursts(&self.map, keys),
         }
     }
 
@@ -119,9 +120,9 @@ impl<K: Copy, M: Map<K>> Work<K> for Loops<M> {
         }
     }
 
-    fn pace(&mut self, keys: &[K], ns: &mut [u32]) {
+    fn time_insertions(&mut self, keys: &[K], ns: &mut [u32]) {
         self.clear();
-        pace(&mut self.map, keys, ns);
+        time_insertions(&mut self.map, keys, ns);
     }
 
     fn clear(&mut self) {
@@ -129,8 +130,8 @@ impl<K: Copy, M: Map<K>> Work<K> for Loops<M> {
     }
 }
 
-impl<M> Loops<M> {
-    /// Small maps several times, so that there is something to measure.
+impl<M, F: Fn() -> M> Loops<M, F> {
+    /// Fills the map; small ones several times, so that the time is long enough to measure.
     fn fills<K: Copy>(&mut self, keys: &[K]) -> Timed
     where
         M: Map<K>,
@@ -166,14 +167,14 @@ pub(crate) fn gets<K, M: Map<K>>(map: &M, keys: &[K]) -> Timed {
     Timed::new(start.elapsed(), keys.len(), sum)
 }
 
-/// Values are small, so it is always the key behind; but the machine cannot know before it has the
-/// value. Nothing overlaps.
+/// Looks up one key after the other. The next index depends on the value, whose top bit is always
+/// clear, so the CPU cannot overlap lookups.
 #[inline(never)]
 fn chain<K, M: Map<K>>(map: &M, keys: &[K]) -> Timed {
     let start = Instant::now();
     let (mut at, mut sum) = (0, 0_u64);
     while let Some(key) = keys.get(at) {
-        let value = *map.get(key).expect("the key is there");
+        let value = *map.get(key).expect("the key is present");
         sum = sum.wrapping_add(value);
         at += 1 + (value >> 63) as usize;
     }
@@ -185,7 +186,7 @@ fn churn<K: Copy, M: Map<K>>(map: &mut M, keys: &[K]) -> Timed {
     let start = Instant::now();
     let mut sum = 0_u64;
     for key in keys {
-        let value = map.remove(key).expect("the key is there");
+        let value = map.remove(key).expect("the key is present");
         sum = sum.wrapping_add(value);
         map.insert(*key, value);
     }
@@ -197,9 +198,9 @@ fn bursts<K, M: Map<K>>(map: &M, keys: &[K]) -> Timed {
     let start = Instant::now();
     let mut sum = 0_u64;
     for burst in keys.chunks_exact(BURST) {
-        let burst = burst.try_into().expect("a burst has that length");
+        let burst = burst.try_into().expect("the length of a chunk");
         let mut found = [None; BURST];
-        map.burst(burst, &mut found);
+        map.get_batch(burst, &mut found);
         for value in found.into_iter().flatten() {
             sum = sum.wrapping_add(*value);
         }
@@ -208,7 +209,7 @@ fn bursts<K, M: Map<K>>(map: &M, keys: &[K]) -> Timed {
 }
 
 #[inline(never)]
-fn pace<K: Copy, M: Map<K>>(map: &mut M, keys: &[K], ns: &mut [u32]) {
+fn time_insertions<K: Copy, M: Map<K>>(map: &mut M, keys: &[K], ns: &mut [u32]) {
     let mut last = Instant::now();
     for (value, (&key, ns)) in keys.iter().zip(ns).enumerate() {
         map.insert(key, value as u64);
