@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bench_common::machine;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -25,9 +26,7 @@ use crate::keys::random_keys;
 use crate::maps::pauses::{keep_least, longest};
 use crate::memory;
 use crate::results::{Column, Results};
-use crate::subject::BURST;
-use crate::subject::rotation;
-use bench_common::machine;
+use crate::subject::{BURST, rotation};
 
 const RUNS: usize = 3;
 

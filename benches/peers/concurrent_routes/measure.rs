@@ -13,8 +13,7 @@ use super::feed::{Feed, Table, Update};
 use super::subjects::{LeftRight, Ours, SharedTable};
 use crate::args::Plan;
 use crate::results::{Column, Outcome, Report, Results};
-use crate::subject::BURST;
-use crate::subject::{ours, peer, rotation};
+use crate::subject::{BURST, ours, peer, rotation};
 
 /// Updates per second: more than in the worst minutes of the Internet.
 const RATE: u32 = 10_000;

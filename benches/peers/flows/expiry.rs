@@ -14,8 +14,7 @@ use super::subject::{Delivery, MeterSubject};
 use super::traffic::{Popularity, Senders};
 use super::{IDLE, KEY, Subjects};
 use crate::results::{Column, Results};
-use crate::subject::BURST;
-use crate::subject::rotation;
+use crate::subject::{BURST, rotation};
 
 /// The time in which each flow sends one packet.
 const SPAN: Duration = Duration::from_secs(10);

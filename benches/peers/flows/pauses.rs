@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use bench_common::machine;
 use flowtable::{Packet, Timestamp};
 
 use super::meter::EndedFlows;
@@ -16,9 +17,7 @@ use super::{KEY, Name, Subjects, gap};
 use crate::maps::pauses::{keep_least, longest};
 use crate::memory;
 use crate::results::{Column, Results};
-use crate::subject::BURST;
-use crate::subject::{peer, rotation};
-use bench_common::machine;
+use crate::subject::{BURST, peer, rotation};
 
 const RUNS: usize = 3;
 
@@ -46,7 +45,7 @@ pub(crate) fn pauses(mut subjects: Subjects, capacity: usize, quick: bool) -> [R
     let parts = [senders.each(), senders.mixed(full)];
     let titles = ["while a table fills", "when it is full"].map(|part| {
         format!(
-            "{capacity} flows: ns for one packet {part}, and for one look after {BURST} of them"
+            "{capacity} flows: ns for one packet {part}, and for one check after {BURST} of them"
         )
     });
     let mut tables = titles.map(|title| {

@@ -5,8 +5,7 @@ use super::subject::Delivery;
 use super::traffic::{Popularity, Senders};
 use super::{KEY, Subjects, gap};
 use crate::results::{Column, Results, median};
-use crate::subject::BURST;
-use crate::subject::rotation;
+use crate::subject::{BURST, rotation};
 
 /// The share of senders in the capacity of a table, in percent. The rest is for former senders
 /// until they expire.

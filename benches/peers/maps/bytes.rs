@@ -30,11 +30,10 @@ pub(crate) fn bytes<K: Key>(subjects: &mut [MapSubject<K>], top: usize) -> [Resu
         each.into_iter().chain([Column { bench: last, unit: "bytes", n: SIZES[5] }]).collect()
     };
     let of_all = |bench| Column { bench, unit: "bytes", n: top };
-    let title =
-        |what| format!("Bytes for each entry, keys of {} bytes, values of 8: {what}", K::NAME);
+    let title = |what| format!("Bytes per entry, keys of {} bytes, values of 8: {what}", K::NAME);
     let mut tables = [
         (title("at 100 k, 150 k, 230 k, 460 k, 1 M, 1.9 M"), of_sizes("bytes", "bytes, six sizes")),
-        (title("at most on the way to each of these"), of_sizes("peak bytes", "peak, six sizes")),
+        (title("peak on the way to each of these"), of_sizes("peak bytes", "peak, six sizes")),
         (
             title(&format!("at every number of entries from {} to {top}", SIZES[0])),
             ["bytes, lowest", "bytes, mean", "bytes, highest"].map(of_all).to_vec(),

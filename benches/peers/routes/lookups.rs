@@ -5,8 +5,7 @@ use super::address::{Addresses, Traffic, WARM_UP};
 use super::family::Family;
 use super::subject::{LookupMode, Route, RouteSubject};
 use crate::results::{Column, Results};
-use crate::subject::BURST;
-use crate::subject::{Agreement, Timed, rotation};
+use crate::subject::{Agreement, BURST, Timed, rotation};
 
 /// The modes of lookups for each kind of traffic, and the names of their columns.
 const BENCHES: [(Traffic, [(LookupMode, &str); 3]); 3] = [

@@ -10,8 +10,7 @@ use ts_bart::{RoutingTable, SimpleTable};
 use super::Subjects;
 use super::family::Family;
 use super::subject::{LpmTable, Match, Route, Updatable, filled, fixed, updatable};
-use crate::subject::BURST;
-use crate::subject::{ours, peer};
+use crate::subject::{BURST, ours, peer};
 
 /// The subjects for both families, ours first.
 pub(crate) fn subjects<A: Family>() -> Subjects<A> {

@@ -14,6 +14,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use bench_common::machine;
 use flowtable::Prefix;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -27,7 +28,6 @@ use crate::maps::pauses::{keep_least, longest};
 use crate::memory;
 use crate::results::Results;
 use crate::subject::{Agreement, peer, rotation};
-use bench_common::machine;
 
 const RUNS: usize = 3;
 
