@@ -1,6 +1,6 @@
 //! `LcTrieMap` operation by operation, with Criterion: `cargo bench --bench lc_trie`.
 //!
-//! For comparisons with other maps see `peers.rs`, where they take turns.
+//! For comparisons with other maps see `benches/peers`, where the subjects take turns.
 
 use std::hint::black_box;
 use std::net::Ipv4Addr;
@@ -27,13 +27,13 @@ fn keys(count: usize) -> Vec<Key> {
     (0..count).map(|_| Headed::new(tuple(&mut rng), &hasher)).collect()
 }
 
-/// Look-ups, ordered walks, and building up, of maps that fit a cache and that do not.
+/// Measures lookups, iteration, insertion and removal, of maps that fit the L2 cache or do not.
 fn operations(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("lc_trie");
     for count in [1_000, 100_000] {
         let mut keys = keys(count);
         let map: LcTrieMap<Key, u64> = keys.iter().map(|&key| (key, 1)).collect();
-        // Not in the order of insertion, which is the order of the leaves in memory.
+        // Shuffled, as the order of insertion is the order of the leaves in memory.
         keys.shuffle(&mut StdRng::seed_from_u64(2));
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(BenchmarkId::new("get", count), |bencher| {

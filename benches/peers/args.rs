@@ -10,19 +10,19 @@ Our structures against their best peers, in one process.
 
 cargo bench --bench peers -- [OPTIONS] [ENTRIES…]
 
-  ENTRIES           only the timed rounds, with so many entries
-  --only STRUCTURE  only that structure
-  --quick           everything on a small scale, in a minute or two; without `cargo bench` it is always so
+  ENTRIES           only the timed rounds, with this number of entries
+  --only STRUCTURE  only this structure
+  --quick           everything at a small scale, in minutes; the default without `cargo bench`
   --churn PAIRS     removals and insertions of the long churn [2000000; 200000 with --quick]
-  --json FILE       a line of JSON for each figure: structure, bench, key, n, threads, unit, ours,
+  --json FILE       write a line of JSON per figure: structure, bench, key, n, threads, unit, ours,
                     peer, peer_name, ratio (above 1: ours is better)
-  --page FILE       writes a page of Markdown about the figures of --json, with plots in the directory
-                    `peers` beside it
-  --from FILE       measures nothing: the page is about the figures of this file
-  --help            this
+  --page FILE       write a page of Markdown from the figures of --json, with plots in the directory
+                    `peers` next to it
+  --from FILE       measure nothing; write the page from the figures in this file
+  --help            print this help
 ";
 
-/// What was asked for.
+/// The options of a run.
 #[derive(Default)]
 pub(crate) struct Plan {
     pub(crate) quick: bool,
@@ -35,53 +35,57 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// The plan of the command line; none if it was only asked for help.
+    /// Parses the command line. Returns `None` after `--help`.
     pub(crate) fn parse(structures: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let mut plan = Self::default();
-        let mut words = lexopt::Parser::from_env();
+        let mut args = lexopt::Parser::from_env();
         let mut is_bench = false;
-        while let Some(word) = words.next()? {
-            match word {
+        while let Some(arg) = args.next()? {
+            match arg {
                 Long("quick") => plan.quick = true,
-                Long("only") => plan.only = Some(words.value()?.string()?),
-                Long("json") => plan.json = Some(words.value()?.into()),
-                Long("page") => plan.page = Some(words.value()?.into()),
-                Long("from") => plan.from = Some(words.value()?.into()),
-                Long("churn") => plan.churn = Some(words.value()?.parse_with(number)?),
-                // `cargo bench` says it to every bench, and `cargo test` does not.
+                Long("only") => plan.only = Some(args.value()?.string()?),
+                Long("json") => plan.json = Some(args.value()?.into()),
+                Long("page") => plan.page = Some(args.value()?.into()),
+                Long("from") => plan.from = Some(args.value()?.into()),
+                Long("churn") => plan.churn = Some(args.value()?.parse_with(count)?),
+                // `cargo bench` passes it to every bench, `cargo test` does not.
                 Long("bench") => is_bench = true,
                 Long("help") | Short('h') => {
                     print!("{HELP}\nSTRUCTURE is one of: {}\n", structures.join(", "));
                     return Ok(None);
                 }
-                Value(entries) => plan.sizes.push(OsString::parse_with(&entries, number)?),
-                _ => return Err(word.unexpected().into()),
+                Value(entries) => plan.sizes.push(OsString::parse_with(&entries, count)?),
+                _ => return Err(arg.unexpected().into()),
             }
         }
-        if let Some(only) = plan.only.as_deref().filter(|only| !structures.contains(only)) {
-            return Err(format!("no structure {only}; there are: {}", structures.join(", ")).into());
-        }
         plan.quick |= !is_bench;
-        if plan.from.is_some() && (plan.json.is_some() || plan.only.is_some()) {
-            return Err("--from measures nothing, so it goes with neither --json nor --only".into());
-        }
-        if plan.from.is_some() && plan.page.is_none() {
-            return Err("--from has figures for a --page".into());
-        }
-        if plan.page.is_some() && plan.figures().is_none() {
-            return Err(
-                "--page is about figures: --json FILE measures some, --from FILE has some".into()
-            );
-        }
+        plan.check(structures)?;
         Ok(Some(plan))
     }
 
-    /// The file of the figures that a page is about.
+    /// Refuses combinations of options that make no sense.
+    fn check(&self, structures: &[&str]) -> Result<(), String> {
+        if let Some(only) = self.only.as_deref().filter(|only| !structures.contains(only)) {
+            return Err(format!("no structure {only}; there are: {}", structures.join(", ")));
+        }
+        if self.from.is_some() && (self.json.is_some() || self.only.is_some()) {
+            return Err("--from measures nothing; do not combine it with --json or --only".into());
+        }
+        if self.from.is_some() && self.page.is_none() {
+            return Err("--from needs --page".into());
+        }
+        if self.page.is_some() && self.figures().is_none() {
+            return Err("--page needs figures: --json FILE measures, --from FILE reads".into());
+        }
+        Ok(())
+    }
+
+    /// The file of the figures that the page shows.
     pub(crate) fn figures(&self) -> Option<&Path> {
         self.from.as_deref().or(self.json.as_deref())
     }
 
-    /// Numbers of entries of the timed rounds, where the structure's own are `full` and `quick`.
+    /// Numbers of entries of the timed rounds; `full` and `quick` are the structure's defaults.
     pub(crate) fn sizes<'a>(&'a self, full: &'a [usize], quick: &'a [usize]) -> &'a [usize] {
         match (&self.sizes[..], self.quick) {
             ([], true) => quick,
@@ -90,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Whether only the timed rounds are wanted.
+    /// Whether to run only the timed rounds.
     pub(crate) fn is_rounds_only(&self) -> bool {
         !self.sizes.is_empty()
     }
@@ -101,10 +105,10 @@ impl Plan {
     }
 }
 
-/// A count of something: digits, with or without `_` between them.
-fn number(word: &str) -> Result<usize, String> {
-    match word.replace('_', "").parse() {
+/// Parses a positive count, with or without `_` between the digits.
+fn count(text: &str) -> Result<usize, String> {
+    match text.replace('_', "").parse() {
         Ok(count) if count > 0 => Ok(count),
-        _ => Err(format!("{word} is not a count")),
+        _ => Err(format!("{text} is not a count")),
     }
 }

@@ -1,59 +1,61 @@
-//! Caches: `SourceHashCache` with an index that the packet brings, `ChainedCache`, and hash tables.
+//! Caches: `SourceHashCache` with an index in the packet, `ChainedCache`, and hash tables.
 //!
 //! ```text
-//!     hit         packets of flows that all have, in a random order; the machine may overlap them
-//!     dependent   the same, but which packet comes next is known only when the flow is found
-//!     miss        packets of flows that nobody has
-//!     bursts      hits, so many at a time
-//!     stream      packets by Zipf's law, of four times as many flows as are cached; what is missing is put in
+//!     hit         packets of cached flows, in a random order; the CPU may overlap lookups
+//!     dependent   hits whose next packet depends on the value found
+//!     miss        packets of flows that are not cached
+//!     bursts      hits in batches
+//!     stream      packets with a Zipf distribution over four times as many flows as are cached;
+//!                 a flow that is missing is inserted
 //! ```
 //!
-//! Flows have names of 12 bytes, values of 4, and random indices of 32 bits. For all but *stream* they are such that
-//! none displaces another one: direct-mapped, in twice as many places as flows, and in sets. What is
-//! displaced is what *stream* shows: beside the time stands how many of the packets were hits.
+//! Flow names have 12 bytes, values 4, indices 32 random bits. In all but *stream* no flow
+//! displaces another one: neither in a direct-mapped cache with two slots per flow, nor in sets.
+//! *stream* includes displacement, and the share of hits is given next to its time.
 //!
-//! *hashbrown, index as hash* gets the index, too, and is spared its hash.
+//! *hashbrown, index as hash* uses the index in place of a hash, too.
 
-mod contestant;
 mod packets;
+mod subject;
 mod tables;
 
 use flowtable::cache::Replacement::{LeastRecentlyUsed, Oldest, SecondChance};
 use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache};
-use hashbrown::DefaultHashBuilder as Foldhash;
+use hashbrown::{DefaultHashBuilder as Foldhash, HashMap, HashTable};
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use super::entrant::{Agreed, in_turn, ours, peer};
-use contestant::Contestant;
+use crate::args::Plan;
+use crate::results::{Column, Outcome, Report, Results};
+use crate::subject::{Agreement, ours, peer, rotation};
 use packets::{Name, Packets};
+use subject::{CacheSubject, cache};
 use tables::{Chained, Hashed, Indexed, Linked, Sets};
 
-/// The bytes of a name, for the boards.
+/// The bytes of a name, for the results.
 const KEY: &str = "12";
 
-/// What is timed.
+/// How packets access a cache.
 #[derive(Clone, Copy)]
-pub(crate) enum Bench {
+pub(crate) enum Access {
     Hit,
     Dependent,
     Miss,
-    /// So many at a time.
+    /// Hits in batches of this size.
     Bursts(usize),
     Stream,
 }
 
-const BENCHES: [(&str, Bench); 6] = [
-    ("hit", Bench::Hit),
-    ("dependent hit", Bench::Dependent),
-    ("miss", Bench::Miss),
-    ("burst of 32", Bench::Bursts(32)),
-    ("burst of 256", Bench::Bursts(256)),
-    ("stream", Bench::Stream),
+const ACCESSES: [(&str, Access); 6] = [
+    ("hit", Access::Hit),
+    ("dependent hit", Access::Dependent),
+    ("miss", Access::Miss),
+    ("burst of 32", Access::Bursts(32)),
+    ("burst of 256", Access::Bursts(256)),
+    ("stream", Access::Stream),
 ];
 
-/// Tables of so many flows fit a cache: everything is done twice there, and the second time counts.
-const FITS_A_CACHE: usize = 200_000;
+/// Tables with at most this number of flows fit the L2 cache: rounds are run twice there, and the
+/// second time counts.
+const FITS_L2: usize = 200_000;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nSourceHashCache, ChainedCache");
@@ -63,71 +65,72 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Everybody, ours first.
-fn contestants(n: usize) -> Vec<Contestant> {
+/// All subjects, ours first.
+fn subjects(n: usize) -> Vec<CacheSubject> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let memory = "there is memory for the cache";
+    let memory = "memory for the cache";
     let (direct, pairs) = (SourceHashCache::new(2 * n), SourceHashCache::new(2 * n));
     let threes = || SourceHashCache::<Name, u32, 3>::new(packets::THREES_FOR_TWO * n / 2);
     let [clock, oldest, lru] = [SecondChance, Oldest, LeastRecentlyUsed]
         .map(|replacement| threes().expect(memory).with_replacement(replacement));
     let chained: ChainedCache<Name, u32> = ChainedCache::new(n).expect(memory);
     vec![
-        ours("source_hash", "direct-mapped", Sets::<1>(direct.expect(memory))),
-        ours("source_hash/2", "2 ways", Sets::<2>(pairs.expect(memory))),
-        ours("source_hash/3", "3 ways", Sets::<3>(clock)),
-        ours("source_hash/3/oldest", "3 ways, oldest leaves", Sets::<3>(oldest)),
-        ours("source_hash/3/lru", "3 ways, LRU", Sets::<3>(lru)),
-        ours("chained", "ChainedCache", Chained(chained)),
-        peer("hashbrown, index as hash", Indexed(hashbrown::HashTable::with_capacity(n))),
-        peer("hashbrown + foldhash", Hashed(hashbrown::HashMap::with_hasher(foldhash.clone()))),
-        peer("hashbrown + ahash", Hashed(hashbrown::HashMap::with_hasher(ahash))),
-        peer("hashlink LruCache", Linked(hashlink::LruCache::with_hasher(n, foldhash))),
+        ours("source_hash", "direct-mapped", cache(Sets::<1>(direct.expect(memory)))),
+        ours("source_hash/2", "2 ways", cache(Sets::<2>(pairs.expect(memory)))),
+        ours("source_hash/3", "3 ways", cache(Sets::<3>(clock))),
+        ours("source_hash/3/oldest", "3 ways, oldest leaves", cache(Sets::<3>(oldest))),
+        ours("source_hash/3/lru", "3 ways, LRU", cache(Sets::<3>(lru))),
+        ours("chained", "ChainedCache", cache(Chained(chained))),
+        peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
+        peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
+        peer("hashbrown + ahash", cache(Hashed(HashMap::with_hasher(ahash)))),
+        peer("hashlink LruCache", cache(Linked(hashlink::LruCache::with_hasher(n, foldhash)))),
     ]
 }
 
-fn measured(n: usize, quick: bool) -> Board {
-    let (rounds, count) = match (quick, n <= FITS_A_CACHE) {
+fn measured(n: usize, quick: bool) -> Results {
+    let (rounds, count) = match (quick, n <= FITS_L2) {
         (true, _) => (5, 1 << 16),
         (false, true) => (25, n.clamp(1 << 16, 1 << 18)),
         (false, false) => (11, 1 << 19),
     };
     let mut packets = Packets::new(n);
-    let mut contestants = contestants(n);
+    let mut subjects = subjects(n);
     let title =
         format!("{n} flows, names of 12 bytes, values of 4: ns each; medians of {rounds} rounds");
-    let column = |&(bench, _): &(&'static str, Bench)| Column { bench, unit: "ns", n };
-    let mut board = Board::new(title, KEY, BENCHES.iter().map(column).collect());
-    board.add_rows(&contestants);
-    for contestant in &mut contestants {
-        contestant.fill(&packets.flows);
+    let column = |&(bench, _): &(&'static str, Access)| Column { bench, unit: "ns", n };
+    let mut results = Results::new(title, KEY, ACCESSES.iter().map(column).collect());
+    results.add_rows(&subjects);
+    for subject in &mut subjects {
+        subject.benchmark.fill(&packets.flows);
     }
-    for (row, contestant) in contestants.iter().enumerate() {
-        if let Some(bytes) = contestant.bytes() {
-            board.remark(row, format!("{:.1} bytes for a flow", bytes as f64 / n as f64));
+    for (row, subject) in subjects.iter().enumerate() {
+        if let Some(bytes) = subject.benchmark.bytes() {
+            results.remark(row, format!("{:.1} bytes for a flow", bytes as f64 / n as f64));
         }
     }
-    for (column, &(_, bench)) in BENCHES.iter().enumerate() {
+    for (column, &(_, access)) in ACCESSES.iter().enumerate() {
         for round in 0..rounds {
-            let probes = packets.draw(bench, count);
-            let mut agreed = Agreed::default();
-            for at in in_turn(round, contestants.len()) {
-                if !contestants[at].takes_part(bench) {
+            let probes = packets.draw(access, count);
+            let mut agreement = Agreement::default();
+            for at in rotation(round, subjects.len()) {
+                let CacheSubject { name, benchmark, .. } = &mut subjects[at];
+                if !benchmark.supports(access) {
                     continue;
                 }
-                if n <= FITS_A_CACHE {
-                    contestants[at].run(bench, &probes);
+                if n <= FITS_L2 {
+                    benchmark.run(access, &probes);
                 }
-                let timed = contestants[at].run(bench, &probes);
-                board.note(at, column, timed.ns);
-                if !matches!(bench, Bench::Stream) {
-                    agreed.on(timed.sum, contestants[at].name);
+                let timed = benchmark.run(access, &probes);
+                results.record(at, column, timed.ns);
+                if !matches!(access, Access::Stream) {
+                    agreement.check(timed.sum, name);
                 } else if round + 1 == rounds {
                     let hits = 100.0 * timed.sum as f64 / probes.len() as f64;
-                    board.remark(at, format!("{hits:.1} % of the stream are hits"));
+                    results.remark(at, format!("{hits:.1} % of the stream are hits"));
                 }
             }
         }
     }
-    board
+    results
 }

@@ -1,8 +1,8 @@
 //! `ConcurrentMap` against other maps that threads share.
 //!
-//! Everybody has one hasher, of one seed: ahash, the crate's own. Everybody holds what it needs to read
-//! for a burst of 32 operations and then lets go of it, whether it looks up one key at a time or all 32
-//! at once; but a lock of the whole map is held for one look-up, or for a burst of look-ups.
+//! All maps have the crate's default hasher with one seed. A thread holds its guard for a batch of
+//! 32 operations, single or batched; a lock of the whole map is held for one lookup, or for a batch
+//! of lookups.
 //!
 //! ```text
 //!     rounds     reads, and reads with updates, by one thread and by two     see `rounds`
@@ -10,24 +10,24 @@
 //!     bytes      one thread fills a map                                      see `bytes`
 //! ```
 //!
-//! There is a further row on each board: the peer that is best in a column, of those that are made for
-//! threads and take single updates.
+//! An additional row shows the best peer of each column, of the concurrent maps with single
+//! updates.
 
 mod bytes;
-mod contestant;
 mod figures;
 mod growth;
+mod hash_index;
 mod histogram;
-mod indexed;
 mod left_right;
-mod locked;
-mod nothing;
+mod no_map;
 mod ours;
 mod papaya;
 mod rounds;
+mod rw_lock;
 mod sharded;
+mod subject;
+mod threads;
 mod traffic;
-mod work;
 
 use std::sync::RwLock;
 
@@ -35,78 +35,73 @@ use dashmap::DashMap;
 use flowtable::concurrent::ConcurrentMap;
 use flowtable::{DefaultHashBuilder, TrashMap};
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::entrant::{ours, peer};
-use super::keys::Words;
-use contestant::{Contestant, Part};
+use crate::args::Plan;
+use crate::keys::Words;
+use crate::results::{Outcome, Report};
+use crate::subject::{ours, peer};
 use left_right::LeftRight;
-use nothing::Nothing;
+use no_map::NoMap;
+use subject::{Role, SharedMapSubject, shared};
 
 type Key = Words<2>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nConcurrentMap");
     let hasher = DefaultHashBuilder::new();
-    let mut contestants = maps(&hasher);
-    contestants.extend([left_right(&hasher), nothing(&hasher)]);
+    let mut subjects = maps(&hasher);
+    subjects.extend([left_right(&hasher), no_map(&hasher)]);
     for &n in plan.sizes(&[16_000, 128_000, 1_000_000], &[16_000, 128_000, 1_000_000]) {
-        for board in rounds::rounds(&mut contestants, n, plan.quick) {
-            report.show(&board)?;
+        for results in rounds::rounds(&mut subjects, n, plan.quick) {
+            report.show(&results)?;
         }
     }
     if plan.is_rounds_only() {
         return Ok(());
     }
-    let many = if plan.quick { 1_000_000 } else { 8_000_000 };
-    let mut contestants = maps(&hasher);
-    contestants.push(nothing(&hasher));
-    for board in growth::growth(&mut contestants, many) {
-        report.show(&board)?;
+    let top = if plan.quick { 1_000_000 } else { 8_000_000 };
+    let mut subjects = maps(&hasher);
+    subjects.push(no_map(&hasher));
+    for results in growth::growth(&mut subjects, top) {
+        report.show(&results)?;
     }
-    let mut contestants = maps(&hasher);
-    contestants.push(trash_map(&hasher));
-    report.show(&bytes::bytes(&mut contestants, many))
+    let mut subjects = maps(&hasher);
+    subjects.push(trash_map(&hasher));
+    report.show(&bytes::bytes(&mut subjects, top))
 }
 
-/// Those that do everything, ours first.
-fn maps(hasher: &DefaultHashBuilder) -> Vec<Contestant> {
-    let [own, a, b, c, d, e] = [(); 6].map(|()| hasher.clone());
+/// The maps for all benchmarks, ours first.
+fn maps(hasher: &DefaultHashBuilder) -> Vec<SharedMapSubject> {
+    let [a, b, c, d, e, f] = [(); 6].map(|()| hasher.clone());
+    let lock = move || RwLock::new(hashbrown::HashMap::<Key, u64, _>::with_hasher(f.clone()));
     vec![
         ours(
             "concurrent",
             "ConcurrentMap",
-            (Part::Ours, move || ConcurrentMap::with_hasher(own.clone())),
+            shared(Role::Ours, move || ConcurrentMap::with_hasher(a.clone())),
         ),
-        peer("papaya", (Part::Rival, move || ::papaya::HashMap::with_hasher(a.clone()))),
-        peer("dashmap", (Part::Rival, move || DashMap::with_hasher(b.clone()))),
-        peer("scc HashMap", (Part::Rival, move || scc::HashMap::with_hasher(c.clone()))),
-        peer("scc HashIndex", (Part::Rival, move || scc::HashIndex::with_hasher(d.clone()))),
-        peer(
-            "RwLock of hashbrown",
-            (Part::Other, move || {
-                RwLock::new(hashbrown::HashMap::<Key, u64, _>::with_hasher(e.clone()))
-            }),
-        ),
+        peer("papaya", shared(Role::Peer, move || ::papaya::HashMap::with_hasher(b.clone()))),
+        peer("dashmap", shared(Role::Peer, move || DashMap::with_hasher(c.clone()))),
+        peer("scc HashMap", shared(Role::Peer, move || scc::HashMap::with_hasher(d.clone()))),
+        peer("scc HashIndex", shared(Role::Peer, move || scc::HashIndex::with_hasher(e.clone()))),
+        peer("RwLock of hashbrown", shared(Role::Other, lock)),
     ]
 }
 
-/// What was inserted is seen after each insertion, and that takes too long to fill a large map.
-fn left_right(hasher: &DefaultHashBuilder) -> Contestant {
+/// Publishes each insertion, which takes too long for filling a large map.
+fn left_right(hasher: &DefaultHashBuilder) -> SharedMapSubject {
     let hasher = hasher.clone();
-    peer("left_right of hashbrown", (Part::Other, move || LeftRight::new(hasher.clone())))
+    let new = move || LeftRight::new(hasher.clone());
+    peer("left_right of hashbrown", shared(Role::Other, new))
 }
 
-fn nothing(hasher: &DefaultHashBuilder) -> Contestant {
+fn no_map(hasher: &DefaultHashBuilder) -> SharedMapSubject {
     let hasher = hasher.clone();
-    peer("no map", (Part::Machine, move || Nothing::new(hasher.clone())))
+    peer("no map", shared(Role::Baseline, move || NoMap::new(hasher.clone())))
 }
 
-/// What our map would need if no threads shared it.
-fn trash_map(hasher: &DefaultHashBuilder) -> Contestant {
+/// Shows the bytes of our map without sharing.
+fn trash_map(hasher: &DefaultHashBuilder) -> SharedMapSubject {
     let hasher = hasher.clone();
-    peer(
-        "TrashMap, not shared",
-        (Part::Other, move || RwLock::new(TrashMap::<Key, u64, _>::with_hasher(hasher.clone()))),
-    )
+    let new = move || RwLock::new(TrashMap::<Key, u64, _>::with_hasher(hasher.clone()));
+    peer("TrashMap, not shared", shared(Role::Other, new))
 }

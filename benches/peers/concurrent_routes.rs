@@ -1,21 +1,21 @@
-//! `ConcurrentRoutes` against other ways of sharing a `RouteTable`: one thread looks up, another one
-//! replays updates.
+//! `ConcurrentRoutes` against other ways of sharing a `RouteTable`: one thread looks up addresses
+//! while another one replays updates.
 //!
 //! ```text
-//!     reader    │ 32 look-ups │ 32 look-ups │ …           each timed; a pin, or a lock, for each 32
-//!     writer    │ u ····· u ····· u ····· u ·····         so many a second, each timed
+//!     reader    │ 32 lookups │ 32 lookups │ …             each timed, under one pin or lock
+//!     writer    │ u ····· u ····· u ····· u ·····         at a fixed rate, each timed
 //! ```
 //!
-//! Readers and writers are one each, since the machines that this runs on have two processors. Whoever
-//! cannot keep up with the updates makes as many as it can; how many is in the remarks. The worst times
-//! are of the machine as well: the row of a table that nobody changes shows what that adds.
+//! There is one reader and one writer, as the machines have two CPUs. A writer that is slower than
+//! the rate makes as many updates as it can; their number is in the remarks. The longest times
+//! include interruptions by other work of the machine, which the rows without a writer show.
 
-mod contestants;
 mod feed;
 mod measure;
+mod subjects;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
+use crate::args::Plan;
+use crate::results::{Outcome, Report};
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nConcurrentRoutes");

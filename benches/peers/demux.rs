@@ -1,23 +1,22 @@
 //! Demultiplexers: the paper's, `TrashDemux`, and hash tables as tables of PCBs.
 //!
-//! A segment finds its PCB and counts itself there. All segments are for one port of one server; clients
-//! are anywhere.
+//! A segment looks up its PCB and increments a counter in it. All segments are for one port of one
+//! server, from clients with random addresses.
 //!
 //! ```text
-//!     random      each segment is for any connection: as in TPC/A, and the worst for who remembers
-//!     dependent   the same; but which segment comes next is known only when the PCB is found
-//!     trains      four segments for a connection, then four for another one
-//!     shuffled    random again; in tables whose PCBs were all removed and put in again, in other orders
-//!     PCBs        examined for a segment, of random ones and of trains
+//!     random      segments of random connections: as in TPC/A, and the worst case of one-PCB caches
+//!     dependent   random segments, the next of which depends on the PCB found
+//!     trains      four segments of a connection, then four of another one
+//!     shuffled    random segments, in tables whose PCBs were removed and inserted in other orders
+//!     PCBs        examined per segment, for random segments and for trains
 //! ```
 //!
-//! A fresh list has its PCBs in memory in the order in which it comes by them, which a long life does not
-//! leave it. That is what *shuffled* is for. The lists get fewer segments than the others, so that all
-//! take about as long. All segments carry data, and nothing is sent: so `SendReceive` has only one PCB to
-//! remember here.
+//! A new list has its PCBs in memory in the order of traversal, an old one does not: hence
+//! *shuffled*. Lists get fewer segments than tables, so that all rounds take about as long. All
+//! segments carry data, and nothing is sent: `SendReceive` caches only one PCB here.
 
-mod contestant;
 mod segments;
+mod subject;
 mod tables;
 
 use flowtable::DefaultHashBuilder;
@@ -26,17 +25,17 @@ use flowtable::demux::{
 };
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report, median};
-use super::entrant::{Timed, in_turn, ours, peer};
-use contestant::{Contestant, Lists};
+use crate::args::Plan;
+use crate::results::{Column, Outcome, Report, Results, median};
+use crate::subject::{Timed, ours, peer, rotation};
 use segments::{Order, Segments};
+use subject::{DemuxSubject, lists};
 use tables::{ById, ByName, Hashed};
 
-/// The bytes of a name, for the boards.
+/// The bytes of a name, for the results.
 const KEY: &str = "12";
 
-/// What is timed, and of whose PCBs.
+/// The timed columns, and the order of their segments.
 const BENCHES: [(&str, Order); 4] = [
     ("random", Order::Random),
     ("dependent", Order::Dependent),
@@ -44,23 +43,23 @@ const BENCHES: [(&str, Order); 4] = [
     ("shuffled", Order::Random),
 ];
 
-/// Which of [`BENCHES`] comes after the PCBs have moved.
+/// The column of [`BENCHES`] that is measured after the PCBs were reinserted.
 const SHUFFLED: usize = 3;
 
-/// With more PCBs, each of the lists takes half a minute to fill: there is one of them then, and its PCBs
-/// are not moved.
+/// With more PCBs a list takes half a minute to fill: there is only one list then, and its PCBs are
+/// not reinserted.
 const LONG: usize = 20_000;
 
-/// What the rows of `Sequent` and `BsdList` are called, which are compared.
+/// The rows of `Sequent` and `BsdList`, which are compared.
 const SEQUENT: &str = "Sequent, 19 chains";
 const BSD: &str = "BsdList";
 
-/// How much is done.
+/// The amount of work.
 struct Effort {
     rounds: usize,
-    /// Segments of a round.
+    /// Segments per round.
     segments: usize,
-    /// PCBs that a list examines in a round, about.
+    /// PCBs that a list examines per round, approximately.
     pcbs: usize,
 }
 
@@ -78,57 +77,53 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Everybody, ours first. All have the same seeds.
-fn contestants(n: usize) -> Vec<Contestant> {
+/// All subjects, ours first, with the same seeds.
+fn subjects(n: usize) -> Vec<DemuxSubject> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
-    let many = (n / 4).max(1);
-    let chains = "there is memory for the chains";
-    let mut contestants = vec![
-        ours("demux", "TrashDemux", Lists(0, ByName(TrashDemux::with_hasher(a)))),
+    let quarter = (n / 4).max(1);
+    let chains = "memory for the chains";
+    let mut subjects = vec![
+        ours("demux", "TrashDemux", lists(0, ByName(TrashDemux::with_hasher(a)))),
         ours(
             "demux+foldhash",
             "TrashDemux + foldhash",
-            Lists(0, ByName(TrashDemux::with_hasher(f))),
+            lists(0, ByName(TrashDemux::with_hasher(f))),
         ),
-        ours("connection_id", "ConnectionId", Lists(0, ById(ConnectionId::new(n as u32)))),
+        ours("connection_id", "ConnectionId", lists(0, ById(ConnectionId::new(n as u32)))),
         ours(
             "sequent/4",
             "Sequent, N / 4 chains",
-            Lists(many, ByName(Sequent::with_chains_and_hasher(many, b).expect(chains))),
+            lists(quarter, ByName(Sequent::with_chains_and_hasher(quarter, b).expect(chains))),
         ),
         ours(
             "sequent",
             SEQUENT,
-            Lists(19, ByName(Sequent::with_chains_and_hasher(19, c).expect(chains))),
+            lists(19, ByName(Sequent::with_chains_and_hasher(19, c).expect(chains))),
         ),
         ours(
             "sequent_move_to_front",
             "SequentMoveToFront, 19",
-            Lists(19, ByName(SequentMoveToFront::with_chains_and_hasher(19, d).expect(chains))),
+            lists(19, ByName(SequentMoveToFront::with_chains_and_hasher(19, d).expect(chains))),
         ),
-        peer(BSD, Lists(1, ByName(BsdList::new()))),
-        peer("hashbrown + foldhash", Lists(0, Hashed(hashbrown::HashMap::with_hasher(g)))),
-        peer("hashbrown + ahash", Lists(0, Hashed(hashbrown::HashMap::with_hasher(e)))),
+        peer(BSD, lists(1, ByName(BsdList::new()))),
+        peer("hashbrown + foldhash", lists(0, Hashed(hashbrown::HashMap::with_hasher(g)))),
+        peer("hashbrown + ahash", lists(0, Hashed(hashbrown::HashMap::with_hasher(e)))),
     ];
     if n <= LONG {
-        contestants.push(ours(
-            "move_to_front",
-            "MoveToFront",
-            Lists(1, ByName(MoveToFront::new())),
-        ));
-        contestants.push(ours("send_receive", "SendReceive", Lists(1, ByName(SendReceive::new()))));
+        subjects.push(ours("move_to_front", "MoveToFront", lists(1, ByName(MoveToFront::new()))));
+        subjects.push(ours("send_receive", "SendReceive", lists(1, ByName(SendReceive::new()))));
     }
-    contestants
+    subjects
 }
 
-fn measured(n: usize, effort: &Effort) -> Board {
+fn measured(n: usize, effort: &Effort) -> Results {
     let mut segments = Segments::new(n);
-    let mut contestants = contestants(n);
-    let mut board = board(n, effort, &contestants);
-    for contestant in &mut contestants {
-        contestant.fill(&segments.clients);
+    let mut subjects = subjects(n);
+    let mut results = results(n, effort, &subjects);
+    for subject in &mut subjects {
+        subject.benchmark.fill(&segments.clients);
     }
     let mut ratios = Vec::new();
     for (column, &(_, order)) in BENCHES.iter().enumerate() {
@@ -136,70 +131,76 @@ fn measured(n: usize, effort: &Effort) -> Board {
             if n > LONG {
                 continue;
             }
-            let (out, back) = (segments.shuffled(), segments.shuffled());
-            contestants.iter_mut().for_each(|contestant| contestant.renew(&out, &back));
+            let (removals, insertions) = (segments.shuffled(), segments.shuffled());
+            for subject in &mut subjects {
+                subject.benchmark.reinsert(&removals, &insertions);
+            }
         }
         for round in 0..effort.rounds {
-            let figures = turns(&mut contestants, (order, round), &mut segments, effort);
-            figures.iter().enumerate().for_each(|(row, timed)| board.note(row, column, timed.ns));
+            let figures = turns(&mut subjects, (order, round), &mut segments, effort);
+            figures
+                .iter()
+                .enumerate()
+                .for_each(|(row, timed)| results.record(row, column, timed.ns));
             if column == 0 {
-                ratios.push(sequent_ratio(&contestants, &figures));
+                ratios.push(sequent_ratio(&subjects, &figures));
             }
         }
     }
     for (column, order) in [Order::Random, Order::Trains].into_iter().enumerate() {
-        let asked = segments.draw(order, effort.segments);
-        for (row, contestant) in contestants.iter_mut().enumerate() {
-            let count = contestant.share(n, effort.segments, effort.pcbs);
-            if let Some(examined) = contestant.examine(&asked[..count]) {
-                board.note(row, BENCHES.len() + column, examined);
+        let drawn = segments.draw(order, effort.segments);
+        for (row, subject) in subjects.iter_mut().enumerate() {
+            let count = subject.benchmark.share(n, effort.segments, effort.pcbs);
+            if let Some(examined) = subject.benchmark.examine(&drawn[..count]) {
+                results.record(row, BENCHES.len() + column, examined);
             }
         }
     }
-    let sequent = contestants.iter().position(|contestant| contestant.name == SEQUENT);
+    let sequent = subjects.iter().position(|subject| subject.name == SEQUENT);
     let times = median(&ratios).unwrap_or(f64::NAN);
-    board.remark(sequent.expect("it takes part"), format!("{times:.1} times as fast as {BSD}"));
-    board
+    results.remark(sequent.expect("it is a subject"), format!("{times:.1} times as fast as {BSD}"));
+    results
 }
 
-fn board(n: usize, effort: &Effort, contestants: &[Contestant]) -> Board {
+fn results(n: usize, effort: &Effort, subjects: &[DemuxSubject]) -> Results {
     let title =
         format!("{n} PCBs of 8 bytes: ns for a segment, medians of {} rounds", effort.rounds);
     let timed = BENCHES.iter().map(|&(bench, _)| Column { bench, unit: "ns", n });
     let counted = ["PCBs, random", "PCBs, trains"].map(|bench| Column { bench, unit: "PCBs", n });
-    let mut board = Board::new(title, KEY, timed.chain(counted).collect());
-    board.add_rows(contestants);
-    board
+    let mut results = Results::new(title, KEY, timed.chain(counted).collect());
+    results.add_rows(subjects);
+    results
 }
 
-/// A round: another contestant begins each. The figures are in the order of the contestants.
+/// Runs one round. The figures are in the order of the subjects.
 fn turns(
-    contestants: &mut [Contestant],
+    subjects: &mut [DemuxSubject],
     (order, round): (Order, usize),
     segments: &mut Segments,
     effort: &Effort,
 ) -> Vec<Timed> {
     let n = segments.clients.len();
-    // The turns of the others have thrown a table out of the caches, so it is warmed; with other
-    // segments, since those that move PCBs would have the PCBs of the same ones in front.
-    let [warming, asked] = [(); 2].map(|()| segments.draw(order, effort.segments));
-    let mut figures = vec![Timed::default(); contestants.len()];
-    for at in in_turn(round, contestants.len()) {
-        let contestant = &mut contestants[at];
-        let count = contestant.share(n, effort.segments, effort.pcbs);
-        contestant.run(order, &warming[..count]);
-        figures[at] = contestant.run(order, &asked[..count]);
-        let sum = asked[..count].iter().map(|client| u64::from(client.id)).sum::<u64>();
-        assert_eq!(figures[at].sum, sum, "{} finds something else", contestant.name);
+    // The turns of the other subjects have evicted a table from the CPU's caches, so it is warmed
+    // up: with other segments, as move-to-front lists would have the PCBs of the same ones in
+    // front.
+    let [warming, timed] = [(); 2].map(|()| segments.draw(order, effort.segments));
+    let mut figures = vec![Timed::default(); subjects.len()];
+    for at in rotation(round, subjects.len()) {
+        let subject = &mut subjects[at];
+        let count = subject.benchmark.share(n, effort.segments, effort.pcbs);
+        subject.benchmark.run(order, &warming[..count]);
+        figures[at] = subject.benchmark.run(order, &timed[..count]);
+        let sum = timed[..count].iter().map(|client| u64::from(client.id)).sum::<u64>();
+        assert_eq!(figures[at].sum, sum, "{}: a different result", subject.name);
     }
     figures
 }
 
-/// How many times as fast as `BsdList` `Sequent` is.
-fn sequent_ratio(contestants: &[Contestant], figures: &[Timed]) -> f64 {
+/// The time of `BsdList` divided by that of `Sequent`.
+fn sequent_ratio(subjects: &[DemuxSubject], figures: &[Timed]) -> f64 {
     let of = |name| {
-        let at = contestants.iter().position(|contestant| contestant.name == name);
-        figures[at.expect("it takes part")].ns
+        let at = subjects.iter().position(|subject| subject.name == name);
+        figures[at.expect("it is a subject")].ns
     };
     of(BSD) / of(SEQUENT)
 }

@@ -1,17 +1,18 @@
-//! Bindings that live for one lifetime: `EphemeralStore`, and hash tables with a queue in the order of expiry.
+//! Bindings with one lifetime: `EphemeralStore`, and hash tables with a queue in the order of
+//! expiry.
 //!
 //! ```text
-//!     create      each packet brings a new tag, and with each the oldest binding expires
-//!     mixed       every other packet brings a tag whose binding lives
-//!     find        all do, and time stands still
-//!     bursts      the same, 32 packets at a time
+//!     create      each packet has a new tag, and with each the oldest binding expires
+//!     mixed       every other packet has the tag of a live binding
+//!     find        all packets have; no time passes
+//!     bursts      each of these, in batches of 32 packets
 //! ```
 //!
-//! Tags and values have 8 bytes, tags are random. Time passes with each new tag, so that as many bindings
-//! live all the time as there are at the beginning.
+//! Tags and values have 8 bytes, tags are random. Time advances with each new tag, so the number of
+//! live bindings is constant.
 
-mod contestant;
 mod packets;
+mod subject;
 mod tables;
 
 use core::time::Duration;
@@ -20,35 +21,32 @@ use flowtable::ephemeral::Heads;
 use flowtable::{DefaultHashBuilder, EphemeralStore};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use super::entrant::{Agreed, in_turn, ours, peer};
-use contestant::Contestant;
+use crate::args::Plan;
+use crate::results::{Column, Outcome, Report, Results};
+use crate::subject::{Agreement, BURST, ours, peer, rotation};
 use packets::Packets;
+use subject::{StoreSubject, store};
 use tables::{Linked, Queued, Store};
 
-/// The bytes of a tag, for the boards.
+/// The bytes of a tag, for the results.
 const KEY: &str = "8";
 
-/// Packets that come together in bursts.
-pub(crate) const BURST: usize = 32;
-
-/// What packets bring.
+/// The tags of packets: new ones, known ones, or both in turn.
 #[derive(Clone, Copy)]
-pub(crate) enum Bench {
+pub(crate) enum Mix {
     Create,
     Mixed,
     Find,
 }
 
-/// What is timed, and whether it is in bursts.
-const BENCHES: [(&str, Bench, bool); 6] = [
-    ("create", Bench::Create, false),
-    ("mixed", Bench::Mixed, false),
-    ("find", Bench::Find, false),
-    ("create in bursts", Bench::Create, true),
-    ("mixed in bursts", Bench::Mixed, true),
-    ("find in bursts", Bench::Find, true),
+/// Columns, and whether packets arrive in batches.
+const MIXES: [(&str, Mix, bool); 6] = [
+    ("create", Mix::Create, false),
+    ("mixed", Mix::Mixed, false),
+    ("find", Mix::Find, false),
+    ("create in bursts", Mix::Create, true),
+    ("mixed in bursts", Mix::Mixed, true),
+    ("find in bursts", Mix::Find, true),
 ];
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
@@ -59,52 +57,57 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Everybody, ours first. There is room for those who live, and for a burst.
-fn contestants(n: usize) -> Vec<Contestant> {
+/// All subjects, ours first, with capacity for the live bindings and a batch.
+fn subjects(n: usize) -> Vec<StoreSubject> {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
-    let life = n - BURST;
-    let (room, lifetime) = (n, Duration::from_nanos(life as u64));
-    let memory = "there is memory for the store";
-    let double = EphemeralStore::new(room, lifetime).expect(memory);
-    let half = EphemeralStore::with_parts(room, lifetime, Heads::Half, ahash.clone());
-    let same = EphemeralStore::with_parts(room, lifetime, Heads::Double, foldhash.clone());
+    let ticks = n - BURST;
+    let (capacity, lifetime) = (n, Duration::from_nanos(ticks as u64));
+    let memory = "memory for the store";
+    let double = EphemeralStore::new(capacity, lifetime).expect(memory);
+    let half = EphemeralStore::with_parts(capacity, lifetime, Heads::Half, ahash.clone());
+    let foldhash_store =
+        EphemeralStore::with_parts(capacity, lifetime, Heads::Double, foldhash.clone());
     vec![
-        ours("ephemeral", "EphemeralStore", Store(double)),
-        ours("ephemeral/half", "half as many heads", Store(half.expect(memory))),
-        ours("ephemeral/foldhash", "EphemeralStore + foldhash", Store(same.expect(memory))),
-        peer("hashbrown + foldhash", Queued::new(room, life, foldhash.clone())),
-        peer("hashbrown + ahash", Queued::new(room, life, ahash)),
-        peer("hashlink LinkedHashMap", Linked::new(room, life, foldhash)),
+        ours("ephemeral", "EphemeralStore", store(Store(double))),
+        ours("ephemeral/half", "half as many heads", store(Store(half.expect(memory)))),
+        ours(
+            "ephemeral/foldhash",
+            "EphemeralStore + foldhash",
+            store(Store(foldhash_store.expect(memory))),
+        ),
+        peer("hashbrown + foldhash", store(Queued::new(capacity, ticks, foldhash.clone()))),
+        peer("hashbrown + ahash", store(Queued::new(capacity, ticks, ahash))),
+        peer("hashlink LinkedHashMap", store(Linked::new(capacity, ticks, foldhash))),
     ]
 }
 
-fn measured(n: usize, quick: bool) -> Board {
+fn measured(n: usize, quick: bool) -> Results {
     let (rounds, count) = if quick { (3, 1 << 16) } else { (15, n.max(1 << 18)) };
     let mut packets = Packets::new(n);
-    let mut contestants = contestants(n);
+    let mut subjects = subjects(n);
     let title = format!("{n} bindings alive: ns for a packet; medians of {rounds} rounds");
     let column = |&(bench, ..): &(&'static str, _, _)| Column { bench, unit: "ns", n };
-    let mut board = Board::new(title, KEY, BENCHES.iter().map(column).collect());
-    let first = packets.draw(Bench::Create, n);
-    board.add_rows(&contestants);
-    for contestant in &mut contestants {
-        contestant.run(&first, false);
+    let mut results = Results::new(title, KEY, MIXES.iter().map(column).collect());
+    let first = packets.draw(Mix::Create, n);
+    results.add_rows(&subjects);
+    for subject in &mut subjects {
+        subject.benchmark.run(&first, false);
     }
-    for (row, contestant) in contestants.iter().enumerate() {
-        if let Some(bytes) = contestant.bytes() {
-            board.remark(row, format!("{:.1} bytes for a binding", bytes as f64 / n as f64));
+    for (row, subject) in subjects.iter().enumerate() {
+        if let Some(bytes) = subject.benchmark.bytes() {
+            results.remark(row, format!("{:.1} bytes for a binding", bytes as f64 / n as f64));
         }
     }
     for round in 0..rounds {
-        for (column, &(_, bench, in_bursts)) in BENCHES.iter().enumerate() {
-            let drawn = packets.draw(bench, count);
-            let mut agreed = Agreed::default();
-            for at in in_turn(round, contestants.len()) {
-                let timed = contestants[at].run(&drawn, in_bursts);
-                board.note(at, column, timed.ns);
-                agreed.on(timed.sum, contestants[at].name);
+        for (column, &(_, mix, in_bursts)) in MIXES.iter().enumerate() {
+            let drawn = packets.draw(mix, count);
+            let mut agreement = Agreement::default();
+            for at in rotation(round, subjects.len()) {
+                let timed = subjects[at].benchmark.run(&drawn, in_bursts);
+                results.record(at, column, timed.ns);
+                agreement.check(timed.sum, subjects[at].name);
             }
         }
     }
-    board
+    results
 }

@@ -1,17 +1,17 @@
-//! `FlowCache` against what people build by hand: a hash table, and a list in the order of use.
+//! `FlowCache` against hand-written meters: a hash table, and a list in the order of use.
 //!
-//! The job is a meter's. Both directions of a conversation are one flow, which has counters of both. A
-//! table has so many places and no more: when it is full, a flow leaves for each new one. A flow that
-//! was silent for [`IDLE`] ends; tables look for such flows after each burst of packets, and may look
-//! at twice as many as there were packets. All flows that have left are written down in a ledger,
-//! which must have all packets in the end.
+//! Both directions of a conversation are one flow with counters for each. A table has a fixed
+//! capacity: when it is full, each new flow evicts another one. A flow that was silent for [`IDLE`]
+//! expires; tables check flows for expiry after each batch of packets, at most twice as many as
+//! there were packets. All flows that were evicted or have expired are added up, and their packets
+//! must be all packets in the end.
 //!
 //! ```text
-//!     steady   rounds in full tables: flows come, flows end silently, nine of ten packets hit
+//!     steady   rounds in full tables: flows begin and fall silent, nine of ten packets hit
 //!     pauses   every packet is timed, while tables fill and when they are full
-//!     flood    established connections, then new ones that nobody answers
-//!     bytes    for each flow of a full table
-//!     expiry   all packets stop: what it costs to end a flow, and how late it ends
+//!     flood    established connections, then new ones without replies
+//!     bytes    per flow of a full table
+//!     expiry   all packets stop: the cost of expiring a flow, and how late it expires
 //! ```
 
 mod bytes;
@@ -23,80 +23,84 @@ mod meter;
 mod ours;
 mod pauses;
 mod steady;
-mod table;
+mod subject;
 mod traffic;
 mod trie;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use flowtable::eviction::{SecondChance, Lru};
-use flowtable::{DefaultHashBuilder, FiveTuple};
+use flowtable::{Clock, DefaultHashBuilder, FiveTuple, Lru};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::entrant::{ours, peer};
+use crate::args::Plan;
+use crate::results::{Outcome, Report};
+use crate::subject::{ours, peer};
 use linked::Linked;
 use listed::Listed;
 use ours::Ours;
-use table::Contestant;
-use traffic::Law;
+use subject::{MeterSubject, meter};
+use traffic::Popularity;
 use trie::Trie;
 
 type Name = FiveTuple<Ipv4Addr>;
 
-/// Silence that ends a flow.
+/// The idle timeout.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The bytes of a name, for the boards.
+/// The bytes of a name, for the results.
 const KEY: &str = "14";
 
-/// Everybody, ours first.
-type Contestants = Vec<Contestant>;
+/// All subjects, ours first.
+type Subjects = Vec<MeterSubject>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nFlowCache");
     for &capacity in plan.sizes(&[1_000_000], &[50_000]) {
-        for law in [Law::Uniform, Law::Zipf] {
-            report.show(&steady::steady(&mut contestants(), law, capacity, plan.quick))?;
+        for popularity in [Popularity::Uniform, Popularity::Zipf] {
+            report.show(&steady::steady(&mut subjects(), popularity, capacity, plan.quick))?;
         }
         if plan.is_rounds_only() {
             continue;
         }
-        for board in pauses::pauses(contestants(), capacity, plan.quick) {
-            report.show(&board)?;
+        for results in pauses::pauses(subjects(), capacity, plan.quick) {
+            report.show(&results)?;
         }
-        report.show(&flood::flood(&mut contestants(), capacity / 5, plan.quick))?;
-        report.show(&bytes::bytes(&mut contestants(), capacity))?;
-        report.show(&expiry::expiry(&mut contestants(), capacity, plan.quick))?;
+        report.show(&flood::flood(&mut subjects(), capacity / 5, plan.quick))?;
+        report.show(&bytes::bytes(&mut subjects(), capacity))?;
+        report.show(&expiry::expiry(&mut subjects(), capacity, plan.quick))?;
     }
     Ok(())
 }
 
-/// Each makes all its tables with one seed, so that they do the same work for the same packets.
-fn contestants() -> Contestants {
+/// Returns the subjects. All tables of a subject have one seed, so that they do identical work for
+/// identical packets.
+fn subjects() -> Subjects {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
     let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
     vec![
-        ours("flow_cache", "FlowCache", move |places| Ours::by_class(places, a.clone())),
-        ours("flow_cache+lru", "FlowCache, Lru", move |places| {
-            Ours::with_policy(places, Lru::new(), b.clone())
-        }),
-        ours("flow_cache+clock", "FlowCache, SecondChance", move |places| {
-            Ours::with_policy(places, SecondChance::new(), c.clone())
-        }),
-        peer("hashlink + foldhash", move |places| Linked::new(places, f.clone())),
-        peer("hashlink + ahash", move |places| Linked::new(places, d.clone())),
-        peer("hashbrown + list by hand", move |places| Listed::new(places, g.clone())),
-        peer("Unicache, no idle timeout", move |places| Trie::new(places, e.clone())),
+        ours("flow_cache", "FlowCache", meter(move |capacity| Ours::by_class(capacity, a.clone()))),
+        ours(
+            "flow_cache+lru",
+            "FlowCache, Lru",
+            meter(move |capacity| Ours::with_policy(capacity, Lru::new(), b.clone())),
+        ),
+        ours(
+            "flow_cache+clock",
+            "FlowCache, Clock",
+            meter(move |capacity| Ours::with_policy(capacity, Clock::new(), c.clone())),
+        ),
+        peer("hashlink + foldhash", meter(move |capacity| Linked::new(capacity, f.clone()))),
+        peer("hashlink + ahash", meter(move |capacity| Linked::new(capacity, d.clone()))),
+        peer("hashbrown + list by hand", meter(move |capacity| Listed::new(capacity, g.clone()))),
+        peer("Unicache, no idle timeout", meter(move |capacity| Trie::new(capacity, e.clone()))),
     ]
 }
 
-/// Nanoseconds between packets, such that five packets come for each place of a table until a silent
-/// flow is idle. One in ten begins a flow: these and as many senders as there are places for come to
-/// more than there is room for, so flows leave for both reasons.
+/// Returns the nanoseconds between packets such that within the idle timeout five packets arrive
+/// per slot of a table. One in ten starts a flow; together with the senders these exceed the
+/// capacity, so flows both expire and are evicted.
 fn gap(capacity: usize) -> u64 {
     (IDLE.as_nanos() as usize / (5 * capacity)) as u64
 }

@@ -6,29 +6,35 @@ use std::net::Ipv4Addr;
 
 use flowtable::FiveTuple;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::contest::Contest;
-use super::contestant::Bench;
-use super::entrant::{ours, peer};
-use super::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
+use crate::args::Plan;
+use crate::maps::rounds::Rounds;
+use crate::maps::subject::{Operation, map};
+use crate::maps::{HeadedTrie, hashbrown_ahash, hashbrown_foldhash};
+use crate::results::{Outcome, Report};
+use crate::subject::{ours, peer};
 
 type Key = FiveTuple<Ipv4Addr>;
 
-const BENCHES: &[Bench] =
-    &[Bench::Fill, Bench::Hit, Bench::Miss, Bench::Zipf, Bench::Chain, Bench::Churn];
+const OPERATIONS: &[Operation] = &[
+    Operation::Fill,
+    Operation::Hit,
+    Operation::Miss,
+    Operation::Zipf,
+    Operation::Chain,
+    Operation::Churn,
+];
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nLcTrieMap, headed keys");
-    let contestants = vec![
-        ours("lc_trie", "LcTrieMap, headed keys", HeadedTrie::<Key>::new),
+    let subjects = vec![
+        ours("lc_trie", "LcTrieMap, headed keys", map(HeadedTrie::<Key>::new)),
         hashbrown_foldhash(),
         hashbrown_ahash(),
-        peer("BTreeMap", BTreeMap::<Key, u64>::new),
+        peer("BTreeMap", map(BTreeMap::<Key, u64>::new)),
     ];
-    let mut contest = Contest { benches: BENCHES, contestants, has_limit: false };
+    let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: false };
     for &n in plan.sizes(&[1_000, 100_000, 1_000_000], &[1_000, 100_000]) {
-        report.show(&contest.run(n, plan.quick))?;
+        report.show(&rounds.run(n, plan.quick))?;
     }
     Ok(())
 }

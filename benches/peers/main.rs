@@ -1,71 +1,61 @@
-//! Us against the best, on the same keys, in one run: `cargo bench --bench peers [-- --help]`.
+//! Our structures against their best peers, with the same keys in one process:
+//! `cargo bench --bench peers [-- --help]`.
 //!
-//! These machines are noisy, so a figure is only good beside the peer's of the same moment:
+//! Virtual machines are noisy, so a figure is compared only with the peer's of the same round:
 //!
 //! ```text
 //!     round 1   hit:  ours  peer a  peer b   miss:  ours  peer a  peer b   …
 //!     round 2   hit:  peer a  peer b  ours   miss:  peer a  peer b  ours   …
 //! ```
 //!
-//! All contestants are in one process and get the same keys in the same order; each has a loop
-//! compiled for it; they take turns, and another one begins each round. What is printed is the median
-//! of the rounds. A ratio is the median of the ratios within the rounds, and so may differ a little
-//! from the ratio of two medians. It says how many times ours is better: above 1, ours is.
+//! All subjects run in one process on the same keys in the same order, each with loops compiled for
+//! it; each round starts with another subject. The median of the rounds is printed. A ratio is the
+//! median of the ratios within the rounds, so it may differ from the ratio of two medians. It is
+//! peer / ours: above 1, ours is better.
 //!
-//! The hash is part of the time for everybody who needs one. Contestants have to agree on the sum of
-//! the values that they have found.
+//! Hashing is part of the time where a structure hashes. The sums of the values found must be
+//! equal.
 //!
-//! A structure has a module below with its contestants and what they are asked to do. A further one
-//! needs such a module, its line in [`STRUCTURES`], and its section of the [`page`].
+//! Each structure has a module here with its subjects and benchmarks. To add one, add the module,
+//! its line in [`STRUCTURES`], and its section in `page/sections.json`.
 //!
-//! `docs/PEERS.md` is from `cargo bench --all-features --bench peers -- --json docs/peers/figures.jsonl --page
-//! docs/PEERS.md`; with `--from` instead of `--json` it is drawn again.
+//! `docs/PEERS.md` is written by `cargo bench --all-features --bench peers -- --json
+//! docs/peers/figures.jsonl --page docs/PEERS.md`; `--from` instead of `--json` writes it again
+//! without measuring.
 
-mod peers {
-    pub(crate) mod args;
-    pub(crate) mod board;
-    pub(crate) mod bytes;
-    pub(crate) mod caches;
-    pub(crate) mod churn;
-    #[cfg(feature = "concurrent")]
-    pub(crate) mod concurrent;
-    #[cfg(feature = "concurrent")]
-    pub(crate) mod concurrent_routes;
-    pub(crate) mod contest;
-    pub(crate) mod contestant;
-    pub(crate) mod demux;
-    pub(crate) mod entrant;
-    pub(crate) mod ephemeral;
-    #[allow(dead_code, reason = "the papers' figures have one scale, these another")]
-    #[path = "../common/figure.rs"]
-    pub(crate) mod figure;
-    pub(crate) mod flows;
-    pub(crate) mod keys;
-    pub(crate) mod lc_trie;
-    pub(crate) mod limit;
-    pub(crate) mod machine;
-    pub(crate) mod maps;
-    pub(crate) mod memory;
-    pub(crate) mod page;
-    pub(crate) mod pauses;
-    pub(crate) mod prefetched;
-    pub(crate) mod routes;
-    pub(crate) mod sockets;
-    pub(crate) mod trash;
-}
+mod args;
+mod caches;
+#[cfg(feature = "concurrent")]
+mod concurrent;
+#[cfg(feature = "concurrent")]
+mod concurrent_routes;
+mod demux;
+mod ephemeral;
+mod flows;
+mod keys;
+mod lc_trie;
+mod maps;
+mod memory;
+mod page;
+mod results;
+mod routes;
+mod sockets;
+mod subject;
+mod trash;
 
+use std::env;
 use std::process::ExitCode;
 
-use peers::args::Plan;
-use peers::board::{Outcome, Report};
-use peers::{caches, demux, ephemeral, flows, lc_trie, page, routes, sockets, trash};
-#[cfg(feature = "concurrent")]
-use peers::{concurrent, concurrent_routes};
+use args::Plan;
+use results::{Outcome, Report};
+
+/// The root of the repository.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Measures a structure.
 type Measure = fn(&Plan, &mut Report) -> Outcome;
 
-/// What there is to measure, by the name that `--only` knows.
+/// The structures, by their names for `--only`.
 const STRUCTURES: &[(&str, Measure)] = &[
     ("trash", trash::run),
     ("lc_trie", lc_trie::run),
@@ -82,8 +72,7 @@ const STRUCTURES: &[(&str, Measure)] = &[
 ];
 
 fn main() -> ExitCode {
-    let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
-    match Plan::parse(&names).and_then(|plan| plan.map_or(Ok(()), |plan| run(&plan))) {
+    match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -92,7 +81,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures, unless there are figures already; then writes the page, if one is wanted.
+fn start() -> Outcome {
+    // Cargo runs benches in their package's folder; paths are relative to the root here.
+    env::set_current_dir(ROOT).map_err(|error| format!("{ROOT}: {error}"))?;
+    let names: Vec<_> = STRUCTURES.iter().map(|&(name, _)| name).collect();
+    match Plan::parse(&names)? {
+        Some(plan) => run(&plan),
+        None => Ok(()),
+    }
+}
+
+/// Measures, unless `--from` names a file of figures; then writes the page.
 fn run(plan: &Plan) -> Outcome {
     if plan.from.is_none() {
         measure(plan)?;

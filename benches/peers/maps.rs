@@ -1,4 +1,13 @@
-//! The maps, as contestants.
+//! Benchmarks of maps: their implementations of [`Map`](subject::Map), and what is measured.
+
+pub(crate) mod bytes;
+pub(crate) mod churn;
+mod limit;
+pub(crate) mod pauses;
+pub(crate) mod prefetched;
+mod probes;
+pub(crate) mod rounds;
+pub(crate) mod subject;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash};
@@ -8,9 +17,9 @@ use flowtable::{DefaultHashBuilder, LcTrieMap, TrashMap};
 use hashbrown::DefaultHashBuilder as Foldhash;
 use indexmap::IndexMap;
 
-use super::contestant::{BURST, Contestant, Map};
-use super::entrant::{ours, peer};
-use super::keys::Key;
+use crate::keys::Key;
+use crate::subject::{BURST, ours, peer};
+use subject::{Map, MapSubject, map};
 
 impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
     #[inline]
@@ -26,12 +35,12 @@ impl<K: Hash + Eq, S: BuildHasher> Map<K> for TrashMap<K, u64, S> {
         TrashMap::remove(self, key)
     }
     #[inline]
-    fn burst<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
-        self.get_batch(keys, found);
+    fn get_batch<'a>(&'a self, keys: &[K; BURST], found: &mut [Option<&'a u64>; BURST]) {
+        TrashMap::get_batch(self, keys, found);
     }
 }
 
-/// The paper's TRASH: the plain trie over headed keys.
+/// TRASH as in the paper: an LC-trie over headed keys.
 pub(crate) struct HeadedTrie<K> {
     trie: LcTrieMap<Headed<K>, u64>,
     hasher: DefaultHashBuilder,
@@ -118,36 +127,36 @@ impl<K: Ord> Map<K> for BTreeMap<K, u64> {
     }
 }
 
-/// Both of our maps: with the default hasher, and with the main peer's. A contestant makes all its
-/// maps with one seed, so that they do the same work for the same keys.
-pub(crate) fn trash_maps<K: Key + Hash>() -> [Contestant<K>; 2] {
+/// Returns `TrashMap` with the default hasher, and with that of the main peer. All maps of a
+/// subject have one seed, so that they do identical work for identical keys.
+pub(crate) fn trash_maps<K: Key + Hash>() -> [MapSubject<K>; 2] {
     let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let with_ahash = move || TrashMap::<K, u64>::with_hasher(ahash.clone());
+    let with_foldhash = move || TrashMap::with_hasher(foldhash.clone());
     [
-        ours("trash", "TrashMap", move || TrashMap::<K, u64>::with_hasher(ahash.clone())),
-        ours("trash+foldhash", "TrashMap + foldhash", move || {
-            TrashMap::with_hasher(foldhash.clone())
-        }),
+        ours("trash", "TrashMap", map(with_ahash)),
+        ours("trash+foldhash", "TrashMap + foldhash", map(with_foldhash)),
     ]
 }
 
-/// The main peer.
-pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> Contestant<K> {
+/// Returns the main peer.
+pub(crate) fn hashbrown_foldhash<K: Key + Hash>() -> MapSubject<K> {
     let hasher = Foldhash::default();
-    peer("hashbrown + foldhash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
+    peer("hashbrown + foldhash", map(move || hashbrown::HashMap::with_hasher(hasher.clone())))
 }
 
-pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> Contestant<K> {
+pub(crate) fn hashbrown_ahash<K: Key + Hash>() -> MapSubject<K> {
     let hasher = DefaultHashBuilder::new();
-    peer("hashbrown + ahash", move || hashbrown::HashMap::with_hasher(hasher.clone()))
+    peer("hashbrown + ahash", map(move || hashbrown::HashMap::with_hasher(hasher.clone())))
 }
 
-/// With SipHash, as it comes.
-pub(crate) fn std_map<K: Key + Hash>() -> Contestant<K> {
+/// Returns the map of `std` with SipHash, its default.
+pub(crate) fn std_map<K: Key + Hash>() -> MapSubject<K> {
     let hasher = std::hash::RandomState::new();
-    peer("std", move || std::collections::HashMap::with_hasher(hasher.clone()))
+    peer("std", map(move || std::collections::HashMap::with_hasher(hasher.clone())))
 }
 
-pub(crate) fn indexmap<K: Key + Hash>() -> Contestant<K> {
+pub(crate) fn indexmap<K: Key + Hash>() -> MapSubject<K> {
     let hasher = Foldhash::default();
-    peer("indexmap + foldhash", move || IndexMap::with_hasher(hasher.clone()))
+    peer("indexmap + foldhash", map(move || IndexMap::with_hasher(hasher.clone())))
 }

@@ -1,8 +1,8 @@
-//! An allocator that counts, and malloc told to keep what it has.
+//! A counting allocator, and control over the memory that malloc retains.
 //!
-//! Counted are the bytes that were asked for: not what malloc adds, and when a block is moved by
-//! `realloc` not both places, which flatters those who use it. One counter is enough, and cheap: the
-//! benches have one thread while they count.
+//! Requested bytes are counted, without malloc's overhead. A `realloc` that moves a block counts
+//! one block and not two, which favours structures that use it. The counter is not a
+//! read-modify-write operation, as one thread runs while bytes are counted.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -25,83 +25,84 @@ fn count(more: usize, less: usize) {
     }
 }
 
-// SAFETY: everything is handed to the system's allocator unchanged; counting does not allocate.
+// SAFETY: every call is forwarded to the system's allocator unchanged; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(0, layout.size());
-        // SAFETY: the caller's promise is the same, and all blocks come from `System`.
+        // SAFETY: the caller upholds the same contract, and all blocks come from `System`.
         unsafe { System.dealloc(block, layout) };
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller upholds the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size, layout.size());
-        // SAFETY: the caller's promise is the same, and all blocks come from `System`.
+        // SAFETY: the caller upholds the same contract, and all blocks come from `System`.
         unsafe { System.realloc(block, layout, size) }
     }
 }
 
-/// Bytes of a block that fits into most holes.
+/// Bytes of a block that is small enough for most gaps in the heap.
 const SMALL: usize = 8 << 10;
 
-/// Bytes that are allocated.
+/// Returns the bytes allocated now.
 pub(crate) fn live() -> usize {
     LIVE.load(Relaxed)
 }
 
-/// The most that [`live`] has been since [`forget_peak`].
+/// Returns the maximum of [`live`] since [`reset_peak`].
 pub(crate) fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 
-pub(crate) fn forget_peak() {
+pub(crate) fn reset_peak() {
     PEAK.store(live(), Relaxed);
 }
 
-/// Gets so many bytes from the system and touches them, then frees them, and sees to it that malloc
-/// keeps them, and takes all blocks from there. So that nobody gets new pages while it is watched.
+/// Touches `bytes` of new memory, frees them, and sets malloc to retain and reuse all free memory:
+/// no page is touched for the first time in the measurement that follows.
 ///
-/// They are there in one piece, for a map that is one block. And as many again are there in small
-/// ones, which also fill the holes between what is allocated: a map of many blocks gets these first.
-pub(crate) fn keep(bytes: usize) {
-    tell_malloc(0, -1);
+/// The memory is there twice: in one piece, for a map in one block; and in small blocks, which also
+/// fill the gaps in the heap, for a map in many blocks.
+pub(crate) fn preallocate(bytes: usize) {
+    configure_malloc(0, -1);
     let touched = |bytes: usize| black_box(vec![1_u8; bytes]);
     let small: Vec<_> = (0..bytes.div_ceil(SMALL)).map(|_| touched(SMALL)).collect();
     drop((touched(bytes), small));
 }
 
-/// The contrary of [`keep`]: memory is new for who asks for it.
-pub(crate) fn give_back() {
-    // As malloc(3) says that these are set.
-    tell_malloc(65_536, 128 << 10);
+/// Undoes [`preallocate`]: free memory is returned to the system.
+pub(crate) fn release() {
+    // The defaults of malloc(3).
+    configure_malloc(65_536, 128 << 10);
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: it has no conditions.
+    // SAFETY: the function has no preconditions.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// How many blocks may be mapped each for itself, and how many bytes may be left at the end of the
-/// heap.
+/// Sets the number of blocks that malloc may map, and the free bytes at the end of the heap from
+/// which on it returns memory to the system.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn tell_malloc(maps: i32, rest: i32) {
-    for (parameter, value) in [(libc::M_MMAP_MAX, maps), (libc::M_TRIM_THRESHOLD, rest)] {
-        // SAFETY: it takes any parameter and value; those that it does not know it refuses.
-        let done = unsafe { libc::mallopt(parameter, value) };
-        assert_eq!(done, 1, "malloc refuses a parameter");
+fn configure_malloc(mmap_max: i32, trim_threshold: i32) {
+    let parameters = [(libc::M_MMAP_MAX, mmap_max), (libc::M_TRIM_THRESHOLD, trim_threshold)];
+    for (parameter, value) in parameters {
+        // SAFETY: any parameter and value may be passed; unknown ones are refused.
+        let result = unsafe { libc::mallopt(parameter, value) };
+        assert_eq!(result, 1, "malloc refuses a parameter");
     }
 }
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn tell_malloc(_: i32, _: i32) {}
+fn configure_malloc(_: i32, _: i32) {}

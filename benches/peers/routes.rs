@@ -1,24 +1,23 @@
 //! `RouteTable` against other tables for longest-prefix match, on a full table of the Internet.
 //!
-//! Every contestant is fed the same routes in the same shuffled order, and answers for the same
-//! addresses. Two sit out what they are not made for: poptrie and the array cannot change a route
-//! without moving the routes behind it, and are built at once.
+//! All subjects get the same routes in the same random order, and look up the same addresses.
+//! poptrie and the array are built at once and take no updates, which would move other routes.
 //!
 //! ```text
-//!     builds      rounds; the bytes there are then, and at most on the way
-//!     look-ups    rounds on what was just built          the first board
-//!     churn       rounds of withdrawing and announcing
-//!     worst       everything once more, each single update timed: see `worst`
+//!     builds      rounds of building; live and peak bytes
+//!     lookups     rounds on the tables just built        the first table of results
+//!     churn       rounds of withdrawals and announcements
+//!     worst       all updates again, each timed: see `worst`
 //! ```
 
 mod address;
 mod build;
 mod churn;
-mod contestant;
 mod dir;
 mod family;
 mod lookups;
 pub(crate) mod real;
+mod subject;
 mod synthetic;
 mod tables;
 mod worst;
@@ -29,12 +28,12 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::args::Plan;
-use super::board::{Board, Column, Outcome, Report};
-use contestant::{Contestant, Route};
+use crate::args::Plan;
+use crate::results::{Column, Outcome, Report, Results};
 use family::Family;
+use subject::{Route, RouteSubject};
 
-/// Columns of the second board, and what their figures are.
+/// Columns and units of the second table of results.
 const CHANGES: [(&str, &str); 11] = [
     ("build", "ns"),
     ("build, ms", "ms"),
@@ -49,14 +48,14 @@ const CHANGES: [(&str, &str); 11] = [
     ("worst /1../12, us", "us"),
 ];
 
-/// Where the figures of each part begin in [`CHANGES`].
+/// The first column of each part in [`CHANGES`].
 const BUILD: usize = 0;
 const CHURN: usize = 2;
 const BYTES: usize = 5;
 const WORST: usize = 7;
 
-/// Everybody, ours first.
-type Contestants<A> = Vec<Contestant<A>>;
+/// All subjects, ours first.
+type Subjects<A> = Vec<RouteSubject<A>>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nRouteTable");
@@ -68,7 +67,7 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     Ok(())
 }
 
-/// Both boards of a family, for at most `n` routes.
+/// Measures the tables of a family with at most `n` routes.
 fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: usize) -> Outcome {
     let (origin, mut prefixes) = match text {
         Some(text) => ("the real table", real::prefixes::<A>(text)?),
@@ -80,19 +79,19 @@ fn family<A: Family>(plan: &Plan, report: &mut Report, text: Option<&str>, n: us
     let routes: Vec<_> = prefixes.into_iter().map(|prefix| Route::new(prefix, &mut rng)).collect();
 
     let n = routes.len();
-    let mut contestants = A::contestants();
+    let mut subjects = A::subjects();
     let title = format!("{n} IP{} routes of {origin}", A::NAME);
     let columns = CHANGES.map(|(bench, unit)| Column { bench, unit, n }).to_vec();
     let mut changes =
-        Board::new(format!("{title}: updates, ns each; bytes for a route"), A::NAME, columns);
-    changes.add_rows(&contestants);
+        Results::new(format!("{title}: updates, ns each; bytes per route"), A::NAME, columns);
+    changes.add_rows(&subjects);
 
-    build::builds(&mut changes, &mut contestants, &routes, plan.quick);
-    report.show(&lookups::lookups(&title, &mut contestants, &routes, plan.quick))?;
-    churn::churn(&mut changes, &mut contestants, &routes, plan.quick);
-    contestants.iter_mut().for_each(|one| one.clear());
+    build::builds(&mut changes, &mut subjects, &routes, plan.quick);
+    report.show(&lookups::lookups(&title, &mut subjects, &routes, plan.quick))?;
+    churn::churn(&mut changes, &mut subjects, &routes, plan.quick);
+    subjects.iter_mut().for_each(|subject| subject.benchmark.clear());
     if !plan.is_rounds_only() {
-        worst::worst(&mut changes, contestants, &routes, plan.quick);
+        worst::worst(&mut changes, subjects, &routes, plan.quick);
     }
     report.show(&changes)
 }

@@ -1,23 +1,30 @@
-//! `TrashMap` against hash tables: the structure for state by key, in any order.
+//! `TrashMap` against hash tables: state by key, in any order.
 
 use std::hash::Hash;
 
 use hashbrown::DefaultHashBuilder as Foldhash;
 
-use super::args::Plan;
-use super::board::{Outcome, Report};
-use super::bytes::bytes;
-use super::churn::churned;
-use super::contest::Contest;
-use super::contestant::{Bench, BurstsOnly, Contestant};
-use super::entrant::peer;
-use super::keys::{Key, Words};
-use super::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
-use super::pauses::pauses;
-use super::prefetched::Prefetched;
+use crate::args::Plan;
+use crate::keys::{Key, Words};
+use crate::maps::bytes::bytes;
+use crate::maps::churn::churned;
+use crate::maps::pauses::pauses;
+use crate::maps::prefetched::Prefetched;
+use crate::maps::rounds::Rounds;
+use crate::maps::subject::{MapSubject, Operation, bursts_only};
+use crate::maps::{hashbrown_ahash, hashbrown_foldhash, indexmap, std_map, trash_maps};
+use crate::results::{Outcome, Report};
+use crate::subject::peer;
 
-const BENCHES: &[Bench] =
-    &[Bench::Fill, Bench::Hit, Bench::Miss, Bench::Zipf, Bench::Chain, Bench::Churn, Bench::Burst];
+const OPERATIONS: &[Operation] = &[
+    Operation::Fill,
+    Operation::Hit,
+    Operation::Miss,
+    Operation::Zipf,
+    Operation::Chain,
+    Operation::Churn,
+    Operation::Burst,
+];
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nTrashMap");
@@ -26,33 +33,33 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     if plan.is_rounds_only() {
         return Ok(());
     }
-    let many = if plan.quick { 2_000_000 } else { 10_000_000 };
-    for board in bytes(&mut maps::<Words<2>>(), many) {
-        report.show(&board)?;
+    let top = if plan.quick { 2_000_000 } else { 10_000_000 };
+    for results in bytes(&mut maps::<Words<2>>(), top) {
+        report.show(&results)?;
     }
-    for board in bytes(&mut maps::<Words<5>>(), many) {
-        report.show(&board)?;
+    for results in bytes(&mut maps::<Words<5>>(), top) {
+        report.show(&results)?;
     }
     report.show(&churned(if plan.quick { 100_000 } else { 1_000_000 }, plan.churn()))?;
-    report.show(&pauses(maps::<Words<2>>(), many))
+    report.show(&pauses(maps::<Words<2>>(), top))
 }
 
-fn maps<K: Key + Hash>() -> Vec<Contestant<K>> {
+fn maps<K: Key + Hash>() -> Vec<MapSubject<K>> {
     let [ours, ours_foldhash] = trash_maps();
     vec![ours, ours_foldhash, hashbrown_foldhash(), hashbrown_ahash(), indexmap(), std_map()]
 }
 
 fn rounds<K: Key + Hash>(plan: &Plan, report: &mut Report) -> Outcome {
-    let mut contestants = maps::<K>();
+    let mut subjects = maps::<K>();
     let hasher = Foldhash::default();
-    let prefetched = BurstsOnly(move || Prefetched::new(hasher.clone()));
-    contestants.push(peer("hashbrown, prefetched", prefetched));
-    let mut contest = Contest { benches: BENCHES, contestants, has_limit: true };
+    let prefetched = bursts_only(move || Prefetched::new(hasher.clone()));
+    subjects.push(peer("hashbrown, prefetched", prefetched));
+    let mut rounds = Rounds { operations: OPERATIONS, subjects, has_limit: true };
     for &n in plan.sizes(
         &[1_000, 16_000, 128_000, 1_000_000, 8_000_000],
         &[1_000, 16_000, 128_000, 1_000_000],
     ) {
-        report.show(&contest.run(n, plan.quick))?;
+        report.show(&rounds.run(n, plan.quick))?;
     }
     Ok(())
 }

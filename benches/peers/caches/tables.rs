@@ -1,4 +1,4 @@
-//! The tables, as contestants.
+//! The caches and their peers: implementations of [`Cache`].
 
 use std::hash::BuildHasher;
 
@@ -6,27 +6,27 @@ use flowtable::{ChainedCache, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
 use hashbrown::{HashMap, HashTable};
 
-use super::contestant::Table;
 use super::packets::{Name, Packet};
+use super::subject::Cache;
 
 /// The largest burst.
 const BURST: usize = 256;
 
 pub(crate) struct Sets<const WAYS: usize>(pub(crate) SourceHashCache<Name, u32, WAYS>);
 
-impl<const WAYS: usize> Table for Sets<WAYS> {
-    // Those of the peers are part of the loop, too.
+impl<const WAYS: usize> Cache for Sets<WAYS> {
+    // The lookups of the peers are inlined, too.
     #[inline(always)]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(packet.index, &packet.name).copied()
     }
     #[inline]
-    fn put(&mut self, packet: &Packet, value: u32) {
+    fn insert(&mut self, packet: &Packet, value: u32) {
         let _ = self.0.insert(packet.index, packet.name, value);
     }
     #[inline]
     fn burst(&mut self, packets: &[Packet]) -> u64 {
-        // A driver has the two in columns, or copies them as it is done here.
+        // A driver has the two fields in columns, or copies them like this.
         let mut indices = [SourceIndex::ABSENT; BURST];
         let mut names = [Name { src: 0, dst: 0, sport: 0, dport: 0 }; BURST];
         for ((index, name), packet) in indices.iter_mut().zip(&mut names).zip(packets) {
@@ -44,13 +44,13 @@ impl<const WAYS: usize> Table for Sets<WAYS> {
 
 pub(crate) struct Chained(pub(crate) ChainedCache<Name, u32>);
 
-impl Table for Chained {
+impl Cache for Chained {
     #[inline]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(&packet.name).copied()
     }
     #[inline]
-    fn put(&mut self, packet: &Packet, value: u32) {
+    fn insert(&mut self, packet: &Packet, value: u32) {
         let _ = self.0.insert(packet.name, value);
     }
     #[inline]
@@ -68,10 +68,10 @@ impl Table for Chained {
     }
 }
 
-/// A hash table. It grows where the others evict.
+/// A hash table, which grows where the others evict.
 pub(crate) struct Hashed<S>(pub(crate) HashMap<Name, u32, S>);
 
-impl<S: BuildHasher> Table for Hashed<S> {
+impl<S: BuildHasher> Cache for Hashed<S> {
     const IS_BOUNDED: bool = false;
 
     #[inline]
@@ -79,7 +79,7 @@ impl<S: BuildHasher> Table for Hashed<S> {
         self.0.get(&packet.name).copied()
     }
     #[inline]
-    fn put(&mut self, packet: &Packet, value: u32) {
+    fn insert(&mut self, packet: &Packet, value: u32) {
         self.0.insert(packet.name, value);
     }
     fn bytes(&self) -> Option<usize> {
@@ -87,7 +87,7 @@ impl<S: BuildHasher> Table for Hashed<S> {
     }
 }
 
-/// A hash table whose hash is given: the index, times an odd number, as it takes high bits and low ones.
+/// A hash table with a given hash: the index times an odd number, as high and low bits are used.
 pub(crate) struct Indexed(pub(crate) HashTable<(Name, u32)>);
 
 #[inline]
@@ -95,7 +95,7 @@ fn spread(index: SourceIndex) -> u64 {
     u64::from(index.get()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
 }
 
-impl Table for Indexed {
+impl Cache for Indexed {
     const IS_BOUNDED: bool = false;
 
     #[inline]
@@ -103,23 +103,23 @@ impl Table for Indexed {
         let entry = self.0.find(spread(packet.index), |entry| entry.0 == packet.name);
         entry.map(|entry| entry.1)
     }
-    fn put(&mut self, packet: &Packet, value: u32) {
-        // Growing needs the indices again, which are not kept: so there is room from the beginning.
-        let rehash = |_: &(Name, u32)| unreachable!("there is room");
+    fn insert(&mut self, packet: &Packet, value: u32) {
+        // Growing needs the indices, which are not stored: the capacity is reserved.
+        let rehash = |_: &(Name, u32)| unreachable!("the capacity is reserved");
         self.0.insert_unique(spread(packet.index), (packet.name, value), rehash);
     }
 }
 
-/// Hash table and list in the order of use, with a bound.
+/// A hash table with a list in the order of use, bounded.
 pub(crate) struct Linked<S>(pub(crate) hashlink::LruCache<Name, u32, S>);
 
-impl<S: BuildHasher> Table for Linked<S> {
+impl<S: BuildHasher> Cache for Linked<S> {
     #[inline]
     fn get(&mut self, packet: &Packet) -> Option<u32> {
         self.0.get(&packet.name).copied()
     }
     #[inline]
-    fn put(&mut self, packet: &Packet, value: u32) {
+    fn insert(&mut self, packet: &Packet, value: u32) {
         self.0.insert(packet.name, value);
     }
 }

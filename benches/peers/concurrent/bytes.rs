@@ -1,35 +1,37 @@
-//! Bytes for each entry while one thread fills a map, as the allocator counts them. What the map has
-//! replaced and not yet given back is part of them. What malloc adds to each block is not, which flatters
-//! those who have a block for each entry: 24 bytes take 32 of glibc's.
+//! Bytes per entry while one thread fills a map, as counted by the allocator.
+//!
+//! Retired memory that is not reclaimed yet is included. malloc's overhead per block is not, which
+//! favours maps with a block per entry: glibc uses 32 bytes for 24.
 
-use super::super::board::{Board, Column};
-use super::super::keys::random_keys;
-use super::super::memory;
 use super::Key;
-use super::contestant::Contestant;
 use super::figures::Figures;
+use super::subject::SharedMapSubject;
+use crate::keys::random_keys;
+use crate::memory;
+use crate::results::{Column, Results};
 
-/// Entries from which on bytes are looked at.
+/// The least number of entries at which bytes are read.
 const FROM: usize = 100_000;
 
-/// Everybody grows to `top` entries.
-pub(crate) fn bytes(contestants: &mut [Contestant], top: usize) -> Board {
+/// Grows all maps to `top` entries.
+pub(crate) fn bytes(subjects: &mut [SharedMapSubject], top: usize) -> Results {
     let keys = random_keys::<Key>(top, 1);
     let title = format!(
-        "Bytes for each entry, keys of 16 bytes, values of 8, at every number of entries from {FROM} to {top}"
+        "Bytes per entry, keys of 16 bytes, values of 8, at every number of entries from {FROM} to \
+         {top}"
     );
     let benches = ["bytes, lowest", "bytes, mean", "bytes, highest", "bytes at the end"];
     let columns = benches.map(|bench| Column { bench, unit: "bytes", n: top });
-    let mut figures = Figures::new(title, columns.to_vec(), contestants);
-    for (row, contestant) in contestants.iter_mut().enumerate() {
-        contestant.clear();
+    let mut figures = Figures::new(title, columns.to_vec(), subjects);
+    for (row, subject) in subjects.iter_mut().enumerate() {
+        subject.benchmark.clear();
         let before = memory::live();
         let [mut lowest, mut sum, mut highest, mut last] = [f64::INFINITY, 0.0, 0.0, 0.0];
-        contestant.fill(&keys, &mut |entries| {
+        subject.benchmark.fill(&keys, &mut |entries| {
             if entries < FROM {
                 return;
             }
-            // Blocks that threads counted at the same time have moved the counter, which may wrap.
+            // Threads that counted at the same time have shifted the counter, so this may wrap.
             last = memory::live().wrapping_sub(before) as f64 / entries as f64;
             lowest = last.min(lowest);
             highest = last.max(highest);
@@ -37,9 +39,9 @@ pub(crate) fn bytes(contestants: &mut [Contestant], top: usize) -> Board {
         });
         let mean = sum / (top - FROM + 1) as f64;
         for (column, figure) in [lowest, mean, highest, last].into_iter().enumerate() {
-            figures.note(row, column, figure);
+            figures.record(row, column, figure);
         }
-        contestant.clear();
+        subject.benchmark.clear();
     }
-    figures.board()
+    figures.results()
 }

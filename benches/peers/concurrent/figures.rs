@@ -1,11 +1,11 @@
-//! Figures that are kept until all rounds are done, as only then there is a best peer.
+//! Figures that are collected until all rounds are done, when the best peer can be chosen.
 
-use super::super::board::{Board, Column, median};
-use super::super::keys;
 use super::Key;
-use super::contestant::{Contestant, Part};
+use super::subject::{Role, SharedMapSubject};
+use crate::keys;
+use crate::results::{Column, Results, median};
 
-/// Figures of everybody in some columns. Less is better.
+/// Figures of all subjects in some columns. Less is better.
 pub(crate) struct Figures {
     title: String,
     columns: Vec<Column>,
@@ -15,32 +15,32 @@ pub(crate) struct Figures {
 struct Row {
     name: &'static str,
     structure: Option<&'static str>,
-    part: Part,
-    /// For each column the figures of the rounds.
+    role: Role,
+    /// The figures of all rounds, by column.
     cells: Vec<Vec<f64>>,
     remarks: Vec<String>,
-    /// How often a key was there and not found.
-    overlooked: usize,
-    /// The part of the time that was waited for a processor, of each run.
-    waited: Vec<f64>,
+    /// The number of runs or lookups that missed a present key.
+    missed: usize,
+    /// The share of time spent waiting for a CPU, by run.
+    waiting: Vec<f64>,
 }
 
 impl Figures {
-    pub(crate) fn new(title: String, columns: Vec<Column>, contestants: &[Contestant]) -> Self {
-        let rows = contestants.iter().map(|contestant| Row {
-            name: contestant.name,
-            structure: contestant.structure,
-            part: contestant.part(),
+    pub(crate) fn new(title: String, columns: Vec<Column>, subjects: &[SharedMapSubject]) -> Self {
+        let rows = subjects.iter().map(|subject| Row {
+            name: subject.name,
+            structure: subject.structure,
+            role: subject.benchmark.role(),
             cells: vec![Vec::new(); columns.len()],
             remarks: Vec::new(),
-            overlooked: 0,
-            waited: Vec::new(),
+            missed: 0,
+            waiting: Vec::new(),
         });
         let rows = rows.collect();
         Self { title, columns, rows }
     }
 
-    pub(crate) fn note(&mut self, row: usize, column: usize, figure: f64) {
+    pub(crate) fn record(&mut self, row: usize, column: usize, figure: f64) {
         self.rows[row].cells[column].push(figure);
     }
 
@@ -48,27 +48,27 @@ impl Figures {
         self.rows[row].remarks.push(remark);
     }
 
-    /// Whether the row is of somebody who finds things.
+    /// Whether the row is that of a map.
     pub(crate) fn is_map(&self, row: usize) -> bool {
-        self.rows[row].part != Part::Machine
+        self.rows[row].role != Role::Baseline
     }
 
-    /// So often a key was there and not found, beside a writer. A peer may do that: scc's `HashIndex`
-    /// does now and then, as it puts a new value in a free place before it takes the old one away, and
-    /// a reader may look at the first too early and at the second too late.
-    pub(crate) fn overlooked(&mut self, row: usize, times: usize) {
+    /// Counts lookups that missed a present key while another thread updated it. Peers may do that:
+    /// scc's `HashIndex` sometimes does, as it inserts the new value before it removes the old one,
+    /// and a reader may check the new slot too early and the old one too late.
+    pub(crate) fn missed(&mut self, row: usize, times: usize) {
         let row = &mut self.rows[row];
-        row.overlooked += times;
-        let is_ours = row.part == Part::Ours;
-        assert!(!is_ours || times == 0, "{} overlooks a key", row.name);
+        row.missed += times;
+        let is_ours = row.role == Role::Ours;
+        assert!(!is_ours || times == 0, "{} missed a present key", row.name);
     }
 
-    /// The part of its time that a run waited for a processor.
-    pub(crate) fn waited(&mut self, row: usize, part: f64) {
-        self.rows[row].waited.push(part);
+    /// Adds the share of time in which a run waited for a CPU.
+    pub(crate) fn waiting(&mut self, row: usize, share: f64) {
+        self.rows[row].waiting.push(share);
     }
 
-    /// All rounds of a row in a column.
+    /// Returns the figures of all rounds.
     pub(crate) fn cells(&self, row: usize, column: usize) -> &[f64] {
         &self.rows[row].cells[column]
     }
@@ -77,44 +77,43 @@ impl Figures {
         self.rows.len()
     }
 
-    /// With a row more for the best of the rivals: in each column the one of the best median, so that
-    /// nobody is chosen for its luck in a single round.
-    pub(crate) fn board(self) -> Board {
+    /// Returns the results, with an additional row for the peer with the best median in each
+    /// column.
+    pub(crate) fn results(self) -> Results {
         let best: Vec<_> = (0..self.columns.len()).map(|column| self.best(column)).collect();
-        let mut board = Board::new(self.title, <Key as keys::Key>::NAME, self.columns);
+        let mut results = Results::new(self.title, <Key as keys::Key>::NAME, self.columns);
         let last = self.rows.len();
         for row in &self.rows {
-            board.add_row(row.name, row.structure);
+            results.add_row(row.name, row.structure);
         }
-        board.add_row("best of papaya to scc", None);
+        results.add_row("best of papaya to scc", None);
         for (column, best) in best.iter().enumerate().filter_map(|(at, best)| Some((at, (*best)?)))
         {
             let row = &self.rows[best];
-            row.cells[column].iter().for_each(|&figure| board.note(last, column, figure));
-            board.remark(last, row.name.into());
+            row.cells[column].iter().for_each(|&figure| results.record(last, column, figure));
+            results.remark(last, row.name.into());
         }
         for (at, row) in self.rows.into_iter().enumerate() {
             for (column, cells) in row.cells.iter().enumerate() {
-                cells.iter().for_each(|&figure| board.note(at, column, figure));
+                cells.iter().for_each(|&figure| results.record(at, column, figure));
             }
-            row.remarks.into_iter().for_each(|remark| board.remark(at, remark));
-            if !row.waited.is_empty() {
-                let mean = row.waited.iter().sum::<f64>() / row.waited.len() as f64;
-                board.remark(at, format!("{:.1} % waited for a processor", 100.0 * mean));
+            row.remarks.into_iter().for_each(|remark| results.remark(at, remark));
+            if !row.waiting.is_empty() {
+                let mean = row.waiting.iter().sum::<f64>() / row.waiting.len() as f64;
+                results.remark(at, format!("{:.1} % waiting for a CPU", 100.0 * mean));
             }
-            if row.overlooked > 0 {
-                board
-                    .remark(at, format!("overlooked {} times that a key is there", row.overlooked));
+            if row.missed > 0 {
+                results.remark(at, format!("missed a present key {} times", row.missed));
             }
         }
-        board
+        results
     }
 
-    /// The rival that is best in a column.
+    /// Returns the peer with the best median in a column.
     fn best(&self, column: usize) -> Option<usize> {
         let figure = |row: &Row| median(&row.cells[column]);
-        let rivals = self.rows.iter().enumerate().filter(|(_, row)| row.part == Part::Rival);
-        let figures = rivals.filter_map(|(at, row)| Some((figure(row)?, at)));
+        let peers = self.rows.iter().enumerate().filter(|(_, row)| row.role == Role::Peer);
+        let figures = peers.filter_map(|(at, row)| Some((figure(row)?, at)));
         figures.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, at)| at)
     }
 }

@@ -1,10 +1,12 @@
-//! How long an insertion into a growing map takes, and a look-up beside it: every one of both is timed.
+//! The longest insertion into a growing map, and the longest lookup beside it: each of many is
+//! timed.
 //!
-//! What is not the map's own work is kept apart as in [`pauses`](super::super::pauses): pages are there
-//! before, the same loops run without a map, and there are three runs, as the machine's interruptions
-//! are not at the same insertion again. A reader has no such order: of its runs the least counts.
+//! Page faults and interruptions are excluded as in [`pauses`](crate::maps::pauses): memory is
+//! preallocated, "no map" does constant work, and of three runs the shortest time of each insertion
+//! counts. Lookups are not the same in each run; of the longest lookups of the runs the shortest
+//! counts.
 //!
-//! The writer is the thread that `malloc` has the pages for.
+//! The writer is the main thread, as the preallocated pages are in the main arena of malloc.
 
 use std::array;
 use std::hint::{black_box, spin_loop};
@@ -12,27 +14,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bench_common::machine;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::in_turn;
-use super::super::keys::random_keys;
-use super::super::pauses::{keep_least, longest};
-use super::super::{machine, memory};
 use super::Key;
-use super::contestant::{Contestant, Shared, View};
 use super::figures::Figures;
 use super::histogram::Histogram;
+use super::subject::{SharedMap, SharedMapSubject, View};
+use crate::keys::random_keys;
+use crate::maps::pauses::{keep_least, longest};
+use crate::memory;
+use crate::results::{Column, Results};
+use crate::subject::{BURST, rotation};
 
 const RUNS: usize = 3;
 
-/// Memory to have at hand, as a multiple of the entries' bytes: see [`memory::keep`].
+/// Memory to preallocate, as a multiple of the entries' bytes: see [`memory::preallocate`].
 const SPARE: usize = 4;
 
-/// Percentiles of a run.
-const PARTS: [f64; 4] = [0.5, 0.99, 0.999, 0.9999];
+/// Quantiles of a run.
+const QUANTILES: [f64; 4] = [0.5, 0.99, 0.999, 0.9999];
 
 const INSERTS: [&str; 6] = [
     "insert p50",
@@ -52,49 +54,50 @@ const READS: [&str; 6] = [
     "read worst, once",
 ];
 
-/// Where the figures that there are once for all runs begin.
-const WORST: usize = PARTS.len();
+/// The first column with one figure for all runs.
+const WORST: usize = QUANTILES.len();
 
-/// Everybody inserts `n` keys beside a reader, [`RUNS`] times: a board for the writer, and one for the
-/// reader.
-pub(crate) fn growth(contestants: &mut [Contestant], n: usize) -> [Board; 2] {
+/// Inserts `n` keys into each map beside a reader, [`RUNS`] times. Returns the results of the
+/// writer and of the reader.
+pub(crate) fn growth(subjects: &mut [SharedMapSubject], n: usize) -> [Results; 2] {
     let keys = random_keys::<Key>(n, 1);
-    let boards = [("insertions", INSERTS), ("look-ups beside them", READS)];
-    let [mut inserts, mut reads] = boards.map(|(what, benches)| {
+    let tables = [("insertions", INSERTS), ("lookups beside them", READS)];
+    let [mut inserts, mut reads] = tables.map(|(what, benches)| {
         let title = format!("An empty map grows to {n} entries: ns of one, {what}");
         let columns = benches.map(|bench| Column { bench, unit: "ns", n });
-        Figures::new(title, columns.to_vec(), contestants)
+        Figures::new(title, columns.to_vec(), subjects)
     });
-    // Touched here, as zeros would not have pages yet.
+    // Not zeros, whose pages would be touched for the first time during the measurement.
     let mut times = vec![1; n];
-    let mut shortest = vec![vec![u32::MAX; n]; contestants.len()];
-    let mut worst = vec![Worst::default(); contestants.len()];
-    memory::keep(SPARE * n * size_of::<(Key, u64)>());
+    let mut shortest = vec![vec![u32::MAX; n]; subjects.len()];
+    let mut worst = vec![Worst::default(); subjects.len()];
+    memory::preallocate(SPARE * n * size_of::<(Key, u64)>());
     for round in 0..RUNS {
-        for at in in_turn(round, contestants.len()) {
+        for at in rotation(round, subjects.len()) {
             let faults = machine::page_faults();
             let start = Instant::now();
-            let Looked { times: read, overlooked } = contestants[at].grow(&keys, &mut times);
+            let benchmark = &mut subjects[at].benchmark;
+            let ReaderTimes { times: read, missed } = benchmark.grow(&keys, &mut times);
             let remark = remark(n, &read, start.elapsed(), faults);
-            reads.overlooked(at, overlooked);
-            contestants[at].clear();
+            reads.missed(at, missed);
+            subjects[at].benchmark.clear();
             reads.remark(at, remark);
             let mut inserted = Histogram::new();
             inserted.extend(times.iter().copied());
-            percentiles(&mut inserts, at, &inserted);
-            percentiles(&mut reads, at, &read);
+            quantiles(&mut inserts, at, &inserted);
+            quantiles(&mut reads, at, &read);
             keep_least(&mut shortest[at], &times);
-            worst[at].note(&inserted, &read);
+            worst[at].record(&inserted, &read);
         }
     }
-    memory::give_back();
+    memory::release();
     for (at, (shortest, worst)) in shortest.iter().zip(worst).enumerate() {
-        inserts.note(at, WORST, longest(shortest));
-        inserts.note(at, WORST + 1, f64::from(worst.insert));
-        reads.note(at, WORST, f64::from(worst.read_least));
-        reads.note(at, WORST + 1, f64::from(worst.read));
+        inserts.record(at, WORST, longest(shortest));
+        inserts.record(at, WORST + 1, f64::from(worst.insert));
+        reads.record(at, WORST, f64::from(worst.read_least));
+        reads.record(at, WORST + 1, f64::from(worst.read));
     }
-    [inserts.board(), reads.board()]
+    [inserts.results(), reads.results()]
 }
 
 /// The longest times of all runs.
@@ -102,7 +105,7 @@ pub(crate) fn growth(contestants: &mut [Contestant], n: usize) -> [Board; 2] {
 struct Worst {
     insert: u32,
     read: u32,
-    /// The longest of the run where it is least.
+    /// The shortest of the runs' longest times.
     read_least: u32,
 }
 
@@ -113,46 +116,51 @@ impl Default for Worst {
 }
 
 impl Worst {
-    fn note(&mut self, inserts: &Histogram, reads: &Histogram) {
+    fn record(&mut self, inserts: &Histogram, reads: &Histogram) {
         self.insert = self.insert.max(inserts.longest());
         self.read = self.read.max(reads.longest());
         self.read_least = self.read_least.min(reads.longest());
     }
 }
 
-fn percentiles(figures: &mut Figures, row: usize, times: &Histogram) {
-    for (column, part) in PARTS.into_iter().enumerate() {
-        figures.note(row, column, times.percentile(part) as f64);
+fn quantiles(figures: &mut Figures, row: usize, times: &Histogram) {
+    for (column, quantile) in QUANTILES.into_iter().enumerate() {
+        figures.record(row, column, times.quantile(quantile) as f64);
     }
 }
 
-/// What a run was, and the pages that were touched first in it, as far as the system tells.
+/// Formats the rates and the page faults of a run.
 fn remark(n: usize, reads: &Histogram, time: Duration, faults_before: Option<u64>) -> String {
     let faults = machine::page_faults().zip(faults_before);
     let faults = faults.map_or(0, |(after, before)| after - before);
     let [inserts, reads] =
         [n as u64, reads.count()].map(|count| count as f64 / time.as_micros() as f64);
-    format!("{inserts:.2} M/s insertions, {reads:.2} M/s look-ups, {faults} new pages")
+    format!("{inserts:.2} M/s insertions, {reads:.2} M/s lookups, {faults} new pages")
 }
 
-/// What a reader beside a writer has seen.
-pub(crate) struct Looked {
+/// The lookups of a reader beside a writer.
+pub(crate) struct ReaderTimes {
     times: Histogram,
-    /// Keys that were there and not found.
-    overlooked: usize,
+    /// Lookups that missed a present key.
+    missed: usize,
 }
 
-/// One thread fills `map`, another one looks up random keys that are there.
-pub(crate) fn beside_a_reader<M: Shared>(map: &M, keys: &[Key], inserts: &mut [u32]) -> Looked {
+/// Fills `map` in this thread, while another thread looks up random present keys.
+pub(crate) fn beside_a_reader<M: SharedMap>(
+    map: &M,
+    keys: &[Key],
+    inserts: &mut [u32],
+) -> ReaderTimes {
     let filled = AtomicUsize::new(0);
     thread::scope(|scope| {
         let reader = scope.spawn(|| read(&mut map.view(), keys, &filled));
         write(&mut map.view(), keys, &filled, inserts);
-        reader.join().expect("a reader reads")
+        reader.join().expect("the reader does not panic")
     })
 }
 
-/// Says how far it is once in a burst, as the reader's eyes on the counter are not the map's work.
+/// Inserts all keys, and publishes their number once per batch: the counter is shared with the
+/// reader, whose accesses cost time that is not the map's.
 #[inline(never)]
 fn write<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize, times: &mut [u32]) {
     let mut last = Instant::now();
@@ -168,16 +176,17 @@ fn write<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize, times: &mut 
     filled.store(keys.len(), Ordering::Release);
 }
 
-/// Picks its keys in bursts, before it looks at the clock: a key that is far away is not the map's.
+/// Looks up random present keys. They are picked in batches before the clock is read, so that cache
+/// misses on the array of keys are not timed.
 #[inline(never)]
-fn read<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize) -> Looked {
+fn read<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize) -> ReaderTimes {
     let mut rng = SmallRng::seed_from_u64(5);
-    let (mut times, mut overlooked) = (Histogram::new(), 0);
+    let (mut times, mut missed) = (Histogram::new(), 0);
     loop {
         // Acquire: pairs with the Release of the writer.
         let present = filled.load(Ordering::Acquire);
         if present == keys.len() {
-            return Looked { times, overlooked };
+            return ReaderTimes { times, missed };
         }
         if present == 0 {
             spin_loop();
@@ -187,15 +196,15 @@ fn read<V: View>(view: &mut V, keys: &[Key], filled: &AtomicUsize) -> Looked {
         let mut last = Instant::now();
         view.repin();
         for key in &picked {
-            overlooked += usize::from(black_box(view.get(key)).is_none());
+            missed += usize::from(black_box(view.get(key)).is_none());
             let time;
             (time, last) = since(last);
-            times.note(time);
+            times.record(time);
         }
     }
 }
 
-/// Nanoseconds since `last`, and when that is.
+/// Returns the nanoseconds since `last`, and the present time.
 #[inline]
 fn since(last: Instant) -> (u32, Instant) {
     let now = Instant::now();

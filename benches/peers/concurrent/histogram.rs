@@ -1,11 +1,11 @@
-//! Times of which there are too many to keep.
+//! A histogram of times with logarithmic buckets.
 //!
 //! ```text
 //!     bucket   0 … 63     64 … 95          96 … 127         …
 //!     ns       0 … 63     64, 66 … 126     128, 132 … 252   …     five bits below the highest one
 //! ```
 
-/// Buckets for each power of two.
+/// Buckets per power of two.
 const STEPS: u32 = 32;
 
 pub(crate) struct Histogram {
@@ -19,7 +19,7 @@ impl Histogram {
     }
 
     #[inline]
-    pub(crate) fn note(&mut self, ns: u32) {
+    pub(crate) fn record(&mut self, ns: u32) {
         self.counts[bucket(ns)] += 1;
         self.longest = self.longest.max(ns);
     }
@@ -32,21 +32,21 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// The time that a `part` of all do not exceed, at most a 32nd too short.
-    pub(crate) fn percentile(&self, part: f64) -> u64 {
-        let mut rest = (self.count() as f64 * part) as u64;
+    /// Returns a quantile, at most a 32nd too short.
+    pub(crate) fn quantile(&self, quantile: f64) -> u64 {
+        let mut rest = (self.count() as f64 * quantile) as u64;
         let mut bucket = 0;
         while bucket + 1 < self.counts.len() && self.counts[bucket] <= rest {
             rest -= self.counts[bucket];
             bucket += 1;
         }
-        least(bucket)
+        shortest(bucket)
     }
 }
 
 impl Extend<u32> for Histogram {
     fn extend<I: IntoIterator<Item = u32>>(&mut self, times: I) {
-        times.into_iter().for_each(|ns| self.note(ns));
+        times.into_iter().for_each(|ns| self.record(ns));
     }
 }
 
@@ -57,7 +57,7 @@ fn bucket(ns: u32) -> usize {
 }
 
 /// The shortest time of a bucket.
-fn least(bucket: usize) -> u64 {
+fn shortest(bucket: usize) -> u64 {
     let steps = STEPS as usize;
     let shift = (bucket / steps).saturating_sub(1);
     ((bucket - shift * steps) as u64) << shift

@@ -1,4 +1,4 @@
-//! left_right: two copies of a map, one for the readers, one for the writer, who change places.
+//! left_right: two copies of a map, one for the readers, one for the writer, which are swapped.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,9 +6,9 @@ use flowtable::DefaultHashBuilder;
 use hashbrown::HashMap;
 use left_right::{Absorb, ReadHandle, ReadHandleFactory, WriteHandle};
 
-use super::super::contestant::BURST;
 use super::Key;
-use super::contestant::{Shared, View, seen};
+use super::subject::{SharedMap, View, low_half};
+use crate::subject::BURST;
 
 #[derive(Clone)]
 struct Copy(HashMap<Key, u64, DefaultHashBuilder>);
@@ -43,7 +43,7 @@ pub(crate) struct Handle<'a> {
     reader: ReadHandle<Copy>,
 }
 
-impl Shared for LeftRight {
+impl SharedMap for LeftRight {
     type View<'a> = Handle<'a>;
 
     fn view(&self) -> Handle<'_> {
@@ -57,7 +57,7 @@ impl View for Handle<'_> {
         self.reader.enter()?.0.get(key).copied()
     }
 
-    /// To be seen by all readers at once, as everybody else's insertions are.
+    /// Publishes the insertion, as the other maps do.
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
         let mut writer = self.map.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,6 +68,6 @@ impl View for Handle<'_> {
     #[inline]
     fn burst(&self, keys: &[Key; BURST]) -> u64 {
         let Some(map) = self.reader.enter() else { return 0 };
-        keys.iter().filter_map(|key| map.0.get(key)).map(|&value| seen(value)).sum()
+        keys.iter().filter_map(|key| map.0.get(key)).map(|&value| low_half(value)).sum()
     }
 }

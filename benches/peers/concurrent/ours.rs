@@ -1,23 +1,23 @@
-//! Ours.
+//! `ConcurrentMap`.
 
 use flowtable::DefaultHashBuilder;
 use flowtable::concurrent::{ConcurrentMap, Pinned};
 
-use super::super::contestant::BURST;
 use super::Key;
-use super::contestant::{Shared, View, seen};
+use super::subject::{SharedMap, View, low_half};
+use crate::subject::BURST;
 
 type Ours = ConcurrentMap<Key, u64, DefaultHashBuilder>;
 
-impl Shared for Ours {
+impl SharedMap for Ours {
     type View<'a> = Pinned<'a, Key, u64, DefaultHashBuilder>;
 
     fn view(&self) -> Self::View<'_> {
         self.pin()
     }
 
-    /// All maps have their garbage in one place, where it waits for pins that end.
-    fn settle() {
+    /// Frees the retired memory of all maps, which is in one global collector.
+    fn reclaim() {
         let map = Self::default();
         for _ in 0..64 {
             map.pin().flush();
@@ -36,7 +36,7 @@ impl View for Pinned<'_, Key, u64, DefaultHashBuilder> {
         Pinned::get(self, key).copied()
     }
 
-    /// Who is refused, as a reader does not run and so keeps the garbage, tries again: the time of that
+    /// Retries an insertion that is refused because a pinned reader keeps retired memory; this time
     /// is part of the insertion's.
     #[inline]
     fn insert(&mut self, key: Key, value: u64) {
@@ -49,6 +49,6 @@ impl View for Pinned<'_, Key, u64, DefaultHashBuilder> {
     fn burst(&self, keys: &[Key; BURST]) -> u64 {
         let mut found = [None; BURST];
         self.get_batch(keys, &mut found);
-        found.into_iter().flatten().copied().map(seen).sum()
+        found.into_iter().flatten().copied().map(low_half).sum()
     }
 }

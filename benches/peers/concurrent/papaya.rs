@@ -1,10 +1,10 @@
-//! papaya: a table without locks; readers have a guard.
+//! papaya: a lock-free table with guards.
 
 use flowtable::DefaultHashBuilder;
 use papaya::{Guard, HashMap, LocalGuard};
 
 use super::Key;
-use super::contestant::{Shared, View};
+use super::subject::{SharedMap, View};
 
 type Papaya = HashMap<Key, u64, DefaultHashBuilder>;
 
@@ -13,7 +13,7 @@ pub(crate) struct Guarded<'a> {
     guard: LocalGuard<'a>,
 }
 
-impl Shared for Papaya {
+impl SharedMap for Papaya {
     type View<'a> = Guarded<'a>;
 
     fn view(&self) -> Guarded<'_> {

@@ -1,24 +1,24 @@
 //! Timed rounds: reads, and reads with updates, by one thread and by two.
 //!
-//! A figure is the time from one operation to the next, of whichever thread, so that less is better as
-//! on all boards: 1 000 divided by it is millions a second, which the lines below a board say. How much
-//! more two threads do than one is to be compared with what they do without a map: a machine that is busy
-//! has less for the second one.
+//! A figure is the time of a run divided by the operations of all threads, so less is better as in
+//! all results; remarks give the rates in millions of operations per second. The speed-up of two
+//! threads is to be compared with that of "no map": on a busy machine the second thread gets less
+//! CPU time.
 
-use super::super::board::{Board, Column, median};
-use super::super::entrant::in_turn;
-use super::super::keys::random_keys;
 use super::Key;
-use super::contestant::Contestant;
 use super::figures::Figures;
+use super::subject::SharedMapSubject;
+use super::threads::{Job, Reading, Run};
 use super::traffic::Traffic;
-use super::work::{Done, Job, Reading};
+use crate::keys::random_keys;
+use crate::results::{Column, Results, median};
+use crate::subject::rotation;
 
-/// Maps of so many entries fit a cache. Threads read them once before they are timed, as the turns of
-/// the others have thrown them out.
-const FITS_A_CACHE: usize = 200_000;
+/// Maps with at most this number of entries fit the L2 cache, from which the turns of the other
+/// subjects have evicted them. So threads read them once before they are timed.
+const FITS_L2: usize = 200_000;
 
-/// Reads for an update, and what that is called with one thread and with two: single, and in bursts.
+/// Reads per update, and the columns with one thread and with two, for single and batched reads.
 const MIXES: [(usize, [[&str; 2]; 2]); 3] = [
     (
         usize::MAX,
@@ -40,16 +40,16 @@ const MIXES: [(usize, [[&str; 2]; 2]); 3] = [
     ),
 ];
 
-/// A run is repeated if a thread waits for a processor for more of its time than this.
-const DISTURBED: f64 = 0.02;
-/// Runs at most, as a machine that is busy stays so.
-const TRIES: usize = 2;
+/// A run is repeated if a thread waits for a CPU for a greater share of its time than this.
+const MAX_WAITING: f64 = 0.02;
+/// The greatest number of runs, as a busy machine may remain busy.
+const ATTEMPTS: usize = 2;
 
 const READINGS: [Reading; 2] = [Reading::Single, Reading::Burst];
 
-/// All rounds with maps of `n` entries: a board for single look-ups, and one for bursts.
-pub(crate) fn rounds(contestants: &mut [Contestant], n: usize, quick: bool) -> [Board; 2] {
-    let (rounds, reads) = match (n <= FITS_A_CACHE, quick) {
+/// Runs all rounds with maps of `n` entries. Returns the results of single and of batched reads.
+pub(crate) fn rounds(subjects: &mut [SharedMapSubject], n: usize, quick: bool) -> [Results; 2] {
+    let (rounds, reads) = match (n <= FITS_L2, quick) {
         (true, true) => (5, 1 << 16),
         (true, false) => (25, 1 << 18),
         (false, true) => (5, 1 << 17),
@@ -57,76 +57,76 @@ pub(crate) fn rounds(contestants: &mut [Contestant], n: usize, quick: bool) -> [
     };
     let keys = random_keys::<Key>(n, 1);
     let mut traffic = Traffic::new(&keys);
-    let mut boards = [0, 1].map(|reading| figures(contestants, n, rounds, reading));
-    contestants.iter_mut().for_each(|one| one.fill(&keys, &mut |_| ()));
+    let mut tables = [0, 1].map(|reading| figures(subjects, n, rounds, reading));
+    subjects.iter_mut().for_each(|subject| subject.benchmark.fill(&keys, &mut |_| ()));
     for round in 0..rounds {
         for (mix, (every, _)) in MIXES.iter().enumerate() {
             let tasks = [(); 2].map(|()| traffic.task(reads, *every));
-            for (reading, figures) in READINGS.into_iter().zip(&mut boards) {
+            for (reading, figures) in READINGS.into_iter().zip(&mut tables) {
                 for threads in 1..=2 {
-                    let warm_up = if n <= FITS_A_CACHE { reads } else { 1 << 10 };
+                    let warm_up = if n <= FITS_L2 { reads } else { 1 << 10 };
                     let job = Job { tasks: &tasks[..threads], reading, warm_up };
-                    turns(contestants, figures, 2 * mix + threads - 1, round, &job);
+                    turns(subjects, figures, 2 * mix + threads - 1, round, &job);
                 }
             }
         }
     }
-    contestants.iter_mut().for_each(|contestant| contestant.clear());
-    boards.map(|mut figures| {
+    subjects.iter_mut().for_each(|subject| subject.benchmark.clear());
+    tables.map(|mut figures| {
         remarks(&mut figures);
-        figures.board()
+        figures.results()
     })
 }
 
-fn figures(contestants: &[Contestant], n: usize, rounds: usize, reading: usize) -> Figures {
-    let what = ["single look-ups", "bursts of 32"][reading];
+fn figures(subjects: &[SharedMapSubject], n: usize, rounds: usize, reading: usize) -> Figures {
+    let what = ["single lookups", "bursts of 32"][reading];
     let title = format!(
-        "{n} entries, keys of 16 bytes, values of 8, {what}: ns from one operation of whichever thread \
-         to the next; medians of {rounds} rounds. Below: millions a second of one thread and of two, \
-         and the ratio"
+        "{n} entries, keys of 16 bytes, values of 8, {what}: ns per operation of any thread; \
+         medians of {rounds} rounds. Below: millions of operations per second of one thread and of \
+         two, and the ratio"
     );
     let benches = MIXES.iter().flat_map(|(_, names)| names[reading]);
     let columns = benches.map(|bench| Column { bench, unit: "ns", n }).collect();
-    Figures::new(title, columns, contestants)
+    Figures::new(title, columns, subjects)
 }
 
-/// Everybody does the same, another one first in each round.
+/// Runs a job of all subjects.
 fn turns(
-    contestants: &[Contestant],
+    subjects: &[SharedMapSubject],
     figures: &mut Figures,
     column: usize,
     round: usize,
     job: &Job<'_>,
 ) {
     let is_read_only = job.tasks.iter().all(|task| task.updates.is_empty());
-    for at in in_turn(round, contestants.len()) {
-        let done = undisturbed(&contestants[at], job);
-        figures.waited(at, done.waited);
+    for at in rotation(round, subjects.len()) {
+        let run = undisturbed(&subjects[at], job);
+        figures.waiting(at, run.waiting);
         if figures.is_map(at) {
-            assert!(done.is_right || !is_read_only, "{} is wrong", contestants[at].name);
-            figures.overlooked(at, usize::from(!done.is_right));
+            assert!(run.is_correct || !is_read_only, "{}: a wrong result", subjects[at].name);
+            figures.missed(at, usize::from(!run.is_correct));
         }
-        figures.note(at, column, done.ns);
+        figures.record(at, column, run.ns);
     }
 }
 
-/// The run of a few in which the threads waited least for a processor: two threads that take turns on one
-/// are never in each other's way, and locks look good.
-fn undisturbed(contestant: &Contestant, job: &Job<'_>) -> Done {
-    let mut best = contestant.work(job);
-    for _ in 1..TRIES {
-        if best.waited < DISTURBED {
+/// Returns the run of several in which the threads waited least for a CPU: two threads that take
+/// turns on one CPU never contend, which favours locks.
+fn undisturbed(subject: &SharedMapSubject, job: &Job<'_>) -> Run {
+    let mut best = subject.benchmark.run(job);
+    for _ in 1..ATTEMPTS {
+        if best.waiting < MAX_WAITING {
             break;
         }
-        let done = contestant.work(job);
-        let is_right = best.is_right && done.is_right;
-        best = if done.waited < best.waited { done } else { best };
-        best.is_right = is_right;
+        let run = subject.benchmark.run(job);
+        let is_correct = best.is_correct && run.is_correct;
+        best = if run.waiting < best.waiting { run } else { best };
+        best.is_correct = is_correct;
     }
     best
 }
 
-/// Millions a second, and how many times one thread's rate two threads have, in the same round.
+/// Adds the rates, and the speed-up of two threads in the same round.
 fn remarks(figures: &mut Figures) {
     for row in 0..figures.rows() {
         for mix in 0..MIXES.len() {

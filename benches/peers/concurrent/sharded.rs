@@ -1,16 +1,16 @@
-//! Maps with many locks: dashmap for parts of the map, scc's `HashMap` for buckets.
+//! Maps with several locks: dashmap per shard, scc's `HashMap` per bucket.
 
 use dashmap::DashMap;
 use flowtable::DefaultHashBuilder;
 
 use super::Key;
-use super::contestant::{Shared, View};
-use super::indexed;
+use super::hash_index;
+use super::subject::{SharedMap, View};
 
 type Dash = DashMap<Key, u64, DefaultHashBuilder>;
 type Scc = scc::HashMap<Key, u64, DefaultHashBuilder>;
 
-impl Shared for Dash {
+impl SharedMap for Dash {
     type View<'a> = &'a Self;
 
     fn view(&self) -> &Self {
@@ -30,15 +30,15 @@ impl View for &Dash {
     }
 }
 
-impl Shared for Scc {
+impl SharedMap for Scc {
     type View<'a> = &'a Self;
 
     fn view(&self) -> &Self {
         self
     }
 
-    fn settle() {
-        indexed::settle();
+    fn reclaim() {
+        hash_index::reclaim();
     }
 }
 

@@ -8,17 +8,17 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::super::routes::real;
+use crate::routes::real;
 
 pub(crate) type Table = RouteTable<Ipv4Addr, u32>;
 
-/// A route that is announced, or withdrawn.
+/// An announcement with a value, or a withdrawal.
 pub(crate) type Update = (Prefix<Ipv4Addr>, Option<u32>);
 
-/// Routes that are away at a time.
-const AWAY: usize = 1000;
+/// Routes that are withdrawn at a time.
+const WITHDRAWN: usize = 1000;
 
-/// Routes of a table that is made up.
+/// Routes of the synthetic table, before duplicates are removed.
 const SYNTHETIC: usize = 500_000;
 
 pub(crate) struct Feed {
@@ -28,12 +28,13 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// The IPv4 routes of the project's data folder, if it is at hand. At most `n`.
+    /// Reads the real IPv4 routes of the data folder, or makes a synthetic table; `n` routes at
+    /// most.
     pub(crate) fn new(n: usize) -> Result<Self, Box<dyn Error>> {
         let mut rng = StdRng::seed_from_u64(1);
         let (origin, mut prefixes) = match real::read()? {
             Some(text) => ("the real table", real::prefixes(&text)?),
-            None => ("a made-up table", synthetic(&mut rng)),
+            None => ("a synthetic table", synthetic(&mut rng)),
         };
         prefixes.shuffle(&mut rng);
         prefixes.truncate(n);
@@ -48,7 +49,7 @@ impl Feed {
         self.prefixes.iter().map(|&prefix| (prefix, prefix.len())).collect()
     }
 
-    /// Addresses in any routes.
+    /// Draws addresses within random routes.
     pub(crate) fn addresses(&mut self, count: usize) -> Vec<Ipv4Addr> {
         let Self { prefixes, rng, .. } = self;
         let mut inside = || {
@@ -59,18 +60,18 @@ impl Feed {
         (0..count).map(|_| inside()).collect()
     }
 
-    /// Update `at` of a replay without end: routes are withdrawn, and announced again when many others
-    /// have been withdrawn.
+    /// Returns update `at` of an endless replay: routes are withdrawn, and announced again after
+    /// many other withdrawals.
     pub(crate) fn update(&self, at: usize) -> Update {
         let prefix = |at: usize| self.prefixes[at % self.prefixes.len()];
         match at % 2 {
-            0 => (prefix(at / 2 + AWAY), None),
+            0 => (prefix(at / 2 + WITHDRAWN), None),
             _ => (prefix(at / 2), Some(at as u32)),
         }
     }
 }
 
-/// Most of them of 24 bits, and near to each other.
+/// Draws prefixes, most of them of 24 bits, clustered.
 fn synthetic(rng: &mut StdRng) -> Vec<Prefix<Ipv4Addr>> {
     let mut prefix = || {
         let len = if rng.random_ratio(3, 5) { 24 } else { rng.random_range(12..24) };

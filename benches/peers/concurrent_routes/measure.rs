@@ -1,4 +1,4 @@
-//! Rounds of reading while somebody writes.
+//! Rounds of lookups in one thread while another one updates the table.
 
 use std::hint::{black_box, spin_loop};
 use std::net::Ipv4Addr;
@@ -9,21 +9,20 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 
-use super::super::args::Plan;
-use super::super::board::{Board, Column, Outcome, Report};
-use super::super::contestant::BURST;
-use super::super::entrant::{in_turn, ours, peer};
-use super::contestants::{LeftRight, Ours, Shared};
 use super::feed::{Feed, Table, Update};
+use super::subjects::{LeftRight, Ours, SharedTable};
+use crate::args::Plan;
+use crate::results::{Column, Outcome, Report, Results};
+use crate::subject::{BURST, ours, peer, rotation};
 
-/// Updates of a second: more than the routes of the Internet have in their worst minutes.
+/// Updates per second: more than in the worst minutes of the Internet.
 const RATE: u32 = 10_000;
 
-/// Look-ups whose time is one figure, of which the median is taken: so if the machine does something else
-/// in the meantime, that is in some of them only.
+/// Lookups per piece. The median of the pieces' times counts, so that an interruption affects only
+/// some of them.
 const PIECE: usize = 1 << 12;
 
-/// Look-ups that do not count.
+/// Lookups that are not timed.
 const WARM_UP: usize = 1 << 16;
 
 const COLUMNS: [(&str, &str); 7] = [
@@ -36,15 +35,15 @@ const COLUMNS: [(&str, &str); 7] = [
     ("worst update, us", "us"),
 ];
 
-/// How a reader looks up 32 addresses under one pin.
+/// The lookups of 32 addresses under one pin.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum Lookups {
     Single,
     Burst,
 }
 
-/// Nanoseconds of each 32 look-ups and of each update; how many updates were due, and how many of those
-/// that were made were not visible in the end.
+/// The nanoseconds of each 32 lookups and of each call with updates, the number of calls that were
+/// due, and the number of updates that were not visible in the end.
 struct Times {
     reads: Vec<u32>,
     updates: Vec<u32>,
@@ -52,105 +51,109 @@ struct Times {
     pending: usize,
 }
 
-/// A way of sharing whose type is not known to who makes it work.
-trait Work {
-    fn run(&self, how: How, addresses: &[Ipv4Addr], feed: &Feed) -> Times;
+/// The benchmark of one way of sharing.
+trait SharedRoutesBenchmark {
+    fn run(&self, lookups: Lookups, addresses: &[Ipv4Addr], feed: &Feed) -> Times;
 }
 
 struct Loops<S> {
     shared: S,
-    /// Updates that are made in one call; without a writer there is no such number.
-    together: Option<usize>,
-    /// Where in the replay the writer is.
-    at: AtomicUsize,
+    /// The number of updates per call; `None` without a writer.
+    per_call: Option<usize>,
+    /// The next update of the replay.
+    next: AtomicUsize,
 }
 
-fn work<S: Shared + 'static>(together: Option<usize>, feed: &Feed) -> Box<dyn Work> {
-    Box::new(Loops { shared: S::new(feed.table()), together, at: AtomicUsize::new(0) })
+fn shared<S: SharedTable + 'static>(
+    per_call: Option<usize>,
+    feed: &Feed,
+) -> Box<dyn SharedRoutesBenchmark> {
+    Box::new(Loops { shared: S::new(feed.table()), per_call, next: AtomicUsize::new(0) })
 }
 
 pub(crate) fn rounds(plan: &Plan, report: &mut Report, n: usize) -> Outcome {
     let mut feed = Feed::new(n)?;
     let (rounds, count) = if plan.quick { (3, 1 << 20) } else { (9, 1 << 23) };
-    let contestants = [
-        ours("concurrent_routes", "ConcurrentRoutes", work::<Ours>(Some(1), &feed)),
-        peer("the same, 32 in a call", work::<Ours>(Some(32), &feed)),
-        peer("the same, no writer", work::<Ours>(None, &feed)),
-        peer("RouteTable, no writer", work::<Table>(None, &feed)),
-        peer("RwLock", work::<RwLock<Table>>(Some(1), &feed)),
-        peer("ArcSwap", work::<ArcSwap<Table>>(Some(1), &feed)),
-        peer("left-right", work::<LeftRight>(Some(1), &feed)),
+    let subjects = [
+        ours("concurrent_routes", "ConcurrentRoutes", shared::<Ours>(Some(1), &feed)),
+        peer("the same, 32 in a call", shared::<Ours>(Some(32), &feed)),
+        peer("the same, no writer", shared::<Ours>(None, &feed)),
+        peer("RouteTable, no writer", shared::<Table>(None, &feed)),
+        peer("RwLock", shared::<RwLock<Table>>(Some(1), &feed)),
+        peer("ArcSwap", shared::<ArcSwap<Table>>(Some(1), &feed)),
+        peer("left-right", shared::<LeftRight>(Some(1), &feed)),
     ];
     let title = format!(
-        "{} IPv4 routes of {}: a reader, and a writer with {RATE} updates a second; {BURST} look-ups for \
-         a pin, ns for each; medians of {rounds} rounds",
+        "{} IPv4 routes of {}: a reader, and a writer with {RATE} updates a second; {BURST} \
+         lookups per pin, ns for each; medians of {rounds} rounds",
         feed.len(),
         feed.origin,
     );
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: feed.len() });
-    let mut board = Board::new(title, "v4", columns.to_vec());
-    board.add_rows(&contestants);
+    let mut results = Results::new(title, "v4", columns.to_vec());
+    results.add_rows(&subjects);
     for round in 0..rounds {
         let addresses = feed.addresses(count);
-        for row in in_turn(round, contestants.len()) {
-            let single = contestants[row].run(How::Single, &addresses, &feed);
-            let burst = contestants[row].run(How::Burst, &addresses, &feed);
-            note(&mut board, row, single, burst, round + 1 == rounds);
+        for row in rotation(round, subjects.len()) {
+            let benchmark = &subjects[row].benchmark;
+            let single = benchmark.run(Lookups::Single, &addresses, &feed);
+            let burst = benchmark.run(Lookups::Burst, &addresses, &feed);
+            record(&mut results, row, single, burst, round + 1 == rounds);
         }
     }
-    report.show(&board)
+    report.show(&results)
 }
 
-/// The updates of both count.
-fn note(board: &mut Board, row: usize, single: Times, mut burst: Times, is_last: bool) {
-    board.note(row, 0, piece(&single.reads));
-    board.note(row, 1, piece(&burst.reads));
-    board.note(row, 2, quantile(&mut burst.reads, 0.999) / 1e3);
-    board.note(row, 3, quantile(&mut burst.reads, 1.0) / 1e3);
+/// Records a round. The updates beside both kinds of lookups count.
+fn record(results: &mut Results, row: usize, single: Times, mut burst: Times, is_last: bool) {
+    results.record(row, 0, piece(&single.reads));
+    results.record(row, 1, piece(&burst.reads));
+    results.record(row, 2, quantile(&mut burst.reads, 0.999) / 1e3);
+    results.record(row, 3, quantile(&mut burst.reads, 1.0) / 1e3);
     let mut updates = [single.updates, burst.updates].concat();
     if updates.is_empty() {
         return;
     }
-    board.note(row, 4, quantile(&mut updates, 0.5));
-    board.note(row, 5, quantile(&mut updates, 0.999) / 1e3);
-    board.note(row, 6, quantile(&mut updates, 1.0) / 1e3);
+    results.record(row, 4, quantile(&mut updates, 0.5));
+    results.record(row, 5, quantile(&mut updates, 0.999) / 1e3);
+    results.record(row, 6, quantile(&mut updates, 1.0) / 1e3);
     if is_last {
         let (made, due) = (updates.len(), single.due + burst.due);
         let pending = burst.pending;
-        board.remark(
+        results.remark(
             row,
             format!("{made} of {due} calls were made, {pending} updates were pending"),
         );
     }
 }
 
-/// Nanoseconds of a look-up: the median of the pieces.
+/// Returns the nanoseconds of a lookup: the median of the pieces.
 fn piece(reads: &[u32]) -> f64 {
     let pieces = reads.chunks_exact(PIECE / BURST);
     let mut sums: Vec<u32> = pieces.map(|piece| piece.iter().sum()).collect();
     quantile(&mut sums, 0.5) / PIECE as f64
 }
 
-fn quantile(times: &mut [u32], part: f64) -> f64 {
-    let at = ((times.len() - 1) as f64 * part) as usize;
+fn quantile(times: &mut [u32], quantile: f64) -> f64 {
+    let at = ((times.len() - 1) as f64 * quantile) as usize;
     (*times.select_nth_unstable(at).1).into()
 }
 
-impl<S: Shared> Work for Loops<S> {
-    fn run(&self, how: How, addresses: &[Ipv4Addr], feed: &Feed) -> Times {
+impl<S: SharedTable> SharedRoutesBenchmark for Loops<S> {
+    fn run(&self, lookups: Lookups, addresses: &[Ipv4Addr], feed: &Feed) -> Times {
         let mut reads = vec![1; addresses.len() / BURST];
         let (is_started, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
-            let writer = self.together.map(|together| {
+            let writer = self.per_call.map(|per_call| {
                 scope.spawn({
                     let (started, done) = (&is_started, &is_done);
-                    move || write(&self.shared, together, || self.next(feed), started, done)
+                    move || write(&self.shared, per_call, || self.next(feed), started, done)
                 })
             });
             let reader = self.shared.reader();
-            look_up(&self.shared, &reader, how, &addresses[..WARM_UP], &mut reads);
+            run_lookups(&self.shared, &reader, lookups, &addresses[..WARM_UP], &mut reads);
             is_started.store(true, Ordering::Relaxed);
-            look_up(&self.shared, &reader, how, addresses, &mut reads);
+            run_lookups(&self.shared, &reader, lookups, addresses, &mut reads);
             is_done.store(true, Ordering::Relaxed);
             drop(reader);
             let written = writer.map(|writer| writer.join().expect("the writer does not panic"));
@@ -162,23 +165,23 @@ impl<S: Shared> Work for Loops<S> {
 
 impl<S> Loops<S> {
     fn next(&self, feed: &Feed) -> Update {
-        feed.update(self.at.fetch_add(1, Ordering::Relaxed))
+        feed.update(self.next.fetch_add(1, Ordering::Relaxed))
     }
 }
 
 #[inline(never)]
-fn look_up<S: Shared>(
+fn run_lookups<S: SharedTable>(
     shared: &S,
     reader: &S::Reader,
-    how: How,
+    lookups: Lookups,
     addresses: &[Ipv4Addr],
     ns: &mut [u32],
 ) {
     let mut last = Instant::now();
     for (addresses, ns) in black_box(addresses).chunks_exact(BURST).zip(ns) {
-        let sum = match how {
-            How::Single => shared.read(reader, |table| singles(table, addresses)),
-            How::Burst => shared.read(reader, |table| burst(table, addresses)),
+        let sum = match lookups {
+            Lookups::Single => shared.read(reader, |table| singles(table, addresses)),
+            Lookups::Burst => shared.read(reader, |table| burst(table, addresses)),
         };
         black_box(sum);
         let now = Instant::now();
@@ -201,11 +204,11 @@ fn burst(table: &Table, addresses: &[Ipv4Addr]) -> u64 {
     found.map(|(prefix, &value)| u64::from(prefix.len()) << 32 | u64::from(value)).sum()
 }
 
-/// Makes updates as they come due, until the reader is done; late ones at once. The times of the calls
-/// that were made, and how many were due.
-fn write<S: Shared>(
+/// Makes updates when they are due, or at once when they are late, until the reader is done.
+/// Returns the times of the calls, and the number of calls that were due.
+fn write<S: SharedTable>(
     shared: &S,
-    together: usize,
+    per_call: usize,
     next: impl Fn() -> Update,
     is_started: &AtomicBool,
     is_done: &AtomicBool,
@@ -214,7 +217,7 @@ fn write<S: Shared>(
     while !is_started.load(Ordering::Relaxed) {
         spin_loop();
     }
-    let (start, each) = (Instant::now(), Duration::from_secs(1) / RATE * together as u32);
+    let (start, each) = (Instant::now(), Duration::from_secs(1) / RATE * per_call as u32);
     loop {
         let due = each * times.len() as u32;
         while start.elapsed() < due && !is_done.load(Ordering::Relaxed) {
@@ -223,10 +226,10 @@ fn write<S: Shared>(
         if is_done.load(Ordering::Relaxed) {
             break;
         }
-        let updates: Vec<_> = (0..together).map(|_| next()).collect();
-        let begin = Instant::now();
+        let updates: Vec<_> = (0..per_call).map(|_| next()).collect();
+        let before = Instant::now();
         shared.update(&updates);
-        times.push(begin.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
+        times.push(before.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
     }
     let due = start.elapsed().as_nanos() / each.as_nanos();
     (times, due as usize)

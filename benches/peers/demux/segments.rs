@@ -10,15 +10,15 @@ use rand::{Rng, SeedableRng};
 /// Segments of a train.
 const TRAIN: usize = 4;
 
-/// A client's connection: what its segments say whose they are.
+/// A client's connection, as its segments identify it.
 #[derive(Clone, Copy)]
 pub(crate) struct Client {
     pub(crate) name: FourTuple<Ipv4Addr>,
-    /// The place of its PCB, for who lets packets carry that.
+    /// The index of its PCB, for packets that carry a connection ID.
     pub(crate) id: u32,
 }
 
-/// In which order segments come, and what is known of it.
+/// The order of segments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Random,
@@ -28,13 +28,13 @@ pub(crate) enum Order {
 
 /// Draws the segments of a round.
 pub(crate) struct Segments {
-    /// In the order in which they connect: that is no order at all.
+    /// The clients in the order of connection, which is random.
     pub(crate) clients: Vec<Client>,
     rng: StdRng,
 }
 
 impl Segments {
-    /// So many clients. Addresses are anywhere, ports ephemeral.
+    /// Draws clients with random addresses and ephemeral ports.
     pub(crate) fn new(clients: usize) -> Self {
         let mut rng = StdRng::seed_from_u64(1);
         let client = |id| {
@@ -45,14 +45,14 @@ impl Segments {
         Self { clients: (0..clients as u32).map(client).collect(), rng: StdRng::seed_from_u64(2) }
     }
 
-    /// All clients, in another order.
+    /// Returns all clients in a new random order.
     pub(crate) fn shuffled(&mut self) -> Vec<Client> {
         let mut shuffled = self.clients.clone();
         shuffled.shuffle(&mut self.rng);
         shuffled
     }
 
-    /// Whose the next segments are.
+    /// Draws the clients of the next segments.
     pub(crate) fn draw(&mut self, order: Order, count: usize) -> Vec<Client> {
         let Self { clients, rng } = self;
         let length = if order == Order::Trains { TRAIN } else { 1 };

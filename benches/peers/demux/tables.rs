@@ -1,4 +1,4 @@
-//! The tables, as contestants.
+//! The demultiplexers and their peers: implementations of [`PcbTable`].
 
 use std::hash::BuildHasher;
 use std::net::Ipv4Addr;
@@ -6,21 +6,21 @@ use std::net::Ipv4Addr;
 use flowtable::FourTuple;
 use flowtable::demux::{Arrival, ConnectionId, Demux};
 
-use super::contestant::{Pcb, Table};
 use super::segments::Client;
+use super::subject::{Pcb, PcbTable};
 
-/// Demultiplexers that go by the name of a connection.
+/// A demultiplexer whose keys are four-tuples.
 pub(crate) struct ByName<D>(pub(crate) D);
 
-impl<D: Demux<Pcb>> Table for ByName<D> {
+impl<D: Demux<Pcb>> PcbTable for ByName<D> {
     fn insert(&mut self, client: &Client, pcb: Pcb) {
-        self.0.insert(client.name, pcb).expect("there is room, and the client is new");
+        self.0.insert(client.name, pcb).expect("a new client below the limit");
     }
     fn remove(&mut self, client: &Client) -> Option<Pcb> {
         self.0.remove(&client.name).ok()
     }
     #[inline]
-    fn find(&mut self, client: &Client) -> Option<&mut Pcb> {
+    fn lookup(&mut self, client: &Client) -> Option<&mut Pcb> {
         self.0.lookup(&client.name, Arrival::Data).pcb
     }
     fn examined(&mut self, client: &Client) -> Option<u32> {
@@ -28,18 +28,18 @@ impl<D: Demux<Pcb>> Table for ByName<D> {
     }
 }
 
-/// The packet carries the place of its PCB.
+/// A demultiplexer of packets that carry a connection ID.
 pub(crate) struct ById(pub(crate) ConnectionId<Pcb>);
 
-impl Table for ById {
+impl PcbTable for ById {
     fn insert(&mut self, client: &Client, pcb: Pcb) {
-        self.0.insert(client.id, pcb).expect("there is room, and the client is new");
+        self.0.insert(client.id, pcb).expect("a new client below the limit");
     }
     fn remove(&mut self, client: &Client) -> Option<Pcb> {
         self.0.remove(&client.id).ok()
     }
     #[inline]
-    fn find(&mut self, client: &Client) -> Option<&mut Pcb> {
+    fn lookup(&mut self, client: &Client) -> Option<&mut Pcb> {
         self.0.lookup(&client.id, Arrival::Data).pcb
     }
     fn examined(&mut self, client: &Client) -> Option<u32> {
@@ -47,10 +47,10 @@ impl Table for ById {
     }
 }
 
-/// A hash table, as people use it for PCBs.
+/// A hash table of PCBs.
 pub(crate) struct Hashed<S>(pub(crate) hashbrown::HashMap<FourTuple<Ipv4Addr>, Pcb, S>);
 
-impl<S: BuildHasher> Table for Hashed<S> {
+impl<S: BuildHasher> PcbTable for Hashed<S> {
     fn insert(&mut self, client: &Client, pcb: Pcb) {
         self.0.insert(client.name, pcb);
     }
@@ -58,7 +58,7 @@ impl<S: BuildHasher> Table for Hashed<S> {
         self.0.remove(&client.name)
     }
     #[inline]
-    fn find(&mut self, client: &Client) -> Option<&mut Pcb> {
+    fn lookup(&mut self, client: &Client) -> Option<&mut Pcb> {
         self.0.get_mut(&client.name)
     }
     fn examined(&mut self, _: &Client) -> Option<u32> {

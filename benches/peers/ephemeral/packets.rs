@@ -1,11 +1,11 @@
-//! Tags, and when they come.
+//! The tags and arrival times of packets.
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::Bench;
+use super::Mix;
 
-/// What a packet brings, and when it comes.
+/// The tag of a packet, and the time of its arrival.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) tag: u64,
@@ -13,38 +13,38 @@ pub(crate) struct Packet {
 }
 
 pub(crate) struct Packets {
-    /// Those that were made last, as a ring: as many as live.
-    last: Vec<u64>,
-    /// How many were made: the time.
-    made: u64,
+    /// A ring of the newest tags, whose bindings are live.
+    newest: Vec<u64>,
+    /// The number of tags created: the time.
+    created: u64,
     rng: StdRng,
 }
 
 impl Packets {
     pub(crate) fn new(n: usize) -> Self {
-        Self { last: vec![0; n], made: 0, rng: StdRng::seed_from_u64(2002) }
+        Self { newest: vec![0; n], created: 0, rng: StdRng::seed_from_u64(2002) }
     }
 
-    pub(crate) fn draw(&mut self, bench: Bench, count: usize) -> Vec<Packet> {
-        let packet = |number: usize| match bench {
-            Bench::Create => self.make(),
-            Bench::Mixed if number % 2 == 0 => self.make(),
-            Bench::Mixed | Bench::Find => self.pick(),
+    pub(crate) fn draw(&mut self, mix: Mix, count: usize) -> Vec<Packet> {
+        let packet = |number: usize| match mix {
+            Mix::Create => self.create(),
+            Mix::Mixed if number % 2 == 0 => self.create(),
+            Mix::Mixed | Mix::Find => self.pick(),
         };
         (0..count).map(packet).collect()
     }
 
-    fn make(&mut self) -> Packet {
-        let (tag, n) = (self.rng.random(), self.last.len() as u64);
-        self.last[(self.made % n) as usize] = tag;
-        self.made += 1;
-        Packet { tag, now: self.made }
+    fn create(&mut self) -> Packet {
+        let (tag, n) = (self.rng.random(), self.newest.len() as u64);
+        self.newest[(self.created % n) as usize] = tag;
+        self.created += 1;
+        Packet { tag, now: self.created }
     }
 
-    /// One that lives, and not one of those that the rest of a burst may have expired.
+    /// Picks a live tag that does not expire within a batch.
     fn pick(&mut self) -> Packet {
-        let n = self.last.len() as u64;
+        let n = self.newest.len() as u64;
         let age = self.rng.random_range(0..n - n / 10);
-        Packet { tag: self.last[((self.made - 1 - age) % n) as usize], now: self.made }
+        Packet { tag: self.newest[((self.created - 1 - age) % n) as usize], now: self.created }
     }
 }

@@ -1,4 +1,4 @@
-//! The tables, as contestants.
+//! The store and its peers: implementations of [`Bindings`].
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
@@ -7,18 +7,18 @@ use flowtable::{EphemeralStore, Timestamp};
 use hashbrown::HashMap;
 use hashlink::LinkedHashMap;
 
-use super::BURST;
-use super::contestant::Table;
 use super::packets::Packet;
+use super::subject::Bindings;
+use crate::subject::BURST;
 
-const ROOM: &str = "there is room for all that live at once";
+const WITHIN: &str = "the live bindings are within the capacity";
 
 pub(crate) struct Store<S>(pub(crate) EphemeralStore<u64, u64, S>);
 
-impl<S: BuildHasher> Table for Store<S> {
+impl<S: BuildHasher> Bindings for Store<S> {
     #[inline]
     fn count(&mut self, tag: u64, now: u64) -> u64 {
-        let value = self.0.get_or_insert_with(tag, Timestamp::from_nanos(now), || 0).expect(ROOM);
+        let value = self.0.get_or_insert_with(tag, Timestamp::from_nanos(now), || 0).expect(WITHIN);
         *value += 1;
         *value
     }
@@ -32,7 +32,7 @@ impl<S: BuildHasher> Table for Store<S> {
             now,
             |_| 0,
             |_, value| {
-                let value = value.expect(ROOM);
+                let value = value.expect(WITHIN);
                 *value += 1;
                 sum += *value;
             },
@@ -44,23 +44,23 @@ impl<S: BuildHasher> Table for Store<S> {
     }
 }
 
-/// A hash table, and a queue of tags in the order in which they expire.
+/// A hash table, and a queue of tags in the order of expiry.
 pub(crate) struct Queued<S> {
     values: HashMap<u64, u64, S>,
     expiries: VecDeque<(u64, u64)>,
-    room: usize,
+    capacity: usize,
     lifetime: u64,
 }
 
 impl<S> Queued<S> {
-    pub(crate) fn new(room: usize, lifetime: usize, hasher: S) -> Self {
-        let values = HashMap::with_capacity_and_hasher(room, hasher);
-        let expiries = VecDeque::with_capacity(room);
-        Self { values, expiries, room, lifetime: lifetime as u64 }
+    pub(crate) fn new(capacity: usize, lifetime: usize, hasher: S) -> Self {
+        let values = HashMap::with_capacity_and_hasher(capacity, hasher);
+        let expiries = VecDeque::with_capacity(capacity);
+        Self { values, expiries, capacity, lifetime: lifetime as u64 }
     }
 }
 
-impl<S: BuildHasher> Table for Queued<S> {
+impl<S: BuildHasher> Bindings for Queued<S> {
     #[inline]
     fn count(&mut self, tag: u64, now: u64) -> u64 {
         while let Some((expiry, oldest)) = self.expiries.front() {
@@ -71,7 +71,7 @@ impl<S: BuildHasher> Table for Queued<S> {
             self.expiries.pop_front();
         }
         let value = self.values.entry(tag).or_insert_with(|| {
-            assert!(self.expiries.len() < self.room, "{ROOM}");
+            assert!(self.expiries.len() < self.capacity, "{WITHIN}");
             self.expiries.push_back((now + self.lifetime, tag));
             0
         });
@@ -83,33 +83,33 @@ impl<S: BuildHasher> Table for Queued<S> {
     }
 }
 
-/// A hash table whose entries are in a list, in the order in which they were put in.
+/// A hash table whose entries are in a list in the order of insertion.
 pub(crate) struct Linked<S> {
-    /// Values, and when they expire.
+    /// Values and times of expiry.
     values: LinkedHashMap<u64, (u64, u64), S>,
-    room: usize,
+    capacity: usize,
     lifetime: u64,
 }
 
 impl<S: BuildHasher> Linked<S> {
-    pub(crate) fn new(room: usize, lifetime: usize, hasher: S) -> Self {
-        let values = LinkedHashMap::with_capacity_and_hasher(room, hasher);
-        Self { values, room, lifetime: lifetime as u64 }
+    pub(crate) fn new(capacity: usize, lifetime: usize, hasher: S) -> Self {
+        let values = LinkedHashMap::with_capacity_and_hasher(capacity, hasher);
+        Self { values, capacity, lifetime: lifetime as u64 }
     }
 }
 
-impl<S: BuildHasher> Table for Linked<S> {
+impl<S: BuildHasher> Bindings for Linked<S> {
     #[inline]
     fn count(&mut self, tag: u64, now: u64) -> u64 {
         while self.values.front().is_some_and(|(_, (_, expiry))| *expiry <= now) {
             self.values.pop_front();
         }
-        // Its entries would put whatever is found at the end of the list.
+        // Not `entry`, which would move the entry to the end of the list.
         if let Some((value, _)) = self.values.get_mut(&tag) {
             *value += 1;
             return *value;
         }
-        assert!(self.values.len() < self.room, "{ROOM}");
+        assert!(self.values.len() < self.capacity, "{WITHIN}");
         self.values.insert(tag, (1, now + self.lifetime));
         1
     }

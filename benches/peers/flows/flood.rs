@@ -1,63 +1,66 @@
-//! A flood: connections that nobody answers, ten times as many as there are places.
+//! A flood: ten new connections without replies per slot of a table.
 //!
 //! ```text
-//!     handshake   each connection: SYN, SYN ACK, ACK                half of the places
-//!     calm        packets of these                                  as many packets as
-//!     flood       one packet in ten of these, nine begin new ones   here
-//!     audit       a packet of each connection: is it still there?
+//!     handshake   each connection: SYN, SYN ACK, ACK; as many as half of the capacity
+//!     calm        packets of these, as many as in the flood
+//!     flood       one packet in ten of these, nine begin new ones
+//!     audit       a packet of each connection: is it still in the table?
 //! ```
 
-use super::super::board::{Board, Column};
-use super::super::entrant::in_turn;
-use super::table::How;
-use super::traffic::{Law, Senders};
-use super::{Contestants, KEY};
+use super::subject::Delivery;
+use super::traffic::{Popularity, Senders};
+use super::{KEY, Subjects};
+use crate::results::{Column, Results};
+use crate::subject::rotation;
 
 /// Nanoseconds between packets: a million in a second.
 const GAP: u64 = 1000;
 
-/// New connections for each place.
+/// New connections per slot.
 const NEW: usize = 10;
 
-/// Columns, and what their figures are.
+/// Columns and units.
 const COLUMNS: [(&str, &str); 4] =
     [("calm", "ns"), ("flood", "ns"), ("flood / calm", "ratio"), ("established lost", "flows")];
 
-pub(crate) fn flood(contestants: &mut Contestants, capacity: usize, quick: bool) -> Board {
+pub(crate) fn flood(subjects: &mut Subjects, capacity: usize, quick: bool) -> Results {
     let rounds = if quick { 1 } else { 5 };
     let connections = capacity / 2;
     let packets = capacity * NEW * 10 / 9;
     let title = format!(
-        "{connections} established connections in {capacity} places, {packets} packets for ten new ones a place: ns for a packet; medians of {rounds} rounds"
+        "{connections} established connections, {capacity} slots, {packets} packets for ten new \
+         connections a slot: ns for a packet; medians of {rounds} rounds"
     );
     let columns = COLUMNS.map(|(bench, unit)| Column { bench, unit, n: capacity });
-    let mut board = Board::new(title, KEY, columns.to_vec());
-    board.add_rows(contestants);
+    let mut results = Results::new(title, KEY, columns.to_vec());
+    results.add_rows(subjects);
 
-    let mut senders = Senders::new(connections, Law::Uniform, GAP);
+    let mut senders = Senders::new(connections, Popularity::Uniform, GAP);
     let handshakes = [senders.each(), senders.each(), senders.each()];
     let calm = senders.known(packets);
     let (flood, known) = senders.flooded(packets);
     let audit = senders.each();
     let sent = senders.now().as_nanos() / GAP;
     for round in 0..rounds {
-        for row in in_turn(round, contestants.len()) {
-            let contestant = &mut contestants[row];
-            contestant.open(capacity);
-            handshakes.iter().for_each(|packets| _ = contestant.forward(How::Single, packets));
-            let calm = contestant.forward(How::Single, &calm);
-            assert_eq!(calm.fresh, 0, "{}: there is room for all", contestant.name);
-            let flooded = contestant.forward(How::Single, &flood);
-            let audited = contestant.forward(How::Single, &audit);
-            // New are those of the flood, and those that were lost and came again.
-            let lost = flooded.fresh + audited.fresh - (packets - known) as u64;
+        for row in rotation(round, subjects.len()) {
+            let subject = &mut subjects[row];
+            subject.benchmark.open(capacity);
+            handshakes
+                .iter()
+                .for_each(|packets| _ = subject.benchmark.process(Delivery::Single, packets));
+            let calm = subject.benchmark.process(Delivery::Single, &calm);
+            assert_eq!(calm.new_flows, 0, "{}: capacity for all", subject.name);
+            let flooded = subject.benchmark.process(Delivery::Single, &flood);
+            let audited = subject.benchmark.process(Delivery::Single, &audit);
+            // New flows are those of the flood, and evicted ones that were seen again.
+            let lost = flooded.new_flows + audited.new_flows - (packets - known) as u64;
             let figures = [calm.ns, flooded.ns, flooded.ns / calm.ns, lost as f64];
             figures
                 .iter()
                 .enumerate()
-                .for_each(|(column, &figure)| board.note(row, column, figure));
-            assert_eq!(contestant.close().packets, sent, "{}: packets", contestant.name);
+                .for_each(|(column, &figure)| results.record(row, column, figure));
+            assert_eq!(subject.benchmark.close().packets, sent, "{}: packets", subject.name);
         }
     }
-    board
+    results
 }

@@ -1,19 +1,19 @@
-//! What is counted of a flow, and where it goes in the end.
+//! The counters of a flow, and the totals of ended flows.
 
 use flowtable::{Direction, Timestamp};
 
 use super::{IDLE, Name};
 
-/// What a table keeps for its user: 32 bytes, both directions.
+/// The counters of a flow in both directions: 32 bytes.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Counters {
-    /// Of the initiator, and of who answers.
+    /// From the initiator, and from the responder.
     packets: [u64; 2],
     bytes: [u64; 2],
 }
 
 impl Counters {
-    /// A packet of so many bytes; forward is as the initiator sends.
+    /// Counts a packet; forward is from the initiator.
     #[inline]
     pub(crate) fn count(&mut self, direction: Direction, length: u16) {
         self.packets[direction as usize] += 1;
@@ -21,25 +21,25 @@ impl Counters {
     }
 }
 
-/// What a table that knows nothing of flows is given besides: what [`flowtable::FlowCache`] keeps
-/// itself.
+/// The record of a flow in a general-purpose table: the counters, and the fields that
+/// [`flowtable::FlowCache`] has in its own records.
 pub(crate) struct Record {
     pub(crate) counters: Counters,
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
-    /// Which direction of the normalised name the first packet had.
+    /// The direction of the first packet relative to the normalised name.
     initiator: Direction,
 }
 
 impl Record {
-    /// Of a flow that begins.
+    /// Returns the record of a new flow.
     #[inline]
     pub(crate) fn new(initiator: Direction, now: Timestamp) -> Self {
         Self { counters: Counters::default(), first: now, last: now, initiator }
     }
 
     #[inline]
-    pub(crate) fn see(&mut self, direction: Direction, length: u16, now: Timestamp) {
+    pub(crate) fn on_packet(&mut self, direction: Direction, length: u16, now: Timestamp) {
         let is_initiator = direction == self.initiator;
         let direction = if is_initiator { Direction::Forward } else { Direction::Reverse };
         self.counters.count(direction, length);
@@ -52,20 +52,20 @@ impl Record {
     }
 }
 
-/// Where flows that ended are written down.
+/// The totals of flows that were evicted or have expired.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct EndedFlows {
     pub(crate) flows: u64,
     pub(crate) packets: u64,
-    /// Of all that is written down of a flow, so that nobody gets away with less.
+    /// A digest of all fields of all flows, so that every field is read.
     digest: u64,
-    /// Nanoseconds that a flow stayed longer than it should have, at most.
-    pub(crate) latest: u64,
+    /// The greatest delay of an expiry in nanoseconds.
+    pub(crate) max_delay: u64,
 }
 
-impl Ledger {
+impl EndedFlows {
     #[inline]
-    pub(crate) fn close(
+    pub(crate) fn add(
         &mut self,
         name: &Name,
         counters: &Counters,
@@ -81,9 +81,9 @@ impl Ledger {
         self.digest = self.digest.wrapping_add(ports ^ addresses ^ bytes ^ age);
     }
 
-    /// The end of a flow that was silent for too long.
+    /// Adds a flow that expired at `now`.
     #[inline]
-    pub(crate) fn expire(
+    pub(crate) fn add_expired(
         &mut self,
         name: &Name,
         counters: &Counters,
@@ -91,7 +91,7 @@ impl Ledger {
         last: Timestamp,
         now: Timestamp,
     ) {
-        self.close(name, counters, first, last);
-        self.latest = self.latest.max(now.since(last + IDLE).as_nanos() as u64);
+        self.add(name, counters, first, last);
+        self.max_delay = self.max_delay.max(now.since(last + IDLE).as_nanos() as u64);
     }
 }

@@ -1,83 +1,86 @@
-//! The board of full tables: rounds in which flows come and end, and most packets hit.
+//! Full tables in a steady state: rounds in which flows begin and fall silent, and most packets
+//! hit.
 
-use super::super::board::{Board, Column, median};
-use super::super::contestant::BURST;
-use super::super::entrant::in_turn;
-use super::table::How;
-use super::traffic::{Law, Senders};
-use super::{Contestants, KEY, gap};
+use super::subject::Delivery;
+use super::traffic::{Popularity, Senders};
+use super::{KEY, Subjects, gap};
+use crate::results::{Column, Results, median};
+use crate::subject::{BURST, rotation};
 
-/// Of the places of a table, so many hundredths are for flows that send. The others are for those that
-/// have ended, until a table knows.
+/// The share of senders in the capacity of a table, in percent. The rest is for former senders
+/// until they expire.
 const SENDING: usize = 60;
 
-/// Packets before the rounds, for each place: until as many flows end as begin.
+/// Packets per slot before the rounds, until as many flows end as begin.
 const WARM_UP: usize = 8;
 
-/// Packets that are made at once.
+/// Packets that are generated at once.
 const CHUNK: usize = 1 << 16;
 
-/// What the rounds were for one contestant.
+/// The totals of one subject over all rounds.
 #[derive(Clone, Default)]
 struct Tally {
     ns: [Vec<f64>; 2],
     packets: u64,
-    fresh: u64,
+    new_flows: u64,
 }
 
-/// Rounds of packets one by one, and in bursts.
+/// Runs rounds of packets one by one, and in batches.
 pub(crate) fn steady(
-    contestants: &mut Contestants,
-    law: Law,
+    subjects: &mut Subjects,
+    popularity: Popularity,
     capacity: usize,
     quick: bool,
-) -> Board {
+) -> Results {
     let (rounds, round) = if quick { (3, 1 << 16) } else { (15, 1 << 18) };
     let title = format!(
-        "{capacity} flows, packets of known ones {}: ns for a packet; bursts of {BURST}; medians of {rounds} rounds",
-        law.name()
+        "{capacity} flows, packets of known ones {}: ns for a packet; bursts of {BURST}; \
+         medians of {rounds} rounds",
+        popularity.name()
     );
-    let names = match law {
-        Law::Uniform => ["uniform", "uniform, burst"],
-        Law::Zipf => ["zipf", "zipf, burst"],
+    let names = match popularity {
+        Popularity::Uniform => ["uniform", "uniform, burst"],
+        Popularity::Zipf => ["zipf", "zipf, burst"],
     };
     let columns = names.map(|bench| Column { bench, unit: "ns", n: capacity });
-    let mut board = Board::new(title, KEY, columns.to_vec());
-    let mut senders = Senders::new(capacity * SENDING / 100, law, gap(capacity));
-    warm_up(contestants, &mut senders, capacity);
+    let mut results = Results::new(title, KEY, columns.to_vec());
+    let mut senders = Senders::new(capacity * SENDING / 100, popularity, gap(capacity));
+    warm_up(subjects, &mut senders, capacity);
 
-    let mut tallies = vec![Tally::default(); contestants.len()];
-    board.add_rows(contestants);
+    let mut tallies = vec![Tally::default(); subjects.len()];
+    results.add_rows(subjects);
     for number in 0..rounds {
-        for (column, how) in [How::Single, How::Burst].into_iter().enumerate() {
+        for (column, delivery) in [Delivery::Single, Delivery::Burst].into_iter().enumerate() {
             let packets = senders.mixed(round);
-            for row in in_turn(number, contestants.len()) {
-                let forwarded = contestants[row].forward(how, &packets);
-                board.note(row, column, forwarded.ns);
+            for row in rotation(number, subjects.len()) {
+                let processed = subjects[row].benchmark.process(delivery, &packets);
+                results.record(row, column, processed.ns);
                 let tally = &mut tallies[row];
-                tally.ns[column].push(forwarded.ns);
+                tally.ns[column].push(processed.ns);
                 tally.packets += packets.len() as u64;
-                tally.fresh += forwarded.fresh;
+                tally.new_flows += processed.new_flows;
             }
         }
     }
     let now = senders.now().as_nanos() / gap(capacity);
-    for (row, (contestant, tally)) in contestants.iter_mut().zip(tallies).enumerate() {
-        board.remark(row, tally.remark());
-        board.remark(row, format!("{} flows", contestant.len()));
-        assert_eq!(contestant.close().packets, now, "{}: packets", contestant.name);
+    for (row, (subject, tally)) in subjects.iter_mut().zip(tallies).enumerate() {
+        results.remark(row, tally.remark());
+        results.remark(row, format!("{} flows", subject.benchmark.len()));
+        assert_eq!(subject.benchmark.close().packets, now, "{}: packets", subject.name);
     }
-    board
+    results
 }
 
-/// Fills all tables, and goes on until nothing changes.
-fn warm_up(contestants: &mut Contestants, senders: &mut Senders, capacity: usize) {
-    contestants.iter_mut().for_each(|contestant| contestant.open(capacity));
+/// Fills all tables, and continues until their state is steady.
+fn warm_up(subjects: &mut Subjects, senders: &mut Senders, capacity: usize) {
+    subjects.iter_mut().for_each(|subject| subject.benchmark.open(capacity));
     let each = senders.each();
-    contestants.iter_mut().for_each(|contestant| _ = contestant.forward(How::Single, &each));
+    subjects.iter_mut().for_each(|subject| _ = subject.benchmark.process(Delivery::Single, &each));
     for _ in 0..(WARM_UP * capacity).div_ceil(CHUNK) {
         let packets = senders.mixed(CHUNK);
-        contestants.iter_mut().for_each(|contestant| _ = contestant.forward(How::Single, &packets));
+        subjects
+            .iter_mut()
+            .for_each(|subject| _ = subject.benchmark.process(Delivery::Single, &packets));
     }
 }
 
@@ -85,7 +88,7 @@ impl Tally {
     fn remark(&self) -> String {
         let [single, burst] =
             [0, 1].map(|column| 1000.0 / median(&self.ns[column]).unwrap_or(f64::INFINITY));
-        let hits = 100.0 - 100.0 * self.fresh as f64 / self.packets as f64;
+        let hits = 100.0 - 100.0 * self.new_flows as f64 / self.packets as f64;
         format!("{single:.2} Mpps, in bursts {burst:.2}, {hits:.1} % hits")
     }
 }

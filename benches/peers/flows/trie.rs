@@ -1,7 +1,8 @@
-//! A peer of our own: the cache of the TRASH paper, a trie that collects its own garbage.
+//! A peer from this crate: `Unicache`, the cache of the TRASH paper, a trie with garbage
+//! collection.
 //!
-//! It knows no order of time: a flow that was silent for too long ends with its next packet, or when
-//! it is the oldest of the four that a new flow has to choose from.
+//! Entries are not ordered by time: an idle flow ends with its next packet, or when it is the
+//! oldest of the four candidates for eviction.
 
 use flowtable::{DefaultHashBuilder, Timestamp};
 use flowtable::key::bits::Headed;
@@ -10,8 +11,8 @@ use flowtable::eviction::PassiveGc;
 use flowtable::trie::unicache::Unicache;
 
 use super::Name;
-use super::meter::{Ledger, Record};
-use super::table::Table;
+use super::meter::{EndedFlows, Record};
+use super::subject::Meter;
 
 pub(crate) struct Trie {
     flows: Unicache<Headed<Name>, Record>,
@@ -20,52 +21,52 @@ pub(crate) struct Trie {
 
 impl Trie {
     pub(crate) fn new(capacity: usize, hasher: DefaultHashBuilder) -> Self {
-        let gc = PassiveGc::new(capacity, 1).expect("there is room for a flow");
+        let gc = PassiveGc::new(capacity, 1).expect("the capacity is positive");
         Self { flows: Unicache::new(gc), hasher }
     }
 }
 
-impl Table for Trie {
+impl Meter for Trie {
     #[inline]
-    fn see(
+    fn on_packet(
         &mut self,
         name: &Name,
         _: Packet,
         length: u16,
         now: Timestamp,
-        ledger: &mut Ledger,
+        ended: &mut EndedFlows,
     ) -> bool {
         let (name, direction) = name.normalized();
         let key = Headed::new(name, &self.hasher);
         if let Some(record) = self.flows.get_mut(&key) {
             let is_idle = record.is_idle(now);
             if is_idle {
-                ledger.close(&name, &record.counters, record.first, record.last);
+                ended.add(&name, &record.counters, record.first, record.last);
                 *record = Record::new(direction, now);
             }
-            record.see(direction, length, now);
+            record.on_packet(direction, length, now);
             return is_idle;
         }
         let mut record = Record::new(direction, now);
-        record.see(direction, length, now);
+        record.on_packet(direction, length, now);
         self.flows.insert(
             key,
             record,
             |_, record| Some(record.last),
-            |key, record| ledger.close(key.key(), &record.counters, record.first, record.last),
+            |key, record| ended.add(key.key(), &record.counters, record.first, record.last),
         );
         true
     }
 
-    fn advance(&mut self, _: Timestamp, _: usize, _: &mut Ledger) {}
+    fn expire(&mut self, _: Timestamp, _: usize, _: &mut EndedFlows) {}
 
     fn len(&self) -> usize {
         self.flows.len()
     }
 
-    fn drain(&mut self, ledger: &mut Ledger) {
+    fn drain(&mut self, ended: &mut EndedFlows) {
         for (key, record) in &self.flows {
-            ledger.close(key.key(), &record.counters, record.first, record.last);
+            ended.add(key.key(), &record.counters, record.first, record.last);
         }
         self.flows.clear();
     }

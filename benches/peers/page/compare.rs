@@ -1,18 +1,22 @@
-//! Who wins: the best peer of each job at each size, and all that others do better.
+//! Comparisons with the peers: the best peer of each benchmark and size, and all losses.
 
-use super::super::board::Figure;
-use super::super::figure::thousands;
+use bench_common::figure::thousands;
+
+use super::format::{Better, key, number, ratio, row, rule};
+use super::recorded::{RecordedResults, unique};
 use super::sections::Section;
-use super::sheet::{Sheet, unique};
-use super::text::{Better, key, number, ratio, row, rule};
+use crate::results::Comparison;
 
-/// Sizes that have room beside each other.
-const WIDE: usize = 6;
+/// The greatest number of sizes in a row of a table.
+const MAX_COLUMNS: usize = 6;
 
-/// Keys, and how many entries.
+/// The name of a key, and a number of entries.
 type Size<'a> = (&'a str, usize);
 
-impl Figure {
+/// A benchmark, and our comparison with the best peer at each size.
+type BestPeers<'a> = (&'a str, Vec<&'a Comparison>);
+
+impl Comparison {
     fn size(&self) -> Size<'_> {
         (&self.key, self.n)
     }
@@ -22,99 +26,89 @@ impl Figure {
     }
 }
 
-/// All figures of one of ours beside who is a peer.
-fn contests<'a>(
+/// All comparisons of one of our structures with its peers.
+fn comparisons<'a>(
     section: &'a Section,
-    sheets: &'a [&'a Sheet],
+    recorded: &'a [&'a RecordedResults],
     ours: &'a str,
-) -> impl Iterator<Item = &'a Figure> + Clone {
-    let figures = sheets.iter().flat_map(|sheet| &sheet.figures);
-    figures.filter(move |figure| {
-        figure.structure == ours && !section.bystanders.contains(&figure.peer_name.as_str())
+) -> impl Iterator<Item = &'a Comparison> + Clone {
+    let all = recorded.iter().flat_map(|results| &results.comparisons);
+    all.filter(move |comparison| {
+        comparison.structure == ours && section.is_peer(&comparison.peer_name)
     })
 }
 
-/// How often which of both is better: ours, neither, the peer.
-pub(crate) fn score(section: &Section, sheets: &[&Sheet], ours: &str) -> [usize; 3] {
-    let count =
-        |better| contests(section, sheets, ours).filter(|figure| figure.better() == better).count();
+/// Returns the numbers of comparisons in which ours, neither and the peer is better.
+pub(crate) fn score(section: &Section, recorded: &[&RecordedResults], ours: &str) -> [usize; 3] {
+    let all = comparisons(section, recorded, ours);
+    let count = |better| all.clone().filter(|comparison| comparison.better() == better).count();
     [Better::Ours, Better::Neither, Better::Peer].map(count)
 }
 
-/// The best peer at what the section is mostly about.
-pub(crate) fn summary(section: &Section, sheets: &[&Sheet]) -> String {
-    section.leaders.iter().map(|ours| summary_of(section, sheets, ours)).collect()
+/// Formats the best peers in the benchmarks of the summary.
+pub(crate) fn summary(section: &Section, recorded: &[&RecordedResults]) -> String {
+    section.primary.iter().map(|ours| summary_of(section, recorded, ours)).collect()
 }
 
-fn summary_of(section: &Section, sheets: &[&Sheet], ours: &str) -> String {
-    let Some(first) = contests(section, sheets, ours).next() else {
+fn summary_of(section: &Section, recorded: &[&RecordedResults], ours: &str) -> String {
+    let all = comparisons(section, recorded, ours);
+    let Some(first) = all.clone().next() else {
         return String::new();
     };
     let name = &first.ours_name;
-    let jobs: Vec<_> = section
-        .jobs
-        .iter()
-        .map(|job| {
-            (
-                job,
-                best(
-                    contests(section, sheets, ours)
-                        .filter(|figure| section.job_of(figure) == **job),
-                ),
-            )
-        })
-        .filter(|(_, best)| !best.is_empty())
-        .collect();
-    let (one, many): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|(_, best)| best.len() == 1);
-    let sets = unique(many.iter().map(|(_, best)| sizes(best)));
+    let of = |bench: &str| best(all.clone().filter(|it| section.benchmark(it) == bench));
+    let rows = section.summary.iter().map(|bench| (bench.as_str(), of(bench)));
+    let rows = rows.filter(|(_, best)| !best.is_empty());
+    let (single, several): (Vec<_>, Vec<_>) = rows.partition(|(_, best)| best.len() == 1);
+    let sets = unique(several.iter().map(|(_, best)| sizes(best)));
     let mut text = String::new();
     for set in &sets {
-        let jobs: Vec<_> =
-            many.iter().filter(|(_, best)| home(&sizes(best), &sets) == Some(set)).collect();
-        for part in parts(set).into_iter().filter(|_| !jobs.is_empty()) {
-            text += &grid(name, &part, &jobs);
+        let belongs = |row: &&BestPeers<'_>| table_of(&sizes(&row.1), &sets) == Some(set);
+        let rows: Vec<_> = several.iter().filter(belongs).collect();
+        for part in parts(set).into_iter().filter(|_| !rows.is_empty()) {
+            text += &grid(name, &part, &rows);
         }
     }
-    text + &list(name, &one)
+    text + &list(name, &single)
 }
 
-fn sizes<'a>(figures: &[&'a Figure]) -> Vec<Size<'a>> {
-    figures.iter().map(|figure| figure.size()).collect()
+fn sizes<'a>(best: &[&'a Comparison]) -> Vec<Size<'a>> {
+    best.iter().map(|comparison| comparison.size()).collect()
 }
 
-/// The longest set of sizes that has all of these, unless most of it would be empty.
-fn home<'s, 'a>(sizes: &[Size<'a>], sets: &'s [Vec<Size<'a>>]) -> Option<&'s Vec<Size<'a>>> {
+/// Returns the longest set that contains all of `sizes`, unless most of its cells would be empty.
+fn table_of<'s, 'a>(sizes: &[Size<'a>], sets: &'s [Vec<Size<'a>>]) -> Option<&'s Vec<Size<'a>>> {
     let has_all = |set: &&Vec<Size<'a>>| sizes.iter().all(|size| set.contains(size));
     let fitting = sets.iter().filter(has_all).filter(|set| set.len() < 2 * sizes.len());
     fitting.max_by_key(|set| set.len())
 }
 
-/// Tables of sizes: where there are many, those of one kind of keys at a time.
+/// Splits a set with too many sizes for one table, by keys.
 fn parts<'a>(sizes: &[Size<'a>]) -> Vec<Vec<Size<'a>>> {
-    if sizes.len() <= WIDE {
+    if sizes.len() <= MAX_COLUMNS {
         return vec![sizes.to_vec()];
     }
     let mut parts = Vec::new();
     for key in unique(sizes.iter().map(|size| size.0)) {
         let of: Vec<_> = sizes.iter().copied().filter(|size| size.0 == key).collect();
-        let each = of.len().div_ceil(of.len().div_ceil(WIDE));
+        let each = of.len().div_ceil(of.len().div_ceil(MAX_COLUMNS));
         parts.extend(of.chunks(each).map(<[_]>::to_vec));
     }
     parts
 }
 
-/// Of each size the figure beside the peer that is best there.
-fn best<'a>(figures: impl Iterator<Item = &'a Figure> + Clone) -> Vec<&'a Figure> {
-    let sizes = unique(figures.clone().map(Figure::size));
+/// Returns the comparison with the best peer at each size.
+fn best<'a>(comparisons: impl Iterator<Item = &'a Comparison> + Clone) -> Vec<&'a Comparison> {
+    let sizes = unique(comparisons.clone().map(Comparison::size));
     let best = |size| {
-        let those = figures.clone().filter(move |figure| figure.size() == size);
-        those.min_by(|one, other| one.peer.total_cmp(&other.peer))
+        let of_size = comparisons.clone().filter(move |comparison| comparison.size() == size);
+        of_size.min_by(|one, other| one.peer.total_cmp(&other.peer))
     };
     sizes.into_iter().filter_map(best).collect()
 }
 
-/// Jobs of several sizes.
-fn grid(name: &str, sizes: &[Size<'_>], jobs: &[&(&&str, Vec<&Figure>)]) -> String {
+/// Formats a table of benchmarks with several sizes.
+fn grid(name: &str, sizes: &[Size<'_>], rows: &[&BestPeers<'_>]) -> String {
     let keys = unique(sizes.iter().map(|size| size.0));
     let has_one_key = keys.len() == 1;
     let head = |&(of, n): &Size<'_>| match (has_one_key, n) {
@@ -125,86 +119,86 @@ fn grid(name: &str, sizes: &[Size<'_>], jobs: &[&(&&str, Vec<&Figure>)]) -> Stri
         if has_one_key { format!("**{name}**, {}", key(keys[0])) } else { format!("**{name}**") };
     let mut text = row([corner].into_iter().chain(sizes.iter().map(head)));
     text += &rule(1, sizes.len());
-    for (job, best) in jobs {
-        let of = |size: &Size<'_>| best.iter().find(|figure| figure.size() == *size);
+    for (bench, best) in rows {
+        let of = |size: &Size<'_>| best.iter().find(|comparison| comparison.size() == *size);
         let cells = sizes
             .iter()
-            .map(|size| of(size).map_or(String::new(), |figure| verdict(figure, "<br>")));
-        text += &row([job_and_unit(job, best)].into_iter().chain(cells));
+            .map(|size| of(size).map_or(String::new(), |it| ratio_and_peer(it, "<br>")));
+        text += &row([with_unit(bench, best)].into_iter().chain(cells));
     }
     text + "\n"
 }
 
-/// The job; and the unit, unless it is the usual one or the job says it.
-fn job_and_unit(job: &str, figures: &[&Figure]) -> String {
-    match figures[0].unit.as_str() {
-        unit if unit == "ns" || job.contains(unit) => job.into(),
-        unit => format!("{job} ({unit})"),
+/// Formats a benchmark with its unit, unless the unit is ns or part of the name.
+fn with_unit(bench: &str, comparisons: &[&Comparison]) -> String {
+    match comparisons[0].unit.as_str() {
+        unit if unit == "ns" || bench.contains(unit) => bench.into(),
+        unit => format!("{bench} ({unit})"),
     }
 }
 
-/// Jobs of one size each.
-fn list(name: &str, jobs: &[(&&str, Vec<&Figure>)]) -> String {
-    if jobs.is_empty() {
+/// Formats a table of benchmarks with one size.
+fn list(name: &str, rows: &[BestPeers<'_>]) -> String {
+    if rows.is_empty() {
         return String::new();
     }
-    let mut text =
-        row([&format!("**{name}**"), "", "ours", "best peer", "how many times ours is better"]);
+    let mut text = row([&format!("**{name}**"), "", "ours", "best peer", "peer / ours"]);
     text += "|---|---|--:|--:|---|\n";
-    for (job, best) in jobs {
-        let figure = best[0];
-        let what = format!("{}, {}", key(&figure.key), thousands(figure.n as f64));
-        let unit = if figure.unit == "ratio" { "" } else { &figure.unit };
+    for (bench, best) in rows {
+        let comparison = best[0];
+        let size = format!("{}, {}", key(&comparison.key), thousands(comparison.n as f64));
+        let unit = if comparison.unit == "ratio" { "" } else { &comparison.unit };
         let [ours, peer] =
-            [figure.ours, figure.peer].map(|value| format!("{} {unit}", number(value)));
-        text += &row([*job, what.as_str(), &ours, &peer, &verdict(figure, " ")]);
+            [comparison.ours, comparison.peer].map(|value| format!("{} {unit}", number(value)));
+        text += &row([*bench, size.as_str(), &ours, &peer, &ratio_and_peer(comparison, " ")]);
     }
     text + "\n"
 }
 
-/// How many times ours is better, and than whom. Bold is who wins.
-fn verdict(figure: &Figure, gap: &str) -> String {
-    let times = figure
-        .ratio
-        .map_or_else(|| format!("{} to {}", number(figure.ours), number(figure.peer)), ratio);
-    match (figure.better(), &figure.peer_name) {
-        (Better::Ours, peer) => format!("**{times}**{gap}{peer}"),
-        (Better::Neither, peer) => format!("{times}{gap}{peer}"),
-        (Better::Peer, peer) => format!("{times}{gap}**{peer}**"),
+/// Formats the ratio and the peer, the better side in bold.
+fn ratio_and_peer(comparison: &Comparison, separator: &str) -> String {
+    let Comparison { ours, peer, .. } = comparison;
+    let figures = || format!("{} to {}", number(*ours), number(*peer));
+    let ratio = comparison.ratio.map_or_else(figures, ratio);
+    match (comparison.better(), &comparison.peer_name) {
+        (Better::Ours, peer) => format!("**{ratio}**{separator}{peer}"),
+        (Better::Neither, peer) => format!("{ratio}{separator}{peer}"),
+        (Better::Peer, peer) => format!("{ratio}{separator}**{peer}**"),
     }
 }
 
-/// All that others do better than our main ones.
-pub(crate) fn losses(section: &Section, sheets: &[&Sheet]) -> String {
-    section.leaders.iter().map(|ours| losses_of(section, sheets, ours)).collect()
+/// Formats all comparisons in which a peer is better than one of our primary structures.
+pub(crate) fn losses(section: &Section, recorded: &[&RecordedResults]) -> String {
+    section.primary.iter().map(|ours| losses_of(section, recorded, ours)).collect()
 }
 
-fn losses_of(section: &Section, sheets: &[&Sheet], ours: &str) -> String {
-    let all = contests(section, sheets, ours);
-    let lost = all.clone().filter(|figure| figure.better() == Better::Peer);
+fn losses_of(section: &Section, recorded: &[&RecordedResults], ours: &str) -> String {
+    let all = comparisons(section, recorded, ours);
+    let lost = all.clone().filter(|comparison| comparison.better() == Better::Peer);
     let Some(first) = all.clone().next() else {
         return String::new();
     };
     let (name, of, count) = (&first.ours_name, all.count(), lost.clone().count());
     let mut text =
         format!("<details><summary><b>{name}</b>: {count} of {of} comparisons</summary>\n\n");
-    text += "| job | at how many entries (how many times ours is better) |\n|---|---|\n";
-    let job = |figure: &Figure| format!("{}: **{}**", section.job_of(figure), figure.peer_name);
-    for what in unique(lost.clone().map(job)) {
-        text += &row([&what, &places(lost.clone().filter(|figure| job(figure) == what))]);
+    text += "| benchmark | numbers of entries (peer / ours) |\n|---|---|\n";
+    let what = |it: &Comparison| format!("{}: **{}**", section.benchmark(it), it.peer_name);
+    for row_name in unique(lost.clone().map(what)) {
+        let of_row = lost.clone().filter(|comparison| what(comparison) == row_name);
+        text += &row([&row_name, &ratios_by_size(of_row)]);
     }
     text + "\n</details>\n\n"
 }
 
-/// Where a job is lost to a peer, by keys.
-fn places<'a>(lost: impl Iterator<Item = &'a Figure> + Clone) -> String {
-    let at = |figure: &Figure| {
-        let times = figure.ratio.map_or_else(|| number(figure.ours), ratio);
-        format!("{} ({times})", thousands(figure.n as f64))
+/// Formats the ratios at all sizes, by keys.
+fn ratios_by_size<'a>(lost: impl Iterator<Item = &'a Comparison> + Clone) -> String {
+    let at = |comparison: &Comparison| {
+        let ratio = comparison.ratio.map_or_else(|| number(comparison.ours), ratio);
+        format!("{} ({ratio})", thousands(comparison.n as f64))
     };
-    let keys = unique(lost.clone().map(|figure| &figure.key));
+    let keys = unique(lost.clone().map(|comparison| &comparison.key));
     let of = |of: &String| {
-        let at: Vec<_> = lost.clone().filter(|figure| figure.key == *of).map(at).collect();
+        let at: Vec<_> = lost.clone().filter(|it| it.key == *of).map(at).collect();
         format!("{}: {}", key(of), at.join(", "))
     };
     keys.into_iter().map(of).collect::<Vec<_>>().join("<br>")

@@ -1,66 +1,71 @@
-//! A board as a table: contestants are its rows, jobs its columns.
+//! Tables of results: a row per subject, a column per benchmark.
 
 use std::fmt::Write;
 
+use super::format::{number, ratio, row, rule, title};
+use super::recorded::{RecordedColumn, RecordedResults};
 use super::sections::Section;
-use super::sheet::{Column, Sheet};
-use super::text::{number, ratio, row, rule, title};
 
-/// The table, folded below its title, and remarks. Of those who compete, the best figure of a column is bold.
-pub(crate) fn table(section: &Section, sheet: &Sheet) -> String {
-    let columns = sheet.columns();
-    let (ours, peers) = (sheet.ours(), sheet.peers());
-    let mut text = format!("<details><summary>{}</summary>\n\n", title(&sheet.title));
+/// Formats a table, folded below its title, with remarks. The best figure of a column is bold.
+pub(crate) fn table(section: &Section, results: &RecordedResults) -> String {
+    let columns = results.columns();
+    let (ours, peers) = (results.ours(), results.peers());
+    let mut text = format!("<details><summary>{}</summary>\n\n", title(&results.title));
     text += &row([String::new()].into_iter().chain(heads(&columns)));
     text += &rule(1, columns.len());
     let names = ours.iter().chain(&peers);
-    let competing = names.clone().filter(|name| !section.bystanders.contains(*name));
+    let competing = names.clone().filter(|name| section.is_peer(name));
     let best: Vec<_> =
-        columns.iter().map(|column| least(sheet, competing.clone(), column)).collect();
+        columns.iter().map(|column| least(results, competing.clone(), column)).collect();
     for (at, name) in names.clone().enumerate() {
         let cells =
-            columns.iter().zip(&best).map(|(column, best)| cell(sheet, name, column, *best));
+            columns.iter().zip(&best).map(|(column, best)| cell(results, name, column, *best));
         let name = if at < ours.len() { format!("**{name}**") } else { (*name).into() };
         text += &row([name].into_iter().chain(cells));
     }
-    let remarks: String = names.filter_map(|name| remark(sheet, name)).collect();
+    let remarks: String = names.filter_map(|name| remark(results, name)).collect();
     if !remarks.is_empty() {
-        write!(text, "\n{remarks}").expect("a string takes all");
+        write!(text, "\n{remarks}").expect("writing to a string");
     }
     text + "\n</details>\n\n"
 }
 
-/// Jobs; with what else tells the columns apart.
-fn heads(columns: &[Column]) -> impl Iterator<Item = String> {
+/// The names of the columns, with size and unit where these differ.
+fn heads(columns: &[RecordedColumn]) -> impl Iterator<Item = String> {
     let is_of_one_size = columns.iter().all(|column| column.n == columns[0].n);
     let is_in_ns = columns.iter().all(|column| column.unit == "ns");
-    columns.iter().map(move |Column { bench, unit, n }| {
+    columns.iter().map(move |RecordedColumn { bench, unit, n }| {
         let size = if is_of_one_size { String::new() } else { format!(", {}", number(*n as f64)) };
-        let says_it = is_in_ns || bench.contains(unit.as_str());
-        format!("{bench}{size}{}", if says_it { String::new() } else { format!(" ({unit})") })
+        let has_unit = is_in_ns || bench.contains(unit.as_str());
+        format!("{bench}{size}{}", if has_unit { String::new() } else { format!(" ({unit})") })
     })
 }
 
 fn least<'a>(
-    sheet: &Sheet,
+    results: &RecordedResults,
     names: impl Iterator<Item = &'a &'a str>,
-    column: &Column,
+    column: &RecordedColumn,
 ) -> Option<f64> {
-    names.filter_map(|name| sheet.figure(name, column)).min_by(f64::total_cmp)
+    names.filter_map(|name| results.figure(name, column)).min_by(f64::total_cmp)
 }
 
-/// A figure, bold if it is the best one; and how many times our first one is better.
-fn cell(sheet: &Sheet, name: &str, column: &Column, best: Option<f64>) -> String {
-    let Some(figure) = sheet.figure(name, column) else {
+/// Formats a figure, in bold if it is the best one, with its ratio to the first of our rows.
+fn cell(
+    results: &RecordedResults,
+    name: &str,
+    column: &RecordedColumn,
+    best: Option<f64>,
+) -> String {
+    let Some(figure) = results.figure(name, column) else {
         return String::new();
     };
     let text = number(figure);
     let text = if Some(figure) == best { format!("**{text}**") } else { text };
-    let times = sheet.ratio(name, column).map(|times| format!(" ({})", ratio(times)));
-    text + &times.unwrap_or_default()
+    let ratio = results.ratio(name, column).map(|value| format!(" ({})", ratio(value)));
+    text + &ratio.unwrap_or_default()
 }
 
-fn remark(sheet: &Sheet, name: &str) -> Option<String> {
-    let remarks = sheet.remarks(name);
+fn remark(results: &RecordedResults, name: &str) -> Option<String> {
+    let remarks = results.remarks(name);
     (!remarks.is_empty()).then(|| format!("- {name}: {}\n", remarks.join(", ")))
 }

@@ -1,33 +1,33 @@
-//! Building a table from its routes in a random order, and the bytes that it then has.
+//! The time to build a table from its routes in a random order, and its bytes.
 
-use super::super::board::Board;
-use super::super::entrant::in_turn;
-use super::super::memory;
-use super::contestant::Route;
 use super::family::Family;
-use super::{BUILD, BYTES, Contestants};
+use super::subject::Route;
+use super::{BUILD, BYTES, Subjects};
+use crate::memory;
+use crate::results::Results;
+use crate::subject::rotation;
 
-/// Everybody builds a table some times; the last one stays.
+/// Builds all tables several times; the last ones remain for the lookups.
 pub(crate) fn builds<A: Family>(
-    board: &mut Board,
-    contestants: &mut Contestants<A>,
+    results: &mut Results,
+    subjects: &mut Subjects<A>,
     routes: &[Route<A>],
     quick: bool,
 ) {
     let each = |figure: usize| figure as f64 / routes.len() as f64;
     for round in 0..if quick { 2 } else { 7 } {
-        for at in in_turn(round, contestants.len()) {
-            contestants[at].clear();
+        for at in rotation(round, subjects.len()) {
+            subjects[at].benchmark.clear();
             let before = memory::live();
-            memory::forget_peak();
-            let time = contestants[at].build(routes).as_nanos() as f64;
-            board.note(at, BUILD, time / routes.len() as f64);
-            board.note(at, BUILD + 1, time / 1e6);
-            board.note(at, BYTES, each(memory::live() - before));
-            board.note(at, BYTES + 1, each(memory::peak() - before));
+            memory::reset_peak();
+            let time = subjects[at].benchmark.build(routes).as_nanos() as f64;
+            results.record(at, BUILD, time / routes.len() as f64);
+            results.record(at, BUILD + 1, time / 1e6);
+            results.record(at, BYTES, each(memory::live() - before));
+            results.record(at, BYTES + 1, each(memory::peak() - before));
         }
     }
-    for (at, contestant) in contestants.iter().enumerate() {
-        contestant.shape().into_iter().for_each(|shape| board.remark(at, shape));
+    for (at, subject) in subjects.iter().enumerate() {
+        subject.benchmark.shape().into_iter().for_each(|shape| results.remark(at, shape));
     }
 }

@@ -1,7 +1,7 @@
-//! Routes that are withdrawn and announced again, in a full table.
+//! Withdrawals and announcements of routes in a full table.
 //!
-//! They go and come in groups, so that an announcement does not find in the cache what the withdrawal
-//! of the same route has left there.
+//! They are in groups, so that the cache lines of a withdrawal are evicted before the announcement
+//! of the same route.
 
 use std::iter::zip;
 
@@ -9,15 +9,15 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::super::board::Board;
-use super::super::entrant::{Agreed, Timed, in_turn};
-use super::address::{Draw, Traffic, WARM_UP};
-use super::contestant::{Contestant, How, Route, Update};
+use super::address::{Addresses, Traffic, WARM_UP};
 use super::family::Family;
 use super::lookups::in_pieces;
-use super::{CHURN, Contestants};
+use super::subject::{LookupMode, Route, RouteSubject, Update};
+use super::{CHURN, Subjects};
+use crate::results::Results;
+use crate::subject::{Agreement, Timed, rotation};
 
-/// Routes that are away at a time.
+/// Routes that are withdrawn before they are announced again.
 const GROUP: usize = 1 << 14;
 
 /// The updates of a round, in groups of withdrawals and of announcements.
@@ -27,7 +27,7 @@ struct Groups<A> {
 }
 
 impl<A: Family> Groups<A> {
-    /// Of `count` of the routes, each once.
+    /// Draws the updates of `count` distinct routes.
     fn draw(routes: &mut [Route<A>], count: usize, rng: &mut StdRng) -> Self {
         let count = count.min(routes.len());
         let drawn = &mut *routes.partial_shuffle(rng, count).0;
@@ -39,12 +39,12 @@ impl<A: Family> Groups<A> {
         Self { withdrawals, announcements: of(drawn, Update::announce) }
     }
 
-    /// What it takes to withdraw one, and to announce one.
-    fn apply(&self, contestant: &mut Contestant<A>) -> [Timed; 2] {
+    /// Returns the times of withdrawals and of announcements.
+    fn apply(&self, subject: &mut RouteSubject<A>) -> [Timed; 2] {
         let mut both = [Timed::default(); 2];
         for groups in zip(&self.withdrawals, &self.announcements) {
             for (all, updates) in zip(&mut both, [groups.0, groups.1]) {
-                let timed = contestant.update(updates);
+                let timed = subject.benchmark.update(updates);
                 all.ns += timed.ns * updates.len() as f64;
                 all.sum = all.sum.wrapping_add(timed.sum);
             }
@@ -54,37 +54,38 @@ impl<A: Family> Groups<A> {
     }
 }
 
-/// Rounds of withdrawing and announcing, and look-ups in the tables that have had them.
+/// Runs rounds of withdrawals and announcements, and of lookups in the tables after them.
 pub(crate) fn churn<A: Family>(
-    board: &mut Board,
-    contestants: &mut Contestants<A>,
+    results: &mut Results,
+    subjects: &mut Subjects<A>,
     routes: &[Route<A>],
     quick: bool,
 ) {
     let (rounds, count) = if quick { (3, 1 << 16) } else { (11, 1 << 17) };
     let mut rng = StdRng::seed_from_u64(6);
     let mut shuffled = routes.to_vec();
-    let mut draw = Draw::new(routes);
-    let live: Vec<_> = (0..contestants.len()).filter(|&row| contestants[row].is_live()).collect();
+    let mut source = Addresses::new(routes);
+    let rows: Vec<_> =
+        (0..subjects.len()).filter(|&row| subjects[row].benchmark.is_updatable()).collect();
     for round in 0..rounds {
         let groups = Groups::draw(&mut shuffled, count, &mut rng);
-        let warm = draw.addresses(Traffic::Inside, WARM_UP);
-        let probes = draw.addresses(Traffic::Inside, count);
-        let mut agreed = Agreed::default();
-        for turn in in_turn(round, live.len()) {
-            let row = live[turn];
-            let contestant = &mut contestants[row];
-            contestant.look_up(How::Single, &warm);
-            let [withdraw, announce] = groups.apply(contestant);
-            contestant.look_up(How::Single, &warm);
-            let look_up = in_pieces(contestant, How::Single, &probes);
-            let sums = (withdraw.sum, look_up.sum);
-            agreed.on(sums, contestant.name);
-            let figures = [withdraw, announce, look_up];
+        let warm = source.draw(Traffic::Inside, WARM_UP);
+        let probes = source.draw(Traffic::Inside, count);
+        let mut agreement = Agreement::default();
+        for turn in rotation(round, rows.len()) {
+            let row = rows[turn];
+            let subject = &mut subjects[row];
+            subject.benchmark.run_lookups(LookupMode::Single, &warm);
+            let [withdraw, announce] = groups.apply(subject);
+            subject.benchmark.run_lookups(LookupMode::Single, &warm);
+            let run_lookups = in_pieces(subject, LookupMode::Single, &probes);
+            let sums = (withdraw.sum, run_lookups.sum);
+            agreement.check(sums, subject.name);
+            let figures = [withdraw, announce, run_lookups];
             figures
                 .iter()
                 .enumerate()
-                .for_each(|(at, timed)| board.note(row, CHURN + at, timed.ns));
+                .for_each(|(at, timed)| results.record(row, CHURN + at, timed.ns));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the machine allows for IPv4: an array with a slot for each of the 2^24 first 24 bits.
+//! DIR-24-8: an array with a slot for each value of the first 24 bits of an IPv4 address.
 //!
 //! ```text
 //!     slots    0 … 10.0.0 10.0.1 10.0.2 … 2^24        a value and 1, or 0, or a tail
@@ -6,19 +6,20 @@
 //!     tails               └ 10.0.1.0 … 10.0.1.255     a value and 1, or 0
 //! ```
 //!
-//! A look-up reads one line, or two where there are routes longer than 24 bits. The price is 64 MiB,
-//! and that a short route's update writes to all slots below it, so here are none.
+//! A lookup reads one cache line, or two where there are routes longer than 24 bits. The price is
+//! 64 MiB, and updates of short routes that write to all slots below them: there are no updates
+//! here.
 
 use std::net::Ipv4Addr;
 
-use super::super::contestant::BURST;
-use super::super::prefetched::prefetch;
-use super::contestant::{Match, Route, Table};
+use super::subject::{LpmTable, Match, Route};
+use crate::maps::prefetched::prefetch;
+use crate::subject::BURST;
 
-/// Bits of an address that choose a slot.
+/// The bits of an address that index the slots.
 const BITS: u32 = 24;
 
-/// In a slot: the rest of it is the number of a tail.
+/// Set in a slot whose other bits are the index of a tail.
 const TAIL: u32 = 1 << 31;
 
 const TAIL_SLOTS: usize = 1 << (32 - BITS);
@@ -40,7 +41,7 @@ impl Dir {
         }
     }
 
-    /// The tail of a slot; it has one from now on.
+    /// Returns the tail of a slot, and creates it if it is absent.
     fn tail(&mut self, slot: usize) -> &mut [u32; TAIL_SLOTS] {
         if self.slots[slot] & TAIL == 0 {
             self.tails.push([self.slots[slot]; TAIL_SLOTS]);
@@ -55,7 +56,7 @@ impl Dir {
     }
 }
 
-impl Table<Ipv4Addr> for Dir {
+impl LpmTable<Ipv4Addr> for Dir {
     fn build(routes: &[Route<Ipv4Addr>]) -> Self {
         let mut table = Self { slots: vec![0; 1 << BITS], tails: Vec::new() };
         // A longer route overwrites the shorter ones that cover it.
@@ -71,7 +72,7 @@ impl Table<Ipv4Addr> for Dir {
         if slot & TAIL != 0 {
             slot = self.tails[(slot & !TAIL) as usize][address.to_bits() as usize % TAIL_SLOTS];
         }
-        slot.checked_sub(1).map(Match::silent)
+        slot.checked_sub(1).map(Match::without_length)
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The two families of addresses.
+//! The two address families.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -9,13 +9,13 @@ use flowtable::key::bits::Address;
 use ip_network_table_deps_treebitmap::address::Address as Nibbles;
 use poptrie::Prefix as Key;
 
-use super::super::entrant::peer;
-use super::Contestants;
-use super::contestant::fixed;
+use super::Subjects;
 use super::dir::Dir;
+use super::subject::fixed;
 use super::tables;
+use crate::subject::peer;
 
-/// An address, as everybody wants it.
+/// An address of a family, with the traits that the subjects require.
 pub(crate) trait Family:
     Address + Nibbles + Copy + Debug + Ord + Hash + FromStr + Into<IpAddr> + 'static
 {
@@ -24,30 +24,30 @@ pub(crate) trait Family:
     /// Prefixes of each length in the routing system of October 2025.
     const LENGTHS: &'static [(u32, usize)];
 
-    /// Of a table that resembles a real one: how many blocks of a length have routes in them. The
-    /// last ones hold nearly all, some of them far more than others.
+    /// For the synthetic table: the numbers of blocks of a length that contain routes. The last
+    /// ones contain nearly all routes.
     const BLOCKS: &'static [(u32, usize)];
 
-    /// How much more: the share of the fullest tenth of the blocks grows with it.
+    /// The skew of routes over the blocks: the share of the fullest tenth grows with it.
     const SKEW: i32;
 
-    /// The first bits of all addresses that are routed, and how many these are.
+    /// The common first bits of all routed addresses, and their number.
     const ROUTED: (u128, u32);
 
-    /// A prefix as pairs of a number and a length.
+    /// A prefix as a pair of an integer and a length.
     type Key: Key + prefix_trie::Prefix;
 
     fn key(self, len: u32) -> Self::Key;
 
-    fn number(self) -> <Self::Key as Key>::ADDRESS;
+    fn integer(self) -> <Self::Key as Key>::ADDRESS;
 
-    /// The address whose first bits these are.
+    /// The address with these first bits.
     fn from_left(bits: u128) -> Self;
 
-    /// The first bits are those of the address; the rest is zero.
+    /// The address in the first bits; the others are zero.
     fn left(self) -> u128;
 
-    fn contestants() -> Contestants<Self>;
+    fn subjects() -> Subjects<Self>;
 }
 
 impl Family for Ipv4Addr {
@@ -85,7 +85,7 @@ impl Family for Ipv4Addr {
 
     const SKEW: i32 = 3;
 
-    /// Everything: the few networks that are not routed do not matter here.
+    /// All addresses: the few networks that are not routed do not matter here.
     const ROUTED: (u128, u32) = (0, 0);
 
     type Key = (u32, u8);
@@ -96,7 +96,7 @@ impl Family for Ipv4Addr {
     }
 
     #[inline]
-    fn number(self) -> u32 {
+    fn integer(self) -> u32 {
         self.to_bits()
     }
 
@@ -108,10 +108,10 @@ impl Family for Ipv4Addr {
         u128::from(self.to_bits()) << 96
     }
 
-    fn contestants() -> Contestants<Self> {
-        let mut contestants = tables::contestants();
-        contestants.push(peer("DIR-24-8 array", fixed::<_, Dir>()));
-        contestants
+    fn subjects() -> Subjects<Self> {
+        let mut subjects = tables::subjects();
+        subjects.push(peer("DIR-24-8 array", fixed::<_, Dir>()));
+        subjects
     }
 }
 
@@ -183,7 +183,7 @@ impl Family for Ipv6Addr {
     }
 
     #[inline]
-    fn number(self) -> u128 {
+    fn integer(self) -> u128 {
         self.to_bits()
     }
 
@@ -195,7 +195,7 @@ impl Family for Ipv6Addr {
         self.to_bits()
     }
 
-    fn contestants() -> Contestants<Self> {
-        tables::contestants()
+    fn subjects() -> Subjects<Self> {
+        tables::subjects()
     }
 }

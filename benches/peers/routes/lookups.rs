@@ -1,72 +1,82 @@
-//! The board of look-ups.
+//! Rounds of lookups.
 
-use super::super::board::{Board, Column};
-use super::super::contestant::BURST;
-use super::super::entrant::{Agreed, Timed, in_turn};
-use super::Contestants;
-use super::address::{Draw, Traffic, WARM_UP};
-use super::contestant::{Contestant, How, Route};
+use super::Subjects;
+use super::address::{Addresses, Traffic, WARM_UP};
 use super::family::Family;
+use super::subject::{LookupMode, Route, RouteSubject};
+use crate::results::{Column, Results};
+use crate::subject::{Agreement, BURST, Timed, rotation};
 
-/// What each kind of traffic is asked for, and the names of its columns.
-const BENCHES: [(Traffic, [(How, &str); 3]); 3] = [
+/// The modes of lookups for each kind of traffic, and the names of their columns.
+const BENCHES: [(Traffic, [(LookupMode, &str); 3]); 3] = [
     (
         Traffic::Inside,
-        [(How::Single, "inside"), (How::Chain, "inside, dependent"), (How::Burst, "inside, burst")],
+        [
+            (LookupMode::Single, "inside"),
+            (LookupMode::Chain, "inside, dependent"),
+            (LookupMode::Burst, "inside, burst"),
+        ],
     ),
     (
         Traffic::Random,
-        [(How::Single, "random"), (How::Chain, "random, dependent"), (How::Burst, "random, burst")],
+        [
+            (LookupMode::Single, "random"),
+            (LookupMode::Chain, "random, dependent"),
+            (LookupMode::Burst, "random, burst"),
+        ],
     ),
     (
         Traffic::Zipf,
-        [(How::Single, "zipf"), (How::Chain, "zipf, dependent"), (How::Burst, "zipf, burst")],
+        [
+            (LookupMode::Single, "zipf"),
+            (LookupMode::Chain, "zipf, dependent"),
+            (LookupMode::Burst, "zipf, burst"),
+        ],
     ),
 ];
 
-/// Look-ups are timed in pieces that take less than a millisecond: if the machine does something else
-/// in the meantime, that is in some of them only.
+/// Lookups are timed in pieces of less than a millisecond: an interruption affects only some of
+/// them, and not the median.
 const PIECE: usize = 1 << 12;
 
 pub(crate) fn lookups<A: Family>(
     title: &str,
-    contestants: &mut Contestants<A>,
+    subjects: &mut Subjects<A>,
     routes: &[Route<A>],
     quick: bool,
-) -> Board {
+) -> Results {
     let (rounds, count) = if quick { (3, 1 << 16) } else { (11, 1 << 19) };
-    let title =
-        format!("{title}: look-ups, ns each; bursts of {BURST}; medians of {rounds} rounds");
+    let title = format!("{title}: lookups, ns each; bursts of {BURST}; medians of {rounds} rounds");
     let columns = BENCHES.iter().flat_map(|(_, benches)| benches);
     let columns = columns.map(|&(_, bench)| Column { bench, unit: "ns", n: routes.len() });
-    let mut board = Board::new(title, A::NAME, columns.collect());
-    board.add_rows(contestants);
-    let mut draw = Draw::new(routes);
+    let mut results = Results::new(title, A::NAME, columns.collect());
+    results.add_rows(subjects);
+    let mut source = Addresses::new(routes);
     for round in 0..rounds {
         for (at, (traffic, benches)) in BENCHES.iter().enumerate() {
-            let warm = draw.addresses(*traffic, WARM_UP);
+            let warm = source.draw(*traffic, WARM_UP);
             let probes = benches.map(|(how, _)| {
-                draw.addresses(*traffic, if how == How::Chain { count / 4 } else { count })
+                source.draw(*traffic, if how == LookupMode::Chain { count / 4 } else { count })
             });
-            let mut agreed = [(); 3].map(|()| Agreed::default());
-            for row in in_turn(round, contestants.len()) {
-                let contestant = &contestants[row];
-                contestant.look_up(How::Single, &warm);
+            let mut agreement = [(); 3].map(|()| Agreement::default());
+            for row in rotation(round, subjects.len()) {
+                let subject = &subjects[row];
+                subject.benchmark.run_lookups(LookupMode::Single, &warm);
                 for (bench, (how, _)) in benches.iter().enumerate() {
-                    let timed = in_pieces(contestant, *how, &probes[bench]);
-                    let (_, job) = benches[bench];
-                    agreed[bench].on(timed.sum, &format!("{}, {job}", contestant.name));
-                    board.note(row, at * benches.len() + bench, timed.ns);
+                    let timed = in_pieces(subject, *how, &probes[bench]);
+                    let (_, column) = benches[bench];
+                    agreement[bench].check(timed.sum, &format!("{}, {column}", subject.name));
+                    results.record(row, at * benches.len() + bench, timed.ns);
                 }
             }
         }
     }
-    board
+    results
 }
 
-/// The median of the pieces' nanoseconds, and the sum of them all.
-pub(crate) fn in_pieces<A>(contestant: &Contestant<A>, how: How, addresses: &[A]) -> Timed {
-    let pieces = addresses.chunks(PIECE).map(|piece| contestant.look_up(how, piece));
+/// Returns the median of the pieces' times, and the sum over all of them.
+pub(crate) fn in_pieces<A>(subject: &RouteSubject<A>, how: LookupMode, addresses: &[A]) -> Timed {
+    let pieces = addresses.chunks(PIECE).map(|piece| subject.benchmark.run_lookups(how, piece));
     let (mut ns, sums): (Vec<_>, Vec<_>) = pieces.map(|timed| (timed.ns, timed.sum)).unzip();
     let middle = ns.len() / 2;
     let ns = *ns.select_nth_unstable_by(middle, f64::total_cmp).1;

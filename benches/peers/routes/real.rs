@@ -1,4 +1,4 @@
-//! The routes of the project's data folder, if it is at hand: one prefix in a line.
+//! The real route table of the data folder: one prefix per line.
 
 use std::error::Error;
 use std::fs::File;
@@ -10,12 +10,13 @@ use flowtable::Prefix;
 
 use super::family::Family;
 
-/// The text of the file. A folder that was named must have it.
+/// Reads the file. It is optional unless the environment variable `FLOWTABLE_DATA` names the
+/// folder.
 pub(crate) fn read() -> Result<Option<String>, Box<dyn Error>> {
     let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
     let is_named = named.is_some();
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
-    let file = named.unwrap_or_else(beside).join("routes/prefixes.txt.gz");
+    let default = || Path::new(crate::ROOT).join("../shared/data");
+    let file = named.unwrap_or_else(default).join("routes/prefixes.txt.gz");
     if !file.is_file() && !is_named {
         return Ok(None);
     }
@@ -27,7 +28,7 @@ pub(crate) fn read() -> Result<Option<String>, Box<dyn Error>> {
     Ok(Some(text))
 }
 
-/// Those of one family.
+/// Returns the prefixes of one family.
 pub(crate) fn prefixes<A: Family>(text: &str) -> Result<Vec<Prefix<A>>, Box<dyn Error>> {
     let mut prefixes = Vec::new();
     for line in text.lines() {

@@ -1,4 +1,4 @@
-//! The tables, as contestants.
+//! The route tables: implementations of [`LpmTable`] and [`Updatable`].
 
 use flowtable::{Prefix, RouteTable};
 use ip_network_table_deps_treebitmap::IpLookupTable;
@@ -7,24 +7,23 @@ use poptrie::Poptrie;
 use prefix_trie::{Prefix as _, PrefixMap};
 use ts_bart::{RoutingTable, SimpleTable};
 
-use super::super::contestant::BURST;
-use super::super::entrant::{ours, peer};
-use super::Contestants;
-use super::contestant::{Live, Match, Route, Table, filled, fixed, live};
+use super::Subjects;
 use super::family::Family;
+use super::subject::{LpmTable, Match, Route, Updatable, filled, fixed, updatable};
+use crate::subject::{BURST, ours, peer};
 
-/// All that know both families.
-pub(crate) fn contestants<A: Family>() -> Contestants<A> {
+/// The subjects for both families, ours first.
+pub(crate) fn subjects<A: Family>() -> Subjects<A> {
     vec![
-        ours("routes", "RouteTable", live::<A, RouteTable<A, u32>>()),
-        peer("prefix-trie", live::<A, PrefixMap<A::Key, u32>>()),
-        peer("treebitmap", live::<A, IpLookupTable<A, u32>>()),
-        peer("ts_bart", live::<A, SimpleTable<u32>>()),
+        ours("routes", "RouteTable", updatable::<A, RouteTable<A, u32>>()),
+        peer("prefix-trie", updatable::<A, PrefixMap<A::Key, u32>>()),
+        peer("treebitmap", updatable::<A, IpLookupTable<A, u32>>()),
+        peer("ts_bart", updatable::<A, SimpleTable<u32>>()),
         peer("poptrie", fixed::<A, Poptrie<A::Key, u32>>()),
     ]
 }
 
-impl<A: Family> Table<A> for RouteTable<A, u32> {
+impl<A: Family> LpmTable<A> for RouteTable<A, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
         filled(routes)
@@ -50,7 +49,7 @@ impl<A: Family> Table<A> for RouteTable<A, u32> {
     }
 }
 
-impl<A: Family> Live<A> for RouteTable<A, u32> {
+impl<A: Family> Updatable<A> for RouteTable<A, u32> {
     #[inline]
     fn announce(&mut self, prefix: &Prefix<A>, value: u32) {
         self.insert(*prefix, value);
@@ -62,8 +61,8 @@ impl<A: Family> Live<A> for RouteTable<A, u32> {
     }
 }
 
-/// With pairs of a number and a length, which cost it less than the types of `ipnet`.
-impl<A: Family> Table<A> for PrefixMap<A::Key, u32> {
+/// With pairs of an integer and a length, which are faster than the types of `ipnet`.
+impl<A: Family> LpmTable<A> for PrefixMap<A::Key, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
         filled(routes)
@@ -76,7 +75,7 @@ impl<A: Family> Table<A> for PrefixMap<A::Key, u32> {
     }
 }
 
-impl<A: Family> Live<A> for PrefixMap<A::Key, u32> {
+impl<A: Family> Updatable<A> for PrefixMap<A::Key, u32> {
     #[inline]
     fn announce(&mut self, prefix: &Prefix<A>, value: u32) {
         self.insert(prefix.address().key(prefix.len()), value);
@@ -88,7 +87,7 @@ impl<A: Family> Live<A> for PrefixMap<A::Key, u32> {
     }
 }
 
-impl<A: Family> Table<A> for IpLookupTable<A, u32> {
+impl<A: Family> LpmTable<A> for IpLookupTable<A, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
         filled(routes)
@@ -100,7 +99,7 @@ impl<A: Family> Table<A> for IpLookupTable<A, u32> {
     }
 }
 
-impl<A: Family> Live<A> for IpLookupTable<A, u32> {
+impl<A: Family> Updatable<A> for IpLookupTable<A, u32> {
     #[inline]
     fn announce(&mut self, prefix: &Prefix<A>, value: u32) {
         self.insert(prefix.address(), prefix.len(), value);
@@ -113,12 +112,12 @@ impl<A: Family> Live<A> for IpLookupTable<A, u32> {
 }
 
 fn net<A: Family>(prefix: &Prefix<A>) -> IpNet {
-    IpNet::new(prefix.address().into(), prefix.len() as u8).expect("no prefix is longer than that")
+    IpNet::new(prefix.address().into(), prefix.len() as u8).expect("the length of a prefix")
 }
 
-/// The table for one family, which need not ask which one it is. Its look-up that tells the prefix is
-/// another, slower one.
-impl<A: Family> Table<A> for SimpleTable<u32> {
+/// The table for one family, without dispatch on the family. Its lookup that returns the prefix is
+/// slower.
+impl<A: Family> LpmTable<A> for SimpleTable<u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
         filled(routes)
@@ -126,11 +125,11 @@ impl<A: Family> Table<A> for SimpleTable<u32> {
 
     #[inline]
     fn lookup(&self, address: A) -> Option<Match> {
-        RoutingTable::lookup(self, address.into()).map(|&value| Match::silent(value))
+        RoutingTable::lookup(self, address.into()).map(|&value| Match::without_length(value))
     }
 }
 
-impl<A: Family> Live<A> for SimpleTable<u32> {
+impl<A: Family> Updatable<A> for SimpleTable<u32> {
     #[inline]
     fn announce(&mut self, prefix: &Prefix<A>, value: u32) {
         self.insert(net(prefix), value);
@@ -142,8 +141,8 @@ impl<A: Family> Live<A> for SimpleTable<u32> {
     }
 }
 
-/// Its look-up that tells the prefix reads one more line.
-impl<A: Family> Table<A> for Poptrie<A::Key, u32> {
+/// Its lookup that returns the prefix reads one more cache line.
+impl<A: Family> LpmTable<A> for Poptrie<A::Key, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
         let key = |route: &Route<A>| (route.prefix.address().key(route.prefix.len()), route.value);
@@ -152,6 +151,6 @@ impl<A: Family> Table<A> for Poptrie<A::Key, u32> {
 
     #[inline]
     fn lookup(&self, address: A) -> Option<Match> {
-        Poptrie::lookup(self, address.number()).map(|&value| Match::silent(value))
+        Poptrie::lookup(self, address.integer()).map(|&value| Match::without_length(value))
     }
 }

@@ -1,89 +1,93 @@
-//! How long one update may take: every one of many is timed.
+//! The longest update: each of many updates is timed.
 //!
 //! ```text
 //!     build           a table from nothing
 //!     replay          a route is withdrawn, and announced again a thousand withdrawals later
 //!     default         the default route is announced, changed and withdrawn, over and over
-//!     /1../12         so are short prefixes; one that the table has is changed twice
+//!     /1../12         short prefixes likewise; a present one is changed twice and restored
 //! ```
 //!
-//! What is no work of the table is left out as for maps: memory is there already, there are three
-//! runs, and the shortest time of each update counts; see [`super::super::pauses`]. What is left of
-//! the machine is what a table that does nothing but count shows.
+//! Page faults and interruptions are excluded as for maps, see [`crate::maps::pauses`]: memory is
+//! preallocated, there are three runs, and the shortest time of each update counts. "no table" does
+//! constant work, which shows the interruptions.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
+use bench_common::machine;
 use flowtable::Prefix;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::Board;
-use super::super::entrant::{Agreed, in_turn, peer};
-use super::super::pauses::{keep_least, longest};
-use super::super::{machine, memory};
-use super::address::{Draw, Traffic, below};
-use super::contestant::{How, Live, Match, Route, Table, Update, live};
+use super::address::{Addresses, Traffic, address_within};
 use super::family::Family;
-use super::{Contestants, WORST};
+use super::subject::{LookupMode, LpmTable, Match, Route, Updatable, Update, updatable};
+use super::{Subjects, WORST};
+use crate::maps::pauses::{keep_least, longest};
+use crate::memory;
+use crate::results::Results;
+use crate::subject::{Agreement, peer, rotation};
 
 const RUNS: usize = 3;
 
-/// Bytes to have at hand for each route, twice: more than any of the tables asks for while it grows.
+/// Bytes to preallocate per route: more than any of the tables allocates while it grows.
 const SPARE: usize = 128;
 
-/// Routes that are away at a time in the replay.
-const AWAY: usize = 1000;
+/// Routes that are withdrawn at a time in the replay.
+const WITHDRAWN: usize = 1000;
 
-/// Changes of the default route; and short prefixes, each of which is changed three times.
+/// Changes of the default route, and short prefixes, each of which is changed three times.
 const CHANGES: usize = 1000;
 
-/// The longest prefix that is short.
+/// The greatest length of a short prefix.
 const SHORT: u32 = 12;
 
-/// All that are live update a table, [`RUNS`] times.
+/// Times the updates of all updatable subjects, [`RUNS`] times.
 pub(crate) fn worst<A: Family>(
-    board: &mut Board,
-    mut contestants: Contestants<A>,
+    results: &mut Results,
+    mut subjects: Subjects<A>,
     routes: &[Route<A>],
     quick: bool,
 ) {
-    let rows: Vec<_> = (0..contestants.len()).filter(|&row| contestants[row].is_live()).collect();
-    let nothing = contestants.len();
-    contestants.push(peer("no table", live::<A, Nothing>()));
-    board.add_row(contestants[nothing].name, None);
+    let rows: Vec<_> =
+        (0..subjects.len()).filter(|&row| subjects[row].benchmark.is_updatable()).collect();
+    let nothing = subjects.len();
+    subjects.push(peer("no table", updatable::<A, NoTable>()));
+    results.add_row(subjects[nothing].name, None);
     let rows = [&rows[..], &[nothing]].concat();
 
     let replay = Replay::new(routes, if quick { 200_000 } else { 1_000_000 });
-    let probes = Draw::new(routes).addresses(Traffic::Inside, 1 << 16);
-    let mut agreed = Agreed::default();
-    // Touched here, as zeros would not have pages yet.
+    let probes = Addresses::new(routes).draw(Traffic::Inside, 1 << 16);
+    let mut agreement = Agreement::default();
+    // Not zeros, whose pages would be touched for the first time during the measurement.
     let mut times = vec![1; replay.updates.len()];
     let mut shortest = vec![vec![u32::MAX; times.len()]; rows.len()];
-    memory::keep(SPARE * routes.len());
+    memory::preallocate(SPARE * routes.len());
     for run in 0..RUNS {
-        for turn in in_turn(run, rows.len()) {
-            let contestant = &mut contestants[rows[turn]];
-            let faults = machine::page_faults_of(|| contestant.pace(&replay.updates, &mut times));
-            board.remark(rows[turn], format!("{faults} new pages"));
-            let sum = contestant.look_up(How::Single, &probes).sum;
+        for turn in rotation(run, rows.len()) {
+            let subject = &mut subjects[rows[turn]];
+            let faults = machine::page_faults_of(|| {
+                subject.benchmark.time_updates(&replay.updates, &mut times);
+            });
+            results.remark(rows[turn], format!("{faults} new pages"));
+            let sum = subject.benchmark.run_lookups(LookupMode::Single, &probes).sum;
             if rows[turn] != nothing {
-                agreed.on(sum, contestant.name);
+                agreement.check(sum, subject.name);
             }
-            contestant.clear();
+            subject.benchmark.clear();
             keep_least(&mut shortest[turn], &times);
         }
     }
-    memory::give_back();
+    memory::release();
     for (row, shortest) in rows.into_iter().zip(shortest) {
         for (part, range) in replay.parts.iter().enumerate() {
-            board.note(row, WORST + part, longest(&shortest[range.clone()]) / 1e3);
+            results.record(row, WORST + part, longest(&shortest[range.clone()]) / 1e3);
         }
     }
 }
 
-/// All updates, one after the other; they end with the table that they began to replay on.
+/// All updates; the table after them is equal to the table after the build.
 struct Replay<A> {
     updates: Vec<Update<A>>,
     parts: [Range<usize>; 4],
@@ -111,7 +115,7 @@ impl<A: Family> Replay<A> {
     }
 }
 
-/// `count` withdrawals, and as many announcements of the same routes.
+/// Returns `count` withdrawals and the announcements of the same routes.
 fn withdrawn_and_announced<A: Family>(
     routes: &[Route<A>],
     count: usize,
@@ -119,53 +123,53 @@ fn withdrawn_and_announced<A: Family>(
 ) -> impl Iterator<Item = Update<A>> {
     let mut shuffled = routes.to_vec();
     shuffled.shuffle(rng);
-    // One that is away cannot be withdrawn.
-    let away = AWAY.min(shuffled.len());
-    (0..count + away).flat_map(move |at| {
+    // A withdrawn route cannot be withdrawn again.
+    let withdrawn = WITHDRAWN.min(shuffled.len());
+    (0..count + withdrawn).flat_map(move |at| {
         let route = |at: usize| &shuffled[at % shuffled.len()];
-        // The route that was away longest may be the one that goes next, so it comes first.
-        let back = at.checked_sub(away).map(|at| Update::announce(route(at)));
-        let gone = (at < count).then(|| Update::withdraw(route(at)));
-        back.into_iter().chain(gone)
+        // First, as this route may be the next one to withdraw.
+        let announcement = at.checked_sub(withdrawn).map(|at| Update::announce(route(at)));
+        let withdrawal = (at < count).then(|| Update::withdraw(route(at)));
+        announcement.into_iter().chain(withdrawal)
     })
 }
 
 fn short<A: Family>(rng: &mut StdRng) -> Prefix<A> {
     let len = rng.random_range(1..=SHORT);
-    Prefix::new(below(A::ROUTED, rng), len).expect("a length of every family")
+    Prefix::new(address_within(A::ROUTED, rng), len).expect("a length of every family")
 }
 
-/// A prefix is announced or changed, then changed, then as it was.
+/// Returns an announcement or change of a prefix, a change, and the restoration of its first state.
 fn changes<A: Family>(present: &HashMap<Prefix<A>, u32>, prefix: Prefix<A>) -> [Update<A>; 3] {
     let value = prefix.len() << 16;
     [Some(value), Some(value | 1), present.get(&prefix).copied()]
         .map(|value| Update { prefix, value })
 }
 
-/// Not a table: something to do that takes as long every time.
+/// Constant work.
 #[derive(Default)]
-struct Nothing {
+struct NoTable {
     last: u32,
 }
 
-impl<A: Family> Table<A> for Nothing {
+impl<A: Family> LpmTable<A> for NoTable {
     fn build(_: &[Route<A>]) -> Self {
         Self::default()
     }
 
     fn lookup(&self, _: A) -> Option<Match> {
-        Some(Match::silent(self.last))
+        Some(Match::without_length(self.last))
     }
 }
 
-impl<A: Family> Live<A> for Nothing {
+impl<A: Family> Updatable<A> for NoTable {
     fn announce(&mut self, _: &Prefix<A>, value: u32) {
         let mix = |last: u32, step: u32| (last ^ step).wrapping_mul(0x9e37_79b1).rotate_left(15);
         self.last = (0..64).fold(self.last ^ value, mix);
     }
 
     fn withdraw(&mut self, prefix: &Prefix<A>) -> Option<u32> {
-        Live::<A>::announce(self, prefix, 0);
+        Updatable::<A>::announce(self, prefix, 0);
         None
     }
 }

@@ -1,6 +1,5 @@
-//! Packets for listeners, and for connections beside listeners.
+//! Packets for listeners, and for connections of a host with listeners.
 
-use std::hint::black_box;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Instant;
 
@@ -9,64 +8,57 @@ use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::super::board::{Board, Column};
-use super::super::contestant::Map;
-use super::super::entrant::{Agreed, Enters, Entrant, in_turn, ours, peer};
-use super::super::keys::{Key, random_keys};
 use super::TCP;
-use super::tables::{Array, ByHand, Place, Sockets};
+use super::tables::{Array, ByHand, ListenerAddress, Sockets};
+use crate::keys::{Key, random_keys};
+use crate::maps::subject::Map;
+use crate::results::{Column, Results};
+use crate::subject::{Agreement, Subject, Timed, ours, peer, rotation};
 
-/// Half of them at the server's address, half at any.
+/// Listeners that fit the inline table, half of them at the server's address, half at any.
 const FEW: u16 = 8;
 
-/// More listeners than the table keeps in an array.
-const SOME: u16 = 32;
+/// More listeners than fit the inline table.
+const MANY: u16 = 32;
 
-/// What is asked in a round.
+/// Packets per round.
 const PACKETS: usize = 1 << 16;
 
-/// A column: the packets, and how many listeners there are.
+/// Columns, and the number of listeners.
 const BENCHES: [(&str, u16); 4] = [
     ("hit, 8 listeners", FEW),
     ("SYN, 8 listeners", FEW),
-    ("SYN, 32 listeners", SOME),
+    ("SYN, 32 listeners", MANY),
     ("SYN, no listener", FEW),
 ];
 
-/// A table with listeners, whose type is not known to who makes it work.
+/// The benchmark of a table with listeners.
 trait Host {
-    /// The sum of the sockets found, and nanoseconds for each packet.
-    fn run(&self, packets: &[FlowKey]) -> (u64, f64);
-}
-
-impl<H: Host + 'static> Enters<dyn Host> for H {
-    fn enter(self) -> Box<dyn Host> {
-        Box::new(self)
-    }
+    fn run(&self, packets: &[FlowKey]) -> Timed;
 }
 
 impl Host for Sockets {
-    fn run(&self, packets: &[FlowKey]) -> (u64, f64) {
+    fn run(&self, packets: &[FlowKey]) -> Timed {
         timed(packets, |packet| self.get(packet))
     }
 }
 
 impl<M: Map<FlowKey>> Host for ByHand<M> {
-    fn run(&self, packets: &[FlowKey]) -> (u64, f64) {
+    fn run(&self, packets: &[FlowKey]) -> Timed {
         timed(packets, |packet| self.lookup(packet))
     }
 }
 
 #[inline(never)]
-fn timed<'a>(packets: &[FlowKey], lookup: impl Fn(&FlowKey) -> Option<&'a u64>) -> (u64, f64) {
+fn timed<'a>(packets: &[FlowKey], lookup: impl Fn(&FlowKey) -> Option<&'a u64>) -> Timed {
     let start = Instant::now();
     let sum =
         packets.iter().filter_map(lookup).fold(0, |sum: u64, &socket| sum.wrapping_add(socket));
-    (black_box(sum), start.elapsed().as_nanos() as f64 / packets.len() as f64)
+    Timed::new(start.elapsed(), packets.len(), sum)
 }
 
-/// With so many connections.
-pub(crate) fn measured(connections: usize, is_quick: bool) -> Board {
+/// Measures lookups with this number of connections.
+pub(crate) fn measured(connections: usize, is_quick: bool) -> Results {
     let rounds = if is_quick { 5 } else { 25 };
     let keys = random_keys::<FlowKey>(connections, 1);
     let benches = BENCHES.iter().filter(|(bench, _)| connections > 0 || !bench.starts_with("hit"));
@@ -74,33 +66,34 @@ pub(crate) fn measured(connections: usize, is_quick: bool) -> Board {
     let title = format!(
         "{connections} connections and some listeners: ns for a packet, medians of {rounds} rounds"
     );
-    let mut board = Board::new(title, FlowKey::NAME, columns.collect());
+    let mut results = Results::new(title, FlowKey::NAME, columns.collect());
     let mut rng = StdRng::seed_from_u64(5);
     for (column, &(bench, listeners)) in benches.enumerate() {
         let hosts = hosts(&keys, listeners);
         if column == 0 {
-            board.add_rows(&hosts);
+            results.add_rows(&hosts);
         }
         for round in 0..rounds {
             let packets = packets(bench, &keys, listeners, &mut rng);
-            let mut agreed = Agreed::default();
-            for row in in_turn(round, hosts.len()) {
-                // An array of so many is nothing that anybody has.
+            let mut agreement = Agreement::default();
+            for row in rotation(round, hosts.len()) {
+                // An array is no alternative for large numbers.
                 if row == 1 && connections > 1000 {
                     continue;
                 }
-                hosts[row].run(&packets);
-                let (sum, ns) = hosts[row].run(&packets);
-                agreed.on(sum, hosts[row].name);
-                board.note(row, column, ns);
+                let host = &hosts[row];
+                host.benchmark.run(&packets);
+                let timed = host.benchmark.run(&packets);
+                agreement.check(timed.sum, host.name);
+                results.record(row, column, timed.ns);
             }
         }
     }
-    board
+    results
 }
 
-/// The same sockets for everybody, in the order of the rows.
-fn hosts(keys: &[FlowKey], listeners: u16) -> [Entrant<dyn Host>; 3] {
+/// The subjects, with equal sockets.
+fn hosts(keys: &[FlowKey], listeners: u16) -> [Subject<dyn Host>; 3] {
     let hasher = DefaultHashBuilder::new();
     let mut sockets = Sockets::new(hasher.clone());
     let mut array = ByHand { connections: Array::default(), listeners: Vec::new() };
@@ -108,25 +101,25 @@ fn hosts(keys: &[FlowKey], listeners: u16) -> [Entrant<dyn Host>; 3] {
     let mut map = ByHand { connections: map, listeners: Vec::new() };
     for port in 0..listeners {
         let address = if port % 2 == 0 { SERVER } else { Ipv4Addr::UNSPECIFIED };
-        let (number, port) = (1_000_000 + u64::from(port), FIRST_PORT + port);
+        let (socket, port) = (1_000_000 + u64::from(port), FIRST_PORT + port);
         let local = Local::new(SocketAddr::new(address.into(), port), TCP);
-        sockets.0.bind(local, Reuse::No, number).expect("the port is free");
+        sockets.0.bind(local, Reuse::No, socket).expect("the port is free");
         let address = (!address.is_unspecified()).then(|| address.into());
-        let place = Place { address, port, protocol: TCP };
-        array.listeners.push((place, number));
-        map.listeners.push((place, number));
+        let local = ListenerAddress { address, port, protocol: TCP };
+        array.listeners.push((local, socket));
+        map.listeners.push((local, socket));
     }
-    for (number, &key) in (0..).zip(keys) {
-        sockets.insert(key, number);
-        map.connections.insert(key, number);
+    for (socket, &key) in (0..).zip(keys) {
+        sockets.insert(key, socket);
+        map.connections.insert(key, socket);
         if keys.len() <= 1000 {
-            array.connections.insert(key, number);
+            array.connections.insert(key, socket);
         }
     }
     [
-        ours("sockets", "SocketTable", sockets),
-        peer("two arrays", array),
-        peer("TrashMap, array", map),
+        ours("sockets", "SocketTable", Box::new(sockets)),
+        peer("two arrays", Box::new(array)),
+        peer("TrashMap, array", Box::new(map)),
     ]
 }
 

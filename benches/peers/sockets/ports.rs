@@ -1,4 +1,4 @@
-//! Ports for who does not ask for one, when some of those to the same destination are taken.
+//! The search for an ephemeral port when some of the ports to the destination are taken.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -10,17 +10,17 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::super::board::{Board, Column};
-use super::super::keys::Key;
 use super::TCP;
+use crate::keys::Key;
+use crate::results::{Column, Results};
 
-/// As Linux has it.
+/// The default of Linux.
 const PORTS: RangeInclusive<u16> = 32_768..=60_999;
 
-/// Connections that are opened and closed again in each round.
+/// Connections that are opened and closed in each round.
 const CALLS: usize = 20;
 
-/// The rows: of a hundred ports so many are taken.
+/// The rows, and the percentage of taken ports.
 const TAKEN: [(&str, usize); 5] = [
     ("none taken", 0),
     ("50 % taken", 50),
@@ -32,38 +32,39 @@ const TAKEN: [(&str, usize); 5] = [
 /// Which ports are taken.
 const COLUMNS: [&str; 2] = ["any ports", "ports in a row"];
 
-/// The row that has none taken is the one of ours, so the others say how many times as long they take.
-pub(crate) fn measured(is_quick: bool) -> Board {
+/// Measures `connect_ephemeral`. The row without taken ports is "ours", so ratios are relative to
+/// it.
+pub(crate) fn measured(is_quick: bool) -> Results {
     let rounds = if is_quick { 5 } else { 51 };
     let columns = COLUMNS.map(|bench| Column { bench, unit: "ns", n: PORTS.len() });
     let title = format!(
-        "connect_ephemeral with {} ports, so many to this destination taken: ns, medians of {rounds} rounds",
+        "connect_ephemeral with {} ports, some of them taken: ns, medians of {rounds} rounds",
         PORTS.len(),
     );
-    let mut board = Board::new(title, FlowKey::NAME, columns.to_vec());
+    let mut results = Results::new(title, FlowKey::NAME, columns.to_vec());
     for (row, (name, percent)) in TAKEN.into_iter().enumerate() {
-        board.add_row(name, (percent == 0).then_some("sockets"));
+        results.add_row(name, (percent == 0).then_some("sockets"));
         for (column, which) in COLUMNS.into_iter().enumerate() {
             let mut longest = 0;
             let mut table = table(percent, column == 1);
             for _ in 0..rounds {
-                let (ns, most) = opened(&mut table);
-                board.note(row, column, ns);
-                longest = most.max(longest);
+                let (ns, max) = opened(&mut table);
+                results.record(row, column, ns);
+                longest = max.max(longest);
             }
-            board.remark(row, format!("longest, {which}: {} us", longest / 1000));
+            results.remark(row, format!("longest, {which}: {} us", longest / 1000));
         }
     }
-    board
+    results
 }
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-fn there() -> SocketAddr {
+fn remote() -> SocketAddr {
     SocketAddr::new(Ipv4Addr::new(198, 51, 100, 1).into(), 443)
 }
 
-/// With so many of a hundred ports taken: any, or the first ones.
+/// Returns a table in which this percentage of the ports is taken: random ones, or the first ones.
 fn table(percent: usize, in_a_row: bool) -> SocketTable<u64> {
     let mut ports: Vec<u16> = PORTS.collect();
     if !in_a_row {
@@ -72,25 +73,26 @@ fn table(percent: usize, in_a_row: bool) -> SocketTable<u64> {
     ports.truncate(ports.len() * percent / 100);
     let mut table = SocketTable::new(usize::MAX);
     for port in ports {
-        let connected = table.connect(SocketAddr::new(HERE, port), there(), TCP, 0);
-        connected.expect("there is room, and the connection is new");
+        let connected = table.connect(SocketAddr::new(LOCAL, port), remote(), TCP, 0);
+        connected.expect("a new connection below the limit");
     }
     table
 }
 
-/// Opens connections, then closes them: nanoseconds for each opened one, and the most.
+/// Opens connections, then closes them. Returns the mean and the maximum of nanoseconds per
+/// connection.
 fn opened(table: &mut SocketTable<u64>) -> (f64, u128) {
-    let (mut sum, mut longest, mut names) = (0, 0, Vec::new());
+    let (mut sum, mut longest, mut keys) = (0, 0, Vec::new());
     for _ in 0..CALLS {
         let start = Instant::now();
-        let connected = table.connect_ephemeral(HERE, there(), TCP, PORTS, 0);
+        let connected = table.connect_ephemeral(LOCAL, remote(), TCP, PORTS, 0);
         let ns = start.elapsed().as_nanos();
-        names.extend(connected);
+        keys.extend(connected);
         sum += ns;
         longest = longest.max(ns);
     }
-    for name in names {
-        table.remove(&name).expect("it was opened");
+    for key in keys {
+        table.remove(&key).expect("it was opened");
     }
     (sum as f64 / CALLS as f64, longest)
 }

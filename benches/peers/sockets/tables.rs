@@ -1,4 +1,4 @@
-//! Tables of connections, as contestants.
+//! Tables of connections: `SocketTable` and its peers.
 
 use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -6,9 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use flowtable::sockets::{Match, Name, SocketTable};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, TrashMap};
 
-use super::super::contestant::{BURST, Map};
+use crate::maps::subject::Map;
+use crate::subject::BURST;
 
-/// Ours.
+/// The table of this crate.
 pub(crate) struct Sockets(pub(crate) SocketTable<u64>);
 
 impl Sockets {
@@ -26,20 +27,20 @@ impl Map<FlowKey> for Sockets {
         let local = SocketAddr::new(key.dst(), key.dport());
         let remote = SocketAddr::new(key.src(), key.sport());
         let connected = self.0.connect(local, remote, key.protocol(), value);
-        connected.expect("there is room, and the connection is new");
+        connected.expect("a new connection below the limit");
     }
     fn remove(&mut self, key: &FlowKey) -> Option<u64> {
         self.0.remove(&Name::Connected(*key)).ok()
     }
     #[inline]
-    fn burst<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
+    fn get_batch<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
         let mut matches: [Option<Match<&u64>>; BURST] = [None; BURST];
         self.0.lookup_batch(keys, &mut matches);
         *found = matches.map(|found| found.map(|found| found.socket));
     }
 }
 
-/// What people have who have no more than a few.
+/// An array, for a few connections.
 #[derive(Default)]
 pub(crate) struct Array(pub(crate) Vec<(FlowKey, u64)>);
 
@@ -58,15 +59,15 @@ impl Map<FlowKey> for Array {
     }
 }
 
-/// What people have who have no IPv6.
+/// A map for IPv4 only.
 pub(crate) struct V4<S>(pub(crate) TrashMap<FiveTuple<Ipv4Addr>, u64, S>);
 
-/// The connection, without the version that everybody's keys have here.
+/// The five-tuple of a key, which must be of IPv4.
 #[inline]
 fn tuple(key: &FlowKey) -> FiveTuple<Ipv4Addr> {
     match key {
         FlowKey::V4(tuple) => *tuple,
-        FlowKey::V6(_) => unreachable!("it has no IPv6"),
+        FlowKey::V6(_) => unreachable!("all keys are of IPv4"),
     }
 }
 
@@ -82,37 +83,37 @@ impl<S: BuildHasher> Map<FlowKey> for V4<S> {
         self.0.remove(&tuple(key))
     }
     #[inline]
-    fn burst<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
+    fn get_batch<'a>(&'a self, keys: &[FlowKey; BURST], found: &mut [Option<&'a u64>; BURST]) {
         self.0.get_batch(&keys.each_ref().map(tuple), found);
     }
 }
 
-/// Where a listener is: at an address or any, at a port.
+/// The address of a listener; `None` for any.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct ListenerAddress {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
     pub(crate) protocol: u8,
 }
 
-/// Sockets with listeners, as people build it by hand: connections, and listeners in an array.
+/// A hand-written host: a map of connections, and an array of listeners.
 pub(crate) struct ByHand<M> {
     pub(crate) connections: M,
-    pub(crate) listeners: Vec<(Place, u64)>,
+    pub(crate) listeners: Vec<(ListenerAddress, u64)>,
 }
 
 impl<M: Map<FlowKey>> ByHand<M> {
-    /// The connection of a packet, or the best listener.
+    /// Returns the connection of a packet, or the most specific listener.
     #[inline]
     pub(crate) fn lookup(&self, packet: &FlowKey) -> Option<&u64> {
         self.connections.get(packet).or_else(|| {
-            let takes = |place: &Place| {
-                place.port == packet.dport()
-                    && place.protocol == packet.protocol()
-                    && place.address.is_none_or(|address| address == packet.dst())
+            let accepts = |local: &ListenerAddress| {
+                local.port == packet.dport()
+                    && local.protocol == packet.protocol()
+                    && local.address.is_none_or(|address| address == packet.dst())
             };
-            let taking = self.listeners.iter().filter(|(place, _)| takes(place));
-            taking.max_by_key(|(place, _)| place.address.is_some()).map(|(_, socket)| socket)
+            let accepting = self.listeners.iter().filter(|(local, _)| accepts(local));
+            accepting.max_by_key(|(local, _)| local.address.is_some()).map(|(_, socket)| socket)
         })
     }
 }

@@ -1,0 +1,123 @@
+//! Maps that threads share as subjects: what is measured, and the loops, compiled for each map.
+
+use super::Key;
+use super::growth::{self, ReaderTimes};
+use super::threads::{self, Job, Run};
+use crate::subject::{BURST, Subject};
+
+/// A map that threads share.
+pub(crate) trait SharedMap: Send + Sync + 'static {
+    /// A thread's access to the map.
+    type View<'a>: View;
+
+    fn view(&self) -> Self::View<'_>;
+
+    /// Frees retired memory of maps that were dropped.
+    fn reclaim() {}
+}
+
+/// A thread's access to a map: a reference, a guard or a handle.
+pub(crate) trait View {
+    /// Renews the guard: once in [`BURST`] operations.
+    #[inline]
+    fn repin(&mut self) {}
+
+    fn get(&self, key: &Key) -> Option<u64>;
+
+    /// Inserts an entry, or replaces its value.
+    fn insert(&mut self, key: Key, value: u64);
+
+    /// The sum of [`low_half`] of a batch's values; one lookup at a time, unless the map has a
+    /// batched lookup.
+    #[inline]
+    fn burst(&self, keys: &[Key; BURST]) -> u64 {
+        keys.iter().filter_map(|key| self.get(key)).map(low_half).sum()
+    }
+}
+
+/// The half of a value that updates do not change: see [`Traffic`](super::traffic::Traffic).
+#[inline]
+pub(crate) fn low_half(value: u64) -> u64 {
+    value & 0xffff_ffff
+}
+
+/// The role of a subject in the comparison.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// A structure of this crate.
+    Ours,
+    /// A peer, among which the best one is chosen.
+    Peer,
+    /// A map that is not among these.
+    Other,
+    /// Constant work without a map. It finds nothing.
+    Baseline,
+}
+
+/// The benchmarks of one map.
+pub(crate) trait SharedMapBenchmark {
+    fn role(&self) -> Role;
+
+    /// Inserts `keys` into an empty map and calls `after` with the number of entries after each.
+    /// The value of a key is its index.
+    fn fill(&mut self, keys: &[Key], after: &mut dyn FnMut(usize));
+
+    /// Runs a job with a thread per task.
+    fn run(&self, job: &Job<'_>) -> Run;
+
+    /// Inserts `keys` into an empty map while another thread reads. Stores the nanoseconds of each
+    /// insertion in `inserts`, and returns those of the lookups.
+    fn grow(&mut self, keys: &[Key], inserts: &mut [u32]) -> ReaderTimes;
+
+    /// Replaces the map by an empty one, and frees retired memory.
+    fn clear(&mut self);
+}
+
+pub(crate) type SharedMapSubject = Subject<dyn SharedMapBenchmark>;
+
+struct Loops<M, F> {
+    role: Role,
+    new: F,
+    map: M,
+}
+
+/// Returns the benchmarks of the map that `new` makes.
+pub(crate) fn shared<M, F>(role: Role, new: F) -> Box<dyn SharedMapBenchmark>
+where
+    M: SharedMap,
+    F: Fn() -> M + 'static,
+{
+    Box::new(Loops { role, map: new(), new })
+}
+
+impl<M: SharedMap, F: Fn() -> M> SharedMapBenchmark for Loops<M, F> {
+    fn role(&self) -> Role {
+        self.role
+    }
+
+    fn fill(&mut self, keys: &[Key], after: &mut dyn FnMut(usize)) {
+        self.clear();
+        let mut view = self.map.view();
+        for (at, &key) in keys.iter().enumerate() {
+            if at % BURST == 0 {
+                view.repin();
+            }
+            view.insert(key, at as u64);
+            after(at + 1);
+        }
+    }
+
+    fn run(&self, job: &Job<'_>) -> Run {
+        threads::run(&self.map, job)
+    }
+
+    fn grow(&mut self, keys: &[Key], inserts: &mut [u32]) -> ReaderTimes {
+        self.clear();
+        growth::beside_a_reader(&self.map, keys, inserts)
+    }
+
+    fn clear(&mut self) {
+        self.map = (self.new)();
+        M::reclaim();
+    }
+}
