@@ -3,4 +3,5 @@
 pub mod balanced;
 pub mod measure;
 pub mod setup;
-pub mod tpca;
+
+pub use traffic::tpca;
