@@ -30,7 +30,8 @@ mod trie;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use flowtable::{Clock, DefaultHashBuilder, FiveTuple, Lru};
+use flowtable::eviction::{SecondChance, Lru};
+use flowtable::{DefaultHashBuilder, FiveTuple};
 use hashbrown::DefaultHashBuilder as Foldhash;
 
 use crate::args::Plan;
@@ -88,8 +89,8 @@ fn subjects() -> Subjects {
         ),
         ours(
             "flow_cache+clock",
-            "FlowCache, Clock",
-            meter(move |capacity| Ours::with_policy(capacity, Clock::new(), c.clone())),
+            "FlowCache, SecondChance",
+            meter(move |capacity| Ours::with_policy(capacity, SecondChance::new(), c.clone())),
         ),
         peer("hashlink + foldhash", meter(move |capacity| Linked::new(capacity, f.clone()))),
         peer("hashlink + ahash", meter(move |capacity| Linked::new(capacity, d.clone()))),

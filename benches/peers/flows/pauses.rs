@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use bench_common::machine;
-use flowtable::{Packet, Timestamp};
+use flowtable::flow_cache::Packet;
+use flowtable::Timestamp;
 
 use super::meter::EndedFlows;
 use super::subject::{Meter, MeterSubject, meter};

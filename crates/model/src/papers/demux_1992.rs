@@ -3,4 +3,5 @@
 pub mod balanced_hash;
 pub mod setup;
 pub mod subjects;
-pub mod tpca;
+
+pub use traffic::tpca;

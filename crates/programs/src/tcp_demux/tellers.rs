@@ -3,9 +3,9 @@
 use core::fmt;
 
 use flowtable::{FiveTuple, FlowKey};
+use traffic::tpca::{EventKind, Traffic, name};
 
 use super::{Draft, Script};
-use model::papers::demux_1992::tpca::{EventKind, Traffic, name};
 
 /// Tellers who enter a transaction each, get the answer, think, and enter the next one.
 #[derive(Clone, Copy, Debug)]
