@@ -1,7 +1,7 @@
 //! An array whose elements span as few cache lines as possible.
 //!
 //! ```text
-//!     40 bytes each, in a slice:   │ 0     1 │  2    3│    4    │   every other one spans two lines
+//!     40 bytes each, in a slice:   │ 0     1 │  2    3│    4    │   every second one spans two
 //!     64 bytes apart:              │ 0       │ 1      │ 2       │   each is in one
 //! ```
 //!

@@ -20,14 +20,14 @@
 //! The address of a matching route is the key with its tail cleared. So only routes at these
 //! addresses can match: the key, the key without its last 1 bit, without its last two, and so on,
 //! the longer prefix always first. [`descend`](Trie::descend) searches for the key itself.
-//! [`climb`](Trie::climb) finds the slot with one bit less: in the current node if the index of the
-//! last slot has a 1 bit, otherwise in the nearest node above whose slot index has one. All further
-//! bits of that address are zero: the descent takes slot 0 of each node, down to a leaf or to a
-//! skipped bit that is 1.
+//! [`climb`](Trie::climb) finds the slot with one 1 bit less: in the current node if the index of
+//! the last slot has a 1 bit, otherwise in the nearest node above whose slot index has one. All
+//! further bits of that address are zero: the descent takes slot 0 of each node, down to a leaf or
+//! to a skipped bit that is 1.
 //!
 //! Two rules keep the search short. A node below which no route spans several slots is skipped,
-//! both on the climb and on the descent along zeros: [`slen`](super::node::Node::slen) serves for
-//! that. And the 1 bits of the key that a node skips are not cleared one by one, because no key
+//! both on the climb and on the descent along zeros: [`slen`](super::node::Node::slen) records
+//! this. And the 1 bits of the key that a node skips are not cleared one by one, because no key
 //! below that node lacks them.
 //!
 //! # Cost

@@ -19,8 +19,8 @@
 //! with a single child: a node branches at `pos` and skips the bits between its parent and `pos`.
 //! *Level compression* replaces the upper levels of a densely filled subtree by one node of
 //! `2^bits` children; `policy.rs` decides when a node is doubled or halved, `resize.rs` does it.
-//! Each insertion and removal resizes the nodes on its path, lowest first, so the trie is always
-//! balanced and never rebuilt as a whole.
+//! Each insertion and removal resizes the nodes on its path, lowest first, so the trie never
+//! needs to be rebuilt as a whole.
 //!
 //! Leaves and nodes are stored in two slabs and refer to each other by index. A node with more than
 //! two slots has them in a separate allocation. A leaf holds one key and its value. It compares the
@@ -46,9 +46,9 @@
 //!
 //! For n random keys a lookup visits Θ(log* n) nodes, 1.3 to 1.6 in practice and at most 6 for a
 //! million keys. A node costs one or two cache lines: the node, unless it is the root, and its
-//! slot, unless it has only two. The leaf costs one or two. Keys that are not random give Θ(log log
-//! n) under mild assumptions, and the width of the key in the worst case. There are 2 or 3 slots
-//! per key, 4 bytes each.
+//! slot, unless it has only two. The leaf costs one or two. Keys that are not random give
+//! Θ(log log n) under mild assumptions, and the width of the key in the worst case. There are 2 or
+//! 3 slots per key, 4 bytes each.
 //!
 //! Insertions and removals resize nodes occasionally: growth to any size writes 4 to 6 slots per
 //! key in total. But one doubling of the root copies all of its slots at once, and reads every
