@@ -7,18 +7,22 @@ fn a_filter_takes_what_is_above_the_last_number() {
     let mut filter = DuplicateFilter::new(2, Duration::from_secs(10)).unwrap();
     let mut say =
         |sender, sequence, seconds| filter.accept(sender, sequence, Timestamp::from_secs(seconds));
-    assert_eq!(say('a', 5, 0), Verdict::Accept);
-    assert_eq!([say('a', 5, 1), say('a', 4, 1), say('a', 0, 1)], [Verdict::Duplicate; 3]);
-    assert_eq!(say('a', 6, 2), Verdict::Accept, "a duplicate has not made it younger");
-    assert_eq!(say('b', u64::MAX, 3), Verdict::Accept);
-    assert_eq!([say('c', 1, 4), say('c', 1, 11)], [Verdict::Full; 2], "nobody is forgotten for it");
-    assert_eq!(say('b', u64::MAX, 11), Verdict::Duplicate);
-    assert_eq!(say('a', 7, 11), Verdict::Accept, "and those who are known are served");
-    assert_eq!(say('c', 1, 13), Verdict::Accept, "ten seconds after b");
-    assert_eq!(say('b', 1, 13), Verdict::Full);
-    assert_eq!(say('b', 1, 21), Verdict::Accept, "ten seconds after a");
-    assert_eq!(say('c', 1, 0), Verdict::Duplicate, "time stands still");
-    assert_eq!(say('c', 1, 23), Verdict::Accept);
+    assert_eq!(say('a', 5, 0), CallVerdict::Accept);
+    assert_eq!([say('a', 5, 1), say('a', 4, 1), say('a', 0, 1)], [CallVerdict::Duplicate; 3]);
+    assert_eq!(say('a', 6, 2), CallVerdict::Accept, "a duplicate has not made it younger");
+    assert_eq!(say('b', u64::MAX, 3), CallVerdict::Accept);
+    assert_eq!(
+        [say('c', 1, 4), say('c', 1, 11)],
+        [CallVerdict::Full; 2],
+        "nobody is forgotten for it"
+    );
+    assert_eq!(say('b', u64::MAX, 11), CallVerdict::Duplicate);
+    assert_eq!(say('a', 7, 11), CallVerdict::Accept, "and those who are known are served");
+    assert_eq!(say('c', 1, 13), CallVerdict::Accept, "ten seconds after b");
+    assert_eq!(say('b', 1, 13), CallVerdict::Full);
+    assert_eq!(say('b', 1, 21), CallVerdict::Accept, "ten seconds after a");
+    assert_eq!(say('c', 1, 0), CallVerdict::Duplicate, "time stands still");
+    assert_eq!(say('c', 1, 23), CallVerdict::Accept);
     assert_eq!(filter.len(), 2);
     assert_eq!(filter.clean(Timestamp::from_secs(99), 1), 1);
     assert_eq!(filter.clean(Timestamp::ZERO, usize::MAX), 1);
@@ -59,8 +63,8 @@ fn each_call_is_executed_once() {
     }
     for (now, sender, number, call) in arrivals {
         let verdict = filter.accept(sender, number, Timestamp::from_nanos(now));
-        assert_ne!(verdict, Verdict::Full);
-        *executed.entry(call).or_default() += u32::from(verdict == Verdict::Accept);
+        assert_ne!(verdict, CallVerdict::Full);
+        *executed.entry(call).or_default() += u32::from(verdict == CallVerdict::Accept);
     }
     assert_eq!(executed.len() as u64, calls);
     assert!(executed.values().all(|times| *times == 1));
@@ -73,12 +77,12 @@ fn expired_senders_do_not_keep_others_out() {
     let hasher = BuildHasherDefault::<Crc32>::new();
     let mut filter = DuplicateFilter::with_hasher(100, Duration::from_secs(1), hasher).unwrap();
     let mut say = |sender: u32, seconds| filter.accept(sender, 0, Timestamp::from_secs(seconds));
-    (0..100).for_each(|sender| assert_eq!(say(sender, 0), Verdict::Accept));
-    assert_eq!(say(100, 0), Verdict::Full);
-    (100..200).for_each(|sender| assert_eq!(say(sender, 1), Verdict::Accept));
-    assert_eq!(say(200, 1), Verdict::Full);
+    (0..100).for_each(|sender| assert_eq!(say(sender, 0), CallVerdict::Accept));
+    assert_eq!(say(100, 0), CallVerdict::Full);
+    (100..200).for_each(|sender| assert_eq!(say(sender, 1), CallVerdict::Accept));
+    assert_eq!(say(200, 1), CallVerdict::Full);
     assert_eq!(filter.clean(Timestamp::from_secs(2), 30), 30);
-    assert_eq!(filter.accept(300, 0, Timestamp::ZERO), Verdict::Accept);
+    assert_eq!(filter.accept(300, 0, Timestamp::ZERO), CallVerdict::Accept);
     assert_eq!(filter.len(), 70 - 2 + 1);
     filter.validate().unwrap();
 }
@@ -88,7 +92,7 @@ fn expired_senders_do_not_keep_others_out() {
 fn a_lifetime_has_to_cover_what_is_sent_again() {
     let mut filter = DuplicateFilter::new(10, Duration::from_secs(60)).unwrap();
     let verdicts = [0, 20, 40, 59, 60].map(|at| filter.accept('a', 5, Timestamp::from_secs(at)));
-    use Verdict::{Accept, Duplicate};
+    use CallVerdict::{Accept, Duplicate};
     assert_eq!(verdicts, [Accept, Duplicate, Duplicate, Duplicate, Accept]);
     let mut none = DuplicateFilter::new(10, Duration::ZERO).unwrap();
     assert_eq!([(); 2].map(|()| none.accept('a', 5, Timestamp::ZERO)), [Accept; 2]);
