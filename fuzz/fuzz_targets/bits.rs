@@ -47,7 +47,7 @@ trait Spelled: BitString + Debug {
 fn check<B: Spelled>(input: &mut Unstructured<'_>) -> Result<()> {
     let mut bytes: [u8; 64] = input.arbitrary()?;
     let a = B::read(&mut Unstructured::new(&bytes))?;
-    // A near twin, because two random strings differ at once.
+    // A similar string, because two random ones differ in their first bits.
     bytes[usize::from(input.arbitrary::<u8>()? % 64)] ^= input.arbitrary::<u8>()?;
     let b = B::read(&mut Unstructured::new(&bytes))?;
     let (x, y) = (a.spell(), b.spell());

@@ -1,27 +1,18 @@
-//! The caches and the duplicate filter against their naive twins, with everything compared after every step.
+//! The caches and the duplicate filter compared with reference models after every step.
 #![no_main]
-
-#[path = "../../tests/common/cache_steps.rs"]
-mod cache_steps;
-#[path = "../../tests/common/chain_twin.rs"]
-mod chain_twin;
-#[path = "../../tests/common/filter_twin.rs"]
-mod filter_twin;
-#[path = "../../tests/common/set_twin.rs"]
-mod set_twin;
 
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use cache_steps::{Make, Name, Step, Wide, run};
-use chain_twin::{Asked, ChainPair};
-use filter_twin::FilterPair;
 use flowtable::cache::{ChainedConfig, Replacement};
 use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
 use flowtable::Timestamp;
-use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
-use set_twin::SetPair;
+use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::filter::CheckedFilter;
+use model::caches::sets::CheckedSets;
+use model::caches::{Make, Name, Step, Wide, run};
+use model::hashers::Weak;
 
 /// Steps that are taken: each entry is compared after each of them.
 const MANY: usize = 100;
@@ -29,7 +20,7 @@ const MANY: usize = 100;
 #[derive(Arbitrary, Debug)]
 enum Input {
     Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
-    Chains { size: [u8; 3], policy: Policy, hasher: u8, asked: u8, ops: Vec<Op> },
+    Chains { size: [u8; 3], policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
     Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
 }
 
@@ -144,32 +135,32 @@ fuzz_target!(|input: Input| match input {
             Types::Wide => sets::<Wide, ()>(ways, capacity, replacement, &steps),
         }
     }
-    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, asked, ops } => {
+    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, access, ops } => {
         let or_none = |elasticity: u8| if elasticity == 0 { usize::MAX } else { elasticity.into() };
         let config = ChainedConfig::new(1 + usize::from(capacity % 40))
             .and_then(|config| config.with_buckets(1 + usize::from(buckets % 40)))
             .and_then(|config| config.with_elasticity(or_none(elasticity % 12)))
             .expect("none of them is zero");
-        let asked = [Asked::Key, Asked::Either, Asked::Index][usize::from(asked % 3)];
-        let (hasher, steps) = (Weak(hasher), steps(&ops));
+        let access = [AccessBy::Key, AccessBy::Either, AccessBy::Index][usize::from(access % 3)];
+        let (hasher, steps) = (Weak::from_byte(hasher), steps(&ops));
         match policy {
-            Policy::Lru => chains(config, Lru::new(), hasher, asked, &steps),
-            Policy::SecondChance => chains(config, SecondChance::new(), hasher, asked, &steps),
-            Policy::ByClass => chains(config, ByClass::new(), hasher, asked, &steps),
+            Policy::Lru => chains(config, Lru::new(), hasher, access, &steps),
+            Policy::SecondChance => chains(config, SecondChance::new(), hasher, access, &steps),
+            Policy::ByClass => chains(config, ByClass::new(), hasher, access, &steps),
             Policy::Random(seed) => {
-                chains(config, Random::with_seed(seed.into()), hasher, asked, &steps);
+                chains(config, Random::with_seed(seed.into()), hasher, access, &steps);
             }
             Policy::Passive(threshold, goal) => {
                 let gc = PassiveGc::new(1 + usize::from(threshold % 40), 1 + usize::from(goal % 9));
                 let policy = Passive::new(gc.expect("neither is zero"));
-                chains(config, policy, hasher, asked, &steps);
+                chains(config, policy, hasher, access, &steps);
             }
         }
     }
     Input::Filter { capacity, lifetime, hasher, packets } => {
         let (capacity, lifetime) =
             (1 + usize::from(capacity % 20), Duration::from_nanos(lifetime.into()));
-        filter(FilterPair::new(capacity, lifetime, Weak(hasher)), &packets);
+        filter(CheckedFilter::new(capacity, lifetime, Weak::from_byte(hasher)), &packets);
     }
 });
 
@@ -179,11 +170,11 @@ fn steps(ops: &[Op]) -> Vec<Step> {
 
 fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, steps: &[Step]) {
     match ways % 5 {
-        0 => run(SetPair::<K, V, 1>::new(capacity, replacement), steps),
-        1 => run(SetPair::<K, V, 2>::new(capacity, replacement), steps),
-        2 => run(SetPair::<K, V, 3>::new(capacity, replacement), steps),
-        3 => run(SetPair::<K, V, 4>::new(capacity, replacement), steps),
-        _ => run(SetPair::<K, V, 8>::new(capacity, replacement), steps),
+        0 => run(CheckedSets::<K, V, 1>::new(capacity, replacement), steps),
+        1 => run(CheckedSets::<K, V, 2>::new(capacity, replacement), steps),
+        2 => run(CheckedSets::<K, V, 3>::new(capacity, replacement), steps),
+        3 => run(CheckedSets::<K, V, 4>::new(capacity, replacement), steps),
+        _ => run(CheckedSets::<K, V, 8>::new(capacity, replacement), steps),
     }
 }
 
@@ -191,13 +182,13 @@ fn chains<P: Eviction + Clone>(
     config: ChainedConfig,
     policy: P,
     hasher: Weak,
-    asked: Asked,
+    access: AccessBy,
     steps: &[Step],
 ) {
-    run(ChainPair::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, asked), steps);
+    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, access), steps);
 }
 
-fn filter(mut pair: FilterPair<Weak>, packets: &[Packet]) {
+fn filter(mut pair: CheckedFilter<Weak>, packets: &[Packet]) {
     let mut now = 1000_u64;
     for packet in packets.iter().take(MANY) {
         match *packet {

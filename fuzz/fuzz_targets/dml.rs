@@ -1,13 +1,10 @@
-//! Any bytes as a frame with a data manipulation header: an error, or regions within the packet. What is a header
-//! is received as its naive twin does it, and written again as it was.
+//! Arbitrary bytes as a frame with a data manipulation header: an error, or regions within the
+//! packet. A header is received as by the reference model, and written again as it was.
 #![no_main]
-
-#[path = "../../tests/common/naive_dml.rs"]
-mod naive_dml;
 
 use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Receiver, Region};
 use libfuzzer_sys::fuzz_target;
-use naive_dml::receive_both_ways;
+use model::dml::receive_checked;
 
 // The first byte says how much room there is, the others are the frame.
 fuzz_target!(|data: &[u8]| {
@@ -28,9 +25,9 @@ fuzz_target!(|data: &[u8]| {
     }
     write_again(frame, &header);
     let mut receiver = Receiver::new();
-    let _ = receive_both_ways(&mut receiver, &header, packet, usize::from(*room));
-    let _ = receive_both_ways(&mut receiver, &header, packet, packet.len());
-    let _ = receive_both_ways(&mut receiver, &header, &packet[..packet.len() / 2], packet.len());
+    let _ = receive_checked(&mut receiver, &header, packet, usize::from(*room));
+    let _ = receive_checked(&mut receiver, &header, packet, packet.len());
+    let _ = receive_checked(&mut receiver, &header, &packet[..packet.len() / 2], packet.len());
 });
 
 /// What was parsed is written as it was; moved by a header, it is parsed again.

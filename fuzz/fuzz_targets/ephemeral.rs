@@ -1,15 +1,12 @@
-//! A store of ephemeral state against a list in the order of expiry, with everything compared after every step.
+//! `EphemeralStore` compared with a list in the order of expiry after every step.
 #![no_main]
 
-#[path = "../../tests/common/ephemeral_twin.rs"]
-mod ephemeral_twin;
-
 use arbitrary::Arbitrary;
-use ephemeral_twin::{LIFETIME, Pair, Step};
 use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
-use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
+use model::ephemeral::{CheckedStore, LIFETIME, Step};
+use model::hashers::Weak;
 
 /// Steps that are taken: each binding is compared after each of them.
 const MANY: usize = 150;
@@ -92,10 +89,10 @@ impl Op {
 
 fuzz_target!(|input: Input| {
     let heads = [Heads::Half, Heads::Equal, Heads::Double][usize::from(input.heads % 3)];
-    let hasher = Weak(input.hasher);
+    let hasher = Weak::from_byte(input.hasher);
     let capacity = usize::from(input.capacity).max(1);
     let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
-    let mut pair: Pair<u32, u64, Weak> = Pair::new(store.expect("there is memory"));
+    let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store.expect("there is memory"));
     let mut now = u64::from(input.start) << 30;
     for (number, (op, by)) in (0..).step_by(100).zip(input.ops.iter().take(MANY)) {
         now = pair.step(&op.step(*by), now, number);

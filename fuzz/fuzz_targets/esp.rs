@@ -1,14 +1,11 @@
-//! Any bytes as packets of ephemeral state processing: an error, or a packet that is written again as it was, and
-//! that a small store executes as its naive twin does.
+//! Arbitrary bytes as packets of ephemeral state processing: an error, or a packet that is written
+//! again as it was, and that a small store executes as the reference model does.
 #![no_main]
 
-#[path = "../../tests/esp_network/mod.rs"]
-mod esp_network;
-
-use esp_network::pair::Pair;
-use esp_network::repair::{narrowed, repaired};
 use flowtable::ephemeral::esp::{Location, EspPacket, Site};
 use libfuzzer_sys::fuzz_target;
+use model::esp::CheckedProcessor;
+use model::esp::repair::{narrowed, repaired};
 
 /// Packets of one input.
 const MANY: usize = 100;
@@ -17,7 +14,7 @@ const MANY: usize = 100;
 // and how much is to be done to its bytes for it to be one.
 fuzz_target!(|data: &[u8]| {
     let Some((room, mut rest)) = data.split_first() else { return };
-    let mut pair = Pair::new(1 + usize::from(room % 8));
+    let mut pair = CheckedProcessor::new(1 + usize::from(room % 8));
     let mut now = 0_u64;
     for _ in 0..MANY {
         let [later, how, bytes @ ..] = rest else { return };

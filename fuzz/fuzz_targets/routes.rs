@@ -1,19 +1,16 @@
-//! The routing table against its twin and the reference, every invariant checked after every step, with
-//! addresses narrow and wide, and around the sizes at which a direct table comes and goes.
+//! `RouteTable` compared with a reference model and `LcRouteTable`, every invariant checked after
+//! every step, with narrow and wide addresses, and around the sizes of direct tables.
 #![no_main]
-
-#[path = "../../tests/common/by_length.rs"]
-mod by_length;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
-use by_length::ByLength;
 use flowtable::key::bits::{Address, BitString};
 use flowtable::{LcRouteTable, Prefix, RouteTable};
 use libfuzzer_sys::fuzz_target;
+use model::routes::by_length::RoutesByLength;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -127,14 +124,14 @@ fuzz_target!(|input: Input| match input.addresses {
 });
 
 fn run<A: Address + Debug + Hash, V: Clone + Debug + PartialEq>(input: Input, make: fn(u32) -> V) {
-    let (ours, twin, reference) = (RouteTable::new(), ByLength::new(), LcRouteTable::new());
-    let mut trio: Trio<A, V> = Trio { ours, twin, reference, make, now: 0 };
+    let (ours, model, reference) = (RouteTable::new(), RoutesByLength::new(), LcRouteTable::new());
+    let mut trio: Trio<A, V> = Trio { ours, model, reference, make, now: 0 };
     trio.fill(input.first);
     for (at, op) in input.ops.into_iter().enumerate() {
         trio.step(op);
         trio.check(at);
     }
-    let routes = trio.twin.iter();
+    let routes = trio.model.iter();
     assert!(trio.reference.iter().eq(routes.iter().copied()));
     let taken: Vec<(Prefix<A>, V)> = trio.ours.into_iter().collect();
     assert!(taken.iter().map(|(prefix, value)| (*prefix, value)).eq(routes));
@@ -142,7 +139,7 @@ fn run<A: Address + Debug + Hash, V: Clone + Debug + PartialEq>(input: Input, ma
 
 struct Trio<A, V> {
     ours: RouteTable<A, V>,
-    twin: ByLength<A, V>,
+    model: RoutesByLength<A, V>,
     reference: LcRouteTable<A, V>,
     make: fn(u32) -> V,
     now: u32,
@@ -180,19 +177,19 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     }
 
     fn insert(&mut self, prefix: Prefix<A>, value: V) {
-        let old = self.twin.insert(prefix, value.clone());
+        let old = self.model.insert(prefix, value.clone());
         assert_eq!(self.ours.insert(prefix, value.clone()), old);
         assert_eq!(self.reference.insert(prefix, value), old);
     }
 
     fn remove(&mut self, prefix: &Prefix<A>) {
-        let old = self.twin.remove(prefix);
+        let old = self.model.remove(prefix);
         assert_eq!(self.ours.remove(prefix), old);
         assert_eq!(self.reference.remove(prefix), old);
     }
 
     fn look_up(&self, address: &A) {
-        let longest = self.twin.lookup(address);
+        let longest = self.model.lookup(address);
         assert_eq!(self.ours.lookup(address), longest);
         assert_eq!(self.reference.lookup(address), longest);
     }
@@ -200,7 +197,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     /// What is there: all of it if that is little, else what comes every so often.
     fn check(&self, at: usize) {
         self.ours.validate().expect("invariant");
-        let count = self.twin.len();
+        let count = self.model.len();
         assert_eq!((self.ours.len(), self.reference.len()), (count, count));
         assert!(count > 0 || self.ours.allocation_size() == 0);
         let stride = count / 16 + 1;
@@ -208,7 +205,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             return assert_eq!(self.ours.iter().count(), count);
         }
         self.reference.validate().expect("invariant");
-        let routes = self.twin.iter();
+        let routes = self.model.iter();
         assert!(self.ours.iter().eq(routes.iter().copied()));
         for (prefix, value) in routes.into_iter().skip(at % stride).step_by(stride) {
             assert_eq!(self.ours.get(&prefix), Some(value));
@@ -246,20 +243,23 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             }
             Op::Get(seed) => {
                 let prefix = seed.prefix();
-                assert_eq!(self.ours.get(&prefix), self.twin.get(&prefix));
-                assert_eq!(self.ours.contains(&prefix), self.twin.get(&prefix).is_some());
-                assert_eq!(self.ours.get_mut(&prefix).map(|value| &*value), self.twin.get(&prefix));
+                assert_eq!(self.ours.get(&prefix), self.model.get(&prefix));
+                assert_eq!(self.ours.contains(&prefix), self.model.get(&prefix).is_some());
+                assert_eq!(
+                    self.ours.get_mut(&prefix).map(|value| &*value),
+                    self.model.get(&prefix)
+                );
                 self.look_up(&seed.address());
             }
             Op::LookupMut(seed) => {
                 let value = self.value();
                 let address: A = seed.address();
-                let theirs = self.twin.lookup(&address);
+                let theirs = self.model.lookup(&address);
                 let found = self.ours.lookup_mut(&address);
                 assert_eq!(found.as_ref().map(|(prefix, now)| (*prefix, &**now)), theirs);
                 if let Some((prefix, now)) = found {
                     *now = value.clone();
-                    self.twin.insert(prefix, value.clone());
+                    self.model.insert(prefix, value.clone());
                     self.reference.insert(prefix, value);
                 }
             }
@@ -268,7 +268,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                     seeds.iter().chain(seeds.iter().take(9)).map(Seed::address).collect();
                 let mut found = vec![None; asked.len()];
                 self.ours.lookup_batch(&asked, &mut found);
-                assert!(found.into_iter().eq(asked.iter().map(|one| self.twin.lookup(one))));
+                assert!(found.into_iter().eq(asked.iter().map(|one| self.model.lookup(one))));
             }
             Op::Walk(seed, other) => self.walk(&seed.prefix(), &other.address()),
             op => self.whole(op),
@@ -276,7 +276,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     }
 
     fn walk(&self, prefix: &Prefix<A>, address: &A) {
-        let (ours, theirs) = (&self.ours, self.twin.iter());
+        let (ours, theirs) = (&self.ours, self.model.iter());
         let those = |are: &dyn Fn(&Prefix<A>) -> bool| {
             let those = theirs.iter().copied().filter(|(route, _)| are(route));
             those.collect::<Vec<(Prefix<A>, &V)>>()
@@ -291,17 +291,17 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
 
     /// What is done to the whole table.
     fn whole(&mut self, op: Op) {
-        let Self { ours, twin, reference, .. } = self;
+        let Self { ours, model, reference, .. } = self;
         match op {
             Op::Retain { divisor, keep_multiples } => {
-                let routes = twin.clone();
+                let routes = model.clone();
                 let mut routes = routes.iter().into_iter();
                 let mut number = 0_u32;
                 ours.retain(|prefix, value| {
                     assert_eq!(Some((prefix, &*value)), routes.next());
                     let keep = number.is_multiple_of(divisor.into()) == keep_multiples;
                     if !keep {
-                        twin.remove(&prefix);
+                        model.remove(&prefix);
                         reference.remove(&prefix);
                     }
                     number += 1;
@@ -312,7 +312,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             Op::IntoIter(count) => {
                 let taken = ours.clone().into_iter().take(count.into());
                 let taken: Vec<(Prefix<A>, V)> = taken.collect();
-                let theirs = twin.iter().into_iter().take(count.into());
+                let theirs = model.iter().into_iter().take(count.into());
                 assert!(taken.iter().map(|(prefix, value)| (*prefix, value)).eq(theirs));
             }
             Op::Clone => {
@@ -334,7 +334,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             }
             _ => {
                 ours.clear();
-                (*twin, *reference) = (ByLength::new(), LcRouteTable::new());
+                (*model, *reference) = (RoutesByLength::new(), LcRouteTable::new());
             }
         }
     }

@@ -1,11 +1,6 @@
-//! The table of sockets against its naive twin, every invariant checked after every step, under hashers good
-//! and bad.
+//! `SocketTable` compared with a reference model, every invariant checked after every step, under
+//! good and bad hashers.
 #![no_main]
-
-#[path = "../../tests/common/naive_sockets.rs"]
-mod naive_sockets;
-#[path = "../../tests/common/socket_twin.rs"]
-mod socket_twin;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -13,10 +8,10 @@ use std::ops::RangeInclusive;
 use arbitrary::Arbitrary;
 use flowtable::FlowKey;
 use flowtable::sockets::Reuse;
-use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
-use naive_sockets::At;
-use socket_twin::{PORTS, Twin, addresses, packets};
+use model::hashers::Weak;
+use model::sockets::list::Endpoint;
+use model::sockets::{CheckedSockets, PORTS, addresses, packets};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -102,10 +97,10 @@ impl End {
 }
 
 impl Place {
-    fn at(self) -> At {
+    fn at(self) -> Endpoint {
         let (address, port) = (self.end.ip(), self.end.socket().port());
         let port = (!self.all_ports).then_some(port);
-        At { address, v6_only: self.v6_only, port, protocol: self.protocol.number() }
+        Endpoint { address, v6_only: self.v6_only, port, protocol: self.protocol.number() }
     }
 }
 
@@ -150,66 +145,67 @@ impl Packet {
 fuzz_target!(|input: Input| {
     // Each socket is compared with each after each step, so there are never many.
     let limit = if input.limit < 100 { input.limit.into() } else { 100 };
-    let (mut twin, packets) = (Twin::new(limit, Weak(input.hasher)), packets());
+    let (mut checked, packets) =
+        (CheckedSockets::new(limit, Weak::from_byte(input.hasher)), packets());
     for (at, op) in input.ops.into_iter().enumerate() {
         match op {
-            Op::SetFound(packet) => twin.set_found(&packet.of(&packets)),
+            Op::SetFound(packet) => checked.set_found(&packet.of(&packets)),
             Op::LookupBatch(some, count) => {
                 let some = some.map(|packet| packet.of(&packets));
                 let burst = some.into_iter().cycle().take(count.into());
-                twin.lookup_batch(&burst.collect::<Vec<FlowKey>>());
+                checked.lookup_batch(&burst.collect::<Vec<FlowKey>>());
             }
-            op => step(&mut twin, op),
+            op => step(&mut checked, op),
         }
         // Every 61st packet, others each time.
-        twin.compare(packets.iter().skip(at % 61).step_by(61));
+        checked.compare(packets.iter().skip(at % 61).step_by(61));
     }
-    twin.compare(packets.iter().step_by(5));
+    checked.compare(packets.iter().step_by(5));
 });
 
-fn step(twin: &mut Twin<Weak>, op: Op) {
+fn step(checked: &mut CheckedSockets<Weak>, op: Op) {
     match op {
         Op::Bind(place, sharing, run) => {
             let at = place.at();
             for more in 0..run.count() {
                 let spread = if run.is_spread() { more } else { 0 };
                 let port = at.port.map(|port| port.wrapping_add(spread));
-                twin.bind(At { port, ..at }, sharing.reuse());
+                checked.bind(Endpoint { port, ..at }, sharing.reuse());
             }
         }
         Op::BindEphemeral(place, sharing, ports) => {
-            twin.bind_ephemeral(place.at(), ports.range(), sharing.reuse());
+            checked.bind_ephemeral(place.at(), ports.range(), sharing.reuse());
         }
         Op::Connect(local, remote, protocol, run) => {
             let mut remote = remote.socket();
             for _ in 0..run.count() {
-                twin.connect(local.socket(), remote, protocol.number());
+                checked.connect(local.socket(), remote, protocol.number());
                 remote.set_port(remote.port().wrapping_add(1));
             }
         }
         Op::ConnectEphemeral(local, remote, protocol, ports, run) => {
             for _ in 0..run.count() {
                 let (local, remote) = (local.ip(), remote.socket());
-                twin.connect_ephemeral(local, remote, protocol.number(), ports.range());
+                checked.connect_ephemeral(local, remote, protocol.number(), ports.range());
             }
         }
         Op::Remove(number, run) => {
             for more in 0..run.count() {
                 let number = u16::from(number) + if run.is_spread() { more } else { 0 };
-                twin.nth(number.into()).iter().for_each(|name| twin.remove(name));
+                checked.nth(number.into()).iter().for_each(|name| checked.remove(name));
             }
         }
         Op::RemoveGone(number) => {
-            twin.nth_gone(number.into()).iter().for_each(|name| twin.remove(name));
+            checked.nth_removed(number.into()).iter().for_each(|name| checked.remove(name));
         }
         Op::Forge(one, other) => {
-            let Some(forged) = twin.forged(one.into(), other.into()) else { return };
-            twin.set(&forged);
-            twin.remove(&forged);
+            let Some(forged) = checked.forged(one.into(), other.into()) else { return };
+            checked.set(&forged);
+            checked.remove(&forged);
         }
-        Op::Set(number) => twin.nth(number.into()).iter().for_each(|name| twin.set(name)),
-        Op::Clear => twin.clear(),
-        Op::Clone => twin.clone_ours(),
+        Op::Set(number) => checked.nth(number.into()).iter().for_each(|name| checked.set(name)),
+        Op::Clear => checked.clear(),
+        Op::Clone => checked.clone_ours(),
         Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("they need packets"),
     }
 }

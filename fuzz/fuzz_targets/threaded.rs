@@ -1,17 +1,13 @@
-//! Threaded indices: a table against its twin, and networks of both kinds in which anything happens.
+//! Threaded indices: a table compared with a reference model, and networks of both kinds with random
+//! events.
 #![no_main]
-
-#[path = "../../tests/threaded_network/mod.rs"]
-mod threaded_network;
-#[path = "../../tests/threaded_network/twin.rs"]
-mod twin;
 
 use arbitrary::Arbitrary;
 use flowtable::threaded::{Hop, Label};
 use libfuzzer_sys::fuzz_target;
-use threaded_network::router::Protocol;
-use threaded_network::{Event, Network, Setup};
-use twin::{Step, Twins};
+use model::papers::source_hash_1995::network::router::Protocol;
+use model::papers::source_hash_1995::network::{Event, Network, Setup};
+use model::papers::source_hash_1995::table_model::{Step, Twins};
 
 /// Steps that are taken: all labels that were ever given are looked at after each.
 const STEPS: usize = 100;

@@ -3,7 +3,6 @@
 //! Random keys differ in their first bits and reach nothing but the root. These come in a few
 //! families; within one they differ in a single bit anywhere, or in the last byte.
 
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Bound;
 
 use arbitrary::Arbitrary;
@@ -227,39 +226,4 @@ macro_rules! with_keys {
             $crate::KeyType::Flow => $run::<flowtable::FlowKey>($($argument),+),
         }
     };
-}
-
-/// The lower bits say which part of a good hash is left; the upper ones, how much.
-#[derive(Clone, Copy)]
-pub struct Weak(pub u8);
-
-/// The hasher of [`Weak`].
-pub struct Fold(Weak, u64);
-
-impl BuildHasher for Weak {
-    type Hasher = Fold;
-
-    fn build_hasher(&self) -> Fold {
-        Fold(*self, 0)
-    }
-}
-
-impl Hasher for Fold {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.1 = (self.1.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        let mixed = (self.1 ^ self.1 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = mixed ^ mixed >> 29;
-        let lost = u32::from(self.0.0 >> 2);
-        match self.0.0 % 4 {
-            0 => mixed,
-            1 => mixed >> lost,
-            2 => mixed << lost,
-            _ => mixed % (1 + u64::from(lost)),
-        }
-    }
 }
