@@ -14,7 +14,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// # Errors
     ///
     /// If the port is 0, the table has reached its limit, a bound socket conflicts (see the
-    /// [module](super::sockets)), or memory allocation fails. The error returns the socket.
+    /// [module](crate::sockets)), or memory allocation fails. The error returns the socket.
     pub fn bind(
         &mut self,
         local: Local,

@@ -129,7 +129,7 @@ impl Local {
     }
 }
 
-/// Hashes three whole words: those of [`LocalWords`].
+/// Hashes three packed words, not field by field.
 impl Hash for Local {
     fn hash<H: Hasher>(&self, state: &mut H) {
         LocalWords::new(self).hash(state);

@@ -380,8 +380,9 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        self.connections.validate()?;
-        self.listeners.validate()
+        let connections = self.connections.validate();
+        connections.map_err(|broken| broken.within(format_args!("connections")))?;
+        self.listeners.validate().map_err(|broken| broken.within(format_args!("bound sockets")))
     }
 }
 
