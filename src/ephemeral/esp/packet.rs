@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::BitOr;
 
 use super::instruction::{Instruction, Operation, Relation};
-use crate::dml::{Checksum, NoRoom};
+use crate::dml::{BufferTooSmall, Checksum};
 
 /// The version of the format.
 const VERSION: u8 = 1;
@@ -187,9 +187,9 @@ impl EspPacket {
     /// # Errors
     ///
     /// If the buffer is shorter. Nothing is written then.
-    pub fn write_to(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
-        let (needed, room) = (self.encoded_len(), buffer.len());
-        let own = buffer.get_mut(..needed).ok_or(NoRoom { needed, room })?;
+    pub fn write_to(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
+        let (needed, capacity) = (self.encoded_len(), buffer.len());
+        let own = buffer.get_mut(..needed).ok_or(BufferTooSmall { needed, capacity })?;
         let (opcode, operator, numbers) = encoded(&self.instruction);
         let flags = self.locations.0 | if self.error { ERROR_FLAG } else { 0 };
         own[..6].copy_from_slice(&[
