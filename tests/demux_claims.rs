@@ -218,7 +218,7 @@ fn users_within_is_the_mean_of_a_binomial_distribution() {
     for users in [1, 2, 10, 100, 500] {
         for t in [0.0, 0.1, 1.0, 10.0, 60.0] {
             let bank = Tpca::new(users, 0.2).unwrap();
-            let sum = sum_over_users(users, bank.thought_less_than(t));
+            let sum = sum_over_users(users, bank.think_time_cdf(t));
             assert!((bank.users_within(t) - sum).abs() < 1e-9, "{users} users, {t} s");
         }
     }
@@ -228,7 +228,7 @@ fn users_within_is_the_mean_of_a_binomial_distribution() {
 fn the_density_is_that_of_the_think_time() {
     for t in [0.1, 1.0, 10.0, 60.0] {
         let upto = integral(0.0, t, |t| bank(0.2).density(t));
-        assert!((upto - bank(0.2).thought_less_than(t)).abs() < 1e-9, "{t} s");
+        assert!((upto - bank(0.2).think_time_cdf(t)).abs() < 1e-9, "{t} s");
     }
 }
 

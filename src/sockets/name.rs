@@ -42,7 +42,6 @@ pub enum Name {
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Match<R> {
     /// The socket.
     pub socket: R,

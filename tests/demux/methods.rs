@@ -275,12 +275,12 @@ fn one_chain_is_one_list() {
 
 #[test]
 fn zero_chains_are_an_error() {
-    assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::None);
-    assert_eq!(SequentMoveToFront::<()>::with_chains(0).unwrap_err(), ChainsError::None);
+    assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
+    assert_eq!(SequentMoveToFront::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
     let chains = Sequent::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
-    assert_eq!(chains.unwrap_err(), ChainsError::None);
+    assert_eq!(chains.unwrap_err(), ChainsError::NoChains);
     let chains = SequentMoveToFront::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
-    assert_eq!(chains.unwrap_err(), ChainsError::None);
+    assert_eq!(chains.unwrap_err(), ChainsError::NoChains);
 }
 
 #[test]
@@ -594,6 +594,6 @@ fn the_errors_say_what_is_wrong() {
     assert_eq!(said(&DemuxError::NoSuchId), "the connection ID is past the capacity");
     assert_eq!(said(&DemuxError::NoMemory), "the memory cannot be had");
     assert_eq!(said(&NotFound), "there is nothing of that name");
-    assert_eq!(said(&ChainsError::None), "there must be a chain");
+    assert_eq!(said(&ChainsError::NoChains), "there must be a chain");
     assert_eq!(said(&ChainsError::NoMemory), "there is no memory for so many chains");
 }

@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use flowtable::dml::{
-    BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS, NoRoom,
+    BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS, BufferTooSmall,
     ParseError, ReceiveError, Receiver, Region,
 };
 use model::dml::frames::{bytes, frame};
@@ -25,7 +25,7 @@ fn the_examples_of_rfc_1071() {
     // In two groups, the second of which begins at an odd place.
     let (first, second) = (Checksum::of(&packet[..3]), Checksum::of(&packet[3..]));
     assert_eq!((first.sum(), second.sum()), (0xf201, 0xf0eb));
-    assert_eq!(first.plus(second.behind(3)).sum(), 0xddf2);
+    assert_eq!(first.plus(second.at_offset(3)).sum(), 0xddf2);
     // Swapped bytes, swapped sum.
     let swapped: Vec<u8> = packet.chunks(2).flat_map(|word| [word[1], word[0]]).collect();
     assert_eq!(Checksum::of(&swapped).sum(), 0xf2dd);
@@ -94,9 +94,9 @@ fn sums_of_more_than_the_lanes_take_at_once() {
 #[test]
 fn copying_into_too_little_copies_nothing() {
     let mut to = [7; 99];
-    assert_eq!(Checksum::copying(&[1; 100], &mut to), Err(NoRoom { needed: 100, room: 99 }));
+    assert_eq!(Checksum::copying(&[1; 100], &mut to), Err(BufferTooSmall { needed: 100, capacity: 99 }));
     assert_eq!(to, [7; 99]);
-    assert_eq!(NoRoom { needed: 100, room: 99 }.to_string(), "100 bytes do not fit into 99");
+    assert_eq!(BufferTooSmall { needed: 100, capacity: 99 }.to_string(), "100 bytes do not fit into 99");
 }
 
 proptest! {
@@ -106,7 +106,7 @@ proptest! {
         cuts.extend([0, packet.len()]);
         cuts.sort_unstable();
         let sum = cuts.windows(2).fold(Checksum::default(), |sum, cut| {
-            sum.plus(Checksum::of(&packet[cut[0]..cut[1]]).behind(cut[0]))
+            sum.plus(Checksum::of(&packet[cut[0]..cut[1]]).at_offset(cut[0]))
         });
         prop_assert_eq!(sum.sum(), checksum(&packet));
     }
@@ -293,7 +293,7 @@ fn a_buffer_too_small_is_not_written() {
     dml.add(Region::new(Kind::KEY, 1, 2)).unwrap();
     let mut out = [7; 17];
     for room in 0..16 {
-        assert_eq!(dml.write_to(&mut out[..room]), Err(NoRoom { needed: 16, room }));
+        assert_eq!(dml.write_to(&mut out[..room]), Err(BufferTooSmall { needed: 16, capacity }));
     }
     assert_eq!(out, [7; 17]);
     assert_eq!(dml.write_to(&mut out), Ok(16));
@@ -384,7 +384,7 @@ fn errors_say_what_was_wrong() {
     for (error, text) in [
         (ReceiveError::OutOfPacket(region), "kind 77 of 3 bytes at 2 ends behind the packet"),
         (ReceiveError::DataOverlaps { at: 5 }, "byte 5 is in two regions of application data"),
-        (NoRoom { needed: 2, room: 1 }.into(), "2 bytes do not fit into 1"),
+        (BufferTooSmall { needed: 2, capacity: 1 }.into(), "2 bytes do not fit into 1"),
     ] {
         assert_eq!(error.to_string(), text);
     }

@@ -1,7 +1,7 @@
 //! Packets received in one pass, against as many as they have regions. The allocator of this program counts.
 
 use flowtable::dml::{
-    DmlBuilder, DmlHeader, Kind, NoRoom, ReceiveError, Received, Receiver, Region,
+    DmlBuilder, DmlHeader, Kind, BufferTooSmall, ReceiveError, Received, Receiver, Region,
 };
 use model::alloc;
 use model::dml::frames::{bytes, frame};
@@ -99,7 +99,7 @@ fn data_that_touches_is_copied_and_data_that_overlaps_is_not() {
         // It is what was wrong, even if there is no room either.
         assert_eq!(received(&regions, &packet, 0), Err(ReceiveError::DataOverlaps { at }));
     }
-    let no_room = NoRoom { needed: 6, room: 5 };
+    let no_room = BufferTooSmall { needed: 6, capacity: 5 };
     assert_eq!(received(&[data(1, 4), data(9, 2)], &packet, 5), Err(no_room.into()));
 }
 
@@ -176,6 +176,6 @@ fn all_that_a_header_can_count_over_a_large_packet() {
     let data = |at: u32| Region::new(Kind::DATA, 2 * at, 1);
     let all: Vec<Region> = (0..255).map(data).collect();
     assert_eq!(received(&all, &packet, 255), Ok(()));
-    let no_room = NoRoom { needed: 255, room: 254 };
+    let no_room = BufferTooSmall { needed: 255, capacity: 254 };
     assert_eq!(received(&all, &packet, 254), Err(no_room.into()));
 }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use flowtable::dml::NoRoom;
+use flowtable::dml::BufferTooSmall;
 use flowtable::ephemeral::esp::{
     Action, EspPacket, Instruction, Location, Locations, Operation, PacketError, Relation, Site,
     child_bits, execute,
@@ -109,7 +109,7 @@ fn a_buffer_that_is_too_short_is_not_written_to() {
         let needed = packet.encoded_len();
         for room in 0..needed {
             let mut buffer = vec![0xee; room];
-            assert_eq!(packet.write_to(&mut buffer), Err(NoRoom { needed, room }));
+            assert_eq!(packet.write_to(&mut buffer), Err(BufferTooSmall { needed, capacity }));
             assert!(buffer.iter().all(|byte| *byte == 0xee));
         }
     }

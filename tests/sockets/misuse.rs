@@ -54,9 +54,9 @@ fn what_is_wrong_is_said_and_the_socket_given_back() {
             });
         }
         let v6 = end("[2001:db8::1]:80");
-        refuses(sockets, SocketError::Families, |all| all.connect(v6, there, TCP, "given"));
-        refuses(sockets, SocketError::Families, |all| all.connect(here, v6, TCP, "given"));
-        refuses(sockets, SocketError::Families, |all| {
+        refuses(sockets, SocketError::MixedFamilies, |all| all.connect(v6, there, TCP, "given"));
+        refuses(sockets, SocketError::MixedFamilies, |all| all.connect(here, v6, TCP, "given"));
+        refuses(sockets, SocketError::MixedFamilies, |all| {
             all.connect_ephemeral(v6.ip(), there, TCP, EPHEMERAL, "given")
         });
         #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
@@ -130,7 +130,7 @@ fn the_errors_say_what_is_wrong() {
         (SocketError::NoMemory, "the memory cannot be had"),
         (SocketError::PortZero, "port 0 cannot be bound or connected"),
         (SocketError::Unspecified, "a connection needs an address at both ends"),
-        (SocketError::Families, "a connection is of one IP version"),
+        (SocketError::MixedFamilies, "a connection is of one IP version"),
         (SocketError::NoPort, "all ports of the range are taken"),
         (SocketError::BadRange, "the range of ports is empty, or has port 0"),
     ];

@@ -24,10 +24,10 @@ fn a_name_is_good_until_its_socket_is_gone_and_never_again() {
         assert_eq!(sockets.get(&second), Some(&"second"));
         // A name made up of two finds neither.
         let third = sockets.bind(tcp("[::]:81"), Reuse::No, "third").unwrap();
-        let (Name::Bound { local, .. }, Name::Bound { number, .. }) = (second, third) else {
+        let (Name::Bound { local, .. }, Name::Bound { id, .. }) = (second, third) else {
             panic!("they are bound")
         };
-        let forged = Name::Bound { local, number };
+        let forged = Name::Bound { local, id };
         assert_eq!(sockets.get(&forged), None);
         assert_eq!(sockets.remove(&forged), Err(NotFound));
         // Nor do names come again when all is cleared.

@@ -101,10 +101,10 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
     }
 
     fn put_bound(&mut self, name: Name, at: Endpoint, reuse: Reuse, socket: u32) {
-        let Name::Bound { local, number } = name else { panic!("{name:?} is bound") };
+        let Name::Bound { local, id } = name else { panic!("{name:?} is bound") };
         assert_eq!(local, at.local());
         assert_eq!((local.port(), local.protocol()), (at.port, at.protocol));
-        assert!(self.numbers.insert(number), "the number {number} has been there");
+        assert!(self.numbers.insert(id), "the id {id} was used before");
         self.model.put(name, Kind::Bound(at, reuse), socket);
     }
 
@@ -186,8 +186,8 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
     /// A forged name: the local end of one socket with the number of another, or a reversed key.
     pub fn forged(&self, one: usize, other: usize) -> Option<Name> {
         match (self.nth(one)?, self.nth(other)?) {
-            (Name::Bound { local, .. }, Name::Bound { number, .. }) => {
-                Some(Name::Bound { local, number })
+            (Name::Bound { local, .. }, Name::Bound { id, .. }) => {
+                Some(Name::Bound { local, id })
             }
             (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
             _ => None,
@@ -263,13 +263,13 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let group = matches.iter().filter(|(rank, _)| rank == best);
         let chosen = group.clone().find(|socket| Some(shown(socket)) == found);
         let (_, chosen) = chosen.unwrap_or_else(|| panic!("{packet}: {found:?} of {matches:?}"));
-        let Name::Bound { number: winner, .. } = chosen.name else { return found };
+        let Name::Bound { id: winner, .. } = chosen.name else { return found };
         for (_, member) in group {
-            let Name::Bound { number, .. } = member.name else { continue };
-            if number != winner {
-                self.preferred.insert((*packet, winner, number));
-                let was = self.preferred.contains(&(*packet, number, winner));
-                assert!(!was, "{packet} has moved from {number} to {winner}, both there");
+            let Name::Bound { id, .. } = member.name else { continue };
+            if id != winner {
+                self.preferred.insert((*packet, winner, id));
+                let was = self.preferred.contains(&(*packet, id, winner));
+                assert!(!was, "{packet} has moved from {id} to {winner}, both bound");
             }
         }
         found
