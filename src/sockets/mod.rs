@@ -22,7 +22,8 @@
 //!
 //! # Rules of `bind`
 //!
-//! Two sockets conflict if a packet may match both, unless both allow it:
+//! Two sockets conflict if a packet may match both, unless both allow it. Whether a new socket can
+//! be bound:
 //!
 //! | existing socket, at the port | new: [`Reuse::No`] | [`Reuse::Address`] | [`Reuse::Port`] |
 //! |---|---|---|---|

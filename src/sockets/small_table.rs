@@ -25,7 +25,7 @@ use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::raw::tags;
 
-/// The capacity of a small table: the slots of two words of tags. A map of more is as fast.
+/// The capacity of a small table: the slots of two words of tags. For more, a map is as fast.
 pub(super) const MAX_SMALL: usize = 16;
 
 /// The length at which a map is replaced by a small table. Lower than [`MAX_SMALL`], so that a few
