@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use flowtable::dml::{
-    BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS, BufferTooSmall,
+    BufferTooSmall, BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS,
     ParseError, ReceiveError, Receiver, Region,
 };
 use model::dml::frames::{bytes, frame};
@@ -94,9 +94,15 @@ fn sums_of_more_than_the_lanes_take_at_once() {
 #[test]
 fn copying_into_too_little_copies_nothing() {
     let mut to = [7; 99];
-    assert_eq!(Checksum::copying(&[1; 100], &mut to), Err(BufferTooSmall { needed: 100, capacity: 99 }));
+    assert_eq!(
+        Checksum::copying(&[1; 100], &mut to),
+        Err(BufferTooSmall { needed: 100, capacity: 99 })
+    );
     assert_eq!(to, [7; 99]);
-    assert_eq!(BufferTooSmall { needed: 100, capacity: 99 }.to_string(), "100 bytes do not fit into 99");
+    assert_eq!(
+        BufferTooSmall { needed: 100, capacity: 99 }.to_string(),
+        "100 bytes do not fit into 99"
+    );
 }
 
 proptest! {

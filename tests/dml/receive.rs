@@ -1,7 +1,7 @@
 //! Packets received in one pass, against as many as they have regions. The allocator of this program counts.
 
 use flowtable::dml::{
-    DmlBuilder, DmlHeader, Kind, BufferTooSmall, ReceiveError, Received, Receiver, Region,
+    BufferTooSmall, DmlBuilder, DmlHeader, Kind, ReceiveError, Received, Receiver, Region,
 };
 use model::alloc;
 use model::dml::frames::{bytes, frame};
@@ -142,7 +142,7 @@ fn a_shorter_packet_than_the_header_was_parsed_with_is_refused() {
     assert_eq!((error, to), (ReceiveError::OutOfPacket(key), [7; 10]));
     // A longer one has the same regions.
     let received = receiver.receive(&header, &[1; 11], &mut to).unwrap();
-    assert_eq!(received, Received { copied: 4, checksums: &[] });
+    assert_eq!((received.copied, received.checksums.len()), (4, 0));
     assert_eq!(to, [1, 1, 1, 1, 7, 7, 7, 7, 7, 7]);
 }
 

@@ -2,7 +2,7 @@
 
 pub mod frames;
 
-use flowtable::dml::{DmlHeader, Kind, BufferTooSmall, ReceiveError, Received, Receiver, Region};
+use flowtable::dml::{BufferTooSmall, DmlHeader, Kind, ReceiveError, Received, Receiver, Region};
 
 /// The Internet checksum of RFC 1071, word by word.
 pub fn checksum(bytes: &[u8]) -> u16 {
@@ -32,7 +32,10 @@ fn receive(header: &DmlHeader<'_>, packet: &[u8], room: usize) -> Outcome {
     let copied = packet.iter().zip(times).filter(|(_, times)| *times == 1);
     let data: Vec<u8> = copied.map(|(byte, _)| *byte).collect();
     if data.len() > room {
-        return Err(ReceiveError::BufferTooSmall(BufferTooSmall { needed: data.len(), capacity: room }));
+        return Err(ReceiveError::BufferTooSmall(BufferTooSmall {
+            needed: data.len(),
+            capacity: room,
+        }));
     }
     let sums = header.of_kind(Kind::CHECKSUM);
     Ok((data, sums.map(|region| (region, checksum(region.slice(packet).unwrap()))).collect()))

@@ -186,9 +186,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
     /// A forged name: the local end of one socket with the number of another, or a reversed key.
     pub fn forged(&self, one: usize, other: usize) -> Option<Name> {
         match (self.nth(one)?, self.nth(other)?) {
-            (Name::Bound { local, .. }, Name::Bound { id, .. }) => {
-                Some(Name::Bound { local, id })
-            }
+            (Name::Bound { local, .. }, Name::Bound { id, .. }) => Some(Name::Bound { local, id }),
             (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
             _ => None,
         }
