@@ -299,7 +299,10 @@ fn a_buffer_too_small_is_not_written() {
     dml.add(Region::new(Kind::KEY, 1, 2)).unwrap();
     let mut out = [7; 17];
     for room in 0..16 {
-        assert_eq!(dml.write_to(&mut out[..room]), Err(BufferTooSmall { needed: 16, capacity }));
+        assert_eq!(
+            dml.write_to(&mut out[..room]),
+            Err(BufferTooSmall { needed: 16, capacity: room })
+        );
     }
     assert_eq!(out, [7; 17]);
     assert_eq!(dml.write_to(&mut out), Ok(16));

@@ -1,8 +1,6 @@
 //! Packets received in one pass, against as many as they have regions. The allocator of this program counts.
 
-use flowtable::dml::{
-    BufferTooSmall, DmlBuilder, DmlHeader, Kind, ReceiveError, Received, Receiver, Region,
-};
+use flowtable::dml::{BufferTooSmall, DmlBuilder, DmlHeader, Kind, ReceiveError, Receiver, Region};
 use model::alloc;
 use model::dml::frames::{bytes, frame};
 use model::dml::receive_checked;

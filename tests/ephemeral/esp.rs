@@ -109,7 +109,10 @@ fn a_buffer_that_is_too_short_is_not_written_to() {
         let needed = packet.encoded_len();
         for room in 0..needed {
             let mut buffer = vec![0xee; room];
-            assert_eq!(packet.write_to(&mut buffer), Err(BufferTooSmall { needed, capacity }));
+            assert_eq!(
+                packet.write_to(&mut buffer),
+                Err(BufferTooSmall { needed, capacity: room })
+            );
             assert!(buffer.iter().all(|byte| *byte == 0xee));
         }
     }
