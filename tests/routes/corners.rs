@@ -91,8 +91,8 @@ fn a_path_is_split_at_any_bit() {
     fn test<A: Address + Debug>(far: A, step: usize) {
         let far_route = Prefix::host(far);
         for at in (0..A::BITS).step_by(step) {
-            let beside = flipped(&far, at);
-            for other in [prefix_of(far, at), prefix_of(beside, at + 1), Prefix::host(beside)] {
+            let branch = flipped(&far, at);
+            for other in [prefix_of(far, at), prefix_of(branch, at + 1), Prefix::host(branch)] {
                 for first_far in [true, false] {
                     let mut table = RouteTable::new();
                     let mut routes = [(far_route, "far"), (other, "other")];
@@ -100,16 +100,16 @@ fn a_path_is_split_at_any_bit() {
                     table.extend(routes);
                     check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
-                    let near = other.contains(&beside).then_some((other, &"other"));
-                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    let near = other.contains(&branch).then_some((other, &"other"));
+                    assert_eq!(table.lookup(&branch), near, "{at}");
                     assert_eq!(table.remove(&other), Some("other"));
                     check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
-                    assert_eq!(table.lookup(&beside), None);
+                    assert_eq!(table.lookup(&branch), None);
                     table.insert(other, "other");
                     assert_eq!(table.remove(&far_route), Some("far"));
                     check(&table);
-                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    assert_eq!(table.lookup(&branch), near, "{at}");
                     let left = other.contains(&far).then_some((other, &"other"));
                     assert_eq!(table.lookup(&far), left, "{at}");
                     table.remove(&other);

@@ -364,7 +364,7 @@ fn a_reused_index_has_no_old_state() {
 }
 
 #[test]
-fn bad_input_is_refused_and_changes_nothing() {
+fn invalid_input_is_refused_and_changes_nothing() {
     let policy = Policy::Budget(Budget::packets(1));
     let new = |threads, whole| Scheduler::new(threads, whole, us(1), policy).map(drop);
     assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Nothing)));

@@ -105,7 +105,7 @@ fn a_flow_that_does_not_fit_is_not_admitted() {
 #[test]
 fn an_estimator_converges_to_a_sleep_with_polls_in_range() {
     let longest = longest_sleep(64, 148_800);
-    // A poll takes 10 µs; packets come at these rates.
+    // A poll takes 10 µs; packets arrive at these rates.
     for (rate, in_range) in [(0, false), (20_000, true), (60_000, true), (148_800, true)] {
         let mut port = QueueEstimator::new(16, longest).unwrap();
         let (mut card, mut lost, mut polls, mut in_polls) = (0.0_f64, 0.0, 0_u32, 0_u32);

@@ -317,7 +317,7 @@ proptest! {
             for end in &done[from..] {
                 let work = (end[0] - begin[0]) as f64;
                 let all = (end.iter().sum::<u64>() - begin.iter().sum::<u64>()) as f64;
-                // One bound behind at the end, one ahead at the beginning.
+                // One bound of lag at the end, and one of lead at the beginning.
                 let slack = if from == 0 { bound } else { 2.0 * bound };
                 prop_assert!(work >= share * all - slack, "{work} of {all}, share {share}");
             }
@@ -398,7 +398,7 @@ fn factors_are_rounded_to_the_nearest_integer() {
 }
 
 #[test]
-fn bad_input_is_refused_and_changes_nothing() {
+fn invalid_input_is_refused_and_changes_nothing() {
     let new = |capacity, whole| ProportionalShare::new(capacity, whole).map(drop);
     assert_eq!(new(0, 100), Err(ShareError::Nothing));
     assert_eq!(new(1, 0), Err(ShareError::Nothing));
@@ -476,8 +476,8 @@ fn wrong_expectations_affect_order_but_not_shares() {
             shares.charge(next, RUN, Some(if is_it { 1 << 40 } else { RUN })).unwrap();
             work += if is_it { RUN } else { 0 };
             all += RUN;
-            let behind = (all / 2).saturating_sub(work);
-            assert!(behind <= u64::from(others + 1) * RUN, "{behind} of {all}");
+            let lag = (all / 2).saturating_sub(work);
+            assert!(lag <= u64::from(others + 1) * RUN, "{lag} of {all}");
         }
     }
 }

@@ -257,7 +257,7 @@ fn a_batch_lookup_equals_single_lookups() {
 }
 
 #[test]
-#[should_panic = "a place for each packet"]
+#[should_panic = "slices of equal lengths"]
 fn a_batch_needs_a_slot_for_each_packet() {
     let sockets: SocketTable<u32> = SocketTable::new(1);
     sockets.lookup_batch(&[flow(1), flow(2)], &mut [None]);

@@ -210,7 +210,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                 Entry::Vacant(entry) => assert!(!model.contains_key(&entry.into_key())),
             },
             Op::Hashed(key, value) => self.hashed(&K::make(key), &V::make(value)),
-            op => self.burst(op),
+            op => self.batch(op),
         }
     }
 
@@ -230,7 +230,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
     }
 
     /// Applies an operation on many keys.
-    fn burst(&mut self, op: Op) {
+    fn batch(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
             Op::InsertRun(first, apart, count) => {
@@ -463,30 +463,30 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; covered by words")]
-    fn words_with_the_default_hasher(ops in ops()) {
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
+    fn numbers_with_the_default_hasher(ops in ops()) {
         run::<u64, u64, _>(ops, DefaultHashBuilder::default());
     }
 
     #[test]
-    fn words(ops in ops(), hasher in weak()) {
+    fn numbers(ops in ops(), hasher in weak()) {
         run::<u64, u64, _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; covered by words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn flow_keys(ops in ops(), hasher in weak()) {
         run::<[u8; 37], u64, _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; covered by words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn two_bytes(ops in ops(), hasher in weak()) {
         run::<Option<u8>, (), _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; covered by words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn no_bytes_at_all(ops in ops(), hasher in weak()) {
         run::<(), AlignedNothing, _>(ops, hasher);
     }
