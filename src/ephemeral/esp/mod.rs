@@ -22,10 +22,10 @@
 //! | instruction | operation | forwarded |
 //! |---|---|---|
 //! | [`COUNT`] | increments a counter | while the counter is at most the threshold |
-//! | [`COMPARE`] | binds a tag to the packet's value | if the relation holds, or no value was bound |
-//! | [`COLLECT`] | combines a value, decrements a counter | when the counter is zero, with the result |
+//! | [`COMPARE`] | binds a tag to a value | if the relation holds, or the tag was not bound |
+//! | [`COLLECT`] | combines a value, decrements a counter | when that is zero, with the result |
 //! | [`RCHILD`] | marks the sender in a set of children | if it was not marked before |
-//! | [`RCOLLECT`] | combines a value, once for each child | when all have reported, with the result |
+//! | [`RCOLLECT`] | combines a value, once per child | when all have reported, with the result |
 //!
 //! [`COUNT`]: Instruction::Count
 //! [`COMPARE`]: Instruction::Compare
@@ -33,12 +33,11 @@
 //! [`RCHILD`]: Instruction::RChild
 //! [`RCOLLECT`]: Instruction::RCollect
 //!
-//! The robust pair, RCHILD and RCOLLECT, is forwarded with the router's identity as the sender.
-//!
 //! [`execute()`] implements them. COUNT with threshold 1 counts the subtrees of a router, and
 //! COLLECT needs that count. Both count a packet twice that the network duplicates, so the result
 //! may be wrong, or never arrive. RCHILD and RCOLLECT are the *robust* pair: they record the
-//! senders, and duplicates change nothing.
+//! senders, and duplicates change nothing. They forward packets with the identity of the router in
+//! place of the child's.
 //!
 //! # The children that RCOLLECT waits for
 //!
