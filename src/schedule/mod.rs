@@ -29,7 +29,7 @@
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
 //! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
-//! Shares are those of [`share`](crate::schedule::share).
+//! Shares are those of [`share`].
 //!
 //! # Guarantees
 //!

@@ -137,8 +137,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Creates a scheduler with the maximum number of threads, the sum of all shares, the cost of a
-    /// switch, and the policy.
+    /// Creates a scheduler with the maximum number of threads, the `whole` that shares are parts
+    /// of, the cost of a switch, and the policy.
     ///
     /// The cost of a switch is for the [account](Self::account); thresholds use that of the
     /// throttle, which should be equal.

@@ -3,7 +3,7 @@
 //! ```text
 //!     time ─▸   3      1 1 1   3       10        3     1    …
 //!             switch   flow 3  switch  flow 12   switch
-//!     arrivals  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·   are enqueued after each processed packet
+//!     arrivals  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  are enqueued after each processed packet
 //! ```
 //!
 //! The turns are those of [`Scheduler`]; there is no second implementation here. A simulation is

@@ -46,8 +46,8 @@ impl Overhead {
         self.0
     }
 
-    /// Returns the fraction of the busy time that is processing: the efficiency index `E = 1 / (1 +
-    /// T)`.
+    /// Returns the efficiency index `E = 1 / (1 + T)`: the fraction of the busy time that is
+    /// processing.
     #[must_use]
     pub fn efficiency(self) -> f64 {
         MILLION as f64 / (MILLION + u64::from(self.0)) as f64

@@ -31,13 +31,13 @@
 //!
 //! # Why labels have generations
 //!
-//! A label names a row, and rows change owners. Let D vanish from router B, and let E get its row
-//! 4. A still stores "row 4" in its row for D until routing converges, packets with label 4 are in
-//! flight, and a host may keep an old label for hours. All these packets are for D, and B would
-//! send them to E's network, by a perfectly valid row: a system that compares no destinations
-//! cannot detect that. So rows have a *generation*, which is part of the label and incremented when
-//! a row is freed. B compares nine bits and detects the stale label; then it looks D up in full,
-//! and forwards the packet with a fresh label, or drops it if there is no route.
+//! A label names a row, and rows change owners. Let D vanish from router B, and let its row 4 be
+//! allocated to E. Router A still stores "row 4" in its row for D until routing converges, packets
+//! with label 4 are in flight, and a host may keep an old label for hours. All these packets are
+//! for D, and B would send them to E's network, by a perfectly valid row: a system that compares no
+//! destinations cannot detect that. So rows have a *generation*, which is part of the label and
+//! incremented when a row is freed. B compares nine bits and detects the stale label; then it looks
+//! D up in full, and forwards the packet with a fresh label, or drops it if there is no route.
 //!
 //! **Guarantee.** A packet is forwarded by a label only if the row has the owner for which the
 //! label was allocated, or has been freed a multiple of 256 times since. Let L be the maximum life

@@ -86,8 +86,8 @@ pub struct ProportionalShare {
 }
 
 impl ProportionalShare {
-    /// Creates a scheduler with the maximum number of threads, and the sum of all shares, for
-    /// example 100 if they are percentages. O(capacity).
+    /// Creates a scheduler with the maximum number of threads, and the `whole` that shares are
+    /// parts of, for example 100 if they are percentages. O(capacity).
     ///
     /// # Errors
     ///
@@ -125,7 +125,7 @@ impl ProportionalShare {
         self.capacity
     }
 
-    /// Returns the maximum sum of all shares.
+    /// Returns the whole that shares are parts of: their maximum sum.
     #[must_use]
     pub const fn whole(&self) -> u32 {
         self.whole
