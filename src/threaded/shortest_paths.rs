@@ -66,8 +66,8 @@ impl Frontier {
         None
     }
 
-    /// Adds a path to a router, if it is better. Ties are broken by the lowest port; a cost of 2^32
-    /// - 1 is infinite.
+    /// Adds a path to a router, if it is better. Ties are broken by the lowest port. The greatest
+    /// cost, 2^32 - 1, is infinite.
     fn relax(&mut self, router: RouterId, path: Reached) {
         let known = self.reached.get(&router).map_or((u32::MAX, 0), |old| (old.cost, old.port));
         if (path.cost, path.port) < known {

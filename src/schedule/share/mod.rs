@@ -34,11 +34,12 @@
 //!
 //! # Integers
 //!
-//! The virtual time counts in units of 1 / 720720 of the caller's: work `w` advances it by `720720
-//! w`, and a start by `w` times a factor, `720720 whole / share`, rounded to the nearest integer
-//! once, when the thread is added. There is no other rounding. 720720 is the least common multiple
-//! of 1 to 16, so common shares (all divisors of `720720 whole`) have exact factors; any other
-//! share has an error of less than one part in a million, constant over all runs.
+//! The virtual time counts in units of 1 / 720720 of the caller's: work `w` advances it by
+//! `720720 w`, and a start by `w` times a factor, `720720 whole / share`. The factor is rounded to
+//! the nearest integer once, when the thread is added; there is no other rounding. 720720 is the
+//! least common multiple of 1 to 16, so common shares (all divisors of `720720 whole`) have exact
+//! factors; any other share has an error of less than one part in a million, constant over all
+//! runs.
 //!
 //! The virtual time has 128 bits. With a whole of 2³² it saturates after 2⁷⁶ units of work, two
 //! million years of nanoseconds. It does not panic.
