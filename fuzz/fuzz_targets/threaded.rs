@@ -44,13 +44,13 @@ enum Op {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Way {
+enum BorderRoute {
     None,
     Deliver,
     Forward(u16, u32),
 }
 
-impl Way {
+impl BorderRoute {
     fn hop(self) -> Option<Hop> {
         match self {
             Self::None => None,
