@@ -476,7 +476,7 @@ fn a_router_answers_for_all_below_it_once() {
         assert_eq!(verdict == Action::Forward, is_news);
         assert_eq!(packet.instruction, announce(if is_news { SITE.identity } else { child }));
     }
-    for (child, value, goes_on) in [
+    for (child, value, allows_more) in [
         (8, 20, None),
         (8, 99, None),
         (7, 10, None),
@@ -485,7 +485,7 @@ fn a_router_answers_for_all_below_it_once() {
         (9, 97, None),
     ] {
         let (verdict, packet) = run(&mut pair, report(child, value), 1);
-        let expected = goes_on.map(|value| report(SITE.identity, value));
+        let expected = allows_more.map(|value| report(SITE.identity, value));
         assert_eq!((verdict == Action::Forward).then_some(packet.instruction), expected);
         assert!(!packet.error);
     }

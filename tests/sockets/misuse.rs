@@ -126,13 +126,13 @@ fn errors_display_their_reasons() {
     }
     let all = [
         (SocketError::InUse, "another socket has the address, or the connection"),
-        (SocketError::Full, "there are as many sockets as there may be"),
-        (SocketError::NoMemory, "the memory cannot be had"),
+        (SocketError::Full, "the table has reached its limit"),
+        (SocketError::NoMemory, "memory allocation failed"),
         (SocketError::PortZero, "port 0 cannot be bound or connected"),
-        (SocketError::Unspecified, "a connection needs an address at both ends"),
-        (SocketError::MixedFamilies, "a connection is of one IP version"),
-        (SocketError::NoPort, "all ports of the range are taken"),
-        (SocketError::BadRange, "the range of ports is empty, or has port 0"),
+        (SocketError::Unspecified, "an address of the connection is unspecified"),
+        (SocketError::MixedFamilies, "the addresses are of different IP versions"),
+        (SocketError::NoPort, "all ports of the range are in use"),
+        (SocketError::BadRange, "the range of ports is empty, or contains port 0"),
     ];
     for (why, message) in all {
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use flowtable::cache::{Replacement, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::threaded::{Border, Hop, Label, Table, Way};
+use flowtable::threaded::{Border, BorderRoute, Hop, Label, Table};
 
 use super::{ZERO, labels, theirs};
 
@@ -19,7 +19,7 @@ fn a_border_follows_changes_of_the_row_of_a_cached_destination() {
         let lookups = &lookups;
         move |_: &&str| {
             lookups.set(lookups.get() + 1);
-            label.map(Way::Inside)
+            label.map(BorderRoute::Inside)
         }
     };
     for port in [1, 2, 3] {
@@ -41,7 +41,7 @@ fn a_border_follows_changes_of_the_row_of_a_cached_destination() {
     assert_eq!(lookups.get(), 1 + 1 + 1 + 1 + 2);
 
     // A packet that leaves keeps its random index. A label of this area is removed.
-    let outside = |_: &&str| Some(Way::Outside(5));
+    let outside = |_: &&str| Some(BorderRoute::Outside(5));
     let out = |label| Some(Hop::Forward { port: 5, label });
     assert_eq!(border.forward(&table, random, &"far", outside), out(random));
     assert_eq!(border.forward(&table, random, &"far", |_| unreachable!()), out(random));
@@ -63,13 +63,13 @@ fn labels_from_outside_never_select_a_row() {
             let forged = Label::new(index, generation).unwrap();
             let random = Label::random(SourceIndex::new(forged.get()));
             let out = Some(Hop::Forward { port: 5, label: random });
-            let lookup = |name: &&str| (*name == "far").then_some(Way::Outside(5));
+            let lookup = |name: &&str| (*name == "far").then_some(BorderRoute::Outside(5));
             assert_eq!(border.forward_from_outside(&table, forged, &"far", lookup), out);
             assert_eq!(border.forward_from_outside(&table, forged, &"none", lookup), None);
         }
     }
     // The flag bit makes no difference to valid packets.
-    let own = |_: &&str| Some(Way::Inside(secret));
+    let own = |_: &&str| Some(BorderRoute::Inside(secret));
     for label in [secret, Label::random(secret.source_index())] {
         let hop = border.forward_from_outside(&table, label, &"secret", own);
         assert_eq!(hop, Some(Hop::Deliver));
@@ -82,12 +82,12 @@ fn a_cached_label_that_is_stale_is_looked_up() {
     let old = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     let mut border: Border<&str> = Border::new(64).unwrap();
     let random = Label::random(SourceIndex::new(7));
-    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(Way::Inside(old)));
+    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(BorderRoute::Inside(old)));
     table.remove(&"D", ZERO);
     let new = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     // A cache hit whose label is stale.
     let before = border.statistics();
-    let lookup = |_: &&str| Some(Way::Inside(new));
+    let lookup = |_: &&str| Some(BorderRoute::Inside(new));
     assert_eq!(border.forward_from_outside(&table, random, &"D", lookup), Some(Hop::Deliver));
     assert_eq!(border.statistics().hits, before.hits + 1);
     // An unreachable destination is not cached.
@@ -112,7 +112,7 @@ fn a_border_uses_the_given_cache() {
         let mut missed = false;
         let lookup = |_: &u8| {
             missed = true;
-            Some(Way::Outside(1))
+            Some(BorderRoute::Outside(1))
         };
         let _ = border.forward_from_outside(&table, random, &destination, lookup);
         missed
