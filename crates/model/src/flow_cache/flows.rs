@@ -412,7 +412,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let Some(departed) = departed else { return assert!(!must, "no flow was evicted") };
         assert!(must || self.setting.victims == Victims::AnyEarly, "there was room");
         assert_eq!(departed.reason, EndReason::Resources);
-        assert!(!is_over || departed.tenant == tenant, "{tenant:?} evicted a flow of another tenant");
+        assert!(!is_over || departed.tenant == tenant, "evicted for {tenant:?}");
         let allowed = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         let allowed: Vec<Class> =
             allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).collect();
