@@ -45,7 +45,8 @@ struct Seed {
     len: u16,
 }
 
-/// Up to 64 prefixes: neighbours, each with another bit flipped, or each longer than the one before.
+/// Up to 64 prefixes: neighbours, each with another bit flipped, or each longer than the one
+/// before.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Seeds {
     first: Seed,

@@ -84,7 +84,8 @@ fn every_length() {
     test([0_u8; 40], 6);
 }
 
-/// A second route that splits the path to a long one: at every length, and branching off at every bit.
+/// A second route that splits the path to a long one: at every length, and branching off at every
+/// bit.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_path_is_split_at_any_bit() {

@@ -16,8 +16,8 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-/// A large table and its reference model, with routes below a few prefixes of six bits, which have a
-/// direct table from [`MANY`] routes on until there are fewer than [`FEW`].
+/// A large table and its reference model, with routes below a few prefixes of six bits, which have
+/// a direct table from [`MANY`] routes on until there are fewer than [`FEW`].
 struct Dense<A> {
     ours: RouteTable<A, u32>,
     model: RoutesByLength<A, u32>,
@@ -238,8 +238,8 @@ fn across_the_thresholds_of_a_direct_table_for_narrow_addresses() {
     across_the_thresholds([0xfd_u8, 0x80, 0], 4);
 }
 
-/// Deep below a direct table: a node at every stride to one address, paths to another, and batches of
-/// both.
+/// Deep below a direct table: a node at every stride to one address, paths to another, and batches
+/// of both.
 fn deep_below_a_direct_table<A: Address + Debug + Hash>(near: A, far: A) {
     let mut dense = Dense::new(6);
     dense.go_to(&near, MANY + 100);
@@ -279,8 +279,8 @@ fn deep_below_a_direct_table_for_wide_addresses() {
     deep_below_a_direct_table(near, flipped(&near, 17));
 }
 
-/// All routes of 18 bits below one of six, then those of 17 bits and so on: a direct table in which all
-/// slots are covered by other routes, and each of these is removed in turn.
+/// All routes of 18 bits below one of six, then those of 17 bits and so on: a direct table in which
+/// all slots are covered by other routes, and each of these is removed in turn.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_direct_table_of_covered_routes() {

@@ -1,5 +1,5 @@
-//! Every value inserted into a `RouteTable` is dropped exactly once by each of its methods, also when
-//! user code panics.
+//! Every value inserted into a `RouteTable` is dropped exactly once by each of its methods, also
+//! when user code panics.
 
 use core::net::Ipv6Addr;
 

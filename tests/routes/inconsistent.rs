@@ -1,5 +1,6 @@
-//! Addresses that violate the contract of `BitString`, or panic: results may be wrong and methods may
-//! panic, but each returned reference is to the value of a route, and each value is dropped once.
+//! Addresses that violate the contract of `BitString`, or panic: results may be wrong and methods
+//! may panic, but each returned reference is to the value of a route, and each value is dropped
+//! once.
 //!
 //! Values are boxed so that Miri and AddressSanitizer detect violations.
 

@@ -1,5 +1,5 @@
-//! `RouteTable` with the routes of the Internet, compared with a reference model, and a sample of them
-//! with `LcRouteTable`.
+//! `RouteTable` with the routes of the Internet, compared with a reference model, and a sample of
+//! them with `LcRouteTable`.
 //!
 //! The routes are in the data folder (see `capture::data`); without it these tests are skipped.
 

@@ -14,8 +14,8 @@ fn peak_of(act: impl FnOnce()) -> usize {
     alloc::measure(act).1.peak
 }
 
-/// The distribution of routes of the whole Internet: lengths with their frequencies per thousand, the
-/// number of distinct first 16 bits, and that of the next 16.
+/// The distribution of routes of the whole Internet: lengths with their frequencies per thousand,
+/// the number of distinct first 16 bits, and that of the next 16.
 trait Family: Address {
     const LENS: &[(u32, u32)];
     const BLOCKS: u64;
@@ -229,7 +229,8 @@ fn churn_does_not_fragment_the_memory() {
     test::<Ipv6Addr>();
 }
 
-/// Most of the routes are removed; the memory becomes proportional, with and without `shrink_to_fit`.
+/// Most of the routes are removed; the memory becomes proportional, with and without
+/// `shrink_to_fit`.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_table_that_was_large_shrinks() {
@@ -265,8 +266,8 @@ fn a_table_that_was_large_shrinks() {
     test::<Ipv6Addr>();
 }
 
-/// Routes are inserted into many nodes in turn and removed in turn: all blocks pass through all sizes
-/// at the same time.
+/// Routes are inserted into many nodes in turn and removed in turn: all blocks pass through all
+/// sizes at the same time.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn interleaved_updates_do_not_fragment_the_memory() {

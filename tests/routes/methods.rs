@@ -1,4 +1,5 @@
-//! The methods of `RouteTable`. Random sequences of them are in `model.rs`, edge cases in `corners.rs`.
+//! The methods of `RouteTable`. Random sequences of them are in `model.rs`, edge cases in
+//! `corners.rs`.
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -43,8 +43,8 @@ impl Value for [u64; 25] {
     }
 }
 
-/// A prefix for any address width. Those of one pattern share all bits up to the first that is flipped
-/// in one of them.
+/// A prefix for any address width. Those of one pattern share all bits up to the first that is
+/// flipped in one of them.
 #[derive(Clone, Copy, Debug)]
 struct Seed {
     pattern: u8,
@@ -162,7 +162,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick().prop_map(Op::RemoveCovered),
         2 => (pick(), value).prop_map(|(pick, value)| Op::Get(pick, value)),
         3 => (pick(), bit.clone()).prop_map(|(pick, bit)| Op::Lookup(pick, bit)),
-        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 }).prop_map(Op::LookupBatch),
+        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 })
+            .prop_map(Op::LookupBatch),
         3 => (pick(), bit).prop_map(|(pick, bit)| Op::Walk(pick, bit)),
         2 => prop_oneof![any::<u64>(), Just(0), Just(!1), Just(u64::MAX)].prop_map(Op::Retain),
         1 => (0..50_usize).prop_map(Op::IntoIter),

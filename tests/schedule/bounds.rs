@@ -103,8 +103,8 @@ impl Router {
         }
     }
 
-    /// A packet arrives for the privileged thread. Runs threads until its turn has ended, and returns
-    /// the processing and the time between the end of the timeout and the turn.
+    /// A packet arrives for the privileged thread. Runs threads until its turn has ended, and
+    /// returns the processing and the time between the end of the timeout and the turn.
     fn serve_one_packet(&mut self, cost: u64, timeout: u64) -> (u64, u64) {
         let late = self.now + timeout;
         // A threshold of one is reached at once.

@@ -1,5 +1,5 @@
-//! The scheduler and its parts: invalid input, states, bounds; its simulator compared with a reference
-//! model; and random calls, with the invariants checked after each step.
+//! The scheduler and its parts: invalid input, states, bounds; its simulator compared with a
+//! reference model; and random calls, with the invariants checked after each step.
 
 mod bounds;
 mod parts;
@@ -150,7 +150,8 @@ fn step() -> impl Strategy<Value = Step> {
             |(share, cost, timeout, buffers)| Step::Add { share, cost, timeout, buffers }
         ),
         1 => thread().prop_map(Step::Remove),
-        10 => (thread(), occupancy()).prop_map(|(thread, occupancy)| Step::SetOccupancy(thread, occupancy)),
+        10 => (thread(), occupancy())
+            .prop_map(|(thread, occupancy)| Step::SetOccupancy(thread, occupancy)),
         4 => (0..200_u64).prop_map(Step::Wait),
         6 => Just(Step::Next),
         7 => (thread(), 0..300_u64, occupancy())

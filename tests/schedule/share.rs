@@ -338,7 +338,11 @@ proptest! {
     }
 
     #[test]
-    fn an_idle_thread_accumulates_no_credit(idle in 1..400_usize, share in 1..99_u32, run in 1..50_u64) {
+    fn an_idle_thread_accumulates_no_credit(
+        idle in 1..400_usize,
+        share in 1..99_u32,
+        run in 1..50_u64,
+    ) {
         let mut shares = ProportionalShare::new(2, 100).unwrap();
         let (sleeper, worker) = (shares.add(share).unwrap(), shares.add(100 - share).unwrap());
         shares.activate(worker, run).unwrap();
@@ -388,8 +392,8 @@ fn the_higher_index_wins_ties() {
 
 #[test]
 fn factors_are_rounded_to_the_nearest_integer() {
-    // 37 % is 1947891.9 units of virtual time for a unit of work. Rounded down, both would finish at the
-    // same time, and the higher index would be first.
+    // 37 % is 1947891.9 units of virtual time for a unit of work. Rounded down, both would finish
+    // at the same time, and the higher index would be first.
     let mut shares = ProportionalShare::new(2, 100).unwrap();
     let [half, odd] = [50, 37].map(|share| shares.add(share).unwrap());
     shares.activate(half, 1_947_891).unwrap();
@@ -457,7 +461,8 @@ fn runs_of_zero_length_do_not_starve_others() {
     assert_eq!(turns, [500, 500]);
 }
 
-/// A thread with far too long expected runs lags by at most one run of each of the others, at any time.
+/// A thread with far too long expected runs lags by at most one run of each of the others, at any
+/// time.
 #[test]
 fn wrong_expectations_affect_order_but_not_shares() {
     const RUN: u64 = 1000;

@@ -83,8 +83,8 @@ impl Pipeline {
 proptest! {
     #![proptest_config(config())]
 
-    /// For any sizes and costs, each stage is left with fewer packets than its threshold, and all others
-    /// are sent.
+    /// For any sizes and costs, each stage is left with fewer packets than its threshold, and all
+    /// others are sent.
     #[test]
     fn two_threads_never_wait_for_each_other(
         percent in prop_oneof![1..6_u32, 1..40_u32],

@@ -1,5 +1,5 @@
-//! `SocketTable` compared with its reference model, which applies every rule to every socket, with the
-//! invariants checked after each step.
+//! `SocketTable` compared with its reference model, which applies every rule to every socket, with
+//! the invariants checked after each step.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};

@@ -1,5 +1,5 @@
-//! Threaded indices: labels, rows, both kinds of routers, borders; a table compared with its reference
-//! model; and simulated networks that change while packets are in flight.
+//! Threaded indices: labels, rows, both kinds of routers, borders; a table compared with its
+//! reference model; and simulated networks that change while packets are in flight.
 
 mod border;
 mod state;
@@ -208,8 +208,8 @@ const PROTOCOLS: [Protocol; 2] = [Protocol::DistanceVector, Protocol::LinkState]
 /// Longer than a packet is in flight and its label is in a neighbour's row.
 const LABEL_LIFETIME: u64 = 20_000;
 
-/// Simulates a network for each seed and protocol, with `events` events each, and sums the counters.
-/// A simulation depends on its seed alone.
+/// Simulates a network for each seed and protocol, with `events` events each, and sums the
+/// counters. A simulation depends on its seed alone.
 fn simulate(seeds: core::ops::Range<u64>, events: usize, setup: impl Fn(Setup) -> Setup) -> Counts {
     let mut sum = Counts::default();
     for seed in seeds {

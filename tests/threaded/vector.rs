@@ -87,7 +87,8 @@ fn neighbours_get_each_change_once_and_nothing_else() {
     let again = router.table().label(&"here").unwrap();
     assert_ne!(again, here);
     assert_eq!(flushed(&mut router), [1, 2, 3].map(|port| (port, advert("here", 0, again))));
-    // A new neighbour, or one given to `resynchronise`, gets everything that it is not the next hop of.
+    // A new neighbour, or one given to `resynchronise`, gets everything that it is not the next hop
+    // of.
     router.link_down(3, ZERO).unwrap();
     router.link_up(3, 1).unwrap();
     router.resynchronise(2).unwrap();

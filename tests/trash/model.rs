@@ -1,5 +1,5 @@
-//! `TrashMap` compared with `HashMap`, for several hashers and types of entries, with the invariants
-//! checked after each step.
+//! `TrashMap` compared with `HashMap`, for several hashers and types of entries, with the
+//! invariants checked after each step.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};

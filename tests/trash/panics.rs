@@ -1,5 +1,5 @@
-//! User code may panic wherever a `TrashMap` calls it. The map remains valid: only entries that were to
-//! be removed are lost, none is duplicated, and none leaks.
+//! User code may panic wherever a `TrashMap` calls it. The map remains valid: only entries that
+//! were to be removed are lost, none is duplicated, and none leaks.
 
 use core::cell::Cell;
 use std::collections::BTreeMap;
@@ -167,7 +167,8 @@ fn wholes<const PAD: usize>() -> [Act<PAD>; 9] {
     ]
 }
 
-/// Makes each kind of callback panic in each operation, one call later each time, until it does not.
+/// Makes each kind of callback panic in each operation, one call later each time, until it does
+/// not.
 fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64) {
     for act in acts {
         for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {

@@ -120,8 +120,8 @@ fn churn_at_constant_size_keeps_entries_near_their_home_buckets() {
     assert!(now < far + 0.05, "{far} buckets for a hit have become {now}");
 }
 
-/// Hysteresis: insertions and removals around the size at which the map grows do not make it grow and
-/// shrink each time.
+/// Hysteresis: insertions and removals around the size at which the map grows do not make it grow
+/// and shrink each time.
 #[test]
 #[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn repeated_insertion_and_removal_does_not_resize() {

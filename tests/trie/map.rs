@@ -1,4 +1,5 @@
-//! `LcTrieMap` compared with `BTreeMap`, with the invariants checked after each step; and edge cases.
+//! `LcTrieMap` compared with `BTreeMap`, with the invariants checked after each step; and edge
+//! cases.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -210,7 +211,10 @@ proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn headed_keys_whose_headers_collide(
-        ops in vec(op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))), 0..STEPS),
+        ops in vec(
+            op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))),
+            0..STEPS,
+        ),
         tuning in tuning(),
     ) {
         run(ops, tuning);
@@ -336,8 +340,9 @@ fn the_empty_bit_string_is_a_key() {
     assert_eq!(map.remove(&[]), Some(2));
 }
 
-/// One key for each bit of a wide key, from the last to the first: every node is the full child of its
-/// parent, so resizing cascades as far as possible. That must fit a small stack for any key width.
+/// One key for each bit of a wide key, from the last to the first: every node is the full child of
+/// its parent, so resizing cascades as far as possible. That must fit a small stack for any key
+/// width.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn keys_of_extreme_width() {
@@ -444,7 +449,7 @@ fn a_panic_in_a_closure_leaves_the_map_valid() {
 }
 
 #[test]
-#[should_panic(expected = "the map does not have the key")]
+#[should_panic(expected = "the map does not contain the key")]
 fn indexing_an_absent_key_panics() {
     let map: LcTrieMap<u8, u8> = [(1, 1)].into();
     let _ = map[&2];

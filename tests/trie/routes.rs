@@ -1,5 +1,5 @@
-//! `LcRouteTable` compared with a list of routes, with the invariants checked after each step; with the
-//! routes of the whole Internet if they are available; and edge cases.
+//! `LcRouteTable` compared with a list of routes, with the invariants checked after each step; with
+//! the routes of the whole Internet if they are available; and edge cases.
 
 use core::fmt::{Debug, Write as _};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -89,8 +89,8 @@ fn step<A: Address + Debug>(
     }
 }
 
-/// Compares lookups of the first and the last address of a prefix, with bits flipped around the end of
-/// the prefix and at both ends of the address.
+/// Compares lookups of the first and the last address of a prefix, with bits flipped around the end
+/// of the prefix and at both ends of the address.
 fn compare_around<A: Address + Debug>(
     ours: &LcRouteTable<A, u32>,
     model: &RouteList<A, u32>,
@@ -327,8 +327,8 @@ fn lookups_backtrack_only_where_a_shorter_route_may_match() {
     assert_eq!(probe(&table, 0b1011_0110), (None, 2, 0), "no backtracking");
 }
 
-/// A node that skips bits in which it differs from the address is visited only if they are zero, and
-/// if one of its routes may be short enough.
+/// A node that skips bits in which it differs from the address is visited only if they are zero,
+/// and if one of its routes may be short enough.
 #[test]
 fn lookups_skip_nodes_that_cannot_match() {
     for (routes, address, expected) in [
@@ -460,8 +460,8 @@ fn operations_on_addresses_with_inconsistent_bits_terminate() {
     });
 }
 
-/// The longest match of each address; routes and addresses are sorted. The sweep keeps a stack of the
-/// routes that contain its current address, the longest on top.
+/// The longest match of each address; routes and addresses are sorted. The sweep keeps a stack of
+/// the routes that contain its current address, the longest on top.
 fn swept<A: Address>(routes: &[Prefix<A>], addresses: &[A]) -> Vec<Option<Prefix<A>>> {
     let (mut open, mut pending) = (Vec::<Prefix<A>>::new(), routes.iter().peekable());
     let longest = addresses.iter().map(|address| {

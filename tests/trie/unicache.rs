@@ -53,7 +53,7 @@ proptest! {
                         |_, flow| (!flow.1).then_some(flow.0),
                         |key, flow| evicted.push((key, flow)),
                     );
-                    prop_assert!(evicted.is_empty() || (was_new && full), "collects only when full");
+                    prop_assert!(evicted.is_empty() || (was_new && full), "evicts only when full");
                     prop_assert!(evicted.len() <= goal);
                     for (key, flow) in evicted {
                         prop_assert_eq!(model.remove(&key), Some(flow), "evicted once, unchanged");
