@@ -541,15 +541,15 @@ fn error_messages_describe_the_cause() {
         assert!(error.source().is_none());
         error.to_string()
     }
-    assert_eq!(message(&DemuxError::InUse), "there is a PCB of that name");
+    assert_eq!(message(&DemuxError::InUse), "the key has a PCB already");
     assert_eq!(
         message(&RejectedPcb { given: 1, why: DemuxError::InUse }),
-        "there is a PCB of that name"
+        "the key has a PCB already"
     );
-    assert_eq!(message(&DemuxError::Full), "there are 2^31 - 1 PCBs");
-    assert_eq!(message(&DemuxError::NoSuchId), "the connection ID is past the capacity");
-    assert_eq!(message(&DemuxError::NoMemory), "the memory cannot be had");
-    assert_eq!(message(&NotFound), "there is nothing of that name");
-    assert_eq!(message(&ChainsError::NoChains), "there must be a chain");
-    assert_eq!(message(&ChainsError::NoMemory), "there is no memory for so many chains");
+    assert_eq!(message(&DemuxError::Full), "the structure has 2^31 - 1 PCBs, the most it can have");
+    assert_eq!(message(&DemuxError::NoSuchId), "the connection ID is not below the capacity");
+    assert_eq!(message(&DemuxError::NoMemory), "memory allocation failed");
+    assert_eq!(message(&NotFound), "there is no entry with this key");
+    assert_eq!(message(&ChainsError::NoChains), "the number of chains is zero");
+    assert_eq!(message(&ChainsError::NoMemory), "memory allocation for the chains failed");
 }
