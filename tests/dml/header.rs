@@ -382,20 +382,20 @@ fn error_messages_describe_the_cause() {
     for (error, text) in [
         (
             ParseError::Truncated { needed: 28, given: 5 },
-            "the header has 28 bytes at least, of which 5 are there",
+            "the header has at least 28 bytes, but 5 are given",
         ),
-        (ParseError::Version(9), "version 9 is not known"),
+        (ParseError::Version(9), "version 9 is unknown"),
         (
             ParseError::OutOfPacket { region, packet: 4 },
-            "kind 77 of 3 bytes at 2 ends behind the packet of 4 bytes",
+            "kind 77 of 3 bytes at 2 ends beyond the packet of 4 bytes",
         ),
     ] {
         assert_eq!(error.to_string(), text);
     }
-    assert_eq!(BuildError::TooMany.to_string(), "there are as many regions as a header can count");
-    assert_eq!(BuildError::TooFar.to_string(), "a packet ends at byte 2^32 - 1");
+    assert_eq!(BuildError::TooMany.to_string(), "a header has at most 255 regions");
+    assert_eq!(BuildError::TooFar.to_string(), "a packet ends at byte 2^32 - 1 at most");
     for (error, text) in [
-        (ReceiveError::OutOfPacket(region), "kind 77 of 3 bytes at 2 ends behind the packet"),
+        (ReceiveError::OutOfPacket(region), "kind 77 of 3 bytes at 2 ends beyond the packet"),
         (ReceiveError::DataOverlaps { at: 5 }, "byte 5 is in two regions of application data"),
         (BufferTooSmall { needed: 2, capacity: 1 }.into(), "2 bytes do not fit into 1"),
     ] {

@@ -149,11 +149,11 @@ fn each_invalid_field_has_an_error() {
         assert_eq!(with(5, protocol).map(|packet| packet.protocol), Ok(protocol));
     }
     let messages = [
-        (with(0, 9).unwrap_err(), "version 9 is not known"),
-        (with(1, 9).unwrap_err(), "there is no instruction 9"),
-        (with(2, 9).unwrap_err(), "flags 0x09 name no location, or something that is not known"),
+        (with(0, 9).unwrap_err(), "unknown version 9"),
+        (with(1, 9).unwrap_err(), "unknown instruction 9"),
+        (with(2, 9).unwrap_err(), "flags 0x09 have no location, or reserved bits"),
         (with(3, 9).unwrap_err(), "instruction 1 has no operator 9"),
-        (with(4, 9).unwrap_err(), "it says 9 words of four bytes, and has 28 bytes"),
+        (with(4, 9).unwrap_err(), "the length field is 9 words, but the packet has 28 bytes"),
     ];
     for (error, message) in messages {
         assert_eq!(error.to_string(), message);
