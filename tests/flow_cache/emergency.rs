@@ -2,10 +2,11 @@
 
 use core::time::Duration;
 
+use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
     Class, Config, Cursor, Emergency, EndReason, Event, Image, ImageError, Packet, Timeouts,
 };
-use flowtable::{FlowCache, FlowKey, Timestamp};
+use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 
 type Cache = FlowCache<FlowKey, u32>;
@@ -192,7 +193,9 @@ fn an_image_refused_for_memory_causes_no_emergency() {
     let emergency = Emergency::new(6, 1, Duration::from_secs(5)).expect("the thresholds are valid");
     let config = config().with_emergency(emergency).expect("the threshold is below the capacity");
     let config = config.with_max_bytes(150 << 10).expect("it is not too little");
-    let mut cache: FlowCache<u64, ()> = FlowCache::new(config);
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let mut cache: FlowCache<u64, ()> =
+        FlowCache::with_policy_and_hasher(config, ByClass::new(), hasher);
     cache.observe(&1, Packet::UDP, Timestamp::ZERO).expect("there is room");
     let error = cache.restore(image, Timestamp::ZERO).unwrap_err();
     assert!(matches!(error, ImageError::TooMany { flows: 6, .. }));

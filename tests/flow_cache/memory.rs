@@ -16,6 +16,11 @@ fn config(flows: usize, bytes: usize) -> Config {
     config.with_max_bytes(bytes).expect("the limit is above the minimum")
 }
 
+/// A cache with a fixed seed, as memory depends on the distribution of hashes.
+fn cache<P: Eviction>(config: Config, policy: P) -> Cache<P> {
+    FlowCache::with_policy_and_hasher(config, policy, DefaultHashBuilder::with_seed(1))
+}
+
 /// A cache under a flood, and the number of departed flows.
 struct Flood<P> {
     cache: Cache<P>,
@@ -61,7 +66,7 @@ fn flood<P: Eviction>(
     drop(DefaultHashBuilder::new());
     let before = alloc::bytes();
     let (most, usage) = alloc::measure(|| {
-        let cache = Cache::with_policy(config(flows, bytes), policy());
+        let cache = cache(config(flows, bytes), policy());
         let (mut flood, mut most) = (Flood { cache, left: 0 }, 0);
         for number in 0..10 * flows as u32 {
             let has_flow = flood.observe(number, (number % (u32::from(tenants) + 1)) as u16);
@@ -113,7 +118,7 @@ fn memory_is_bounded_with_each_policy() {
 #[test]
 fn memory_is_bounded_when_classes_change() {
     let bytes = 30 << 20;
-    let mut cache: Cache<ByClass> = FlowCache::new(config(1_000_000, bytes));
+    let mut cache = cache(config(1_000_000, bytes), ByClass::new());
     let mut handles = vec![];
     for number in 0.. {
         let packet = Packet::tcp(TcpFlags::SYN);
@@ -133,7 +138,7 @@ fn memory_is_bounded_when_classes_change() {
 #[test]
 fn memory_is_bounded_for_restored_images() {
     for flows in [1, 10, 1000, 1025, 5000] {
-        let mut original: Cache<ByClass> = FlowCache::new(config(flows, usize::MAX));
+        let mut original = cache(config(flows, usize::MAX), ByClass::new());
         for number in 0..flows as u32 {
             let now = Timestamp::ZERO;
             original.observe(&key(number), Packet::UDP, now).expect("there is room");
@@ -141,7 +146,7 @@ fn memory_is_bounded_for_restored_images() {
         let mut restored = 0;
         for kilobytes in [LEAST, LEAST + 2, 20, 50, 100, 200, 400, 800, 1600, 3200, 10_000] {
             let bytes = kilobytes << 10;
-            let mut copy: Cache<ByClass> = FlowCache::new(config(flows, bytes));
+            let mut copy = cache(config(flows, bytes), ByClass::new());
             let image = original.page(&mut Cursor::new(), usize::MAX).collect();
             match copy.restore(image, Timestamp::ZERO) {
                 Ok(count) => restored += usize::from(count == flows),
