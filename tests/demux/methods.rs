@@ -509,7 +509,7 @@ fn demultiplexers_are_send_sync_clone_and_debug() {
         assert!(!format!("{made:?}").is_empty());
         made
     }
-    let empty: [Box<dyn Demux<u32, u32>>; 6] = [
+    let demuxes: [Box<dyn Demux<u32, u32>>; 6] = [
         Box::new(made::<BsdList<u32, u32>>()),
         Box::new(made::<MoveToFront<u32, u32>>()),
         Box::new(made::<SendReceive<u32, u32>>()),
@@ -517,7 +517,7 @@ fn demultiplexers_are_send_sync_clone_and_debug() {
         Box::new(made::<SequentMoveToFront<u32, u32>>()),
         Box::new(made::<TrashDemux<u32, u32>>()),
     ];
-    assert!(empty.iter().all(|demux| demux.is_empty()));
+    assert!(demuxes.iter().all(|demux| demux.is_empty()));
     has_common_traits(&ConnectionId::<u32>::new(1));
     const EMPTY: BsdList<u32, u32> = BsdList::new();
     assert_eq!(EMPTY.len(), 0);
