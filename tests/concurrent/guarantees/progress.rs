@@ -34,7 +34,7 @@ fn during_insertion(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: imp
                 let _ = is_released.recv();
             };
             with_hook(Callback::Eq, before, wait, || {
-                _ = map.pin().insert(Hooked(key), key).unwrap()
+                _ = map.pin().insert(Hooked(key), key).unwrap();
             });
         });
         // An error if the insertion ends after fewer comparisons.
