@@ -2,6 +2,7 @@
 //! reference model; and random calls, with the invariants checked after each step.
 
 mod bounds;
+mod claims;
 mod parts;
 mod share;
 mod stages;
