@@ -2,6 +2,7 @@
 //! with the invariants checked after each step.
 
 mod bounds;
+mod claims;
 mod parts;
 mod share;
 mod stages;
