@@ -192,7 +192,7 @@ fn what_is_wrong_with_an_image() {
         assert_eq!(is(&[("/format", json!(format))]), Err(ImageError::Format(format)));
     }
     let many = json!(vec![flow(0); 10]);
-    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, room: 9 }));
+    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));
     assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Names { flow: 1 }));
     for age in ["age", "silent", "unreported"] {
         let place = format!("/flows/2/{age}");

@@ -28,7 +28,7 @@ impl<P: Eviction> Flood<P> {
         let packet = Packet::UDP.from_tenant(Tenant(tenant));
         match self.cache.observe(&key(number), packet, Timestamp::ZERO) {
             Ok(observed) => {
-                self.left += u64::from(observed.departed.is_some());
+                self.left += u64::from(observed.removed.is_some());
                 let handle = observed.handle;
                 if number % 5 == 0 {
                     _ = self.cache.add_name(handle, &key(number | 1 << 23));
@@ -118,7 +118,7 @@ fn memory_has_a_bound_whatever_becomes_of_flows() {
     for number in 0.. {
         let packet = Packet::tcp(TcpFlags::SYN);
         let observed = cache.observe(&key(number), packet, Timestamp::ZERO).expect("room");
-        if observed.departed.is_some() {
+        if observed.removed.is_some() {
             break;
         }
         handles.push(observed.handle);
@@ -145,7 +145,7 @@ fn memory_has_a_bound_for_images_too() {
             let image = original.page(&mut Cursor::new(), usize::MAX).collect();
             match copy.restore(image, Timestamp::ZERO) {
                 Ok(count) => taken += usize::from(count == flows),
-                Err(ImageError::TooMany { flows: of, room }) => {
+                Err(ImageError::TooMany { flows: of, capacity: room }) => {
                     assert!(of == flows && room <= flows, "{room} of {flows}");
                     assert_eq!((copy.len(), copy.find(&key(0))), (0, None));
                     copy.validate().expect("invariant");

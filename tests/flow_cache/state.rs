@@ -6,7 +6,7 @@ use core::time::Duration;
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
 use flowtable::flow_cache::{
-    Class, CloseRule, Config, Departed, EndReason, Event, Handle, Observed, Packet, Protocol,
+    Class, CloseRule, Config, EndReason, Event, Handle, Observed, Packet, Protocol, RemovedFlow,
     Timeouts,
 };
 use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
@@ -53,11 +53,11 @@ fn goes(cache: &mut FlowCache<Key, u32>, segments: &[(Direction, TcpFlags, Class
 }
 
 /// All that ends, with budget enough.
-fn ends(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<Departed<Key, u32>> {
+fn ends(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<RemovedFlow<Key, u32>> {
     let mut ended = vec![];
     let progress = cache.advance(now, 1000, |event| {
-        if let Event::Ended(departed) = event {
-            ended.push(departed);
+        if let Event::Ended(removed) = event {
+            ended.push(removed);
         }
     });
     assert!(progress.is_done);
@@ -135,8 +135,8 @@ fn the_first_packet_says_who_began() {
             assert_eq!((observed.direction, observed.name, observed.fresh), (Forward, 0, true));
             let answer = cache.observe(&first.reversed(), packet, at(2)).expect("it is there");
             assert_eq!((answer.direction, answer.name, answer.fresh), (Reverse, 0, false));
-            let departed = cache.drain().next().expect("there is one");
-            assert_eq!((departed.key, departed.reason), (first, EndReason::Forced));
+            let removed = cache.drain().next().expect("there is one");
+            assert_eq!((removed.key, removed.reason), (first, EndReason::Forced));
         }
     }
 }
@@ -230,12 +230,12 @@ fn a_tuple_is_used_again_while_it_lingers() {
         assert_eq!((observed.direction, observed.class, *observed.flow), (Forward, New, 0));
         assert!(observed.fresh);
         let new = observed.handle;
-        let departed = observed.departed.expect("the tuple was another flow's");
+        let removed = observed.removed.expect("the tuple was another flow's");
         assert_eq!(
-            (departed.handle, departed.reason, departed.class),
+            (removed.handle, removed.reason, removed.class),
             (old, EndReason::Ended, Closing)
         );
-        assert_eq!((departed.key, departed.value, departed.last_seen), (key(Forward), 7, at(0)));
+        assert_eq!((removed.key, removed.value, removed.last_seen), (key(Forward), 7, at(0)));
         assert!(cache.get(old).is_none() && new.id() > old.id());
         assert_eq!((cache.len(), cache.resident(new).expect("it is new").key()), (1, &key(again)));
         leaves_after(&mut cache, 60, EndReason::Idle);
@@ -253,7 +253,7 @@ fn another_name_is_used_again_while_its_flow_lingers() {
     assert_eq!((reset.handle, reset.direction, reset.name), (old, Reverse, 1));
     let observed = cache.observe(&translated, Packet::tcp(SYN), at(1)).expect("there is room");
     assert_eq!((observed.fresh, observed.name), (true, 0));
-    assert_eq!(observed.departed.expect("it had the name").handle, old);
+    assert_eq!(observed.removed.expect("it had the name").handle, old);
     let new = cache.find(&translated).expect("it is new");
     assert_eq!(
         (new.name, cache.find(&key(Forward)).is_none()),
@@ -469,7 +469,7 @@ fn each_reason_is_counted_by_class() {
     for number in 1..4 {
         let key = FlowKey::make(number);
         let observed = cache.observe(&key, Packet::UDP, at(0)).expect("there is room");
-        assert_eq!(observed.departed.is_some(), number == 3);
+        assert_eq!(observed.removed.is_some(), number == 3);
     }
     let handle = cache.find(&FlowKey::make(3)).expect("it came last").handle;
     cache.remove(handle).expect("it is there");
@@ -482,7 +482,7 @@ fn each_reason_is_counted_by_class() {
         (EndReason::Idle, Unreplied),
         (EndReason::Ended, Closing),
     ] {
-        assert_eq!(metrics.departed(reason, class), 1, "{reason:?}");
+        assert_eq!(metrics.removed(reason, class), 1, "{reason:?}");
     }
     assert_eq!((metrics.evicted(), metrics.expired(), metrics.flows), (1, 2, 0));
 }
