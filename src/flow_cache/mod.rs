@@ -280,8 +280,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.clock.caller(self.clock.now())
     }
 
-    /// Sets the time of the cache after the caller's clock was set: the present time of the cache,
-    /// see [`now`](Self::now), becomes `now`, and all flows keep their ages. O(1).
+    /// Sets the time of the cache after a change of the caller's clock. Flows keep their ages. O(1).
     ///
     /// # Example
     ///
@@ -452,8 +451,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         })
     }
 
-    /// Drops all flows without reporting them, and releases their memory, except that of the
-    /// policy. All handles become invalid. O(slots).
+    /// Drops all flows unreported, and releases all memory except that of the policy. O(slots).
     ///
     /// # Example
     ///
