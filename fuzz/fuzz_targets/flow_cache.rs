@@ -32,7 +32,7 @@ fn with_policy<K: Key>(input: Input) {
     match input.policy {
         Policy::ByClass => run::<K, _>(input, ByClass::new()),
         Policy::Lru => run::<K, _>(input, Lru::new()),
-        Policy::SecondChance => run::<K, _>(input, SecondChance::new()),
+        Policy::Clock => run::<K, _>(input, SecondChance::new()),
         Policy::Random => run::<K, _>(input, Random::with_seed(seed)),
         Policy::Passive(threshold, goal) => {
             let gc = PassiveGc::new(1 + usize::from(threshold % 24), 1 + usize::from(goal % 8));

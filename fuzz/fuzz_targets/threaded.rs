@@ -7,7 +7,7 @@ use flowtable::threaded::{Hop, Label};
 use libfuzzer_sys::fuzz_target;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};
-use model::papers::source_hash_1995::table_model::{Step, Twins};
+use model::papers::source_hash_1995::table_model::{Step, CheckedTable};
 
 /// Steps that are taken: all labels that were ever given are looked at after each.
 const STEPS: usize = 100;
@@ -35,8 +35,8 @@ enum Input {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Op {
-    Insert(u8, Way),
-    Set(u8, Way),
+    Insert(u8, BorderRoute),
+    Set(u8, BorderRoute),
     Remove(u8),
     Wait(u8),
     Churn(u8, u16),
@@ -44,13 +44,13 @@ enum Op {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Way {
+enum BorderRoute {
     None,
     Deliver,
     Forward(u16, u32),
 }
 
-impl Way {
+impl BorderRoute {
     fn hop(self) -> Option<Hop> {
         match self {
             Self::None => None,
@@ -79,7 +79,7 @@ impl From<Op> for Step {
 
 fuzz_target!(|input: Input| match input {
     Input::Table { capacity, hold_down, start, steps } => {
-        let mut twins = Twins::new(1 + u32::from(capacity % 12), hold_down, start);
+        let mut twins = CheckedTable::new(1 + u32::from(capacity % 12), hold_down, start);
         for op in steps.into_iter().take(STEPS) {
             twins.step(op.into());
             twins.check();

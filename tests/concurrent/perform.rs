@@ -50,7 +50,7 @@ pub(crate) fn perform<S: BuildHasher>(
                     Some(*old)
                 }
                 Computed::Removed(old) => Some(*old),
-                Computed::Kept(now) => panic!("{now:?} was not to be kept"),
+                Computed::Kept(now) => panic!("{now:?} is unexpectedly kept"),
             }
         }
         Op::Look => {

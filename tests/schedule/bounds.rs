@@ -66,7 +66,7 @@ proptest! {
         let mut runs = vec![];
         for (cost, share) in others {
             let thread = scheduler.add(ThreadConfig::new(share, us(cost))).unwrap();
-            scheduler.tell(thread, Occupancy::queued(1000), at(0)).unwrap();
+            scheduler.set_occupancy(thread, Occupancy::queued(1000), at(0)).unwrap();
             runs.push(slice.div_ceil(cost) * cost);
         }
         let mut router = Busy { scheduler, privileged, runs, now: 0 };
@@ -109,7 +109,7 @@ impl Busy {
         // A threshold of one is reached at once.
         let counts_from =
             if self.scheduler.threshold(self.privileged) == Some(1) { self.now } else { late };
-        self.scheduler.tell(self.privileged, Occupancy::queued(1), at(self.now)).unwrap();
+        self.scheduler.set_occupancy(self.privileged, Occupancy::queued(1), at(self.now)).unwrap();
         let mut between = 0;
         loop {
             let turn = self.scheduler.next(at(self.now)).expect("there is always something to do");
@@ -141,9 +141,9 @@ fn nobody_starves() {
     let mut waited = 0_u64;
     let mut turns = 0;
     for thread in large {
-        scheduler.tell(thread, Occupancy::queued(500), at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy::queued(500), at(0)).unwrap();
     }
-    scheduler.tell(small, Occupancy::queued(1), at(0)).unwrap();
+    scheduler.set_occupancy(small, Occupancy::queued(1), at(0)).unwrap();
     for step in 0..20_000 {
         let now = at(100 * step);
         let turn = scheduler.next(now).unwrap();
@@ -156,7 +156,7 @@ fn nobody_starves() {
             // Each of them is idle for a moment after each turn, and comes back at once.
             let thread = turn.thread();
             scheduler.finish(turn, us(100), Occupancy::queued(0), now).unwrap();
-            scheduler.tell(thread, Occupancy::queued(500), now).unwrap();
+            scheduler.set_occupancy(thread, Occupancy::queued(500), now).unwrap();
             waited += 100;
         }
     }

@@ -2,6 +2,7 @@
 //! with the invariants checked after each step.
 
 mod bounds;
+mod claims;
 mod parts;
 mod share;
 mod stages;
@@ -142,7 +143,7 @@ fn step() -> impl Strategy<Value = Step> {
     let thread = any::<Index>;
     let occupancy = || {
         let room = prop_oneof![1 => 0..30_u32, 2 => Just(u32::MAX)];
-        (0..70_u32, room).prop_map(|(queued, room)| Occupancy { queued, room })
+        (0..70_u32, room).prop_map(|(queued, room)| Occupancy { queued, free: room })
     };
     let timeout = prop_oneof![Just(None), (0..400_u64).prop_map(Some)];
     prop_oneof![
@@ -221,7 +222,9 @@ impl Caller {
             Step::Tell(index, occupancy) => {
                 let thread = *index.get(&self.given);
                 let running = self.turns.iter().any(|turn| turn.thread() == thread);
-                if self.scheduler.tell(thread, *occupancy, at(self.now)).is_ok() && !running {
+                if self.scheduler.set_occupancy(thread, *occupancy, at(self.now)).is_ok()
+                    && !running
+                {
                     self.note(thread, *occupancy, false);
                 }
             }
@@ -231,7 +234,7 @@ impl Caller {
     fn note(&mut self, thread: Thread, occupancy: Occupancy, anew: bool) {
         let told = &mut self.told[thread.index()];
         let since = told.1.filter(|_| !anew).or(Some(self.now));
-        let works = occupancy.queued > 0 && occupancy.room > 0;
+        let works = occupancy.queued > 0 && occupancy.free > 0;
         (told.0, told.1) = (occupancy, since.filter(|_| works));
     }
 
@@ -244,7 +247,7 @@ impl Caller {
         let (occupancy, since, timeout) = self.told[turn.thread().index()];
         let threshold = self.scheduler.threshold(turn.thread()).unwrap();
         let late = since.zip(timeout).is_some_and(|(since, timeout)| since + timeout <= self.now);
-        let enough = occupancy.queued >= threshold && occupancy.room >= threshold;
+        let enough = occupancy.queued >= threshold && occupancy.free >= threshold;
         assert!(since.is_some() && (enough || late), "{occupancy:?} of {threshold}, {since:?}");
         self.turns.push(turn);
     }
@@ -254,7 +257,7 @@ impl Caller {
             let (occupancy, since, timeout) = self.told[thread.index()];
             let state = self.scheduler.state(*thread);
             let Some(threshold) = self.scheduler.threshold(*thread) else { continue };
-            let enough = occupancy.queued.min(occupancy.room) >= threshold;
+            let enough = occupancy.queued.min(occupancy.free) >= threshold;
             let late = since.zip(timeout).is_some_and(|(since, after)| since + after <= self.now);
             let could = state != Some(State::Running) && since.is_some() && (enough || late);
             assert!(!could, "{thread:?} {state:?}: {occupancy:?} of {threshold}, since {since:?}");
@@ -274,22 +277,22 @@ fn a_thread_goes_through_its_states() {
     let thread = scheduler.add(ThreadConfig::new(10, us(10)).with_timeout(us(500))).unwrap();
     let state = |scheduler: &Scheduler| scheduler.state(thread).unwrap();
     assert_eq!((state(&scheduler), scheduler.threshold(thread)), (State::Idle, Some(3)));
-    scheduler.tell(thread, Occupancy::queued(1), at(100)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(1), at(100)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Eligible, Some(at(600))));
-    scheduler.tell(thread, Occupancy::queued(2), at(300)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(2), at(300)).unwrap();
     assert!(scheduler.next(at(599)).is_none());
     assert_eq!(scheduler.wake_at(), Some(at(600)), "it counts from the first packet");
     let turn = scheduler.next(at(600)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Running, None));
     scheduler.finish(turn, us(10), Occupancy::queued(2), at(613)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Eligible, Some(at(1113))));
-    scheduler.tell(thread, Occupancy::queued(3), at(620)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(3), at(620)).unwrap();
     let other = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
-    scheduler.tell(other, Occupancy::queued(3), at(620)).unwrap();
+    scheduler.set_occupancy(other, Occupancy::queued(3), at(620)).unwrap();
     let turn = scheduler.next(at(620)).unwrap();
     assert_eq!((turn.thread(), state(&scheduler)), (other, State::Active));
     scheduler.finish(turn, us(30), Occupancy::queued(0), at(653)).unwrap();
-    scheduler.tell(thread, Occupancy::default(), at(654)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::default(), at(654)).unwrap();
     assert_eq!((state(&scheduler), scheduler.next(at(5000))), (State::Idle, None));
     assert_eq!(scheduler.wake_at(), None);
 }
@@ -299,7 +302,7 @@ fn a_full_output_queue_stops_a_thread_until_places_are_free() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
     let thread = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
     let tell = |scheduler: &mut Scheduler, room| {
-        scheduler.tell(thread, Occupancy { queued: 9, room }, at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy { queued: 9, free: room }, at(0)).unwrap();
         (scheduler.state(thread).unwrap(), scheduler.next(at(0)).is_some())
     };
     assert_eq!(tell(&mut scheduler, 0), (State::Idle, false));
@@ -312,15 +315,15 @@ fn an_active_thread_whose_output_fills_waits_again() {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(4)));
     let [a, b] = [10, 10].map(|share| scheduler.add(ThreadConfig::new(share, us(10))).unwrap());
     for thread in [a, b] {
-        scheduler.tell(thread, Occupancy { queued: 4, room: 4 }, at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy { queued: 4, free: 4 }, at(0)).unwrap();
     }
     let turn = scheduler.next(at(0)).unwrap();
     assert_eq!((turn.thread(), scheduler.state(a)), (b, Some(State::Active)));
     // Both write into one queue.
-    scheduler.tell(a, Occupancy { queued: 4, room: 0 }, at(40)).unwrap();
-    scheduler.finish(turn, us(40), Occupancy { queued: 0, room: 0 }, at(43)).unwrap();
+    scheduler.set_occupancy(a, Occupancy { queued: 4, free: 0 }, at(40)).unwrap();
+    scheduler.finish(turn, us(40), Occupancy { queued: 0, free: 0 }, at(43)).unwrap();
     assert_eq!((scheduler.next(at(43)), scheduler.state(a)), (None, Some(State::Idle)));
-    scheduler.tell(a, Occupancy { queued: 4, room: 1 }, at(50)).unwrap();
+    scheduler.set_occupancy(a, Occupancy { queued: 4, free: 1 }, at(50)).unwrap();
     assert_eq!(scheduler.next(at(50)).map(|turn| turn.thread()), Some(a));
 }
 
@@ -328,7 +331,7 @@ fn an_active_thread_whose_output_fills_waits_again() {
 fn a_policy_and_a_cost_change_thresholds_at_once() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
     let thread = scheduler.add(ThreadConfig::new(10, us(1)).with_buffers(128, 128)).unwrap();
-    scheduler.tell(thread, Occupancy::queued(10), at(0)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(10), at(0)).unwrap();
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(30), None));
     scheduler.set_cost(thread, us(3)).unwrap();
     assert_eq!(scheduler.threshold(thread), Some(10));
@@ -336,7 +339,7 @@ fn a_policy_and_a_cost_change_thresholds_at_once() {
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(20), None));
     scheduler.set_policy(Policy::Budget(Budget::packets(2)));
     let turn = scheduler.next(at(0)).unwrap();
-    assert!(turn.goes_on(1, us(3)) && !turn.goes_on(2, us(6)));
+    assert!(turn.allows_more(1, us(3)) && !turn.allows_more(2, us(6)));
 }
 
 #[cfg(target_pointer_width = "64")]
@@ -353,10 +356,10 @@ fn a_number_that_is_given_again_has_no_past() {
     let mut scheduler = scheduler(Policy::Budget(Budget::UNTIL_EMPTY));
     let config = ThreadConfig::new(60, us(1)).with_timeout(us(5));
     let old = scheduler.add(config).unwrap();
-    scheduler.tell(old, Occupancy::queued(5), at(0)).unwrap();
+    scheduler.set_occupancy(old, Occupancy::queued(5), at(0)).unwrap();
     scheduler.remove(old).unwrap();
     assert_eq!((scheduler.state(old), scheduler.wake_at()), (None, None));
-    assert!(scheduler.tell(old, Occupancy::queued(5), at(0)).is_err());
+    assert!(scheduler.set_occupancy(old, Occupancy::queued(5), at(0)).is_err());
     assert_eq!(scheduler.add(config), Ok(old));
     assert_eq!((scheduler.state(old), scheduler.next(at(9))), (Some(State::Idle), None));
     assert_eq!(scheduler.validate(), Ok(()));
@@ -366,17 +369,17 @@ fn a_number_that_is_given_again_has_no_past() {
 fn bad_input_is_refused_and_changes_nothing() {
     let policy = Policy::Budget(Budget::packets(1));
     let new = |threads, whole| Scheduler::new(threads, whole, us(1), policy).map(drop);
-    assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Nothing)));
-    assert_eq!(new(1, 0), Err(ScheduleError::Share(ShareError::Nothing)));
+    assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Empty)));
+    assert_eq!(new(1, 0), Err(ScheduleError::Share(ShareError::Empty)));
     let mut one = Scheduler::new(2, 100, us(1), policy).unwrap();
     assert_eq!(one.add(ThreadConfig::new(1, us(0))), Err(ScheduleError::NoCost));
     let config = ThreadConfig::new(60, us(1));
     assert_eq!(one.add(config.with_buffers(0, 9)), Err(ScheduleError::Buffers));
     assert_eq!(one.add(config.with_buffers(9, 0)), Err(ScheduleError::Buffers));
     let thread = one.add(config).unwrap();
-    assert_eq!(one.add(config), Err(ScheduleError::Share(ShareError::TooMuch { left: 40 })));
+    assert_eq!(one.add(config), Err(ScheduleError::Share(ShareError::Oversubscribed { left: 40 })));
     assert_eq!(one.set_cost(thread, us(0)), Err(ScheduleError::NoCost));
-    one.tell(thread, Occupancy::queued(1), at(0)).unwrap();
+    one.set_occupancy(thread, Occupancy::queued(1), at(0)).unwrap();
     let turn = one.next(at(0)).unwrap();
     assert_eq!(one.remove(thread), Err(ScheduleError::Share(ShareError::Running)));
     // A turn of another scheduler, in which nobody runs, or nobody is.
@@ -395,7 +398,7 @@ fn bad_input_is_refused_and_changes_nothing() {
 fn turn_of_another() -> Turn {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(1)));
     let thread = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
-    scheduler.tell(thread, Occupancy::queued(1), at(0)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(1), at(0)).unwrap();
     scheduler.next(at(0)).unwrap()
 }
 
@@ -404,7 +407,7 @@ fn turns_that_seem_to_take_no_time_starve_nobody() {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(1)));
     let threads = [10, 1].map(|cost| scheduler.add(ThreadConfig::new(50, us(cost))).unwrap());
     for thread in threads {
-        scheduler.tell(thread, Occupancy::queued(1000), at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy::queued(1000), at(0)).unwrap();
     }
     let mut turns = [0; 2];
     for _ in 0..1100 {
@@ -421,7 +424,7 @@ fn a_turn_is_given_back_or_abandoned() {
     let [mut one, mut other] = [scheduler(policy), scheduler(policy)];
     let thread = one.add(ThreadConfig::new(50, us(10))).unwrap();
     _ = other.add(ThreadConfig::new(50, us(10))).unwrap();
-    one.tell(thread, Occupancy::queued(5), at(0)).unwrap();
+    one.set_occupancy(thread, Occupancy::queued(5), at(0)).unwrap();
     let turn = one.next(at(0)).unwrap();
     let error = other.finish(turn, us(10), Occupancy::queued(4), at(10)).unwrap_err();
     assert_eq!(other.account().turns, 0);

@@ -192,8 +192,11 @@ fn queues_are_full_at_some_point() {
     for packet in 0..10 {
         assert_eq!(queue.push(packet), if packet < 3 { Ok(()) } else { Err(packet) });
     }
-    assert_eq!((queue.len(), queue.room(), queue.dropped(), queue.longest()), (3, 0, 7, 3));
-    assert_eq!((queue.pop(), queue.len(), queue.room()), (Some(0), 2, 1));
+    assert_eq!(
+        (queue.len(), queue.remaining_capacity(), queue.dropped(), queue.longest()),
+        (3, 0, 7, 3)
+    );
+    assert_eq!((queue.pop(), queue.len(), queue.remaining_capacity()), (Some(0), 2, 1));
     assert_eq!(queue.push(10), Ok(()));
     assert!(std::iter::from_fn(|| queue.pop()).eq([1, 2, 10]) && queue.is_empty());
     assert_eq!((queue.dropped(), queue.longest(), queue.capacity()), (7, 3, 3));
@@ -206,38 +209,38 @@ fn a_path_stops_when_its_output_is_full() {
     let mut path: SwitchingPath<u32, String> = SwitchingPath::new(8, 3, us(2)).unwrap();
     let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(8, 3)).unwrap();
     for packet in 0..8 {
-        path.arrive(packet).unwrap();
+        path.enqueue(packet).unwrap();
     }
-    assert_eq!(path.arrive(8), Err(8));
-    scheduler.tell(thread, path.occupancy(), at(0)).unwrap();
+    assert_eq!(path.enqueue(8), Err(8));
+    scheduler.set_occupancy(thread, path.occupancy(), at(0)).unwrap();
     let turn = scheduler.next(at(0)).unwrap();
     // Every second packet is consumed.
     let forward = |packet: u32| (packet % 2 == 0).then(|| packet.to_string());
     assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 5);
-    assert_eq!(path.occupancy(), Occupancy { queued: 3, room: 0 });
+    assert_eq!(path.occupancy(), Occupancy { queued: 3, free: 0 });
     scheduler.finish(turn, us(10), path.occupancy(), at(11)).unwrap();
     assert_eq!(scheduler.next(at(11)), None);
-    assert_eq!(path.take().as_deref(), Some("0"));
-    scheduler.tell(thread, path.occupancy(), at(12)).unwrap();
+    assert_eq!(path.dequeue().as_deref(), Some("0"));
+    scheduler.set_occupancy(thread, path.occupancy(), at(12)).unwrap();
     let turn = scheduler.next(at(12)).unwrap();
     assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 2);
     assert_eq!((path.input().dropped(), path.output().longest()), (1, 3));
-    assert!(std::iter::from_fn(|| path.take()).eq(["2", "4", "6"]));
+    assert!(std::iter::from_fn(|| path.dequeue()).eq(["2", "4", "6"]));
 }
 
 #[test]
 fn a_path_measures_what_its_packets_cost() {
     let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, us(1)).unwrap();
-    assert_eq!(path.measured(0, us(100)), us(1));
+    assert_eq!(path.update_cost(0, us(100)), us(1));
     for _ in 0..100 {
-        path.measured(4, us(40));
+        path.update_cost(4, us(40));
     }
     assert_eq!(path.cost(), us(10));
     // From wherever it begins, it comes to what is measured.
     for (from, to) in [(24, 31), (8, 15), (7, 1), (100, 107), (1, u64::MAX >> 8)] {
         let (from, to) = (Duration::from_nanos(from), Duration::from_nanos(to));
         let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, from).unwrap();
-        (0..1000).for_each(|_| _ = path.measured(1, to));
+        (0..1000).for_each(|_| _ = path.update_cost(1, to));
         assert!(
             path.cost().abs_diff(to) <= to / 1_000_000,
             "{from:?} to {to:?}: {:?}",
@@ -245,10 +248,10 @@ fn a_path_measures_what_its_packets_cost() {
         );
     }
     for _ in 0..200 {
-        path.measured(u32::MAX, us(0));
+        path.update_cost(u32::MAX, us(0));
     }
     assert_eq!(path.cost(), Duration::from_nanos(1));
-    path.measured(1, Duration::MAX);
+    path.update_cost(1, Duration::MAX);
     assert!(path.cost() > us(1_000_000));
 }
 
@@ -270,7 +273,7 @@ impl Router {
         let packets = path.run(&turn, Some, |packets| cost * packets);
         assert!(packets > 0);
         self.now += 3 + (cost * packets).as_micros() as u64;
-        self.sent.extend(std::iter::from_fn(|| path.take()));
+        self.sent.extend(std::iter::from_fn(|| path.dequeue()));
         let occupancy = path.occupancy();
         self.scheduler.finish(turn, cost * packets, occupancy, at(self.now)).unwrap();
         true
@@ -285,7 +288,7 @@ fn packets_of_flows_go_through_their_paths() {
     let paths: Vec<SwitchingPath<_>> =
         (1..=4).map(|cost| SwitchingPath::new(16, 16, us(cost)).unwrap()).collect();
     let mut add = |path: &SwitchingPath<_>| {
-        let config = ThreadConfig::new(25, path.cost()).with_own_buffers(16, 16);
+        let config = ThreadConfig::new(25, path.cost()).with_unshared_buffers(16, 16);
         scheduler.add(config.with_timeout(us(300))).unwrap()
     };
     let threads: Vec<Thread> = paths.iter().map(&mut add).collect();
@@ -300,7 +303,7 @@ fn packets_of_flows_go_through_their_paths() {
         let port = (number.wrapping_mul(2_654_435_761) >> 16) as u16 % FLOWS;
         let thread = *classes.get(&flow(port)).unwrap();
         let path = &mut router.paths[thread.index()];
-        match path.arrive((port, number)) {
+        match path.enqueue((port, number)) {
             Ok(()) => came.push((port, number)),
             Err(back) => {
                 assert_eq!(back, (port, number));
@@ -308,7 +311,7 @@ fn packets_of_flows_go_through_their_paths() {
             }
         }
         let occupancy = path.occupancy();
-        router.scheduler.tell(thread, occupancy, at(router.now)).unwrap();
+        router.scheduler.set_occupancy(thread, occupancy, at(router.now)).unwrap();
         router.now += 2;
         // The router looks up from its work now and then.
         while number % 8 == 0 && router.turn() {}

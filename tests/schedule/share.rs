@@ -54,7 +54,7 @@ impl Twin {
             return Err(ShareError::NoShare);
         }
         if share > left {
-            return Err(ShareError::TooMuch { left });
+            return Err(ShareError::Oversubscribed { left });
         }
         if self.threads.iter().flatten().count() == self.capacity {
             return Err(ShareError::Full);
@@ -200,7 +200,7 @@ fn compare(capacity: usize, whole: u32, steps: &[Step]) {
             Step::Expect(index, run) => {
                 let thread = *index.get(&given);
                 let expected = twin.change(thread.index(), Doing::Waits(*run));
-                assert_eq!(shares.expect(thread, *run), expected);
+                assert_eq!(shares.set_expected_run(thread, *run), expected);
             }
             Step::Deactivate(index) => {
                 let thread = *index.get(&given);
@@ -400,17 +400,17 @@ fn factors_are_rounded_to_the_nearest_integer() {
 #[test]
 fn bad_input_is_refused_and_changes_nothing() {
     let new = |capacity, whole| ProportionalShare::new(capacity, whole).map(drop);
-    assert_eq!(new(0, 100), Err(ShareError::Nothing));
-    assert_eq!(new(1, 0), Err(ShareError::Nothing));
+    assert_eq!(new(0, 100), Err(ShareError::Empty));
+    assert_eq!(new(1, 0), Err(ShareError::Empty));
     assert_eq!(new(u32::MAX as usize, 1), Err(ShareError::TooManyThreads));
     let mut shares = ProportionalShare::new(2, 100).unwrap();
     assert_eq!(shares.add(0), Err(ShareError::NoShare));
-    assert_eq!(shares.add(101), Err(ShareError::TooMuch { left: 100 }));
+    assert_eq!(shares.add(101), Err(ShareError::Oversubscribed { left: 100 }));
     let (a, b) = (shares.add(60).unwrap(), shares.add(30).unwrap());
-    assert_eq!(shares.add(11), Err(ShareError::TooMuch { left: 10 }));
+    assert_eq!(shares.add(11), Err(ShareError::Oversubscribed { left: 10 }));
     assert_eq!(shares.add(10), Err(ShareError::Full));
     assert_eq!((shares.share(a), shares.share(b), shares.unclaimed()), (Some(60), Some(30), 10));
-    for error in [shares.expect(a, 1), shares.deactivate(a)] {
+    for error in [shares.set_expected_run(a, 1), shares.deactivate(a)] {
         assert_eq!(error, Err(ShareError::NotActive));
     }
     assert_eq!(shares.charge(a, 1, None), Err(ShareError::NotRunning));

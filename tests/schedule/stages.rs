@@ -43,9 +43,9 @@ impl Line {
     }
 
     fn arrive(&mut self) {
-        _ = self.path.arrive(0);
+        _ = self.path.enqueue(0);
         let (occupancy, now) = (self.path.occupancy(), self.at());
-        self.scheduler.tell(self.forwards, occupancy, now).unwrap();
+        self.scheduler.set_occupancy(self.forwards, occupancy, now).unwrap();
     }
 
     fn forward(&mut self, turn: Turn) {
@@ -54,14 +54,14 @@ impl Line {
         self.now += SWITCH + self.costs[0] * u64::from(packets);
         let (occupancy, now) = (self.path.occupancy(), self.at());
         self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
-        self.scheduler.tell(self.writes, self.written(), now).unwrap();
+        self.scheduler.set_occupancy(self.writes, self.written(), now).unwrap();
     }
 
     fn write(&mut self, turn: Turn) {
         let (mut packets, cost) = (0, us(self.costs[1]));
-        while self.path.take().is_some() {
+        while self.path.dequeue().is_some() {
             packets += 1;
-            if !turn.goes_on(packets, cost * packets) {
+            if !turn.allows_more(packets, cost * packets) {
                 break;
             }
         }
@@ -69,7 +69,7 @@ impl Line {
         self.now += SWITCH + self.costs[1] * u64::from(packets);
         let (occupancy, now) = (self.written(), self.at());
         self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
-        self.scheduler.tell(self.forwards, self.path.occupancy(), now).unwrap();
+        self.scheduler.set_occupancy(self.forwards, self.path.occupancy(), now).unwrap();
     }
 
     /// Works until nobody may have a turn.

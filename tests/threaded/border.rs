@@ -2,7 +2,7 @@
 
 use flowtable::cache::{Replacement, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::threaded::{Border, Hop, Label, Table, Way};
+use flowtable::threaded::{Border, BorderRoute, Hop, Label, Table};
 
 use super::{ZERO, labels, theirs};
 
@@ -19,7 +19,7 @@ fn a_border_follows_the_row_of_what_is_active() {
         let asked = &asked;
         move |_: &&str| {
             asked.set(asked.get() + 1);
-            label.map(Way::Inside)
+            label.map(BorderRoute::Inside)
         }
     };
     for port in [1, 2, 3] {
@@ -41,7 +41,7 @@ fn a_border_follows_the_row_of_what_is_active() {
     assert_eq!(asked.get(), 1 + 1 + 1 + 1 + 2);
 
     // What goes out keeps its random index. A label of this area means nothing there.
-    let outside = |_: &&str| Some(Way::Outside(5));
+    let outside = |_: &&str| Some(BorderRoute::Outside(5));
     let out = |label| Some(Hop::Forward { port: 5, label });
     assert_eq!(border.forward(&table, random, &"far", outside), out(random));
     assert_eq!(border.forward(&table, random, &"far", |_| unreachable!()), out(random));
@@ -63,13 +63,13 @@ fn no_stranger_chooses_a_row() {
             let forged = Label::new(index, generation).unwrap();
             let random = Label::random(SourceIndex::new(forged.get()));
             let out = Some(Hop::Forward { port: 5, label: random });
-            let look_up = |name: &&str| (*name == "far").then_some(Way::Outside(5));
+            let look_up = |name: &&str| (*name == "far").then_some(BorderRoute::Outside(5));
             assert_eq!(border.forward_from_outside(&table, forged, &"far", look_up), out);
             assert_eq!(border.forward_from_outside(&table, forged, &"none", look_up), None);
         }
     }
     // Nor does it matter to its own packets what the first bit says.
-    let own = |_: &&str| Some(Way::Inside(secret));
+    let own = |_: &&str| Some(BorderRoute::Inside(secret));
     for label in [secret, Label::random(secret.source_index())] {
         let hop = border.forward_from_outside(&table, label, &"secret", own);
         assert_eq!(hop, Some(Hop::Deliver));
@@ -82,12 +82,12 @@ fn what_the_cache_is_not_good_for() {
     let old = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     let mut border: Border<&str> = Border::new(64).unwrap();
     let random = Label::random(SourceIndex::new(7));
-    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(Way::Inside(old)));
+    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(BorderRoute::Inside(old)));
     table.remove(&"D", ZERO);
     let new = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     // A hit that takes the long way.
     let before = border.statistics();
-    let look_up = |_: &&str| Some(Way::Inside(new));
+    let look_up = |_: &&str| Some(BorderRoute::Inside(new));
     assert_eq!(border.forward_from_outside(&table, random, &"D", look_up), Some(Hop::Deliver));
     assert_eq!(border.statistics().hits, before.hits + 1);
     // What cannot be reached is looked up each time.
@@ -112,7 +112,7 @@ fn a_border_takes_the_cache_that_it_is_given() {
         let mut asked = false;
         let look_up = |_: &u8| {
             asked = true;
-            Some(Way::Outside(1))
+            Some(BorderRoute::Outside(1))
         };
         let _ = border.forward_from_outside(&table, random, &destination, look_up);
         asked

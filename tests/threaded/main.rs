@@ -72,28 +72,28 @@ fn there_is_one_row_at_least_and_two_to_the_twenty_third_at_most() {
 #[test]
 fn rows_are_given_again_in_the_order_in_which_they_were_freed_and_not_too_early() {
     let mut labels = Labels::new(3, Duration::from_secs(10), 250).unwrap();
-    let given: Vec<Label> = (0..3).map(|_| labels.give(ZERO).unwrap()).collect();
+    let given: Vec<Label> = (0..3).map(|_| labels.allocate(ZERO).unwrap()).collect();
     assert_eq!(given.iter().map(|label| label.index()).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(given.iter().all(|label| label.generation() == 250));
-    assert_eq!(labels.give(at(99)), Err(NoLabel::Full));
+    assert_eq!(labels.allocate(at(99)), Err(NoLabel::Full));
 
     for (row, time) in [(2, 100), (0, 101), (1, 102)] {
-        assert_eq!(labels.take_back(given[row], at(time)), Ok(()));
-        assert_eq!(labels.take_back(given[row], at(time)), Err(Stale), "once is all");
+        assert_eq!(labels.free(given[row], at(time)), Ok(()));
+        assert_eq!(labels.free(given[row], at(time)), Err(Stale), "once is all");
         labels.validate().unwrap();
     }
     assert!(labels.is_empty());
-    assert_eq!(labels.give(at(109)), Err(NoLabel::HeldDown));
-    assert_eq!(labels.give(at(110)), Ok(Label::new(2, 251).unwrap()));
-    assert_eq!(labels.give(at(110)), Err(NoLabel::HeldDown));
+    assert_eq!(labels.allocate(at(109)), Err(NoLabel::HeldDown));
+    assert_eq!(labels.allocate(at(110)), Ok(Label::new(2, 251).unwrap()));
+    assert_eq!(labels.allocate(at(110)), Err(NoLabel::HeldDown));
     // A clock that goes back lets rows rest for longer.
-    assert_eq!(labels.give(ZERO), Err(NoLabel::HeldDown));
-    assert_eq!(labels.give(at(112)), Ok(Label::new(0, 251).unwrap()));
-    assert_eq!(labels.give(at(112)), Ok(Label::new(1, 251).unwrap()));
-    assert_eq!((labels.give(at(112)), labels.len()), (Err(NoLabel::Full), 3));
+    assert_eq!(labels.allocate(ZERO), Err(NoLabel::HeldDown));
+    assert_eq!(labels.allocate(at(112)), Ok(Label::new(0, 251).unwrap()));
+    assert_eq!(labels.allocate(at(112)), Ok(Label::new(1, 251).unwrap()));
+    assert_eq!((labels.allocate(at(112)), labels.len()), (Err(NoLabel::Full), 3));
     for label in [Label::NONE, Label::from(2), Label::new(3, 250).unwrap(), given[0]] {
         assert!(!labels.is_live(label), "{label:?}");
-        assert_eq!(labels.take_back(label, at(113)), Err(Stale));
+        assert_eq!(labels.free(label, at(113)), Err(Stale));
     }
     labels.validate().unwrap();
 }

@@ -83,7 +83,7 @@ impl Interpreter {
         now: u64,
     ) -> Result<Option<Instruction>, Abort> {
         let mut forwarded = packet.instruction;
-        let goes_on = match &mut forwarded {
+        let allows_more = match &mut forwarded {
             Instruction::Count { tag, threshold } => {
                 let count = self.get(*tag, now).unwrap_or(0).saturating_add(1);
                 self.set(*tag, count, now)?;
@@ -130,6 +130,6 @@ impl Interpreter {
                 expected & !marked == 0
             }
         };
-        Ok(goes_on.then_some(forwarded))
+        Ok(allows_more.then_some(forwarded))
     }
 }

@@ -99,7 +99,7 @@ fn turn() -> Result<u64, ScheduleError> {
     let mut scheduler = Scheduler::new(16, 100, cost, Policy::Budget(Budget::packets(1)))?;
     for _ in 0..16 {
         let thread = scheduler.add(ThreadConfig::new(6, cost))?;
-        scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+        scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
     }
     let mut times_ns = vec![];
     for _ in 0..1000 {
@@ -108,7 +108,7 @@ fn turn() -> Result<u64, ScheduleError> {
             let Some(turn) = scheduler.next(Timestamp::ZERO) else { break };
             let thread = turn.thread();
             scheduler.finish(turn, cost, Occupancy::queued(9), Timestamp::ZERO)?;
-            scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+            scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
         }
         times_ns.push(begun.elapsed().as_nanos() as u64 / Costs::GROUP as u64);
     }

@@ -67,7 +67,7 @@ impl Job {
         let config = ThreadConfig::new(self.share(), self.cost(costs));
         let config = match self {
             // Its packets come from a card, and nobody waits for it.
-            Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
+            Self::Read(_) => config.with_unshared_buffers(Receiver::RING, u32::MAX),
             Self::Forward(_) => config.with_buffers(PLACES as u32, PLACES as u32),
             Self::Write(_) => {
                 config.with_buffers((Function::ALL.len() * PLACES) as u32, Sender::RING)

@@ -7,7 +7,7 @@ use super::{Function, Job, Plan, Port, Router, Way};
 impl Router<'_> {
     pub(crate) fn tell(&mut self, job: Job) {
         let (occupancy, now) = (self.occupancy(job), self.now());
-        let told = self.scheduler.tell(self.threads[job.number()], occupancy, now);
+        let told = self.scheduler.set_occupancy(self.threads[job.number()], occupancy, now);
         told.expect("threads are never removed");
     }
 
@@ -25,7 +25,7 @@ impl Router<'_> {
             Job::Write(port) => {
                 let queued = |function| self.paths[Way { function, port }.number()].output().len();
                 let queued = Function::ALL.into_iter().map(queued).sum::<usize>() as u32;
-                Occupancy { queued, room: self.senders[port as usize].room() }
+                Occupancy { queued, free: self.senders[port as usize].room() }
             }
         }
     }

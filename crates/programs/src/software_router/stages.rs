@@ -16,7 +16,7 @@ impl Router<'_> {
             packets += 1;
             self.now_ns += self.costs.input;
             self.arrive();
-            if !turn.goes_on(packets, Duration::from_nanos(self.costs.input) * packets) {
+            if !turn.allows_more(packets, Duration::from_nanos(self.costs.input) * packets) {
                 break;
             }
         }
@@ -35,7 +35,7 @@ impl Router<'_> {
             Ok(way) => {
                 self.tallies[way.number()].arrived += 1;
                 // The queue counts what it has no place for.
-                _ = self.paths[way.number()].arrive(packet.clone());
+                _ = self.paths[way.number()].enqueue(packet.clone());
                 self.tell(Job::Forward(way));
             }
             Err(_) => self.outcome.without += 1,
@@ -45,9 +45,9 @@ impl Router<'_> {
 
     pub(crate) fn forward(&mut self, way: Way, turn: &Turn) {
         let (path, tally) = (&mut self.paths[way.number()], &mut self.tallies[way.number()]);
-        if self.plan == Plan::Interrupts && path.output().room() == 0 {
+        if self.plan == Plan::Interrupts && path.output().remaining_capacity() == 0 {
             // Nobody has asked whether there is room.
-            tally.output_drops += u64::from(path.take().is_some());
+            tally.output_drops += u64::from(path.dequeue().is_some());
         }
         let (workshop, now) = (&mut self.workshop, Timestamp::from_nanos(self.now_ns));
         let forward = |mut packet: Datagram| match workshop.forward(way.function, &mut packet, now)
@@ -78,7 +78,7 @@ impl Router<'_> {
             self.tell(Job::Forward(way));
             packets += 1;
             self.arrive();
-            if !turn.goes_on(packets, Duration::from_nanos(self.costs.output) * packets) {
+            if !turn.allows_more(packets, Duration::from_nanos(self.costs.output) * packets) {
                 break;
             }
         }
@@ -91,7 +91,7 @@ impl Router<'_> {
         (1..=count).find_map(|step| {
             let selected = (last + step) % count;
             let way = Way { function: Function::ALL[selected], port };
-            let packet = self.paths[way.number()].take()?;
+            let packet = self.paths[way.number()].dequeue()?;
             self.senders[port as usize].selected = selected;
             Some((way, packet))
         })
