@@ -11,8 +11,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
-use flowtable::flow_cache::{Class, Cursor, Departed, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Observed, Packet, Refused, Report, Resident, Tenant};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
+use flowtable::flow_cache::{
+    Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Observed,
+    Packet, Refused, RemovedFlow, Report, Resident, Tenant,
+};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;
 
@@ -77,7 +80,7 @@ struct Seen<K> {
     handle: Handle,
     fresh: bool,
     value: u64,
-    departed: Option<Departed<K, u64>>,
+    removed: Option<RemovedFlow<K, u64>>,
 }
 
 type Cache<K, P> = FlowCache<K, u64, P>;
@@ -216,11 +219,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             }
             return;
         }
-        let departed = self.cache.remove(handle);
-        assert_eq!(departed.as_ref().map(|flow| flow.handle), is_there.then_some(handle));
-        if let Some(departed) = departed {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.depart(&departed);
+        let removed = self.cache.remove(handle);
+        assert_eq!(removed.as_ref().map(|flow| flow.handle), is_there.then_some(handle));
+        if let Some(removed) = removed {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.remove(&removed);
         }
     }
 
@@ -247,17 +250,14 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     /// A flow is told to be gone: it was there until then.
-    fn depart(&mut self, departed: &Departed<K, u64>) {
-        let known = self.live.remove(&departed.handle.id());
-        let known = known.unwrap_or_else(|| panic!("{departed:?} was not there"));
-        assert_eq!((known.handle, known.value), (departed.handle, departed.value));
-        assert_eq!(known.name, departed.key.normalized().0);
-        assert!(
-            !known.pinned || departed.reason != EndReason::Resources,
-            "{departed:?} was pinned"
-        );
-        assert!(departed.first_seen <= departed.last_seen);
-        self.dead.push(departed.handle);
+    fn remove(&mut self, removed: &RemovedFlow<K, u64>) {
+        let known = self.live.remove(&removed.handle.id());
+        let known = known.unwrap_or_else(|| panic!("{removed:?} was not there"));
+        assert_eq!((known.handle, known.value), (removed.handle, removed.value));
+        assert_eq!(known.name, removed.key.normalized().0);
+        assert!(!known.pinned || removed.reason != EndReason::Resources, "{removed:?} was pinned");
+        assert!(removed.first_seen <= removed.last_seen);
+        self.dead.push(removed.handle);
     }
 
     fn observe(&mut self, sent: Sent, now: Timestamp) {
@@ -294,9 +294,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn saw(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, Refused>) {
         self.packets += 1;
         match seen {
-            Ok(Seen { handle, fresh, value, departed }) => {
-                assert!(fresh || departed.is_none());
-                departed.iter().for_each(|departed| self.depart(departed));
+            Ok(Seen { handle, fresh, value, removed }) => {
+                assert!(fresh || removed.is_none());
+                removed.iter().for_each(|removed| self.remove(removed));
                 if fresh {
                     self.come(handle, key, false, 0);
                 }
@@ -315,7 +315,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn advance(&mut self, now: Timestamp, budget: usize) {
         let (mut ended, mut reports) = (vec![], vec![]);
         let progress = self.cache.advance(now, budget, |event| match event {
-            Event::Ended(departed) => ended.push(departed),
+            Event::Ended(removed) => ended.push(removed),
             Event::Active(Report { handle, value, since, .. }) => {
                 reports.push((handle, std::mem::take(value), since));
             }
@@ -328,9 +328,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             let active = self.cache.config().timeouts().active().expect("it was reported");
             assert!(self.is_long(since, now, active), "{since:?} to {now:?}");
         }
-        for departed in ended {
-            self.assert_over(&departed, now);
-            self.depart(&departed);
+        for removed in ended {
+            self.assert_over(&removed, now);
+            self.remove(&removed);
         }
         assert_eq!(self.live.len(), self.cache.len(), "all are told");
         if progress.is_done {
@@ -351,15 +351,15 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     /// It did not end too early.
-    fn assert_over(&self, departed: &Departed<K, u64>, now: Timestamp) {
-        let Departed { reason, class, protocol, last_seen, .. } = *departed;
+    fn assert_over(&self, removed: &RemovedFlow<K, u64>, now: Timestamp) {
+        let RemovedFlow { reason, class, protocol, last_seen, .. } = *removed;
         if reason == EndReason::Resources {
             return;
         }
         let is_closing = class == Class::Closing;
         assert_eq!(reason, if is_closing { EndReason::Ended } else { EndReason::Idle });
         let idle = self.cache.config().timeouts().idle(protocol, class).expect("it has ended");
-        assert!(self.is_long(last_seen, now, idle), "{departed:?} at {now:?}");
+        assert!(self.is_long(last_seen, now, idle), "{removed:?} at {now:?}");
     }
 
     /// Nobody stays a tick longer than they may.
@@ -395,8 +395,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let found = self.cache.find(key).filter(|found| found.handle == handle);
         let expected = match (self.cache.get(handle), found.map(|found| found.name)) {
             (None, _) => Err(NameError::NoFlow),
-            (_, None) => Err(NameError::NotItsName),
-            (_, Some(0)) => Err(NameError::First),
+            (_, None) => Err(NameError::NoSuchName),
+            (_, Some(0)) => Err(NameError::PrimaryKey),
             _ => Ok(()),
         };
         assert_eq!(self.cache.remove_name(handle, key), expected);
@@ -447,7 +447,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             Err(error) => {
                 self.assert_refusal(error, before.flows + count);
                 let mut after = self.cache.metrics();
-                (after.bytes, after.rekeys) = (before.bytes, before.rekeys);
+                (after.bytes, after.reseeds) = (before.bytes, before.reseeds);
                 assert_eq!(after, before, "it is as it was: {error}");
             }
         }
@@ -511,7 +511,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn drain(&mut self, count: usize) {
         let before = self.live.len();
         let drained: Vec<_> = self.cache.drain().take(count).collect();
-        drained.iter().for_each(|departed| self.depart(departed));
+        drained.iter().for_each(|removed| self.remove(removed));
         assert_eq!(self.live.len(), before.saturating_sub(count));
     }
 
@@ -540,9 +540,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     fn check_metrics(&self, metrics: &Metrics) {
-        let departed: u64 = metrics.departed.iter().flatten().sum();
+        let removed: u64 = metrics.removed.iter().flatten().sum();
         let len = self.cache.len();
-        assert_eq!(metrics.created + metrics.restored, departed + len as u64, "{metrics}");
+        assert_eq!(metrics.created + metrics.restored, removed + len as u64, "{metrics}");
         assert_eq!((metrics.flows, metrics.by_class.iter().sum()), (len, len));
         assert_eq!((metrics.hits + metrics.misses), self.packets);
         assert_eq!(metrics.created + metrics.refused, metrics.misses, "{metrics}");
@@ -579,7 +579,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
 
 /// What a packet was told, which is counted in the value of its flow.
 fn seen<K>(observed: Observed<'_, K, u64>) -> Seen<K> {
-    let Observed { flow, handle, fresh, departed, .. } = observed;
+    let Observed { flow, handle, fresh, removed, .. } = observed;
     *flow += 1;
-    Seen { handle, fresh, value: *flow, departed }
+    Seen { handle, fresh, value: *flow, removed }
 }

@@ -139,7 +139,7 @@ impl Picture<'_> {
         }
         writeln!(f)?;
         for (reason, what) in LEFT {
-            write!(f, "{:>12} {what}", HumanCount(metrics.departed_for(reason)).to_string())?;
+            write!(f, "{:>12} {what}", HumanCount(metrics.removed_for(reason)).to_string())?;
         }
         writeln!(f, "{:>12} reported", HumanCount(metrics.reported).to_string())
     }

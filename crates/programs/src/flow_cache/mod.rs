@@ -106,7 +106,7 @@ impl Meter {
             return;
         };
         seen.flow.add(seen.direction, packet);
-        self.made.extend(seen.departed.map(|flow| Record::of_departed(flow, now)));
+        self.made.extend(seen.removed.map(|flow| Record::of_removed(flow, now)));
     }
 
     /// What the cache is shown of a packet.
@@ -139,7 +139,7 @@ impl Meter {
     pub fn drain(&mut self) -> Vec<Record> {
         let now = self.cache.now();
         let flows = self.cache.drain();
-        let mut records: Vec<_> = flows.map(|flow| Record::of_departed(flow, now)).collect();
+        let mut records: Vec<_> = flows.map(|flow| Record::of_removed(flow, now)).collect();
         records.sort_unstable_by_key(|record| (record.counted.first_ns(), record.key));
         records
     }

@@ -1,6 +1,6 @@
 //! What a meter tells of a flow: all that was counted, or what was counted since it told before.
 
-use flowtable::flow_cache::{Class, Departed, EndReason, Event};
+use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow};
 use flowtable::{Direction, FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
@@ -29,15 +29,15 @@ pub struct OneWay {
 }
 
 impl Record {
-    pub fn of_departed(flow: Departed<FlowKey, Biflow>, made: Timestamp) -> Self {
-        let Departed { handle, key, value, reason, class, .. } = flow;
+    pub fn of_removed(flow: RemovedFlow<FlowKey, Biflow>, made: Timestamp) -> Self {
+        let RemovedFlow { handle, key, value, reason, class, .. } = flow;
         Self { id: handle.id(), key, counted: value, reason, class, made }
     }
 
     /// The record that an event gives. A flow that lives on is counted from 0 again.
     pub fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
         match event {
-            Event::Ended(flow) => Self::of_departed(flow, made),
+            Event::Ended(flow) => Self::of_removed(flow, made),
             Event::Active(flow) => Self {
                 id: flow.handle.id(),
                 key: *flow.key,

@@ -83,7 +83,7 @@ impl Report<'_> {
             (EndReason::Ended, "were closed, or their sockets used again"),
             (EndReason::Resources, "were evicted from the full cache"),
         ] {
-            writeln!(f, "{:>12} {what}", metrics.departed_for(reason))?;
+            writeln!(f, "{:>12} {what}", metrics.removed_for(reason))?;
         }
         writeln!(f, "{:>12} were there at the end", metrics.flows)?;
         let Counts { records, reports, rows } = self.counts;
