@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use flowtable::cache::{ChainedConfig, Replacement};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
 use flowtable::Timestamp;
+use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
 use model::caches::chained::{AccessBy, CheckedChains};
 use model::caches::filter::CheckedFilter;
@@ -14,7 +14,7 @@ use model::caches::sets::CheckedSets;
 use model::caches::{Make, Name, Step, Wide, run};
 use model::hashers::Weak;
 
-/// Steps that are taken: each entry is compared after each of them.
+/// The maximum number of steps: all entries are compared after each.
 const MANY: usize = 100;
 
 #[derive(Arbitrary, Debug)]
@@ -58,14 +58,14 @@ enum Policy {
     Passive(u8, u8),
 }
 
-/// A key, and how its index differs from the one that it mostly has.
+/// A key, and the bit in which its index differs from its usual one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Flow(u8, u8);
 
 impl Flow {
     fn name(self) -> Name {
         let key = u32::from(self.0 % 64);
-        // A bit of the place, of those that tell entries apart, or of those that do not.
+        // A bit that selects the set, that distinguishes entries, or that is ignored.
         Name {
             index: key.wrapping_mul(0x9e37_79b9) ^ 1_u32.checked_shl(self.1.into()).unwrap_or(0),
             key,
@@ -81,7 +81,7 @@ enum Op {
     GetOrInsert(Flow),
     Insert(Flow),
     Remove(Flow),
-    /// A burst of so many flows from this one on.
+    /// A batch of this many flows from this one on.
     GetBatch(Flow, u8),
     GetBatchMut(Flow, u8),
     PeekBatch(Flow, u8),
@@ -94,7 +94,7 @@ enum Op {
 
 impl Op {
     fn step(self) -> Step {
-        let burst = |Flow(first, bit), count: u8| {
+        let batch = |Flow(first, bit), count: u8| {
             let flows = (0..count % 80).map(move |more| Flow(first.wrapping_add(more), bit));
             flows.map(Flow::name).collect()
         };
@@ -105,9 +105,9 @@ impl Op {
             Self::GetOrInsert(flow) => Step::GetOrInsert(flow.name()),
             Self::Insert(flow) => Step::Insert(flow.name()),
             Self::Remove(flow) => Step::Remove(flow.name()),
-            Self::GetBatch(flow, count) => Step::GetBatch(burst(flow, count)),
-            Self::GetBatchMut(flow, count) => Step::GetBatchMut(burst(flow, count)),
-            Self::PeekBatch(flow, count) => Step::PeekBatch(burst(flow, count)),
+            Self::GetBatch(flow, count) => Step::GetBatch(batch(flow, count)),
+            Self::GetBatchMut(flow, count) => Step::GetBatchMut(batch(flow, count)),
+            Self::PeekBatch(flow, count) => Step::PeekBatch(batch(flow, count)),
             Self::Retain(divisor) => Step::Retain(1 + u32::from(divisor % 8)),
             Self::Clear => Step::Clear,
             Self::Replace(rule) => Step::Replace(rule.replacement()),
@@ -117,7 +117,8 @@ impl Op {
     }
 }
 
-/// Of a sender, with a number, so much later or earlier than the one before; or so many may be forgotten.
+/// A packet of a sender with a sequence number, or a cleaning with a budget; and the time since the
+/// previous one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Packet {
     Accept(u8, u8, i8),

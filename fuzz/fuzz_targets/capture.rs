@@ -1,4 +1,4 @@
-//! The capture reader: whatever the bytes are, it neither panics nor runs forever.
+//! The capture reader with arbitrary bytes: it neither panics nor runs forever.
 #![no_main]
 
 use capture::{Capture, Frame, Packet};

@@ -1,5 +1,5 @@
 //! `ConcurrentMap` compared with `HashMap` on one thread, with pins that are held and released, and
-//! every invariant checked after every step, under good and bad hashers.
+//! every invariant checked after every step, with good and weak hashers.
 #![no_main]
 
 use std::collections::HashMap;

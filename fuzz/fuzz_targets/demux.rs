@@ -1,5 +1,5 @@
 //! Every demultiplexer compared with a reference model, which counts the PCBs examined, with every
-//! invariant checked after every step, under good and bad hashers.
+//! invariant checked after every step, with good and weak hashers.
 #![no_main]
 
 use std::fmt::Debug;
@@ -14,13 +14,13 @@ use model::demux::lists::{DemuxModels, Rule};
 use model::demux::{CheckedDemux, all};
 use model::hashers::Weak;
 
-/// Steps that are taken: each PCB is compared with each after each of them.
+/// The maximum number of steps: all pairs of PCBs are compared after each.
 const MANY: usize = 60;
 
-/// Names of a step.
+/// The names of one step.
 const RUN: usize = 12;
 
-/// IDs of connections are below.
+/// The upper bound of connection ids.
 const CAPACITY: u32 = 0xff00;
 
 #[derive(Arbitrary, Debug)]

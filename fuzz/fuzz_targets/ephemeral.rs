@@ -8,30 +8,30 @@ use libfuzzer_sys::fuzz_target;
 use model::ephemeral::{CheckedStore, LIFETIME, Step};
 use model::hashers::Weak;
 
-/// Steps that are taken: each binding is compared after each of them.
+/// The maximum number of steps: all bindings are compared after each.
 const MANY: usize = 150;
 
-/// Tags of a burst.
-const BURST: usize = 70;
+/// The maximum number of tags of a batch.
+const BATCH: usize = 70;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     capacity: u8,
     heads: u8,
     hasher: u8,
-    /// When it begins: so many times a quarter of what 32 bits can count.
+    /// The start, in units of 2^30 ns.
     start: u8,
     ops: Vec<(Op, By)>,
 }
 
-/// How much time passes.
+/// The time between two operations.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum By {
     Nothing,
     Some(u8),
-    /// This many quarters of a lifetime.
+    /// In quarters of a lifetime.
     Quarters(u8),
-    /// As much as 32 bits can count, so many times.
+    /// In units of 2^32 ns.
     Rounds(u8),
     Back(u8),
 }
@@ -68,7 +68,7 @@ enum Op {
 impl Op {
     fn step(&self, by: By) -> Step {
         let by = by.nanos();
-        let tags = |tags: &[u8]| tags.iter().take(BURST).map(|tag| u32::from(*tag)).collect();
+        let tags = |tags: &[u8]| tags.iter().take(BATCH).map(|tag| u32::from(*tag)).collect();
         match self {
             Self::Find(tag) => Step::Find(u32::from(*tag), by),
             Self::FindOrCreate(tag) => Step::FindOrCreate(u32::from(*tag), by),

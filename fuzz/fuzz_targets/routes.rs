@@ -15,7 +15,7 @@ use model::routes::by_length::RoutesByLength;
 #[derive(Arbitrary, Debug)]
 struct Input {
     addresses: Addresses,
-    /// Routes that are there at first, so that a direct table is about to come or to go, or none.
+    /// Initial routes, such that a direct table is about to be created or removed, or none.
     first: First,
     ops: Vec<Op>,
 }
@@ -28,24 +28,25 @@ enum Addresses {
     Wide,
 }
 
-/// So many below one prefix of six bits, which has a direct table from 4096 on until there are fewer
-/// than 1024. That takes time, so few kinds have any.
+/// Initial routes below one prefix of six bits, which has a direct table from 4096 routes on until
+/// there are fewer than 1024. They take time, so few kinds have any.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct First {
     kind: u8,
     more: u8,
 }
 
-/// A prefix whose address has no width yet.
+/// A prefix for any address width.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Seed {
     family: u8,
-    turned: [u16; 2],
+    flipped: [u16; 2],
     tail: u8,
     len: u16,
 }
 
-/// Up to 64 prefixes: neighbours, each with another bit turned, or each longer than the one before.
+/// Up to 64 prefixes: neighbours, each with another bit flipped, or each longer than the one
+/// before.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Seeds {
     first: Seed,
@@ -57,14 +58,14 @@ struct Seeds {
 enum Op {
     Insert(Seeds),
     Remove(Seeds),
-    /// The route of this number.
+    /// The route with this index.
     RemoveNth(u16),
     RemoveCovered(Seed),
     Get(Seed),
     LookupMut(Seed),
     LookupBatch(Seeds),
     Walk(Seed, Seed),
-    /// Keeps the routes whose number has no remainder, or has one.
+    /// Retains the routes whose index is a multiple of the divisor, or the others.
     Retain {
         divisor: u8,
         keep_multiples: bool,
@@ -83,7 +84,7 @@ impl Seed {
     fn address<A: Address>(self) -> A {
         let mut bytes = [[Self::BASE, Self::BASE, 0, 0xff][usize::from(self.family % 4)]; 40];
         bytes[A::BITS as usize / 8 - 1] ^= self.tail;
-        for bit in self.turned.map(|bit| usize::from(bit) % A::BITS as usize) {
+        for bit in self.flipped.map(|bit| usize::from(bit) % A::BITS as usize) {
             bytes[bit / 8] ^= 0x80 >> (bit % 8);
         }
         A::from_windows(|pos| bytes.window(pos))
@@ -96,10 +97,10 @@ impl Seed {
 
 impl Seeds {
     fn iter(self) -> impl Iterator<Item = Seed> {
-        let Seed { turned: [bit, other], tail, len, .. } = self.first;
+        let Seed { flipped: [bit, other], tail, len, .. } = self.first;
         (0..=self.more % 64).map(move |i| match self.how % 3 {
             0 => Seed { tail: tail.wrapping_add(i), ..self.first },
-            1 => Seed { turned: [bit.wrapping_add(i.into()), other], ..self.first },
+            1 => Seed { flipped: [bit.wrapping_add(i.into()), other], ..self.first },
             _ => Seed { len: len.wrapping_add(i.into()), ..self.first },
         })
     }
@@ -146,7 +147,7 @@ struct Trio<A, V> {
 }
 
 impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
-    /// A value that has not been there.
+    /// Returns a new value.
     fn value(&mut self) -> V {
         self.now += 1;
         (self.make)(self.now)
@@ -161,7 +162,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         if A::BITS < 24 {
             return;
         }
-        // All that there are of 18 bits or a few more, and some of 21.
+        // All of 18 bits or a few more, and some of 21.
         let numbered = |number: u32| {
             let bits = u64::from(Seed::BASE >> 2) << 58 | u64::from(number % 4096) << 46;
             let len = if number < 4096 { 18 + number % 3 } else { 21 };
@@ -188,13 +189,13 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         assert_eq!(self.reference.remove(prefix), old);
     }
 
-    fn look_up(&self, address: &A) {
+    fn lookup(&self, address: &A) {
         let longest = self.model.lookup(address);
         assert_eq!(self.ours.lookup(address), longest);
         assert_eq!(self.reference.lookup(address), longest);
     }
 
-    /// What is there: all of it if that is little, else what comes every so often.
+    /// Compares all routes of a small table, or a sample of a large one.
     fn check(&self, at: usize) {
         self.ours.validate().expect("invariant");
         let count = self.model.len();
@@ -209,8 +210,8 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         assert!(self.ours.iter().eq(routes.iter().copied()));
         for (prefix, value) in routes.into_iter().skip(at % stride).step_by(stride) {
             assert_eq!(self.ours.get(&prefix), Some(value));
-            self.look_up(&prefix.address());
-            self.look_up(&last(&prefix));
+            self.lookup(&prefix.address());
+            self.lookup(&last(&prefix));
         }
     }
 
@@ -220,13 +221,13 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 for seed in seeds.iter() {
                     let value = self.value();
                     self.insert(seed.prefix(), value);
-                    self.look_up(&seed.address());
+                    self.lookup(&seed.address());
                 }
             }
             Op::Remove(seeds) => {
                 for seed in seeds.iter() {
                     self.remove(&seed.prefix());
-                    self.look_up(&seed.address());
+                    self.lookup(&seed.address());
                 }
             }
             Op::RemoveNth(number) => {
@@ -234,7 +235,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 let nth = self.ours.prefixes().nth(at);
                 let Some(prefix) = nth else { return };
                 self.remove(&prefix);
-                self.look_up(&prefix.address());
+                self.lookup(&prefix.address());
             }
             Op::RemoveCovered(seed) => {
                 let covered = self.ours.covered(&seed.prefix()).map(|(prefix, _)| prefix);
@@ -249,7 +250,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                     self.ours.get_mut(&prefix).map(|value| &*value),
                     self.model.get(&prefix)
                 );
-                self.look_up(&seed.address());
+                self.lookup(&seed.address());
             }
             Op::LookupMut(seed) => {
                 let value = self.value();
@@ -289,7 +290,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         assert!(ours.covered(prefix).eq(covered));
     }
 
-    /// What is done to the whole table.
+    /// Applies an operation on the whole table.
     fn whole(&mut self, op: Op) {
         let Self { ours, model, reference, .. } = self;
         match op {

@@ -1,5 +1,5 @@
 //! `SocketTable` compared with a reference model, every invariant checked after every step, under
-//! good and bad hashers.
+//! good and weak hashers.
 #![no_main]
 
 use std::net::{IpAddr, SocketAddr};
@@ -22,16 +22,16 @@ struct Input {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Op {
-    /// As many, at the same port or one behind the other.
+    /// This many, at one port or at consecutive ones.
     Bind(Place, Sharing, Run),
     BindEphemeral(Place, Sharing, Ports),
-    /// As many, from remote ports one behind the other.
+    /// This many, from consecutive remote ports.
     Connect(End, End, Proto, Run),
     ConnectEphemeral(End, End, Proto, Ports, Run),
-    /// As many, the oldest behind this one first, or every other one.
+    /// This many from this one on: the oldest first, or every other one.
     Remove(u8, Run),
     RemoveGone(u8),
-    /// By a name made up of those of two, or of one read backwards.
+    /// By a name forged from two others, or from a reversed key.
     Forge(u8, u8),
     Set(u8),
     SetFound(Packet),
@@ -40,7 +40,7 @@ enum Op {
     Clone,
 }
 
-/// Up to 24, as the upper bits say; the lowest one says how.
+/// The upper bits are a count of up to 24, the lowest bit is a flag.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Run(u8);
 
@@ -114,7 +114,7 @@ impl Sharing {
     }
 }
 
-/// Some ports, mostly few.
+/// A range of ports, mostly a short one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Ports {
     first: u8,
@@ -143,7 +143,7 @@ impl Packet {
 }
 
 fuzz_target!(|input: Input| {
-    // Each socket is compared with each after each step, so there are never many.
+    // All pairs of sockets are compared after each step, so there are few.
     let limit = if input.limit < 100 { input.limit.into() } else { 100 };
     let (mut checked, packets) =
         (CheckedSockets::new(limit, Weak::from_byte(input.hasher)), packets());
@@ -157,7 +157,7 @@ fuzz_target!(|input: Input| {
             }
             op => step(&mut checked, op),
         }
-        // Every 61st packet, others each time.
+        // Every 61st packet, from another start each time.
         checked.compare(packets.iter().skip(at % 61).step_by(61));
     }
     checked.compare(packets.iter().step_by(5));
@@ -206,6 +206,6 @@ fn step(checked: &mut CheckedSockets<Weak>, op: Op) {
         Op::Set(number) => checked.nth(number.into()).iter().for_each(|name| checked.set(name)),
         Op::Clear => checked.clear(),
         Op::Clone => checked.clone_ours(),
-        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("they need packets"),
+        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("handled by the caller"),
     }
 }

@@ -1,5 +1,5 @@
-//! Threaded indices: a table compared with a reference model, and networks of both kinds with random
-//! events.
+//! Threaded indices: a table compared with a reference model, and networks of both kinds with
+//! random events.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -7,12 +7,12 @@ use flowtable::threaded::{Hop, Label};
 use libfuzzer_sys::fuzz_target;
 use model::papers::source_hash_1995::network::router::Protocol;
 use model::papers::source_hash_1995::network::{Event, Network, Setup};
-use model::papers::source_hash_1995::table_model::{Step, CheckedTable};
+use model::papers::source_hash_1995::table_model::{CheckedTable, Step};
 
-/// Steps that are taken: all labels that were ever given are looked at after each.
+/// The maximum number of steps: all labels ever assigned are compared after each.
 const STEPS: usize = 100;
 
-/// Events that happen: routers restart less often than generations could tell.
+/// The maximum number of events: routers restart less often than there are generations.
 const EVENTS: usize = 60;
 
 #[derive(Arbitrary, Debug)]
@@ -35,8 +35,8 @@ enum Input {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Op {
-    Insert(u8, BorderRoute),
-    Set(u8, BorderRoute),
+    Insert(u8, NextHop),
+    Set(u8, NextHop),
     Remove(u8),
     Wait(u8),
     Churn(u8, u16),
@@ -44,13 +44,13 @@ enum Op {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum BorderRoute {
+enum NextHop {
     None,
     Deliver,
     Forward(u16, u32),
 }
 
-impl BorderRoute {
+impl NextHop {
     fn hop(self) -> Option<Hop> {
         match self {
             Self::None => None,
@@ -79,10 +79,10 @@ impl From<Op> for Step {
 
 fuzz_target!(|input: Input| match input {
     Input::Table { capacity, hold_down, start, steps } => {
-        let mut twins = CheckedTable::new(1 + u32::from(capacity % 12), hold_down, start);
+        let mut table = CheckedTable::new(1 + u32::from(capacity % 12), hold_down, start);
         for op in steps.into_iter().take(STEPS) {
-            twins.step(op.into());
-            twins.check();
+            table.step(op.into());
+            table.check();
         }
     }
     Input::Network { is_link_state, routers, more, hold_down, seed, events } => {

@@ -1,4 +1,4 @@
-//! `TrashMap` compared with `HashMap`, every invariant checked after every step, under good and bad
+//! `TrashMap` compared with `HashMap`, every invariant checked after every step, with good and weak
 //! hashers.
 #![no_main]
 
@@ -20,7 +20,7 @@ struct Input {
     ops: Vec<Op>,
 }
 
-/// Entries in their slots, in boxes, and none at all.
+/// Entries in slots, in boxes, and zero-sized.
 #[derive(Arbitrary, Debug)]
 enum Entries {
     Words,
@@ -86,7 +86,7 @@ struct Pair<K, V> {
 }
 
 impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
-    /// A value that has not been there.
+    /// Returns a new value.
     fn value(&mut self) -> V {
         self.now += 1;
         (self.make)(self.now)
@@ -220,7 +220,7 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
         }
     }
 
-    /// What is done to the whole map.
+    /// Applies an operation on the whole map.
     fn whole(&mut self, op: Op) {
         let value = self.value();
         let Self { map, model, .. } = self;

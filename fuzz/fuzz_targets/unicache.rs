@@ -1,4 +1,4 @@
-//! `Unicache` compared with a reference model, which keeps its entries in a sorted vector.
+//! `Unicache` compared with a reference model: a sorted vector of entries.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 struct Input {
     threshold: u8,
     goal: u8,
-    /// Every so many entries is in use; 0 for none.
+    /// One in this many entries is in use; 0 for none.
     in_use: u8,
     script: Script,
 }
@@ -109,7 +109,7 @@ impl<K: Key> Model<K> {
         (None, evicted)
     }
 
-    /// The lowest of each ring of four behind the rover, the later one of two equals.
+    /// The lowest of each ring of four after the rover, the later one of a tie.
     fn collect(&mut self) -> Vec<(K, u64)> {
         let behind = match self.rover.map(|rover| self.place(&rover)) {
             None => 0,

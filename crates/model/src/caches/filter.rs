@@ -29,7 +29,8 @@ pub struct CheckedFilter<S> {
 
 impl<S: BuildHasher> CheckedFilter<S> {
     pub fn new(capacity: usize, lifetime: Duration, hasher: S) -> Self {
-        let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher).expect("it is little");
+        let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher)
+            .expect("the memory is available");
         let (accepted, known, now) = (Vec::new(), Vec::new(), Timestamp::ZERO);
         Self { ours, capacity, lifetime, accepted, known, now }
     }

@@ -42,7 +42,7 @@ impl Interpreter {
     /// Binds a tag to a value. Its lifetime begins now if it was not bound.
     fn set(&mut self, tag: u64, value: u64, now: u64) -> Result<(), Abort> {
         if self.get(tag, now).is_some() {
-            self.bindings.get_mut(&tag).expect("it lives").0 = value;
+            self.bindings.get_mut(&tag).expect("the binding is alive").0 = value;
             return Ok(());
         }
         self.latest = self.latest.max(now);

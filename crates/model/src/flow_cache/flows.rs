@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, EndReason, Handle, Packet, Protocol, Refused, RemovedFlow, Report, Tenant,
+    Class, CloseRule, RemovedFlow, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant,
     Timeouts,
 };
 use flowtable::key::flow::FlowName;
@@ -220,7 +220,7 @@ impl<K: FlowName + Debug> Flow<K> {
         self.class != Class::Established && !self.pinned
     }
 
-    fn assert_removed(&self, removed: &RemovedFlow<K, u64>) {
+    fn assert_departed(&self, removed: &RemovedFlow<K, u64>) {
         assert_eq!(removed.handle, self.handle);
         assert!(removed.key == self.names[0].1, "{:?} left as {:?}", self.names[0], removed.key);
         assert_eq!(
@@ -323,7 +323,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             .filter(|&at| seen.opens() && self.flows[at].class == Class::Closing);
         match (found, reused) {
             (Some(found), None) => {
-                let answer = answer.unwrap_or_else(|why| panic!("{key:?} is there: {why}"));
+                let answer = answer.unwrap_or_else(|why| panic!("{key:?} is present: {why}"));
                 self.continued(found, seen, answer);
             }
             (_, Some(at)) => {
@@ -398,11 +398,11 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         );
         let alive = self.flows.iter().map(|flow| flow.handle);
         let mut before = alive.chain(self.dead.iter().copied());
-        assert!(before.all(|other| other.id() < flow.handle.id()), "numbers of flows go up");
+        assert!(before.all(|other| other.id() < flow.handle.id()), "ids of flows increase");
         self.flows.push(flow);
         self.counts.created += 1;
         self.update_emergency();
-        assert!(self.flows.len() <= self.setting.flows, "more than there is room for");
+        assert!(self.flows.len() <= self.setting.flows, "more flows than the capacity");
     }
 
     /// Checks that the flow evicted for a new one of this tenant was an allowed one.
@@ -412,7 +412,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let Some(removed) = removed else { return assert!(!must, "no flow was evicted") };
         assert!(must || self.setting.victims == Victims::AnyEarly, "there was room");
         assert_eq!(removed.reason, EndReason::Resources);
-        assert!(!is_over || removed.tenant == tenant, "{tenant:?} takes from its own");
+        assert!(!is_over || removed.tenant == tenant, "evicted for {tenant:?}");
         let allowed = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         let allowed: Vec<Class> =
             allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).collect();
@@ -431,9 +431,9 @@ impl<K: FlowName + Debug> FlowsModel<K> {
 
     fn refused(&mut self, tenant: Tenant, refused: Refused) {
         let is_over = self.is_over(tenant);
-        let mut asked = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
+        let mut candidates = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         assert!(is_over || self.flows.len() == self.setting.flows, "{refused}: there was room");
-        assert!(asked.all(|flow| flow.pinned), "{refused}: one could have left");
+        assert!(candidates.all(|flow| flow.pinned), "{refused}: a flow could have been evicted");
         assert_eq!(refused, if is_over { Refused::Tenant } else { Refused::Full });
         self.counts.refused += 1;
     }
@@ -441,7 +441,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     /// Removes a flow that the cache has removed for any reason.
     pub fn remove(&mut self, removed: &RemovedFlow<K, u64>) {
         let at = self.at(removed.handle).expect("a flow is removed once");
-        self.flows.swap_remove(at).assert_removed(removed);
+        self.flows.swap_remove(at).assert_departed(removed);
         self.dead.push(removed.handle);
         self.counts.removed[removed.reason as usize][removed.class as usize] += 1;
         self.update_emergency();
@@ -470,8 +470,8 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     pub fn reported(&mut self, report: &Report<'_, K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let flow = self.flow(report.handle);
-        let active = timeouts.active().expect("reports are asked for");
-        let news = flow.news.unwrap_or_else(|| panic!("nothing is new of {flow:?}"));
+        let active = timeouts.active().expect("reports are enabled");
+        let news = flow.news.unwrap_or_else(|| panic!("{flow:?} has no new packets"));
         // There are no timestamps before the origin.
         let is_known = report.since > Timestamp::ZERO;
         let since = if is_known { nanos(report.since) } else { flow.since };
