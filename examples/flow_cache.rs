@@ -41,13 +41,13 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
         Some(input) => (input.to_string(), Trace::open(beside, input)?),
         None => {
             let name = "generated traffic (no capture was named)";
-            (name.to_owned(), Trace::made(beside, SEED))
+            (name.to_owned(), Trace::generated(beside, SEED))
         }
     };
     // Created only now: a mistyped name of a capture must not cost an older file of rows.
     let sinks = open_sinks(&options).map_err(|why| Failure::new(Kind::Input, why))?;
     let mut export = Export::new(sinks, options.top);
-    let mut meter = Meter::new(config, options.ending.watches_close());
+    let mut meter = Meter::new(config, options.ending.detects_close());
     let reading = trace.read(program, |capture, bar| {
         let live = options.live.then(|| Live::new(bar, options.top)).flatten();
         Ok(read(capture, &mut meter, &mut export, live)?)
@@ -79,10 +79,10 @@ fn read(
     let start = Instant::now();
     while let Some(frame) = capture.next_frame() {
         while !meter.advance(&frame) {
-            export.take_all(meter.take_made())?;
+            export.take_all(meter.take_records())?;
         }
         meter.observe(&frame);
-        export.take_all(meter.take_made())?;
+        export.take_all(meter.take_records())?;
         export.tick(meter.cache().now())?;
         if let Some(live) = &mut live {
             live.packet(meter);

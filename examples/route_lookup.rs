@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use programs::program::Program;
 use programs::program::failure::{Failure, Kind};
-use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
+use programs::route_lookup::{DOCUMENTATION, Fault, Lines, Options, Query, Report, Routes};
 
 /// What is looked up in it if nothing else is.
 const SAMPLES: [&str; 12] = [
@@ -50,10 +50,10 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let elapsed = start.elapsed();
     let mut out = BufWriter::new(io::stdout().lock());
     let mut faults = 0;
-    for asked in asked(&options) {
-        match asked {
-            Asked::Address(address) => writeln!(out, "{}", routes.lookup(address))?,
-            Asked::Pipe => faults += answer_pipe(program, &routes, &mut out)?,
+    for query in queries(&options) {
+        match query {
+            Query::Address(address) => writeln!(out, "{}", routes.lookup(address))?,
+            Query::Pipe => faults += answer_pipe(program, &routes, &mut out)?,
         }
     }
     out.flush()?;
@@ -76,7 +76,7 @@ fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure
         return Ok((name, Routes::read(&mut lines)?));
     };
     let name = input.to_string();
-    let (bytes, bar) = input.open(program).map_err(|error| Fault::of_all(name.clone(), error))?;
+    let (bytes, bar) = input.open(program).map_err(|error| Fault::of_file(name.clone(), error))?;
     let routes = Routes::read(&mut Lines::new(name.clone(), bytes)?)?;
     bar.finish_and_clear();
     if routes.v4.is_empty() && routes.v6.is_empty() {
@@ -86,12 +86,12 @@ fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure
 }
 
 /// What the arguments ask for, or else the samples.
-fn asked(options: &Options) -> Vec<Asked> {
-    if !options.asked.is_empty() {
-        return options.asked.clone();
+fn queries(options: &Options) -> Vec<Query> {
+    if !options.queries.is_empty() {
+        return options.queries.clone();
     }
     let samples = SAMPLES.iter().filter_map(|text| text.parse().ok());
-    samples.map(Asked::Address).collect()
+    samples.map(Query::Address).collect()
 }
 
 /// Answers each line of standard input, as soon as there is no other to be read. How many lines
@@ -107,7 +107,7 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
             Ok(Some(address)) => writeln!(out, "{}", routes.lookup(address))?,
             Ok(None) => return Ok(faults),
             Err(fault) if fault.is_of_line() => {
-                program.say(&fault);
+                program.log(&fault);
                 faults += 1;
             }
             Err(fault) => return Err(fault.into()),

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Worker threads take packets in bursts and count them in their flows. Those without a flow go to
-//! a control thread, which puts flows in and takes silent ones out. Prints look-ups per second of
+//! a control thread, which puts flows in and takes silent ones out. Prints lookups per second of
 //! each worker, the latencies of the writer, the map's memory and garbage, and whether all counters
 //! agree.
 //!
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::shared_reader::{Made, Options, Recorded, Report, Traffic, run};
+use programs::shared_reader::{Generated, Options, Recorded, Report, Traffic, run};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -38,7 +38,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
                 .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
             (format!("{input}: "), Traffic::Recorded(recorded))
         }
-        None => (String::new(), Traffic::Made(Made::new(options.flows(), SEED))),
+        None => (String::new(), Traffic::Generated(Generated::new(options.flows(), SEED))),
     };
     let label = format!("{{elapsed}} of {}s", options.plan.duration.as_secs_f64());
     let bar = program.bar(None, &label);

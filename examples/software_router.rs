@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::software_router::{Contest, Costs, Options, Report, Traffic};
+use programs::software_router::{Comparison, Costs, Options, Report, Traffic};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -34,14 +34,14 @@ fn main() -> ExitCode {
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let (name, trace) = match &options.capture {
         Some(input) => (input.to_string(), Trace::open(program, input)?),
-        None => ("generated traffic".to_owned(), Trace::made(program, SEED)),
+        None => ("generated traffic".to_owned(), Trace::generated(program, SEED)),
     };
     let nothing = || Failure::new(Kind::Input, format_args!("{name} has no IP packet to forward"));
     let traffic = trace.read(program, |capture, _| Traffic::read(capture).ok_or_else(nothing))?;
     let costs = if options.measure { Costs::measured(&traffic) } else { Costs::PAPER };
-    let bar = program.bar(Some(Contest::RUNS), "{pos}/{len} runs");
-    let contest = Contest::new(&traffic, &costs, options.load, || bar.inc(1));
+    let bar = program.bar(Some(Comparison::RUNS), "{pos}/{len} runs");
+    let comparison = Comparison::new(&traffic, &costs, options.load, || bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { name: &name, contest: &contest })?;
-    contest.verdict()
+    print(&Report { name: &name, comparison: &comparison })?;
+    comparison.verdict()
 }

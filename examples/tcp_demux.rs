@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
+use programs::tcp_demux::{Comparison, Subject, Options, Recorded, Report, Tellers};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -43,19 +43,19 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
             (tellers.to_string(), tellers.script())
         }
     };
-    let contestants = Contestant::all(&script);
-    let bar = program.bar(Some(Contest::turns(&contestants)), "{pos}/{len} turns");
-    let mut contest = Contest::new(&script, contestants, || bar.inc(1));
-    contest.time(|| bar.inc(1));
+    let subjects = Subject::all(&script);
+    let bar = program.bar(Some(Comparison::turns(&subjects)), "{pos}/{len} turns");
+    let mut comparison = Comparison::new(&script, subjects, || bar.inc(1));
+    comparison.time(|| bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { traffic: &traffic, scores: &contest.scores })?;
-    match contest.agrees() {
+    print(&Report { traffic: &traffic, scores: &comparison.scores })?;
+    match comparison.agrees() {
         true => Ok(()),
         false => Err(Failure::new(Kind::Results, "the PCBs disagree")),
     }
 }
 
-/// Look-ups of generated traffic, so many that means are right to half a hundredth; fewer where a
+/// Lookups of generated traffic, so many that means are right to half a hundredth; fewer where a
 /// list takes long for each.
 fn lookups(connections: u32) -> usize {
     (400_000_000 / connections as usize).clamp(20_000, 100_000)

@@ -50,7 +50,7 @@ pub(crate) fn payload(
             | EtherType::PROVIDER_BRIDGING
             | EtherType::VLAN_DOUBLE_TAGGED_FRAME
             | OLD_PROVIDER_BRIDGING => vlan(frame, offset)?,
-            MPLS | MPLS_MULTICAST => match behind_labels(frame, offset)? {
+            MPLS | MPLS_MULTICAST => match after_labels(frame, offset)? {
                 Labelled::Ip(found) => return Ok(found),
                 Labelled::Ethernet(at) => inner_ethernet(frame, at)?,
             },
@@ -91,7 +91,7 @@ enum Labelled {
     Ethernet(usize),
 }
 
-fn behind_labels(frame: &[u8], mut offset: usize) -> Result<Labelled, Reject> {
+fn after_labels(frame: &[u8], mut offset: usize) -> Result<Labelled, Reject> {
     loop {
         let label = Order::Big.u32(frame, offset).ok_or(Reject::LinkCut)?;
         offset += 4;

@@ -43,7 +43,7 @@ pub struct Numbers {
     /// The number of the first one.
     pub sequence: u32,
     /// The one that its sender waits for, if the flag ACK is set.
-    pub awaited: u32,
+    pub acknowledgment: u32,
     /// So many there are behind the headers, by the lengths that those have.
     pub payload: u64,
 }
@@ -110,7 +110,7 @@ impl Packet {
             return Err(Reject::IpCut);
         }
         let header = Ipv6HeaderSlice::from_slice(ip).map_err(|_| Reject::WrongVersion)?;
-        let transport = behind_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
+        let transport = after_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
         let key =
             FlowKey::V6(transport.key::<Ipv6Addr>(header.source_addr(), header.destination_addr()));
         let behind = Ipv6Header::LEN as u64;
@@ -132,7 +132,7 @@ struct Transport {
 /// What a TCP header says, but for the ports.
 struct Tcp {
     sequence: u32,
-    awaited: u32,
+    acknowledgment: u32,
     /// Bytes that it has.
     length: u64,
     flags: TcpFlags,
@@ -142,11 +142,11 @@ impl Tcp {
     /// `None` if the capture ends in front of the flags.
     fn new(segment: &[u8]) -> Option<Self> {
         let sequence = Order::Big.u32(segment, 4)?;
-        let awaited = Order::Big.u32(segment, 8)?;
+        let acknowledgment = Order::Big.u32(segment, 8)?;
         // In words of four bytes, in the upper half of its byte.
         let length = 4 * u64::from(segment.get(12)? >> 4);
         let flags = TcpFlags(*segment.get(13)?);
-        Some(Self { sequence, awaited, length, flags })
+        Some(Self { sequence, acknowledgment, length, flags })
     }
 }
 
@@ -176,7 +176,7 @@ impl Transport {
     fn packet(&self, key: FlowKey, bytes: u64, behind: u64, time_ns: u64) -> Packet {
         let numbers = |tcp: &Tcp| {
             let payload = bytes.saturating_sub(behind + self.extensions + tcp.length);
-            Numbers { sequence: tcp.sequence, awaited: tcp.awaited, payload }
+            Numbers { sequence: tcp.sequence, acknowledgment: tcp.acknowledgment, payload }
         };
         let flags = self.tcp.as_ref().map(|tcp| tcp.flags);
         let numbers = self.tcp.as_ref().map(numbers);
@@ -186,7 +186,7 @@ impl Transport {
 
 /// Walks the extension headers of IPv6. Where the capture cuts them, the last number that it has is
 /// the protocol.
-fn behind_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
+fn after_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
     let mut rest = all;
     // All of them begin with the next number and a length, and none is below 8 bytes.
     while let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() {

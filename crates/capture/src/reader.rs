@@ -3,7 +3,7 @@
 //! The frames lend their bytes from the [`Window`], so one is looked at before the next is read.
 //!
 //! A capture that ends inside a packet keeps all that came before; what the file still has of that
-//! packet is handed out as a frame that was captured short, if the file is a pcap.
+//! packet is queued out as a frame that was captured short, if the file is a pcap.
 
 use core::error::Error;
 use core::fmt;
@@ -50,7 +50,7 @@ enum Format {
 pub struct Capture {
     window: Window,
     format: Format,
-    /// Length of the record handed out last; it is dropped before the next one.
+    /// Length of the record queued out last; it is dropped before the next one.
     held: u64,
     /// Records that were there to their last byte.
     whole: u64,

@@ -42,13 +42,13 @@ impl Trace {
         match self.capture.end() {
             None if program.quiet || taken.is_err() => {}
             // One more is out, and not yet known to be whole.
-            None => program.say(&format_args!("only the first {} packets are read", whole + 1)),
+            None => program.log(&format_args!("only the first {} packets are read", whole + 1)),
             Some(End::Whole) => {}
             Some(End::Unreadable(error)) if error.kind() != ErrorKind::UnexpectedEof => {
                 let why = format_args!("capture cannot be read after packet {whole}: {error}");
                 return Err(Failure::new(Kind::Input, why));
             }
-            Some(end) => program.say(&format_args!("capture is cut after packet {whole}: {end}")),
+            Some(end) => program.log(&format_args!("capture is cut after packet {whole}: {end}")),
         }
         taken
     }

@@ -56,8 +56,8 @@ pub struct Network {
     links: Links,
     stores: Vec<EphemeralStore>,
     /// What is under way, by when it arrives, and where.
-    under_way: BTreeMap<(u64, u64), (usize, Message)>,
-    number: u64,
+    in_flight: BTreeMap<(u64, u64), (usize, Message)>,
+    sequence: u64,
     /// Microseconds.
     now: u64,
     pub traffic: Traffic,
@@ -72,7 +72,7 @@ impl Network {
     /// Bindings of each router.
     const CAPACITY: usize = 1000;
     /// Between 1 and so many ms over a link.
-    const MOST_DELAY: u64 = 5_000;
+    const MAX_DELAY: u64 = 5_000;
     /// Receivers answer within this time.
     const SPREAD: u64 = 100_000;
     /// From the last packet of an exchange to the first of the next.
@@ -88,8 +88,8 @@ impl Network {
             tree,
             links,
             stores,
-            under_way: BTreeMap::new(),
-            number: 0,
+            in_flight: BTreeMap::new(),
+            sequence: 0,
             now: 0,
             traffic: Traffic::default(),
             most_bindings: 0,
@@ -100,15 +100,15 @@ impl Network {
     /// One exchange: a query is multicast, each receiver that gets it answers with so many copies
     /// of a packet, if it has something to say. What arrives at the source, when all packets are
     /// somewhere.
-    pub fn ask(
+    pub fn exchange(
         &mut self,
         copies: u32,
         answer: impl Fn(usize, &Tree) -> Option<EspPacket>,
     ) -> Vec<EspPacket> {
         self.now += Self::PAUSE;
-        let (mut asked, mut arrived) = (BTreeSet::new(), vec![]);
-        self.under_way.insert((self.now, 0), (0, Message::Query));
-        while let Some(((now, _), (node, message))) = self.under_way.pop_first() {
+        let (mut queried, mut arrived) = (BTreeSet::new(), vec![]);
+        self.in_flight.insert((self.now, 0), (0, Message::Query));
+        while let Some(((now, _), (node, message))) = self.in_flight.pop_first() {
             self.now = now;
             match message {
                 Message::Query if !self.tree.is_receiver(node) => {
@@ -118,7 +118,7 @@ impl Network {
                 }
                 // A duplicate of the query is not answered.
                 Message::Query => {
-                    let packet = asked.insert(node).then(|| answer(node, &self.tree)).flatten();
+                    let packet = queried.insert(node).then(|| answer(node, &self.tree)).flatten();
                     if let Some(packet) = packet {
                         (0..copies).for_each(|_| self.answer(node, &packet));
                     }
@@ -133,9 +133,9 @@ impl Network {
         let mut bytes = vec![0; packet.encoded_len()];
         packet.write_to(&mut bytes).expect("it is as long");
         self.traffic.sent += 1;
-        let waits = self.rng.random_range(0..Self::SPREAD);
+        let delay = self.rng.random_range(0..Self::SPREAD);
         let router = self.tree.parent(receiver).expect("receivers are below routers");
-        self.transmit(router, Message::Answer(bytes), waits);
+        self.transmit(router, Message::Answer(bytes), delay);
     }
 
     /// What a router does with a packet on its way up. If it goes on to the source, that gets it.
@@ -162,7 +162,7 @@ impl Network {
     }
 
     /// Over the link to a node, after some time.
-    fn transmit(&mut self, to: usize, message: Message, waits: u64) {
+    fn transmit(&mut self, to: usize, message: Message, delay: u64) {
         let happens = |rng: &mut StdRng, thousandth| rng.random_range(0..1000) < thousandth;
         let is_lost = happens(&mut self.rng, self.links.lost);
         let is_duplicated = !is_lost && happens(&mut self.rng, self.links.duplicated);
@@ -172,9 +172,9 @@ impl Network {
         }
         let copies = [!is_lost, is_duplicated].into_iter().filter(|arrives| *arrives).count();
         for _ in 0..copies {
-            self.number += 1;
-            let arrives = self.now + waits + self.rng.random_range(1000..=Self::MOST_DELAY);
-            self.under_way.insert((arrives, self.number), (to, message.clone()));
+            self.sequence += 1;
+            let arrives = self.now + delay + self.rng.random_range(1000..=Self::MAX_DELAY);
+            self.in_flight.insert((arrives, self.sequence), (to, message.clone()));
         }
     }
 
@@ -189,7 +189,7 @@ impl Network {
     }
 
     /// Lets a lifetime pass in which nothing happens.
-    pub fn rest(&mut self) {
+    pub fn idle(&mut self) {
         self.now += Self::LIFETIME.as_micros() as u64;
     }
 }

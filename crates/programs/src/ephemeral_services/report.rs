@@ -52,13 +52,13 @@ impl Report {
     }
 
     /// Makes the network, and asks it for everything. Tells of the end of each round.
-    pub fn of(options: Options, has_asked: &dyn Fn()) -> Result<Self, StoreError> {
+    pub fn of(options: Options, on_round_end: &dyn Fn()) -> Result<Self, StoreError> {
         let mut rng = StdRng::seed_from_u64(options.seed);
         let tree = Tree::random(options.receivers, &mut rng);
         let mut network = Network::new(tree, options.links, rng)?;
         let routers = network.tree.routers;
         let rounds = options.rounds;
-        let mut services = Services { network: &mut network, rounds, has_asked };
+        let mut services = Services { network: &mut network, rounds, on_round_end };
         let depth = services.depth();
         let of_depth = services.network.take_traffic();
         let complaints = services.complaints(Self::ATTEMPTS);
@@ -69,7 +69,7 @@ impl Report {
         let traffic = [of_depth, of_complaints, of_plain, services.network.take_traffic()];
         let most_bindings = network.most_bindings;
         let end = network.bindings();
-        network.rest();
+        network.idle();
         let bindings = [end, network.bindings()];
         Ok(Self {
             options,
@@ -89,20 +89,20 @@ impl Report {
         let (depth, receivers) = (&self.depth, self.options.receivers);
         writeln!(f, "\ndepth of the tree by COMPARE: {}, true {}", depth.found, depth.truth)?;
         let (right, rounds) = (depth.right, self.options.rounds);
-        let heard = depth.heard;
+        let received = depth.received;
         writeln!(
             f,
             "    found in {right} of {rounds} rounds; \
-             the source hears {heard:.1} of {receivers} receivers"
+             the source hears {received:.1} of {receivers} receivers"
         )?;
-        let Complaints { missed, heard_of, by, heard, most_heard, attempts } = self.complaints;
+        let Complaints { missed, reported, by, received, most_received, attempts } = self.complaints;
         writeln!(
             f,
-            "complaints by COUNT: the source hears of {heard_of} of {missed} missing packets"
+            "complaints by COUNT: the source hears of {reported} of {missed} missing packets"
         )?;
         writeln!(
             f,
-            "    {by} receivers miss one; {heard} complaints arrive, {most_heard} at once at most, \
+            "    {by} receivers miss one; {received} complaints arrive, {most_received} at once at most, \
              in {attempts} attempts"
         )
     }
@@ -117,10 +117,10 @@ impl Report {
             ("receivers, RCHILD + RCOLLECT", &self.robust_count),
             ("maximum, RCHILD + RCOLLECT", &self.robust_max),
         ] {
-            let Tally { truth, right, too_small, too_large, silent, warned, largest } = *tally;
+            let Tally { truth, right, too_small, too_large, unanswered, warned, largest } = *tally;
             let largest = largest.map_or_else(|| "-".into(), |largest| largest.to_string());
             write!(f, "{name:<28} {truth:>9} {largest:>9}")?;
-            let rounds = [right, too_small, too_large, silent, warned];
+            let rounds = [right, too_small, too_large, unanswered, warned];
             rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>9}"))?;
             writeln!(f)?;
         }

@@ -14,7 +14,7 @@ pub struct Depth {
     /// Rounds that found it.
     pub right: u32,
     /// Answers that came to the source, for a round.
-    pub heard: f64,
+    pub received: f64,
 }
 
 /// Who misses a packet complains, and COUNT lets one through.
@@ -22,14 +22,14 @@ pub struct Depth {
 pub struct Complaints {
     /// Packets that did not arrive below some router.
     pub missed: u32,
-    /// Those of them of which the source has heard.
-    pub heard_of: u32,
+    /// Those of them of which the source has received.
+    pub reported: u32,
     /// Receivers that missed one.
     pub by: u64,
     /// Complaints that came to the source.
-    pub heard: u64,
+    pub received: u64,
     /// Those at once, at most.
-    pub most_heard: u64,
+    pub most_received: u64,
     /// Times that all of these receivers complained, as nothing had come of it.
     pub attempts: u32,
 }
@@ -42,7 +42,7 @@ pub struct Tally {
     pub too_small: u32,
     pub too_large: u32,
     /// The source got no answer.
-    pub silent: u32,
+    pub unanswered: u32,
     /// The source got a packet with the error bit, beside an answer or not.
     pub warned: u32,
     /// The largest answer.
@@ -55,12 +55,12 @@ impl Tally {
     }
 
     /// Of several answers the source takes the first.
-    fn add(&mut self, heard: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
-        self.warned += u32::from(heard.iter().any(|packet| packet.error));
-        let answers = heard.iter().filter(|packet| !packet.error);
+    fn add(&mut self, received: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
+        self.warned += u32::from(received.iter().any(|packet| packet.error));
+        let answers = received.iter().filter(|packet| !packet.error);
         let answer = answers.filter_map(|packet| value(&packet.instruction)).next();
         self.largest = self.largest.max(answer);
-        let Some(answer) = answer else { return self.silent += 1 };
+        let Some(answer) = answer else { return self.unanswered += 1 };
         self.right += u32::from(answer == self.truth);
         self.too_small += u32::from(answer < self.truth);
         self.too_large += u32::from(answer > self.truth);
@@ -72,7 +72,7 @@ pub struct Services<'a> {
     pub network: &'a mut Network,
     pub rounds: u32,
     /// Called at the end of each round.
-    pub has_asked: &'a dyn Fn(),
+    pub on_round_end: &'a dyn Fn(),
 }
 
 impl Services<'_> {
@@ -92,10 +92,10 @@ impl Services<'_> {
         self.network.rng.random()
     }
 
-    /// Each receiver knows how many hops the query has come, and only those are heard that are
+    /// Each receiver knows how many hops the query has come, and only those are received that are
     /// farther than all before.
     pub fn depth(&mut self) -> Depth {
-        let (truth, mut found, mut right, mut heard) = (self.network.tree.depth(), 0, 0, 0);
+        let (truth, mut found, mut right, mut received) = (self.network.tree.depth(), 0, 0, 0);
         for _ in 0..self.rounds {
             let [tag] = self.tags();
             let relation = Relation::Greater;
@@ -107,8 +107,8 @@ impl Services<'_> {
                     ..packet
                 })
             };
-            let arrived = self.network.ask(1, answer);
-            heard += arrived.len();
+            let arrived = self.network.exchange(1, answer);
+            received += arrived.len();
             let values = arrived.iter().filter_map(|packet| match packet.instruction {
                 Instruction::Compare { value, .. } => Some(value),
                 _ => None,
@@ -116,9 +116,9 @@ impl Services<'_> {
             let deepest = values.max().unwrap_or(0);
             right += u32::from(deepest == truth);
             found = deepest.max(found);
-            (self.has_asked)();
+            (self.on_round_end)();
         }
-        Depth { truth, found, right, heard: heard as f64 / f64::from(self.rounds) }
+        Depth { truth, found, right, received: received as f64 / f64::from(self.rounds) }
     }
 
     /// In each round all below some router miss a packet. They complain, at most so often, until it
@@ -137,16 +137,16 @@ impl Services<'_> {
                 let answer = |receiver, tree: &Tree| {
                     tree.above(receiver).any(|above| above == router).then_some(packet)
                 };
-                let heard = self.network.ask(1, answer).len() as u64;
+                let received = self.network.exchange(1, answer).len() as u64;
                 complaints.attempts += 1;
-                complaints.heard += heard;
-                complaints.most_heard = complaints.most_heard.max(heard);
-                if heard > 0 {
-                    complaints.heard_of += 1;
+                complaints.received += received;
+                complaints.most_received = complaints.most_received.max(received);
+                if received > 0 {
+                    complaints.reported += 1;
                     break;
                 }
             }
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         complaints
     }
@@ -173,13 +173,13 @@ impl Services<'_> {
             let instruction =
                 Instruction::Collect { count, result, operation: Operation::Sum, value: 1 };
             let one = self.packet(instruction);
-            self.network.ask(1, |_, _| Some(here));
-            let heard = self.network.ask(1, |_, _| Some(one));
-            tally.add(&heard, |instruction| match instruction {
+            self.network.exchange(1, |_, _| Some(here));
+            let received = self.network.exchange(1, |_, _| Some(one));
+            tally.add(&received, |instruction| match instruction {
                 Instruction::Collect { value, .. } => Some(*value),
                 _ => None,
             });
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         tally
     }
@@ -196,7 +196,7 @@ impl Services<'_> {
                 let instruction = Instruction::RChild { children, child: identity(receiver) };
                 Some(EspPacket::new(Locations::CENTRE, computation, instruction))
             };
-            self.network.ask(Self::COPIES, announce);
+            self.network.exchange(Self::COPIES, announce);
             for (tally, operation) in tallies.iter_mut().zip([Operation::Sum, Operation::Max]) {
                 let [reported, result] = self.tags();
                 let report = move |receiver: usize, _: &Tree| {
@@ -214,13 +214,13 @@ impl Services<'_> {
                     };
                     Some(EspPacket::new(Locations::CENTRE, computation, instruction))
                 };
-                let heard = self.network.ask(Self::COPIES, report);
-                tally.add(&heard, |instruction| match instruction {
+                let received = self.network.exchange(Self::COPIES, report);
+                tally.add(&received, |instruction| match instruction {
                     Instruction::RCollect { value, .. } => Some(*value),
                     _ => None,
                 });
             }
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         tallies
     }

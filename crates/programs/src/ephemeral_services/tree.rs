@@ -14,15 +14,15 @@ pub struct Tree {
 
 impl Tree {
     /// Sets of children are Bloom filters: with so many, one in a thousand misses one.
-    const MOST_CHILDREN: usize = 4;
+    const MAX_CHILDREN: usize = 4;
 
     /// A random one.
     pub fn random(receivers: usize, rng: &mut StdRng) -> Self {
         let routers = receivers / 2 + 1;
         let mut tree = Self { parents: vec![None], children: vec![vec![]], routers };
         // Each router leaves room for a receiver.
-        (1..routers).for_each(|_| tree.add_below_one_with(Self::MOST_CHILDREN - 1, rng));
-        (0..receivers).for_each(|_| tree.add_below_one_with(Self::MOST_CHILDREN, rng));
+        (1..routers).for_each(|_| tree.add_below_one_with(Self::MAX_CHILDREN - 1, rng));
+        (0..receivers).for_each(|_| tree.add_below_one_with(Self::MAX_CHILDREN, rng));
         tree
     }
 

@@ -82,14 +82,14 @@ impl Ipfix {
 
 impl Sink for Ipfix {
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        for way in record.directions() {
-            if !self.message.has_room(&way) {
+        for half in record.directions() {
+            if !self.message.fits(&half) {
                 self.send()?;
             }
             if self.message.records() == 0 && self.are_templates_due() {
                 self.message.add_templates();
             }
-            self.message.add(&way, record.id, record.reason);
+            self.message.add(&half, record.id, record.reason);
             self.made = record.made;
         }
         Ok(())
@@ -100,7 +100,7 @@ impl Sink for Ipfix {
         match &mut self.carrier {
             Carrier::File(out) => out.flush(),
             Carrier::Collector(collector) => {
-                collector.ask_for_error();
+                collector.check_error();
                 Ok(())
             }
         }
@@ -160,9 +160,9 @@ impl Collector {
 
     fn send(&mut self, message: &[u8]) {
         // What is said is that an earlier message was refused; this one was not sent for it.
-        self.ask_for_error();
+        self.check_error();
         if let Err(error) = self.socket.send(message) {
-            self.lose(error);
+            self.record_loss(error);
         }
         self.burst += 1;
         if self.burst == Self::BURST {
@@ -172,13 +172,13 @@ impl Collector {
     }
 
     /// Looks whether the network has refused a message since.
-    fn ask_for_error(&mut self) {
+    fn check_error(&mut self) {
         if let Ok(Some(error)) = self.socket.take_error() {
-            self.lose(error);
+            self.record_loss(error);
         }
     }
 
-    fn lose(&mut self, error: io::Error) {
+    fn record_loss(&mut self, error: io::Error) {
         self.lost += 1;
         self.error = Some(error);
     }

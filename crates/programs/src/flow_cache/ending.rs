@@ -35,7 +35,7 @@ impl Default for Ending {
 impl Ending {
     /// Whether FIN and RST end anything. Where nothing ends a flow, they do not either: one
     /// five-tuple stays one record, and a SYN on sockets used before goes on with it.
-    pub fn watches_close(&self) -> bool {
+    pub fn detects_close(&self) -> bool {
         match self.linger {
             Linger::Off => false,
             Linger::For(_) => true,

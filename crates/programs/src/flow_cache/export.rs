@@ -40,7 +40,7 @@ pub struct Export {
     /// All of them, and at most as many again that are not.
     largest: Vec<Record>,
     counts: Counts,
-    /// What was kept is handed on once in a second of the packets' time.
+    /// What was kept is queued on once in a second of the packets' time.
     flushed_s: u64,
 }
 

@@ -16,7 +16,7 @@ use core::net::IpAddr;
 use flowtable::flow_cache::EndReason;
 use flowtable::{Direction, FlowKey};
 
-use super::record::OneWay;
+use super::record::HalfRecord;
 
 /// Numbers of information elements, and bytes of their values.
 mod element {
@@ -121,16 +121,16 @@ impl Message {
     }
 
     /// Whether [`add`](Self::add) would not make it too long.
-    pub(crate) fn has_room(&self, way: &OneWay) -> bool {
-        let record_len = Template::of(&way.key).record_len();
+    pub(crate) fn fits(&self, half: &HalfRecord) -> bool {
+        let record_len = Template::of(&half.key).record_len();
         self.bytes.len() + Self::SET_HEADER + record_len <= Self::MAX
     }
 
     /// Adds a record: one direction of the flow with this number.
-    pub(crate) fn add(&mut self, way: &OneWay, flow_id: u64, reason: EndReason) {
-        let OneWay { key, direction, counters } = way;
+    pub(crate) fn add(&mut self, half: &HalfRecord, flow_id: u64, reason: EndReason) {
+        let HalfRecord { key, direction, counters } = half;
         self.records += 1;
-        self.go_on_in_set(Template::of(key));
+        self.continue_set(Template::of(key));
         self.put_address(key.src());
         self.put_address(key.dst());
         self.put_u16(key.sport());
@@ -169,7 +169,7 @@ impl Message {
         self.bytes
     }
 
-    fn go_on_in_set(&mut self, template: Template) {
+    fn continue_set(&mut self, template: Template) {
         match self.set {
             Some((open, _)) if open == template => return,
             Some((_, start)) => self.close_set(start),

@@ -29,15 +29,15 @@ impl fmt::Display for Line<'_> {
         let (proto, sport, dport) = (key.protocol(), key.sport(), key.dport());
         write!(f, r#""proto":{proto},"sport":{sport},"dport":{dport},"#)?;
         write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
-        let (forward, reverse) = (Way(&counted.forward), Way(&counted.reverse));
+        let (forward, reverse) = (Half(&counted.forward), Half(&counted.reverse));
         write!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
     }
 }
 
 /// One direction of a record as an object; `null` if it has no packets.
-struct Way<'a>(&'a Counters);
+struct Half<'a>(&'a Counters);
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for Half<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Counters { packets, bytes, first_ns, last_ns, flags } = self.0;
         if *packets == 0 {

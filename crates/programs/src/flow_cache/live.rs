@@ -53,10 +53,10 @@ impl Table {
     const WALK: usize = 100_000;
 
     /// A screen does not hold more.
-    const MOST_FLOWS: usize = 20;
+    const MAX_FLOWS: usize = 20;
 
     pub(crate) fn new(flows: usize, now: Instant) -> Self {
-        let flows = flows.min(Self::MOST_FLOWS);
+        let flows = flows.min(Self::MAX_FLOWS);
         let last = Sample { at: now, clock_ns: 0, packets: 0, bytes: 0 };
         Self { flows, last, walk: Cursor::new(), met: Vec::new(), shown: Vec::new() }
     }

@@ -41,7 +41,7 @@ pub use screen::Live;
 pub struct Meter {
     cache: FlowCache<FlowKey, Biflow>,
     /// Whether the cache is shown the flags that close a connection.
-    watch_close: bool,
+    detect_close: bool,
     totals: Totals,
     /// Records that were made and not fetched.
     made: Vec<Record>,
@@ -66,9 +66,9 @@ impl Meter {
     /// Flows that one step of expiry looks at. It bounds the records that wait to be fetched.
     const STEP: usize = 256;
 
-    pub fn new(config: Config, watch_close: bool) -> Self {
+    pub fn new(config: Config, detect_close: bool) -> Self {
         let cache = FlowCache::new(config);
-        Self { cache, watch_close, totals: Totals::default(), made: Vec::new() }
+        Self { cache, detect_close, totals: Totals::default(), made: Vec::new() }
     }
 
     /// Makes records of what is due before this frame. False if there is more of it than one step
@@ -112,14 +112,14 @@ impl Meter {
     /// What the cache is shown of a packet.
     fn shown(&self, packet: &capture::Packet) -> flowtable::flow_cache::Packet {
         let closing = TcpFlags::FIN | TcpFlags::RST;
-        let hidden = if self.watch_close { TcpFlags::default() } else { closing };
+        let hidden = if self.detect_close { TcpFlags::default() } else { closing };
         let flags = packet.flags.unwrap_or_default();
         let protocol = Protocol::from(packet.key.protocol());
         flowtable::flow_cache::Packet::new(protocol, TcpFlags(flags.0 & !hidden.0))
     }
 
     /// Records made since the last call.
-    pub fn take_made(&mut self) -> impl Iterator<Item = Record> + '_ {
+    pub fn take_records(&mut self) -> impl Iterator<Item = Record> + '_ {
         self.made.drain(..)
     }
 

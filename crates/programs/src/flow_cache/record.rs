@@ -21,7 +21,7 @@ pub struct Record {
 
 /// One direction of a record that has packets.
 #[derive(Clone, Copy, Debug)]
-pub struct OneWay {
+pub struct HalfRecord {
     /// The name, as packets of this direction carry it.
     pub key: FlowKey,
     pub direction: Direction,
@@ -50,11 +50,11 @@ impl Record {
     }
 
     /// The directions that have packets, the initiator's first.
-    pub fn directions(&self) -> impl Iterator<Item = OneWay> {
+    pub fn directions(&self) -> impl Iterator<Item = HalfRecord> {
         let Biflow { forward, reverse } = self.counted;
-        let there = OneWay { key: self.key, direction: Direction::Forward, counters: forward };
+        let there = HalfRecord { key: self.key, direction: Direction::Forward, counters: forward };
         let back =
-            OneWay { key: self.key.reversed(), direction: Direction::Reverse, counters: reverse };
-        [there, back].into_iter().filter(|way| way.counters.packets > 0)
+            HalfRecord { key: self.key.reversed(), direction: Direction::Reverse, counters: reverse };
+        [there, back].into_iter().filter(|half| half.counters.packets > 0)
     }
 }

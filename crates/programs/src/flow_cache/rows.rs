@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use csv::{ErrorKind, Writer, WriterBuilder};
 
 use super::export::Sink;
-use super::record::{OneWay, Record};
+use super::record::{HalfRecord, Record};
 
 const HEADER: [&str; 9] =
     ["src", "dst", "proto", "sport", "dport", "packets", "ip_bytes", "first_ns", "last_ns"];
@@ -25,7 +25,7 @@ impl Rows {
 
 impl Sink for Rows {
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        for OneWay { key, counters, .. } in record.directions() {
+        for HalfRecord { key, counters, .. } in record.directions() {
             let addresses = (key.src(), key.dst());
             let ports = (key.protocol(), key.sport(), key.dport());
             let counts = (counters.packets, counters.bytes, counters.first_ns, counters.last_ns);

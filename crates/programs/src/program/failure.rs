@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Who reads the results has seen enough of them: nothing is wrong.
-    Enough,
+    ReaderClosed,
     /// The results are wrong, or did not get where they should.
     Results,
     /// The arguments are wrong, or what they name cannot be read.
@@ -29,7 +29,7 @@ impl Failure {
     /// What the process exits with.
     pub fn code(&self) -> u8 {
         match self.kind {
-            Kind::Enough => 0,
+            Kind::ReaderClosed => 0,
             Kind::Results => 1,
             Kind::Input => 2,
         }
@@ -39,8 +39,8 @@ impl Failure {
 /// Results could not be written.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        let is_enough = error.kind() == ErrorKind::BrokenPipe;
-        let kind = if is_enough { Kind::Enough } else { Kind::Results };
+        let is_closed = error.kind() == ErrorKind::BrokenPipe;
+        let kind = if is_closed { Kind::ReaderClosed } else { Kind::Results };
         Self::new(kind, format_args!("the results cannot be written: {error}"))
     }
 }

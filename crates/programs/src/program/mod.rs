@@ -47,13 +47,13 @@ impl Program {
     fn end(self, result: Result<(), Failure>) -> ExitCode {
         let Err(failure) = result else { return ExitCode::SUCCESS };
         if failure.code() != 0 {
-            self.say(&failure);
+            self.log(&failure);
         }
         ExitCode::from(failure.code())
     }
 
     /// One line on standard error. If that is closed, there is nobody left to tell.
-    pub fn say(self, what: &dyn fmt::Display) {
+    pub fn log(self, what: &dyn fmt::Display) {
         let _ = writeln!(io::stderr(), "{}: {what}", self.name);
     }
 

@@ -26,7 +26,7 @@ impl Lines {
                 let reader = BufReader::with_capacity(1 << 16, bytes);
                 Ok(Self { name, reader, number: 0, bytes: vec![] })
             }
-            Err(error) => Err(Fault::of_all(name, error)),
+            Err(error) => Err(Fault::of_file(name, error)),
         }
     }
 
@@ -39,12 +39,12 @@ impl Lines {
                 Ok(length) if self.is_too_long() => {
                     return Err(self.fault(format!("{length} bytes and no end of the line")));
                 }
-                Ok(_) if self.is_silent() => {}
+                Ok(_) if self.is_blank() => {}
                 Ok(_) => break,
-                Err(error) => return Err(Fault::of_all(self.name.clone(), error)),
+                Err(error) => return Err(Fault::of_file(self.name.clone(), error)),
             }
         }
-        match core::str::from_utf8(spoken(&self.bytes)) {
+        match core::str::from_utf8(content(&self.bytes)) {
             Ok(line) => Ok(Some(line.trim())),
             Err(_) => Err(self.fault("not text".to_owned())),
         }
@@ -67,8 +67,8 @@ impl Lines {
     }
 
     /// Whether there is nothing but white space in front of the comment.
-    fn is_silent(&self) -> bool {
-        spoken(&self.bytes).trim_ascii().is_empty()
+    fn is_blank(&self) -> bool {
+        content(&self.bytes).trim_ascii().is_empty()
     }
 
     /// Whether the next line is still to be waited for.
@@ -83,7 +83,7 @@ impl Lines {
 }
 
 /// What is in front of the comment.
-fn spoken(line: &[u8]) -> &[u8] {
+fn content(line: &[u8]) -> &[u8] {
     line.split(|byte| *byte == b'#').next().unwrap_or_default()
 }
 
@@ -98,7 +98,7 @@ pub struct Fault {
 
 impl Fault {
     /// Nothing, or nothing more, can be read of what has this name.
-    pub fn of_all(name: String, error: io::Error) -> Self {
+    pub fn of_file(name: String, error: io::Error) -> Self {
         Self { name, line: None, why: error.to_string() }
     }
 

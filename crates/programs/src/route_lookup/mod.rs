@@ -18,7 +18,7 @@ use flowtable::key::bits::Address;
 use flowtable::{Prefix, PrefixError, RouteTable};
 
 pub use lines::{Fault, Lines};
-pub use options::{Asked, Options};
+pub use options::{Query, Options};
 pub use report::Report;
 
 /// Routes for a run without a file: private prefixes and those reserved for documentation.

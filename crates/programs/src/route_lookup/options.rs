@@ -10,7 +10,7 @@ use crate::program;
 
 /// What is to be looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Query {
     Address(IpAddr),
     /// Those on standard input.
     Pipe,
@@ -21,7 +21,7 @@ pub enum Asked {
 pub struct Options {
     /// A built-in table if there are none.
     pub routes: Option<Input>,
-    pub asked: Vec<Asked>,
+    pub queries: Vec<Query>,
 }
 
 impl program::Options for Options {
@@ -51,10 +51,10 @@ Options:
 
     /// The first argument is a file unless it is an address, all others are addresses.
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
-        let is_first = self.routes.is_none() && self.asked.is_empty();
+        let is_first = self.routes.is_none() && self.queries.is_empty();
         match value.to_str().and_then(|text| text.parse().ok()) {
-            Some(address) => self.asked.push(Asked::Address(address)),
-            None if value == "-" => self.asked.push(Asked::Pipe),
+            Some(address) => self.queries.push(Query::Address(address)),
+            None if value == "-" => self.queries.push(Query::Pipe),
             None if is_first => self.routes = Some(value.into()),
             None => return Err(format!("{} is no address", value.to_string_lossy()).into()),
         }
@@ -62,15 +62,15 @@ Options:
     }
 
     fn finished(mut self) -> Result<Self, lexopt::Error> {
-        match self.asked[..] {
-            [] if self.routes.is_some() => self.asked.push(Asked::Pipe),
-            [Asked::Pipe, _, ..] if self.routes.is_none() => {
+        match self.queries[..] {
+            [] if self.routes.is_some() => self.queries.push(Query::Pipe),
+            [Query::Pipe, _, ..] if self.routes.is_none() => {
                 self.routes = Some(Input::Pipe);
-                self.asked.remove(0);
+                self.queries.remove(0);
             }
             _ => {}
         }
-        let pipes = self.asked.iter().filter(|asked| **asked == Asked::Pipe).count();
+        let pipes = self.queries.iter().filter(|query| **query == Query::Pipe).count();
         if pipes + usize::from(self.routes == Some(Input::Pipe)) > 1 {
             return Err("standard input can be read only once".into());
         }

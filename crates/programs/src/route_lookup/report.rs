@@ -48,17 +48,17 @@ fn table<A: Address>(
     writeln!(f, "{}", table.shape())?;
     writeln!(
         f,
-        "million look-ups per second, of random addresses in random routes: \
+        "million lookups per second, of random addresses in random routes: \
          {:.1} one by one, {:.1} in bursts of {BURST}",
         speed.single / 1e6,
         speed.burst / 1e6
     )
 }
 
-/// Look-ups at a time.
+/// Lookups at a time.
 const BURST: usize = 32;
 
-/// Look-ups per second.
+/// Lookups per second.
 struct Speed {
     single: f64,
     burst: f64,
@@ -71,34 +71,34 @@ impl Speed {
     const TIME: Duration = Duration::from_millis(100);
 
     fn of<A: Address>(table: &RouteTable<A, Name>) -> Self {
-        let asked = addresses(table, Self::ADDRESSES);
-        let single = Self::rate(&asked, |asked| {
-            asked.iter().for_each(|address| _ = black_box(table.lookup(address)));
+        let addresses = random_addresses(table, Self::ADDRESSES);
+        let single = Self::rate(&addresses, |addresses| {
+            addresses.iter().for_each(|address| _ = black_box(table.lookup(address)));
         });
-        let burst = Self::rate(&asked, |asked| {
+        let burst = Self::rate(&addresses, |addresses| {
             let mut found = [None; BURST];
-            for asked in asked.chunks_exact(BURST) {
-                table.lookup_batch(asked, &mut found);
+            for burst in addresses.chunks_exact(BURST) {
+                table.lookup_batch(burst, &mut found);
                 black_box(&found);
             }
         });
         Self { single, burst }
     }
 
-    /// How many a second `look_up` does of those that are asked.
-    fn rate<A>(asked: &[A], look_up: impl Fn(&[A])) -> f64 {
-        look_up(asked);
+    /// How many a second `run` does of those that are addresses.
+    fn rate<A>(addresses: &[A], run: impl Fn(&[A])) -> f64 {
+        run(addresses);
         let (start, mut rounds) = (Instant::now(), 0);
         while start.elapsed() < Self::TIME {
-            look_up(asked);
+            run(addresses);
             rounds += 1;
         }
-        (rounds * asked.len()) as f64 / start.elapsed().as_secs_f64()
+        (rounds * addresses.len()) as f64 / start.elapsed().as_secs_f64()
     }
 }
 
 /// Random addresses in random routes; the same ones in each run.
-fn addresses<A: Address>(table: &RouteTable<A, Name>, count: usize) -> Vec<A> {
+fn random_addresses<A: Address>(table: &RouteTable<A, Name>, count: usize) -> Vec<A> {
     let mut random = StdRng::seed_from_u64(4);
     let routes: Vec<Prefix<A>> = table.prefixes().collect();
     let inside = |_| {

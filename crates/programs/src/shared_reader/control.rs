@@ -44,9 +44,9 @@ impl<'a> Control<'a> {
     pub const ROUND: usize = 256;
     /// So long it waits for a packet before it looks at flows: not longer, since its pin keeps
     /// garbage.
-    const PATIENCE: Duration = Duration::from_micros(200);
+    const WAIT: Duration = Duration::from_micros(200);
     /// So long it waits at the end for what was removed to be dropped.
-    const LAST_PATIENCE: Duration = Duration::from_secs(10);
+    const FINAL_WAIT: Duration = Duration::from_secs(10);
 
     pub fn new(flows: &'a Flows, ended: &'a Arc<Ended>, timeout: Duration) -> Self {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -58,7 +58,7 @@ impl<'a> Control<'a> {
     pub fn serve(&mut self, queue: &Receiver<Packet>, feed: &Feed<'_>, time: Duration) {
         let start = Instant::now();
         while start.elapsed() < time {
-            let first = queue.recv_timeout(Self::PATIENCE).ok();
+            let first = queue.recv_timeout(Self::WAIT).ok();
             let packets = first.into_iter().chain(queue.try_iter());
             self.round(packets.take(Self::ROUND), feed.now());
         }
@@ -133,7 +133,7 @@ impl<'a> Control<'a> {
     /// Has all that was removed dropped, now that no worker can see it, and says what was done.
     pub fn end(mut self) -> Written {
         let start = Instant::now();
-        while start.elapsed() < Self::LAST_PATIENCE {
+        while start.elapsed() < Self::FINAL_WAIT {
             self.pin.repin();
             // Before it is asked for: the map counts garbage that has been handed over.
             self.pin.flush();

@@ -3,11 +3,11 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BURST, Made, Packet, Recorded};
+use super::{BURST, Generated, Packet, Recorded};
 
 /// Packets without an end, each a function of its number.
 pub enum Traffic {
-    Made(Made),
+    Generated(Generated),
     Recorded(Recorded),
 }
 
@@ -15,7 +15,7 @@ impl Traffic {
     /// The packets from this one on.
     pub fn burst(&self, first: u64) -> [Packet; BURST] {
         match self {
-            Self::Made(made) => made.burst(first),
+            Self::Generated(generated) => generated.burst(first),
             Self::Recorded(recorded) => recorded.burst(first),
         }
     }
@@ -23,7 +23,7 @@ impl Traffic {
     /// The time of this packet.
     fn time_of(&self, index: u64) -> u64 {
         match self {
-            Self::Made(made) => made.time_of(index),
+            Self::Generated(generated) => generated.time_of(index),
             Self::Recorded(recorded) => recorded.time_of(index),
         }
     }
@@ -32,7 +32,7 @@ impl Traffic {
 impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Made(made) => write!(f, "generated traffic of {} flows at a time", made.flows()),
+            Self::Generated(generated) => write!(f, "generated traffic of {} flows at a time", generated.flows()),
             Self::Recorded(recorded) => {
                 write!(f, "{} packets over and over", recorded.packet_count())
             }

@@ -19,7 +19,7 @@ mod control;
 mod feed;
 mod flow;
 mod latency;
-mod made;
+mod generated;
 mod options;
 mod outcome;
 mod recorded;
@@ -40,7 +40,7 @@ pub use control::Control;
 pub use feed::{Feed, Traffic};
 pub use flow::{Ended, FlowState, Sums};
 pub use latency::Latency;
-pub use made::Made;
+pub use generated::Generated;
 pub use options::Options;
 pub use outcome::Outcome;
 pub use recorded::Recorded;
@@ -76,9 +76,9 @@ pub struct Plan {
 
 /// Sets a flag however its scope is left: a control thread that panics must not leave workers that
 /// run forever.
-struct AtLast<'a>(&'a AtomicBool);
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for AtLast<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -93,7 +93,7 @@ pub fn run(traffic: &Traffic, plan: Plan) -> Outcome {
     let stop = AtomicBool::new(false);
     let workers = thread::scope(|scope| {
         let (sender, receiver) = sync_channel(QUEUE);
-        let at_last = AtLast(&stop);
+        let stop_on_drop = SetOnDrop(&stop);
         let started: Vec<_> = (0..plan.workers)
             .map(|_| {
                 let (flows, feed, stop, sender) = (&flows, &feed, &stop, sender.clone());
@@ -103,7 +103,7 @@ pub fn run(traffic: &Traffic, plan: Plan) -> Outcome {
         // The queue ends when the last worker does.
         drop(sender);
         control.serve(&receiver, &feed, plan.duration);
-        drop(at_last);
+        drop(stop_on_drop);
         control.finish(receiver, &feed);
         let joined = started.into_iter().map(thread::ScopedJoinHandle::join);
         joined.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic))).collect()

@@ -24,8 +24,8 @@ pub struct Options {
 
 impl Options {
     const FLOWS: u32 = 100_000;
-    const MOST_FLOWS: u32 = 100_000_000;
-    const MOST_THREADS: usize = 1024;
+    const MAX_FLOWS: u32 = 100_000_000;
+    const MAX_THREADS: usize = 1024;
     const LONGEST: Duration = Duration::from_secs(1_000_000);
 
     pub fn flows(&self) -> u32 {
@@ -54,7 +54,7 @@ Without CAPTURE, traffic is generated: Zipf's law over flows that come and go.
 
 Workers look flows up in bursts and count packets in them. Packets without a
 flow go to the control thread, which puts the flow in, and takes out those
-that are silent. What is printed: look-ups per second of each worker, and how
+that are silent. What is printed: lookups per second of each worker, and how
 long it took to write.
 
 SECONDS may have a fraction: 0.5.
@@ -69,8 +69,8 @@ Options:
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
-            "threads" => self.plan.workers = number(name, parser, 1..=Self::MOST_THREADS)?,
-            "flows" => self.flows = Some(number(name, parser, 1..=Self::MOST_FLOWS)?),
+            "threads" => self.plan.workers = number(name, parser, 1..=Self::MAX_THREADS)?,
+            "flows" => self.flows = Some(number(name, parser, 1..=Self::MAX_FLOWS)?),
             "seconds" => self.plan.duration = time(name, parser)?,
             "timeout" => self.plan.timeout = time(name, parser)?,
             _ => return Ok(false),

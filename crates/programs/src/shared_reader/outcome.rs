@@ -29,7 +29,7 @@ impl Outcome {
             packets: sum.packets + tally.packets,
             hits: sum.hits + tally.hits,
             hit_bytes: sum.hit_bytes + tally.hit_bytes,
-            handed: sum.handed + tally.handed,
+            queued: sum.queued + tally.queued,
             dropped: sum.dropped + tally.dropped,
             elapsed: sum.elapsed.max(tally.elapsed),
         };
@@ -44,11 +44,11 @@ impl Outcome {
         let pairs = [
             ("packets dealt out, looked up", self.taken, total.packets),
             (
-                "packets looked up; found, handed over or dropped",
+                "packets looked up; found, queued or dropped",
                 total.packets,
-                total.hits + total.handed + total.dropped,
+                total.hits + total.queued + total.dropped,
             ),
-            ("packets handed over; counted or refused", total.handed, taken_over + written.refused),
+            ("packets queued; counted or refused", total.queued, taken_over + written.refused),
             ("packets counted, in flows", total.hits + taken_over, self.ended.packets),
             ("bytes counted, in flows", total.hit_bytes + written.bytes, self.ended.bytes),
             ("flows inserted; removed or left", inserted, removed + self.left as u64),

@@ -17,8 +17,8 @@ pub struct Tally {
     /// Those whose flow was there, and the bytes of those.
     pub hits: u64,
     pub hit_bytes: u64,
-    /// Those without a flow: handed to the control thread, or dropped since its queue was full.
-    pub handed: u64,
+    /// Those without a flow: queued to the control thread, or dropped since its queue was full.
+    pub queued: u64,
     pub dropped: u64,
     pub elapsed: Duration,
 }
@@ -63,7 +63,7 @@ impl Tally {
                 }
                 // A worker never waits for the control thread.
                 None => match control.try_send(*packet) {
-                    Ok(()) => self.handed += 1,
+                    Ok(()) => self.queued += 1,
                     Err(_) => self.dropped += 1,
                 },
             }

@@ -13,7 +13,7 @@ pub(crate) struct Receiver {
     /// None if polls are so small that they say nothing.
     estimator: Option<QueueEstimator>,
     /// When to look again; `None` if its thread knows already, or has its turn.
-    pub look_at_ns: Option<u64>,
+    pub poll_at_ns: Option<u64>,
 }
 
 impl Receiver {
@@ -24,18 +24,18 @@ impl Receiver {
     pub(crate) fn new(poll: u32, longest_sleep: Duration) -> Self {
         let ring = BoundedQueue::new(Self::RING as usize).expect("there are places");
         let estimator = QueueEstimator::new(poll, longest_sleep).ok();
-        Self { ring, estimator, look_at_ns: Some(0) }
+        Self { ring, estimator, poll_at_ns: Some(0) }
     }
 
     /// A poll has read so many packets: when is the next one?
     pub(crate) fn polled(&mut self, packets: u32, now_ns: u64) {
         let sleep = self.estimator.as_mut().map_or(Duration::ZERO, |it| it.polled(packets));
-        self.look_at_ns = Some(now_ns + sleep.as_nanos() as u64);
+        self.poll_at_ns = Some(now_ns + sleep.as_nanos() as u64);
     }
 
     /// Whether it is time to look.
     pub(crate) fn is_due(&self, now_ns: u64) -> bool {
-        self.look_at_ns.is_some_and(|look_at_ns| look_at_ns <= now_ns)
+        self.poll_at_ns.is_some_and(|poll_at_ns| poll_at_ns <= now_ns)
     }
 }
 
@@ -52,28 +52,28 @@ impl Sender {
     /// Places in a ring.
     pub(crate) const RING: u32 = 64;
     /// Preamble, checksum and the gap between frames.
-    const AROUND: u64 = 24;
+    const FRAME_OVERHEAD: u64 = 24;
 
     /// Free places.
-    pub(crate) fn room(&self) -> u32 {
+    pub(crate) fn free(&self) -> u32 {
         Self::RING - self.departures_ns.len() as u32
     }
 
     /// Forgets what the link has taken.
-    pub(crate) fn pass_to(&mut self, now_ns: u64) {
-        while self.first_ns().is_some_and(|departure| departure <= now_ns) {
+    pub(crate) fn advance(&mut self, now_ns: u64) {
+        while self.next_departure_ns().is_some_and(|departure| departure <= now_ns) {
             self.departures_ns.pop_front();
         }
     }
 
     /// When there will be another free place.
-    pub(crate) fn first_ns(&self) -> Option<u64> {
+    pub(crate) fn next_departure_ns(&self) -> Option<u64> {
         self.departures_ns.front().copied()
     }
 
     /// A frame of so many bytes is in the ring, of which the link takes a thousand in this time.
     pub(crate) fn send(&mut self, length: u64, kilobyte_ns: u64, now_ns: u64) {
         let begun = self.departures_ns.back().copied().unwrap_or(0).max(now_ns);
-        self.departures_ns.push_back(begun + (length + Self::AROUND) * kilobyte_ns / 1000);
+        self.departures_ns.push_back(begun + (length + Self::FRAME_OVERHEAD) * kilobyte_ns / 1000);
     }
 }

@@ -7,16 +7,16 @@ use super::{Datagram, Function, Port, Refusal, Routes, Traffic};
 
 /// Which path a packet takes: one for each function and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct PathId {
     pub function: Function,
     pub port: Port,
 }
 
-impl Way {
+impl PathId {
     pub const COUNT: usize = Function::ALL.len() * Port::ALL.len();
 
     /// From 0.
-    pub fn number(self) -> usize {
+    pub fn index(self) -> usize {
         self.function as usize * Port::ALL.len() + self.port as usize
     }
 
@@ -30,23 +30,23 @@ impl Way {
 /// is a most of them.
 #[derive(Debug)]
 pub struct Classifier {
-    flows: ChainedCache<FlowKey, Way>,
+    flows: ChainedCache<FlowKey, PathId>,
     routes: Routes,
 }
 
 impl Default for Classifier {
     fn default() -> Self {
-        let flows = ChainedCache::new(Self::MOST_FLOWS).expect("some megabytes are there");
+        let flows = ChainedCache::new(Self::MAX_FLOWS).expect("some megabytes are there");
         Self { flows, routes: Routes::default() }
     }
 }
 
 impl Classifier {
     /// All packets that are taken of a capture may be of different flows.
-    const MOST_FLOWS: usize = Traffic::MOST;
+    const MAX_FLOWS: usize = Traffic::MOST;
 
     /// The way of a packet whose header is right.
-    pub fn way(&mut self, packet: &Datagram) -> Result<Way, Refusal> {
+    pub fn classify(&mut self, packet: &Datagram) -> Result<PathId, Refusal> {
         let header = packet.header_length();
         if packet.is_v4() && checksum::of(&packet.bytes[..header]) != 0 {
             return Err(Refusal::Malformed);
@@ -56,17 +56,17 @@ impl Classifier {
         if !packet.is_plain() || (function == Function::Proxy && !packet.is_segment()) {
             return self.routed(&packet.key, Function::General);
         }
-        if let Some(&way) = self.flows.get(&packet.key) {
-            return Ok(way);
+        if let Some(&path) = self.flows.get(&packet.key) {
+            return Ok(path);
         }
-        let way = self.routed(&packet.key, function)?;
-        _ = self.flows.insert(packet.key, way);
-        Ok(way)
+        let path = self.routed(&packet.key, function)?;
+        _ = self.flows.insert(packet.key, path);
+        Ok(path)
     }
 
-    fn routed(&self, key: &FlowKey, function: Function) -> Result<Way, Refusal> {
+    fn routed(&self, key: &FlowKey, function: Function) -> Result<PathId, Refusal> {
         let port = self.routes.lookup(function.destination(key)).ok_or(Refusal::NoRoute)?;
-        Ok(Way { function, port })
+        Ok(PathId { function, port })
     }
 
     /// Flows that are remembered.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use flowtable::Timestamp;
 use flowtable::schedule::{Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig};
 
-use super::{Arrival, Classifier, Datagram, Function, Port, Traffic, Workshop};
+use super::{Arrival, Classifier, Datagram, Function, Port, Traffic, Forwarder};
 
 /// The price of a packet, and of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +41,19 @@ impl Costs {
     /// Those of this machine, where the scheduler's work for a turn is what a switch costs, and
     /// links have a hundred gigabits.
     pub fn measured(traffic: &Traffic) -> Self {
-        let mut workshop = Workshop::default();
+        let mut forwarder = Forwarder::default();
         let mut classifier = Classifier::default();
         let arrivals = &traffic.packets;
-        let classify = |packet: &mut Datagram| _ = black_box(classifier.way(packet));
+        let classify = |packet: &mut Datagram| _ = black_box(classifier.classify(packet));
         let input = median(arrivals, classify);
         let mut functions = Self::PAPER.functions;
         for function in Function::ALL {
             let is_its = |arrival: &&Arrival| {
-                classifier.way(&arrival.packet).is_ok_and(|way| way.function == function)
+                classifier.classify(&arrival.packet).is_ok_and(|path| path.function == function)
             };
             let its: Vec<Arrival> = arrivals.iter().filter(is_its).cloned().collect();
             let forward = |packet: &mut Datagram| {
-                _ = black_box(workshop.forward(function, packet, Timestamp::ZERO));
+                _ = black_box(forwarder.forward(function, packet, Timestamp::ZERO));
             };
             functions[function as usize] = median(&its, forward).unwrap_or(0);
         }

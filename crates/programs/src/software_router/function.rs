@@ -92,25 +92,25 @@ pub enum Refusal {
 
 /// What the functions work with.
 #[derive(Debug)]
-pub struct Workshop {
+pub struct Forwarder {
     pub routes: Routes,
     /// How often a message has come, from its first time on for a lifetime.
     seen: EphemeralStore,
 }
 
-impl Default for Workshop {
+impl Default for Forwarder {
     fn default() -> Self {
         let seen = EphemeralStore::new(Self::MESSAGES, Self::LIFETIME);
         Self { routes: Routes::default(), seen: seen.expect("a few megabytes are there") }
     }
 }
 
-impl Workshop {
+impl Forwarder {
     /// Messages of one lifetime that are remembered; more are forwarded without.
     const MESSAGES: usize = 1 << 16;
     const LIFETIME: Duration = Duration::from_secs(10);
     /// A message is let through so often in a lifetime.
-    const OFTEN: u64 = 1;
+    const MAX_REPEATS: u64 = 1;
 
     /// Makes of a packet what is to be sent.
     pub fn forward(
@@ -143,7 +143,7 @@ impl Workshop {
         let tag = u64::from(names) << 32 | u64::from(message);
         if let Ok(times) = self.seen.get_or_insert_with(tag, now, || 0) {
             *times += 1;
-            if *times > Self::OFTEN {
+            if *times > Self::MAX_REPEATS {
                 return Err(Refusal::Repeated);
             }
         }

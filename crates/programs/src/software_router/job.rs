@@ -5,17 +5,17 @@ use core::time::Duration;
 use flowtable::schedule::ThreadConfig;
 
 use super::cards::{Receiver, Sender};
-use super::{Costs, Function, Port, Way};
+use super::{Costs, Function, Port, PathId};
 
 /// Packets in a queue of a path.
-pub(crate) const PLACES: usize = 128;
+pub(crate) const QUEUE_LEN: usize = 128;
 
 /// What a thread does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Reads, classifies, and puts into a path.
     Read(Port),
-    Forward(Way),
+    Forward(PathId),
     /// Selects a path, takes from it, and writes.
     Write(Port),
 }
@@ -27,15 +27,15 @@ impl Job {
     /// Those of input, then those of the paths, then those of output.
     pub fn all() -> impl Iterator<Item = Self> {
         let reads = Port::ALL.into_iter().map(Self::Read);
-        reads.chain(Way::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
+        reads.chain(PathId::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
     }
 
     /// Its place among all.
-    pub fn number(self) -> usize {
+    pub fn index(self) -> usize {
         match self {
             Self::Read(port) => port as usize,
-            Self::Forward(way) => Port::ALL.len() + way.number(),
-            Self::Write(port) => Port::ALL.len() + Way::COUNT + port as usize,
+            Self::Forward(path) => Port::ALL.len() + path.index(),
+            Self::Write(port) => Port::ALL.len() + PathId::COUNT + port as usize,
         }
     }
 
@@ -43,7 +43,7 @@ impl Job {
     pub fn cost(self, costs: &Costs) -> Duration {
         Duration::from_nanos(match self {
             Self::Read(_) => costs.input,
-            Self::Forward(way) => costs.functions[way.function as usize],
+            Self::Forward(path) => costs.functions[path.function as usize],
             Self::Write(_) => costs.output,
         })
     }
@@ -53,7 +53,7 @@ impl Job {
         match self {
             Self::Read(_) => 66,
             Self::Write(_) => 55,
-            Self::Forward(Way { function, .. }) => match function {
+            Self::Forward(PathId { function, .. }) => match function {
                 Function::Fast => 20,
                 Function::General => 30,
                 Function::Proxy => 110,
@@ -68,13 +68,13 @@ impl Job {
         let config = match self {
             // Its packets come from a card, and nobody waits for it.
             Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
-            Self::Forward(_) => config.with_buffers(PLACES as u32, PLACES as u32),
+            Self::Forward(_) => config.with_buffers(QUEUE_LEN as u32, QUEUE_LEN as u32),
             Self::Write(_) => {
-                config.with_buffers((Function::ALL.len() * PLACES) as u32, Sender::RING)
+                config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, Sender::RING)
             }
         };
         match self {
-            Self::Forward(Way { function: Function::Proxy | Function::Active, .. }) => config,
+            Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => config,
             _ => config.with_timeout(Duration::from_nanos(300 * costs.switch)),
         }
     }

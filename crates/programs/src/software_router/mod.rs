@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!     Receiver ─► Read ─► Classifier ─► path of a function and a port ───────► Write ─► Sender
-//!     ring        thread  flow ► Way    ▒▒▒ ─► Forward: Workshop ─► ▒▒▒        thread   ring, link
+//!     ring        thread  flow ► PathId    ▒▒▒ ─► Forward: Forwarder ─► ▒▒▒        thread   ring, link
 //!     ▒▒▒▒        per port              input  thread per path      output     per port ▒▒▒▒
 //!                                       queue                       queue
 //! ```
@@ -11,12 +11,12 @@
 //! Which thread is next, and for how long, is what [`Scheduler`](flowtable::schedule::Scheduler)
 //! says under a [`Plan`]. Packets are forwarded in earnest: what leaves has another TTL, right
 //! checksums and the address of the next hop. Time is what [`Costs`] say that a step takes, so a
-//! [`Contest`] of plans ends alike on all machines.
+//! [`Comparison`] of plans ends alike on all machines.
 
 mod cards;
 pub mod checksum;
 mod classifier;
-mod contest;
+mod comparison;
 mod costs;
 mod datagram;
 mod function;
@@ -32,11 +32,11 @@ mod stages;
 mod tally;
 mod traffic;
 
-pub use classifier::{Classifier, Way};
-pub use contest::{Agreement, Contest};
+pub use classifier::{Classifier, PathId};
+pub use comparison::{Agreement, Comparison};
 pub use costs::Costs;
 pub use datagram::Datagram;
-pub use function::{Function, Refusal, Workshop};
+pub use function::{Function, Refusal, Forwarder};
 pub use job::Job;
 pub use options::Options;
 pub use plan::Plan;

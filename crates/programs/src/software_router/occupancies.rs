@@ -2,30 +2,30 @@
 
 use flowtable::schedule::{Occupancy, Policy};
 
-use super::{Function, Job, Plan, Port, Router, Way};
+use super::{Function, Job, Plan, Port, Router, PathId};
 
 impl Router<'_> {
-    pub(crate) fn tell(&mut self, job: Job) {
+    pub(crate) fn report_occupancy(&mut self, job: Job) {
         let (occupancy, now) = (self.occupancy(job), self.now());
-        let told = self.scheduler.tell(self.threads[job.number()], occupancy, now);
-        told.expect("threads are never removed");
+        let updated = self.scheduler.tell(self.threads[job.index()], occupancy, now);
+        updated.expect("threads are never removed");
     }
 
     /// How full the queues of a thread are.
     pub(crate) fn occupancy(&self, job: Job) -> Occupancy {
         match job {
             Job::Read(port) => self.waiting(port),
-            Job::Forward(way) => {
-                let path = &self.paths[way.number()];
+            Job::Forward(id) => {
+                let path = &self.paths[id.index()];
                 match self.plan {
                     Plan::Interrupts => Occupancy::queued(path.input().len() as u32),
                     _ => path.occupancy(),
                 }
             }
             Job::Write(port) => {
-                let queued = |function| self.paths[Way { function, port }.number()].output().len();
+                let queued = |function| self.paths[PathId { function, port }.index()].output().len();
                 let queued = Function::ALL.into_iter().map(queued).sum::<usize>() as u32;
-                Occupancy { queued, room: self.senders[port as usize].room() }
+                Occupancy { queued, room: self.senders[port as usize].free() }
             }
         }
     }

@@ -25,7 +25,7 @@ impl Default for Options {
 }
 
 impl Options {
-    const MOST_LOAD: u32 = 1000;
+    const MAX_LOAD: u32 = 1000;
 }
 
 impl program::Options for Options {
@@ -43,7 +43,7 @@ paper, so what is printed is the same on every machine.
 Printed are, for each schedule: the efficiency index (the part of the busy
 time that went to packets), packets forwarded, dropped and left, and how long
 queues got, for each of the router's functions; then packets forwarded at
-rising loads, with and without a schedule.
+rising loads, with and unclassified a schedule.
 
 Options:
     --load PERCENT      offer so much of what a router could forward that
@@ -54,7 +54,7 @@ Options:
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
-            "load" => self.load = number(name, parser, 1..=Self::MOST_LOAD)?,
+            "load" => self.load = number(name, parser, 1..=Self::MAX_LOAD)?,
             "measure" => self.measure = true,
             _ => return Ok(false),
         }

@@ -21,8 +21,8 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// Those of a contest. A slice of fifty switches of 3 µs is 150 µs.
-    pub const CONTEST: [Self; 5] =
+    /// Those of a comparison. A slice of fifty switches of 3 µs is 150 µs.
+    pub const COMPARED: [Self; 5] =
         [Self::Batch(1), Self::Batch(16), Self::Slice(50), Self::Throttle(10), Self::Interrupts];
 
     /// Those whose throughput is shown at rising loads.

@@ -1,23 +1,23 @@
-//! What is printed about a contest.
+//! What is printed about a comparison.
 
 use core::fmt;
 
-use super::{Contest, Costs, Function, Outcome, PathTally, Plan, Traffic};
+use super::{Comparison, Costs, Function, Outcome, PathTally, Plan, Traffic};
 
 /// All of it.
 pub struct Report<'a> {
     /// What the traffic is.
     pub name: &'a str,
-    pub contest: &'a Contest<'a>,
+    pub comparison: &'a Comparison<'a>,
 }
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Contest { traffic, costs, rate, outcomes, .. } = self.contest;
-        let (packets, Traffic { flows, without, others, .. }) = (traffic.packets.len(), traffic);
+        let Comparison { traffic, costs, rate, outcomes, .. } = self.comparison;
+        let (packets, Traffic { flows, unclassified, others, .. }) = (traffic.packets.len(), traffic);
         writeln!(f, "{}: {packets} IP packets, {flows} flows", self.name)?;
-        writeln!(f, "{without:>10} of them that lead nowhere, and {others} other frames")?;
-        prices(f, costs)?;
+        writeln!(f, "{unclassified:>10} of them that lead nowhere, and {others} other frames")?;
+        costs_table(f, costs)?;
         let seconds = traffic.duration_ns(*rate) as f64 / 1e9;
         let [capacity, rate] = [traffic.capacity(costs), *rate].map(kpps);
         writeln!(
@@ -35,7 +35,7 @@ const NOTES: &str = "
 E: the efficiency index, processing / (processing + switching)
 kpps: thousands of packets in a second; us: microseconds
 drops: at the card, whose ring was full; at the input queue of a path; at its output queue,
-    where only interrupts put packets without asking whether there is room
+    where only interrupts put packets unclassified asking whether there is room
 refused: the header is wrong, there is no route, the TTL is over, or it came too often
 interrupts: no schedule; each arrival is read and classified before anything else
 ";
@@ -45,14 +45,14 @@ impl Report<'_> {
     fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{:<12}", "rising load")?;
         for plan in Plan::LIVELOCK {
-            write!(f, " {:>23}", plan.name(self.contest.costs))?;
+            write!(f, " {:>23}", plan.name(self.comparison.costs))?;
         }
         writeln!(
             f,
             "\n{:>12} {:>15} {:>7} {:>15} {:>7} {:>15} {:>7}",
             "kpps", "kpps", "E", "kpps", "E", "kpps", "E"
         )?;
-        for point in &self.contest.curve {
+        for point in &self.comparison.curve {
             write!(f, "{:>12}", kpps(point.rate))?;
             for outcome in &point.outcomes {
                 let (rate, e) = (outcome.rate(outcome.total().sent) / 1e3, outcome.efficiency());
@@ -65,7 +65,7 @@ impl Report<'_> {
 }
 
 /// What the stages cost, beside what they cost in the paper.
-fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
+fn costs_table(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
     let list = |costs: &Costs| {
         let functions = Function::ALL.map(|function| costs.functions[function as usize]);
         let [fast, general, proxy, active] = functions;
@@ -86,7 +86,7 @@ fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
 /// A schedule: a line for all, and one for each function.
 fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt::Result {
     let (total, efficiency) = (outcome.total(), 100.0 * outcome.efficiency());
-    let Outcome { card_drops, unread, without, account, empty_polls, .. } = outcome;
+    let Outcome { card_drops, unread, unclassified, account, empty_polls, .. } = outcome;
     let turns = account.turns;
     let name = outcome.plan.name(costs);
     let rate = outcome.rate(total.sent) / 1e3;
@@ -98,7 +98,7 @@ fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt
     writeln!(
         f,
         "    {} packets: {card_drops} dropped at the card, {unread} left there, \
-         {without} refused there",
+         {unclassified} refused there",
         outcome.offered
     )?;
     writeln!(

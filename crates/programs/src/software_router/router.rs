@@ -6,9 +6,9 @@ use flowtable::Timestamp;
 use flowtable::schedule::{Scheduler, SwitchingPath, Thread, Turn, longest_sleep};
 
 use super::cards::{Receiver, Sender};
-use super::job::PLACES;
+use super::job::QUEUE_LEN;
 use super::{
-    Classifier, Costs, Datagram, Job, Outcome, PathTally, Plan, Port, Traffic, Way, Workshop,
+    Classifier, Costs, Datagram, Job, Outcome, PathTally, Plan, Port, Traffic, PathId, Forwarder,
 };
 
 /// A frame that was sent.
@@ -32,7 +32,7 @@ pub struct Router<'a> {
     pub(crate) next: usize,
     pub(crate) receivers: [Receiver; Port::ALL.len()],
     pub(crate) classifier: Classifier,
-    pub(crate) workshop: Workshop,
+    pub(crate) forwarder: Forwarder,
     /// By the number of the way.
     pub(crate) paths: Vec<SwitchingPath<Datagram>>,
     pub(crate) tallies: Vec<PathTally>,
@@ -55,8 +55,8 @@ impl<'a> Router<'a> {
             .expect("a few kilobytes are there");
         let add = |job: &Job| scheduler.add(job.config(costs)).expect("shares are below the whole");
         let threads = jobs.iter().map(add).collect();
-        let path = |way| SwitchingPath::new(PLACES, PLACES, Job::Forward(way).cost(costs));
-        let paths = Way::all().map(|way| path(way).expect("there are places")).collect();
+        let path = |id| SwitchingPath::new(QUEUE_LEN, QUEUE_LEN, Job::Forward(id).cost(costs));
+        let paths = PathId::all().map(|id| path(id).expect("there are places")).collect();
         // At four times what it can forward, it is asleep for no longer than a ring is filled.
         let sleep = longest_sleep(Receiver::RING, 4 * traffic.capacity(costs)).max(switch);
         let duration_ns = traffic.duration_ns(rate);
@@ -69,9 +69,9 @@ impl<'a> Router<'a> {
             next: 0,
             receivers: Port::ALL.map(|_| Receiver::new(plan.poll(), sleep)),
             classifier: Classifier::default(),
-            workshop: Workshop::default(),
+            forwarder: Forwarder::default(),
             paths,
-            tallies: vec![PathTally::default(); Way::COUNT],
+            tallies: vec![PathTally::default(); PathId::COUNT],
             senders: Default::default(),
             scheduler,
             jobs,
@@ -92,7 +92,7 @@ impl<'a> Router<'a> {
                     continue;
                 }
             } else {
-                self.look_at_rings();
+                self.check_rings();
             }
             match self.scheduler.next(self.now()) {
                 Some(turn) => self.take_turn(turn, &mut sink),
@@ -119,10 +119,10 @@ impl<'a> Router<'a> {
         }
         for port in Port::ALL {
             let sender = &mut self.senders[port as usize];
-            let had = sender.room();
-            sender.pass_to(self.now_ns);
-            if sender.room() > had {
-                self.tell(Job::Write(port));
+            let had = sender.free();
+            sender.advance(self.now_ns);
+            if sender.free() > had {
+                self.report_occupancy(Job::Write(port));
             }
         }
     }
@@ -145,18 +145,18 @@ impl<'a> Router<'a> {
     }
 
     /// Tells the scheduler of the rings that are due.
-    fn look_at_rings(&mut self) {
+    fn check_rings(&mut self) {
         for port in Port::ALL {
             if self.receivers[port as usize].is_due(self.now_ns) {
-                self.tell(Job::Read(port));
+                self.report_occupancy(Job::Read(port));
             }
         }
     }
 
     /// When something happens next.
     fn next_event_ns(&self) -> u64 {
-        let looks = self.receivers.iter().filter_map(|receiver| receiver.look_at_ns);
-        let departures = self.senders.iter().filter_map(Sender::first_ns);
+        let looks = self.receivers.iter().filter_map(|receiver| receiver.poll_at_ns);
+        let departures = self.senders.iter().filter_map(Sender::next_departure_ns);
         let timeout = self.scheduler.wake_at().map(Timestamp::as_nanos);
         let arrival = self.traffic.time_ns(self.next, self.duration_ns);
         let later = looks.chain(departures).chain(timeout).chain(arrival);
@@ -172,7 +172,7 @@ impl<'a> Router<'a> {
         let begun_ns = self.now_ns;
         match job {
             Job::Read(port) => self.poll(port, &turn),
-            Job::Forward(way) => self.forward(way, &turn),
+            Job::Forward(id) => self.forward(id, &turn),
             Job::Write(port) => self.write(port, &turn, sink),
         }
         self.arrive();
@@ -183,13 +183,13 @@ impl<'a> Router<'a> {
     }
 
     fn finished(mut self) -> Outcome {
-        for way in Way::all() {
-            let (path, tally) = (&self.paths[way.number()], &mut self.tallies[way.number()]);
+        for id in PathId::all() {
+            let (path, tally) = (&self.paths[id.index()], &mut self.tallies[id.index()]);
             tally.input_drops = path.input().dropped();
             tally.queued = (path.input().len() + path.output().len()) as u64;
             tally.longest_input = path.input().longest();
             tally.longest_output = path.output().longest();
-            let function = &mut self.outcome.functions[way.function as usize];
+            let function = &mut self.outcome.functions[id.function as usize];
             *function = *function + *tally;
         }
         let account = self.scheduler.account();

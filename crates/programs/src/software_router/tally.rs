@@ -69,7 +69,7 @@ pub struct Outcome {
     /// In those rings at the end.
     pub unread: u64,
     /// Which have no path: the header is wrong, or there is no route.
-    pub without: u64,
+    pub unclassified: u64,
     /// By the number of the function.
     pub functions: [PathTally; Function::ALL.len()],
     /// Of turns and interrupts.
@@ -82,14 +82,14 @@ impl Outcome {
     /// Of nothing yet.
     pub fn new(plan: Plan, duration_ns: u64) -> Self {
         let (functions, account) = Default::default();
-        let (offered, card_drops, unread, without, empty_polls) = (0, 0, 0, 0, 0);
+        let (offered, card_drops, unread, unclassified, empty_polls) = (0, 0, 0, 0, 0);
         Self {
             plan,
             duration_ns,
             offered,
             card_drops,
             unread,
-            without,
+            unclassified,
             functions,
             account,
             empty_polls,
@@ -102,7 +102,7 @@ impl Outcome {
 
     /// Whether each packet is somewhere, and once.
     pub fn adds_up(&self) -> bool {
-        let read = self.without + self.total().arrived;
+        let read = self.unclassified + self.total().arrived;
         self.offered == self.card_drops + self.unread + read
             && self.functions.iter().all(PathTally::adds_up)
     }

@@ -2,7 +2,7 @@
 
 use capture::Capture;
 
-use super::{Classifier, Costs, Datagram, Function, Port, Routes, Way};
+use super::{Classifier, Costs, Datagram, Function, Port, Routes, PathId};
 
 /// The IP packets of a capture, in the order of their times.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Traffic {
     /// Packets of each function, by its number.
     pub by_function: [u64; Function::ALL.len()],
     /// Packets whose header is wrong, or to which nothing leads.
-    pub without: u64,
+    pub unclassified: u64,
     pub flows: usize,
 }
 
@@ -51,14 +51,14 @@ impl Traffic {
             packet: Datagram { number, ..packet },
         };
         let packets: Vec<Arrival> = (0..).zip(read).map(arrival).collect();
-        let (mut classifier, mut by_function, mut without) = (Classifier::default(), [0; 4], 0);
+        let (mut classifier, mut by_function, mut unclassified) = (Classifier::default(), [0; 4], 0);
         for arrival in &packets {
-            match classifier.way(&arrival.packet) {
-                Ok(Way { function, .. }) => by_function[function as usize] += 1,
-                Err(_) => without += 1,
+            match classifier.classify(&arrival.packet) {
+                Ok(PathId { function, .. }) => by_function[function as usize] += 1,
+                Err(_) => unclassified += 1,
             }
         }
-        Some(Self { packets, others, by_function, without, flows: classifier.flows() })
+        Some(Self { packets, others, by_function, unclassified, flows: classifier.flows() })
     }
 
     /// Packets in a second that a router could forward which never switches.

@@ -2,10 +2,10 @@
 
 use crate::counts::quantile;
 
-/// Counts of look-ups by PCBs examined.
+/// Counts of lookups by PCBs examined.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
-    /// Look-ups that examined as many as the index says.
+    /// Lookups that examined as many as the index says.
     lookups: Vec<u64>,
     /// Those that found their PCB in the first one that they examined.
     pub hits: u64,
@@ -31,7 +31,7 @@ impl Examined {
         weighted.sum::<u64>() as f64 / self.lookups().max(1) as f64
     }
 
-    /// What this share of look-ups does not exceed.
+    /// What this share of lookups does not exceed.
     pub fn quantile(&self, share: f64) -> usize {
         quantile(&self.lookups, share)
     }
@@ -40,7 +40,7 @@ impl Examined {
         self.lookups.len().saturating_sub(1)
     }
 
-    /// Of all look-ups.
+    /// Of all lookups.
     pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.lookups().max(1) as f64
     }

@@ -1,7 +1,7 @@
 //! From the segments of a capture to what a host does about them.
 //!
 //! ```text
-//!     Asked ── an answer ──► Open ── both FINs are acknowledged, or RST ──► Gone
+//!     SynReceived ── an answer ──► Open ── both FINs are acknowledged, or RST ──► Gone
 //!       ▲                     ▲                                              │
 //!      SYN            anything but a SYN:             SYN: a new connection ─┘
 //!                       it was open before
@@ -29,7 +29,7 @@ use super::{Draft, Script, Segment};
 #[derive(Debug, Default)]
 pub struct Host {
     /// By normalized names. Not one of this crate's maps, as those are what is examined.
-    talks: HashMap<FlowKey, Talk>,
+    connections: HashMap<FlowKey, Connection>,
     draft: Draft,
     seen: Seen,
 }
@@ -54,8 +54,8 @@ pub struct Seen {
 
 /// What goes on between two sockets.
 #[derive(Clone, Copy, Debug)]
-struct Talk {
-    number: u32,
+struct Connection {
+    id: u32,
     /// Which direction of the normalized name leads to the host.
     inwards: Direction,
     state: State,
@@ -65,7 +65,7 @@ struct Talk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// A SYN has come.
-    Asked,
+    SynReceived,
     /// It has a PCB.
     Open(Fins),
     Gone,
@@ -83,21 +83,21 @@ enum Fin {
 }
 
 impl Host {
-    pub fn take(&mut self, segment: &Segment) {
+    pub fn process(&mut self, segment: &Segment) {
         self.seen.count(segment);
         let (name, direction) = segment.key.normalized();
-        let talk = match self.talks.get(&name).copied() {
-            Some(talk) if segment.is_request() && talk.is_over() => {
-                if talk.has_pcb() {
-                    self.draft.closes(talk.number);
+        let connection = match self.connections.get(&name).copied() {
+            Some(connection) if segment.is_request() && connection.is_over() => {
+                if connection.has_pcb() {
+                    self.draft.closes(connection.id);
                 }
                 self.begin(segment, direction)
             }
-            Some(talk) => talk,
+            Some(connection) => connection,
             None => self.begin(segment, direction),
         };
-        let talk = self.go_on(talk, segment, direction);
-        self.talks.insert(name, talk);
+        let connection = self.advance(connection, segment, direction);
+        self.connections.insert(name, connection);
     }
 
     /// Segments so far.
@@ -107,52 +107,52 @@ impl Host {
 
     /// The script, and what was seen; `None` if there was no segment.
     pub fn finish(self) -> Option<(Script, Seen)> {
-        (!self.talks.is_empty()).then(|| (self.draft.finish(), self.seen))
+        (!self.connections.is_empty()).then(|| (self.draft.finish(), self.seen))
     }
 
     /// A talk as it is before its first segment.
-    fn begin(&mut self, segment: &Segment, direction: Direction) -> Talk {
+    fn begin(&mut self, segment: &Segment, direction: Direction) -> Connection {
         let is_answer = segment.has(TcpFlags::SYN) && segment.has(TcpFlags::ACK);
         let key = segment.key;
         let is_inwards = segment.is_request() || (!is_answer && key.dport() <= key.sport());
         let (inwards, key) =
             if is_inwards { (direction, key) } else { (direction.opposite(), key.reversed()) };
-        let number = self.draft.number(key);
+        let id = self.draft.add(key);
         let state = if segment.is_request() {
-            State::Asked
+            State::SynReceived
         } else if segment.has(TcpFlags::RST) {
             State::Gone
         } else if is_answer {
             self.seen.without_syn += 1;
-            State::Asked
+            State::SynReceived
         } else {
             self.seen.without_syn += 1;
-            self.draft.was_open(number);
+            self.draft.was_open(id);
             State::Open([Fin::Missing; 2])
         };
-        self.seen.unanswered += usize::from(state == State::Asked);
-        Talk { number, inwards, state }
+        self.seen.unanswered += usize::from(state == State::SynReceived);
+        Connection { id, inwards, state }
     }
 
     /// The talk after this segment of it.
-    fn go_on(&mut self, mut talk: Talk, segment: &Segment, direction: Direction) -> Talk {
-        let arrives = direction == talk.inwards;
-        if talk.is_answered_by(segment, arrives) {
+    fn advance(&mut self, mut connection: Connection, segment: &Segment, direction: Direction) -> Connection {
+        let arrives = direction == connection.inwards;
+        if connection.is_answered_by(segment, arrives) {
             self.seen.unanswered -= 1;
-            self.draft.opens(talk.number);
-            talk.state = State::Open([Fin::Missing; 2]);
+            self.draft.opens(connection.id);
+            connection.state = State::Open([Fin::Missing; 2]);
         }
         if arrives {
             self.seen.arrived += 1;
-            self.seen.stray += usize::from(!talk.has_pcb() && !segment.is_request());
-            self.draft.arrives(talk.number, segment.arrival());
+            self.seen.stray += usize::from(!connection.has_pcb() && !segment.is_request());
+            self.draft.arrives(connection.id, segment.arrival());
         } else {
             self.seen.sent += 1;
-            self.draft.sent(talk.number);
+            self.draft.sent(connection.id);
         }
-        let after = Talk { state: talk.state.after(segment, direction), ..talk };
-        if talk.has_pcb() && !after.has_pcb() {
-            self.draft.closes(talk.number);
+        let after = Connection { state: connection.state.after(segment, direction), ..connection };
+        if connection.has_pcb() && !after.has_pcb() {
+            self.draft.closes(connection.id);
         }
         after
     }
@@ -170,7 +170,7 @@ impl Seen {
     }
 }
 
-impl Talk {
+impl Connection {
     fn has_pcb(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
@@ -178,7 +178,7 @@ impl Talk {
     /// Whether a SYN begins another connection.
     fn is_over(&self) -> bool {
         match self.state {
-            State::Asked => false,
+            State::SynReceived => false,
             State::Open(fins) => !fins.contains(&Fin::Missing),
             State::Gone => true,
         }
@@ -187,8 +187,8 @@ impl Talk {
     /// Whether this shows that the SYN was answered. If it is not the answer itself, that was not
     /// captured.
     fn is_answered_by(&self, segment: &Segment, arrives: bool) -> bool {
-        let asks_again = arrives && segment.is_request();
-        self.state == State::Asked && !segment.has(TcpFlags::RST) && !asks_again
+        let is_retry = arrives && segment.is_request();
+        self.state == State::SynReceived && !segment.has(TcpFlags::RST) && !is_retry
     }
 }
 

@@ -1,8 +1,8 @@
-//! A contest of demultiplexers over what a host hears, says and does.
+//! A comparison of demultiplexers over what a host hears, says and does.
 //!
 //! ```text
 //!     Recorded: Segment ─► Host ─┐
-//!                                ├─► Script ─► Contest: each Contestant plays it, ─► Report
+//!                                ├─► Script ─► Comparison: each Subject plays it, ─► Report
 //!     Tellers: TPC/A ────────────┘             counted once, then timed in turns
 //! ```
 //!
@@ -14,8 +14,8 @@
 //! A capture is of many hosts. Here there is one: all that are asked for connections, as if they
 //! were one machine. [`Host`] has the rules.
 
-mod contest;
-mod contestant;
+mod comparison;
+mod subject;
 mod examined;
 mod host;
 mod options;
@@ -26,8 +26,8 @@ mod segment;
 mod tally;
 mod tellers;
 
-pub use contest::{Contest, Score};
-pub use contestant::{Contestant, Pcb};
+pub use comparison::{Comparison, Score};
+pub use subject::{Subject, Pcb};
 pub use examined::Examined;
 pub use host::{Host, Seen};
 pub use options::Options;

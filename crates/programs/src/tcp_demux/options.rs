@@ -20,7 +20,7 @@ pub struct Options {
 impl Options {
     const CONNECTIONS: u32 = 2000;
     /// With more of them the lists take minutes.
-    const MOST_CONNECTIONS: u32 = 20_000;
+    const MAX_CONNECTIONS: u32 = 20_000;
 
     pub fn connections(&self) -> u32 {
         self.connections.unwrap_or(Self::CONNECTIONS)
@@ -51,7 +51,7 @@ Options:
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "connections" => {
-                self.connections = Some(number(name, parser, 1..=Self::MOST_CONNECTIONS)?);
+                self.connections = Some(number(name, parser, 1..=Self::MAX_CONNECTIONS)?);
             }
             _ => return Ok(false),
         }

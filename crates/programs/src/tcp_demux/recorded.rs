@@ -23,7 +23,7 @@ impl Recorded {
         while host.segments() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
             let segment = Packet::of(&frame).ok().and_then(|packet| Segment::of(&packet));
-            segment.iter().for_each(|segment| host.take(segment));
+            segment.iter().for_each(|segment| host.process(segment));
         }
         let (script, seen) = host.finish()?;
         Some(Self { script, seen })

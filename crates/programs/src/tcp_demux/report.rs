@@ -1,10 +1,10 @@
-//! What is printed about a contest.
+//! What is printed about a comparison.
 
 use core::fmt;
 
 use super::Score;
 
-/// The table of a contest.
+/// The table of a comparison.
 pub struct Report<'a> {
     /// What the traffic is, in lines.
     pub traffic: &'a dyn fmt::Display,
@@ -31,7 +31,7 @@ impl fmt::Display for Report<'_> {
 
 /// What the columns are.
 const NOTES: &str = "
-hits: the first PCB that was examined was the right one, of all look-ups
+hits: the first PCB that was examined was the right one, of all lookups
 ns: for a segment that arrives, with all that comes with it: PCBs that come and go, and
     what is sent, which only SendReceive looks for (a stack has that PCB in its hand)
 both of Sequent have 19 chains

@@ -12,7 +12,7 @@ use super::Pcb;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A segment arrives, and its PCB is looked for.
-    Arrives { number: u32, arrival: Arrival, is_there: bool },
+    Arrives { id: u32, arrival: Arrival, has_pcb: bool },
     /// A segment is sent, from a connection that has a PCB.
     Sent(u32),
     /// The connection gets its PCB.
@@ -52,21 +52,21 @@ impl Script {
         &self.events[self.warm_up..]
     }
 
-    /// Look-ups that count.
+    /// Lookups that count.
     pub fn lookups(&self) -> usize {
         let arrives = |event: &&Event| matches!(event, Event::Arrives { .. });
         self.counted().iter().filter(arrives).count()
     }
 
     /// A connection's PCB as it is in the end.
-    pub fn pcb(&self, number: u32) -> Pcb {
-        Pcb { number, segments: self.segments[number as usize] }
+    pub fn pcb(&self, id: u32) -> Pcb {
+        Pcb { id, segments: self.segments[id as usize] }
     }
 
     /// The sum of the [shares](Self::share) of all PCBs that are to be found.
     pub fn sum(&self) -> u64 {
         let share = |event: &Event| match *event {
-            Event::Arrives { number, is_there: true, .. } => Self::share(number),
+            Event::Arrives { id, has_pcb: true, .. } => Self::share(id),
             _ => 0,
         };
         self.counted().iter().map(share).fold(0, u64::wrapping_add)
@@ -74,8 +74,8 @@ impl Script {
 
     /// What it adds to find this PCB. Sums of others are hardly the same.
     #[inline]
-    pub fn share(number: u32) -> u64 {
-        (u64::from(number) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    pub fn share(id: u32) -> u64 {
+        (u64::from(id) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
@@ -88,41 +88,41 @@ pub struct Draft {
 
 impl Draft {
     /// A number for this name.
-    pub fn number(&mut self, key: FlowKey) -> u32 {
-        let number = self.script.keys.len() as u32;
+    pub fn add(&mut self, key: FlowKey) -> u32 {
+        let id = self.script.keys.len() as u32;
         self.script.keys.push(key);
-        self.script.ids.push(number);
+        self.script.ids.push(id);
         self.script.segments.push(0);
         self.is_open.push(false);
-        number
+        id
     }
 
     /// The connection has had a PCB from the beginning. It must be told before other news of it.
-    pub fn was_open(&mut self, number: u32) {
-        self.script.open_before.push(number);
-        self.is_open[number as usize] = true;
+    pub fn was_open(&mut self, id: u32) {
+        self.script.open_before.push(id);
+        self.is_open[id as usize] = true;
     }
 
-    pub fn opens(&mut self, number: u32) {
-        self.is_open[number as usize] = true;
-        self.script.events.push(Event::Opens(number));
+    pub fn opens(&mut self, id: u32) {
+        self.is_open[id as usize] = true;
+        self.script.events.push(Event::Opens(id));
     }
 
-    pub fn closes(&mut self, number: u32) {
-        self.is_open[number as usize] = false;
-        self.script.events.push(Event::Closes(number));
+    pub fn closes(&mut self, id: u32) {
+        self.is_open[id as usize] = false;
+        self.script.events.push(Event::Closes(id));
     }
 
-    pub fn arrives(&mut self, number: u32, arrival: Arrival) {
-        let is_there = self.is_open[number as usize];
-        self.script.segments[number as usize] += u64::from(is_there);
-        self.script.events.push(Event::Arrives { number, arrival, is_there });
+    pub fn arrives(&mut self, id: u32, arrival: Arrival) {
+        let has_pcb = self.is_open[id as usize];
+        self.script.segments[id as usize] += u64::from(has_pcb);
+        self.script.events.push(Event::Arrives { id, arrival, has_pcb });
     }
 
     /// Where there is no PCB, nothing is sent from it.
-    pub fn sent(&mut self, number: u32) {
-        if self.is_open[number as usize] {
-            self.script.events.push(Event::Sent(number));
+    pub fn sent(&mut self, id: u32) {
+        if self.is_open[id as usize] {
+            self.script.events.push(Event::Sent(id));
         }
     }
 
@@ -146,13 +146,13 @@ impl Draft {
             }
             script.most_open = script.most_open.max(open);
         }
-        let is_open = |number: &u32| is_open[*number as usize];
+        let is_open = |id: &u32| is_open[*id as usize];
         script.open_after = script.ids.iter().copied().filter(is_open).collect();
         let before: HashSet<u32> = script.open_before.iter().copied().collect();
-        let has_opened = |number: &u32| !before.contains(number);
+        let has_opened = |id: &u32| !before.contains(id);
         script.to_close = script.open_after.iter().copied().filter(has_opened).collect();
         script.to_open =
-            script.open_before.iter().copied().filter(|number| !is_open(number)).collect();
+            script.open_before.iter().copied().filter(|id| !is_open(id)).collect();
         script
     }
 }

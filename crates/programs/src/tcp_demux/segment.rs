@@ -35,7 +35,7 @@ impl Segment {
 
     /// Whether its sender has got everything up to this number.
     pub fn acknowledges(&self, end: u32) -> bool {
-        self.has(TcpFlags::ACK) && self.numbers.awaited.wrapping_sub(end) < 1 << 31
+        self.has(TcpFlags::ACK) && self.numbers.acknowledgment.wrapping_sub(end) < 1 << 31
     }
 
     pub fn arrival(&self) -> Arrival {

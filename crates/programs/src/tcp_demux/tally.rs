@@ -1,11 +1,11 @@
-//! What a contestant did when it played the script, beside what the script says.
+//! What a subject did when it played the script, beside what the script says.
 
 use flowtable::demux::Found;
 
-use super::contestant::Watch;
+use super::subject::Watch;
 use super::{Event, Examined, Pcb};
 
-/// Counts and comparisons of one contestant.
+/// Counts and comparisons of one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub examined: Examined,
@@ -32,23 +32,23 @@ impl Tally {
 impl Watch for Tally {
     fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>) {
         let right = match *event {
-            Event::Arrives { number, is_there: true, .. } => Some(number),
+            Event::Arrives { id, has_pcb: true, .. } => Some(id),
             _ => None,
         };
         let Found { mut pcb, examined } = found;
         if let Some(pcb) = &mut pcb {
             pcb.segments += 1;
         }
-        let found = pcb.map(|pcb| pcb.number);
+        let found = pcb.map(|pcb| pcb.id);
         self.examined.add(examined, found.is_some());
         if found != right {
             self.is_wrong(|| format!("PCB {found:?} for {event:?}"));
         }
     }
 
-    fn opened(&mut self, number: u32, is_in: bool) {
-        if !is_in {
-            self.is_wrong(|| format!("PCB {number} was not put in"));
+    fn opened(&mut self, id: u32, is_inserted: bool) {
+        if !is_inserted {
+            self.is_wrong(|| format!("PCB {id} was not put in"));
         }
     }
 

@@ -27,8 +27,8 @@ impl Tellers {
     pub fn script(&self) -> Script {
         let mut draft = Draft::default();
         for user in 0..self.connections {
-            let number = draft.number(key(user));
-            draft.was_open(number);
+            let id = draft.add(key(user));
+            draft.was_open(id);
         }
         let (mut left, mut is_warm) = (self.lookups, false);
         for event in Traffic::closed(self.connections, Self::RESPONSE, self.seed) {

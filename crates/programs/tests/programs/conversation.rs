@@ -6,9 +6,9 @@ use capture::Numbers;
 use flowtable::{FlowKey, TcpFlags};
 use programs::tcp_demux::Segment;
 
-/// Who sends.
+/// Side sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum Side {
     Client,
     Server,
 }
@@ -38,12 +38,12 @@ impl Conversation {
     /// the other has said but for the last `crossing` numbers, which are on their way.
     pub(crate) fn crossing(
         &mut self,
-        who: Who,
+        side: Side,
         letters: &str,
         payload: u64,
         crossing: u32,
     ) -> Segment {
-        let (own, key) = if who == Who::Client { (0, self.key) } else { (1, self.key.reversed()) };
+        let (own, key) = if side == Side::Client { (0, self.key) } else { (1, self.key.reversed()) };
         let flags = [
             ('S', TcpFlags::SYN),
             ('A', TcpFlags::ACK),
@@ -52,17 +52,17 @@ impl Conversation {
         ];
         let flags = flags.into_iter().filter(|(letter, _)| letters.contains(*letter));
         let flags = flags.fold(TcpFlags(0), |all, (_, flag)| all | flag);
-        let (sequence, awaited) = (self.next[own], self.next[1 - own].wrapping_sub(crossing));
+        let (sequence, acknowledgment) = (self.next[own], self.next[1 - own].wrapping_sub(crossing));
         let ends = letters.chars().filter(|letter| "SF".contains(*letter)).count() as u32;
         self.next[own] = sequence.wrapping_add(payload as u32).wrapping_add(ends);
-        Segment { key, flags, numbers: Numbers { sequence, awaited, payload } }
+        Segment { key, flags, numbers: Numbers { sequence, acknowledgment, payload } }
     }
 
-    pub(crate) fn say(&mut self, who: Who, letters: &str, payload: u64) -> Segment {
-        self.crossing(who, letters, payload, 0)
+    pub(crate) fn send(&mut self, side: Side, letters: &str, payload: u64) -> Segment {
+        self.crossing(side, letters, payload, 0)
     }
 
-    pub(crate) fn all(&mut self, said: &[(Who, &str, u64)]) -> Vec<Segment> {
-        said.iter().map(|(who, letters, payload)| self.say(*who, letters, *payload)).collect()
+    pub(crate) fn all(&mut self, segments: &[(Side, &str, u64)]) -> Vec<Segment> {
+        segments.iter().map(|(side, letters, payload)| self.send(*side, letters, *payload)).collect()
     }
 }

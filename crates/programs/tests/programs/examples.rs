@@ -100,20 +100,20 @@ impl Example {
     fn run(self, arguments: &[impl AsRef<OsStr>]) -> (Option<i32>, String, String) {
         let Output { status, stdout, stderr } =
             self.command(arguments).output().expect("the example can be run");
-        let [said, complained] =
+        let [stdout, stderr] =
             [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("examples print UTF-8"));
-        (status.code(), said, complained)
+        (status.code(), stdout, stderr)
     }
 
     /// Has it say in one line what is wrong, and nothing else.
     fn is_refused(self, arguments: &[&str], words: &str) {
-        let (code, said, complained) = self.run(arguments);
+        let (code, stdout, stderr) = self.run(arguments);
         let name = self.name;
-        assert_eq!((code, said.as_str()), (Some(2), ""), "{name} {arguments:?}: {complained}");
-        let begins = complained.starts_with(&format!("{name}: "));
-        let is_line = complained.lines().count() == 1 && complained.ends_with('\n');
-        let is_right = begins && is_line && complained.contains(words);
-        assert!(is_right, "{name} {arguments:?} should say {words:?}: {complained}");
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{name} {arguments:?}: {stderr}");
+        let begins = stderr.starts_with(&format!("{name}: "));
+        let is_line = stderr.lines().count() == 1 && stderr.ends_with('\n');
+        let is_right = begins && is_line && stderr.contains(words);
+        assert!(is_right, "{name} {arguments:?} should say {words:?}: {stderr}");
     }
 }
 
@@ -128,8 +128,8 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn help_has_one_layout() {
     for example in examples() {
-        let (code, help, complained) = example.run(&["--help"]);
-        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
+        let (code, help, stderr) = example.run(&["--help"]);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", example.name);
         assert_eq!(help, example.run(&["-h"]).1);
         let lines: Vec<&str> = help.lines().collect();
         assert!(lines[0].ends_with('.') && lines[1].is_empty(), "{help}");
@@ -187,7 +187,7 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 }
 
 #[test]
-fn who_has_seen_enough_is_not_complained_of() {
+fn a_closed_pipe_is_no_failure() {
     for example in examples() {
         let mut command = example.command(&example.arguments());
         // The report on standard error, of those that are done before anybody has seen enough, is
@@ -196,14 +196,14 @@ fn who_has_seen_enough_is_not_complained_of() {
         let mut child = command.spawn().expect("the example can be run");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the example ends");
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), &*complained), (Some(0), ""), "{}", example.name);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{}", example.name);
         // The same where a line is read first.
         let mut child = command.spawn().expect("the example can be run");
         let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().expect("it was asked for"));
-        said.read_line(&mut line).expect("it prints something");
-        drop(said);
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        stdout.read_line(&mut line).expect("it prints something");
+        drop(stdout);
         let output = child.wait_with_output().expect("the example ends");
         assert_eq!(output.status.code(), Some(0), "{}: {line}", example.name);
     }
@@ -212,15 +212,15 @@ fn who_has_seen_enough_is_not_complained_of() {
 /// The device is a disk that is full.
 #[test]
 #[cfg(target_os = "linux")]
-fn results_that_are_not_written_are_complained_of() {
+fn results_that_cannot_be_written_are_a_failure() {
     for example in examples() {
         let full = File::options().write(true).open("/dev/full").expect("Linux has it");
         let output = example.command(&example.arguments()).stdout(full).output();
         let output = output.expect("the example can be run");
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{}: {complained}", example.name);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}: {stderr}", example.name);
         let words = format!("{}: the results cannot be written: ", example.name);
-        assert!(complained.contains(&words), "{complained}");
+        assert!(stderr.contains(&words), "{stderr}");
     }
 }
 
@@ -235,10 +235,10 @@ fn lines_without_an_address_are_skipped_and_counted() {
     let output = example.command(&["-", "--quiet"]).stdin(input).output();
     let output = output.expect("the example can be run");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let asked: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let asked: Vec<_> = stdout.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
     assert_eq!(asked, ["10.1.2.3", "192.0.2.1"]);
-    let complained = [
+    let stderr = [
         "standard input, line 2: \"ten\" is no address",
         "standard input, line 3: not text",
         "standard input, line 4: 4096 bytes and no end of the line",
@@ -246,12 +246,12 @@ fn lines_without_an_address_are_skipped_and_counted() {
     ]
     .map(|line| format!("route_lookup: {line}\n"))
     .concat();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), complained);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
 }
 
 /// A capture that is cut in its first packet is said to be cut before it is said to have nothing.
 #[test]
-fn the_end_of_a_capture_is_told_first() {
+fn the_end_of_a_capture_is_reported_first() {
     let frame = data::udp(1000, 53, 9);
     let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
     let path = folder("the_end_of_a_capture").join("cut.pcap");
@@ -260,11 +260,11 @@ fn the_end_of_a_capture_is_told_first() {
         [("tcp_demux", "segment of TCP"), ("software_router", "IP packet to forward")]
     {
         let example = examples().find(|other| other.name == example).expect("it is one");
-        let (code, said, complained) = example.run(&[&path]);
-        assert_eq!((code, said.as_str()), (Some(2), ""), "{complained}");
-        let lines: Vec<&str> = complained.lines().collect();
-        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{complained}");
-        assert!(lines[1].contains(nothing), "{complained}");
+        let (code, stdout, stderr) = example.run(&[&path]);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{stderr}");
+        assert!(lines[1].contains(nothing), "{stderr}");
     }
 }
 
@@ -272,12 +272,12 @@ fn the_end_of_a_capture_is_told_first() {
 fn without_a_terminal_there_is_no_bar() {
     for example in examples() {
         let mut arguments = example.arguments();
-        let (code, _, complained) = example.run(&arguments);
-        assert!(code == Some(0) && !complained.contains('\x1b'), "{complained}");
+        let (code, _, stderr) = example.run(&arguments);
+        assert!(code == Some(0) && !stderr.contains('\x1b'), "{stderr}");
         arguments.push("--quiet".to_owned());
-        let (code, said, complained) = example.run(&arguments);
-        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
-        assert!(!said.is_empty() && !said.contains('\x1b'), "{}: {said}", example.name);
+        let (code, stdout, stderr) = example.run(&arguments);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", example.name);
+        assert!(!stdout.is_empty() && !stdout.contains('\x1b'), "{}: {stdout}", example.name);
     }
 }
 

@@ -347,7 +347,7 @@ fn packets_without_a_flow_are_counted_by_reason() {
 }
 
 #[test]
-fn without_arguments_it_meters_traffic_of_its_own() {
+fn without_arguments_it_meters_generated_traffic() {
     let run = Run::with(&[]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.starts_with("generated traffic"), "{run:?}");
@@ -486,7 +486,7 @@ fn a_reader_may_stop_reading() {
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         let mut first = [0; 10];
-        let mut stdout = child.stdout.take().expect("it was asked for");
+        let mut stdout = child.stdout.take().expect("it is piped");
         stdout.read_exact(&mut first).expect("it prints more than this");
         drop(stdout);
         let run = Run::new(child.wait_with_output().expect("it ends"));
@@ -517,7 +517,7 @@ fn results_that_are_read_no_more_cut_no_others() {
 /// Nobody listens at the port of a socket that is closed.
 #[test]
 #[cfg(target_os = "linux")]
-fn losses_are_told_even_if_nobody_reads_the_report() {
+fn losses_are_reported_even_if_the_report_is_not_read() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("there is a port");
     let name = socket.local_addr().expect("it has a name").to_string();
     drop(socket);

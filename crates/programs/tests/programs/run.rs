@@ -73,7 +73,7 @@ impl Run {
         command.arg("-").args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
-        let mut pipe = child.stdin.take().expect("it was asked for");
+        let mut pipe = child.stdin.take().expect("it is piped");
         let capture = capture.to_vec();
         let writer = std::thread::spawn(move || {
             for piece in capture.chunks(piece) {

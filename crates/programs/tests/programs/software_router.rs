@@ -14,8 +14,8 @@ use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
 use programs::software_router::{
-    Agreement, Classifier, Contest, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
-    Plan, Port, Refusal, Report, Router, Traffic, Way, Workshop, checksum,
+    Agreement, Classifier, Comparison, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
+    Plan, Port, Refusal, Report, Router, Traffic, PathId, Forwarder, checksum,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -66,7 +66,7 @@ fn no_packet_is_lost_without_being_counted() {
         PLANS.into_iter().flat_map(|plan| [30, 110, 400].map(|percent| (plan, percent)))
     {
         let (outcome, frames) = run(plan, made(), percent);
-        let Outcome { offered, card_drops, unread, without, .. } = outcome;
+        let Outcome { offered, card_drops, unread, unclassified, .. } = outcome;
         assert_eq!(offered, made().packets.len() as u64, "{plan:?}");
         let mut arrived = 0;
         for path in outcome.functions {
@@ -76,7 +76,7 @@ fn no_packet_is_lost_without_being_counted() {
             assert!(output_drops == 0 || plan == Plan::Interrupts);
             arrived += path.arrived;
         }
-        assert_eq!(offered, arrived + card_drops + unread + without, "{plan:?}");
+        assert_eq!(offered, arrived + card_drops + unread + unclassified, "{plan:?}");
         assert_eq!(outcome.total().sent, frames.len() as u64, "{plan:?}");
         assert!(outcome.adds_up());
         // With too much it drops. With little, who spares switches does not.
@@ -88,7 +88,7 @@ fn no_packet_is_lost_without_being_counted() {
 }
 
 #[test]
-fn what_is_missing_shows() {
+fn a_missing_packet_is_detected() {
     let (outcome, _) = run(Plan::Batch(16), made(), 150);
     let path = outcome.functions[2];
     for wrong in [
@@ -105,7 +105,7 @@ fn what_is_missing_shows() {
         assert!(!outcome.adds_up());
     }
     assert!(!Outcome { offered: outcome.offered + 1, ..outcome.clone() }.adds_up());
-    assert!(!Outcome { without: outcome.without + 1, ..outcome }.adds_up());
+    assert!(!Outcome { unclassified: outcome.unclassified + 1, ..outcome }.adds_up());
     let mut agreement = Agreement::new(2);
     [(0, b"ab"), (1, b"cd"), (0, b"ab")]
         .iter()
@@ -153,12 +153,12 @@ fn flows_stay_in_order() {
 }
 
 #[test]
-fn the_throttle_keeps_its_promise_when_there_is_too_much() {
+fn the_throttle_keeps_its_guarantee_under_overload() {
     for (percent, load) in [30, 20, 10, 5].into_iter().flat_map(|t| [(t, 150), (t, 400)]) {
         let (outcome, _) = run(Plan::Throttle(percent), made(), load);
-        let promised = 1.0 / (1.0 + f64::from(percent) / 100.0);
+        let guaranteed = 1.0 / (1.0 + f64::from(percent) / 100.0);
         let efficiency = outcome.efficiency();
-        assert!(efficiency >= promised - 0.005, "{percent} %, {load}: {efficiency}");
+        assert!(efficiency >= guaranteed - 0.005, "{percent} %, {load}: {efficiency}");
     }
     let efficiency = |plan| run(plan, made(), 150).0.efficiency();
     assert!(efficiency(Plan::Batch(1)) < 0.6);
@@ -184,7 +184,7 @@ fn without_a_schedule_more_packets_are_fewer() {
 }
 
 #[test]
-fn turns_are_what_the_plan_says() {
+fn turns_agree_with_the_plan() {
     let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
     assert!(one > 4 * sixteen && sixteen > slice, "{one} {sixteen} {slice}");
@@ -301,7 +301,7 @@ fn packets_begin_behind_their_link_and_end_before_padding() {
 /// What becomes of a packet under each function.
 fn forwarded(function: Function, packet: &Datagram) -> Result<Datagram, Refusal> {
     let mut packet = packet.clone();
-    Workshop::default().forward(function, &mut packet, Timestamp::ZERO).map(|()| packet)
+    Forwarder::default().forward(function, &mut packet, Timestamp::ZERO).map(|()| packet)
 }
 
 #[test]
@@ -319,22 +319,22 @@ fn packets_are_refused_with_a_reason() {
         }
     }
     let mut classifier = Classifier::default();
-    let way = Way { function: Function::Fast, port: Port::Outside };
-    assert_eq!(classifier.way(&good), Ok(way));
+    let path = PathId { function: Function::Fast, port: Port::Outside };
+    assert_eq!(classifier.classify(&good), Ok(path));
     let mut wrong = good.clone();
     wrong.bytes[10] ^= 1;
-    assert_eq!(classifier.way(&wrong), Err(Refusal::Malformed));
+    assert_eq!(classifier.classify(&wrong), Err(Refusal::Malformed));
     let multicast = packet(&tcp([10, 0, 0, 1], [224, 0, 0, 1], [1, 2], b"x")[14..]);
-    assert_eq!(classifier.way(&multicast), Err(Refusal::NoRoute));
+    assert_eq!(classifier.classify(&multicast), Err(Refusal::NoRoute));
     assert_eq!(forwarded(Function::General, &multicast), Err(Refusal::NoRoute));
     let looped = packet(&tcp([127, 0, 0, 1], [203, 0, 113, 2], [1, 2], b"x")[14..]);
     assert_eq!(forwarded(Function::General, &looped), Err(Refusal::Malformed));
     assert_eq!(classifier.flows(), 1);
     // One after the other, and after ten seconds again.
-    let (mut workshop, mut again) = (Workshop::default(), Vec::new());
+    let (mut forwarder, mut again) = (Forwarder::default(), Vec::new());
     for seconds in [0, 9, 10] {
         let now = Timestamp::from_secs(seconds);
-        again.push(workshop.forward(Function::Active, &mut good.clone(), now));
+        again.push(forwarder.forward(Function::Active, &mut good.clone(), now));
     }
     assert_eq!(again, [Ok(()), Err(Refusal::Repeated), Ok(())]);
 }
@@ -358,7 +358,7 @@ fn packets_with_options_and_fragments_take_the_general_path() {
         (packet(&[], 0x20), Function::General),
         (packet(&[1, 1, 1, 0], 0), Function::General),
     ] {
-        assert_eq!(classifier.way(&packet).map(|way| way.function), Ok(function));
+        assert_eq!(classifier.classify(&packet).map(|path| path.function), Ok(function));
     }
     for (options, is_right) in [
         ([1, 1, 1, 1], true),
@@ -426,18 +426,18 @@ fn costs_can_be_measured() {
     let costs = Costs::measured(&traffic);
     assert!(costs.functions.iter().all(|cost| *cost > 0));
     assert!(costs.input > 0 && costs.output > 0 && costs.switch > 0);
-    let contest = Contest::new(&traffic, &costs, 150, || {});
-    contest.verdict().expect("packets are somewhere");
-    let report = Report { name: "udp", contest: &contest }.to_string();
+    let comparison = Comparison::new(&traffic, &costs, 150, || {});
+    comparison.verdict().expect("packets are somewhere");
+    let report = Report { name: "udp", comparison: &comparison }.to_string();
     assert!(report.contains("\nmeasured, and taken "), "{report}");
 }
 
 #[test]
 fn the_report_has_all_paths_and_plans() {
-    let contest = Contest::new(made(), &Costs::PAPER, 150, || {});
-    contest.verdict().expect("packets are somewhere");
-    assert_eq!((contest.outcomes.len(), contest.curve.len()), (5, 8));
-    let report = Report { name: "made", contest: &contest }.to_string();
+    let comparison = Comparison::new(made(), &Costs::PAPER, 150, || {});
+    comparison.verdict().expect("packets are somewhere");
+    assert_eq!((comparison.outcomes.len(), comparison.curve.len()), (5, 8));
+    let report = Report { name: "made", comparison: &comparison }.to_string();
     for words in [
         "made: 53192 IP packets, 4716 flows\n",
         "\nbatch of 1: E ",
@@ -459,8 +459,8 @@ fn the_report_has_all_paths_and_plans() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        let asked = parse::<Options>(Parser::from_args(arguments));
-        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(arguments));
+        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
     let defaults = Options { capture: None, load: 150, measure: false };
     assert_eq!(parse(&[]), Ok(Some(defaults)));
@@ -507,7 +507,7 @@ fn the_program_ends_with_the_right_code() {
     let stray = [(1, 2, &[0xff; 60][..])];
     let stray = file("stray.pcap", &pcap(LITTLE, MICROSECONDS, ETHERNET, &stray));
     let text = file("text.pcap", b"this is not a capture of packets");
-    for (arguments, code, words, complaint) in [
+    for (arguments, code, words, message) in [
         (&["--help"][..], 0, "Usage: software_router", ""),
         (&[&small], 0, "300 IP packets, 300 flows", ""),
         (&[&small, "--load", "40", "--measure"], 0, "measured, and taken", ""),
@@ -520,15 +520,15 @@ fn the_program_ends_with_the_right_code() {
         (&["--lode", "1"], 2, "", "invalid option"),
     ] {
         let output = program(arguments);
-        let [said, complained] = [output.stdout, output.stderr]
+        let [stdout, stderr] = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {complained}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
         assert!(
-            said.contains(words) && said.is_empty() == words.is_empty(),
-            "{arguments:?}: {said}"
+            stdout.contains(words) && stdout.is_empty() == words.is_empty(),
+            "{arguments:?}: {stdout}"
         );
-        assert!(complained.contains(complaint), "{arguments:?}: {complained}");
-        assert_eq!(complained.is_empty(), complaint.is_empty(), "{arguments:?}: {complained}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+        assert_eq!(stderr.is_empty(), message.is_empty(), "{arguments:?}: {stderr}");
     }
     // The same traffic, and the same end, each time.
     let [first, second] = [program(&[]), program(&[])];

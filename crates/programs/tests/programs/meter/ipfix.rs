@@ -15,7 +15,7 @@ use crate::run::Run;
 
 /// What a message says of one direction of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Way {
+struct Half {
     /// As the row of CSV, but for the times, which are in milliseconds.
     row: String,
     flags: u64,
@@ -29,11 +29,11 @@ struct Message {
     sequence: u32,
     export_s: u32,
     templates: usize,
-    ways: Vec<Way>,
+    halves: Vec<Half>,
 }
 
 /// The values of a record as numbers, and addresses as text.
-fn way(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Way {
+fn half(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Half {
     let bytes = |element: Element| {
         let mut bytes = vec![];
         let value = fields.iter().find(|(field, _)| *field == IPFixField::IANA(element));
@@ -61,7 +61,7 @@ fn way(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Way {
         number(Element::FlowStartMilliseconds).to_string(),
         number(Element::FlowEndMilliseconds).to_string(),
     ];
-    Way {
+    Half {
         row: row.join(","),
         flags: number(Element::TcpControlBits),
         flow_id: number(Element::FlowId),
@@ -75,14 +75,14 @@ fn message(ipfix: &IPFix) -> Message {
         sequence: ipfix.header.sequence_number,
         export_s: ipfix.header.export_time,
         templates: 0,
-        ways: vec![],
+        halves: vec![],
     };
     assert_eq!((ipfix.header.version, ipfix.header.observation_domain_id), (10, 1));
     for set in &ipfix.flowsets {
         match &set.body {
             FlowSetBody::Templates(templates) => message.templates += templates.len(),
             FlowSetBody::Data(data) => {
-                message.ways.extend(data.fields.iter().map(|fields| way(fields)));
+                message.halves.extend(data.fields.iter().map(|fields| half(fields)));
                 assert!(data.padding.is_empty());
             }
             other => panic!("a set that should not be: {other:?}"),
@@ -113,30 +113,30 @@ fn are_in_sequence(messages: &[Message]) {
     for message in messages {
         assert_eq!(message.sequence, sequence);
         assert!(message.export_s >= export_s, "{} before {export_s}", message.export_s);
-        assert!(!message.ways.is_empty());
-        sequence += message.ways.len() as u32;
+        assert!(!message.halves.is_empty());
+        sequence += message.halves.len() as u32;
         export_s = message.export_s;
     }
 }
 
 /// What messages should say of these records.
-fn expected(records: &[Record]) -> Vec<Way> {
+fn expected(records: &[Record]) -> Vec<Half> {
     let reasons = ["idle", "active", "ended", "forced", "lack of resources"];
-    let ways = records.iter().flat_map(|record| {
+    let halves = records.iter().flat_map(|record| {
         let reason = reasons.iter().position(|reason| *reason == record.end_reason);
         let reason = reason.expect("a reason of IPFIX") as u64 + 1;
-        record.ways().map(move |(direction, key, way)| {
-            let [first, last] = [way.first_ns, way.last_ns].map(|time| time / 1_000_000);
-            Way {
-                row: format!("{key},{},{},{first},{last}", way.packets, way.ip_bytes),
-                flags: flags(&way.tcp_flags),
+        record.halves().map(move |(direction, key, half)| {
+            let [first, last] = [half.first_ns, half.last_ns].map(|time| time / 1_000_000);
+            Half {
+                row: format!("{key},{},{},{first},{last}", half.packets, half.ip_bytes),
+                flags: flags(&half.tcp_flags),
                 flow_id: record.flow_id,
                 reason,
                 direction,
             }
         })
     });
-    ways.collect()
+    halves.collect()
 }
 
 /// `CEUAPRSF` as bits.
@@ -149,7 +149,7 @@ fn place(name: &str) -> PathBuf {
 }
 
 /// Ways to cut the example's traffic into records.
-const WAYS: [&[&str]; 4] = [
+const OPTION_SETS: [&[&str]; 4] = [
     &[],
     &["--timeouts", "meter"],
     &["--idle", "1", "--active", "0.02", "--linger", "0.1"],
@@ -157,10 +157,10 @@ const WAYS: [&[&str]; 4] = [
 ];
 
 #[test]
-fn a_file_of_messages_says_what_lines_of_json_say() {
+fn a_file_of_messages_agrees_with_lines_of_json() {
     // A number behind a colon is no port where slashes show that this is a file.
     let file = place("a_file_of_messages:4739");
-    for arguments in WAYS {
+    for arguments in OPTION_SETS {
         let mut all = vec![OsStr::new("--json"), "-".as_ref(), "--ipfix".as_ref(), file.as_ref()];
         all.extend(arguments.iter().map(OsStr::new));
         let run = Run::with(&all);
@@ -170,9 +170,9 @@ fn a_file_of_messages_says_what_lines_of_json_say() {
         are_in_sequence(&messages);
         let templates: Vec<usize> = messages.iter().map(|message| message.templates).collect();
         assert_eq!((templates[0], templates.iter().sum()), (2, 2), "{arguments:?}");
-        let ways: Vec<Way> = messages.into_iter().flat_map(|message| message.ways).collect();
+        let halves: Vec<Half> = messages.into_iter().flat_map(|message| message.halves).collect();
         let expected = expected(&Record::all(&run));
-        assert!(ways == expected, "{arguments:?}: {} of {}", ways.len(), expected.len());
+        assert!(halves == expected, "{arguments:?}: {} of {}", halves.len(), expected.len());
     }
 }
 
@@ -212,18 +212,18 @@ fn a_collector_gets_a_message_in_each_datagram() {
     let templates: Vec<usize> = all.iter().map(|message| message.templates).collect();
     let is_due = |number| if number % 16 == 0 { 2 } else { 0 };
     assert_eq!(templates, (0..all.len()).map(is_due).collect::<Vec<usize>>());
-    let ways: Vec<Way> = all.into_iter().flat_map(|message| message.ways).collect();
-    assert_eq!(ways, expected(&Record::all(&run)));
+    let halves: Vec<Half> = all.into_iter().flat_map(|message| message.halves).collect();
+    assert_eq!(halves, expected(&Record::all(&run)));
     // A collector that was started late understands it from the next templates on.
     let mut late = NetflowParser::default();
     assert_eq!(messages(&mut late, &datagrams[16])[0].templates, 2);
-    assert!(!messages(&mut late, &datagrams[17])[0].ways.is_empty());
+    assert!(!messages(&mut late, &datagrams[17])[0].halves.is_empty());
 }
 
 /// That nobody listens is said, and is a failure; the report is printed all the same.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_collector_that_is_not_there_is_missed() {
+fn a_missing_collector_is_a_failure() {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
     let address = socket.local_addr().expect("it is bound").to_string();
     drop(socket);

@@ -1,8 +1,9 @@
 //! The example as a flow meter: when flows end, and what is written of them.
 
+mod endings;
 mod ipfix;
 mod live;
-mod lives;
+
 mod sums;
 mod truth;
 
@@ -23,13 +24,13 @@ pub(crate) struct Record {
     dport: u16,
     end_reason: String,
     class: String,
-    forward: Option<Way>,
-    reverse: Option<Way>,
+    forward: Option<Half>,
+    reverse: Option<Half>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Way {
+struct Half {
     packets: u64,
     ip_bytes: u64,
     first_ns: u64,
@@ -46,25 +47,25 @@ impl Record {
     }
 
     /// Number, five-tuple and counts of each direction with packets; the initiator's has number 1.
-    fn ways(&self) -> impl Iterator<Item = (u64, String, &Way)> {
+    fn halves(&self) -> impl Iterator<Item = (u64, String, &Half)> {
         let Self { src, dst, proto, sport, dport, .. } = self;
         let there = format!("{src},{dst},{proto},{sport},{dport}");
         let back = format!("{dst},{src},{proto},{dport},{sport}");
-        let ways = [(1, there, &self.forward), (2, back, &self.reverse)];
-        ways.into_iter().filter_map(|(number, key, way)| Some((number, key, way.as_ref()?)))
+        let halves = [(1, there, &self.forward), (2, back, &self.reverse)];
+        halves.into_iter().filter_map(|(number, key, half)| Some((number, key, half.as_ref()?)))
     }
 
     /// The rows of CSV that say the same.
     fn rows(&self) -> impl Iterator<Item = String> {
-        self.ways().map(|(_, key, way)| {
-            let Way { packets, ip_bytes, first_ns, last_ns, .. } = way;
+        self.halves().map(|(_, key, half)| {
+            let Half { packets, ip_bytes, first_ns, last_ns, .. } = half;
             format!("{key},{packets},{ip_bytes},{first_ns},{last_ns}")
         })
     }
 
     /// Packets of both directions.
     fn packets(&self) -> [u64; 2] {
-        [&self.forward, &self.reverse].map(|way| way.as_ref().map_or(0, |way| way.packets))
+        [&self.forward, &self.reverse].map(|half| half.as_ref().map_or(0, |half| half.packets))
     }
 
     /// Packets of both directions, why the record was made, and the class of the flow then.

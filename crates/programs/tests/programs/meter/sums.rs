@@ -31,7 +31,7 @@ fn place(name: &str) -> String {
 
 /// Ways to cut flows into records, and whether they leave the cache idle, closed, or evicted, and
 /// whether they are reported.
-const WAYS: [(&[&str], [bool; 4]); 12] = [
+const OPTION_SETS: [(&[&str], [bool; 4]); 12] = [
     (&["--capacity", "1"], [false, false, true, false]),
     (&["--capacity", "100"], [false, false, true, false]),
     (&["--capacity", "1000", "--timeouts", "off"], [false, false, true, false]),
@@ -52,7 +52,7 @@ fn records_add_up_to_the_exact_flows() {
     let exact_flows = flows(exact.stdout.as_bytes());
     assert_eq!(exact_flows.len(), exact.rows().len(), "one row for each direction");
     assert_eq!(exact.count("rows"), exact_flows.len() as u64);
-    for (arguments, ends) in WAYS {
+    for (arguments, ends) in OPTION_SETS {
         let run = generated(&[&["--csv", "-"], arguments].concat());
         assert_eq!(flows(run.stdout.as_bytes()), exact_flows, "{arguments:?}");
         assert_eq!(run.count("rows"), run.rows().len() as u64, "{arguments:?}");
@@ -67,8 +67,8 @@ fn records_add_up_to_the_exact_flows() {
 }
 
 #[test]
-fn lines_of_json_say_what_rows_say() {
-    for (arguments, _) in WAYS {
+fn lines_of_json_agree_with_rows() {
+    for (arguments, _) in OPTION_SETS {
         let csv = place("lines_of_json.csv");
         let run = generated(&[&["--json", "-", "--csv", &csv], arguments].concat());
         let records = Record::all(&run);
@@ -111,10 +111,10 @@ fn results_never_go_over_each_other() {
     generated(&["--csv", "/dev/null", "--json", "/dev/null", "--ipfix", "/dev/null"]);
 }
 
-/// Lines are handed on as time passes, not when a buffer is full: who reads them from a pipe sees
+/// Lines are queued on as time passes, not when a buffer is full: who reads them from a pipe sees
 /// each within a second of the packets' time.
 #[test]
-fn lines_do_not_wait_for_company() {
+fn lines_are_flushed_each_second() {
     let frame = udp(1, 2, 0);
     let mut command = Command::new(example());
     command.args(["-", "--json", "-", "--idle", "1"]);
@@ -137,6 +137,6 @@ fn lines_do_not_wait_for_company() {
     drop(pipe);
     assert_eq!(lines.iter().count(), 1);
     assert!(child.wait().expect("it ends").success());
-    let heard = reader.join().expect("it does not panic");
-    heard.expect("all lines are wanted");
+    let received = reader.join().expect("it does not panic");
+    received.expect("all lines are wanted");
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use capture::data::{NO_CAPTURES, announce, captures, folder, truth_file};
 
-use super::{Record, Way};
+use super::{Record, Half};
 use crate::run::Run;
 
 /// Source, destination, protocol, ports.
@@ -137,8 +137,8 @@ fn records_are_those_of_nfdump() {
         let Some(theirs) = theirs(&folder, &capture, suffix) else { continue };
         let mut parts: BTreeMap<Key, Vec<Part>> = BTreeMap::new();
         for record in ours(&capture, &["--idle", "60", "--active", "300", "--linger", "off"]) {
-            for (_, name, way) in record.ways() {
-                let part = [way.packets, way.ip_bytes, ms(way.first_ns), ms(way.last_ns)];
+            for (_, name, half) in record.halves() {
+                let part = [half.packets, half.ip_bytes, ms(half.first_ns), ms(half.last_ns)];
                 parts.entry(key(&name)).or_default().push(part);
             }
         }
@@ -177,16 +177,16 @@ fn conversations_are_those_of_softflowd() {
     for capture in captures(&folder) {
         let Some(theirs) = theirs(&folder, &capture, ".softflowd.csv.gz") else { continue };
         let records = ours(&capture, &[]);
-        let ways = records.iter().filter(|record| [6, 17].contains(&record.proto)).flat_map(timed);
-        for (name, times, way) in ways {
+        let halves = records.iter().filter(|record| [6, 17].contains(&record.proto)).flat_map(timed);
+        for (name, times, half) in halves {
             let (parts, flags) = theirs.get(&key(&name)).cloned().unwrap_or_default();
             let is_same = |part: &Part| {
                 let [packets, bytes, first, last] = *part;
-                (packets, [first, last]) == (way.packets, times) && bytes >= way.ip_bytes
+                (packets, [first, last]) == (half.packets, times) && bytes >= half.ip_bytes
             };
             match parts[..] {
-                [part] if is_same(&part) && flags.contains(&way.tcp_flags) => {
-                    *if part[1] == way.ip_bytes { &mut same } else { &mut padded } += 1;
+                [part] if is_same(&part) && flags.contains(&half.tcp_flags) => {
+                    *if part[1] == half.ip_bytes { &mut same } else { &mut padded } += 1;
                 }
                 _ => _ = differing.insert(name),
             }
@@ -199,15 +199,15 @@ fn conversations_are_those_of_softflowd() {
 
 /// The directions of a record, and the milliseconds of the first and last packet of the
 /// conversation.
-fn timed(record: &Record) -> Vec<(String, [u64; 2], &Way)> {
-    let ways: Vec<_> = record.ways().collect();
+fn timed(record: &Record) -> Vec<(String, [u64; 2], &Half)> {
+    let halves: Vec<_> = record.halves().collect();
     // Between sockets of one address softflowd takes the directions for two flows.
     let is_split = record.src == record.dst;
     let times = |name: &str| {
-        let both = ways.iter().filter(|way| !is_split || way.1 == name);
-        both.fold([u64::MAX, 0], |[first, last], (_, _, way)| {
-            [first.min(ms(way.first_ns)), last.max(ms(way.last_ns))]
+        let both = halves.iter().filter(|half| !is_split || half.1 == name);
+        both.fold([u64::MAX, 0], |[first, last], (_, _, half)| {
+            [first.min(ms(half.first_ns)), last.max(ms(half.last_ns))]
         })
     };
-    ways.iter().map(|(_, name, way)| (name.clone(), times(name), *way)).collect()
+    halves.iter().map(|(_, name, half)| (name.clone(), times(name), *half)).collect()
 }

@@ -11,7 +11,7 @@ use super::{BURST, Packet};
 /// Zipf's law with exponent 1 over a set of flows that changes slowly.
 ///
 /// Nothing is kept but the law: a packet is a function of its number.
-pub struct Made {
+pub struct Generated {
     flows: u32,
     seed: u64,
     /// Between two packets.
@@ -20,14 +20,14 @@ pub struct Made {
     ranks: Vec<f64>,
 }
 
-impl Made {
+impl Generated {
     /// All of a rank's flows, one after the other, last so long: 2^37 ns, 137 s.
     const LIFE_BITS: u32 = 37;
     /// A flow sends a packet in so long on average.
     const PACE_NS: u64 = 2_000_000_000;
     /// Packets are not further apart than this, so few flows send more each: taken as fast as can
     /// be, packets would else have their flows change in no time.
-    const MOST_INTERVAL_NS: u64 = 20_000;
+    const MAX_INTERVAL_NS: u64 = 20_000;
     /// The law is linear between that many points: a table that fits the first cache.
     const STEP_BITS: u32 = 10;
 
@@ -35,7 +35,7 @@ impl Made {
         let steps = 1_u32 << Self::STEP_BITS;
         // Of the packets, ranks up to r have the share log r / log n.
         let rank = |step| (f64::from(flows) + 1.0).powf(f64::from(step) / f64::from(steps));
-        let interval_ns = (Self::PACE_NS / u64::from(flows)).clamp(1, Self::MOST_INTERVAL_NS);
+        let interval_ns = (Self::PACE_NS / u64::from(flows)).clamp(1, Self::MAX_INTERVAL_NS);
         Self { flows, seed, interval_ns, ranks: (0..=steps).map(rank).collect() }
     }
 

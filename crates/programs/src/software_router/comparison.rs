@@ -7,12 +7,12 @@ use crate::program::failure::{Failure, Kind};
 
 /// What each schedule made of the traffic.
 #[derive(Debug)]
-pub struct Contest<'a> {
+pub struct Comparison<'a> {
     pub traffic: &'a Traffic,
     pub costs: &'a Costs,
     /// Packets offered in a second.
     pub rate: u64,
-    /// By the places of [`Plan::CONTEST`].
+    /// By the places of [`Plan::COMPARED`].
     pub outcomes: Vec<Outcome>,
     pub curve: Vec<Point>,
     pub agreement: Agreement,
@@ -26,12 +26,12 @@ pub struct Point {
     pub outcomes: Vec<Outcome>,
 }
 
-impl<'a> Contest<'a> {
+impl<'a> Comparison<'a> {
     /// Loads of the curve, in percent of the capacity.
     const LOADS: [u32; 8] = [25, 50, 75, 100, 150, 200, 300, 400];
 
     /// How often the traffic is run.
-    pub const RUNS: u64 = (Plan::CONTEST.len() + Self::LOADS.len() * Plan::LIVELOCK.len()) as u64;
+    pub const RUNS: u64 = (Plan::COMPARED.len() + Self::LOADS.len() * Plan::LIVELOCK.len()) as u64;
 
     /// At so many percent of what could be forwarded without switches. Tells of the end of each
     /// run.
@@ -45,7 +45,7 @@ impl<'a> Contest<'a> {
             has_run();
             outcome
         };
-        let outcomes = Plan::CONTEST.map(|plan| run(plan, load)).to_vec();
+        let outcomes = Plan::COMPARED.map(|plan| run(plan, load)).to_vec();
         let mut point = |load| {
             let outcomes = Plan::LIVELOCK.map(|plan| run(plan, load)).to_vec();
             Point { rate: rate(load), outcomes }

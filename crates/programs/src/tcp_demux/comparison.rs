@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use super::{Contestant, Script, Tally};
+use super::{Subject, Script, Tally};
 
-/// How a contestant did.
+/// How a subject did.
 #[derive(Clone, Debug)]
 pub struct Score {
     pub name: &'static str,
@@ -23,54 +23,54 @@ impl Score {
     }
 }
 
-/// The contestants on one script.
-pub struct Contest<'a> {
+/// The subjects on one script.
+pub struct Comparison<'a> {
     script: &'a Script,
-    contestants: Vec<Contestant>,
+    subjects: Vec<Subject>,
     pub scores: Vec<Score>,
 }
 
-impl<'a> Contest<'a> {
-    const MOST_ROUNDS: usize = 9;
+impl<'a> Comparison<'a> {
+    const MAX_ROUNDS: usize = 9;
     /// So many rounds there are, however long they take.
-    const LEAST_ROUNDS: usize = 3;
+    const MIN_ROUNDS: usize = 3;
     /// No round begins after so long.
-    const LONG: Duration = Duration::from_secs(3);
+    const TIME_LIMIT: Duration = Duration::from_secs(3);
     /// A turn lasts so long at least: a short script is played again and again.
-    const TURN: Duration = Duration::from_millis(20);
+    const MIN_TURN: Duration = Duration::from_millis(20);
     /// But not more often than this.
-    const MOST_TIMES: usize = 1 << 16;
+    const MAX_REPEATS: usize = 1 << 16;
 
     /// As many turns these have at most, those in which they are counted included.
-    pub fn turns(contestants: &[Contestant]) -> u64 {
-        (contestants.len() * (1 + Self::MOST_ROUNDS)) as u64
+    pub fn turns(subjects: &[Subject]) -> u64 {
+        (subjects.len() * (1 + Self::MAX_ROUNDS)) as u64
     }
 
-    /// Has all contestants counted, and tells of the end of each turn.
+    /// Has all subjects counted, and tells of the end of each turn.
     pub fn new(
         script: &'a Script,
-        mut contestants: Vec<Contestant>,
-        has_played: impl Fn(),
+        mut subjects: Vec<Subject>,
+        on_turn_end: impl Fn(),
     ) -> Self {
-        let score = |contestant: &mut Contestant| {
-            let tally = contestant.count(script);
-            has_played();
-            Score { name: contestant.name, tally, times_ns: Vec::new() }
+        let score = |subject: &mut Subject| {
+            let tally = subject.count(script);
+            on_turn_end();
+            Score { name: subject.name, tally, times_ns: Vec::new() }
         };
-        let scores = contestants.iter_mut().map(score).collect();
-        Self { script, contestants, scores }
+        let scores = subjects.iter_mut().map(score).collect();
+        Self { script, subjects, scores }
     }
 
     /// Times them, and tells of the end of each turn.
-    pub fn time(&mut self, has_played: impl Fn()) {
+    pub fn time(&mut self, on_turn_end: impl Fn()) {
         let (start, right) = (Instant::now(), self.script.sum());
         let mut rounds = 0;
-        while rounds < Self::LEAST_ROUNDS
-            || (rounds < Self::MOST_ROUNDS && start.elapsed() < Self::LONG)
+        while rounds < Self::MIN_ROUNDS
+            || (rounds < Self::MAX_ROUNDS && start.elapsed() < Self::TIME_LIMIT)
         {
-            for (contestant, score) in self.contestants.iter_mut().zip(&mut self.scores) {
-                score.times_ns.push(turn(contestant, self.script, right, &mut score.tally));
-                has_played();
+            for (subject, score) in self.subjects.iter_mut().zip(&mut self.scores) {
+                score.times_ns.push(turn(subject, self.script, right, &mut score.tally));
+                on_turn_end();
             }
             rounds += 1;
         }
@@ -82,13 +82,13 @@ impl<'a> Contest<'a> {
     }
 }
 
-/// A contestant plays the script until its turn is over. Nanoseconds for a segment that arrives.
-fn turn(contestant: &mut Contestant, script: &Script, right: u64, tally: &mut Tally) -> f64 {
+/// A subject plays the script until its turn is over. Nanoseconds for a segment that arrives.
+fn turn(subject: &mut Subject, script: &Script, right: u64, tally: &mut Tally) -> f64 {
     let (mut elapsed, mut times) = (Duration::ZERO, 0);
-    while elapsed < Contest::TURN && times < Contest::MOST_TIMES {
-        contestant.rewind(script);
+    while elapsed < Comparison::MIN_TURN && times < Comparison::MAX_REPEATS {
+        subject.rewind(script);
         let start = Instant::now();
-        let sum = contestant.run(script);
+        let sum = subject.run(script);
         elapsed += start.elapsed();
         times += 1;
         if sum != right {

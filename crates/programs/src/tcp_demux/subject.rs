@@ -12,18 +12,18 @@ use super::{Event, Examined, Script, Tally};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pcb {
     /// The number of its connection.
-    pub number: u32,
+    pub id: u32,
     /// Segments for which it was found.
     pub segments: u64,
 }
 
 /// A variant, and the PCBs that it has at the moment.
-pub struct Contestant {
+pub struct Subject {
     pub name: &'static str,
     player: Box<dyn Play>,
 }
 
-impl Contestant {
+impl Subject {
     /// All variants, with the PCBs that there are before the first event.
     pub fn all(script: &Script) -> Vec<Self> {
         let capacity = script.ids.len() as u32;
@@ -54,7 +54,7 @@ impl Contestant {
         script: &Script,
     ) -> Self {
         let mut player = Player { demux, keys };
-        player.put_in(script, &script.open_before);
+        player.insert_all(script, &script.open_before);
         Self { name, player: Box::new(player) }
     }
 
@@ -95,29 +95,29 @@ impl<K: Copy, D: Demux<Pcb, K>> Player<K, D> {
         let keys = (self.keys)(script);
         for event in events {
             match *event {
-                Event::Arrives { number, arrival, .. } => {
-                    let found = self.demux.lookup(&keys[number as usize], arrival);
+                Event::Arrives { id, arrival, .. } => {
+                    let found = self.demux.lookup(&keys[id as usize], arrival);
                     watch.arrived(event, found);
                 }
-                Event::Sent(number) => self.demux.sent(&keys[number as usize]),
-                Event::Opens(number) => {
-                    let pcb = Pcb { number, segments: 0 };
-                    let done = self.demux.insert(keys[number as usize], pcb);
-                    watch.opened(number, done.is_ok());
+                Event::Sent(id) => self.demux.sent(&keys[id as usize]),
+                Event::Opens(id) => {
+                    let pcb = Pcb { id, segments: 0 };
+                    let done = self.demux.insert(keys[id as usize], pcb);
+                    watch.opened(id, done.is_ok());
                 }
-                Event::Closes(number) => {
-                    let pcb = self.demux.remove(&keys[number as usize]);
-                    watch.closed(script.pcb(number), pcb.ok());
+                Event::Closes(id) => {
+                    let pcb = self.demux.remove(&keys[id as usize]);
+                    watch.closed(script.pcb(id), pcb.ok());
                 }
             }
         }
     }
 
-    fn put_in(&mut self, script: &Script, numbers: &[u32]) {
-        for &number in numbers {
-            let pcb = Pcb { number, segments: 0 };
+    fn insert_all(&mut self, script: &Script, ids: &[u32]) {
+        for &id in ids {
+            let pcb = Pcb { id, segments: 0 };
             // One that is not taken will be missed.
-            let _ = self.demux.insert((self.keys)(script)[number as usize], pcb);
+            let _ = self.demux.insert((self.keys)(script)[id as usize], pcb);
         }
     }
 }
@@ -128,10 +128,10 @@ impl<K: Copy, D: Demux<Pcb, K>> Play for Player<K, D> {
         self.play(script, &script.events[..warm_up], &mut tally);
         tally.examined = Examined::default();
         self.play(script, script.counted(), &mut tally);
-        for &number in &script.open_after {
-            let key = &(self.keys)(script)[number as usize];
+        for &id in &script.open_after {
+            let key = &(self.keys)(script)[id as usize];
             let pcb = self.demux.lookup(key, Arrival::Data).pcb;
-            tally.closed(script.pcb(number), pcb.copied());
+            tally.closed(script.pcb(id), pcb.copied());
         }
         tally.ended(script.open_after.len(), self.demux.len());
         tally
@@ -144,10 +144,10 @@ impl<K: Copy, D: Demux<Pcb, K>> Play for Player<K, D> {
     }
 
     fn rewind(&mut self, script: &Script) {
-        for &number in &script.to_close {
-            let _ = self.demux.remove(&(self.keys)(script)[number as usize]);
+        for &id in &script.to_close {
+            let _ = self.demux.remove(&(self.keys)(script)[id as usize]);
         }
-        self.put_in(script, &script.to_open);
+        self.insert_all(script, &script.to_open);
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) trait Watch {
     fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>);
 
     /// The PCB of this connection was put in, or was not.
-    fn opened(&mut self, number: u32, is_in: bool);
+    fn opened(&mut self, id: u32, is_inserted: bool);
 
     /// This PCB was taken out; `right` is what it should be.
     fn closed(&mut self, right: Pcb, pcb: Option<Pcb>);
@@ -171,7 +171,7 @@ impl Watch for Sum {
     fn arrived(&mut self, _: &Event, found: Found<'_, Pcb>) {
         if let Some(pcb) = found.pcb {
             pcb.segments += 1;
-            self.0 = self.0.wrapping_add(Script::share(pcb.number));
+            self.0 = self.0.wrapping_add(Script::share(pcb.id));
         }
     }
 
