@@ -1,4 +1,4 @@
-//! Who forwards the next packet? A router in user space under four schedules, and under none.
+//! A router in user space under four schedules, and under interrupts without a schedule.
 //!
 //! ```text
 //! cargo run --release --example software_router                        # generated traffic
@@ -6,16 +6,16 @@
 //! cargo run --release --example software_router -- capture.pcapng.gz --measure
 //! ```
 //!
-//! Packets arrive at three ports, are classified by their flows, forwarded by functions of which
-//! one takes a hundred times as long as another, and sent. Each stage is a thread of the crate's
-//! scheduler, between queues that have an end. Prints throughput, drops and queues of each path,
-//! and the part of the time that went to packets and not to switches: for turns of one packet, of
-//! sixteen, of a timeslice, and of the batching throttle. Then it shows what becomes of a router
-//! that reads whatever arrives before it does anything else: the more comes, the less leaves.
+//! Packets arrive at three ports, are classified by their flows, forwarded by functions of very
+//! different costs, and sent. Each stage is a thread of the crate's scheduler, between bounded
+//! queues. Prints throughput, drops and queues of each path, and the share of time spent on packets
+//! and not on switches: for turns of one packet, of sixteen, of a timeslice, and of the batching
+//! throttle. Then it shows receive livelock: a router that reads each arrival before anything else
+//! sends less, the more packets arrive.
 //!
-//! Exits with 0; with 1 if packets are nowhere, or leave otherwise under one schedule than under
-//! another, or the results could not be written; with 2 if there is no capture to read, it has no
-//! IP packets, or the arguments are wrong.
+//! Exits with 0; with 1 if packets are unaccounted for, or leave as different frames under
+//! different schedules, or the results could not be written; with 2 if there is no capture to read,
+//! it has no IP packets, or the arguments are wrong.
 
 use std::process::ExitCode;
 

@@ -47,9 +47,9 @@
 //! | of 7 to 12 bits | and 4096 slots | as IPv4 |
 //! | bytes per route, small values | 9.4 | 20.4 |
 //!
-//! Misses and bytes are those of the Internet's routes. A table of chunks lies between a slot and a node, and between a node and a value; it is small
-//! enough for L1. A table without routes has allocated nothing, one with a few routes and small
-//! values a few kilobytes.
+//! Misses and bytes are those of the Internet's routes. A table of chunks lies between a slot and a
+//! node, and between a node and a value; it is small enough for L1. A table without routes has
+//! allocated nothing, one with a few routes and small values a few kilobytes.
 //!
 //! # Two families
 //!
@@ -119,25 +119,12 @@ pub use shape::RouteShape;
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`lookup`], [`lookup_mut`] | a slot, a node for each further six bits that matter, a value |
-/// | [`lookup_batch`] | as `lookup`, with the cache misses of 32 addresses overlapped |
-/// | [`insert`], [`remove`] | the path to the node, up to 126 values; for some lengths 64 or 4096 slots |
-/// | [`get`], [`get_mut`], [`contains`] | the path to the node |
-/// | [`matches`], [`covering`] | the path, once |
-/// | [`covered`], [`iter`] | the path, and all routes below |
-///
-/// [`lookup`]: Self::lookup
-/// [`lookup_mut`]: Self::lookup_mut
-/// [`lookup_batch`]: Self::lookup_batch
-/// [`insert`]: Self::insert
-/// [`remove`]: Self::remove
-/// [`get`]: Self::get
-/// [`get_mut`]: Self::get_mut
-/// [`contains`]: Self::contains
-/// [`matches`]: Self::matches
-/// [`covering`]: Self::covering
-/// [`covered`]: Self::covered
-/// [`iter`]: Self::iter
+/// | `lookup`, `lookup_mut` | a slot, a node for each further six bits that matter, a value |
+/// | `lookup_batch` | as `lookup`, with the cache misses of 32 addresses overlapped |
+/// | `insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
+/// | `get`, `get_mut`, `contains` | the path to the node |
+/// | `matches`, `covering` | the path, once |
+/// | `covered`, `iter` | the path, and all routes below |
 ///
 /// Two tables are equal if they have the same routes and values.
 ///
@@ -406,7 +393,8 @@ impl<A: Address, V> RouteTable<A, V> {
     /// use flowtable::{Prefix, RouteTable};
     ///
     /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
     /// assert!(routes.matches(&0x49).map(|(at, ())| at.len()).eq([0, 2, 5]));
     /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
     /// ```
@@ -441,7 +429,8 @@ impl<A: Address, V> RouteTable<A, V> {
     /// use flowtable::{Prefix, RouteTable};
     ///
     /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
     /// assert!(routes.covered(&Prefix::new(0x40, 2)?).map(|(at, ())| at.len()).eq([2, 5]));
     /// assert!(routes.covered(&Prefix::new(0x40, 3)?).map(|(at, ())| at.len()).eq([5]));
     /// # Ok::<(), flowtable::PrefixError>(())

@@ -1,4 +1,4 @@
-//! What the source finds out, and how.
+//! The services: depth, complaints, counts and maximum.
 
 use flowtable::ephemeral::esp::{EspPacket, Instruction, Locations, Operation, Relation};
 use rand::Rng;
@@ -11,39 +11,40 @@ use super::tree::Tree;
 pub struct Depth {
     pub truth: u64,
     pub found: u64,
-    /// Rounds that found it.
+    /// Rounds with the true result.
     pub right: u32,
-    /// Answers that came to the source, for a round.
+    /// Mean number of answers at the source per round.
     pub received: f64,
 }
 
-/// Who misses a packet complains, and COUNT lets one through.
+/// Results of complaints: receivers that miss a packet complain, and COUNT lets one complaint
+/// through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Complaints {
     /// Packets that did not arrive below some router.
     pub missed: u32,
-    /// Those of them of which the source has received.
+    /// Those of them that were reported to the source.
     pub reported: u32,
     /// Receivers that missed one.
     pub by: u64,
-    /// Complaints that came to the source.
+    /// Complaints that arrived at the source.
     pub received: u64,
-    /// Those at once, at most.
+    /// Maximum number of complaints that arrived in one exchange.
     pub most_received: u64,
-    /// Times that all of these receivers complained, as nothing had come of it.
+    /// Number of exchanges in which all of these receivers complained.
     pub attempts: u32,
 }
 
-/// What came of rounds of asking for one number.
+/// Results of the rounds of one query for a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub truth: u64,
     pub right: u32,
     pub too_small: u32,
     pub too_large: u32,
-    /// The source got no answer.
+    /// Rounds without an answer at the source.
     pub unanswered: u32,
-    /// The source got a packet with the error bit, beside an answer or not.
+    /// Rounds with an error bit in a packet at the source, with or without an answer.
     pub warned: u32,
     /// The largest answer.
     pub largest: Option<u64>,
@@ -54,7 +55,7 @@ impl Tally {
         Self { truth, ..Self::default() }
     }
 
-    /// Of several answers the source takes the first.
+    /// Adds a round. The source takes the first of several answers.
     fn add(&mut self, received: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
         self.warned += u32::from(received.iter().any(|packet| packet.error));
         let answers = received.iter().filter(|packet| !packet.error);
@@ -76,10 +77,10 @@ pub struct Services<'a> {
 }
 
 impl Services<'_> {
-    /// Duplicates do no harm to the robust instructions, so each of their packets is sent twice.
+    /// The robust instructions tolerate duplicates, so each of their packets is sent twice.
     const COPIES: u32 = 2;
 
-    /// What is to be found by all: how good the reception is, say.
+    /// The value of a receiver, such as its reception quality.
     pub fn value_of(receiver: usize) -> u64 {
         receiver as u64 * 7919 % 1009
     }
@@ -92,8 +93,8 @@ impl Services<'_> {
         self.network.rng.random()
     }
 
-    /// Each receiver knows how many hops the query has come, and only those are received that are
-    /// farther than all before.
+    /// Finds the depth of the tree: each receiver sends its number of hops, and COMPARE forwards
+    /// only values greater than all before.
     pub fn depth(&mut self) -> Depth {
         let (truth, mut found, mut right, mut received) = (self.network.tree.depth(), 0, 0, 0);
         for _ in 0..self.rounds {
@@ -121,8 +122,8 @@ impl Services<'_> {
         Depth { truth, found, right, received: received as f64 / f64::from(self.rounds) }
     }
 
-    /// In each round all below some router miss a packet. They complain, at most so often, until it
-    /// comes again.
+    /// Runs complaints: in each round all receivers below some router miss a packet. They complain
+    /// until the source is notified, at most `attempts` times.
     pub fn complaints(&mut self, attempts: u32) -> Complaints {
         let mut complaints = Complaints::default();
         for _ in 0..self.rounds {
@@ -130,8 +131,8 @@ impl Services<'_> {
             complaints.missed += 1;
             complaints.by += missed;
             for _ in 0..attempts {
-                // Whoever complains again does so under another tag: who dropped the first one
-                // drops its copies, too.
+                // A repeated complaint needs another tag: a router that dropped the first one drops
+                // its copies, too.
                 let [tag] = self.tags();
                 let packet = self.packet(Instruction::Count { tag, threshold: 1 });
                 let answer = |receiver, tree: &Tree| {
@@ -151,7 +152,7 @@ impl Services<'_> {
         complaints
     }
 
-    /// A router with receivers below it, and how many they are.
+    /// Returns a router with receivers below it, and their number.
     fn missed(&mut self) -> (usize, u64) {
         loop {
             let router = self.network.rng.random_range(0..self.network.tree.routers);
@@ -164,7 +165,7 @@ impl Services<'_> {
         }
     }
 
-    /// The number of receivers by COUNT and COLLECT, which take each packet for another receiver's.
+    /// Counts receivers by COUNT and COLLECT, which count each duplicate as another receiver.
     pub fn plain_count(&mut self) -> Tally {
         let mut tally = Tally::new(self.network.tree.receivers().len() as u64);
         for _ in 0..self.rounds {
@@ -184,8 +185,8 @@ impl Services<'_> {
         tally
     }
 
-    /// The number of receivers and their largest value, by RCHILD and RCOLLECT: children are
-    /// announced once, and asked twice.
+    /// Computes the number of receivers and their largest value, by RCHILD and RCOLLECT: children
+    /// are announced once, and queried twice.
     pub fn robust_count_and_max(&mut self) -> [Tally; 2] {
         let receivers = self.network.tree.receivers();
         let largest = receivers.clone().map(Self::value_of).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Records as lines of JSON, one object for both directions.
+//! Export of records as lines of JSON, one object for both directions.
 
 use core::fmt;
 use std::io::{self, BufWriter, Write};
@@ -17,9 +17,9 @@ impl Lines {
     }
 }
 
-/// A record as an object: `src` is its initiator, `forward` goes from there.
+/// A record as an object: `src` is its initiator, `forward` its direction.
 ///
-/// Its strings are addresses, flags and fixed words, so no character needs an escape.
+/// Its strings are addresses, flags and fixed words, which need no escapes.
 struct Line<'a>(&'a Record);
 
 impl fmt::Display for Line<'_> {

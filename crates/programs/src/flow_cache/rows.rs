@@ -1,4 +1,4 @@
-//! Records as rows of CSV, one for each direction that has packets.
+//! Export of records as rows of CSV, one for each direction with packets.
 
 use std::io::{self, Write};
 
@@ -39,7 +39,7 @@ impl Sink for Rows {
     }
 }
 
-/// The error below, whose kind the conversion that `csv` offers would hide.
+/// Returns the inner I/O error: the conversion in `csv` would hide its kind.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => error,

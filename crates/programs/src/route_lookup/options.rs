@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use core::net::IpAddr;
 use std::ffi::OsString;
@@ -8,18 +8,18 @@ use lexopt::Parser;
 use crate::input::Input;
 use crate::program;
 
-/// What is to be looked up.
+/// An address to look up, or a source of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Query {
     Address(IpAddr),
-    /// Those on standard input.
+    /// The addresses on standard input.
     Pipe,
 }
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A built-in table if there are none.
+    /// None for the built-in table.
     pub routes: Option<Input>,
     pub queries: Vec<Query>,
 }
@@ -31,16 +31,16 @@ Looks addresses up in a table of routes: the longest prefix that matches.
 Usage: route_lookup [ROUTES | -] [ADDRESS | -]... [OPTION]...
 
 ROUTES is a text file, compressed with gzip or not, with a prefix in each line,
-IPv4 or IPv6, and optionally a name behind white space; a # begins a comment:
+IPv4 or IPv6, and optionally a name after white space; a # begins a comment:
     192.0.2.0/24    upstream 1
     2001:db8::/32   upstream 2
 Without ROUTES, a small table is used. - is standard input: ROUTES if addresses
-follow it, or else addresses, one in each line. Those are read, too, if there
-are ROUTES and no ADDRESS.
+follow it, or else addresses, one in each line. Addresses are also read from it
+with ROUTES and no ADDRESS.
 
-The answer is one line for each address: the address, the prefix, its name; a -
-if there is none. What the table looks like, its memory and its speed are told
-on standard error.
+The output is one line for each address: the address, the prefix, its name; a -
+if there is none. The shape of the tables, their memory and their speed are
+printed on standard error.
 
 Options:
 ";
@@ -49,7 +49,8 @@ Options:
         Ok(false)
     }
 
-    /// The first argument is a file unless it is an address, all others are addresses.
+    /// Handles an argument: the first one is a file unless it is an address, all others are
+    /// addresses.
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
         let is_first = self.routes.is_none() && self.queries.is_empty();
         match value.to_str().and_then(|text| text.parse().ok()) {

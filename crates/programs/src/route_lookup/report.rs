@@ -1,4 +1,4 @@
-//! What is told about the tables: their shape, their memory, and how fast they answer.
+//! The report: shape, memory and speed of the tables.
 
 use core::fmt;
 use core::hint::black_box;
@@ -10,13 +10,13 @@ use flowtable::{Prefix, RouteTable};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::{Name, Routes};
+use super::{NameId, Routes};
 
-/// Tells of routes that came from here.
+/// The report on routes from an input.
 pub struct Report<'a> {
     pub name: &'a str,
     pub routes: &'a Routes,
-    /// How long it took to read them.
+    /// Time of reading them.
     pub elapsed: Duration,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Report<'_> {
         let count = v4.len() + v6.len();
         writeln!(f, "{}: {count} routes in {:.3} s", self.name, self.elapsed.as_secs_f64())?;
         if *repeated > 0 {
-            writeln!(f, "{repeated} of its lines are of prefixes that come again later")?;
+            writeln!(f, "{repeated} of its lines have a prefix that a later line repeats")?;
         }
         table(f, "IPv4", v4)?;
         table(f, "IPv6", v6)
@@ -36,7 +36,7 @@ impl fmt::Display for Report<'_> {
 fn table<A: Address>(
     f: &mut fmt::Formatter<'_>,
     family: &str,
-    table: &RouteTable<A, Name>,
+    table: &RouteTable<A, NameId>,
 ) -> fmt::Result {
     if table.is_empty() {
         return writeln!(f, "\n{family}: no routes");
@@ -55,7 +55,7 @@ fn table<A: Address>(
     )
 }
 
-/// Lookups at a time.
+/// Lookups per batch.
 const BURST: usize = 32;
 
 /// Lookups per second.
@@ -65,12 +65,12 @@ struct Speed {
 }
 
 impl Speed {
-    /// Different addresses: more than a cache has room for the answers to.
+    /// Number of different addresses: more than fit into a cache with their results.
     const ADDRESSES: usize = 1 << 16;
-    /// At least so long each time.
+    /// Minimum duration of each measurement.
     const TIME: Duration = Duration::from_millis(100);
 
-    fn of<A: Address>(table: &RouteTable<A, Name>) -> Self {
+    fn of<A: Address>(table: &RouteTable<A, NameId>) -> Self {
         let addresses = random_addresses(table, Self::ADDRESSES);
         let single = Self::rate(&addresses, |addresses| {
             addresses.iter().for_each(|address| _ = black_box(table.lookup(address)));
@@ -85,7 +85,7 @@ impl Speed {
         Self { single, burst }
     }
 
-    /// How many a second `run` does of those that are addresses.
+    /// Returns the lookups per second of `run`.
     fn rate<A>(addresses: &[A], run: impl Fn(&[A])) -> f64 {
         run(addresses);
         let (start, mut rounds) = (Instant::now(), 0);
@@ -97,8 +97,8 @@ impl Speed {
     }
 }
 
-/// Random addresses in random routes; the same ones in each run.
-fn random_addresses<A: Address>(table: &RouteTable<A, Name>, count: usize) -> Vec<A> {
+/// Returns random addresses in random routes, equal in each run.
+fn random_addresses<A: Address>(table: &RouteTable<A, NameId>, count: usize) -> Vec<A> {
     let mut random = StdRng::seed_from_u64(4);
     let routes: Vec<Prefix<A>> = table.prefixes().collect();
     let inside = |_| {

@@ -1,4 +1,4 @@
-//! What is printed about a run.
+//! The report of a run.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use super::{BURST, Latency, Outcome};
 
 /// The tables of a run.
 pub struct Report<'a> {
-    /// Where the packets came from.
+    /// The source of the packets.
     pub input: &'a dyn fmt::Display,
     pub outcome: &'a Outcome,
 }

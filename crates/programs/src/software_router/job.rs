@@ -1,36 +1,36 @@
-//! What the threads of the router do, and what they may take of its processor.
+//! The threads of the router: their jobs and their shares of the CPU.
 
 use core::time::Duration;
 
 use flowtable::schedule::ThreadConfig;
 
 use super::cards::{Receiver, Sender};
-use super::{Costs, Function, Port, PathId};
+use super::{Costs, Function, PathId, Port};
 
-/// Packets in a queue of a path.
+/// Capacity of a queue of a path.
 pub(crate) const QUEUE_LEN: usize = 128;
 
-/// What a thread does.
+/// The job of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Reads, classifies, and puts into a path.
+    /// Reads packets, classifies them, and enqueues them to paths.
     Read(Port),
     Forward(PathId),
-    /// Selects a path, takes from it, and writes.
+    /// Selects paths, dequeues packets and writes them.
     Write(Port),
 }
 
 impl Job {
-    /// Shares are parts of it.
+    /// The sum of all shares.
     pub const WHOLE: u32 = 1000;
 
-    /// Those of input, then those of the paths, then those of output.
+    /// Iterates over all jobs: input, then paths, then output.
     pub fn all() -> impl Iterator<Item = Self> {
         let reads = Port::ALL.into_iter().map(Self::Read);
         reads.chain(PathId::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
     }
 
-    /// Its place among all.
+    /// Returns its index among all jobs.
     pub fn index(self) -> usize {
         match self {
             Self::Read(port) => port as usize,
@@ -39,7 +39,7 @@ impl Job {
         }
     }
 
-    /// A packet's.
+    /// Returns the cost per packet.
     pub fn cost(self, costs: &Costs) -> Duration {
         Duration::from_nanos(match self {
             Self::Read(_) => costs.input,
@@ -48,7 +48,8 @@ impl Job {
         })
     }
 
-    /// Three ports have a thread each for input, for each function and for output.
+    /// Returns the share of the thread. Each of the three ports has a thread for input, for each
+    /// function and for output.
     fn share(self) -> u32 {
         match self {
             Self::Read(_) => 66,
@@ -62,11 +63,12 @@ impl Job {
         }
     }
 
-    /// All but the expensive functions are privileged: they may run after the time of 300 switches.
+    /// Returns the configuration of the thread. All but the expensive functions are privileged:
+    /// they may run after the time of 300 switches.
     pub fn config(self, costs: &Costs) -> ThreadConfig {
         let config = ThreadConfig::new(self.share(), self.cost(costs));
         let config = match self {
-            // Its packets come from a card, and nobody waits for it.
+            // Its packets come from a card, and no thread waits for it.
             Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
             Self::Forward(_) => config.with_buffers(QUEUE_LEN as u32, QUEUE_LEN as u32),
             Self::Write(_) => {

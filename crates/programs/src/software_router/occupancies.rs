@@ -1,8 +1,8 @@
-//! What the scheduler is told: how full the queues of threads are.
+//! Occupancy of the queues, as input of the scheduler.
 
 use flowtable::schedule::{Occupancy, Policy};
 
-use super::{Function, Job, Plan, Port, Router, PathId};
+use super::{Function, Job, PathId, Plan, Port, Router};
 
 impl Router<'_> {
     pub(crate) fn report_occupancy(&mut self, job: Job) {
@@ -11,7 +11,7 @@ impl Router<'_> {
         updated.expect("threads are never removed");
     }
 
-    /// How full the queues of a thread are.
+    /// Returns the occupancy of the queues of a thread.
     pub(crate) fn occupancy(&self, job: Job) -> Occupancy {
         match job {
             Job::Read(port) => self.waiting(port),
@@ -23,14 +23,16 @@ impl Router<'_> {
                 }
             }
             Job::Write(port) => {
-                let queued = |function| self.paths[PathId { function, port }.index()].output().len();
+                let queued =
+                    |function| self.paths[PathId { function, port }.index()].output().len();
                 let queued = Function::ALL.into_iter().map(queued).sum::<usize>() as u32;
                 Occupancy { queued, room: self.senders[port as usize].free() }
             }
         }
     }
 
-    /// What is known of a ring. Without a threshold one does not look before one polls.
+    /// Returns the occupancy of a ring. Without a threshold, its length is unknown until it is
+    /// polled.
     fn waiting(&self, port: Port) -> Occupancy {
         let receiver = &self.receivers[port as usize];
         let length = receiver.ring.len() as u32;

@@ -1,4 +1,4 @@
-//! The stages of the router: what is done in a turn.
+//! The stages of the router: reading, forwarding and writing.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use flowtable::schedule::Turn;
 
 use super::costs::written;
 use super::router::{Frame, Router};
-use super::{Datagram, Function, Job, Plan, Port, PathId};
+use super::{Datagram, Function, Job, PathId, Plan, Port};
 
 impl Router<'_> {
     pub(crate) fn poll(&mut self, port: Port, turn: &Turn) {
@@ -27,14 +27,14 @@ impl Router<'_> {
         self.receivers[port as usize].polled(packets, self.now_ns);
     }
 
-    /// Takes a packet from a ring and puts it into its path.
+    /// Reads a packet from a ring and enqueues it to its path.
     pub(crate) fn read(&mut self, port: Port) -> bool {
-        let Some(number) = self.receivers[port as usize].ring.pop() else { return false };
-        let packet = &self.traffic.packets[number as usize].packet;
+        let Some(index) = self.receivers[port as usize].ring.pop() else { return false };
+        let packet = &self.traffic.packets[index as usize].packet;
         match self.classifier.classify(packet) {
             Ok(id) => {
                 self.tallies[id.index()].arrived += 1;
-                // The queue counts what it has no place for.
+                // The queue counts drops.
                 _ = self.paths[id.index()].arrive(packet.clone());
                 self.report_occupancy(Job::Forward(id));
             }
@@ -46,7 +46,7 @@ impl Router<'_> {
     pub(crate) fn forward(&mut self, id: PathId, turn: &Turn) {
         let (path, tally) = (&mut self.paths[id.index()], &mut self.tallies[id.index()]);
         if self.plan == Plan::Interrupts && path.output().room() == 0 {
-            // Nobody has asked whether there is room.
+            // Interrupts do not check the capacity.
             tally.output_drops += u64::from(path.take().is_some());
         }
         let (forwarder, now) = (&mut self.forwarder, Timestamp::from_nanos(self.now_ns));
@@ -73,7 +73,7 @@ impl Router<'_> {
             let length = u64::from(packet.length) + (bytes.len() - packet.bytes.len()) as u64;
             self.now_ns += self.costs.output;
             sender.send(length, self.costs.kilobyte, self.now_ns);
-            sink(Frame { number: packet.number, port, bytes });
+            sink(Frame { index: packet.index, port, bytes });
             self.tallies[id.index()].sent += 1;
             self.report_occupancy(Job::Forward(id));
             packets += 1;
@@ -84,7 +84,7 @@ impl Router<'_> {
         }
     }
 
-    /// The next packet for a port: paths take turns.
+    /// Selects the next packet for a port: paths take turns.
     fn select(&mut self, port: Port) -> Option<(PathId, Datagram)> {
         let count = Function::ALL.len();
         let last = self.senders[port as usize].selected;

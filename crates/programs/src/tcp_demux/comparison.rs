@@ -1,21 +1,21 @@
-//! All variants play the same script: first they are counted, then they are timed in turns.
+//! A comparison of demultiplexers: all replay the same script, first counted, then timed in turns.
 
 use core::time::Duration;
 use std::time::Instant;
 
-use super::{Subject, Script, Tally};
+use super::{Script, Subject, Tally};
 
-/// How a subject did.
+/// Results of a subject.
 #[derive(Clone, Debug)]
 pub struct Score {
     pub name: &'static str,
     pub tally: Tally,
-    /// Nanoseconds for a segment that arrives, with all that comes with it, round by round.
+    /// Nanoseconds per arriving segment, including all other events, by round.
     pub times_ns: Vec<f64>,
 }
 
 impl Score {
-    /// The median of the rounds; `None` without any.
+    /// Returns the median of the rounds; `None` without any.
     pub fn time_ns(&self) -> Option<f64> {
         let mut times = self.times_ns.clone();
         times.sort_by(f64::total_cmp);
@@ -23,7 +23,7 @@ impl Score {
     }
 }
 
-/// The subjects on one script.
+/// A comparison of subjects on one script.
 pub struct Comparison<'a> {
     script: &'a Script,
     subjects: Vec<Subject>,
@@ -32,26 +32,22 @@ pub struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     const MAX_ROUNDS: usize = 9;
-    /// So many rounds there are, however long they take.
+    /// Minimum number of rounds, whatever their duration.
     const MIN_ROUNDS: usize = 3;
-    /// No round begins after so long.
+    /// No further round begins after this time.
     const TIME_LIMIT: Duration = Duration::from_secs(3);
-    /// A turn lasts so long at least: a short script is played again and again.
+    /// Minimum duration of a turn: a short script is repeated.
     const MIN_TURN: Duration = Duration::from_millis(20);
-    /// But not more often than this.
+    /// Maximum number of repetitions in a turn.
     const MAX_REPEATS: usize = 1 << 16;
 
-    /// As many turns these have at most, those in which they are counted included.
+    /// Returns the maximum number of turns, including those in which subjects are counted.
     pub fn turns(subjects: &[Subject]) -> u64 {
         (subjects.len() * (1 + Self::MAX_ROUNDS)) as u64
     }
 
-    /// Has all subjects counted, and tells of the end of each turn.
-    pub fn new(
-        script: &'a Script,
-        mut subjects: Vec<Subject>,
-        on_turn_end: impl Fn(),
-    ) -> Self {
+    /// Counts the lookups of all subjects. Calls `on_turn_end` after each turn.
+    pub fn new(script: &'a Script, mut subjects: Vec<Subject>, on_turn_end: impl Fn()) -> Self {
         let score = |subject: &mut Subject| {
             let tally = subject.count(script);
             on_turn_end();
@@ -61,7 +57,7 @@ impl<'a> Comparison<'a> {
         Self { script, subjects, scores }
     }
 
-    /// Times them, and tells of the end of each turn.
+    /// Times all subjects. Calls `on_turn_end` after each turn.
     pub fn time(&mut self, on_turn_end: impl Fn()) {
         let (start, right) = (Instant::now(), self.script.sum());
         let mut rounds = 0;
@@ -76,13 +72,13 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether all have found what they should, each time.
+    /// Returns whether all subjects have found the right PCBs each time.
     pub fn agrees(&self) -> bool {
         self.scores.iter().all(|score| score.tally.wrong == 0)
     }
 }
 
-/// A subject plays the script until its turn is over. Nanoseconds for a segment that arrives.
+/// Times a subject for one turn. Returns nanoseconds per arriving segment.
 fn turn(subject: &mut Subject, script: &Script, right: u64, tally: &mut Tally) -> f64 {
     let (mut elapsed, mut times) = (Duration::ZERO, 0);
     while elapsed < Comparison::MIN_TURN && times < Comparison::MAX_REPEATS {
@@ -92,7 +88,7 @@ fn turn(subject: &mut Subject, script: &Script, right: u64, tally: &mut Tally) -
         elapsed += start.elapsed();
         times += 1;
         if sum != right {
-            tally.is_wrong(|| "other PCBs when it was timed".to_owned());
+            tally.is_wrong(|| "other PCBs in a timed round".to_owned());
         }
     }
     elapsed.as_nanos() as f64 / (times * script.lookups().max(1)) as f64

@@ -1,23 +1,23 @@
-//! From the segments of a capture to what a host does about them.
+//! The host: converts the segments of a capture into a script.
 //!
 //! ```text
-//!     SynReceived ── an answer ──► Open ── both FINs are acknowledged, or RST ──► Gone
+//!     SynReceived ── an answer ──► Open ── both FINs acknowledged, or RST ──► Gone
 //!       ▲                     ▲                                              │
 //!      SYN            anything but a SYN:             SYN: a new connection ─┘
-//!                       it was open before
+//!                       already open before
 //! ```
 //!
-//! - The host is whoever gets the SYN: what goes there arrives and is looked up, what comes from
-//!   there is sent.
-//! - A SYN finds nothing. The answer to it makes the PCB; a SYN that nobody answers, or that a RST
-//!   answers, leaves none: nobody listened. SYNs both ways are an answer to each other.
-//! - A SYN for a connection that is open finds its PCB and changes nothing: it is taken for a
-//!   repeated one. Where both sides have sent a FIN, it takes the place of the old connection.
-//! - Nothing waits once the last FIN is acknowledged, there is no TIME-WAIT: what still arrives
-//!   finds nothing.
-//! - A connection without a SYN in the capture was open before the first packet. The host is who
-//!   has the lower port, or gets the first segment if both are the same. If it begins with the
-//!   answer to a SYN, the host is who answers, and it opens there.
+//! - The host is the receiver of the SYN: segments towards it arrive and are looked up, segments
+//!   from it are sent.
+//! - A SYN finds no PCB. The answer to it creates the PCB; a SYN without an answer, or answered by
+//!   a RST, creates none, since no socket listened. Simultaneous SYNs answer each other.
+//! - A SYN for an open connection finds its PCB and changes nothing: it is taken for a
+//!   retransmission. If both sides have sent a FIN, a new connection replaces the old one.
+//! - There is no TIME-WAIT: segments after the acknowledgement of the last FIN find no PCB.
+//! - A connection without a SYN in the capture was open before the first packet. The host is the
+//!   side with the lower port, or the receiver of the first segment if the ports are equal. If the
+//!   capture begins with the answer to a SYN, the host is the side that answers, and the connection
+//!   opens there.
 
 use std::collections::HashMap;
 
@@ -25,16 +25,16 @@ use flowtable::{Direction, FlowKey, TcpFlags};
 
 use super::{Draft, Script, Segment};
 
-/// The host, as far as it is seen.
+/// The host, as seen in the capture.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// By normalized names. Not one of this crate's maps, as those are what is examined.
+    /// By normalized keys. Not one of this crate's maps, since those are the subjects.
     connections: HashMap<FlowKey, Connection>,
     draft: Draft,
     seen: Seen,
 }
 
-/// What there was in the capture.
+/// Counts of segments and connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Segments towards the host, and from it.
@@ -46,38 +46,38 @@ pub struct Seen {
     pub rst: usize,
     /// Connections whose SYN is not in the capture.
     pub without_syn: usize,
-    /// SYNs that led to no connection, without those that were repeated.
+    /// SYNs without a connection, except retransmissions.
     pub unanswered: usize,
-    /// Segments that arrive, find nothing and are no SYN.
+    /// Segments that arrive, find no PCB and are not SYNs.
     pub stray: usize,
 }
 
-/// What goes on between two sockets.
+/// A connection between two sockets.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     id: u32,
-    /// Which direction of the normalized name leads to the host.
+    /// The direction of the normalized key that leads to the host.
     inwards: Direction,
     state: State,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A SYN has come.
+    /// A SYN has arrived.
     SynReceived,
     /// It has a PCB.
     Open(Fins),
     Gone,
 }
 
-/// How far the two directions of a connection are, that of the normalized name first.
+/// The FINs of both directions, that of the normalized key first.
 type Fins = [Fin; 2];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     Missing,
-    /// It was sent. What acknowledges it awaits this number.
+    /// The FIN was sent; this is the sequence number after it.
     Sent(u32),
     Acknowledged,
 }
@@ -100,17 +100,17 @@ impl Host {
         self.connections.insert(name, connection);
     }
 
-    /// Segments so far.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
         self.seen.segments()
     }
 
-    /// The script, and what was seen; `None` if there was no segment.
+    /// Returns the script and the counts; `None` without segments.
     pub fn finish(self) -> Option<(Script, Seen)> {
         (!self.connections.is_empty()).then(|| (self.draft.finish(), self.seen))
     }
 
-    /// A talk as it is before its first segment.
+    /// Returns a connection in the state before its first segment.
     fn begin(&mut self, segment: &Segment, direction: Direction) -> Connection {
         let is_answer = segment.has(TcpFlags::SYN) && segment.has(TcpFlags::ACK);
         let key = segment.key;
@@ -134,8 +134,13 @@ impl Host {
         Connection { id, inwards, state }
     }
 
-    /// The talk after this segment of it.
-    fn advance(&mut self, mut connection: Connection, segment: &Segment, direction: Direction) -> Connection {
+    /// Returns the connection after a segment.
+    fn advance(
+        &mut self,
+        mut connection: Connection,
+        segment: &Segment,
+        direction: Direction,
+    ) -> Connection {
         let arrives = direction == connection.inwards;
         if connection.is_answered_by(segment, arrives) {
             self.seen.unanswered -= 1;
@@ -175,7 +180,7 @@ impl Connection {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether a SYN begins another connection.
+    /// Returns whether a SYN begins another connection.
     fn is_over(&self) -> bool {
         match self.state {
             State::SynReceived => false,
@@ -184,8 +189,8 @@ impl Connection {
         }
     }
 
-    /// Whether this shows that the SYN was answered. If it is not the answer itself, that was not
-    /// captured.
+    /// Returns whether the segment shows that the SYN was answered. The answer itself may not have
+    /// been captured.
     fn is_answered_by(&self, segment: &Segment, arrives: bool) -> bool {
         let is_retry = arrives && segment.is_request();
         self.state == State::SynReceived && !segment.has(TcpFlags::RST) && !is_retry

@@ -1,22 +1,22 @@
-//! What a subject did when it played the script, beside what the script says.
+//! Counts of a subject in a replay, and deviations from the script.
 
 use flowtable::demux::Found;
 
 use super::subject::Watch;
 use super::{Event, Examined, Pcb};
 
-/// Counts and comparisons of one subject.
+/// Counts and deviations of one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub examined: Examined,
-    /// How often something was not as the script says.
+    /// Number of deviations from the script.
     pub wrong: u64,
-    /// What was wrong first.
+    /// The first deviation.
     pub first_wrong: Option<String>,
 }
 
 impl Tally {
-    /// What is there at the end, and how much should be.
+    /// Compares the number of PCBs at the end.
     pub fn ended(&mut self, right: usize, found: usize) {
         if found != right {
             self.is_wrong(|| format!("{found} PCBs at the end instead of {right}"));
@@ -48,13 +48,13 @@ impl Watch for Tally {
 
     fn opened(&mut self, id: u32, is_inserted: bool) {
         if !is_inserted {
-            self.is_wrong(|| format!("PCB {id} was not put in"));
+            self.is_wrong(|| format!("PCB {id} was not inserted"));
         }
     }
 
     fn closed(&mut self, right: Pcb, pcb: Option<Pcb>) {
         if pcb != Some(right) {
-            self.is_wrong(|| format!("{pcb:?} at last instead of {right:?}"));
+            self.is_wrong(|| format!("{pcb:?} removed instead of {right:?}"));
         }
     }
 }

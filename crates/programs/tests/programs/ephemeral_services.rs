@@ -1,4 +1,4 @@
-//! The services of the example, in networks of many seeds.
+//! The example `ephemeral_services`: its services in networks of many seeds.
 
 use core::cell::Cell;
 
@@ -11,18 +11,20 @@ use programs::program::{Options as _, parse};
 const NO_LOSS: Links = Links { lost: 0, duplicated: 50 };
 const PERFECT: Links = Links { lost: 0, duplicated: 0 };
 
-/// Networks of 30 to 69 receivers, one for each seed.
+/// Returns reports on networks of 30 to 69 receivers, one for each seed.
 fn reports(links: Links) -> impl Iterator<Item = Report> {
     let seeds = 0..if cfg!(miri) { 1 } else { 40 };
     seeds.map(move |seed| {
         let options = Options { receivers: 30 + seed as usize, links, rounds: 10, seed };
         let rounds_run = Cell::new(0);
         let rounds = Report::rounds(&options);
-        let report = Report::of(options, &|| rounds_run.set(rounds_run.get() + 1)).expect("there is memory");
+        let report =
+            Report::of(options, &|| rounds_run.set(rounds_run.get() + 1)).expect("there is memory");
         assert_eq!(rounds_run.get(), rounds);
         assert!(report.traffic.iter().all(Traffic::adds_up));
         assert!(report.bindings[0] > 0 && report.bindings[1] == 0);
-        // In a round one to find the depth, one for each of up to eight complaints, seven to count.
+        // Bindings per round: one for the depth, one for each of up to eight complaints, seven for
+        // counts.
         assert!((9..=160).contains(&report.most_bindings), "{}", report.most_bindings);
         report
     })
@@ -32,10 +34,11 @@ fn reports(links: Links) -> impl Iterator<Item = Report> {
 fn the_depth_of_a_tree_is_found_whatever_is_duplicated() {
     for report in reports(NO_LOSS) {
         assert_eq!((report.depth.right, report.depth.found), (10, report.depth.truth));
-        // Some are received before the deepest; each next one is deeper, so no more than levels are.
+        // Some arrive before the deepest; each next one is deeper, so there are at most as many as
+        // levels.
         assert!(report.depth.received <= report.depth.truth as f64);
     }
-    // Even where each tenth packet is lost on each link, some round finds it, and none finds more.
+    // Even if each link loses a tenth of packets, some round finds it, and none finds more.
     let lossy = Links { lost: 100, duplicated: 50 };
     let found = reports(lossy).filter(|report| {
         assert!(report.depth.found <= report.depth.truth);
@@ -54,7 +57,7 @@ fn one_of_all_siblings_that_complain_is_heard() {
     }
     for report in reports(Links { lost: 100, duplicated: 50 }) {
         let complaints = report.complaints;
-        // After eight attempts nearly all are received, and never two at once.
+        // After eight attempts nearly all are reported, and never two at once.
         assert!(complaints.reported >= 9 && complaints.most_received == 1);
         assert_eq!(complaints.received, u64::from(complaints.reported));
     }
@@ -106,7 +109,7 @@ fn the_same_seed_is_the_same_network() {
 }
 
 #[test]
-fn options_are_what_the_usage_says() {
+fn options_agree_with_the_usage() {
     let parse = |line: &str| {
         let parsed = parse::<Options>(Parser::from_args(line.split_whitespace()));
         parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())

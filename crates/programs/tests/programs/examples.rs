@@ -1,5 +1,4 @@
-//! All examples as programs: one command line like the other, and the same words for the same
-//! mistakes.
+//! All examples as programs: equal command lines, and equal messages for equal errors.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,15 +11,15 @@ use capture::data::{self, ETHERNET, LITTLE, MICROSECONDS, pcap};
 
 use crate::binary;
 
-/// An example, and what it takes on its command line.
+/// An example, and its command line.
 #[derive(Clone, Copy, Debug)]
 struct Example {
     name: &'static str,
-    /// What it reads is a capture.
+    /// Whether it reads a capture.
     reads_capture: bool,
-    /// With these it has not much to do.
+    /// Options for a short run.
     options: &'static [&'static str],
-    /// An option that wants a value, and one that it cannot have.
+    /// An option that requires a value, and an invalid value.
     wrong: Option<[&'static str; 2]>,
 }
 
@@ -58,13 +57,13 @@ const EXAMPLES: [Example; 6] = [
     },
 ];
 
-/// Those that there are with the features of this test.
+/// Iterates over the examples that exist with the features of this test.
 fn examples() -> impl Iterator<Item = Example> {
     let all = EXAMPLES.into_iter();
     all.filter(|example| cfg!(feature = "concurrent") || example.name != "shared_reader")
 }
 
-/// A capture that is quickly read.
+/// Returns the path of a small capture.
 fn small() -> String {
     static SMALL: LazyLock<String> = LazyLock::new(|| {
         let frame = data::udp(1000, 53, 9);
@@ -81,7 +80,7 @@ fn name(path: &Path) -> String {
 }
 
 impl Example {
-    /// Arguments with which it does its work in a short time.
+    /// Returns arguments for a short run.
     fn arguments(self) -> Vec<String> {
         let mut arguments: Vec<String> = self.options.iter().map(ToString::to_string).collect();
         if self.name == "software_router" {
@@ -105,7 +104,7 @@ impl Example {
         (status.code(), stdout, stderr)
     }
 
-    /// Has it say in one line what is wrong, and nothing else.
+    /// Asserts that it reports an error in one line, and nothing else.
     fn is_refused(self, arguments: &[&str], words: &str) {
         let (code, stdout, stderr) = self.run(arguments);
         let name = self.name;
@@ -113,11 +112,11 @@ impl Example {
         let begins = stderr.starts_with(&format!("{name}: "));
         let is_line = stderr.lines().count() == 1 && stderr.ends_with('\n');
         let is_right = begins && is_line && stderr.contains(words);
-        assert!(is_right, "{name} {arguments:?} should say {words:?}: {stderr}");
+        assert!(is_right, "{name} {arguments:?}: no {words:?} in {stderr}");
     }
 }
 
-/// An empty folder of this name, and what it is called.
+/// Returns an empty folder of this name.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -190,15 +189,15 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 fn a_closed_pipe_is_no_failure() {
     for example in examples() {
         let mut command = example.command(&example.arguments());
-        // The report on standard error, of those that are done before anybody has seen enough, is
-        // no complaint.
+        // Without --quiet, an example that ends before the pipe is closed may print its report to
+        // standard error.
         command.arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the example ends");
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{}", example.name);
-        // The same where a line is read first.
+        // Again, after one line was read.
         let mut child = command.spawn().expect("the example can be run");
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -209,7 +208,7 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
-/// The device is a disk that is full.
+/// The device behaves like a full disk.
 #[test]
 #[cfg(target_os = "linux")]
 fn results_that_cannot_be_written_are_a_failure() {
@@ -224,7 +223,7 @@ fn results_that_cannot_be_written_are_a_failure() {
     }
 }
 
-/// Lines that are not text, or far too long, are faults like any other.
+/// Lines that are not text, or too long, are faults like any other.
 #[test]
 fn lines_without_an_address_are_skipped_and_counted() {
     let lines = [&b"10.1.2.3\nten\n\xff\xfe\n"[..], &[b'1'; 10_000], b"\n192.0.2.1\n"].concat();
@@ -249,7 +248,7 @@ fn lines_without_an_address_are_skipped_and_counted() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
 }
 
-/// A capture that is cut in its first packet is said to be cut before it is said to have nothing.
+/// A capture that is cut in its first packet is reported as cut before it is reported as empty.
 #[test]
 fn the_end_of_a_capture_is_reported_first() {
     let frame = data::udp(1000, 53, 9);
@@ -281,7 +280,7 @@ fn without_a_terminal_there_is_no_bar() {
     }
 }
 
-/// A terminal that `script` makes shows a bar, and is clear of it at the end.
+/// A terminal, created by `script`, shows a bar, which is cleared at the end.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_terminal_shows_a_bar_and_keeps_the_results() {
@@ -293,13 +292,13 @@ fn a_terminal_shows_a_bar_and_keeps_the_results() {
             command.args(["-qec", &(called.clone() + quiet), "/dev/null"]).stdin(Stdio::null());
             let Ok(output) = command.output() else {
                 let why =
-                    format_args!("SKIPPED: there is no program `script`, which makes terminals");
+                    format_args!("SKIPPED: there is no program `script`, which creates terminals");
                 return data::announce("a_terminal_shows_a_bar", why);
             };
             let shown = String::from_utf8_lossy(&output.stdout);
             assert_eq!(output.status.code(), Some(0), "{called}: {shown}");
             assert_eq!(shown.contains('\x1b'), has_bar, "{called}{quiet}: {shown}");
-            // What follows the last order to the terminal is the results.
+            // The results follow the last escape sequence.
             let results = shown.rsplit('\x1b').next().unwrap_or_default();
             assert!(results.lines().count() > 5, "{called}{quiet}: {shown}");
         }

@@ -1,4 +1,4 @@
-//! The example `route_lookup`: what it reads, what it refuses, and what it answers.
+//! The example `route_lookup`: input, errors and results.
 
 use std::io::{Cursor, Write};
 
@@ -65,7 +65,7 @@ fn gzip_is_known_by_its_magic() {
 
 #[test]
 fn faults_name_the_file_and_the_line() {
-    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit behind the first 8 is set";
+    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit after the first 8 is set";
     assert_eq!(fault(b"# one\n10.0.0.0/8 a\n10.0.0.1/8 b\n11.0.0.0/33"), refused);
     for (bytes, words) in [
         (&b"10.0.0.0/33"[..], "line 1: 10.0.0.0/33: prefix of 33 bits"),
@@ -105,7 +105,8 @@ fn the_built_in_table_is_one() {
 fn the_first_argument_is_a_file_unless_it_is_an_address() {
     let parse = |arguments: &[&str]| {
         let parsed = parse::<Options>(Parser::from_args(arguments));
-        let parsed = parsed.map(|parsed| parsed.map(|(options, _)| (options.routes, options.queries)));
+        let parsed =
+            parsed.map(|parsed| parsed.map(|(options, _)| (options.routes, options.queries)));
         parsed.map_err(|error| error.to_string())
     };
     let file = Some(Input::File("routes.txt".into()));

@@ -1,4 +1,4 @@
-//! The example `shared_reader`: its traffic, its threads, and whether its counters agree.
+//! The example `shared_reader`: its traffic, its threads, and the consistency of its counters.
 
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
@@ -11,8 +11,8 @@ use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
 use programs::shared_reader::{
-    BURST, Control, Ended, Feed, Flows, Latency, Generated, Options, Outcome, Packet, Plan, Recorded,
-    Report, Sums, Traffic, run,
+    BURST, Control, Ended, Feed, Flows, Generated, Latency, Options, Outcome, Packet, Plan,
+    Recorded, Report, Sums, Traffic, run,
 };
 
 const SEED: u64 = 7;
@@ -27,7 +27,7 @@ fn recorded(bytes: Vec<u8>) -> Option<Recorded> {
     Recorded::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
 }
 
-/// As many packets, from this one on. Both are multiples of the length of a burst.
+/// Returns `count` packets from `first` on. Both are multiples of the length of a burst.
 fn packets(traffic: &Traffic, first: usize, count: usize) -> Vec<Packet> {
     let bursts = (first..first + count).step_by(BURST);
     bursts.flat_map(|first| traffic.burst(first as u64)).collect()
@@ -48,9 +48,9 @@ fn made_traffic_is_zipfs_and_the_same_each_time() {
     first.iter().for_each(|packet| *counts.entry(packet.key).or_default() += 1);
     let mut counts: Vec<usize> = counts.into_values().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
-    // A few have been followed by others meanwhile.
+    // A few flows have been replaced meanwhile.
     assert!((FLOWS * 9 / 10..FLOWS * 11 / 10).contains(&counts.len()), "{}", counts.len());
-    // The law of exponent 1: of a thousand ranks, the first third in logarithms is ten.
+    // Zipf's distribution of exponent 1: of a thousand ranks, the first third in logarithms is ten.
     let head: usize = counts[..10].iter().sum();
     assert!((first.len() / 5..first.len() / 2).contains(&head), "{head} of {}", first.len());
     let versions = first.iter().filter(|packet| packet.key.src().is_ipv6()).count();
@@ -76,11 +76,11 @@ fn a_capture_is_dealt_out_over_and_over() {
     let dealt = packets(&Traffic::Recorded(recorded), 32, BURST);
     assert_eq!(keys(&dealt).len(), 2);
     let times: Vec<u64> = dealt[..4].iter().map(|packet| packet.time_ns).collect();
-    // From 20 s to 30 s; the second one came too late. The next round follows after a third of
+    // From 20 s to 30 s; the second packet is out of order. The next round follows after a third of
     // that.
     let length = 10 * SECOND + 992_000;
     let round = length + length / 3;
-    // Number 32 is the last one of the eleventh round.
+    // Index 32 is the last one of the eleventh round.
     assert_eq!(times, [length, round, round, round + length].map(|time| time + 10 * round));
 }
 
@@ -120,7 +120,7 @@ fn a_silent_flow_ends_and_a_busy_one_does_not() {
         flows.pin().get(&packet(2, 0).key).expect("it is busy").count(&packet(2, now));
         control.round([].into_iter(), now);
         let is_there = flows.pin().get(&packet(1, 0).key).is_some();
-        // It is looked at every five seconds.
+        // It is checked every five seconds.
         assert_eq!(is_there, second < 10, "{second}");
     }
     let written = control.end();
@@ -168,7 +168,7 @@ fn counters_agree() {
 }
 
 #[test]
-fn counters_agree_when_the_control_thread_is_behind() {
+fn counters_agree_when_the_control_thread_lags() {
     // All flows are new, and silent at once.
     let outcome = run_shortly(&generated(50_000_000), 3, 1);
     assert!(outcome.total().dropped > 0, "{outcome:?}");

@@ -1,5 +1,4 @@
-//! The example `software_router`: what it makes of packets, whether it loses one without a word,
-//! what schedules are good for, and what it says.
+//! The example `software_router`: its frames, its counters, its schedules and its report.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,8 +13,8 @@ use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
 use programs::software_router::{
-    Agreement, Classifier, Comparison, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
-    Plan, Port, Refusal, Report, Router, Traffic, PathId, Forwarder, checksum,
+    Agreement, Classifier, Comparison, Costs, Datagram, Forwarder, Frame, Function, Options,
+    Outcome, PathId, PathTally, Plan, Port, Refusal, Report, Router, Traffic, checksum,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -30,14 +29,14 @@ fn read(bytes: Vec<u8>) -> Option<Traffic> {
     Traffic::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
 }
 
-/// Generated traffic, as the program has it.
+/// Returns the generated traffic of the program.
 fn made() -> &'static Traffic {
     static MADE: LazyLock<Traffic> =
         LazyLock::new(|| read(synth::capture(SEED)).expect("it has packets"));
     &MADE
 }
 
-/// Ethernet frames, a millisecond apart.
+/// Returns traffic of Ethernet frames, a millisecond apart.
 fn traffic(frames: &[Vec<u8>]) -> Traffic {
     let records: Vec<_> =
         (0..).zip(frames).map(|(at, frame)| (1, 1000 * at, frame.as_slice())).collect();
@@ -79,7 +78,7 @@ fn no_packet_is_lost_without_being_counted() {
         assert_eq!(offered, arrived + card_drops + unread + unclassified, "{plan:?}");
         assert_eq!(outcome.total().sent, frames.len() as u64, "{plan:?}");
         assert!(outcome.adds_up());
-        // With too much it drops. With little, who spares switches does not.
+        // Under overload packets are dropped. Under low load, plans with few switches drop none.
         let lost = card_drops + outcome.total().input_drops;
         assert!(lost > 0 || percent < 100, "{plan:?}");
         let spares = !matches!(plan, Plan::Interrupts | Plan::Batch(1));
@@ -120,11 +119,11 @@ fn schedules_send_the_same_frames_and_each_once() {
     let mut first: HashMap<u32, Frame> = HashMap::new();
     for plan in PLANS {
         let (_, frames) = run(plan, made(), 150);
-        let mut numbers: Vec<u32> = frames.iter().map(|frame| frame.number).collect();
+        let mut numbers: Vec<u32> = frames.iter().map(|frame| frame.index).collect();
         numbers.sort_unstable();
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{plan:?}");
         for frame in frames {
-            let other = first.entry(frame.number).or_insert_with(|| frame.clone());
+            let other = first.entry(frame.index).or_insert_with(|| frame.clone());
             assert_eq!(*other, frame, "{plan:?}");
         }
     }
@@ -142,11 +141,11 @@ fn flows_stay_in_order() {
     for plan in PLANS {
         let mut last: HashMap<FlowKey, u32> = HashMap::new();
         for frame in run(plan, made(), 120).1 {
-            let packet = &made().packets[frame.number as usize].packet;
-            // Fragments of a datagram take the general path, whatever its name.
+            let packet = &made().packets[frame.index as usize].packet;
+            // Fragments take the general path, whatever their flow.
             if packet.is_plain() {
-                let before = last.insert(packet.key, frame.number);
-                assert!(before < Some(frame.number), "{plan:?}");
+                let before = last.insert(packet.key, frame.index);
+                assert!(before < Some(frame.index), "{plan:?}");
             }
         }
     }
@@ -188,12 +187,12 @@ fn turns_agree_with_the_plan() {
     let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
     assert!(one > 4 * sixteen && sixteen > slice, "{one} {sixteen} {slice}");
-    // A port to which nothing comes is asked less and less often: there would be time for some
-    // 10,000 polls.
+    // A port without packets is polled less and less often: there would be time for some 10,000
+    // polls.
     let quiet = traffic(&(0..40).map(|number| ping(number, 64)).collect::<Vec<_>>());
     let outcome = Router::new(Plan::Batch(16), &Costs::PAPER, &quiet, 1000).run(drop);
     assert!((40..1500).contains(&outcome.empty_polls), "{outcome:?}");
-    // Who knows how many packets wait does not ask for nothing.
+    // With known queue lengths there are no empty polls.
     assert_eq!(run(Plan::Throttle(10), made(), 100).0.empty_polls, 0);
 }
 
@@ -203,7 +202,7 @@ fn frames_are_right() {
     assert!(outcome.functions.iter().all(|path| path.sent > 100), "{outcome:?}");
     let mut summed = 0;
     for frame in &frames {
-        assert_right(frame, &made().packets[frame.number as usize].packet);
+        assert_right(frame, &made().packets[frame.index as usize].packet);
         if let Some([checksum, right]) = tcp_checksums(&frame.bytes) {
             assert_eq!(checksum, right);
             summed += 1;
@@ -230,7 +229,7 @@ fn frames_of_a_small_capture_are_right() {
         data::udp(53, 4000, 20),
     ];
     let small = traffic(&frames);
-    // They go to the proxies, inside or outside.
+    // Their destinations are proxies, inside or outside.
     let ports = [2, 0, 1, 2, 0, 0, 1, 1, 1].map(|number| Port::ALL[number]);
     for plan in PLANS.into_iter().filter(|plan| !matches!(plan, Plan::Throttle(_))) {
         let outcome = Router::new(plan, &Costs::PAPER, &small, 1000);
@@ -239,7 +238,7 @@ fn frames_of_a_small_capture_are_right() {
         assert!(outcome.adds_up() && outcome.total().refused == 2, "{plan:?}: {outcome:?}");
         assert!(sent.len() >= 7, "{plan:?}: {sent:?}");
         for frame in &sent {
-            let number = frame.number as usize;
+            let number = frame.index as usize;
             assert_right(frame, &small.packets[number].packet);
             assert!(ports.get(number).is_none_or(|port| *port == frame.port), "{number}");
             assert!(number != 7 && number != 8, "it has expired, or come before");
@@ -262,20 +261,20 @@ fn captures_are_forwarded() {
             let (outcome, frames) = run(plan, &traffic, 120);
             assert!(outcome.adds_up(), "{}: {plan:?}: {outcome:?}", path.display());
             for frame in frames {
-                assert_right(&frame, &traffic.packets[frame.number as usize].packet);
+                assert_right(&frame, &traffic.packets[frame.index as usize].packet);
             }
         }
     }
 }
 
-/// The packet of a frame of this link.
+/// Returns the packet of a frame with this link type.
 fn datagram(link: u32, frame: &[u8]) -> Option<Datagram> {
     let traffic = read(pcap(LITTLE, MICROSECONDS, link, &[(1, 0, frame)]))?;
     Some(traffic.packets[0].packet.clone())
 }
 
 #[test]
-fn packets_begin_behind_their_link_and_end_before_padding() {
+fn packets_begin_after_the_link_header_and_end_before_padding() {
     let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], [1, 2], b"");
     let ip = &frame[14..];
     let right = datagram(ETHERNET, &frame).expect("it is a packet");
@@ -287,7 +286,7 @@ fn packets_begin_behind_their_link_and_end_before_padding() {
     for (link, bytes) in [(1, vlan), (101, ip.to_vec()), (113, cooked), (1, padded)] {
         assert_eq!(datagram(link, &bytes), Some(right.clone()), "link {link}");
     }
-    // Cut: the header is there, or it is not.
+    // Truncated: with or without a complete header.
     let cut = datagram(1, &frame[..40]).expect("it is a packet");
     assert_eq!(
         (cut.bytes.len(), cut.length, cut.is_plain(), cut.is_segment()),
@@ -298,7 +297,7 @@ fn packets_begin_behind_their_link_and_end_before_padding() {
     assert_eq!(datagram(9, &[&[0, 0x21], ip].concat()), None, "PPP is not forwarded");
 }
 
-/// What becomes of a packet under each function.
+/// Returns the result of a function for a packet.
 fn forwarded(function: Function, packet: &Datagram) -> Result<Datagram, Refusal> {
     let mut packet = packet.clone();
     Forwarder::default().forward(function, &mut packet, Timestamp::ZERO).map(|()| packet)
@@ -330,7 +329,7 @@ fn packets_are_refused_with_a_reason() {
     let looped = packet(&tcp([127, 0, 0, 1], [203, 0, 113, 2], [1, 2], b"x")[14..]);
     assert_eq!(forwarded(Function::General, &looped), Err(Refusal::Malformed));
     assert_eq!(classifier.flows(), 1);
-    // One after the other, and after ten seconds again.
+    // Repeated at once, and again after ten seconds.
     let (mut forwarder, mut again) = (Forwarder::default(), Vec::new());
     for seconds in [0, 9, 10] {
         let now = Timestamp::from_secs(seconds);
@@ -405,7 +404,7 @@ fn arrivals_keep_their_distances() {
     }
     assert!(times[10] < 1_100_000 && traffic.time_ns(11, 1_100_000).is_none());
     assert_eq!(traffic.duration_ns(1000), 11_000_000);
-    // All at once, and alone.
+    // Simultaneous packets, and a single one.
     let at_once = [(1, 1, &frames[0][..]), (1, 1, &frames[1][..])];
     for records in [&at_once[..], &at_once[..1]] {
         let traffic = read(pcap(LITTLE, MICROSECONDS, ETHERNET, records)).expect("packets");
@@ -427,15 +426,15 @@ fn costs_can_be_measured() {
     assert!(costs.functions.iter().all(|cost| *cost > 0));
     assert!(costs.input > 0 && costs.output > 0 && costs.switch > 0);
     let comparison = Comparison::new(&traffic, &costs, 150, || {});
-    comparison.verdict().expect("packets are somewhere");
+    comparison.verdict().expect("packets are accounted for");
     let report = Report { name: "udp", comparison: &comparison }.to_string();
-    assert!(report.contains("\nmeasured, and taken "), "{report}");
+    assert!(report.contains("\nmeasured, and used "), "{report}");
 }
 
 #[test]
 fn the_report_has_all_paths_and_plans() {
     let comparison = Comparison::new(made(), &Costs::PAPER, 150, || {});
-    comparison.verdict().expect("packets are somewhere");
+    comparison.verdict().expect("packets are accounted for");
     assert_eq!((comparison.outcomes.len(), comparison.curve.len()), (5, 8));
     let report = Report { name: "made", comparison: &comparison }.to_string();
     for words in [
@@ -510,7 +509,7 @@ fn the_program_ends_with_the_right_code() {
     for (arguments, code, words, message) in [
         (&["--help"][..], 0, "Usage: software_router", ""),
         (&[&small], 0, "300 IP packets, 300 flows", ""),
-        (&[&small, "--load", "40", "--measure"], 0, "measured, and taken", ""),
+        (&[&small, "--load", "40", "--measure"], 0, "measured, and used", ""),
         (&[&cut], 0, "300 IP packets", "capture is cut after packet 299"),
         (&[&stray], 2, "", "has no IP packet to forward"),
         (&[&text], 2, "", "is no capture"),
@@ -530,7 +529,7 @@ fn the_program_ends_with_the_right_code() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
         assert_eq!(stderr.is_empty(), message.is_empty(), "{arguments:?}: {stderr}");
     }
-    // The same traffic, and the same end, each time.
+    // Equal output in each run.
     let [first, second] = [program(&[]), program(&[])];
     assert_eq!((first.status.code(), first.stdout), (Some(0), second.stdout));
 }

@@ -1,5 +1,4 @@
-//! The example `tcp_demux`: what it makes of segments, whether its subjects agree, and what it
-//! says.
+//! The example `tcp_demux`: its scripts, the agreement of its subjects, and its report.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
@@ -13,8 +12,8 @@ use programs::input::Input;
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Options as _, parse};
 use programs::tcp_demux::{
-    Comparison, Subject, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen,
-    Segment, Tellers,
+    Comparison, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen, Segment,
+    Subject, Tellers,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -33,8 +32,8 @@ fn played(segments: &[Segment]) -> (Script, Seen) {
     host.finish().expect("there are segments")
 }
 
-/// The events in short: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data;
-/// `>` is sent; `+` opens, `-` closes.
+/// Formats events: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data; `>`
+/// is sent; `+` opens, `-` closes.
 fn events(script: &Script) -> String {
     let word = |event: &Event| match *event {
         Event::Arrives { id, arrival, has_pcb } => {
@@ -48,7 +47,7 @@ fn events(script: &Script) -> String {
     script.events.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// What is told of one talk between two sockets, by all that play it.
+/// Returns the events of one connection, after all subjects have replayed them.
 fn talk(said: &[(Side, &str, u64)]) -> String {
     let (script, _) = played(&Conversation::v4(40_000).all(said));
     assert_all_agree(&script);
@@ -76,7 +75,7 @@ fn a_connection_opens_with_the_answer_to_its_syn_and_closes_with_the_last_acknow
     assert_eq!((seen.syn, seen.fin, seen.rst), (1, 2, 0));
     assert_eq!((seen.without_syn, seen.unanswered, seen.stray), (0, 0, 0));
     assert_eq!(script.pcb(0), Pcb { id: 0, segments: 5 });
-    // The key is as its segments have it that arrive.
+    // The key is that of arriving segments.
     assert_eq!(script.keys[0].dport(), 443);
 }
 
@@ -91,7 +90,7 @@ fn fins_that_cross_are_both_acknowledged_before_the_end() {
     let mut line = Conversation::v4(40_000);
     let mut segments = line.all(&HANDSHAKE);
     segments.push(line.send(Server, "FA", 0));
-    // Sent before the server's came: it does not acknowledge it.
+    // Sent before the server's arrived: it does not acknowledge it.
     segments.push(line.crossing(Client, "FA", 0, 1));
     segments.push(line.send(Server, "A", 0));
     segments.push(line.send(Client, "A", 0));
@@ -119,7 +118,7 @@ fn a_reset_ends_a_connection_from_either_side() {
 #[test]
 fn an_unanswered_syn_leaves_no_pcb() {
     assert_eq!(talk(&[(Client, "S", 0), (Client, "S", 0)]), "?0 ?0");
-    // Nobody listens there; then somebody does.
+    // There is no listener at first; then there is one.
     let said = [&[(Client, "S", 0), (Server, "RA", 0)], &HANDSHAKE[..]].concat();
     assert_eq!(talk(&said), "?0 ?1 +1 >1 =1");
     let (script, seen) = played(&Conversation::v4(40_000).all(&said));
@@ -138,7 +137,7 @@ fn a_repeated_syn_finds_what_there_is() {
 fn a_name_is_used_again_after_the_end() {
     let said = [&HANDSHAKE[..], &CLOSE, &HANDSHAKE].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 >0 =0 -0 ?1 +1 >1 =1");
-    // Now the other one asks: the server is another.
+    // Now the other side requests: the server is another.
     let back = [(Server, "S", 0), (Client, "SA", 0), (Server, "A", 0)];
     assert_eq!(
         talk(&[&HANDSHAKE[..], &CLOSE, &back].concat()),
@@ -150,7 +149,7 @@ fn a_name_is_used_again_after_the_end() {
 fn a_syn_after_both_fins_does_not_wait_for_the_last_acknowledgement() {
     let said = [&HANDSHAKE[..], &CLOSE[..2], &HANDSHAKE].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 >0 -0 ?1 +1 >1 =1");
-    // After one FIN it does.
+    // After one FIN it finds the old PCB.
     let said = [&HANDSHAKE[..], &CLOSE[..1], &HANDSHAKE[..1]].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 =0");
 }
@@ -164,7 +163,7 @@ fn syns_both_ways_are_an_answer() {
 #[test]
 fn an_answer_that_was_not_captured_shows_by_what_follows() {
     assert_eq!(talk(&[(Client, "S", 0), (Client, "A", 0), (Client, "A", 7)]), "?0 +0 =0 =0d");
-    // Only what the server says was captured.
+    // Only the server's segments were captured.
     let said = [(Server, "SA", 0), (Server, "A", 9)];
     assert_eq!(talk(&said), "+0 >0 >0");
     let (script, seen) = played(&Conversation::v4(40_000).all(&said));
@@ -176,7 +175,7 @@ fn an_answer_that_was_not_captured_shows_by_what_follows() {
 fn without_a_syn_a_connection_was_open_before() {
     let mut early = Conversation::v4(40_000);
     let mut segments = early.all(&HANDSHAKE);
-    // It comes later, and was there first. The host has the lower port.
+    // It appears later, and was open before. The host has the lower port.
     segments.extend(Conversation::v4(50_000).all(&[(Server, "A", 10), (Client, "A", 0)]));
     let (script, seen) = played(&segments);
     assert_all_agree(&script);
@@ -185,7 +184,7 @@ fn without_a_syn_a_connection_was_open_before() {
     assert_eq!((&script.to_close[..], &script.to_open[..]), (&[0][..], &[][..]));
     assert_eq!((script.connections, script.most_open, seen.without_syn), (2, 2, 1));
     assert_eq!(script.keys[1].dport(), 443);
-    // Of two that are the same, the host is who gets the first segment.
+    // With equal ports, the host is the receiver of the first segment.
     let mut peers = Conversation::new("10.0.0.1:179", "10.0.0.2:179");
     let (script, _) = played(&peers.all(&[(Server, "A", 1), (Client, "A", 0)]));
     assert_eq!((events(&script).as_str(), script.keys[0]), ("=0d >0", peers.key.reversed()));
@@ -216,7 +215,7 @@ fn both_versions_of_ip_are_in_one_table() {
     assert_all_agree(&script);
 }
 
-/// Segments that nobody would send: any flags, any numbers, few sockets.
+/// Returns implausible segments: any flags, any numbers, few sockets.
 fn random_segments(rng: &mut StdRng, count: usize) -> Vec<Segment> {
     let mut lines: Vec<Conversation> =
         (0..rng.random_range(1..40)).map(|port| Conversation::v4(430 + port)).collect();
@@ -265,7 +264,7 @@ fn a_script_can_be_played_again() {
     }
 }
 
-/// A demultiplexer that makes a fault.
+/// A demultiplexer with a fault.
 struct Faulty {
     right: TrashDemux<Pcb, FlowKey>,
     fault: Fault,
@@ -277,11 +276,11 @@ enum Fault {
     Finds,
     /// Finds another PCB.
     Mixes,
-    /// Looks, and does not find.
+    /// Looks up, and returns nothing.
     Misses,
-    /// Does not take PCBs out.
+    /// Does not remove PCBs.
     Keeps,
-    /// Takes no PCBs.
+    /// Does not insert PCBs.
     Refuses,
 }
 
@@ -351,7 +350,7 @@ fn tellers_are_as_the_paper_has_them() {
     let script = tellers.script();
     assert_eq!((script.lookups(), script.connections, script.most_open), (5000, 100, 100));
     assert_eq!(script.events, tellers.script().events, "each run has the same");
-    // 50 seconds to warm up are some ten segments for each.
+    // 50 seconds of warm-up are some ten segments for each.
     let warm_up = script.events.len() - script.counted().len();
     assert!((1000..2000).contains(&warm_up), "{warm_up}");
     let comparison = assert_all_agree(&script);
@@ -379,7 +378,7 @@ fn quantiles_and_hits_are_counted() {
     assert_eq!((examined.mean(), examined.most(), examined.lookups()), (50.5, 100, 100));
     assert_eq!([0.01, 0.5, 0.99, 1.0].map(|share| examined.quantile(share)), [1, 50, 99, 100]);
     assert_eq!(examined.hit_ratio(), 0.01);
-    // One PCB that is another's is no hit; nor is none at all.
+    // An examined PCB of another connection is no hit; nor is none at all.
     examined.add(1, false);
     examined.add(0, false);
     assert_eq!((examined.hits, examined.lookups(), examined.quantile(0.001)), (1, 102, 0));
@@ -427,7 +426,7 @@ fn the_report_has_a_line_for_each_variant() {
     );
 }
 
-/// The packet of an IP packet behind Ethernet.
+/// Parses an Ethernet frame.
 fn packet(frame: &[u8]) -> Packet {
     let bytes = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 2, frame)]);
     let mut capture = Capture::memory(bytes).unwrap_or_else(|error| panic!("a capture {error}"));
@@ -451,7 +450,7 @@ fn numbers_of_segments_are_read() {
     let right = Some(Numbers { sequence: 9, acknowledgment: 0xffff_fff0, payload: 5 });
     let read = packet(&[&ethernet[..], &four, b"12345000"].concat());
     assert_eq!((read.numbers, read.flags), (right, Some(TcpFlags(0x11))));
-    // A capture that ends behind the flags has all.
+    // A capture that ends after the flags has all fields.
     let short = packet(&[&ethernet[..], &four[..24 + 14]].concat());
     assert_eq!(short, read);
     let cut = packet(&[&ethernet[..], &four[..24 + 13]].concat());
@@ -500,17 +499,16 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
     let Some(folder) = data::folder() else {
         return data::announce("tcp_demux", format_args!("SKIPPED: {}", data::NO_CAPTURES));
     };
-    // Segments and names as the folder's README has them; connections, most at once, SYNs for
-    // nothing.
+    // Segments and keys as in the folder's README; connections, maximum at once, unanswered SYNs.
     for (name, right) in [
         ("oltp/lab-oltp-pg-400.pcap.gz", [73_404, 893, 893, 411, 0]),
-        // 31 are answered only when their SYN has come three times; by then others are over.
+        // 31 are answered only after their third SYN; by then others are closed.
         ("oltp/zeek-echo-connections-third.pcap.gz", [27_284, 165, 165, 134, 0]),
-        // Names are used again.
+        // Keys are reused.
         ("mix/lab-http-churn-small.pcap.gz", [75_626, 6840, 7004, 47, 0]),
-        // Connections that do not end in the capture are there to its end.
+        // Connections that do not end in the capture stay open to its end.
         ("mix/mix-public.pcap.gz", [51_738, 615, 590, 194, 24]),
-        // Scans of ports at which nobody listens.
+        // Scans of ports without listeners.
         ("mix/westermo-right-part1.pcap.gz", [3050, 3009, 20, 1, 2989]),
     ] {
         let Ok(mut capture) = Capture::open(&folder.join(name)) else {

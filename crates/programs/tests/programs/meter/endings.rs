@@ -1,4 +1,4 @@
-//! When flows end, on packets whose times and flags are chosen.
+//! Ends of flows, on packets with chosen times and flags.
 
 use capture::data::{segment, segment_of, udp};
 
@@ -7,8 +7,8 @@ use super::{Record, metered};
 const OPEN: [(u32, bool, &str); 3] = [(0, true, "S"), (10, false, "SA"), (20, true, "A")];
 const CLOSE: [(u32, bool, &str); 2] = [(1000, true, "FA"), (1010, false, "FA")];
 
-/// What becomes of segments between two fixed sockets: milliseconds, whether from the client,
-/// flags.
+/// Returns the records of segments between two fixed sockets: milliseconds, whether from the
+/// client, flags.
 fn connection(parts: &[&[(u32, bool, &str)]], arguments: &[&str]) -> Vec<Record> {
     let frame = |&(ms, from_client, flags): &(u32, bool, &str)| (ms, segment(from_client, flags));
     let frames: Vec<_> = parts.concat().iter().map(frame).collect();
@@ -36,8 +36,7 @@ fn silence_of_both_directions_ends_a_flow() {
     assert_eq!(summaries(&connection(&[&parts], &idle)), [([2, 2], "forced", "established")]);
 }
 
-/// A flow that is silent is over although nothing comes but a packet of another flow, or one that
-/// is not even IP.
+/// A silent flow expires even if only packets of other flows, or non-IP packets, arrive.
 #[test]
 fn any_packet_advances_the_time() {
     let arp = vec![0xff; 60];
@@ -62,7 +61,7 @@ fn a_flow_that_lives_on_is_reported_in_parts() {
     assert!(halves.windows(2).all(|pair| pair[0].last_ns + 1_000_000_000 == pair[1].first_ns));
     let bytes: u64 = halves.iter().map(|half| half.ip_bytes).sum();
     assert_eq!(bytes, (0..1000).map(|s| 28 + s % 7).sum::<u64>());
-    // What was told and is silent since has nothing more to tell.
+    // A flow that was reported and is silent since has no further record.
     let frames = [(0, udp(1, 2, 0)), (301_000, udp(3, 4, 0)), (400_000, udp(3, 4, 0))];
     let records = metered(&frames, &["--idle", "350", "--active", "300"]);
     assert_eq!(
@@ -77,11 +76,11 @@ fn a_closed_connection_lingers_and_is_over() {
     let last_ack: &[(u32, bool, &str)] = &[(1020, true, "A")];
     let later: &[(u32, bool, &str)] = &[(7000, true, "A")];
     let over = ([4, 2], "ended", "closing");
-    // The last acknowledgement is no ghost of a flow; what comes later is.
+    // The last acknowledgement does not create a flow; a later packet does.
     let records = connection(&[&OPEN, &CLOSE, last_ack, later], &meter);
     assert_eq!(summaries(&records), [over, ([1, 0], "forced", "unreplied")]);
     assert_eq!(records[0].forward.as_ref().map(|half| half.tcp_flags.as_str()), Some("...A..SF"));
-    // So does a reset, and what comes while it lingers belongs to it.
+    // So does a reset, and packets while it lingers belong to it.
     let reset: &[(u32, bool, &str)] = &[(30, false, "R"), (4000, true, "A"), (8000, true, "A")];
     let records = connection(&[&OPEN, reset, &[(20_000, true, "A")]], &meter);
     assert_eq!(
@@ -103,14 +102,15 @@ fn a_connection_closed_on_one_side_goes_on() {
     let half: &[(u32, bool, &str)] =
         &[(100, true, "FA"), (110, false, "A"), (10_000, false, "A"), (10_010, true, "A")];
     let last: &[(u32, bool, &str)] = &[(50_000, false, "FA"), (50_010, true, "A")];
-    let records = connection(&[&OPEN, half, last, &[(56_000, true, "A")]], &["--timeouts", "meter"]);
+    let records =
+        connection(&[&OPEN, half, last, &[(56_000, true, "A")]], &["--timeouts", "meter"]);
     assert_eq!(
         summaries(&records),
         [([5, 4], "ended", "closing"), ([1, 0], "forced", "unreplied")]
     );
 }
 
-/// The same sockets twice.
+/// Two connections between the same sockets.
 #[test]
 fn a_connection_on_reused_sockets_is_another_flow() {
     let again: &[(u32, bool, &str)] = &[(2000, true, "S"), (2010, false, "SA"), (2020, true, "A")];
@@ -118,11 +118,14 @@ fn a_connection_on_reused_sockets_is_another_flow() {
     let both = [([3, 2], "ended", "closing"), ([2, 1], "forced", "established")];
     assert_eq!(summaries(&records), both);
     assert_ne!(records[0].flow_id, records[1].flow_id);
-    // A SYN that is sent again is not another connection.
+    // A retransmitted SYN is not another connection.
     let twice: &[(u32, bool, &str)] = &[(0, true, "S"), (1000, true, "S"), (1010, false, "SA")];
     assert_eq!(connection(&[twice], &["--timeouts", "meter"]).len(), 1);
-    // Where nothing ends a flow, that does not either.
-    assert_eq!(summaries(&connection(&[&OPEN, &CLOSE, again], &[])), [([5, 3], "forced", "established")]);
+    // If nothing ends a flow, that does not either.
+    assert_eq!(
+        summaries(&connection(&[&OPEN, &CLOSE, again], &[])),
+        [([5, 3], "forced", "established")]
+    );
 }
 
 #[test]
@@ -136,12 +139,12 @@ fn the_initiator_is_the_source() {
     let (client, server) = ("192.0.2.1:40000", "198.51.100.2:443");
     assert_eq!(begins_with((0, true, "S")), (format!("{client} {server}"), [2, 0]));
     assert_eq!(begins_with((0, false, "A")), (format!("{server} {client}"), [1, 1]));
-    // An answer: the one who asked was not captured.
+    // An answer: the request was not captured.
     assert_eq!(begins_with((0, false, "SA")), (format!("{client} {server}"), [1, 1]));
 }
 
-/// Four flows of four classes in a cache for four: the closing one goes first, the established
-/// last.
+/// Four flows of four classes in a cache for four: the closing one is evicted first, the
+/// established one last.
 #[test]
 fn a_full_cache_evicts_the_least_important_first() {
     let mut frames: Vec<_> = OPEN

@@ -1,4 +1,4 @@
-//! The example as a flow meter: when flows end, and what is written of them.
+//! The example as a flow meter: ends of flows, and exported records.
 
 mod endings;
 mod ipfix;
@@ -39,14 +39,15 @@ struct Half {
 }
 
 impl Record {
-    /// The lines that a run printed.
+    /// Parses the lines that a run printed.
     fn all(run: &Run) -> Vec<Self> {
         let line =
             |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         run.stdout.lines().map(line).collect()
     }
 
-    /// Number, five-tuple and counts of each direction with packets; the initiator's has number 1.
+    /// Iterates over the directions with packets: number, five-tuple and counters; the initiator's
+    /// has number 1.
     fn halves(&self) -> impl Iterator<Item = (u64, String, &Half)> {
         let Self { src, dst, proto, sport, dport, .. } = self;
         let there = format!("{src},{dst},{proto},{sport},{dport}");
@@ -55,7 +56,7 @@ impl Record {
         halves.into_iter().filter_map(|(number, key, half)| Some((number, key, half.as_ref()?)))
     }
 
-    /// The rows of CSV that say the same.
+    /// Returns the equivalent rows of CSV.
     fn rows(&self) -> impl Iterator<Item = String> {
         self.halves().map(|(_, key, half)| {
             let Half { packets, ip_bytes, first_ns, last_ns, .. } = half;
@@ -63,18 +64,18 @@ impl Record {
         })
     }
 
-    /// Packets of both directions.
+    /// Returns the packets of both directions.
     fn packets(&self) -> [u64; 2] {
         [&self.forward, &self.reverse].map(|half| half.as_ref().map_or(0, |half| half.packets))
     }
 
-    /// Packets of both directions, why the record was made, and the class of the flow then.
+    /// Returns the packets of both directions, the end reason, and the class of the flow.
     fn summary(&self) -> ([u64; 2], &str, &str) {
         (self.packets(), &self.end_reason, &self.class)
     }
 }
 
-/// What the example makes of frames that come at these milliseconds.
+/// Returns the example's records for frames at these milliseconds.
 fn metered(frames: &[(u32, Vec<u8>)], arguments: &[&str]) -> Vec<Record> {
     let times = |ms: u32| (ms / 1000, ms % 1000 * 1000);
     let records: Vec<_> =
