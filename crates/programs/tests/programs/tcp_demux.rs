@@ -326,11 +326,11 @@ fn errors_are_noticed() {
     segments.push(lines[0].send(Client, "A", 1));
     let (script, _) = played(&segments);
     for (fault, words) in [
-        (Fault::Finds, "PCB Some(0) for Arrives { number: 1"),
-        (Fault::Mixes, "PCB Some(1) for Arrives { number: 0"),
-        (Fault::Misses, "PCB None for Arrives { number: 0"),
-        (Fault::Keeps, "PCB Some(0) for Arrives { number: 0"),
-        (Fault::Refuses, "PCB None for Arrives { number: 0"),
+        (Fault::Finds, "PCB Some(0) for Arrives { id: 1"),
+        (Fault::Mixes, "PCB Some(1) for Arrives { id: 0"),
+        (Fault::Misses, "PCB None for Arrives { id: 0"),
+        (Fault::Keeps, "PCB Some(0) for Arrives { id: 0"),
+        (Fault::Refuses, "PCB None for Arrives { id: 0"),
     ] {
         let faulty = Faulty { right: TrashDemux::new(), fault };
         let mut subjects = Subject::all(&script);
