@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, RemovedFlow, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant,
+    Class, CloseRule, EndReason, Handle, Packet, Protocol, Refused, RemovedFlow, Report, Tenant,
     Timeouts,
 };
 use flowtable::key::flow::FlowName;
