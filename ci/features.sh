@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The library with every set of features; tests of the models without features, and those that features add.
+# Checks the library with every set of features; runs the reference models without features, and the
+# tests that need features.
 #
-# --no-default-tests leaves the tests with the default features out: `cargo test` runs them.
+# --no-default-tests skips the tests with the default features: `cargo test` runs them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +17,7 @@ done
 [ "${1-}" = --no-default-tests ] || cargo test
 # Tests that run again here draw fewer cases.
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
-# Without `std` only seeds and population counts differ: each structure against its reference model.
+# Without `std` only seeds and population counts differ: run the reference models.
 binaries=(--lib)
 for name in cache demux ephemeral flow_cache key routes schedule sockets trash trie; do
     binaries+=(--test "$name")

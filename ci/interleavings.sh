@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the concurrent structures in many interleavings: small protocols in all of them, with at most two
-# preemptions (loom: the models in src/concurrent), operations of maps in random ones (shuttle).
+# Runs the concurrent structures in many interleavings: small protocols in all of them with at most
+# two preemptions (loom: the models in src/concurrent), operations of maps in random ones (shuttle).
 #
-# interleavings.sh [SECONDS] stops each after a number of seconds, 300 by default.
+# interleavings.sh [SECONDS] stops each part after a number of seconds, 300 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
@@ -11,5 +11,6 @@ limit=${1:-300}
 
 LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-2} RUSTFLAGS="--cfg crossbeam_loom" \
     part loom "$limit" cargo test -p flowtable --features concurrent --lib loom_models
-RUSTFLAGS="--cfg shuttle" part shuttle "$limit" cargo test -p flowtable --features concurrent --test concurrent
+RUSTFLAGS="--cfg shuttle" \
+    part shuttle "$limit" cargo test -p flowtable --features concurrent --test concurrent
 [ "$skipped" = 0 ] || exit 77

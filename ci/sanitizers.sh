@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which sees accesses to memory
-# that is not owned, and leaks; those of threads under ThreadSanitizer, which sees accesses without an order.
+# Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which detects invalid
+# memory accesses and leaks; those of threads under ThreadSanitizer, which detects data races.
 #
-# sanitizers.sh [SECONDS] stops each after a number of seconds, 600 by default.
+# sanitizers.sh [SECONDS] stops each part after a number of seconds, 600 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
@@ -23,19 +23,21 @@ fi
 folder=$(target)/sanitizers
 export PROPTEST_CASES=${PROPTEST_CASES:-8}
 
-# Refused allocations are part of the tests.
+# Some tests make allocations that fail.
 address() {
     RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
-        part address "$limit" cargo +nightly test -p flowtable --target "$host" --features concurrent "$@"
+        part address "$limit" cargo +nightly test -p flowtable \
+            --target "$host" --features concurrent "$@"
 }
 address --lib
 address --test trash --test routes --test cache --test ephemeral -- \
     methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: store::
 address --test concurrent --test concurrent_routes -- \
     model:: misuse:: leaks::tests_in linearizable:: panics::
-# ThreadSanitizer does not support fences, but crossbeam-epoch uses stronger loads instead when compiled
-# for it, so there is nothing to suppress.
+# ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
+# compiled for it, so no report has to be suppressed.
 RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
-    part thread "$limit" cargo +nightly test -p flowtable -Zbuild-std --target "$host" --features concurrent \
+    part thread "$limit" cargo +nightly test -p flowtable \
+    -Zbuild-std --target "$host" --features concurrent \
     --test concurrent --test concurrent_routes -- guarantees::
 [ "$skipped" = 0 ] || exit 77

@@ -141,7 +141,7 @@ fn compute(
         assert_eq!(found, model.get(&key));
         match decision {
             Decision::Keep => Compute::Keep,
-            Decision::Put => Compute::Put(Box::new(now)),
+            Decision::Put => Compute::Insert(Box::new(now)),
             Decision::Remove => Compute::Remove,
         }
     });

@@ -15,7 +15,7 @@ use flow_cache::expected::{Expected, Seen, Traversal, seen};
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Cursor, Departed, EndReason, Event, Handle, Image, ImageError, Metrics, NameError,
+    Class, Cursor, RemovedFlow, EndReason, Event, Handle, Image, ImageError, Metrics, NameError,
     Packet, Refused, Report, Resident, Tenant,
 };
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
@@ -194,11 +194,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             }
             return;
         }
-        let departed = self.cache.remove(handle);
-        assert_eq!(departed.as_ref().map(|flow| flow.handle), is_live.then_some(handle));
-        if let Some(departed) = departed {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.record_departed(&departed);
+        let removed = self.cache.remove(handle);
+        assert_eq!(removed.as_ref().map(|flow| flow.handle), is_live.then_some(handle));
+        if let Some(removed) = removed {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.record_removed(&removed);
         }
     }
 
@@ -228,17 +228,17 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     /// Records that a live flow has left.
-    fn record_departed(&mut self, departed: &Departed<K, u64>) {
-        let expected_flow = self.live.remove(&departed.handle.id());
-        let expected_flow = expected_flow.unwrap_or_else(|| panic!("{departed:?} was not live"));
-        assert_eq!((expected_flow.handle, expected_flow.value), (departed.handle, departed.value));
-        assert_eq!(expected_flow.name, departed.key.normalized().0);
+    fn record_removed(&mut self, removed: &RemovedFlow<K, u64>) {
+        let expected_flow = self.live.remove(&removed.handle.id());
+        let expected_flow = expected_flow.unwrap_or_else(|| panic!("{removed:?} was not live"));
+        assert_eq!((expected_flow.handle, expected_flow.value), (removed.handle, removed.value));
+        assert_eq!(expected_flow.name, removed.key.normalized().0);
         assert!(
-            !expected_flow.pinned || departed.reason != EndReason::Resources,
-            "{departed:?} was pinned"
+            !expected_flow.pinned || removed.reason != EndReason::Resources,
+            "{removed:?} was pinned"
         );
-        assert!(departed.first_seen <= departed.last_seen);
-        self.dead.push(departed.handle);
+        assert!(removed.first_seen <= removed.last_seen);
+        self.dead.push(removed.handle);
     }
 
     fn observe(&mut self, sent: Sent, now: Timestamp) {
@@ -275,9 +275,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn record_packet(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, Refused>) {
         self.packets += 1;
         match seen {
-            Ok(Seen { handle, fresh, value, departed }) => {
-                assert!(fresh || departed.is_none());
-                departed.iter().for_each(|departed| self.record_departed(departed));
+            Ok(Seen { handle, fresh, value, removed }) => {
+                assert!(fresh || removed.is_none());
+                removed.iter().for_each(|removed| self.record_removed(removed));
                 if fresh {
                     self.record_new(handle, key, false, 0);
                 }
@@ -296,7 +296,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn advance(&mut self, now: Timestamp, budget: usize) {
         let (mut ended, mut reports) = (vec![], vec![]);
         let progress = self.cache.advance(now, budget, |event| match event {
-            Event::Ended(departed) => ended.push(departed),
+            Event::Ended(removed) => ended.push(removed),
             Event::Active(Report { handle, value, since, .. }) => {
                 reports.push((handle, std::mem::take(value), since));
             }
@@ -309,9 +309,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             let active = self.cache.config().timeouts().active().expect("it was reported");
             assert!(self.has_passed(since, now, active), "{since:?} to {now:?}");
         }
-        for departed in ended {
-            self.assert_due(&departed, now);
-            self.record_departed(&departed);
+        for removed in ended {
+            self.assert_due(&removed, now);
+            self.record_removed(&removed);
         }
         assert_eq!(self.live.len(), self.cache.len(), "all are reported");
         if progress.is_done {
@@ -332,8 +332,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     /// Checks that a flow has not expired early.
-    fn assert_due(&self, departed: &Departed<K, u64>, now: Timestamp) {
-        let Departed { reason, class, protocol, last_seen, .. } = *departed;
+    fn assert_due(&self, removed: &RemovedFlow<K, u64>, now: Timestamp) {
+        let RemovedFlow { reason, class, protocol, last_seen, .. } = *removed;
         if reason == EndReason::Resources {
             return;
         }
@@ -341,7 +341,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         assert_eq!(reason, if is_closing { EndReason::Ended } else { EndReason::Idle });
         let idle =
             self.cache.config().timeouts().idle(protocol, class).expect("the flow has expired");
-        assert!(self.has_passed(last_seen, now, idle), "{departed:?} at {now:?}");
+        assert!(self.has_passed(last_seen, now, idle), "{removed:?} at {now:?}");
     }
 
     /// Checks that no flow remains a tick after its deadline.
@@ -377,8 +377,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let found = self.cache.find(key).filter(|found| found.handle == handle);
         let expected = match (self.cache.get(handle), found.map(|found| found.name)) {
             (None, _) => Err(NameError::NoFlow),
-            (_, None) => Err(NameError::NotItsName),
-            (_, Some(0)) => Err(NameError::First),
+            (_, None) => Err(NameError::NoSuchName),
+            (_, Some(0)) => Err(NameError::PrimaryKey),
             _ => Ok(()),
         };
         assert_eq!(self.cache.remove_name(handle, key), expected);
@@ -432,7 +432,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             Err(error) => {
                 self.assert_refusal(error, before.flows + count);
                 let mut after = self.cache.metrics();
-                (after.bytes, after.rekeys) = (before.bytes, before.rekeys);
+                (after.bytes, after.reseeds) = (before.bytes, before.reseeds);
                 assert_eq!(after, before, "nothing changes: {error}");
             }
         }
@@ -498,7 +498,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn drain(&mut self, count: usize) {
         let before = self.live.len();
         let drained: Vec<_> = self.cache.drain().take(count).collect();
-        drained.iter().for_each(|departed| self.record_departed(departed));
+        drained.iter().for_each(|removed| self.record_removed(removed));
         assert_eq!(self.live.len(), before.saturating_sub(count));
     }
 
@@ -530,9 +530,9 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     fn check_metrics(&self, metrics: &Metrics) {
-        let departed: u64 = metrics.departed.iter().flatten().sum();
+        let removed: u64 = metrics.removed.iter().flatten().sum();
         let len = self.cache.len();
-        assert_eq!(metrics.created + metrics.restored, departed + len as u64, "{metrics}");
+        assert_eq!(metrics.created + metrics.restored, removed + len as u64, "{metrics}");
         assert_eq!((metrics.flows, metrics.by_class.iter().sum()), (len, len));
         assert_eq!((metrics.hits + metrics.misses), self.packets);
         assert_eq!(metrics.created + metrics.refused, metrics.misses, "{metrics}");

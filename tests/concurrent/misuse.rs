@@ -88,7 +88,7 @@ fn a_map_stays_valid_if_hash_or_eq_panics() {
         |map, key| _ = map.pin().insert(Hooked(key), 7).unwrap(),
         |map, key| _ = map.pin().remove(&Hooked(key)),
         |map, key| _ = map.pin().update(Hooked(key), |_| 7).unwrap(),
-        |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Put(7)).unwrap(),
+        |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(7)).unwrap(),
         |map, key| _ = map.pin().get_or_insert(Hooked(key), 7).unwrap(),
     ];
     let hashers = if cfg!(miri) { [Weak::Three].as_slice() } else { &[Weak::Mixed, Weak::Three] };

@@ -200,7 +200,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             match what {
                 None => Compute::Keep,
                 Some(None) => Compute::Remove,
-                Some(Some(value)) => Compute::Put(V::make(value)),
+                Some(Some(value)) => Compute::Insert(V::make(value)),
             }
         };
         let new = what.flatten().map(V::make);

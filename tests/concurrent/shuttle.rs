@@ -145,7 +145,7 @@ fn updates_are_not_lost_in_a_growing_segment() {
             let pin = map.pin();
             for round in 0..6 {
                 let key = round % 2;
-                let add = |now: Option<&u64>| Compute::Put(now.map_or(1, |now| now + 1));
+                let add = |now: Option<&u64>| Compute::Insert(now.map_or(1, |now| now + 1));
                 _ = pin.compute(key, add).unwrap();
                 assert!(pin.update(key, |now| now + 1).unwrap().is_some());
             }

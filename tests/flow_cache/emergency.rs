@@ -22,11 +22,11 @@ fn millis(millis: u64) -> Timestamp {
 fn advance(cache: &mut Cache, now: u64, budget: usize) -> (Vec<Class>, bool) {
     let mut left = vec![];
     let progress = cache.advance(millis(now), budget, |event| match event {
-        Event::Ended(departed) => {
-            assert_eq!(departed.reason, EndReason::Resources);
-            let silent = millis(now).since(departed.last_seen);
-            assert!(silent >= Duration::from_secs(2), "{departed:?}");
-            left.push(departed.class);
+        Event::Ended(removed) => {
+            assert_eq!(removed.reason, EndReason::Resources);
+            let silent = millis(now).since(removed.last_seen);
+            assert!(silent >= Duration::from_secs(2), "{removed:?}");
+            left.push(removed.class);
         }
         Event::Active(report) => panic!("{report:?}"),
     });
@@ -127,7 +127,7 @@ fn an_emergency_has_hysteresis() {
     advance(&mut cache, 300_000, 1000);
     assert!(is_emergency(&cache) && cache.len() == 90, "{} are left", cache.len());
     let metrics = cache.metrics();
-    assert_eq!(metrics.departed(EndReason::Resources, Class::Established), 0);
+    assert_eq!(metrics.removed(EndReason::Resources, Class::Established), 0);
 }
 
 #[test]

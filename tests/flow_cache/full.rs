@@ -32,12 +32,12 @@ fn evicted_for<P: Eviction>(cache: &mut Cache<P>, number: u32) -> (Handle, Class
     let now = cache.now();
     let observed = cache.observe(&key(number), Packet::tcp(ACK), now).expect("one can leave");
     let handle = observed.handle;
-    let departed = observed.departed.expect("the cache was full");
-    assert_eq!(departed.reason, EndReason::Resources);
+    let removed = observed.removed.expect("the cache was full");
+    assert_eq!(removed.reason, EndReason::Resources);
     cache.observe(&key(number).reversed(), Packet::tcp(ACK), now).expect("it is there");
-    assert!(cache.set_class(handle, Class::Established) && cache.get(departed.handle).is_none());
+    assert!(cache.set_class(handle, Class::Established) && cache.get(removed.handle).is_none());
     cache.validate().expect("invariant");
-    (departed.handle, departed.class)
+    (removed.handle, removed.class)
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_flood_of_syns_evicts_no_established_flow() {
         }
         next += 1;
         let observed = cache.observe(&key(next), Packet::tcp(SYN), now).expect("there is room");
-        let departed = observed.departed.map(|departed| departed.class);
-        assert!(departed.is_none_or(|class| class == Class::New));
+        let removed = observed.removed.map(|removed| removed.class);
+        assert!(removed.is_none_or(|class| class == Class::New));
         // Some hosts answer the forged addresses.
         if packet % 3 == 0 {
             let answer = cache.observe(&key(next).reversed(), Packet::tcp(SYN_ACK), now);
@@ -160,7 +160,7 @@ fn a_flood_of_syns_evicts_no_established_flow() {
     assert_eq!(cache.len(), FLOWS);
     cache.validate().expect("invariant");
     let metrics = cache.metrics();
-    assert_eq!(metrics.departed(EndReason::Resources, Class::Established), 0);
+    assert_eq!(metrics.removed(EndReason::Resources, Class::Established), 0);
     assert_eq!(metrics.created - metrics.evicted(), FLOWS as u64);
 }
 
@@ -272,17 +272,17 @@ fn a_tenant_over_its_share_evicts_its_own_flows() {
     let mut classes = vec![];
     for number in 200..400 {
         let observed = cache.observe(&key(number), from(greedy), seconds(1)).expect("room");
-        let (handle, departed) = (observed.handle, observed.departed);
-        assert_eq!(departed.is_some(), number >= 210);
+        let (handle, removed) = (observed.handle, observed.removed);
+        assert_eq!(removed.is_some(), number >= 210);
         if number < 204 {
             cache.set_class(handle, Class::Established);
         }
-        classes.extend(departed.map(|departed| (departed.tenant, departed.class, departed.reason)));
+        classes.extend(removed.map(|removed| (removed.tenant, removed.class, removed.reason)));
     }
     assert!(classes.iter().all(|left| *left == (greedy, Class::New, EndReason::Resources)));
     assert_eq!(cache.len(), 50);
-    let left = cache.drain().filter(|departed| departed.tenant == greedy);
-    assert_eq!(left.filter(|departed| departed.class == Class::Established).count(), 4);
+    let left = cache.drain().filter(|removed| removed.tenant == greedy);
+    assert_eq!(left.filter(|removed| removed.class == Class::Established).count(), 4);
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_share_may_be_raised_lowered_and_removed() {
     let mut add = |cache: &mut Cache<Lru>| {
         next += 1;
         let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
-        observed.map(|observed| (observed.handle, observed.departed.is_some()))
+        observed.map(|observed| (observed.handle, observed.removed.is_some()))
     };
     cache.set_share(tenant, Some(0));
     assert_eq!(add(&mut cache), Err(Refused::Tenant));
@@ -356,7 +356,7 @@ fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
         let now = Timestamp::from_micros(packet.into());
         let observed = cache.observe(&key, seen, now).expect("no flow is pinned");
         let handle = observed.handle;
-        left += usize::from(observed.departed.is_some());
+        left += usize::from(observed.removed.is_some());
         assert!(cache.len() <= flows && cache.get(handle).is_some());
         assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle));
         if packet % 97 == 0 {
@@ -393,8 +393,8 @@ fn lru_evicts_exactly_the_least_recently_used_flow() {
         let number = rng.random_range(0..120);
         let observed = cache.observe(&key(number), Packet::UDP, seconds(0)).expect("room");
         order.retain(|other| *other != number);
-        if let Some(departed) = observed.departed {
-            assert_eq!(departed.key, key(order.remove(0)));
+        if let Some(removed) = observed.removed {
+            assert_eq!(removed.key, key(order.remove(0)));
         }
         order.push(number);
     }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
 use flowtable::flow_cache::{
-    Class, Config, Departed, EndReason, Event, Handle, Observed, Progress, Protocol, Report,
+    Class, Config, EndReason, Event, Handle, Observed, Progress, Protocol, RemovedFlow, Report,
     Timeouts,
 };
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
@@ -61,12 +61,12 @@ impl Timed {
     }
 
     fn observe(&mut self, key: &FlowKey, seen: PacketInfo) -> Handle {
-        let Observed { flow, handle, class, departed, .. } =
+        let Observed { flow, handle, class, removed, .. } =
             self.cache.observe(key, seen.packet(), self.now).expect("no flow is pinned");
         *flow += 1;
         self.packets[0] += 1;
-        if let Some(departed) = departed {
-            self.forget(&departed);
+        if let Some(removed) = removed {
+            self.forget(&removed);
         }
         let (now, end) = (self.now, self.timeouts.idle(seen.protocol, class));
         let begins =
@@ -99,19 +99,19 @@ impl Timed {
         }
     }
 
-    fn forget(&mut self, departed: &Departed<FlowKey, u64>) {
-        self.unlist(departed.handle);
-        let known = self.known.remove(&departed.handle).expect("a flow departs once");
-        assert_eq!((departed.value, departed.last_seen), (known.packets, known.last_seen));
+    fn forget(&mut self, removed: &RemovedFlow<FlowKey, u64>) {
+        self.unlist(removed.handle);
+        let known = self.known.remove(&removed.handle).expect("a flow departs once");
+        assert_eq!((removed.value, removed.last_seen), (known.packets, known.last_seen));
         self.packets[1] += known.packets;
     }
 
-    fn ended(&mut self, departed: &Departed<FlowKey, u64>) {
-        let known = &self.known[&departed.handle];
-        assert!(known.end.is_some_and(|end| end <= self.now), "early: {departed:?}");
-        let closing = departed.class == Class::Closing;
-        assert_eq!(departed.reason, if closing { EndReason::Ended } else { EndReason::Idle });
-        self.forget(departed);
+    fn ended(&mut self, removed: &RemovedFlow<FlowKey, u64>) {
+        let known = &self.known[&removed.handle];
+        assert!(known.end.is_some_and(|end| end <= self.now), "early: {removed:?}");
+        let closing = removed.class == Class::Closing;
+        assert_eq!(removed.reason, if closing { EndReason::Ended } else { EndReason::Idle });
+        self.forget(removed);
     }
 
     fn reported(&mut self, report: &mut Report<'_, FlowKey, u64>) {
@@ -134,7 +134,7 @@ impl Timed {
         let progress = cache.advance(self.now, budget, |event| {
             events.push(());
             match event {
-                Event::Ended(departed) => self.ended(&departed),
+                Event::Ended(removed) => self.ended(&removed),
                 Event::Active(mut report) => self.reported(&mut report),
             }
         });
@@ -216,8 +216,8 @@ fn churn(timed: &mut Timed, operations: u32, keys: u32, budget: impl Fn(&mut Std
             }
             80..82 => {
                 let found = timed.cache.find(&key(rng.random_range(0..keys)));
-                let departed = found.and_then(|found| timed.cache.remove(found.handle));
-                departed.iter().for_each(|departed| timed.forget(departed));
+                let removed = found.and_then(|found| timed.cache.remove(found.handle));
+                removed.iter().for_each(|removed| timed.forget(removed));
             }
             _ => _ = timed.advance(budget(&mut rng)),
         }
@@ -320,8 +320,8 @@ fn a_step_of_time_is_limited_to_a_year() {
         now = now + year * years;
         let calls = (1..1000).find(|_| {
             let progress = cache.advance(now, 50, |event| {
-                let Event::Ended(departed) = event else { panic!("{event:?}") };
-                let silent = now.since(departed.last_seen);
+                let Event::Ended(removed) = event else { panic!("{event:?}") };
+                let silent = now.since(removed.last_seen);
                 assert!((year - TICK..=year).contains(&silent), "{silent:?}");
             });
             progress.is_done
@@ -375,8 +375,8 @@ fn setting_the_clock_preserves_ages() {
         let mut ended = 0;
         let late = set + Duration::from_secs(20) + TICK;
         cache.advance(late, 10, |event| {
-            let Event::Ended(departed) = event else { panic!("{event:?}") };
-            assert_eq!(departed.reason, EndReason::Idle);
+            let Event::Ended(removed) = event else { panic!("{event:?}") };
+            assert_eq!(removed.reason, EndReason::Idle);
             ended += 1;
         });
         assert_eq!(ended, 1, "{set:?}");

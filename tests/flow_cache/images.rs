@@ -191,7 +191,7 @@ fn each_defect_of_an_image_has_an_error() {
         assert_eq!(is(&[("/format", json!(format))]), Err(ImageError::Format(format)));
     }
     let many = json!(vec![flow(0); 10]);
-    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, room: 9 }));
+    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));
     assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Names { flow: 1 }));
     for age in ["age", "silent", "unreported"] {
         let place = format!("/flows/2/{age}");

@@ -21,7 +21,7 @@ fn cache<P: Eviction>(config: Config, policy: P) -> Cache<P> {
     FlowCache::with_policy_and_hasher(config, policy, DefaultHashBuilder::with_seed(1))
 }
 
-/// A cache under a flood, and the number of departed flows.
+/// A cache under a flood, and the number of removed flows.
 struct Flood<P> {
     cache: Cache<P>,
     left: u64,
@@ -33,7 +33,7 @@ impl<P: Eviction> Flood<P> {
         let packet = Packet::UDP.from_tenant(Tenant(tenant));
         match self.cache.observe(&key(number), packet, Timestamp::ZERO) {
             Ok(observed) => {
-                self.left += u64::from(observed.departed.is_some());
+                self.left += u64::from(observed.removed.is_some());
                 let handle = observed.handle;
                 if number % 5 == 0 {
                     _ = self.cache.add_name(handle, &key(number | 1 << 23));
@@ -47,7 +47,7 @@ impl<P: Eviction> Flood<P> {
         }
     }
 
-    /// Checks that every departed flow is reported, including those evicted for a refused flow.
+    /// Checks that every removed flow is reported, including those evicted for a refused flow.
     fn assert_reported(&mut self) {
         let progress = self.cache.advance(Timestamp::ZERO, 0, |_| ());
         self.left += progress.ended as u64;
@@ -123,7 +123,7 @@ fn memory_is_bounded_when_classes_change() {
     for number in 0.. {
         let packet = Packet::tcp(TcpFlags::SYN);
         let observed = cache.observe(&key(number), packet, Timestamp::ZERO).expect("room");
-        if observed.departed.is_some() {
+        if observed.removed.is_some() {
             break;
         }
         handles.push(observed.handle);
@@ -150,7 +150,7 @@ fn memory_is_bounded_for_restored_images() {
             let image = original.page(&mut Cursor::new(), usize::MAX).collect();
             match copy.restore(image, Timestamp::ZERO) {
                 Ok(count) => restored += usize::from(count == flows),
-                Err(ImageError::TooMany { flows: of, room }) => {
+                Err(ImageError::TooMany { flows: of, capacity: room }) => {
                     assert!(of == flows && room <= flows, "{room} of {flows}");
                     assert_eq!((copy.len(), copy.find(&key(0))), (0, None));
                     copy.validate().expect("invariant");

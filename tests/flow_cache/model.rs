@@ -44,7 +44,7 @@ enum Op {
     Connect(u32, bool, usize),
     Advance(usize),
     AdvanceToNext,
-    /// On a flow that is present, or has departed.
+    /// On a flow that is present, or has removed.
     Flow(usize, FlowOp),
     SetShare(u16, Option<usize>),
     SetClock(Duration),
@@ -249,7 +249,7 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
     }
 
     /// Performs an operation on both caches, and compares them with their reference models and with
-    /// each other: the results, and the departed flows in their order.
+    /// each other: the results, and the removed flows in their order.
     fn step(&mut self, op: &Op, now: Timestamp) {
         let handle = if let Op::Flow(nth, _) = op { self.handle(*nth) } else { None };
         for cache in [&mut self.batch, &mut self.single] {

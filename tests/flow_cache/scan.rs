@@ -208,7 +208,7 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
             let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST][rng.random_range(0..6)];
             if let Ok(observed) = cache.observe(&key, Packet::tcp(flags), now) {
                 *observed.flow += 1;
-                observed.departed.iter().for_each(|left| _ = copy.remove(&left.handle));
+                observed.removed.iter().for_each(|left| _ = copy.remove(&left.handle));
             }
         }
     }
@@ -291,7 +291,7 @@ fn an_image_restores_flows_with_their_ages() {
         assert_eq!((copy.now(), content(&copy)), (seconds(now), content(&original)));
         let counts = |cache: &Cache| {
             let metrics = cache.metrics();
-            (metrics.by_class, metrics.pinned, metrics.names, metrics.flows)
+            (metrics.by_class, metrics.pinned, metrics.aliases, metrics.flows)
         };
         assert_eq!(counts(&copy), counts(&original));
     }
@@ -362,10 +362,10 @@ fn an_image_with_more_flows_than_room_is_refused() {
     let mut small = cache(original.len() - 1, Timeouts::METER);
     let error = refused(&mut small, image(&original), seconds(200));
     let (flows, room) = (original.len(), original.len() - 1);
-    assert_eq!(error, ImageError::TooMany { flows, room });
+    assert_eq!(error, ImageError::TooMany { flows, capacity: room });
     add(&mut small, 5000);
     let error = refused(&mut small, image(&original), seconds(200));
-    assert_eq!(error, ImageError::TooMany { flows, room: room - 1 });
+    assert_eq!(error, ImageError::TooMany { flows, capacity: room - 1 });
     let mut image = image(&original);
     image.truncate(room - 1);
     assert_eq!(small.restore(image, seconds(200)), Ok(room - 1));
@@ -416,7 +416,7 @@ fn an_image_may_be_restored_into_a_used_cache() {
     joined.set_share(Tenant(1), Some(3));
     let packet = Packet::tcp(SYN).from_tenant(Tenant(1));
     let observed = joined.observe(&key(8888), packet, now).expect("one can leave");
-    assert_eq!(observed.departed.map(|left| left.tenant), Some(Tenant(1)));
+    assert_eq!(observed.removed.map(|left| left.tenant), Some(Tenant(1)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use core::time::Duration;
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
 use flowtable::flow_cache::{
-    Class, CloseRule, Config, Departed, EndReason, Event, Handle, Observed, Packet, Protocol,
+    Class, CloseRule, Config, EndReason, Event, Handle, Observed, Packet, Protocol, RemovedFlow,
     Timeouts,
 };
 use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
@@ -56,11 +56,11 @@ fn check_segments(
 }
 
 /// The flows that end, with a sufficient budget.
-fn ended(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<Departed<Key, u32>> {
+fn ended(cache: &mut FlowCache<Key, u32>, now: Timestamp) -> Vec<RemovedFlow<Key, u32>> {
     let mut departures = vec![];
     let progress = cache.advance(now, 1000, |event| {
-        if let Event::Ended(departed) = event {
-            departures.push(departed);
+        if let Event::Ended(removed) = event {
+            departures.push(removed);
         }
     });
     assert!(progress.is_done);
@@ -140,8 +140,8 @@ fn the_first_packet_determines_the_forward_direction() {
             assert_eq!((observed.direction, observed.name, observed.fresh), (Forward, 0, true));
             let answer = cache.observe(&first.reversed(), packet, at(2)).expect("it is there");
             assert_eq!((answer.direction, answer.name, answer.fresh), (Reverse, 0, false));
-            let departed = cache.drain().next().expect("there is one");
-            assert_eq!((departed.key, departed.reason), (first, EndReason::Forced));
+            let removed = cache.drain().next().expect("there is one");
+            assert_eq!((removed.key, removed.reason), (first, EndReason::Forced));
         }
     }
 }
@@ -238,12 +238,12 @@ fn a_tuple_may_be_reused_while_its_flow_lingers() {
         assert_eq!((observed.direction, observed.class, *observed.flow), (Forward, New, 0));
         assert!(observed.fresh);
         let new = observed.handle;
-        let departed = observed.departed.expect("the tuple belonged to another flow");
+        let removed = observed.removed.expect("the tuple belonged to another flow");
         assert_eq!(
-            (departed.handle, departed.reason, departed.class),
+            (removed.handle, removed.reason, removed.class),
             (old, EndReason::Ended, Closing)
         );
-        assert_eq!((departed.key, departed.value, departed.last_seen), (key(Forward), 7, at(0)));
+        assert_eq!((removed.key, removed.value, removed.last_seen), (key(Forward), 7, at(0)));
         assert!(cache.get(old).is_none() && new.id() > old.id());
         assert_eq!((cache.len(), cache.resident(new).expect("it is new").key()), (1, &key(again)));
         check_departure(&mut cache, 60, EndReason::Idle);
@@ -261,7 +261,7 @@ fn an_alias_may_be_reused_while_its_flow_lingers() {
     assert_eq!((reset.handle, reset.direction, reset.name), (old, Reverse, 1));
     let observed = cache.observe(&translated, Packet::tcp(SYN), at(1)).expect("there is room");
     assert_eq!((observed.fresh, observed.name), (true, 0));
-    assert_eq!(observed.departed.expect("the old flow had the alias").handle, old);
+    assert_eq!(observed.removed.expect("the old flow had the alias").handle, old);
     let new = cache.find(&translated).expect("it is new");
     assert_eq!(
         (new.name, cache.find(&key(Forward)).is_none()),
@@ -433,7 +433,7 @@ fn a_change_of_class_changes_the_deadline() {
     assert!(ended(&mut cache, at(500)).is_empty());
     let handle = check_segments(&mut cache, &[(Forward, RST, Closing)]);
     check_departure(&mut cache, 3, EndReason::Ended);
-    assert!(!cache.set_class(handle, Established), "the flow has departed");
+    assert!(!cache.set_class(handle, Established), "the flow has removed");
     // A flow that would have ended stays.
     let mut cache = cache_with(timeouts, CloseRule::BothSides);
     let handle = check_segments(&mut cache, &[(Forward, RST, Closing)]);
@@ -480,7 +480,7 @@ fn departures_are_counted_by_reason_and_class() {
     for number in 1..4 {
         let key = FlowKey::make(number);
         let observed = cache.observe(&key, Packet::UDP, at(0)).expect("there is room");
-        assert_eq!(observed.departed.is_some(), number == 3);
+        assert_eq!(observed.removed.is_some(), number == 3);
     }
     let handle = cache.find(&FlowKey::make(3)).expect("the last flow is present").handle;
     cache.remove(handle).expect("it is there");
@@ -493,7 +493,7 @@ fn departures_are_counted_by_reason_and_class() {
         (EndReason::Idle, Unreplied),
         (EndReason::Ended, Closing),
     ] {
-        assert_eq!(metrics.departed(reason, class), 1, "{reason:?}");
+        assert_eq!(metrics.removed(reason, class), 1, "{reason:?}");
     }
     assert_eq!((metrics.evicted(), metrics.expired(), metrics.flows), (1, 2, 0));
 }

@@ -34,7 +34,7 @@ pub fn observation<K>(
         class: observed.class,
         fresh: observed.fresh,
         value: *observed.flow,
-        departed: observed.departed,
+        removed: observed.removed,
     })
 }
 
@@ -83,9 +83,9 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         self.model.tick_clock(now);
         let (mut ended, mut reported) = (0, 0);
         let progress = self.ours.advance(now, budget, |event| match event {
-            Event::Ended(departed) => {
+            Event::Ended(removed) => {
                 ended += 1;
-                self.model.expired(&departed);
+                self.model.expired(&removed);
             }
             Event::Active(report) => {
                 reported += 1;
@@ -117,20 +117,20 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     }
 
     pub fn remove(&mut self, handle: Handle) {
-        let departed = self.ours.remove(handle);
-        assert_eq!(departed.is_some(), self.model.at(handle).is_some());
-        if let Some(departed) = departed {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.model.remove(&departed);
+        let removed = self.ours.remove(handle);
+        assert_eq!(removed.is_some(), self.model.at(handle).is_some());
+        if let Some(removed) = removed {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.model.remove(&removed);
         }
     }
 
     /// Drains `count` flows; the others remain.
     pub fn drain(&mut self, count: usize) {
         let there = self.model.flows.len();
-        for departed in self.ours.drain().take(count) {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.model.remove(&departed);
+        for removed in self.ours.drain().take(count) {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.model.remove(&removed);
         }
         assert_eq!(self.model.flows.len(), there.saturating_sub(count));
     }
@@ -160,8 +160,8 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         };
         let found = self.model.find(key).filter(|(other, ..)| *other == at);
         match found.map(|(.., number)| number) {
-            None => assert_eq!(result, Err(NameError::NotItsName)),
-            Some(0) => assert_eq!(result, Err(NameError::First)),
+            None => assert_eq!(result, Err(NameError::NoSuchName)),
+            Some(0) => assert_eq!(result, Err(NameError::PrimaryKey)),
             Some(number) => {
                 assert_eq!(result, Ok(()));
                 self.model.flows[at].names.retain(|(other, _)| *other != number);
@@ -274,7 +274,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         let pinned = model.flows.iter().filter(|flow| flow.pinned).count();
         let aliases = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
         assert_eq!(
-            (metrics.flows, metrics.capacity, metrics.pinned, metrics.names, metrics.emergency),
+            (metrics.flows, metrics.capacity, metrics.pinned, metrics.aliases, metrics.emergency),
             (model.flows.len(), model.setting.flows, pinned, aliases, model.emergency)
         );
         assert_eq!(
@@ -286,8 +286,8 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         for class in Class::ALL {
             assert_eq!(metrics.flows_of(class), model.flows_of(class), "{class:?}");
             for reason in EndReason::ALL {
-                let departed = counts.departed[reason as usize][class as usize];
-                assert_eq!(metrics.departed(reason, class), departed, "{reason:?}, {class:?}");
+                let removed = counts.removed[reason as usize][class as usize];
+                assert_eq!(metrics.removed(reason, class), removed, "{reason:?}, {class:?}");
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flowtable::flow_cache::{Cursor, Departed, Handle, Observed};
+use flowtable::flow_cache::{Cursor, RemovedFlow, Handle, Observed};
 
 /// The expected state of a flow.
 #[derive(Clone)]
@@ -28,12 +28,12 @@ pub(crate) struct Seen<K> {
     pub(crate) handle: Handle,
     pub(crate) fresh: bool,
     pub(crate) value: u64,
-    pub(crate) departed: Option<Departed<K, u64>>,
+    pub(crate) removed: Option<RemovedFlow<K, u64>>,
 }
 
 /// The result of a packet, which is counted in the value of its flow.
 pub(crate) fn seen<K>(observed: Observed<'_, K, u64>) -> Seen<K> {
-    let Observed { flow, handle, fresh, departed, .. } = observed;
+    let Observed { flow, handle, fresh, removed, .. } = observed;
     *flow += 1;
-    Seen { handle, fresh, value: *flow, departed }
+    Seen { handle, fresh, value: *flow, removed }
 }

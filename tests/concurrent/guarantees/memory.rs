@@ -29,7 +29,7 @@ fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Rang
             1 => _ = pin.update(key, |_| ledger.token()).unwrap(),
             2 => _ = pin.get_or_insert(key, ledger.token()).unwrap(),
             3 => _ = pin.get_or_insert_with(key, || ledger.token()).unwrap(),
-            4 => _ = pin.compute(key, |_| Compute::Put(ledger.token())).unwrap(),
+            4 => _ = pin.compute(key, |_| Compute::Insert(ledger.token())).unwrap(),
             5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
             6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
             7 if round % 1024 == 0 => pin.clear(),

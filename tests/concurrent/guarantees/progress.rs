@@ -134,7 +134,7 @@ fn e2_closures_run_without_a_lock() {
             assert_eq!(updated.unwrap(), Some(&13));
             let computed = pin.compute(4, |value| {
                 first(&map);
-                Compute::Put(value.map_or(0, |value| value + 10))
+                Compute::Insert(value.map_or(0, |value| value + 10))
             });
             computed.unwrap();
             assert_eq!((pin.get(&4), runs), (Some(&13), 4));
@@ -162,7 +162,7 @@ fn e2_a_write_from_hash_or_eq_panics_and_does_not_hang() {
         ("insert", |map, key| _ = map.pin().insert(Hooked(key), 1).unwrap()),
         ("remove", |map, key| _ = map.pin().remove(&Hooked(key))),
         ("update", |map, key| _ = map.pin().update(Hooked(key), |_| 1).unwrap()),
-        ("compute", |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Put(1)).unwrap()),
+        ("compute", |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(1)).unwrap()),
         ("get_or_insert", |map, key| _ = map.pin().get_or_insert(Hooked(key), 1).unwrap()),
         ("clear", |map, _| map.pin().clear()),
     ];

@@ -36,7 +36,7 @@ fn replace(map: &Map, key: u64, version: u64) -> Option<u64> {
             let new = pin.update(key, replace).unwrap().expect("the key is present");
             assert_eq!(new.version_of(key), version);
         }
-        _ => match pin.compute(key, |_| Compute::Put(Versioned::new(key, version))).unwrap() {
+        _ => match pin.compute(key, |_| Compute::Insert(Versioned::new(key, version))).unwrap() {
             Computed::Updated { old: before, new } => {
                 assert_eq!(new.version_of(key), version);
                 old = Some(before.version_of(key));
@@ -132,9 +132,9 @@ fn c2_no_write_is_lost_between_reading_and_writing() {
         }
         // A value of 20 is removed, and begins again at 1.
         let next = |now: Option<&Versioned>| match now {
-            None => Compute::Put(Versioned::new(key, 1)),
+            None => Compute::Insert(Versioned::new(key, 1)),
             Some(now) if now.version_of(key) >= 20 => Compute::Remove,
-            Some(now) => Compute::Put(now.next()),
+            Some(now) => Compute::Insert(now.next()),
         };
         match pin.compute(key, next).unwrap() {
             Computed::Removed(old) => {
@@ -244,7 +244,7 @@ fn c3_a_refused_write_changes_nothing() {
             let mut refused =
                 |what: &str, write: Write<'_>| until_refused(&map, limit, &mut new, what, write);
             refused("insert", &|_| {
-                let WouldExceed { refused, retired, limit } = pin.insert(7, value(7)).err()?;
+                let WouldExceed { refused, retired, limit, .. } = pin.insert(7, value(7)).err()?;
                 assert_eq!(refused, (7, value(7)));
                 Some((retired, limit))
             });
@@ -269,7 +269,7 @@ fn c3_a_refused_write_changes_nothing() {
                 Some((error.retired, error.limit))
             });
             refused("compute", &|_| {
-                let error = pin.compute(7, |_| Compute::Put(value(7))).err()?;
+                let error = pin.compute(7, |_| Compute::Insert(value(7))).err()?;
                 assert_eq!(error.refused, 7);
                 Some((error.retired, error.limit))
             });

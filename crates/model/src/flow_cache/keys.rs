@@ -94,7 +94,7 @@ pub fn add<V: Default, P: Eviction>(
         Class::Established => (ACK, Some(ACK)),
     };
     let observed = cache.observe(&key(number), Packet::tcp(first), now).expect("there is room");
-    assert!(observed.departed.is_none());
+    assert!(observed.removed.is_none());
     let handle = observed.handle;
     if let Some(answer) = answer {
         cache
