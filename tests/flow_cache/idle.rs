@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
 use flowtable::flow_cache::{
-    Class, Config, RemovedFlow, EndReason, Event, Handle, Observed, Progress, Protocol, Report,
+    Class, Config, EndReason, Event, Handle, Observed, Progress, Protocol, RemovedFlow, Report,
     Timeouts,
 };
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};

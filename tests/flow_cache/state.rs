@@ -6,7 +6,7 @@ use core::time::Duration;
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
 use flowtable::flow_cache::{
-    Class, CloseRule, Config, RemovedFlow, EndReason, Event, Handle, Observed, Packet, Protocol,
+    Class, CloseRule, Config, EndReason, Event, Handle, Observed, Packet, Protocol, RemovedFlow,
     Timeouts,
 };
 use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
