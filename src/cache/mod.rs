@@ -44,6 +44,7 @@ mod aligned;
 mod chained;
 mod chains;
 mod duplicates;
+mod replacement;
 mod set;
 mod source_hash;
 mod tag;
@@ -54,7 +55,8 @@ use core::fmt;
 pub use chained::ChainedCache;
 pub use chains::ChainedConfig;
 pub use duplicates::{CallVerdict, DuplicateFilter};
-pub use source_hash::{Replacement, SourceHashCache};
+pub use replacement::Replacement;
+pub use source_hash::SourceHashCache;
 
 /// Counters of lookups and insertions since the cache was created.
 ///

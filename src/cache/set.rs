@@ -19,7 +19,7 @@
 use alloc::format;
 use core::mem::{MaybeUninit, needs_drop};
 
-use super::Replacement;
+use super::replacement::Replacement;
 use super::tag::{AtomicTag, Rank, Tag};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};

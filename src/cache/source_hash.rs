@@ -6,6 +6,7 @@ use core::{fmt, mem};
 use equivalent::Equivalent;
 
 use super::aligned::{AlignedArray, CACHE_LINE};
+use super::replacement::Replacement;
 use super::set::{Query, STALE, Set};
 use super::tag::MAX_WAYS;
 use super::{CacheError, Inserted, Statistics};
@@ -15,20 +16,6 @@ use crate::invariant::{InvariantError, ensure};
 /// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
 /// memory, and few enough that sets are not evicted from L1 before their lookup.
 const PREFETCH_DISTANCE: usize = 32;
-
-/// The rule for the victim in a full set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Replacement {
-    /// The oldest entry without a hit since its insertion or its last second chance. Only the first
-    /// of these hits writes a mark, so most hits write nothing.
-    #[default]
-    SecondChance,
-    /// The least recently used entry, exactly. Each hit writes the order of the set.
-    LeastRecentlyUsed,
-    /// The oldest entry (FIFO). Hits write nothing.
-    Oldest,
-}
 
 /// A set-associative cache of fixed size by an index from the packet: lookups compute no hash.
 ///

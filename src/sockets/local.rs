@@ -4,7 +4,6 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::Specificity;
 use crate::key::flow::FlowKey;
 
 /// The local address of a bound socket: an address or any, a port or all, and a protocol.
@@ -127,6 +126,22 @@ impl Local {
         }
         self.scope.overlaps(other.scope) && (reuse == Reuse::No || others == Reuse::No)
     }
+}
+
+/// How much of a packet a socket specifies, in ascending order. The greatest wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Specificity {
+    /// Any address and all ports.
+    Everything,
+    /// The address, and all ports.
+    Address,
+    /// Any address, and the port.
+    Port,
+    /// Address and port.
+    AddressAndPort,
+    /// Both ends: a connection.
+    Connection,
 }
 
 /// Hashes three packed words, not field by field.

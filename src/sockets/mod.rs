@@ -69,8 +69,8 @@ use ephemeral::Cursors;
 use listeners::{Listener, Listeners};
 
 pub use error::{RejectedSocket, SocketError};
-pub use local::{Local, Reuse};
-pub use name::{Match, Name, Specificity};
+pub use local::{Local, Reuse, Specificity};
+pub use name::{Match, Name};
 
 /// The number of packets looked up together in a batch.
 const BURST: usize = 32;

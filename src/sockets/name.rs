@@ -2,7 +2,7 @@
 
 use crate::key::flow::FlowKey;
 
-use super::Local;
+use super::local::{Local, Specificity};
 
 /// The name of a socket in its table: a handle for `get` and `remove`.
 ///
@@ -47,20 +47,4 @@ pub struct Match<R> {
     pub socket: R,
     /// The parts of the packet that the socket is bound or connected to.
     pub by: Specificity,
-}
-
-/// How much of a packet a socket specifies, in ascending order. The greatest wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Specificity {
-    /// Any address and all ports.
-    Everything,
-    /// The address, and all ports.
-    Address,
-    /// Any address, and the port.
-    Port,
-    /// Address and port.
-    AddressAndPort,
-    /// Both ends: a connection.
-    Connection,
 }
