@@ -257,19 +257,23 @@ mod tests {
     #[cfg(feature = "std")]
     #[test]
     fn a_panic_in_drop_does_not_leak_the_other_entries() {
-        struct Bomb(#[expect(dead_code, reason = "its strong count is read")] Rc<()>, bool);
+        struct Bomb {
+            _counted: Rc<()>,
+            panics: bool,
+        }
 
         impl Drop for Bomb {
             fn drop(&mut self) {
-                if self.1 {
+                if self.panics {
                     std::panic::resume_unwind(alloc::boxed::Box::new(()));
                 }
             }
         }
 
         let counted = Rc::new(());
+        let bomb = |panics| Bomb { _counted: Rc::clone(&counted), panics };
         let mut ring = Ring::new(8).unwrap();
-        (0..8).for_each(|index| _ = ring.push(Bomb(Rc::clone(&counted), index == 3)));
+        (0..8).for_each(|index| _ = ring.push(bomb(index == 3)));
         ring.expire(5);
         let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(ring)));
         assert_eq!((dropped.is_err(), Rc::strong_count(&counted)), (true, 1));
