@@ -272,10 +272,10 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     fn compare_metrics(&self) {
         let (metrics, model, counts) = (self.ours.metrics(), &self.model, &self.model.counts);
         let pinned = model.flows.iter().filter(|flow| flow.pinned).count();
-        let further_names = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
+        let aliases = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
         assert_eq!(
             (metrics.flows, metrics.capacity, metrics.pinned, metrics.aliases, metrics.emergency),
-            (model.flows.len(), model.setting.flows, pinned, further_names, model.emergency)
+            (model.flows.len(), model.setting.flows, pinned, aliases, model.emergency)
         );
         assert_eq!(
             (metrics.hits + metrics.misses, metrics.created, metrics.refused),
