@@ -8,8 +8,8 @@
 //!
 //! | purpose | structure | method |
 //! |---|---|---|
-//! | state by key | [`ConcurrentMap`] | a TRASH whose segments are copied when they grow; 64 shards, each with a lock for its writers |
-//! | the route of an address | [`ConcurrentRoutes`] | two route tables, one for the readers, one for the writer |
+//! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
+//! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
 //!
 //! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
 //! never changes memory that a reader may access; it publishes a replacement. Removed entries are

@@ -47,13 +47,13 @@
 //! # Hostile packets
 //!
 //! Keys are hashed with a seed. Floods of new flows evict flows that were never answered, and no
-//! established ones while these fill less than seven eighths of the cache. The most expensive packet
+//! established ones while these fill less than seven eighths of the cache. The costliest packet
 //! creates a flow: a removal, an insertion, and some links. Sequence numbers are not checked.
 //!
 //! # Cost
 //!
-//! A hit costs a lookup in the index and two or three cache lines of the flow. A miss in a full cache
-//! touches about twenty; those of the next victims are prefetched.
+//! A hit costs a lookup in the index and two or three cache lines of the flow. A miss in a full
+//! cache touches about twenty; those of the next victims are prefetched.
 //!
 //! A flow needs the memory of its key in the index ([`crate::trash`]: about twice the size of key
 //! and slot), 56 bytes of state, its key and value, 16 bytes in the wheel, and 8 to 20 in the
@@ -280,7 +280,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.clock.caller(self.clock.now())
     }
 
-    /// Sets the time of the cache after a change of the caller's clock. Flows keep their ages. O(1).
+    /// Sets the time after a change of the caller's clock. Flows keep their ages. O(1).
     ///
     /// # Example
     ///

@@ -282,7 +282,8 @@ mod tests {
             start in periods(),
             steps in prop::collection::vec(steps(), 1..200),
         ) {
-            let mut checked = Checked { wheel: Wheel::new(start), due: BTreeMap::new(), now: start };
+            let wheel = Wheel::new(start);
+            let mut checked = Checked { wheel, due: BTreeMap::new(), now: start };
             checked.wheel.cover(19);
             for step in steps {
                 match step {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!     id        chunk │ slot             table  ┌───┬───┬───┬──
-//!               ──────┴─────                    │ ● │ ● │ ● │  …      never moves, grows by another one
+//!               ──────┴─────                    │ ● │ ● │ ● │  …   never moves
 //!                                               └─┼─┴───┴───┴──
 //!                                                 ▼ ┌───┬───┬───┬───┐
 //!                                                   │ e │ e │   │ e │ never moves

@@ -4,7 +4,7 @@
 //! must not change it before R has unpinned:
 //!
 //! ```text
-//!     W    1 store active     2 defer a closure      …           5 load is_free    6 change the spare
+//!     W    1 store active     2 defer a closure      …     5 load is_free    6 change the spare
 //!     R    3 pin     4 load active, read     … unpin
 //!     any thread                                     the closure: store is_free
 //! ```

@@ -1,8 +1,8 @@
 //! The log of updates between two copies.
 //!
 //! ```text
-//!     echo    ▕ 10.1/16 → b ▏ 10/8 removed ▏            applied to the active copy only
-//!     queue   ▕ 10.2/16 → c c ▏ 10.1/16 removed ▏ …     applied to neither: one value for each copy
+//!     echo    ▕ 10.1/16 → b ▏ 10/8 removed ▏          applied to the active copy only
+//!     queue   ▕ 10.2/16 → c c ▏ 10.1/16 removed ▏ …   applied to neither: one value for each copy
 //!
 //!     apply:  echo → spare;  queue → spare, and as the new echo
 //! ```

@@ -108,7 +108,7 @@ const PATIENCE: usize = 16;
 /// | method | cost |
 /// |---|---|
 /// | [`pin`](Self::pin) | a fence; then the lookups of a [`RouteTable`], at its speed |
-/// | [`insert`](Self::insert), [`remove`](Self::remove) | twice that of a [`RouteTable`], a swap, and a few rounds of the collector |
+/// | [`insert`](Self::insert), [`remove`](Self::remove) | two updates and a swap |
 /// | [`apply`](Self::apply) | the sum of its updates, with one swap |
 /// | [`From`] a [`RouteTable`] | O(routes), once |
 ///
