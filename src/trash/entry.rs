@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::TrashMap;
-use super::table::Position;
+use crate::table::Position;
 
 /// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of the map cost
 /// besides their look-up.
@@ -136,24 +136,24 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
     /// The key in the map.
     #[must_use]
     pub fn key(&self) -> &K {
-        &self.map.table.get(self.at).expect(OCCUPIED).0
+        &self.map.current().get(self.at).expect(OCCUPIED).0
     }
 
     /// The value.
     #[must_use]
     pub fn get(&self) -> &V {
-        &self.map.table.get(self.at).expect(OCCUPIED).1
+        &self.map.current().get(self.at).expect(OCCUPIED).1
     }
 
     /// The value, to change.
     pub fn get_mut(&mut self) -> &mut V {
-        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
     }
 
     /// The value, to change as long as the map is borrowed.
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
-        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
     }
 
     /// Gives the key another value and returns the one that it had.
@@ -187,9 +187,10 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
 
     /// Gives the key a value.
     pub fn insert(self, value: V) -> &'a mut V {
-        let room = self.map.room_for(self.hash).unwrap_or_else(|error| error.raise());
-        let at = self.map.table.put(room, (self.key, value));
-        &mut self.map.table.get_mut(at).expect("it has just been put there").1
+        let Self { map, hash, key } = self;
+        let (table, hasher) = map.current_mut();
+        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        &mut room.insert((key, value)).1
     }
 }
 

@@ -67,7 +67,7 @@ fn a_flood_is_answered_with_a_secret_once() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn weak_hashes_that_a_multiplication_spreads_are_no_flood() {
+fn weak_hashes_are_rekeyed_once_if_at_all() {
     let apart = [1, 2, 3, 1000, 1 << 16, 0x0101_0101];
     for (hasher, apart) in apart
         .map(|apart| (Weak::Identity, apart))
@@ -78,7 +78,9 @@ fn weak_hashes_that_a_multiplication_spreads_are_no_flood() {
         let mut same = TrashMap::with_hasher(hasher);
         same.extend(&map);
         same.validate().unwrap();
-        assert_eq!(same.rekeys(), 0, "{hasher:?}, {apart} apart");
+        let is_weak = matches!(hasher, Weak::Identity | Weak::Low);
+        assert!(same.rekeys() <= usize::from(is_weak), "{hasher:?}, {apart} apart");
+        assert!(same.shape().buckets_per_hit() < 1.1, "{:?}", same.shape());
         assert_eq!(same, map);
     }
 }
