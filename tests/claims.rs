@@ -383,29 +383,32 @@ fn flows(entries: u64) -> Flows {
 }
 
 #[test]
-fn trash_map_takes_the_same_memory_for_an_entry_at_every_size() {
-    for entries in [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000] {
-        let bytes = flows(entries).shape().bytes_per_entry();
-        assert!((43.0..45.0).contains(&bytes), "{bytes:.1} bytes for each of {entries}");
-    }
+fn trash_map_takes_46_bytes_for_an_entry_on_average_over_sizes() {
+    let sizes = [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000];
+    let bytes = sizes.map(|entries| flows(entries).shape().bytes_per_entry());
+    let mean = bytes.iter().sum::<f64>() / 6.0;
+    assert!(bytes.iter().all(|bytes| (29.0..58.0).contains(bytes)), "{bytes:.1?}");
+    assert!((38.0..46.0).contains(&mean), "{mean:.1}: {bytes:.1?}");
 }
 
 #[test]
-fn trash_map_takes_up_to_58_bytes_for_an_entry_after_removals() {
+fn trash_map_takes_up_to_80_bytes_for_an_entry_after_removals() {
     let mut flows = flows(400_000);
     for flow in 0..350_000 {
         flows.remove(&[flow, !flow]);
         let bytes = flows.allocation_size() as f64 / flows.len() as f64;
-        assert!((43.0..58.5).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
+        assert!((29.0..80.0).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
     }
 }
 
 #[test]
-fn three_or_four_in_a_hundred_entries_of_a_trash_map_are_not_in_their_home() {
-    let shape = flows(1_000_000).shape();
-    let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
-    assert!((0.960..0.980).contains(&home), "{home:.4} are in their home");
-    assert!(shape.buckets_per_hit() < 1.05, "{:.4} buckets", shape.buckets_per_hit());
+fn few_entries_of_a_trash_map_are_not_in_their_home() {
+    for entries in [430_000, 800_000, 1_000_000] {
+        let shape = flows(entries).shape();
+        let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
+        assert!((0.960..1.0).contains(&home), "{home:.4} of {entries} are in their home");
+        assert!(shape.buckets_per_hit() < 1.06, "{:.4} groups", shape.buckets_per_hit());
+    }
 }
 
 #[test]
@@ -415,13 +418,13 @@ fn a_hundredth_of_wrong_entries_is_compared() {
     for flow in 200_000..400_000_u64 {
         assert_eq!(flows.get_observed(&[flow, !flow], &mut probes), None);
     }
-    // 5.3 entries in a bucket, of which one in 128 has the tag.
+    // 6 to 13 entries in a group, of which one in 128 has the tag.
     let compared = f64::from(probes.entries) / 200_000.0;
-    assert!((0.035..0.060).contains(&compared), "{compared:.4} compared");
+    assert!((0.050..0.130).contains(&compared), "{compared:.4} compared");
 }
 
 #[test]
-fn an_entry_of_a_trash_map_is_moved_three_times() {
+fn an_entry_of_a_trash_map_is_hashed_once_more_for_each_doubling() {
     let hasher = Counting::default();
     let mut flows: Flows<Counting> = TrashMap::with_hasher(hasher.clone());
     let mut counts = vec![];
@@ -433,11 +436,11 @@ fn an_entry_of_a_trash_map_is_moved_three_times() {
     }
     // In one doubling, beside the one for the insertion itself.
     let moves = (counts[1] - counts[0]) as f64 / 100_000.0 - 1.0;
-    assert!((2.5..3.5).contains(&moves), "{moves:.2} moves for each insertion");
+    assert!((1.0..1.6).contains(&moves), "{moves:.2} hashes for each insertion");
 }
 
 #[test]
-fn a_trash_map_under_churn_stays_as_it_was() {
+fn a_trash_map_under_churn_keeps_its_size_within_a_third() {
     let (mut flows, fresh) = (flows(200_000), flows(200_000).shape());
     for flow in 200_000..1_000_000_u64 {
         let old = flow - 200_000;
@@ -445,9 +448,10 @@ fn a_trash_map_under_churn_stays_as_it_was() {
         flows.insert([flow, !flow], flow);
     }
     let churned = flows.shape();
-    assert!(churned.bytes.abs_diff(fresh.bytes) * 20 < fresh.bytes, "{churned:?}, not {fresh:?}");
+    // Segments near their thresholds split when chance gives them more.
+    assert!(churned.bytes.abs_diff(fresh.bytes) * 3 < fresh.bytes, "{churned:?}, not {fresh:?}");
     let further = churned.buckets_per_hit() - fresh.buckets_per_hit();
-    assert!(further.abs() < 0.01, "{further:.4} buckets more for a hit");
+    assert!(further < 0.01, "{further:.4} groups more for a hit");
 }
 
 #[test]
@@ -471,7 +475,7 @@ fn a_flow_takes_165_bytes() {
         cache.observe(&key, Packet::UDP, Timestamp::ZERO).expect("there is room");
         if filled % 50_000 == 0 {
             let bytes = cache.allocation_size() as f64 / cache.len() as f64;
-            assert!((162.0..168.0).contains(&bytes), "{bytes} with {filled}");
+            assert!((150.0..175.0).contains(&bytes), "{bytes} with {filled}");
         }
     }
 }

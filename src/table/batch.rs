@@ -7,7 +7,8 @@
 //! hash 31         prefetch tags             match, prefetch entry           visit
 //! ```
 //!
-//! A CPU fetches ten cache lines or more at a time; a lookup by itself waits for one after the other. 32 go through
+//! A CPU fetches ten cache lines or more at a time; a lookup by itself waits for one after the
+//! other. 32 go through
 //! the stages at a time, which keeps the CPU busy and their state in the first cache.
 
 use super::Table;

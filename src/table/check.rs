@@ -8,7 +8,8 @@ use super::policy;
 use super::segment::Segment;
 use super::tags::{FREE, GROUP, tag};
 
-/// An invariant of a table that does not hold. It never happens unless a key type breaks the contract of
+/// An invariant of a table that does not hold. It never happens unless a key type breaks the
+/// contract of
 /// [`Hash`](core::hash::Hash); tests check it after each step.
 ///
 /// # Example
@@ -121,7 +122,8 @@ impl<T> Table<T> {
         if is_counted { Ok(len) } else { Err(Broken::Account { segments: number, len }) }
     }
 
-    /// Counts the entries by how many groups they are from home; those of the last place and further
+    /// Counts the entries by how many groups they are from home; those of the last place and
+    /// further
     /// together.
     pub(crate) fn count_distances(&self, distances: &mut [usize], hasher: &impl Fn(&T) -> u64) {
         let last = distances.len() - 1;

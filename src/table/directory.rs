@@ -7,7 +7,8 @@
 //!     A, C and D: a depth of 2 or 3 bits; B has 1 bit, so each entry whose lowest bit is 1 has it
 //! ```
 //!
-//! The number of entries is a power of two. Because the *low* bits are the index, doubling appends a copy of what
+//! The number of entries is a power of two. Because the *low* bits are the index, doubling appends
+//! a copy of what
 //! is there. A segment of depth *d* is at every index with the same lowest *d* bits; the lowest of
 //! them is its *number*.
 #![allow(unsafe_code)]
@@ -142,7 +143,8 @@ impl<T> Directory<T> {
         (0..half).rev().all(|at| self.segment(at as u64) == self.segment((at + half) as u64))
     }
 
-    /// The segment whose number is `index` or a greater one, and its number; `index` is behind it then.
+    /// The segment whose number is `index` or a greater one, and its number; `index` is behind it
+    /// then.
     #[inline]
     pub(crate) fn next_from(&self, index: &mut usize, mask: usize) -> Option<(usize, Segment<T>)> {
         while *index < self.len() {

@@ -26,7 +26,8 @@ impl TryReserveError {
         Self { layout: Some(layout) }
     }
 
-    /// Bytes that could not be allocated, unless their number is beyond what an allocation may have.
+    /// Bytes that could not be allocated, unless their number is beyond what an allocation may
+    /// have.
     #[must_use]
     pub fn bytes(&self) -> Option<usize> {
         self.layout.map(|layout| layout.size())

@@ -10,8 +10,10 @@
 //!     2        │ a b c · …   │ e · · h …   │ · j · …
 //! ```
 //!
-//! 1. Of each group, the entries that are at home and have the bit move into the same group of the new segment.
-//! 2. Entries away from home are placed again, from a group on that no entry has overflowed: those before
+//! 1. Of each group, the entries that are at home and have the bit move into the same group of the
+//!    new segment.
+//! 2. Entries away from home are placed again, from a group on that no entry has overflowed: those
+//!    before
 //!    are settled then, so nothing that has been placed has to move once more.
 //!
 //! All hashes are computed before anything moves: a hasher that panics leaves the table as it was.
@@ -25,7 +27,8 @@ use super::policy;
 use super::segment::Segment;
 use super::tags::{GROUP, tag};
 
-/// For each slot of a segment the home group of its entry, and whether it moves to the other segment.
+/// For each slot of a segment the home group of its entry, and whether it moves to the other
+/// segment.
 struct Plan([u8; policy::SLOTS]);
 
 impl Plan {
@@ -73,7 +76,8 @@ fn mask_for(slots: usize) -> usize {
 }
 
 impl<T> Table<T> {
-    /// Grows until the segment of this hash has room. Returns whether it has: if hashes do not separate the
+    /// Grows until the segment of this hash has room. Returns whether it has: if hashes do not
+    /// separate the
     /// entries, it has none.
     ///
     /// # Errors
@@ -106,7 +110,8 @@ impl<T> Table<T> {
         has_slot
     }
 
-    /// Takes one step of growth for the segment of this hash. Returns whether there was one to take.
+    /// Takes one step of growth for the segment of this hash. Returns whether there was one to
+    /// take.
     fn grow(&mut self, hash: u64, hasher: &impl Fn(&T) -> u64) -> Result<bool, TryReserveError> {
         let segment = self.directory.segment(hash);
         let header = segment.header(self.mask);
@@ -142,7 +147,8 @@ impl<T> Table<T> {
         policy::is_varied(slots.fold(0, |different, tag| different | (tag ^ first)))
     }
 
-    /// Moves all entries of a table of one segment, or of none, to one of `slots`, which are enough.
+    /// Moves all entries of a table of one segment, or of none, to one of `slots`, which are
+    /// enough.
     pub(super) fn rebuild(
         &mut self,
         slots: usize,
@@ -261,7 +267,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Moves an entry to the first group with a free slot between its home and the one that it is in.
+    /// Moves an entry to the first group with a free slot between its home and the one that it is
+    /// in.
     fn settle_one(&self, segment: Segment<T>, slot: usize, home: usize) {
         let (group, mut offset) = (slot & !(GROUP - 1), home);
         while offset != group {
@@ -293,7 +300,8 @@ impl<T> Table<T> {
         self.free_stash();
     }
 
-    /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without memory for
+    /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without
+    /// memory for
     /// a smaller segment, the larger one stays.
     #[inline]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
@@ -307,7 +315,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Halves the only segment, or merges the segment at an index with its other half, and what comes of it
+    /// Halves the only segment, or merges the segment at an index with its other half, and what
+    /// comes of it
     /// again. Returns whether anything has become smaller.
     #[inline(never)]
     fn shrink_step(
@@ -334,7 +343,8 @@ impl<T> Table<T> {
         has_shrunk
     }
 
-    /// Merges the segment at an index with its other half, if both have the same depth and few entries.
+    /// Merges the segment at an index with its other half, if both have the same depth and few
+    /// entries.
     fn merge(
         &mut self,
         index: usize,
@@ -414,7 +424,8 @@ impl<T> Table<T> {
     ///
     /// # Errors
     ///
-    /// If memory cannot be allocated. It is allocated in one piece first, so that an attempt that must
+    /// If memory cannot be allocated. It is allocated in one piece first, so that an attempt that
+    /// must
     /// fail takes nothing.
     pub(crate) fn reserve(
         &mut self,

@@ -174,10 +174,12 @@ impl<T> Table<T> {
         IntoIter { table: self, index: 0, slots: Slots::NONE, stash }
     }
 
-    /// The position of the entry that a cursor visits next, without its hash: see [`Self::take_at`]. The
+    /// The position of the entry that a cursor visits next, without its hash: see
+    /// [`Self::take_at`]. The
     /// cursor stays there until [`Cursor::advance`]. `budget` bounds the slots that it passes.
     ///
-    /// An entry that moves because one has been removed moves from behind the cursor to where it is:
+    /// An entry that moves because one has been removed moves from behind the cursor to where it
+    /// is:
     /// so each is visited once.
     pub(crate) fn visit(&mut self, cursor: &mut Cursor, budget: &mut usize) -> Option<Position> {
         let mask = self.mask;
@@ -210,11 +212,29 @@ impl<T> Table<T> {
         }
     }
 
-    /// Removes the entry that a cursor has visited last, or another one at or behind it. Entries of the
+    /// Removes the entry that a cursor has visited last, or another one at or behind it. Entries of
+    /// the
     /// stash stay there: their segments may have been visited.
     pub(crate) fn take_at(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
         let hash = hasher(self.get(at)?);
         self.take_slot(at.with_hash(hash), hasher)
+    }
+
+    /// Removes the next entry, from a cursor on, for which `picks` returns true.
+    pub(crate) fn extract_next(
+        &mut self,
+        cursor: &mut Cursor,
+        mut picks: impl FnMut(&mut T) -> bool,
+        hasher: impl Fn(&T) -> u64,
+    ) -> Option<T> {
+        let mut budget = usize::MAX;
+        loop {
+            let at = self.visit(cursor, &mut budget)?;
+            if picks(self.get_mut(at)?) {
+                return self.take_at(at, &hasher);
+            }
+            cursor.advance();
+        }
     }
 
     /// Removes the entries for which `keep` returns false.
@@ -223,14 +243,9 @@ impl<T> Table<T> {
         mut keep: impl FnMut(&mut T) -> bool,
         hasher: impl Fn(&T) -> u64,
     ) {
-        let (mut cursor, mut budget) = (Cursor::default(), usize::MAX);
-        while let Some(at) = self.visit(&mut cursor, &mut budget) {
-            if self.get_mut(at).is_none_or(&mut keep) {
-                cursor.advance();
-            } else {
-                drop(self.take_at(at, &hasher));
-            }
-        }
+        let mut cursor = Cursor::default();
+        let mut picks = |entry: &mut T| !keep(entry);
+        while self.extract_next(&mut cursor, &mut picks, &hasher).is_some() {}
     }
 
     /// A copy of the same shape.

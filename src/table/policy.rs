@@ -5,13 +5,15 @@
 //!     segments  1 of 1024, 2, 3, 4, 5, …         one of them splits at a time
 //!
 //!     entries of a segment of 1024 slots
-//!     0          288..352 ×2                      768 ... 922            1023
+//!     0          288..352 ×2                      800 ... 928            1023
 //!     ├───────────┼────────────────────────────────┼───────┼──────────────┤
 //!                 └ two of them merge              └───────┴ it splits    └ without memory
 //! ```
 //!
-//! All segments of a table have nearly as many entries, so with one threshold for all they would split
-//! together: bytes for an entry would swing between 29 and 57, and a table that grows would have phases
+//! All segments of a table have nearly as many entries, so with one threshold for all they would
+//! split
+//! together: bytes for an entry would swing between 29 and 57, and a table that grows would have
+//! phases
 //! in which each insertion splits. The thresholds are *staggered* by the number of the segment.
 
 use super::tags::GROUP;
@@ -26,12 +28,13 @@ pub(crate) const GROUPS: usize = SLOTS / GROUP;
 pub(crate) const FEWEST: usize = 4;
 
 /// Entries at which segments split: at least this many, and up to [`SPREAD`] more.
-const SPLIT_FROM: usize = SLOTS * 3 / 4;
+const SPLIT_FROM: usize = SLOTS * 25 / 32;
 
 /// How far the thresholds are apart.
-const SPREAD: usize = SLOTS * 5 / 32;
+const SPREAD: usize = SLOTS * 4 / 32;
 
-/// Two segments merge if they have at most this many entries together, and up to [`MERGE_SPREAD`] more.
+/// Two segments merge if they have at most this many entries together, and up to [`MERGE_SPREAD`]
+/// more.
 const MERGE_FROM: usize = SLOTS * 18 / 32;
 
 /// How far the thresholds of merging are apart.
@@ -40,14 +43,16 @@ const MERGE_SPREAD: usize = SLOTS * 4 / 32;
 /// A segment with more entries than this is not examined for merging.
 pub(crate) const EXAMINE_BELOW: usize = (MERGE_FROM + MERGE_SPREAD) / 2 + 16;
 
-/// Entries of a segment for which a reservation makes room: five standard deviations of the number that
+/// Entries of a segment for which a reservation makes room: five standard deviations of the number
+/// that
 /// chance gives to a segment are above.
 pub(crate) const RESERVED: usize = 780;
 
 /// Entries up to which segments are filled while the table has fewer than it has reserved for.
 pub(crate) const FULLEST: usize = SLOTS - SLOTS / 16;
 
-/// An entry further from its home than this many groups, in a segment that is at most half full, means
+/// An entry further from its home than this many groups, in a segment that is at most half full,
+/// means
 /// that hashes are not random: by chance that happens once in 10^11 insertions.
 pub(crate) const REACH: usize = 8;
 
@@ -70,7 +75,8 @@ pub(crate) const fn most(slots: usize) -> usize {
     if slots < GROUP { slots } else { slots - 1 }
 }
 
-/// Slots of the smallest segment that takes `entries` without growing; nothing if one does not suffice.
+/// Slots of the smallest segment that takes `entries` without growing; nothing if one does not
+/// suffice.
 pub(crate) const fn slots_for(entries: usize) -> Option<usize> {
     let mut slots = FEWEST;
     while slots <= SLOTS {
@@ -97,14 +103,17 @@ pub(crate) const fn should_merge(entries: usize, number: usize) -> bool {
     entries <= MERGE_FROM + MERGE_SPREAD * stagger(number) / 256
 }
 
-/// Whether splitting a segment of this depth can be of use in a table of `len` entries. Random hashes
-/// leave a segment alone with its entries long before this fails; others would have the directory grow
+/// Whether splitting a segment of this depth can be of use in a table of `len` entries. Random
+/// hashes
+/// leave a segment alone with its entries long before this fails; others would have the directory
+/// grow
 /// without end.
 pub(crate) const fn can_split(len: usize, depth: u32) -> bool {
     depth < 28 && len >> depth >= SLOTS / 8
 }
 
-/// Whether tags that differ in these bits only are those of random hashes, in a segment of at least four
+/// Whether tags that differ in these bits only are those of random hashes, in a segment of at least
+/// four
 /// groups.
 pub(crate) const fn is_varied(different: u8) -> bool {
     different.count_ones() >= 4

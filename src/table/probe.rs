@@ -64,7 +64,7 @@ enum Free<T> {
 
 impl<'t, T> Room<'t, T> {
     /// Inserts the entry.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert(self, entry: T) -> &'t mut T {
         let Self { table, hash, place } = self;
         table.len += 1;
@@ -89,6 +89,21 @@ impl<'t, T> Room<'t, T> {
     }
 }
 
+impl<T> Room<'_, T> {
+    /// Inserts the entry, and returns where it is.
+    pub(crate) fn insert_at(self, entry: T) -> Position {
+        let (hash, index) = (self.hash, self.table.directory.index(self.hash));
+        let at = match &self.place {
+            Free::Slot { slot, .. } => Position { index, slot: *slot, hash },
+            Free::Stash(_) => {
+                Position { index: Position::STASH, slot: self.table.stash.len(), hash }
+            }
+        };
+        self.insert(entry);
+        at
+    }
+}
+
 impl<T> Table<T> {
     /// The entry of this hash for which `eq` returns true.
     #[inline(always)]
@@ -110,7 +125,8 @@ impl<T> Table<T> {
         self.stashed(hash, eq).map(|at| &mut *self.stash[at].1)
     }
 
-    /// Calls `hit` with the entry of this hash for which `eq` returns true, or `miss` if there is none in the
+    /// Calls `hit` with the entry of this hash for which `eq` returns true, or `miss` if there is
+    /// none in the
     /// segments: see [`Self::goes_on`].
     #[inline(always)]
     pub(crate) fn find_or<'t, R>(
@@ -123,7 +139,8 @@ impl<T> Table<T> {
         self.search(hash, &mut eq, |segment, slot| hit(segment.get(slot)), miss)
     }
 
-    /// Calls `hit` with the slot of the entry of this hash for which `eq` returns true, or `miss` if there is none
+    /// Calls `hit` with the slot of the entry of this hash for which `eq` returns true, or `miss`
+    /// if there is none
     /// in the segments. With two continuations each outcome has a path of its own.
     #[inline(always)]
     fn search<R>(
@@ -281,7 +298,8 @@ impl<T> Table<T> {
         })
     }
 
-    /// The entry of this hash for which `eq` returns true, or room for it, in one pass. `hasher` returns the
+    /// The entry of this hash for which `eq` returns true, or room for it, in one pass. `hasher`
+    /// returns the
     /// hashes of entries that have to move.
     ///
     /// # Errors
@@ -385,7 +403,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Removes the entry at a position. The table does not get smaller: see [`Self::shrink_around`].
+    /// Removes the entry at a position. The table does not get smaller: see
+    /// [`Self::shrink_around`].
     /// `hasher` returns the hashes of entries in the groups behind, if one of them has to move.
     #[inline]
     pub(crate) fn take(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {

@@ -9,11 +9,14 @@
 //! This file has no policy and runs no code of users but `T`'s `Drop`, where its name says so. A
 //! [`Segment`] is a pointer that is copied freely; the [`Table`](super::Table) upholds:
 //!
-//! - **M1** A segment of a table is allocated, or is [`Segment::EMPTY`], to which nothing is written: it has
+//! - **M1** A segment of a table is allocated, or is [`Segment::EMPTY`], to which nothing is
+//!   written: it has
 //!   no free slot to give (`left` is 0) and no entry.
-//! - **M2** Offsets are multiples of 16 and at most the mask of the table, with which the segment has been
+//! - **M2** Offsets are multiples of 16 and at most the mask of the table, with which the segment
+//!   has been
 //!   allocated; slots are below the number of tags. A debug build checks both.
-//! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots` slots have.
+//! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
+//!   slots have.
 //! - **M4** References to entries live no longer than a borrow of the table.
 #![allow(unsafe_code)]
 
@@ -292,7 +295,8 @@ impl<T> Segment<T> {
         self.set_tag(slot, FREE);
     }
 
-    /// Copies an entry and its tag to a slot, which has none. Only one of both may be used from then on.
+    /// Copies an entry and its tag to a slot, which has none. Only one of both may be used from
+    /// then on.
     #[inline(always)]
     pub(crate) fn copy(self, slot: usize, target: Self, to: usize) {
         let (from, place) = (self.slot(slot), target.slot(to));

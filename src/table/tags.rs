@@ -6,7 +6,8 @@
 //!     free         0    1    0    0    1 …     the slots whose highest bit is set
 //! ```
 //!
-//! Three implementations with one interface: SSE2, which every x86-64 has; NEON, which every AArch64
+//! Three implementations with one interface: SSE2, which every x86-64 has; NEON, which every
+//! AArch64
 //! has; two words of 64 bits elsewhere and in Miri. A [`Mask`] has one bit for each slot; where
 //! an instruction set yields more bits for a lane, all but one are cleared.
 #![allow(unsafe_code)]
@@ -53,12 +54,6 @@ impl<const SHIFT: u32> Bits<SHIFT> {
     #[inline(always)]
     pub(crate) fn lowest(self) -> usize {
         (self.0.trailing_zeros() >> SHIFT) as usize
-    }
-
-    /// Number of slots.
-    #[inline]
-    pub(crate) fn count(self) -> usize {
-        self.0.count_ones() as usize
     }
 }
 

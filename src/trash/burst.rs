@@ -1,6 +1,7 @@
 //! Bursts: lookups in stages, so that the misses of one overlap with those of the others.
 //!
-//! The stages are those of the engine; here are the forms of the calls. The few keys whose entry is not the
+//! The stages are those of the engine; here are the forms of the calls. The few keys whose entry is
+//! not the
 //! first with its tag in its home group are looked up again by themselves at the end.
 
 use core::hash::{BuildHasher, Hash};
@@ -110,6 +111,54 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         found.map(|entry| entry.map(|(_, value)| value))
     }
 
+    /// Returns mutable references to the values of several keys.
+    ///
+    /// The name that `std` has for [`get_many_mut`](Self::get_many_mut).
+    ///
+    /// # Panics
+    ///
+    /// If two keys have the same entry.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map = flowtable::TrashMap::from([("a", 1), ("b", 2)]);
+    /// assert_eq!(map.get_disjoint_mut(["b", "c"]), [Some(&mut 2), None]);
+    /// ```
+    #[must_use]
+    pub fn get_disjoint_mut<Q, const N: usize>(&mut self, keys: [&Q; N]) -> [Option<&mut V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_many_mut(keys)
+    }
+
+    /// Calls `each` with the index of each key in the slice and its value, in the order of the
+    /// slice.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([(80_u16, 1), (443, 2)]);
+    /// let mut sum = 0;
+    /// map.get_batch_with(&[443, 53, 443], |_, value| sum += value.unwrap_or(&0));
+    /// assert_eq!(sum, 4);
+    /// ```
+    pub fn get_batch_with<'a, Q>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Option<&'a V>))
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            let matches =
+                self.matches(self.own_hashes(&hashes[..keys.len()], keys.iter(), &mut [0; BURST]));
+            for (at, ((&hash, key), entry)) in hashes.iter().zip(keys).zip(&matches).enumerate() {
+                each(burst * BURST + at, self.compare(*entry, hash, key));
+            }
+        }
+    }
+
     /// The values of a burst of keys, each put where its key is in the slice.
     ///
     /// # Panics
@@ -158,7 +207,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change: in the order of
+    /// Calls `each` with the number of each key in the slice and its value, to change: in the order
+    /// of
     /// the slice, so that a key may come twice.
     ///
     /// # Example
@@ -203,7 +253,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Inserts all entries, and hands over each value that was replaced with the number of the entry.
+    /// Inserts all entries, and hands over each value that was replaced with the number of the
+    /// entry.
     ///
     /// # Example
     ///
@@ -253,7 +304,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.table.prefetch_group(hash);
     }
 
-    /// Prefetches the entry that may have this hash; its tags should be in the cache already. In a map that has
+    /// Prefetches the entry that may have this hash; its tags should be in the cache already. In a
+    /// map that has
     /// rekeyed nothing is gained.
     #[inline]
     pub(crate) fn prefetch_entry(&self, hash: u64) {

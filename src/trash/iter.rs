@@ -93,7 +93,8 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     }
 }
 
-/// All entries, taken out; drops what is not fetched. See [`TrashMap::drain`](super::TrashMap::drain).
+/// All entries, taken out; drops what is not fetched. See
+/// [`TrashMap::drain`](super::TrashMap::drain).
 ///
 /// # Example
 ///

@@ -1,7 +1,8 @@
 //! TRASH built for speed: a hash table of segments that split, over the bits of a keyed hash.
 //!
 //! The [LC-trie](crate::trie) over headed keys, which is the paper's TRASH, follows two or three
-//! pointers. Here the trie is level-compressed to the end: a directory, which low bits of the hash index,
+//! pointers. Here the trie is level-compressed to the end: a directory, which low bits of the hash
+//! index,
 //! of *segments* with groups of 16 slots.
 //!
 //! ```text
@@ -13,9 +14,11 @@
 //!   …entries of group 1 │ entries of group 0 │ 16 tags │ 16 tags │ …
 //! ```
 //!
-//! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry. One wrong
+//! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
+//!   One wrong
 //!   entry in 128 passes the comparison. It ends at a group with a free slot.
-//! - **Growth** is a step for one insertion in some hundred: one segment splits into two, in place. Shrinking is the
+//! - **Growth** is a step for one insertion in some hundred: one segment splits into two, in place.
+//!   Shrinking is the
 //!   same backwards. So there are no pauses, and no other table is needed for a moment.
 //! - **Removal** frees the slot, and moves an entry back that the group was too full for. There
 //!   are no tombstones: a map under churn stays as it was on the first day.
@@ -25,22 +28,32 @@
 //! # Hostile keys
 //!
 //! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or its
-//! seed is known, others may send keys that collide. The map notices: hashes that many splits do not separate, an
-//! entry that would be more than eight groups from home although half of its segment is free, or tags that
-//! hardly differ, happen by chance once in many billion insertions. It then *rekeys*: it draws a seed of
-//! its own, hashes keys with that from then on, and moves the entries over, some with each insertion
-//! or removal; lookups search both tables until it is done. Weak hashes, such as small numbers that are
+//! seed is known, others may send keys that collide. The map notices: hashes that many splits do
+//! not separate, an
+//! entry that would be more than eight groups from home although half of its segment is free, or
+//! tags that
+//! hardly differ, happen by chance once in many billion insertions. It then *rekeys*: it draws a
+//! seed of
+//! its own, hashes keys with that from then on, and moves the entries over, some with each
+//! insertion
+//! or removal; lookups search both tables until it is done. Weak hashes, such as small numbers that
+//! are
 //! their own hash, are answered in the same way.
 //!
 //! A lookup in a map that has rekeyed hashes twice, since the first hash may be the caller's.
 //!
-//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with them,
+//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with
+//! them,
 //! and linear; it tries another seed each time that it has doubled, not more often.
 //!
 //! # Costs
 //!
-//! Nine bits of tag and overflow count for a slot, and 24 bytes for a segment; segments are filled to 60 % on average.
-//! For entries of 24 bytes that is 44 bytes each, at every size from some thousand on. An insertion that splits a
+//! Nine bits of tag and overflow count for a slot, and 24 bytes for a segment; segments are filled
+//! to 60 % on average.
+//! For entries of 24 bytes that is 42 bytes each on average over sizes, 58 when most segments have
+//! just split,
+//! and up to 80 after removals. A map under churn at one size gets up to a third larger. An
+//! insertion that splits a
 //! segment hashes and moves up to 1000 entries. So the hash of a key should be cheap.
 //!
 //! The directory is doubled and halved at once: that copies 8 bytes for some 600 entries.
@@ -48,15 +61,19 @@
 //! # Papers
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
-//! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups of 16 are
+//! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups
+//! of 16 are
 //! from Swiss tables (Kulukundis 2017); counting what overflowed a group instead of leaving
 //! tombstones is after Bronson and Shi's F14 (2019).
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
 mod burst;
+mod capacity;
 mod entry;
 mod error;
+mod extract;
+mod hashed;
 mod iter;
 mod rekey;
 mod shape;
@@ -76,12 +93,14 @@ pub use crate::table::Broken;
 pub use crate::table::error::TryReserveError;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use error::TryInsertError;
+pub use extract::ExtractIf;
 pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
 pub use shape::TableShape;
 
 /// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
 ///
-/// It speaks like [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
+/// It speaks like
+/// [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
 /// and adds bursts and hashes that the caller already has.
 ///
 /// | method | cost |
@@ -93,7 +112,8 @@ pub use shape::TableShape;
 /// | `iter`, `keys`, `values`, `retain`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to_fit` | O(slots) |
 /// | `len`, `capacity`, `rekeys`, `allocation_size` | O(1) |
 ///
-/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to 64 bytes, else
+/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to
+/// 64 bytes, else
 /// behind a pointer.
 ///
 /// # Example
@@ -117,6 +137,9 @@ pub struct TrashMap<K, V, S = DefaultHashBuilder> {
     /// What there is after a flood: another hash, and the table from before.
     rekeyed: Option<Box<Rekeyed<K, V>>>,
 }
+
+/// The current table and the one from before a rekeying.
+type Tables<K, V> = (Table<(K, V)>, Option<Table<(K, V)>>);
 
 impl<K, V> TrashMap<K, V> {
     /// An empty map. Allocates nothing.
@@ -183,7 +206,8 @@ impl<K, V, S> TrashMap<K, V, S> {
         self.current().capacity().max(self.len())
     }
 
-    /// Bytes that the map has allocated, free slots included; without what keys and values own. O(1).
+    /// Bytes that the map has allocated, free slots included; without what keys and values own.
+    /// O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let rekeyed = if self.rekeyed.is_some() { size_of::<Rekeyed<K, V>>() } else { 0 };
@@ -210,7 +234,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     }
 
     /// The current table and the old one; the map is empty then, and as new.
-    fn take_tables(&mut self) -> (Table<(K, V)>, Option<Table<(K, V)>>) {
+    fn take_tables(&mut self) -> Tables<K, V> {
         let table = core::mem::replace(&mut self.table, Table::new());
         match self.rekeyed.take() {
             None => (table, None),
@@ -254,8 +278,10 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// The value of `key`, whose hash the caller has.
     ///
-    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with it
-    /// may have the key twice. To use the hash that a network card delivers, or an index that a packet
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
+    /// it
+    /// may have the key twice. To use the hash that a network card delivers, or an index that a
+    /// packet
     /// carries, give the map a hasher that computes the same. Hashes that others can choose are no
     /// protection by themselves: after a flood the map hashes keys on its own.
     ///
@@ -324,7 +350,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         found.or_else(|| self.find_rekeyed(key, observer)).map(|(_, value)| value)
     }
 
-    /// Returns the value for `key` if its entry is the first one in its home group with its tag, as nearly
+    /// Returns the value for `key` if its entry is the first one in its home group with its tag, as
+    /// nearly
     /// all are.
     #[inline]
     pub(crate) fn get_first_hashed<Q: Equivalent<K> + ?Sized>(
@@ -413,8 +440,10 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Gives `key` a value and returns the one that it had, or gives both back if there is no memory.
-    /// While there are free slots near, an insertion does without. (A key that is there is given the
+    /// Gives `key` a value and returns the one that it had, or gives both back if there is no
+    /// memory.
+    /// While there are free slots near, an insertion does without. (A key that is there is given
+    /// the
     /// value, unlike by methods of the same name elsewhere.)
     ///
     /// # Errors
@@ -513,15 +542,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
-        let mut hash = self.hash_of(&key);
-        if self.is_unusual() {
-            self.prepare(&key).unwrap_or_else(|error| error.raise());
-            hash = self.own_hash(&key);
-        }
-        match self.current().locate(hash, |(own, _)| *own == key) {
-            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
-            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
-        }
+        self.entry_hashed(self.hash_of(&key), key)
     }
 
     /// Keeps the entries for which `keep` says so, and asks in no order. O(slots).
@@ -543,59 +564,6 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let (table, hasher) = self.current_mut();
         table.retain(keep, &hasher);
         table.shrink_all(&hasher);
-    }
-
-    /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
-    /// that when entries leave, until [`shrink_to_fit`](Self::shrink_to_fit).
-    ///
-    /// Entries are spread by chance, so some insertions may still have to give a segment more room.
-    ///
-    /// # Panics
-    ///
-    /// If so many entries take more bytes than there are addresses.
-    pub fn reserve(&mut self, additional: usize) {
-        self.try_reserve(additional).unwrap_or_else(|error| error.raise());
-    }
-
-    /// Makes room for `additional` entries more, like [`reserve`](Self::reserve), if there is memory.
-    ///
-    /// # Errors
-    ///
-    /// If the memory cannot be had. It is asked for in one piece first, so that an attempt that must
-    /// fail takes nothing.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::with_capacity(1000);
-    /// map.reserve(5000);
-    /// assert!(map.capacity() >= 5000 && map.try_reserve(usize::MAX / 2).is_err());
-    /// map.shrink_to_fit();
-    /// assert_eq!((map.capacity(), map.allocation_size()), (0, 0));
-    /// ```
-    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
-        self.make_room(additional)?;
-        let entries = self.len().saturating_add(additional);
-        self.current_table_mut().keep(entries);
-        Ok(())
-    }
-
-    /// Makes room for `additional` entries more, until others are removed.
-    fn make_room(&mut self, additional: usize) -> Result<(), TryReserveError> {
-        let old = self.old_table().map_or(0, Table::len);
-        let additional = additional.checked_add(old).ok_or(TryReserveError::OVERFLOW)?;
-        let (table, hasher) = self.current_mut();
-        table.reserve(additional, hasher)
-    }
-
-    /// Gives back the memory that is reserved, and what is free beyond the load of growth. O(slots).
-    pub fn shrink_to_fit(&mut self) {
-        self.finish_move();
-        if self.is_empty() {
-            self.clear();
-        }
-        let (table, hasher) = self.current_mut();
-        table.shrink_to(0, hasher);
     }
 
     /// Takes out all entries and hands them over; what is not fetched is dropped. Gives the memory
@@ -624,7 +592,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate or a key type that breaks
+    /// The invariant that is broken, which would be a mistake in this crate or a key type that
+    /// breaks
     /// the laws of [`Hash`] and [`Eq`].
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {

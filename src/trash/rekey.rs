@@ -1,6 +1,7 @@
 //! Rekeying: the answer of a map to hashes that are not random.
 //!
-//! A map whose table is flooded draws a seed of its own and moves its entries to another table, under that
+//! A map whose table is flooded draws a seed of its own and moves its entries to another table,
+//! under that
 //! hash. Before an insertion or removal goes to work it calls [`prepare`](TrashMap::prepare), which
 //!
 //! 1. begins a rekeying, if the table is flooded: it becomes the *old* one;
@@ -29,6 +30,9 @@ const VISITED: usize = 64;
 /// Entries of the old table that are moved by each operation.
 const MOVED: usize = 8;
 
+/// A table of keys and values.
+type TableMut<'t, K, V> = &'t mut Table<(K, V)>;
+
 /// What a map has after a flood.
 #[derive(Clone)]
 pub(super) struct Rekeyed<K, V> {
@@ -54,7 +58,8 @@ pub(super) struct Old<K, V> {
     cursor: Cursor,
 }
 
-/// A seed that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`] draws, which without
+/// A seed that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`]
+/// draws, which without
 /// an operating system is not hard. The hasher is given keys only: it may refuse all else.
 fn draw(hash_of_a_key: u64) -> DefaultHashBuilder {
     let drawn = DefaultHashBuilder::new();
@@ -109,7 +114,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// The current table and the hashes of its entries.
-    pub(super) fn current_mut(&mut self) -> (&mut Table<(K, V)>, impl Fn(&(K, V)) -> u64) {
+    pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V>, impl Fn(&(K, V)) -> u64) {
         let Self { table, hasher, rekeyed } = self;
         let (table, seed) = match rekeyed.as_deref_mut() {
             None => (table, None),
@@ -218,7 +223,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Draws a seed, unless a move is under way or the last seed is not old enough. Any key will do.
+    /// Draws a seed, unless a move is under way or the last seed is not old enough. Any key will
+    /// do.
     fn rekey<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.current_table_mut().forget_flood();
         if self.old_table().is_some() {

@@ -108,7 +108,8 @@ impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, O: BuildHasher> PartialEq<Trash
 impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
 
 impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
-    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until others
+    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until
+    /// others
     /// leave.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
