@@ -154,10 +154,14 @@ impl<T> Table<T> {
         let mut offset = self.home(hash);
         loop {
             let group = segment.group(offset);
-            for slot in group.matches(tag(hash)) {
-                if eq(segment.get(offset + slot)) {
-                    return hit(segment, offset + slot);
+            let mut matches = group.matches(tag(hash));
+            // Not as an iterator, which would clear the lowest bit before it is known to be needed.
+            while !matches.is_empty() {
+                let slot = offset + matches.lowest();
+                if eq(segment.get(slot)) {
+                    return hit(segment, slot);
                 }
+                matches = matches.without_lowest();
             }
             // T1: there is one in the segment.
             if !group.free().is_empty() {
@@ -423,7 +427,10 @@ impl<T> Table<T> {
         }
         let segment = self.occupied(at)?;
         let group = at.slot & !(GROUP - 1);
-        let entry = if segment.overflow(self.mask, group) == 0 {
+        // T2: a group with a free slot has no count, and that is in another cache line.
+        let has_overflowed =
+            segment.group(group).free().is_empty() && segment.overflow(self.mask, group) > 0;
+        let entry = if !has_overflowed {
             segment.take(at.slot)
         } else {
             self.take_and_shift(segment, at.slot, &hasher)

@@ -57,6 +57,14 @@ impl<const SHIFT: u32> Bits<SHIFT> {
     }
 }
 
+impl<const SHIFT: u32> Bits<SHIFT> {
+    /// All of these slots but the lowest. There is one.
+    #[inline(always)]
+    pub(crate) fn without_lowest(self) -> Self {
+        Self(self.0 & self.0.wrapping_sub(1))
+    }
+}
+
 impl<const SHIFT: u32> Iterator for Bits<SHIFT> {
     type Item = usize;
 
