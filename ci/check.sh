@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lints, documentation and its examples; warnings are errors.
+# Checks format, lints, documentation and its examples; warnings are errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Every example says something; the papers are reproduced on a small scale.
+# Runs every example, which must print something, and, on a small scale, the reproduction of the
+# papers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# In the profile of the tests: in that of releases every dependency would be compiled again.
+# In the profile of the tests: the release profile would compile every dependency again.
 cargo build --examples --all-features
 for source in examples/*.rs; do
     name=$(basename "$source" .rs)

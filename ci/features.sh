@@ -1,40 +1,29 @@
 #!/usr/bin/env bash
-# The library with every set of features, tests of the models with none, all with the default and all, the
-# oldest Rust.
+# Checks the library with every set of features; runs the reference models without features, and the
+# tests that need features.
+#
+# --no-default-tests skips the tests with the default features: `cargo test` runs them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# `concurrent` brings `std`, so the sets with both are those with `concurrent` alone.
-for set in "" std concurrent serde std,serde concurrent,serde; do
-    echo "features: ${set:-none}"
-    cargo clippy --lib --no-default-features --features "$set" -- -D warnings
+# `concurrent` implies `std`, so a set with both is the set with `concurrent` alone.
+for base in "" std concurrent; do
+    for more in "" serde ipnet serde,ipnet; do
+        set=$base${base:+,}$more
+        echo "features: ${set:-none}"
+        cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
+    done
 done
-# The tests with the default features are `cargo test` itself.
 [ "${1-}" = --no-default-tests ] || cargo test
-# The same tests again, so fewer cases of those that draw them.
+# Tests that run again here draw fewer cases.
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
-# Without std no type changes, but seeds, and how bits are counted: so each structure against its model.
-tests=()
-for file in tests/{bits,evict,lc_routes,lc_trie,unicache}.rs tests/*_model.rs; do
-    name=$(basename "$file" .rs)
-    case $name in
-        concurrent_*) ;;
-        *) tests+=(--test "$name") ;;
-    esac
+# Without `std` only seeds and population counts differ: run the reference models.
+binaries=(--lib)
+for name in cache demux ephemeral flow_cache key routes schedule sockets trash trie; do
+    binaries+=(--test "$name")
 done
-cargo test --no-default-features --lib "${tests[@]}"
-# What the features add.
-more=()
-for file in tests/concurrent_*.rs; do
-    more+=(--test "$(basename "$file" .rs)")
-done
-cargo test --all-features --lib --test prefix --test serde "${more[@]}"
-cargo test --all-features --test programs shared_reader
-
-oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-if ! cargo "+$oldest" --version >/dev/null 2>&1 &&
-    ! timeout 300 rustup toolchain install "$oldest" --profile minimal --no-self-update; then
-    echo "SKIPPED: the oldest Rust, because the toolchain $oldest could not be installed"
-    exit 77
-fi
-cargo "+$oldest" check --lib --all-features
+cargo test -p flowtable --no-default-features "${binaries[@]}" -- \
+    bits:: evict:: map:: model:: routes:: share:: unicache::
+cargo test -p flowtable --all-features --lib --test concurrent --test concurrent_routes
+cargo test -p flowtable --all-features --test key --test trash --test trie -- prefix:: serde::
+cargo test -p flowtable-programs --all-features shared_reader

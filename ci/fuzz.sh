@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a while, from its seeds on: fuzz.sh [SECONDS], 5 for each by default.
+# Runs every fuzz target, beginning with its seeds: fuzz.sh [SECONDS], 5 for each by default.
 #
-# Under AddressSanitizer, which sees what unsafe code does to memory. It needs nightly Rust; where
-# that cannot be had, the targets run without it.
+# Uses AddressSanitizer, which detects invalid memory accesses of unsafe code. It needs nightly
+# Rust; if that cannot be installed, the targets run without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-5}
@@ -21,6 +21,7 @@ cargo "$toolchain" fuzz build --sanitizer "$sanitizer"
 for target in $(cargo fuzz list); do
     echo "fuzz target: $target"
     mkdir -p "fuzz/corpus/$target"
-    cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- \
-        -max_total_time="$seconds" -timeout=10 -len_control=0 -max_len=1024 -verbosity=0 -print_final_stats=1
+    cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" \
+        "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout=10 \
+        -len_control=0 -max_len=1024 -verbosity=0 -print_final_stats=1
 done

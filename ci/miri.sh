@@ -1,32 +1,34 @@
 #!/usr/bin/env bash
-# Runs tests in Miri, which finds undefined behaviour: those of the structures that have unsafe
-# code. A file that takes too long does less there, by `cfg!(miri)`.
+# Runs tests in Miri, which finds undefined behaviour: those of the structures that have unsafe code, and
+# those of keys and packet formats for a big-endian target. Long tests do
+# less there, by `cfg!(miri)`.
 #
-# miri.sh [SECONDS] gives up each part after so many seconds, 300 by default: Miri is a hundred times
-# slower than the machine, and a test that is not bounded goes on for hours.
+# miri.sh [SECONDS] stops each part after a number of seconds, 300 by default: Miri is a hundred times
+# slower than the CPU, and an unbounded test would run for hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-source ci/slim
+source ci/functions
 limit=${1:-300}
 
 if ! has_nightly cargo +nightly miri --version; then
     echo "SKIPPED: Miri, because it could not be installed"
     exit 77
 fi
-# Models, drops and panics. What goes the same ways for longer is under AddressSanitizer.
-single=$(tests tests/{trash,lpm}_{model,drops}.rs tests/trash_panics.rs tests/caches*.rs)
 folder=$(target)/miri
-slim "$folder/package"
 
 # Isolation would keep property tests from looking for the failures they have saved.
 MIRIFLAGS="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"
 export MIRIFLAGS
-part miri "$limit" cargo +nightly miri test --lib -- trash:: lpm:: cache:: ephemeral::ring:: chunks:: prefetch::
-# shellcheck disable=SC2086
-part miri "$limit" cargo +nightly miri test $single
-# crossbeam-epoch breaks the rules of Stacked Borrows, has pointers in numbers, and never gives its last
-# garbage back.
+part miri "$limit" cargo +nightly miri test -p flowtable --lib -- --skip wheel:: \
+    trash:: routes:: cache:: ephemeral::ring:: raw::chunked_vec::
+# Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
+part miri "$limit" cargo +nightly miri test -p flowtable --test trash --test routes --test cache -- \
+    model:: drops:: panics:: contents::
+# A big-endian target: packed keys, hashes and packet formats.
+part miri "$limit" cargo +nightly miri test -p flowtable --target s390x-unknown-linux-gnu --lib -- \
+    key:: hash:: dml:: raw:: ephemeral::esp:: trash::
+# crossbeam-epoch violates Stacked Borrows, has pointers in integers, and never frees its last garbage.
 MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-permissive-provenance -Zmiri-disable-isolation" \
-    part miri "$limit" cargo +nightly miri test --features concurrent --test concurrent_guarantees --test concurrent_routes_panics -- \
-    a3 c2 d1 clone
+    part miri "$limit" cargo +nightly miri test -p flowtable --features concurrent --test concurrent --test concurrent_routes -- \
+    ::a3 ::c2 ::d1 panics::r6_when_a_clone
 [ "$skipped" = 0 ] || exit 77

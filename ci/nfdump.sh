@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# A real collector understands what the example flow_cache sends: the flows that nfcapd receives as
-# IPFIX, and nfdump prints, are the rows of CSV that the same run of the example wrote.
+# Compares the example flow_cache with a real collector: the flows that nfcapd receives as IPFIX,
+# and nfdump prints, must equal the rows of CSV that this run of the example wrote.
 #
-# nfdump.sh [CAPTURE]; without, the example generates traffic.
+# nfdump.sh [CAPTURE]; without a capture the example generates traffic.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,8 @@ install() {
     local sudo=
     [ "$(id -u)" = 0 ] || sudo="sudo -n"
     timeout 300 $sudo apt-get install -y --no-install-recommends nfdump ||
-        { timeout 300 $sudo apt-get update && timeout 300 $sudo apt-get install -y --no-install-recommends nfdump; }
+        { timeout 300 $sudo apt-get update &&
+            timeout 300 $sudo apt-get install -y --no-install-recommends nfdump; }
 }
 if ! { command -v nfcapd && command -v nfdump || install; } >/dev/null 2>&1; then
     echo "SKIPPED: a real collector, because nfdump could not be installed"
@@ -22,7 +23,7 @@ work=$(mktemp -d)
 collector=
 trap '[ -z "$collector" ] || kill "$collector" 2>/dev/null || true; rm -rf "$work"' EXIT
 
-# Starts nfcapd on a free port of the loopback: sets `port` and `collector`.
+# Starts nfcapd on a free port of the loopback interface; sets `port` and `collector`.
 start_collector() {
     local attempt
     rm -rf "$work/flows" && mkdir "$work/flows"
@@ -41,30 +42,32 @@ start_collector() {
     echo "FAILED: nfcapd does not start" && cat "$work/log" && exit 1
 }
 
-# Milliseconds, from rows of CSV with nanoseconds: numbers too long for awk stay text.
+# Prints rows of CSV with milliseconds instead of nanoseconds, as text: awk has no 64-bit integers.
 ours() {
     tail -n +2 "$1" | awk -F, -v OFS=, '
         function ms(ns) { return length(ns) > 6 ? substr(ns, 1, length(ns) - 6) : 0 }
         { print ms($8), ms($9), $1, $2, $3, $4, $5, $6, $7 }' | sort
 }
 
-# The same of what was collected. nfdump 1.7.1 prints %ter wrongly, so times are read from text.
+# Prints the collected flows as such rows. nfdump 1.7.1 prints %ter wrongly, so times are parsed.
 theirs() {
     local columns='%ts|%te|%sa|%da|%pr|%sp|%dp|%pkt|%byt'
-    TZ=UTC nfdump -R "$work/flows" -q -N -6 -o "fmt:$columns" | sed 's/ *| */|/g; s/^ *//; s/ *$//' >"$work/text"
+    TZ=UTC nfdump -R "$work/flows" -q -N -6 -o "fmt:$columns" |
+        sed 's/ *| */|/g; s/^ *//; s/ *$//' >"$work/text"
     for column in 1 2; do
         cut -d'|' -f$column "$work/text" | date -u -f - +%s%3N >"$work/time$column"
     done
     # The port of ICMP is printed as type.code.
-    cut -d'|' -f3- "$work/text" | awk -F'|' -v OFS=, '{ sub(/\..*/, "", $5); print $1, $2, $3, $4, $5, $6, $7 }' |
+    cut -d'|' -f3- "$work/text" |
+        awk -F'|' -v OFS=, '{ sub(/\..*/, "", $5); print $1, $2, $3, $4, $5, $6, $7 }' |
         paste -d, "$work/time1" "$work/time2" - | sort
 }
 
-# Runs the example with these arguments, and sets `received` to what nfcapd says at its end.
+# Runs the example with these arguments, and sets `received` to the final report of nfcapd.
 collect() {
     start_collector
     "$example" "$@" --top 0 --csv "$work/csv" --ipfix "127.0.0.1:$port" >"$work/report"
-    # What is in its socket is read within this time.
+    # nfcapd reads the messages in its socket within this time.
     sleep 1
     kill "$collector"
     wait "$collector" || true
@@ -72,22 +75,22 @@ collect() {
     received=$(grep 'Flows: [1-9]' "$work/log" || true)
 }
 
-# Runs the example with these arguments, and compares.
+# Runs the example with these arguments, and compares the flows.
 compare() {
-    # UDP may lose messages where the machine is busy. nfcapd sees it by their numbers.
+    # UDP may lose messages on a busy CPU. nfcapd detects that by their sequence numbers.
     for _ in 1 2 3; do
         collect "$@"
         [[ $received != *"Sequence Errors: 0"* ]] || break
     done
     if [[ $received != *"Sequence Errors: 0, Bad Packets: 0"* ]]; then
-        echo "FAILED: nfcapd complains" && cat "$work/log" && exit 1
+        echo "FAILED: nfcapd reports errors" && cat "$work/log" && exit 1
     fi
     ours "$work/csv" >"$work/ours"
     theirs >"$work/theirs"
     if ! diff "$work/ours" "$work/theirs" >"$work/diff"; then
-        echo "FAILED: nfdump shows other flows" && head -20 "$work/diff" && exit 1
+        echo "FAILED: nfdump prints other flows" && head -20 "$work/diff" && exit 1
     fi
-    echo "nfdump shows the same $(wc -l <"$work/ours") records: flow_cache $*"
+    echo "nfdump prints equal records, $(wc -l <"$work/ours") of them: flow_cache $*"
 }
 
 compare "$@"

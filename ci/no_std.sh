@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Links `no_std/` without std: on the host, where it runs, too, and for bare metal.
+# Links `no_std/` without std: for the host, where it also runs, and for bare metal.
 set -euo pipefail
 cd "$(dirname "$0")/../no_std"
 target=${CARGO_TARGET_DIR:-target}
@@ -8,13 +8,14 @@ for profile in dev release; do
     cargo build --locked --profile "$profile"
     program=$target/${profile/dev/debug}/flowtable-no-std
     "$program"
-    # Names of std are mangled as _ZN3std… or, in the other scheme, as …Cs<hash>_3std….
+    # Symbols of std are mangled as _ZN3std… or, in the other scheme, as …Cs<hash>_3std….
     if nm "$program" | grep -E '_ZN3std|Cs[0-9A-Za-z]+_3std'; then
         echo "FAILED: $program contains std"
         exit 1
     fi
-    # What it needs of libc: to be started, and what compilers call for themselves.
-    if nm --undefined-only "$program" | grep -vE ' (w .*|U (__libc_start_main|mem(cpy|move|set|cmp)|bcmp)(@.*)?)$'; then
+    # Only the start-up code and the memory functions that compilers call may be from libc.
+    allowed=' (w .*|U (__libc_start_main|mem(cpy|move|set|cmp)|bcmp)(@.*)?)$'
+    if nm --undefined-only "$program" | grep -vE "$allowed"; then
         echo "FAILED: $program needs more than memory functions"
         exit 1
     fi
@@ -26,10 +27,11 @@ for bare in thumbv7em-none-eabi x86_64-unknown-none; do
         cargo build --locked --target "$bare"
         cargo build --locked --release --target "$bare"
         cargo build --locked --profile small --target "$bare"
-        # Seven structures, each with all that the program calls, in bytes.
+        # The size in bytes of a program with seven structures.
         for profile in release small; do
             size "$target/$bare/$profile/flowtable-no-std" |
-                awk -v what="$bare, $profile" 'NR == 2 { print "size: " what ": " $1 " of code, " $2 " of data" }'
+                awk -v build="$bare, $profile" \
+                    'NR == 2 { print "size: " build ": " $1 " of code, " $2 " of data" }'
         done
     else
         echo "SKIPPED: bare metal, because the target $bare could not be installed"

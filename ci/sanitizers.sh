@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which sees accesses to memory
-# that is not owned, and leaks; those of threads under ThreadSanitizer, which sees accesses that nothing puts
-# in an order.
+# Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which detects invalid
+# memory accesses and leaks; those of threads under ThreadSanitizer, which detects data races.
 #
-# sanitizers.sh [SECONDS] gives up each after so many seconds, 600 by default.
+# sanitizers.sh [SECONDS] stops each part after a number of seconds, 600 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-source ci/slim
+source ci/functions
 limit=${1:-600}
 host=x86_64-unknown-linux-gnu
 
@@ -22,19 +21,23 @@ if ! has_nightly has_sources; then
     exit 77
 fi
 folder=$(target)/sanitizers
-slim "$folder/package"
 export PROPTEST_CASES=${PROPTEST_CASES:-8}
 
-# What is refused is part of the tests.
-# shellcheck disable=SC2046
-RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
-    part address "$limit" cargo +nightly test --target "$host" --features concurrent --lib \
-    $(tests tests/trash{,_model,_drops,_panics,_floods,_sizes}.rs tests/lpm{,_corners,_model,_drops,_lawless}.rs tests/caches*.rs \
-        tests/ephemeral{,_model}.rs \
-        tests/concurrent_{model,misuse,leaks,linear,routes_panics}.rs)
-# There is nothing to suppress: it knows no fences, and crossbeam-epoch takes stronger loads instead when
-# it is compiled for it.
+# Some tests make allocations that fail.
+address() {
+    RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=allocator_may_return_null=1 \
+        part address "$limit" cargo +nightly test -p flowtable \
+            --target "$host" --features concurrent "$@"
+}
+address --lib
+address --test trash --test routes --test cache --test ephemeral -- \
+    methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: store::
+address --test concurrent --test concurrent_routes -- \
+    model:: misuse:: leaks::tests_in linearizable:: panics::
+# ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
+# compiled for it, so no report has to be suppressed.
 RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
-    part thread "$limit" cargo +nightly test -Zbuild-std --target "$host" --features concurrent \
-    --test concurrent_guarantees --test concurrent_routes
+    part thread "$limit" cargo +nightly test -p flowtable \
+    -Zbuild-std --target "$host" --features concurrent \
+    --test concurrent --test concurrent_routes -- guarantees::
 [ "$skipped" = 0 ] || exit 77

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The package as users get it: with the oldest Rust, with the oldest versions of its dependencies, and
-# compatible with the last release.
+# Checks the package as it is published: with the minimum Rust version, with the minimum versions of
+# its dependencies, and for breaking changes since the last release.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 skipped=0
@@ -9,7 +9,7 @@ skip() {
     skipped=77
 }
 
-# The package has no workspace around it and no dependencies of tests.
+# The package is unpacked outside of the workspace; it has no dev-dependencies that are unpublished.
 version=$(sed -n '/^\[package\]/,/^$/s/^version = "\(.*\)"/\1/p' Cargo.toml)
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -25,16 +25,16 @@ if cargo "+$oldest" --version >/dev/null 2>&1 ||
     timeout 300 rustup toolchain install "$oldest" --profile minimal --no-self-update; then
     cargo "+$oldest" check --lib --all-features
 else
-    skip "the oldest Rust, because the toolchain $oldest could not be installed"
+    skip "the minimum Rust version, because the toolchain $oldest could not be installed"
 fi
 if cargo +nightly --version >/dev/null 2>&1 ||
     timeout 300 rustup toolchain install nightly --profile minimal --no-self-update; then
     cargo +nightly update -Z direct-minimal-versions
     cargo check --lib --all-features
 else
-    skip "the oldest dependencies, because nightly Rust could not be installed"
+    skip "the minimum versions of dependencies, because nightly Rust could not be installed"
 fi
-# Breaking changes need a release to be compared with: its tag.
+# Breaking changes are those since the tag of the last release.
 cd - >/dev/null
 release=$(git tag --list 'v*' --sort=-version:refname | head -n 1)
 if [ -z "$release" ]; then

@@ -1,5 +1,4 @@
-//! What can routers find out for the source of a multicast, with a few bytes of state that they
-//! forget by themselves?
+//! Services for the source of a multicast, with a few bytes of ephemeral state in routers.
 //!
 //! ```text
 //! cargo run --release --example ephemeral_services
@@ -7,12 +6,12 @@
 //! ```
 //!
 //! Simulates a tree of routers with ephemeral state, and three services on it: the depth of the
-//! tree, complaints about a packet that many miss, and the number of receivers and the largest of
-//! their values, once in a way that duplicates disturb and once in one that they do not. Prints
-//! what is true, what was found, what became of packets, and what routers had to keep.
+//! tree, complaints about a packet that many receivers miss, and the number of receivers and the
+//! largest of their values, once with instructions that duplicates disturb and once with robust
+//! ones. Prints true values, results, the fate of packets, and the state that routers needed.
 //!
-//! Exits with 0; with 1 if packets are nowhere, something is kept for more than a lifetime, or the
-//! results could not be written; with 2 if the arguments are wrong.
+//! Exits with 0; with 1 if packets are unaccounted for, state outlives its lifetime, or the results
+//! could not be written; with 2 if the arguments are wrong.
 
 use std::process::ExitCode;
 
@@ -33,7 +32,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let report = report.map_err(|error| Failure::new(Kind::Results, error))?;
     print(&report)?;
     if !report.traffic.iter().all(Traffic::adds_up) {
-        return Err(Failure::new(Kind::Results, "packets are nowhere"));
+        return Err(Failure::new(Kind::Results, "packets are unaccounted for"));
     }
     match report.bindings {
         [_, 0] => Ok(()),

@@ -1,4 +1,4 @@
-//! Meters the flows of a packet capture: the main job of the crate, from end to end.
+//! A flow meter for packet captures: the main use of the crate, from end to end.
 //!
 //! ```text
 //! cargo run --release --example flow_cache                      # generated traffic
@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Prints totals, how flows ended, the largest of them, and the metrics of the cache. Writes
-//! records as CSV, as JSON, and as IPFIX. Unless it is told otherwise, nothing ends a flow but the
-//! end of the capture, or a million flows: captures in, exact flows out.
+//! records as CSV, as JSON, and as IPFIX. By default, a flow ends only with the capture, or beyond
+//! a million flows: captures in, exact flows out.
 //!
 //! Exits with 0 if the capture was read, even if it is cut; with 1 if the results could not be
-//! written or did not arrive; with 2 if the capture is none or is damaged, or the arguments are
-//! wrong.
+//! written or did not arrive; with 2 if the input is not a capture or is damaged, or the arguments
+//! are wrong.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -34,20 +34,20 @@ fn main() -> ExitCode {
 
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let config = options.config()?;
-    let mut beside = program;
-    // A terminal that shows results has no place for a bar.
-    beside.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
+    let mut trace_program = program;
+    // A bar would disturb results on a terminal.
+    trace_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
     let (name, trace) = match &options.capture {
-        Some(input) => (input.to_string(), Trace::open(beside, input)?),
+        Some(input) => (input.to_string(), Trace::open(trace_program, input)?),
         None => {
             let name = "generated traffic (no capture was named)";
-            (name.to_owned(), Trace::made(beside, SEED))
+            (name.to_owned(), Trace::generated(trace_program, SEED))
         }
     };
-    // Created only now: a mistyped name of a capture must not cost an older file of rows.
+    // Created only now: a mistyped name of a capture must not destroy an older output file.
     let sinks = open_sinks(&options).map_err(|why| Failure::new(Kind::Input, why))?;
     let mut export = Export::new(sinks, options.top);
-    let mut meter = Meter::new(config, options.ending.watches_close());
+    let mut meter = Meter::new(config, options.ending.detects_close());
     let reading = trace.read(program, |capture, bar| {
         let live = options.live.then(|| Live::new(bar, options.top)).flatten();
         Ok(read(capture, &mut meter, &mut export, live)?)
@@ -62,7 +62,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let report = Report { name: &name, reading, totals, counts, largest, metrics: &metrics };
     match options.standard_outputs() {
         0 => print(&report)?,
-        // It does not mix with results. If standard error is closed, there is nobody to tell.
+        // Separate from the results. A closed standard error is ignored.
         _ if !program.quiet => _ = write!(io::stderr(), "{report}"),
         _ => {}
     }
@@ -79,10 +79,10 @@ fn read(
     let start = Instant::now();
     while let Some(frame) = capture.next_frame() {
         while !meter.advance(&frame) {
-            export.take_all(meter.take_made())?;
+            export.take_all(meter.take_records())?;
         }
         meter.observe(&frame);
-        export.take_all(meter.take_made())?;
+        export.take_all(meter.take_records())?;
         export.tick(meter.cache().now())?;
         if let Some(live) = &mut live {
             live.packet(meter);

@@ -1,4 +1,4 @@
-//! Looks addresses up in a table of routes: the longest prefix that matches.
+//! Looks addresses up in a routing table: longest-prefix match.
 //!
 //! ```text
 //! cargo run --release --example route_lookup                    # a small table that is built in
@@ -7,13 +7,13 @@
 //! cut -d' ' -f1 access.log | route_lookup routes.txt --quiet | sort | uniq -c
 //! ```
 //!
-//! Routes are lines with a prefix, IPv4 or IPv6, and a name if they have one. Answers are lines
-//! with the address, the prefix and its name, on standard output; the shape of the tables, their
-//! memory and their speed are on standard error.
+//! Routes are lines with a prefix, IPv4 or IPv6, and optionally a name. Results are lines with the
+//! address, the prefix and its name, on standard output; the shape of the tables, their memory and
+//! their speed are on standard error.
 //!
 //! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the
-//! answers could not be written; with 2 if there is no table, an address is none, or the arguments
-//! are wrong.
+//! results could not be written; with 2 if there is no table, an address is invalid, or the
+//! arguments are wrong.
 
 use core::net::IpAddr;
 use std::io::{self, BufWriter, Write};
@@ -22,9 +22,9 @@ use std::time::Instant;
 
 use programs::program::Program;
 use programs::program::failure::{Failure, Kind};
-use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
+use programs::route_lookup::{DOCUMENTATION, Fault, Lines, Options, Query, Report, Routes};
 
-/// What is looked up in it if nothing else is.
+/// Addresses that are looked up by default.
 const SAMPLES: [&str; 12] = [
     "8.8.8.8",
     "10.1.2.3",
@@ -50,15 +50,15 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let elapsed = start.elapsed();
     let mut out = BufWriter::new(io::stdout().lock());
     let mut faults = 0;
-    for asked in asked(&options) {
-        match asked {
-            Asked::Address(address) => writeln!(out, "{}", routes.lookup(address))?,
-            Asked::Pipe => faults += answer_pipe(program, &routes, &mut out)?,
+    for query in queries(&options) {
+        match query {
+            Query::Address(address) => writeln!(out, "{}", routes.lookup(address))?,
+            Query::Pipe => faults += answer_pipe(program, &routes, &mut out)?,
         }
     }
     out.flush()?;
     if !program.quiet {
-        // If standard error is closed, there is nobody to tell.
+        // A closed standard error is ignored.
         let _ = write!(io::stderr(), "{}", Report { name: &name, routes: &routes, elapsed });
     }
     match faults {
@@ -68,7 +68,7 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     }
 }
 
-/// The routes, and what they are called.
+/// Reads the routes. Returns them with the name of their source.
 fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure> {
     let Some(input) = &options.routes else {
         let name = "built-in routes".to_owned();
@@ -76,7 +76,7 @@ fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure
         return Ok((name, Routes::read(&mut lines)?));
     };
     let name = input.to_string();
-    let (bytes, bar) = input.open(program).map_err(|error| Fault::of_all(name.clone(), error))?;
+    let (bytes, bar) = input.open(program).map_err(|error| Fault::of_file(name.clone(), error))?;
     let routes = Routes::read(&mut Lines::new(name.clone(), bytes)?)?;
     bar.finish_and_clear();
     if routes.v4.is_empty() && routes.v6.is_empty() {
@@ -85,17 +85,17 @@ fn read(program: Program, options: &Options) -> Result<(String, Routes), Failure
     Ok((name, routes))
 }
 
-/// What the arguments ask for, or else the samples.
-fn asked(options: &Options) -> Vec<Asked> {
-    if !options.asked.is_empty() {
-        return options.asked.clone();
+/// Returns the queries of the arguments, or else the samples.
+fn queries(options: &Options) -> Vec<Query> {
+    if !options.queries.is_empty() {
+        return options.queries.clone();
     }
     let samples = SAMPLES.iter().filter_map(|text| text.parse().ok());
-    samples.map(Asked::Address).collect()
+    samples.map(Query::Address).collect()
 }
 
-/// Answers each line of standard input, as soon as there is no other to be read. How many lines
-/// were no addresses.
+/// Looks up each line of standard input, and flushes when no other line is available. Returns the
+/// number of invalid lines.
 fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Result<usize, Failure> {
     let mut lines = Lines::new("standard input".to_owned(), io::stdin().lock())?;
     let mut faults = 0;
@@ -107,7 +107,7 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
             Ok(Some(address)) => writeln!(out, "{}", routes.lookup(address))?,
             Ok(None) => return Ok(faults),
             Err(fault) if fault.is_of_line() => {
-                program.say(&fault);
+                program.log(&fault);
                 faults += 1;
             }
             Err(fault) => return Err(fault.into()),
@@ -115,7 +115,7 @@ fn answer_pipe(program: Program, routes: &Routes, out: &mut impl Write) -> Resul
     }
 }
 
-/// The address in the next line; `None` at the end.
+/// Returns the address in the next line; `None` at the end.
 fn address(lines: &mut Lines) -> Result<Option<IpAddr>, Fault> {
     let Some(line) = lines.next_line()? else { return Ok(None) };
     if let Ok(address) = line.parse() {

@@ -1,4 +1,4 @@
-//! Many threads look flows up while one writes: what a `ConcurrentMap` is for.
+//! A `ConcurrentMap` with many reading threads and one writer.
 //!
 //! ```text
 //! cargo run --release --features concurrent --example shared_reader       # generated traffic
@@ -6,10 +6,10 @@
 //! cargo run --release --features concurrent --example shared_reader -- --threads 3 --flows 1000000
 //! ```
 //!
-//! Worker threads take packets in bursts and count them in their flows. Those without a flow go to
-//! a control thread, which puts flows in and takes silent ones out. Prints look-ups per second of
-//! each worker, the latencies of the writer, the map's memory and garbage, and whether all counters
-//! agree.
+//! Worker threads process packets in bursts and count them in their flows. Packets without a flow
+//! go to a control thread, which inserts flows and removes silent ones. Prints lookups per second
+//! of each worker, the latencies of the writer, the map's memory and garbage, and whether all
+//! counters agree.
 //!
 //! Exits with 0 if they do; with 1 if they do not, or the results could not be written; with 2 if
 //! there is no capture to read, or the arguments are wrong.
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::shared_reader::{Made, Options, Recorded, Report, Traffic, run};
+use programs::shared_reader::{Generated, Options, Recorded, Report, Traffic, run};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -38,11 +38,11 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
                 .read(program, |capture, _| Recorded::read(capture).ok_or_else(nothing))?;
             (format!("{input}: "), Traffic::Recorded(recorded))
         }
-        None => (String::new(), Traffic::Made(Made::new(options.flows(), SEED))),
+        None => (String::new(), Traffic::Generated(Generated::new(options.flows(), SEED))),
     };
     let label = format!("{{elapsed}} of {}s", options.plan.duration.as_secs_f64());
     let bar = program.bar(None, &label);
-    // A thread of its own draws: those that are measured have no time for it.
+    // The bar has its own thread, so that the measured threads do not draw.
     bar.enable_steady_tick(Duration::from_millis(250));
     let outcome = run(&traffic, options.plan);
     bar.finish_and_clear();

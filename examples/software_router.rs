@@ -1,4 +1,4 @@
-//! Who forwards the next packet? A router in user space under four schedules, and under none.
+//! A router in user space under four schedules, and under interrupts without a schedule.
 //!
 //! ```text
 //! cargo run --release --example software_router                        # generated traffic
@@ -6,22 +6,22 @@
 //! cargo run --release --example software_router -- capture.pcapng.gz --measure
 //! ```
 //!
-//! Packets arrive at three ports, are classified by their flows, forwarded by functions of which
-//! one takes a hundred times as long as another, and sent. Each stage is a thread of the crate's
-//! scheduler, between queues that have an end. Prints throughput, drops and queues of each path,
-//! and the part of the time that went to packets and not to switches: for turns of one packet, of
-//! sixteen, of a timeslice, and of the batching throttle. Then it shows what becomes of a router
-//! that reads whatever arrives before it does anything else: the more comes, the less leaves.
+//! Packets arrive at three ports, are classified by their flows, forwarded by functions of very
+//! different costs, and sent. Each stage is a thread of the crate's scheduler, between bounded
+//! queues. Prints throughput, drops and queues of each path, and the share of time spent on packets
+//! and not on switches: for turns of one packet, of sixteen, of a timeslice, and of the batching
+//! throttle. Then it shows receive livelock: a router that reads each arrival before anything else
+//! sends less, the more packets arrive.
 //!
-//! Exits with 0; with 1 if packets are nowhere, or leave otherwise under one schedule than under
-//! another, or the results could not be written; with 2 if there is no capture to read, it has no
-//! IP packets, or the arguments are wrong.
+//! Exits with 0; with 1 if packets are unaccounted for, or leave as different frames under
+//! different schedules, or the results could not be written; with 2 if there is no capture to read,
+//! it has no IP packets, or the arguments are wrong.
 
 use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::software_router::{Contest, Costs, Options, Report, Traffic};
+use programs::software_router::{Comparison, Costs, Options, Report, Traffic};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -34,14 +34,14 @@ fn main() -> ExitCode {
 fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     let (name, trace) = match &options.capture {
         Some(input) => (input.to_string(), Trace::open(program, input)?),
-        None => ("generated traffic".to_owned(), Trace::made(program, SEED)),
+        None => ("generated traffic".to_owned(), Trace::generated(program, SEED)),
     };
     let nothing = || Failure::new(Kind::Input, format_args!("{name} has no IP packet to forward"));
     let traffic = trace.read(program, |capture, _| Traffic::read(capture).ok_or_else(nothing))?;
     let costs = if options.measure { Costs::measured(&traffic) } else { Costs::PAPER };
-    let bar = program.bar(Some(Contest::RUNS), "{pos}/{len} runs");
-    let contest = Contest::new(&traffic, &costs, options.load, || bar.inc(1));
+    let bar = program.bar(Some(Comparison::RUNS), "{pos}/{len} runs");
+    let comparison = Comparison::new(&traffic, &costs, options.load, || bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { name: &name, contest: &contest })?;
-    contest.verdict()
+    print(&Report { name: &name, comparison: &comparison })?;
+    comparison.verdict()
 }

@@ -1,4 +1,4 @@
-//! Which PCB does this segment belong to? Seven ways to find out, on the same traffic.
+//! A comparison of seven demultiplexers on the same TCP traffic.
 //!
 //! ```text
 //! cargo run --release --example tcp_demux                              # generated traffic: TPC/A
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Looks the TCP segments of a capture up in each of the crate's demultiplexers, or those of bank
-//! tellers as the paper has them. PCBs come with connections and go with them. Prints how many PCBs
+//! tellers as in the paper. PCBs are inserted and removed with connections. Prints how many PCBs
 //! were examined for a segment, how often the first one was right, and nanoseconds, and checks that
 //! all found the same PCBs.
 //!
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Program, print};
-use programs::tcp_demux::{Contest, Contestant, Options, Recorded, Report, Tellers};
+use programs::tcp_demux::{Comparison, Options, Recorded, Report, Subject, Tellers};
 use programs::trace::Trace;
 
 /// The generated traffic is the same in each run.
@@ -43,20 +43,20 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
             (tellers.to_string(), tellers.script())
         }
     };
-    let contestants = Contestant::all(&script);
-    let bar = program.bar(Some(Contest::turns(&contestants)), "{pos}/{len} turns");
-    let mut contest = Contest::new(&script, contestants, || bar.inc(1));
-    contest.time(|| bar.inc(1));
+    let subjects = Subject::all(&script);
+    let bar = program.bar(Some(Comparison::turns(&subjects)), "{pos}/{len} turns");
+    let mut comparison = Comparison::new(&script, subjects, || bar.inc(1));
+    comparison.time(|| bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { traffic: &traffic, scores: &contest.scores })?;
-    match contest.agrees() {
+    print(&Report { traffic: &traffic, scores: &comparison.scores })?;
+    match comparison.agrees() {
         true => Ok(()),
         false => Err(Failure::new(Kind::Results, "the PCBs disagree")),
     }
 }
 
-/// Look-ups of generated traffic, so many that means are right to half a hundredth; fewer where a
-/// list takes long for each.
+/// Returns the number of lookups of generated traffic: enough for means within half a hundredth,
+/// fewer if lists make each slow.
 fn lookups(connections: u32) -> usize {
     (400_000_000 / connections as usize).clamp(20_000, 100_000)
 }

@@ -1,4 +1,4 @@
-//! On the host the linker is a C compiler: it brings the start-up code and libc, which has `memcpy`.
+//! On the host the linker is a C compiler: it adds the start-up code and libc, which has `memcpy`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -16,7 +16,7 @@
 //!     let seen = flows.observe(&key, Packet::UDP, Timestamp::from_millis(milliseconds))?;
 //!     *seen.flow += length;
 //!     // From 100,000 flows on, a new flow evicts another one, which is returned here.
-//!     assert!(seen.departed.is_none());
+//!     assert!(seen.removed.is_none());
 //! }
 //! // A minute without packets ends a flow. One call does a bounded amount of work.
 //! flows.advance(Timestamp::from_secs(61), 100, |event| match event {

@@ -12,13 +12,13 @@ use alloc::string::String;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use crate::eviction::PassiveGc;
 use crate::key::bits::{Address, BitString};
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
 use crate::trash::TrashMap;
 use crate::trie::Thresholds;
 use crate::trie::map::LcTrieMap;
-use crate::trie::unicache::PassiveGc;
 
 impl<'de> Deserialize<'de> for Thresholds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,9 +1,10 @@
-//! Layers: a module of `src/` imports from lower layers only, and files of a folder form no circles.
+//! Layers: a module of `src/` imports from lower layers only, and files of a folder form no
+//! circles.
 //!
 //! Comments and strings are skipped, so examples in the documentation may use any module.
 //!
-//! A folder's `mod.rs` may import from its own files and re-export their items; an import through such
-//! a re-export counts as one from the file that defines the item.
+//! A folder's `mod.rs` may import from its own files and re-export their items; an import
+//! through such a re-export counts as one from the file that defines the item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

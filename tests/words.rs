@@ -1,9 +1,9 @@
 //! Plain words: what the sources of this repository must not contain.
 //!
-//! Names and comments use the field's standard terms, so that a reader of other tables and stacks, or a
-//! search engine, finds what is meant. The list has the phrases that came up most often in texts that
-//! readers could not follow. It reads identifiers, comments and messages alike: an identifier counts as
-//! the words that it is made of.
+//! Names and comments use the field's standard terms, so that a reader of other tables and
+//! stacks, or a search engine, finds what is meant. The list has the phrases that came up most
+//! often in texts that readers could not follow. It reads identifiers, comments and messages
+//! alike: an identifier counts as the words that it is made of.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ const ROOTS: [&str; 13] = [
     "tests",
 ];
 
-/// The longest line of a source file, in characters.
+/// The longest line of a source file, in characters; rows of tables cannot be wrapped.
 const COLUMNS: usize = 100;
 
 /// The longest source file, in lines.
@@ -127,7 +127,8 @@ fn sources_fit_the_screen_and_need_no_exceptions() {
             faults.push(format!("{name}: more than {LINES} lines"));
         }
         for (at, line) in text.lines().enumerate() {
-            if line.chars().count() > COLUMNS {
+            let is_table = ["//! |", "/// |"].iter().any(|row| line.trim_start().starts_with(row));
+            if line.chars().count() > COLUMNS && !is_table {
                 faults.push(format!("{name}:{}: more than {COLUMNS} columns", at + 1));
             }
             let exceptions = ["#[path", "(dead_code", "allow(unused"];

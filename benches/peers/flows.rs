@@ -30,7 +30,7 @@ mod trie;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use flowtable::eviction::{SecondChance, Lru};
+use flowtable::eviction::{Lru, SecondChance};
 use flowtable::{DefaultHashBuilder, FiveTuple};
 use hashbrown::DefaultHashBuilder as Foldhash;
 

@@ -1,4 +1,4 @@
-//! Strings of bits against vectors of booleans.
+//! Bit strings compared with vectors of booleans.
 #![no_main]
 
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let mut input = Unstructured::new(data);
-    // An input that ends early is a shorter one.
+    // A truncated input is a shorter one.
     let _ = compare(&mut input);
 });
 
@@ -38,19 +38,19 @@ fn compare(input: &mut Unstructured<'_>) -> Result<()> {
     }
 }
 
-/// A string that can be spelled bit by bit.
-trait Spelled: BitString + Debug {
+/// A bit string that can be written bit by bit.
+trait BitByBit: BitString + Debug {
     fn read(input: &mut Unstructured<'_>) -> Result<Self>;
-    fn spell(&self) -> Vec<bool>;
+    fn bits(&self) -> Vec<bool>;
 }
 
-fn check<B: Spelled>(input: &mut Unstructured<'_>) -> Result<()> {
+fn check<B: BitByBit>(input: &mut Unstructured<'_>) -> Result<()> {
     let mut bytes: [u8; 64] = input.arbitrary()?;
     let a = B::read(&mut Unstructured::new(&bytes))?;
-    // A near twin, because two random strings differ at once.
+    // A similar string: two random ones differ in their first bits.
     bytes[usize::from(input.arbitrary::<u8>()? % 64)] ^= input.arbitrary::<u8>()?;
     let b = B::read(&mut Unstructured::new(&bytes))?;
-    let (x, y) = (a.spell(), b.spell());
+    let (x, y) = (a.bits(), b.bits());
     assert_eq!(x.len(), B::BITS as usize);
     assert_eq!(a.cmp(&b), x.cmp(&y), "order of {a:?} and {b:?}");
 
@@ -66,7 +66,7 @@ fn check<B: Spelled>(input: &mut Unstructured<'_>) -> Result<()> {
                 "slice({pos}, {count}) of {a:?}"
             );
         }
-        // Unspecified, but no panic.
+        // The result is unspecified, but there is no panic.
         for count in [0, 65, u32::MAX, input.arbitrary()?] {
             a.slice(pos, count);
         }
@@ -78,132 +78,132 @@ fn check<B: Spelled>(input: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-fn spell_bytes(bytes: &[u8]) -> Vec<bool> {
+fn bits_of_bytes(bytes: &[u8]) -> Vec<bool> {
     bytes.iter().flat_map(|byte| (0..8).rev().map(move |i| byte >> i & 1 == 1)).collect()
 }
 
-impl Spelled for u8 {
+impl BitByBit for u8 {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&[*self])
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&[*self])
     }
 }
 
-impl Spelled for u16 {
+impl BitByBit for u16 {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.to_be_bytes())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.to_be_bytes())
     }
 }
 
-impl Spelled for u32 {
+impl BitByBit for u32 {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.to_be_bytes())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.to_be_bytes())
     }
 }
 
-impl Spelled for u64 {
+impl BitByBit for u64 {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.to_be_bytes())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.to_be_bytes())
     }
 }
 
-impl Spelled for u128 {
+impl BitByBit for u128 {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.to_be_bytes())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.to_be_bytes())
     }
 }
 
-impl<const N: usize> Spelled for [u8; N] {
+impl<const N: usize> BitByBit for [u8; N] {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(self)
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(self)
     }
 }
 
-impl Spelled for Ipv4Addr {
+impl BitByBit for Ipv4Addr {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.octets())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.octets())
     }
 }
 
-impl Spelled for Ipv6Addr {
+impl BitByBit for Ipv6Addr {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         input.arbitrary()
     }
-    fn spell(&self) -> Vec<bool> {
-        spell_bytes(&self.octets())
+    fn bits(&self) -> Vec<bool> {
+        bits_of_bytes(&self.octets())
     }
 }
 
-impl<A: Spelled, B: Spelled> Spelled for (A, B) {
+impl<A: BitByBit, B: BitByBit> BitByBit for (A, B) {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         Ok((A::read(input)?, B::read(input)?))
     }
-    fn spell(&self) -> Vec<bool> {
-        [self.0.spell(), self.1.spell()].concat()
+    fn bits(&self) -> Vec<bool> {
+        [self.0.bits(), self.1.bits()].concat()
     }
 }
 
-impl<K: Spelled, H: Spelled + BitString> Spelled for Headed<K, H> {
+impl<K: BitByBit, H: BitByBit + BitString> BitByBit for Headed<K, H> {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         Ok(Self::with_header(H::read(input)?, K::read(input)?))
     }
-    fn spell(&self) -> Vec<bool> {
-        [self.header().spell(), self.key().spell()].concat()
+    fn bits(&self) -> Vec<bool> {
+        [self.header().bits(), self.key().bits()].concat()
     }
 }
 
-impl<A: Spelled> Spelled for FourTuple<A> {
+impl<A: BitByBit> BitByBit for FourTuple<A> {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         let ((src, dst), (sport, dport)) = <((A, A), (u16, u16))>::read(input)?;
         Ok(Self { src, dst, sport, dport })
     }
-    fn spell(&self) -> Vec<bool> {
-        ((self.src, self.dst), (self.sport, self.dport)).spell()
+    fn bits(&self) -> Vec<bool> {
+        ((self.src, self.dst), (self.sport, self.dport)).bits()
     }
 }
 
-impl<A: Spelled> Spelled for FiveTuple<A> {
+impl<A: BitByBit> BitByBit for FiveTuple<A> {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         let (FourTuple { src, dst, sport, dport }, protocol) = <(FourTuple<A>, u8)>::read(input)?;
         Ok(Self { src, dst, sport, dport, protocol })
     }
-    fn spell(&self) -> Vec<bool> {
-        (self.sockets(), self.protocol).spell()
+    fn bits(&self) -> Vec<bool> {
+        (self.sockets(), self.protocol).bits()
     }
 }
 
-impl Spelled for FlowKey {
+impl BitByBit for FlowKey {
     fn read(input: &mut Unstructured<'_>) -> Result<Self> {
         Ok(match input.arbitrary()? {
-            false => Self::V4(Spelled::read(input)?),
-            true => Self::V6(Spelled::read(input)?),
+            false => Self::V4(BitByBit::read(input)?),
+            true => Self::V6(BitByBit::read(input)?),
         })
     }
-    fn spell(&self) -> Vec<bool> {
+    fn bits(&self) -> Vec<bool> {
         let mut bits = vec![matches!(self, Self::V6(_))];
         bits.extend(match self {
-            Self::V4(tuple) => tuple.spell(),
-            Self::V6(tuple) => tuple.spell(),
+            Self::V4(tuple) => tuple.bits(),
+            Self::V6(tuple) => tuple.bits(),
         });
         bits.resize(Self::BITS as usize, false);
         bits

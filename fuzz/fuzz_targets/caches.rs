@@ -1,35 +1,26 @@
-//! The caches and the duplicate filter against their naive twins, with everything compared after every step.
+//! The caches and the duplicate filter compared with reference models after every step.
 #![no_main]
-
-#[path = "../../tests/common/cache_steps.rs"]
-mod cache_steps;
-#[path = "../../tests/common/chain_twin.rs"]
-mod chain_twin;
-#[path = "../../tests/common/filter_twin.rs"]
-mod filter_twin;
-#[path = "../../tests/common/set_twin.rs"]
-mod set_twin;
 
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use cache_steps::{Make, Name, Step, Wide, run};
-use chain_twin::{Asked, ChainPair};
-use filter_twin::FilterPair;
-use flowtable::cache::{ChainedConfig, Replacement};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
 use flowtable::Timestamp;
-use flowtable_fuzz::Weak;
+use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
-use set_twin::SetPair;
+use model::caches::chained::{AccessBy, CheckedChains};
+use model::caches::filter::CheckedFilter;
+use model::caches::sets::CheckedSets;
+use model::caches::{Make, Name, Step, Wide, run};
+use model::hashers::Weak;
 
-/// Steps that are taken: each entry is compared after each of them.
+/// The maximum number of steps: all entries are compared after each.
 const MANY: usize = 100;
 
 #[derive(Arbitrary, Debug)]
 enum Input {
     Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
-    Chains { size: [u8; 3], policy: Policy, hasher: u8, asked: u8, ops: Vec<Op> },
+    Chains { size: [u8; 3], policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
     Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
 }
 
@@ -67,14 +58,14 @@ enum Policy {
     Passive(u8, u8),
 }
 
-/// A key, and how its index differs from the one that it mostly has.
+/// A key, and the bit in which its index differs from its usual one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Flow(u8, u8);
 
 impl Flow {
     fn name(self) -> Name {
         let key = u32::from(self.0 % 64);
-        // A bit of the place, of those that tell entries apart, or of those that do not.
+        // A bit that selects the set, that distinguishes entries, or that is ignored.
         Name {
             index: key.wrapping_mul(0x9e37_79b9) ^ 1_u32.checked_shl(self.1.into()).unwrap_or(0),
             key,
@@ -90,7 +81,7 @@ enum Op {
     GetOrInsert(Flow),
     Insert(Flow),
     Remove(Flow),
-    /// A burst of so many flows from this one on.
+    /// A batch of this many flows from this one on.
     GetBatch(Flow, u8),
     GetBatchMut(Flow, u8),
     PeekBatch(Flow, u8),
@@ -103,7 +94,7 @@ enum Op {
 
 impl Op {
     fn step(self) -> Step {
-        let burst = |Flow(first, bit), count: u8| {
+        let batch = |Flow(first, bit), count: u8| {
             let flows = (0..count % 80).map(move |more| Flow(first.wrapping_add(more), bit));
             flows.map(Flow::name).collect()
         };
@@ -114,9 +105,9 @@ impl Op {
             Self::GetOrInsert(flow) => Step::GetOrInsert(flow.name()),
             Self::Insert(flow) => Step::Insert(flow.name()),
             Self::Remove(flow) => Step::Remove(flow.name()),
-            Self::GetBatch(flow, count) => Step::GetBatch(burst(flow, count)),
-            Self::GetBatchMut(flow, count) => Step::GetBatchMut(burst(flow, count)),
-            Self::PeekBatch(flow, count) => Step::PeekBatch(burst(flow, count)),
+            Self::GetBatch(flow, count) => Step::GetBatch(batch(flow, count)),
+            Self::GetBatchMut(flow, count) => Step::GetBatchMut(batch(flow, count)),
+            Self::PeekBatch(flow, count) => Step::PeekBatch(batch(flow, count)),
             Self::Retain(divisor) => Step::Retain(1 + u32::from(divisor % 8)),
             Self::Clear => Step::Clear,
             Self::Replace(rule) => Step::Replace(rule.replacement()),
@@ -126,7 +117,8 @@ impl Op {
     }
 }
 
-/// Of a sender, with a number, so much later or earlier than the one before; or so many may be forgotten.
+/// A packet of a sender with a sequence number, or a cleaning with a budget; and the time since the
+/// previous one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Packet {
     Accept(u8, u8, i8),
@@ -144,32 +136,32 @@ fuzz_target!(|input: Input| match input {
             Types::Wide => sets::<Wide, ()>(ways, capacity, replacement, &steps),
         }
     }
-    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, asked, ops } => {
+    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, access, ops } => {
         let or_none = |elasticity: u8| if elasticity == 0 { usize::MAX } else { elasticity.into() };
         let config = ChainedConfig::new(1 + usize::from(capacity % 40))
             .and_then(|config| config.with_buckets(1 + usize::from(buckets % 40)))
             .and_then(|config| config.with_elasticity(or_none(elasticity % 12)))
             .expect("none of them is zero");
-        let asked = [Asked::Key, Asked::Either, Asked::Index][usize::from(asked % 3)];
-        let (hasher, steps) = (Weak(hasher), steps(&ops));
+        let access = [AccessBy::Key, AccessBy::Either, AccessBy::Index][usize::from(access % 3)];
+        let (hasher, steps) = (Weak::from_byte(hasher), steps(&ops));
         match policy {
-            Policy::Lru => chains(config, Lru::new(), hasher, asked, &steps),
-            Policy::SecondChance => chains(config, SecondChance::new(), hasher, asked, &steps),
-            Policy::ByClass => chains(config, ByClass::new(), hasher, asked, &steps),
+            Policy::Lru => chains(config, Lru::new(), hasher, access, &steps),
+            Policy::SecondChance => chains(config, SecondChance::new(), hasher, access, &steps),
+            Policy::ByClass => chains(config, ByClass::new(), hasher, access, &steps),
             Policy::Random(seed) => {
-                chains(config, Random::with_seed(seed.into()), hasher, asked, &steps);
+                chains(config, Random::with_seed(seed.into()), hasher, access, &steps);
             }
             Policy::Passive(threshold, goal) => {
                 let gc = PassiveGc::new(1 + usize::from(threshold % 40), 1 + usize::from(goal % 9));
                 let policy = Passive::new(gc.expect("neither is zero"));
-                chains(config, policy, hasher, asked, &steps);
+                chains(config, policy, hasher, access, &steps);
             }
         }
     }
     Input::Filter { capacity, lifetime, hasher, packets } => {
         let (capacity, lifetime) =
             (1 + usize::from(capacity % 20), Duration::from_nanos(lifetime.into()));
-        filter(FilterPair::new(capacity, lifetime, Weak(hasher)), &packets);
+        filter(CheckedFilter::new(capacity, lifetime, Weak::from_byte(hasher)), &packets);
     }
 });
 
@@ -179,11 +171,11 @@ fn steps(ops: &[Op]) -> Vec<Step> {
 
 fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, steps: &[Step]) {
     match ways % 5 {
-        0 => run(SetPair::<K, V, 1>::new(capacity, replacement), steps),
-        1 => run(SetPair::<K, V, 2>::new(capacity, replacement), steps),
-        2 => run(SetPair::<K, V, 3>::new(capacity, replacement), steps),
-        3 => run(SetPair::<K, V, 4>::new(capacity, replacement), steps),
-        _ => run(SetPair::<K, V, 8>::new(capacity, replacement), steps),
+        0 => run(CheckedSets::<K, V, 1>::new(capacity, replacement), steps),
+        1 => run(CheckedSets::<K, V, 2>::new(capacity, replacement), steps),
+        2 => run(CheckedSets::<K, V, 3>::new(capacity, replacement), steps),
+        3 => run(CheckedSets::<K, V, 4>::new(capacity, replacement), steps),
+        _ => run(CheckedSets::<K, V, 8>::new(capacity, replacement), steps),
     }
 }
 
@@ -191,13 +183,13 @@ fn chains<P: Eviction + Clone>(
     config: ChainedConfig,
     policy: P,
     hasher: Weak,
-    asked: Asked,
+    access: AccessBy,
     steps: &[Step],
 ) {
-    run(ChainPair::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, asked), steps);
+    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, access), steps);
 }
 
-fn filter(mut pair: FilterPair<Weak>, packets: &[Packet]) {
+fn filter(mut pair: CheckedFilter<Weak>, packets: &[Packet]) {
     let mut now = 1000_u64;
     for packet in packets.iter().take(MANY) {
         match *packet {

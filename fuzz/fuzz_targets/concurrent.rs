@@ -1,5 +1,5 @@
-//! The map for many threads against `HashMap`, on one thread, with pins that are held and let go of; every
-//! invariant checked after every step, under hashers good and bad.
+//! `ConcurrentMap` compared with `HashMap` on one thread, with pins that are held and released, and
+//! every invariant checked after every step, with good and weak hashers.
 #![no_main]
 
 use std::collections::HashMap;
@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use arbitrary::Arbitrary;
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Computed, Pinned};
-use flowtable_fuzz::{Key, Seed, Seeds, Weak};
+use flowtable_fuzz::{Key, Seed, Seeds};
 use libfuzzer_sys::fuzz_target;
+use model::hashers::Weak;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -44,7 +45,7 @@ enum Decision {
 type Map = ConcurrentMap<u64, Box<u64>, Weak>;
 
 fuzz_target!(|input: Input| {
-    let mut map: Map = ConcurrentMap::with_hasher(Weak(input.hasher));
+    let mut map: Map = ConcurrentMap::with_hasher(Weak::from_byte(input.hasher));
     if let Some(limit) = input.limit {
         map = map.with_garbage_limit(limit.into(), 0);
     }
@@ -140,7 +141,7 @@ fn compute(
         assert_eq!(found, model.get(&key));
         match decision {
             Decision::Keep => Compute::Keep,
-            Decision::Put => Compute::Put(Box::new(now)),
+            Decision::Put => Compute::Insert(Box::new(now)),
             Decision::Remove => Compute::Remove,
         }
     });

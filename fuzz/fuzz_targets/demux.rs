@@ -1,30 +1,26 @@
-//! Every demultiplexer against its twin, which counts the PCBs examined anew, with every invariant checked
-//! after every step, under hashers good and bad.
+//! Every demultiplexer compared with a reference model, which counts the PCBs examined, with every
+//! invariant checked after every step, with good and weak hashers.
 #![no_main]
-
-#[path = "../../tests/common/demux_twin.rs"]
-mod demux_twin;
-#[path = "../../tests/common/linear_demux.rs"]
-mod linear_demux;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 use arbitrary::Arbitrary;
-use demux_twin::{Pair, pairs};
 use flowtable::FlowKey;
 use flowtable::demux::{Arrival, ConnectionId, DemuxError};
-use flowtable_fuzz::{Key, Seed, Seeds, Weak};
+use flowtable_fuzz::{Key, Seed, Seeds};
 use libfuzzer_sys::fuzz_target;
-use linear_demux::{LinearDemuxes, Rule};
+use model::demux::lists::{DemuxModels, Rule};
+use model::demux::{CheckedDemux, all};
+use model::hashers::Weak;
 
-/// Steps that are taken: each PCB is compared with each after each of them.
+/// The maximum number of steps: all pairs of PCBs are compared after each.
 const MANY: usize = 60;
 
-/// Names of a step.
+/// The names of one step.
 const RUN: usize = 12;
 
-/// IDs of connections are below.
+/// The upper bound of connection ids.
 const CAPACITY: u32 = 0xff00;
 
 #[derive(Arbitrary, Debug)]
@@ -69,8 +65,8 @@ impl For {
 }
 
 fuzz_target!(|input: Input| {
-    let twin = LinearDemuxes::one(Rule::ConnectionId);
-    let connections = Pair::new("ConnectionId", ConnectionId::new(CAPACITY), twin)
+    let model = DemuxModels::one(Rule::ConnectionId);
+    let connections = CheckedDemux::new("ConnectionId", ConnectionId::new(CAPACITY), model)
         .that_refuses(|&id| (id >= CAPACITY).then_some(DemuxError::NoSuchId));
     run(&mut [connections], |seed| u16::grow(seed).into(), &input.ops);
     match input.names {
@@ -80,11 +76,16 @@ fuzz_target!(|input: Input| {
 });
 
 fn run_all<K: Key + Hash + 'static>(input: &Input) {
-    let mut pairs = pairs::<K, Weak>(Weak(input.hasher), 1 + usize::from(input.chains % 40));
+    let mut pairs =
+        all::<K, Weak>(Weak::from_byte(input.hasher), 1 + usize::from(input.chains % 40));
     run(&mut pairs, K::grow, &input.ops);
 }
 
-fn run<K: Clone + Debug + PartialEq>(pairs: &mut [Pair<K>], grow: fn(Seed) -> K, ops: &[Op]) {
+fn run<K: Clone + Debug + PartialEq>(
+    pairs: &mut [CheckedDemux<K>],
+    grow: fn(Seed) -> K,
+    ops: &[Op],
+) {
     for op in ops.iter().take(MANY) {
         for pair in &mut *pairs {
             step(pair, grow, *op);
@@ -93,7 +94,7 @@ fn run<K: Clone + Debug + PartialEq>(pairs: &mut [Pair<K>], grow: fn(Seed) -> K,
     }
 }
 
-fn step<K: Clone + Debug + PartialEq>(pair: &mut Pair<K>, grow: fn(Seed) -> K, op: Op) {
+fn step<K: Clone + Debug + PartialEq>(pair: &mut CheckedDemux<K>, grow: fn(Seed) -> K, op: Op) {
     match op {
         Op::Insert(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.insert(&grow(seed))),
         Op::Remove(seeds) => seeds.iter().take(RUN).for_each(|seed| pair.remove(&grow(seed))),

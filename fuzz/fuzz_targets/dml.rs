@@ -1,15 +1,12 @@
-//! Any bytes as a frame with a data manipulation header: an error, or regions within the packet. What is a header
-//! is received as its naive twin does it, and written again as it was.
+//! Arbitrary bytes as a frame with a data manipulation header: an error, or regions within the
+//! packet. Receiving equals the reference model, and a parsed header is written unchanged.
 #![no_main]
-
-#[path = "../../tests/common/naive_dml.rs"]
-mod naive_dml;
 
 use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Receiver, Region};
 use libfuzzer_sys::fuzz_target;
-use naive_dml::receive_both_ways;
+use model::dml::receive_checked;
 
-// The first byte says how much room there is, the others are the frame.
+// The first byte is the size of the buffer, the others are the frame.
 fuzz_target!(|data: &[u8]| {
     let Some((room, frame)) = data.split_first() else { return };
     let mut copy = frame.to_vec();
@@ -20,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     };
     assert_eq!(changeable, Ok(packet.to_vec()));
     for region in header.regions() {
-        let slice = region.slice(packet).expect("it is within the packet");
+        let slice = region.slice(packet).expect("the region is within the packet");
         assert_eq!(slice.len(), region.length as usize);
         let mut copy = vec![0; slice.len()];
         assert_eq!(Checksum::copying(slice, &mut copy), Ok(Checksum::of(slice)));
@@ -28,12 +25,12 @@ fuzz_target!(|data: &[u8]| {
     }
     write_again(frame, &header);
     let mut receiver = Receiver::new();
-    let _ = receive_both_ways(&mut receiver, &header, packet, usize::from(*room));
-    let _ = receive_both_ways(&mut receiver, &header, packet, packet.len());
-    let _ = receive_both_ways(&mut receiver, &header, &packet[..packet.len() / 2], packet.len());
+    let _ = receive_checked(&mut receiver, &header, packet, usize::from(*room));
+    let _ = receive_checked(&mut receiver, &header, packet, packet.len());
+    let _ = receive_checked(&mut receiver, &header, &packet[..packet.len() / 2], packet.len());
 });
 
-/// What was parsed is written as it was; moved by a header, it is parsed again.
+/// Writes a parsed header unchanged, and parses it again after another header.
 fn write_again(frame: &[u8], header: &DmlHeader<'_>) {
     let mut dml = DmlBuilder::from(*header);
     let mut again = vec![0; dml.encoded_len()];
@@ -42,7 +39,7 @@ fn write_again(frame: &[u8], header: &DmlHeader<'_>) {
     dml.push_header(3).expect("the packet is short");
     assert_eq!(dml.write_to(&mut again), Ok(header.encoded_len()));
     again.resize(again.len() + dml.reach() as usize, 0);
-    let (moved, _) = DmlHeader::parse(&again).expect("it reaches as far as it says");
+    let (moved, _) = DmlHeader::parse(&again).expect("the length is consistent");
     let expected = |region: Region| Region { offset: region.offset + 3, ..region };
     assert!(moved.regions().eq(header.regions().map(expected)));
 }

@@ -1,40 +1,37 @@
-//! A store of ephemeral state against a list in the order of expiry, with everything compared after every step.
+//! `EphemeralStore` compared with a list in the order of expiry after every step.
 #![no_main]
 
-#[path = "../../tests/common/ephemeral_twin.rs"]
-mod ephemeral_twin;
-
 use arbitrary::Arbitrary;
-use ephemeral_twin::{LIFETIME, Pair, Step};
 use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
-use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
+use model::ephemeral::{CheckedStore, LIFETIME, Step};
+use model::hashers::Weak;
 
-/// Steps that are taken: each binding is compared after each of them.
+/// The maximum number of steps: all bindings are compared after each.
 const MANY: usize = 150;
 
-/// Tags of a burst.
-const BURST: usize = 70;
+/// The maximum number of tags of a batch.
+const BATCH: usize = 70;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     capacity: u8,
     heads: u8,
     hasher: u8,
-    /// When it begins: so many times a quarter of what 32 bits can count.
+    /// The start, in units of 2^30 ns.
     start: u8,
     ops: Vec<(Op, By)>,
 }
 
-/// How much time passes.
+/// The time between two operations.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum By {
     Nothing,
     Some(u8),
-    /// This many quarters of a lifetime.
+    /// In quarters of a lifetime.
     Quarters(u8),
-    /// As much as 32 bits can count, so many times.
+    /// In units of 2^32 ns.
     Rounds(u8),
     Back(u8),
 }
@@ -71,7 +68,7 @@ enum Op {
 impl Op {
     fn step(&self, by: By) -> Step {
         let by = by.nanos();
-        let tags = |tags: &[u8]| tags.iter().take(BURST).map(|tag| u32::from(*tag)).collect();
+        let tags = |tags: &[u8]| tags.iter().take(BATCH).map(|tag| u32::from(*tag)).collect();
         match self {
             Self::Find(tag) => Step::Find(u32::from(*tag), by),
             Self::FindOrCreate(tag) => Step::FindOrCreate(u32::from(*tag), by),
@@ -92,10 +89,10 @@ impl Op {
 
 fuzz_target!(|input: Input| {
     let heads = [Heads::Half, Heads::Equal, Heads::Double][usize::from(input.heads % 3)];
-    let hasher = Weak(input.hasher);
+    let hasher = Weak::from_byte(input.hasher);
     let capacity = usize::from(input.capacity).max(1);
     let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
-    let mut pair: Pair<u32, u64, Weak> = Pair::new(store.expect("there is memory"));
+    let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store.expect("there is memory"));
     let mut now = u64::from(input.start) << 30;
     for (number, (op, by)) in (0..).step_by(100).zip(input.ops.iter().take(MANY)) {
         now = pair.step(&op.step(*by), now, number);

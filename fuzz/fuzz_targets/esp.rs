@@ -1,23 +1,20 @@
-//! Any bytes as packets of ephemeral state processing: an error, or a packet that is written again as it was, and
-//! that a small store executes as its naive twin does.
+//! Arbitrary bytes as packets of ephemeral state processing: an error, or a packet that is written
+//! unchanged, and that a small store executes as the reference model does.
 #![no_main]
 
-#[path = "../../tests/esp_network/mod.rs"]
-mod esp_network;
-
-use esp_network::pair::Pair;
-use esp_network::repair::{narrowed, repaired};
-use flowtable::ephemeral::esp::{Location, EspPacket, Site};
+use flowtable::ephemeral::esp::{EspPacket, Location, Site};
 use libfuzzer_sys::fuzz_target;
+use model::esp::CheckedProcessor;
+use model::esp::repair::{narrowed, repaired};
 
-/// Packets of one input.
+/// The maximum number of packets.
 const MANY: usize = 100;
 
-// The first byte says how much room there is. Then come packets, and in front of each how much later it is,
-// and how much is to be done to its bytes for it to be one.
+// The first byte is the capacity. Before each packet are the time since the previous one, and flags
+// for the repair of its bytes.
 fuzz_target!(|data: &[u8]| {
     let Some((room, mut rest)) = data.split_first() else { return };
-    let mut pair = Pair::new(1 + usize::from(room % 8));
+    let mut pair = CheckedProcessor::new(1 + usize::from(room % 8));
     let mut now = 0_u64;
     for _ in 0..MANY {
         let [later, how, bytes @ ..] = rest else { return };
@@ -26,10 +23,10 @@ fuzz_target!(|data: &[u8]| {
             1 => repaired(bytes.to_vec()),
             _ => repaired(narrowed(bytes.to_vec())),
         };
-        let Ok((packet, behind)) = EspPacket::parse(&bytes) else { return };
+        let Ok((packet, rest_of_packet)) = EspPacket::parse(&bytes) else { return };
         let mut again = vec![0; packet.encoded_len()];
         assert_eq!(packet.write_to(&mut again), Ok(again.len()));
-        assert_eq!([&again, behind].concat(), bytes);
+        assert_eq!([&again, rest_of_packet].concat(), bytes);
 
         // One in eight goes back in time.
         let period = u64::from(*later) * 8;
@@ -37,6 +34,6 @@ fuzz_target!(|data: &[u8]| {
         let location = if how & 0x80 == 0 { Location::Centre } else { Location::Output };
         let (_, executed) = pair.execute(packet, Site { location, identity: 3 }, now);
         assert_eq!(executed.encoded_len(), packet.encoded_len());
-        rest = &rest[rest.len() - behind.len()..];
+        rest = &rest[rest.len() - rest_of_packet.len()..];
     }
 });

@@ -1,22 +1,27 @@
-//! The flow cache, whatever packets, names and times it is given: every invariant is checked after
-//! every step, and it is told of each flow that left, once.
+//! The flow cache with arbitrary packets, names and times: every invariant is checked after every
+//! step, and each flow that leaves is reported once.
 #![no_main]
 
 mod flow_cache {
+    pub(crate) mod expected;
     pub(crate) mod script;
 }
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use flow_cache::expected::{Expected, Seen, Traversal, seen};
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
-use flowtable::eviction::{ByClass, SecondChance, Eviction, Lru, Passive, PassiveGc, Random};
-use flowtable::flow_cache::{Class, Cursor, Departed, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Observed, Packet, Refused, Report, Resident, Tenant};
+use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
+use flowtable::flow_cache::{
+    Class, Cursor, RemovedFlow, EndReason, Event, Handle, Image, ImageError, Metrics, NameError,
+    Packet, Refused, Report, Resident, Tenant,
+};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;
 
-/// The years that a cache has are not over before it was given so many times.
+/// The range of timestamps does not overflow in fewer calls.
 const MANY: u32 = 400;
 
 fuzz_target!(|input: Input| match input.five {
@@ -41,7 +46,7 @@ fn with_policy<K: Key>(input: Input) {
 fn run<K: Key, P: Eviction + Clone>(input: Input, policy: P) {
     let mut run = Run::<K, P>::new(input.setup, policy);
     for (when, op) in input.steps {
-        let (before, time) = (run.standing(), run.cache.now());
+        let (before, time) = (run.flows_by_tenant(), run.cache.now());
         let now = when.from(time);
         run.step(op, now);
         run.check();
@@ -53,52 +58,25 @@ fn run<K: Key, P: Eviction + Clone>(input: Input, policy: P) {
     run.check();
 }
 
-/// What is known of a flow.
-#[derive(Clone)]
-struct Known<K> {
-    handle: Handle,
-    /// Normalised.
-    name: K,
-    value: u64,
-    pinned: bool,
-}
-
-/// A walk over the cache that goes on between steps.
-#[derive(Default)]
-struct Walk {
-    cursor: Cursor,
-    /// Who was there when it began, and who was shown.
-    first: Vec<u64>,
-    shown: BTreeSet<u64>,
-}
-
-/// What a packet was told.
-struct Seen<K> {
-    handle: Handle,
-    fresh: bool,
-    value: u64,
-    departed: Option<Departed<K, u64>>,
-}
-
 type Cache<K, P> = FlowCache<K, u64, P>;
 
 struct Run<K, P> {
     cache: Cache<K, P>,
     setup: Setup,
     policy: P,
-    /// By number. Who left and is not told yet is still here.
-    live: BTreeMap<u64, Known<K>>,
+    /// By id, including flows that left without a report yet.
+    live: BTreeMap<u64, Expected<K>>,
     dead: Vec<Handle>,
     last_id: u64,
     shares: [Option<usize>; 4],
-    /// How often the time was told.
+    /// The number of calls with a timestamp.
     times: u32,
     packets: u64,
-    walk: Walk,
+    traversal: Traversal,
     image: Image<K, u64>,
 }
 
-fn fresh<K: Key, P: Eviction>(setup: Setup, policy: P) -> Cache<K, P> {
+fn new_cache<K: Key, P: Eviction>(setup: Setup, policy: P) -> Cache<K, P> {
     let hasher = DefaultHashBuilder::with_seed(setup.seed.into());
     let mut cache = FlowCache::with_policy_and_hasher(setup.config(), policy, hasher);
     if let Some((of, share)) = setup.share {
@@ -110,7 +88,7 @@ fn fresh<K: Key, P: Eviction>(setup: Setup, policy: P) -> Cache<K, P> {
 impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn new(setup: Setup, policy: P) -> Self {
         let mut run = Self {
-            cache: fresh(setup, policy.clone()),
+            cache: new_cache(setup, policy.clone()),
             setup,
             policy,
             live: BTreeMap::new(),
@@ -119,7 +97,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             shares: [None; 4],
             times: 0,
             packets: 0,
-            walk: Walk::default(),
+            traversal: Traversal::default(),
             image: Image::default(),
         };
         if let Some((of, share)) = setup.share {
@@ -132,7 +110,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         self.times += 1;
         match op {
             Op::Observe(sent) => self.observe(sent, now),
-            Op::Burst(sent, count) => self.burst(sent, count, now),
+            Op::Burst(sent, count) => self.observe_batch(sent, count, now),
             Op::Advance(budget) => self.advance(now, budget.into()),
             Op::Age(years, budget) => {
                 for _ in 0..years {
@@ -160,7 +138,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             Op::Restart => self.restart(now),
             Op::Clear => {
                 self.cache.clear();
-                self.dead.extend(self.live.values().map(|known| known.handle));
+                self.dead.extend(self.live.values().map(|expected_flow| expected_flow.handle));
                 self.live.clear();
             }
             Op::Drain(count) => self.drain(count.into()),
@@ -169,7 +147,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
     }
 
-    /// What is done to one flow, which may be gone.
+    /// Applies an operation on one flow, which may be absent.
     fn change(&mut self, op: Op) {
         let (Op::AddName(nth, byte)
         | Op::AddNames(nth, byte)
@@ -180,7 +158,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             return self.change_all(op);
         };
         let Some(handle) = self.handle(nth) else { return };
-        let is_there = self.cache.resident(handle).is_some();
+        let is_live = self.cache.resident(handle).is_some();
         match op {
             Op::AddName(..) => self.add_name(handle, &K::of(byte)),
             Op::AddNames(..) => {
@@ -190,16 +168,16 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             Op::RemoveName(..) => self.remove_name(handle, &K::of(byte)),
             Op::SetClass(..) => {
                 let class = Class::ALL[usize::from(byte % 4)];
-                assert_eq!(self.cache.set_class(handle, class), is_there);
+                assert_eq!(self.cache.set_class(handle, class), is_live);
                 let is = self.cache.resident(handle).map(|flow| flow.class());
-                assert_eq!(is, is_there.then_some(class));
+                assert_eq!(is, is_live.then_some(class));
             }
             _ => {
                 let value = self.cache.get_mut(handle);
-                assert_eq!(value.is_some(), is_there);
+                assert_eq!(value.is_some(), is_live);
                 if let Some(value) = value {
                     *value += u64::from(byte);
-                    self.known(handle).value += u64::from(byte);
+                    self.expected_flow(handle).value += u64::from(byte);
                 }
             }
         }
@@ -208,101 +186,104 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn change_all(&mut self, op: Op) {
         let (Op::Remove(nth) | Op::Pin(nth, _)) = op else { return };
         let Some(handle) = self.handle(nth) else { return };
-        let is_there = self.cache.resident(handle).is_some();
+        let is_live = self.cache.resident(handle).is_some();
         if let Op::Pin(_, pinned) = op {
-            assert_eq!(self.cache.set_pinned(handle, pinned), is_there);
-            if is_there {
-                self.known(handle).pinned = pinned;
+            assert_eq!(self.cache.set_pinned(handle, pinned), is_live);
+            if is_live {
+                self.expected_flow(handle).pinned = pinned;
             }
             return;
         }
-        let departed = self.cache.remove(handle);
-        assert_eq!(departed.as_ref().map(|flow| flow.handle), is_there.then_some(handle));
-        if let Some(departed) = departed {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.depart(&departed);
+        let removed = self.cache.remove(handle);
+        assert_eq!(removed.as_ref().map(|flow| flow.handle), is_live.then_some(handle));
+        if let Some(removed) = removed {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.record_removed(&removed);
         }
     }
 
-    /// Of a flow that lives, or of one that is gone.
+    /// The handle of a live flow, or of a dead one.
     fn handle(&self, nth: u8) -> Option<Handle> {
         let nth_of = |count: usize| usize::from(nth / 2).checked_rem(count);
         if nth.is_multiple_of(2) {
-            self.live.values().nth(nth_of(self.live.len())?).map(|known| known.handle)
+            self.live
+                .values()
+                .nth(nth_of(self.live.len())?)
+                .map(|expected_flow| expected_flow.handle)
         } else {
             self.dead.iter().rev().nth(nth_of(self.dead.len())?).copied()
         }
     }
 
-    fn known(&mut self, handle: Handle) -> &mut Known<K> {
-        self.live.get_mut(&handle.id()).expect("it lives")
+    fn expected_flow(&mut self, handle: Handle) -> &mut Expected<K> {
+        self.live.get_mut(&handle.id()).expect("the flow is live")
     }
 
-    /// A flow is there that was not.
-    fn come(&mut self, handle: Handle, key: &K, pinned: bool, value: u64) {
+    /// Records a new flow.
+    fn record_new(&mut self, handle: Handle, key: &K, pinned: bool, value: u64) {
         assert!(handle.id() > self.last_id, "{handle:?} after {}", self.last_id);
         self.last_id = handle.id();
         let name = key.normalized().0;
-        self.live.insert(handle.id(), Known { handle, name, value, pinned });
+        self.live.insert(handle.id(), Expected { handle, name, value, pinned });
     }
 
-    /// A flow is told to be gone: it was there until then.
-    fn depart(&mut self, departed: &Departed<K, u64>) {
-        let known = self.live.remove(&departed.handle.id());
-        let known = known.unwrap_or_else(|| panic!("{departed:?} was not there"));
-        assert_eq!((known.handle, known.value), (departed.handle, departed.value));
-        assert_eq!(known.name, departed.key.normalized().0);
+    /// Records that a live flow has left.
+    fn record_removed(&mut self, removed: &RemovedFlow<K, u64>) {
+        let expected_flow = self.live.remove(&removed.handle.id());
+        let expected_flow = expected_flow.unwrap_or_else(|| panic!("{removed:?} was not live"));
+        assert_eq!((expected_flow.handle, expected_flow.value), (removed.handle, removed.value));
+        assert_eq!(expected_flow.name, removed.key.normalized().0);
         assert!(
-            !known.pinned || departed.reason != EndReason::Resources,
-            "{departed:?} was pinned"
+            !expected_flow.pinned || removed.reason != EndReason::Resources,
+            "{removed:?} was pinned"
         );
-        assert!(departed.first_seen <= departed.last_seen);
-        self.dead.push(departed.handle);
+        assert!(removed.first_seen <= removed.last_seen);
+        self.dead.push(removed.handle);
     }
 
     fn observe(&mut self, sent: Sent, now: Timestamp) {
         let (key, packet) = (K::of(sent.key), sent.packet());
         let seen = self.cache.observe(&key, packet, now).map(seen);
         if let Ok(seen) = &seen {
-            let found = self.cache.find(&key).expect("it was seen just now");
+            let found = self.cache.find(&key).expect("the flow was just inserted");
             assert_eq!(found.handle, seen.handle);
         }
         if seen.as_ref().is_err_and(|refused| *refused == Refused::Full) {
             let metrics = self.cache.metrics();
             assert_eq!((metrics.flows, metrics.pinned), (metrics.capacity, metrics.capacity));
         }
-        self.saw(&key, packet, seen);
+        self.record_packet(&key, packet, seen);
     }
 
-    fn burst(&mut self, sent: [Sent; 4], count: u8, now: Timestamp) {
+    fn observe_batch(&mut self, sent: [Sent; 4], count: u8, now: Timestamp) {
         let packet = |number: u8| {
             let sent = sent[usize::from(number % 4)];
             (K::of(sent.key.wrapping_add(number / 4 * 2)), sent.packet())
         };
         let packets: Vec<(K, Packet)> = (0..=count % 40).map(packet).collect();
-        let mut told = vec![];
+        let mut results = vec![];
         self.cache.observe_batch(&packets, now, |at, observed| {
-            assert_eq!(at, told.len(), "in order, and each once");
-            told.push(observed.map(seen));
+            assert_eq!(at, results.len(), "each once, in order");
+            results.push(observed.map(seen));
         });
-        assert_eq!(told.len(), packets.len());
-        for ((key, packet), seen) in packets.iter().zip(told) {
-            self.saw(key, *packet, seen);
+        assert_eq!(results.len(), packets.len());
+        for ((key, packet), seen) in packets.iter().zip(results) {
+            self.record_packet(key, *packet, seen);
         }
     }
 
-    fn saw(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, Refused>) {
+    fn record_packet(&mut self, key: &K, packet: Packet, seen: Result<Seen<K>, Refused>) {
         self.packets += 1;
         match seen {
-            Ok(Seen { handle, fresh, value, departed }) => {
-                assert!(fresh || departed.is_none());
-                departed.iter().for_each(|departed| self.depart(departed));
+            Ok(Seen { handle, fresh, value, removed }) => {
+                assert!(fresh || removed.is_none());
+                removed.iter().for_each(|removed| self.record_removed(removed));
                 if fresh {
-                    self.come(handle, key, false, 0);
+                    self.record_new(handle, key, false, 0);
                 }
-                let known = self.known(handle);
-                known.value += 1;
-                assert_eq!((known.handle, known.value), (handle, value));
+                let expected_flow = self.expected_flow(handle);
+                expected_flow.value += 1;
+                assert_eq!((expected_flow.handle, expected_flow.value), (handle, value));
             }
             Err(Refused::Memory) => assert!(self.setup.max_bytes().is_some()),
             Err(Refused::Tenant) => {
@@ -315,7 +296,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn advance(&mut self, now: Timestamp, budget: usize) {
         let (mut ended, mut reports) = (vec![], vec![]);
         let progress = self.cache.advance(now, budget, |event| match event {
-            Event::Ended(departed) => ended.push(departed),
+            Event::Ended(removed) => ended.push(removed),
             Event::Active(Report { handle, value, since, .. }) => {
                 reports.push((handle, std::mem::take(value), since));
             }
@@ -324,67 +305,68 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         assert!(progress.examined <= budget, "{progress:?} of {budget}");
         assert_eq!((progress.ended, progress.reported), (ended.len(), reports.len()));
         for (handle, value, since) in reports {
-            assert_eq!(std::mem::take(&mut self.known(handle).value), value);
+            assert_eq!(std::mem::take(&mut self.expected_flow(handle).value), value);
             let active = self.cache.config().timeouts().active().expect("it was reported");
-            assert!(self.is_long(since, now, active), "{since:?} to {now:?}");
+            assert!(self.has_passed(since, now, active), "{since:?} to {now:?}");
         }
-        for departed in ended {
-            self.assert_over(&departed, now);
-            self.depart(&departed);
+        for removed in ended {
+            self.assert_due(&removed, now);
+            self.record_removed(&removed);
         }
-        assert_eq!(self.live.len(), self.cache.len(), "all are told");
+        assert_eq!(self.live.len(), self.cache.len(), "all are reported");
         if progress.is_done {
             self.assert_done(now);
             let is_ahead = progress.next.is_none_or(|next| next > now);
-            assert!(is_ahead || self.is_over(now), "{progress:?} at {now:?}");
+            assert!(is_ahead || self.is_saturated(now), "{progress:?} at {now:?}");
         }
     }
 
-    /// Whether time may be over, in which all deadlines are then.
-    fn is_over(&self, now: Timestamp) -> bool {
+    /// Whether timestamps may have saturated, so that all deadlines have passed.
+    fn is_saturated(&self, now: Timestamp) -> bool {
         now == Timestamp::MAX || self.times > MANY
     }
 
-    /// Whether so much time has passed. What was before the caller's origin cannot be told.
-    fn is_long(&self, since: Timestamp, now: Timestamp, period: Duration) -> bool {
-        since == Timestamp::ZERO || self.is_over(now) || now.since(since) >= period
+    /// Whether a period may have passed. Times before the caller's origin are unknown.
+    fn has_passed(&self, since: Timestamp, now: Timestamp, period: Duration) -> bool {
+        since == Timestamp::ZERO || self.is_saturated(now) || now.since(since) >= period
     }
 
-    /// It did not end too early.
-    fn assert_over(&self, departed: &Departed<K, u64>, now: Timestamp) {
-        let Departed { reason, class, protocol, last_seen, .. } = *departed;
+    /// Checks that a flow has not expired early.
+    fn assert_due(&self, removed: &RemovedFlow<K, u64>, now: Timestamp) {
+        let RemovedFlow { reason, class, protocol, last_seen, .. } = *removed;
         if reason == EndReason::Resources {
             return;
         }
         let is_closing = class == Class::Closing;
         assert_eq!(reason, if is_closing { EndReason::Ended } else { EndReason::Idle });
-        let idle = self.cache.config().timeouts().idle(protocol, class).expect("it has ended");
-        assert!(self.is_long(last_seen, now, idle), "{departed:?} at {now:?}");
+        let idle =
+            self.cache.config().timeouts().idle(protocol, class).expect("the flow has expired");
+        assert!(self.has_passed(last_seen, now, idle), "{removed:?} at {now:?}");
     }
 
-    /// Nobody stays a tick longer than they may.
+    /// Checks that no flow remains a tick after its deadline.
     fn assert_done(&self, now: Timestamp) {
         let config = self.cache.config();
         for flow in self.cache.page(&mut Cursor::new(), usize::MAX) {
             let idle = config.timeouts().idle(flow.protocol(), flow.class());
-            let silent = now.since(flow.last_seen());
-            assert!(idle.is_none_or(|idle| silent < idle + config.tick()), "{flow:?} at {now:?}");
+            let idle_for = now.since(flow.last_seen());
+            assert!(idle.is_none_or(|idle| idle_for < idle + config.tick()), "{flow:?} at {now:?}");
         }
     }
 
     fn add_name(&mut self, handle: Handle, key: &K) {
-        let (found, is_there) = (self.cache.find(key), self.cache.get(handle).is_some());
+        let (found, is_live) = (self.cache.find(key), self.cache.get(handle).is_some());
         match self.cache.add_name(handle, key) {
             Ok(number) => {
-                let now = self.cache.find(key).expect("it was added");
-                assert_eq!((found, is_there, now.handle, now.name), (None, true, handle, number));
+                let now = self.cache.find(key).expect("the alias was added");
+                assert_eq!((found, is_live, now.handle, now.name), (None, true, handle, number));
             }
-            Err(NameError::NoFlow) => assert!(!is_there),
+            Err(NameError::NoFlow) => assert!(!is_live),
             Err(NameError::Taken(other)) => {
                 assert_eq!(found.map(|found| found.handle), Some(other))
             }
             Err(NameError::TooMany) => {
-                let flow = self.cache.resident(handle).expect("it lives");
+                let flow = self.cache.resident(handle).expect("the flow is live");
                 assert_eq!(flow.names().count(), 256);
             }
             Err(error) => assert!(error == NameError::Memory && self.setup.bytes.is_some()),
@@ -395,75 +377,78 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let found = self.cache.find(key).filter(|found| found.handle == handle);
         let expected = match (self.cache.get(handle), found.map(|found| found.name)) {
             (None, _) => Err(NameError::NoFlow),
-            (_, None) => Err(NameError::NotItsName),
-            (_, Some(0)) => Err(NameError::First),
+            (_, None) => Err(NameError::NoSuchName),
+            (_, Some(0)) => Err(NameError::PrimaryKey),
             _ => Ok(()),
         };
         assert_eq!(self.cache.remove_name(handle, key), expected);
         assert!(expected.is_err() || self.cache.find(key).is_none());
     }
 
-    /// Who is there from the beginning of a walk to its end is shown once.
+    /// Checks that a flow which lives throughout a traversal is shown once.
     fn page(&mut self, budget: usize) {
-        if self.walk.cursor.is_done() {
+        if self.traversal.cursor.is_done() {
             let first = self.live.keys().copied().collect();
-            self.walk = Walk { first, ..Walk::default() };
+            self.traversal = Traversal { first, ..Traversal::default() };
         }
-        let Self { live, cache, walk: Walk { cursor, first, shown }, .. } = self;
+        let Self { live, cache, traversal: Traversal { cursor, first, shown }, .. } = self;
         for flow in cache.page(cursor, budget) {
             let id = flow.handle().id();
-            assert!(shown.insert(id), "{flow:?} is shown again");
-            assert!(live.contains_key(&id), "{flow:?} is gone");
+            assert!(shown.insert(id), "{flow:?} is shown twice");
+            assert!(live.contains_key(&id), "{flow:?} is not live");
         }
         if cursor.is_done() {
-            let is_there = |id| {
-                let known: Option<&Known<K>> = live.get(id);
-                known.is_some_and(|known| cache.get(known.handle).is_some())
+            let is_live = |id| {
+                let expected_flow: Option<&Expected<K>> = live.get(id);
+                expected_flow.is_some_and(|expected_flow| cache.get(expected_flow.handle).is_some())
             };
-            assert!(!first.iter().any(|id| !shown.contains(id) && is_there(id)));
+            assert!(!first.iter().any(|id| !shown.contains(id) && is_live(id)));
         }
     }
 
-    /// Only a flow that has had a packet has changed.
+    /// Checks that only the flow of a packet has changed.
     fn page_changed(&mut self, now: Timestamp) {
         let version = self.cache.version();
-        let Some(handle) = self.live.values().next_back().map(|known| known.handle) else { return };
+        let Some(handle) = self.live.values().next_back().map(|expected_flow| expected_flow.handle)
+        else {
+            return;
+        };
         let Some(key) = self.cache.resident(handle).map(|flow| flow.key().clone()) else { return };
         let seen = self.cache.observe(&key, Packet::OTHER, now).map(seen);
-        self.saw(&key, Packet::OTHER, seen);
+        self.record_packet(&key, Packet::OTHER, seen);
         let mut cursor = Cursor::changed_since(version);
         let changed = self.cache.page(&mut cursor, usize::MAX).map(|flow| flow.handle());
         assert_eq!(changed.collect::<Vec<_>>(), [handle]);
     }
 
-    /// Takes in the last image beside what there is; or nothing has happened.
+    /// Restores the last image into the cache, or checks that a refusal changes nothing.
     fn restore(&mut self, now: Timestamp) {
         let (before, count) = (self.cache.metrics(), self.image.len());
         match self.cache.restore(self.image.clone(), now) {
             Ok(restored) => {
                 assert_eq!((restored, self.cache.len()), (count, before.flows + count));
-                self.take_in();
+                self.record_restored();
             }
             Err(error) => {
                 self.assert_refusal(error, before.flows + count);
                 let mut after = self.cache.metrics();
-                (after.bytes, after.rekeys) = (before.bytes, before.rekeys);
-                assert_eq!(after, before, "it is as it was: {error}");
+                (after.bytes, after.reseeds) = (before.bytes, before.reseeds);
+                assert_eq!(after, before, "nothing changes: {error}");
             }
         }
     }
 
-    /// The flows that nobody knows come from an image.
-    fn take_in(&mut self) {
+    /// Records the unknown flows, which come from an image.
+    fn record_restored(&mut self) {
         let flows: Vec<_> = self.cache.page(&mut Cursor::new(), usize::MAX).collect();
-        let there = flows.into_iter().filter(|flow| !self.live.contains_key(&flow.handle().id()));
-        let come = |flow: Resident<'_, K, u64>| {
+        let unknown = flows.into_iter().filter(|flow| !self.live.contains_key(&flow.handle().id()));
+        let parts = |flow: Resident<'_, K, u64>| {
             (flow.handle(), flow.key().clone(), flow.is_pinned(), *flow.value())
         };
-        let mut come: Vec<_> = there.map(come).collect();
-        come.sort_by_key(|(handle, ..)| handle.id());
-        for (handle, key, pinned, value) in come {
-            self.come(handle, &key, pinned, value);
+        let mut restored: Vec<_> = unknown.map(parts).collect();
+        restored.sort_by_key(|(handle, ..)| handle.id());
+        for (handle, key, pinned, value) in restored {
+            self.record_new(handle, &key, pinned, value);
         }
     }
 
@@ -473,12 +458,14 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
                 assert!(flows > self.setup.capacity() || self.setup.bytes.is_some());
             }
             ImageError::Share(tenant) => assert!(self.shares[usize::from(tenant.0)].is_some()),
-            ImageError::Names { .. } => assert!(flows > self.image.len(), "it has no name twice"),
+            ImageError::Names { .. } => {
+                assert!(flows > self.image.len(), "an image has no duplicate names")
+            }
             error => panic!("{error}"),
         }
     }
 
-    /// The cache goes on in another one, all flows with their names and ages.
+    /// Replaces the cache by one restored from its image, with all names and ages.
     fn restart(&mut self, now: Timestamp) {
         let image: Image<K, u64> = self.cache.page(&mut Cursor::new(), usize::MAX).collect();
         let mut next = Self::new(self.setup, self.policy.clone());
@@ -490,8 +477,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
         assert_eq!(restored, Ok(count));
         for flow in self.cache.page(&mut Cursor::new(), usize::MAX) {
-            let handle = next.cache.find(flow.key()).expect("it was restored").handle;
-            let other = next.cache.resident(handle).expect("it was found");
+            let handle = next.cache.find(flow.key()).expect("the flow was restored").handle;
+            let other = next.cache.resident(handle).expect("the flow was found");
             assert!(flow.names().eq(other.names()));
             for name in flow.names() {
                 let found = [&self.cache, &next.cache].map(|cache| cache.find(name));
@@ -503,15 +490,15 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             assert_eq!(flow.is_pinned(), other.is_pinned());
         }
         next.image = std::mem::take(&mut self.image);
-        next.take_in();
+        next.record_restored();
         *self = next;
     }
 
-    /// Takes so many out; the others stay.
+    /// Drains `count` flows; the others remain.
     fn drain(&mut self, count: usize) {
         let before = self.live.len();
         let drained: Vec<_> = self.cache.drain().take(count).collect();
-        drained.iter().for_each(|departed| self.depart(departed));
+        drained.iter().for_each(|removed| self.record_removed(removed));
         assert_eq!(self.live.len(), before.saturating_sub(count));
     }
 
@@ -519,8 +506,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let Self { cache, .. } = self;
         cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
         assert!(cache.len() <= self.setup.capacity());
-        let untold = self.live.len() - cache.len();
-        assert!(untold <= usize::from(self.setup.bytes.is_some()), "{untold} left untold");
+        let unreported = self.live.len() - cache.len();
+        assert!(
+            unreported <= usize::from(self.setup.bytes.is_some()),
+            "{unreported} left without a report"
+        );
         let bytes = cache.allocation_size();
         let max_bytes = self.setup.max_bytes().unwrap_or(usize::MAX);
         assert!(bytes <= max_bytes, "{bytes} bytes of {max_bytes}");
@@ -528,10 +518,10 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             assert!(cache.get(*handle).is_none() && cache.resident(*handle).is_none());
         }
         for flow in cache.page(&mut Cursor::new(), usize::MAX) {
-            let known = self.live.get(&flow.handle().id()).expect("it has come");
+            let expected_flow = self.live.get(&flow.handle().id()).expect("each flow was recorded");
             let (name, handle) = (flow.key().normalized().0, flow.handle());
-            assert_eq!((known.handle, known.pinned), (handle, flow.is_pinned()));
-            assert_eq!((&known.name, &known.value), (&name, flow.value()));
+            assert_eq!((expected_flow.handle, expected_flow.pinned), (handle, flow.is_pinned()));
+            assert_eq!((&expected_flow.name, &expected_flow.value), (&name, flow.value()));
             for name in flow.names().take(8) {
                 assert_eq!(cache.find(name).map(|found| found.handle), Some(handle), "{name:?}");
             }
@@ -540,14 +530,14 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     }
 
     fn check_metrics(&self, metrics: &Metrics) {
-        let departed: u64 = metrics.departed.iter().flatten().sum();
+        let removed: u64 = metrics.removed.iter().flatten().sum();
         let len = self.cache.len();
-        assert_eq!(metrics.created + metrics.restored, departed + len as u64, "{metrics}");
+        assert_eq!(metrics.created + metrics.restored, removed + len as u64, "{metrics}");
         assert_eq!((metrics.flows, metrics.by_class.iter().sum()), (len, len));
         assert_eq!((metrics.hits + metrics.misses), self.packets);
         assert_eq!(metrics.created + metrics.refused, metrics.misses, "{metrics}");
-        let looks = [metrics.probes, metrics.depths].map(|counts| counts.iter().sum::<u64>());
-        assert_eq!(looks, [self.packets; 2]);
+        let searches = [metrics.probes, metrics.depths].map(|counts| counts.iter().sum::<u64>());
+        assert_eq!(searches, [self.packets; 2]);
         assert_eq!(metrics.bytes, self.cache.allocation_size());
         match self.setup.emergency() {
             None => assert!(!metrics.emergency && metrics.emergencies == 0),
@@ -556,8 +546,8 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
     }
 
-    /// The flows of each tenant.
-    fn standing(&self) -> [usize; 4] {
+    /// The numbers of flows of each tenant.
+    fn flows_by_tenant(&self) -> [usize; 4] {
         let mut flows = [0; 4];
         for flow in self.cache.page(&mut Cursor::new(), usize::MAX) {
             flows[usize::from(flow.tenant().0)] += 1;
@@ -565,9 +555,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         flows
     }
 
-    /// Nobody has got more than their share, and all are counted.
+    /// Checks that no tenant has gained flows beyond its share, and all counts.
     fn check_shares(&self, before: [usize; 4]) {
-        for (of, (flows, before)) in self.standing().into_iter().zip(before).enumerate().skip(1) {
+        for (of, (flows, before)) in
+            self.flows_by_tenant().into_iter().zip(before).enumerate().skip(1)
+        {
             let most = self.shares[of].unwrap_or(usize::MAX).max(before);
             assert!(flows <= most, "{flows} of tenant {of}, at most {most}");
             let counted = self.cache.tenant_flows(Tenant(of as u16));
@@ -575,11 +567,4 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             assert!(counted.is_some() || self.shares[of].is_none());
         }
     }
-}
-
-/// What a packet was told, which is counted in the value of its flow.
-fn seen<K>(observed: Observed<'_, K, u64>) -> Seen<K> {
-    let Observed { flow, handle, fresh, departed, .. } = observed;
-    *flow += 1;
-    Seen { handle, fresh, value: *flow, departed }
 }

@@ -1,4 +1,4 @@
-//! The map against `BTreeMap`, every invariant of the trie checked after every step.
+//! `LcTrieMap` compared with `BTreeMap`, every invariant of the trie checked after every step.
 #![no_main]
 
 use std::collections::{BTreeMap, btree_map};
@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 
 use flowtable::LcTrieMap;
 use flowtable::trie::map::Entry;
-use flowtable_fuzz::{Edge, EntryOp, Key, Op, Script, assert_same, with_keys};
+use flowtable_fuzz::{Edge, EntryOp, Key, Op, Script, Seeds, assert_same, with_keys};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|script: Script| with_keys!(script.keys, run(script)));
@@ -35,96 +35,115 @@ struct Pair<K> {
 
 impl<K: Key> Pair<K> {
     fn step(&mut self, op: Op, now: u64) {
-        let Self { map, model } = self;
         match op {
-            Op::Insert(seeds) => {
-                for (i, key) in seeds.iter().map(K::grow).enumerate() {
-                    let value = now << 8 | i as u64;
-                    assert_eq!(map.insert(key, value), model.insert(key, value));
-                }
-            }
+            Op::Insert(seeds) => self.insert(seeds, now),
             Op::Remove(seeds) => {
                 for key in seeds.iter().map(K::grow) {
-                    assert_eq!(map.remove(&key), model.remove(&key));
+                    assert_eq!(self.map.remove(&key), self.model.remove(&key));
                 }
             }
-            Op::Get(seed) => {
-                let key = K::grow(seed);
-                assert_eq!(map.get_key_value(&key), model.get_key_value(&key));
-                assert_eq!(map.get(&key), model.get(&key));
-                assert_eq!(map.contains_key(&key), model.contains_key(&key));
-            }
+            Op::Get(seed) => self.get(K::grow(seed)),
             Op::GetMut(seed) => {
                 let key = K::grow(seed);
-                let (ours, theirs) = (map.get_mut(&key), model.get_mut(&key));
+                let (ours, theirs) = (self.map.get_mut(&key), self.model.get_mut(&key));
                 assert_eq!(ours, theirs);
                 ours.into_iter().chain(theirs).for_each(|value| *value ^= now);
             }
             Op::Entry(seed, op) => self.entry(K::grow(seed), op, now),
-            Op::Pop { last } => {
-                let end = if last { map.last_key_value() } else { map.first_key_value() };
-                let popped = end.map(|(key, _)| *key).and_then(|key| map.remove_entry(&key));
-                assert_eq!(popped, if last { model.pop_last() } else { model.pop_first() });
-            }
-            Op::Retain { divisor, keep_multiples } => {
-                let keep = |value: u64| value.is_multiple_of(divisor.into()) == keep_multiples;
-                let mut asked = vec![];
-                map.retain(|key, value| {
-                    asked.push(*key);
-                    keep(*value)
-                });
-                assert!(asked.iter().eq(model.keys()));
-                model.retain(|_, value| keep(*value));
-            }
+            Op::Pop { last } => self.pop(last),
             Op::Range(from, to, ends) => self.range(from, to, ends),
-            Op::Iterate(ends) => {
-                let mut iter = map.iter();
-                for (i, entry) in model.iter().enumerate() {
-                    assert_eq!(iter.len(), model.len() - i);
-                    assert_eq!(iter.next(), Some(entry));
-                }
-                assert_same(iter, [].into_iter(), ends);
-                assert_same(map.iter(), model.iter(), ends);
-                assert_same(map.keys(), model.keys(), ends);
-                assert_same(map.values(), model.values(), ends);
-            }
-            Op::IterMut(ends) => {
-                assert_same(map.iter_mut(), model.iter_mut(), ends);
-                map.values_mut().for_each(|value| *value += now);
-                model.values_mut().for_each(|value| *value += now);
-            }
-            Op::Drain(count, ends) => {
-                let (mut drained, theirs) = (map.drain(), std::mem::take(model));
-                assert_eq!(drained.len(), theirs.len());
-                let mut theirs = theirs.into_iter();
-                for i in 0..count {
-                    match ends >> (i % 64) & 1 {
-                        0 => assert_eq!(drained.next(), theirs.next()),
-                        _ => assert_eq!(drained.next_back(), theirs.next_back()),
-                    }
-                    assert_eq!(drained.len(), theirs.len());
-                }
-            }
+            Op::Retain { divisor, keep_multiples } => self.retain(divisor.into(), keep_multiples),
+            Op::Iterate(ends) => self.iterate(ends),
+            Op::IterMut(ends) => self.iter_mut(ends, now),
+            Op::Drain(count, ends) => self.drain(count.into(), ends),
             Op::Clear => {
-                map.clear();
-                model.clear();
-                assert_eq!(map.allocation_size(), 0);
+                self.map.clear();
+                self.model.clear();
+                assert_eq!(self.map.allocation_size(), 0);
             }
             Op::Clone => {
-                let copy = map.clone();
-                copy.validate().expect("invariant of the copy");
-                assert_eq!(copy, *map);
-                *map = copy;
+                let clone = self.map.clone();
+                clone.validate().expect("invariant of the clone");
+                assert_eq!(clone, self.map);
+                self.map = clone;
             }
-            Op::ShrinkToFit => {
-                let (before, bytes) = (map.shape(), map.allocation_size());
-                map.shrink_to_fit();
-                let after = map.shape();
-                assert_eq!(after.leaves_by_depth, before.leaves_by_depth);
-                assert_eq!(after.nodes_by_bits, before.nodes_by_bits);
-                assert!(map.allocation_size() <= bytes);
-            }
+            Op::ShrinkToFit => self.shrink_to_fit(),
         }
+    }
+
+    fn insert(&mut self, seeds: Seeds, now: u64) {
+        for (i, key) in seeds.iter().map(K::grow).enumerate() {
+            let value = now << 8 | i as u64;
+            assert_eq!(self.map.insert(key, value), self.model.insert(key, value));
+        }
+    }
+
+    fn get(&self, key: K) {
+        let Self { map, model } = self;
+        assert_eq!(map.get_key_value(&key), model.get_key_value(&key));
+        assert_eq!(map.get(&key), model.get(&key));
+        assert_eq!(map.contains_key(&key), model.contains_key(&key));
+    }
+
+    fn pop(&mut self, last: bool) {
+        let Self { map, model } = self;
+        let end = if last { map.last_key_value() } else { map.first_key_value() };
+        let popped = end.map(|(key, _)| *key).and_then(|key| map.remove_entry(&key));
+        assert_eq!(popped, if last { model.pop_last() } else { model.pop_first() });
+    }
+
+    fn retain(&mut self, divisor: u64, keep_multiples: bool) {
+        let keep = |value: u64| value.is_multiple_of(divisor) == keep_multiples;
+        let mut keys = vec![];
+        self.map.retain(|key, value| {
+            keys.push(*key);
+            keep(*value)
+        });
+        assert!(keys.iter().eq(self.model.keys()));
+        self.model.retain(|_, value| keep(*value));
+    }
+
+    fn iterate(&self, ends: u64) {
+        let Self { map, model } = self;
+        let mut iter = map.iter();
+        for (i, entry) in model.iter().enumerate() {
+            assert_eq!(iter.len(), model.len() - i);
+            assert_eq!(iter.next(), Some(entry));
+        }
+        assert_same(iter, [].into_iter(), ends);
+        assert_same(map.iter(), model.iter(), ends);
+        assert_same(map.keys(), model.keys(), ends);
+        assert_same(map.values(), model.values(), ends);
+    }
+
+    fn iter_mut(&mut self, ends: u64, now: u64) {
+        let Self { map, model } = self;
+        assert_same(map.iter_mut(), model.iter_mut(), ends);
+        map.values_mut().for_each(|value| *value += now);
+        model.values_mut().for_each(|value| *value += now);
+    }
+
+    fn drain(&mut self, count: usize, ends: u64) {
+        let (mut drained, theirs) = (self.map.drain(), std::mem::take(&mut self.model));
+        assert_eq!(drained.len(), theirs.len());
+        let mut theirs = theirs.into_iter();
+        for i in 0..count {
+            match ends >> (i % 64) & 1 {
+                0 => assert_eq!(drained.next(), theirs.next()),
+                _ => assert_eq!(drained.next_back(), theirs.next_back()),
+            }
+            assert_eq!(drained.len(), theirs.len());
+        }
+    }
+
+    fn shrink_to_fit(&mut self) {
+        let map = &mut self.map;
+        let (before, bytes) = (map.shape(), map.allocation_size());
+        map.shrink_to_fit();
+        let after = map.shape();
+        assert_eq!(after.leaves_by_depth, before.leaves_by_depth);
+        assert_eq!(after.nodes_by_bits, before.nodes_by_bits);
+        assert!(map.allocation_size() <= bytes);
     }
 
     fn entry(&mut self, key: K, op: EntryOp, now: u64) {

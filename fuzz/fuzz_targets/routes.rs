@@ -1,24 +1,21 @@
-//! The routing table against its twin and the reference, every invariant checked after every step, with
-//! addresses narrow and wide, and around the sizes at which a direct table comes and goes.
+//! `RouteTable` compared with a reference model and `LcRouteTable`, every invariant checked after
+//! every step, with narrow and wide addresses, and around the sizes of direct tables.
 #![no_main]
-
-#[path = "../../tests/common/by_length.rs"]
-mod by_length;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use arbitrary::Arbitrary;
-use by_length::ByLength;
 use flowtable::key::bits::{Address, BitString};
 use flowtable::{LcRouteTable, Prefix, RouteTable};
 use libfuzzer_sys::fuzz_target;
+use model::routes::by_length::RoutesByLength;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
     addresses: Addresses,
-    /// Routes that are there at first, so that a direct table is about to come or to go, or none.
+    /// Initial routes, such that a direct table is about to be created or removed, or none.
     first: First,
     ops: Vec<Op>,
 }
@@ -31,24 +28,25 @@ enum Addresses {
     Wide,
 }
 
-/// So many below one prefix of six bits, which has a direct table from 4096 on until there are fewer
-/// than 1024. That takes time, so few kinds have any.
+/// Initial routes below one prefix of six bits, which has a direct table from 4096 routes on until
+/// there are fewer than 1024. They take time, so few kinds have any.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct First {
     kind: u8,
     more: u8,
 }
 
-/// A prefix whose address has no width yet.
+/// A prefix for any address width.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Seed {
     family: u8,
-    turned: [u16; 2],
+    flipped: [u16; 2],
     tail: u8,
     len: u16,
 }
 
-/// Up to 64 prefixes: neighbours, each with another bit turned, or each longer than the one before.
+/// Up to 64 prefixes: neighbours, each with another bit flipped, or each longer than the one
+/// before.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Seeds {
     first: Seed,
@@ -60,14 +58,14 @@ struct Seeds {
 enum Op {
     Insert(Seeds),
     Remove(Seeds),
-    /// The route of this number.
+    /// The route with this index.
     RemoveNth(u16),
     RemoveCovered(Seed),
     Get(Seed),
     LookupMut(Seed),
     LookupBatch(Seeds),
     Walk(Seed, Seed),
-    /// Keeps the routes whose number has no remainder, or has one.
+    /// Retains the routes whose index is a multiple of the divisor, or the others.
     Retain {
         divisor: u8,
         keep_multiples: bool,
@@ -86,7 +84,7 @@ impl Seed {
     fn address<A: Address>(self) -> A {
         let mut bytes = [[Self::BASE, Self::BASE, 0, 0xff][usize::from(self.family % 4)]; 40];
         bytes[A::BITS as usize / 8 - 1] ^= self.tail;
-        for bit in self.turned.map(|bit| usize::from(bit) % A::BITS as usize) {
+        for bit in self.flipped.map(|bit| usize::from(bit) % A::BITS as usize) {
             bytes[bit / 8] ^= 0x80 >> (bit % 8);
         }
         A::from_windows(|pos| bytes.window(pos))
@@ -99,10 +97,10 @@ impl Seed {
 
 impl Seeds {
     fn iter(self) -> impl Iterator<Item = Seed> {
-        let Seed { turned: [bit, other], tail, len, .. } = self.first;
+        let Seed { flipped: [bit, other], tail, len, .. } = self.first;
         (0..=self.more % 64).map(move |i| match self.how % 3 {
             0 => Seed { tail: tail.wrapping_add(i), ..self.first },
-            1 => Seed { turned: [bit.wrapping_add(i.into()), other], ..self.first },
+            1 => Seed { flipped: [bit.wrapping_add(i.into()), other], ..self.first },
             _ => Seed { len: len.wrapping_add(i.into()), ..self.first },
         })
     }
@@ -127,14 +125,14 @@ fuzz_target!(|input: Input| match input.addresses {
 });
 
 fn run<A: Address + Debug + Hash, V: Clone + Debug + PartialEq>(input: Input, make: fn(u32) -> V) {
-    let (ours, twin, reference) = (RouteTable::new(), ByLength::new(), LcRouteTable::new());
-    let mut trio: Trio<A, V> = Trio { ours, twin, reference, make, now: 0 };
+    let (ours, model, reference) = (RouteTable::new(), RoutesByLength::new(), LcRouteTable::new());
+    let mut trio: Trio<A, V> = Trio { ours, model, reference, make, now: 0 };
     trio.fill(input.first);
     for (at, op) in input.ops.into_iter().enumerate() {
         trio.step(op);
         trio.check(at);
     }
-    let routes = trio.twin.iter();
+    let routes = trio.model.iter();
     assert!(trio.reference.iter().eq(routes.iter().copied()));
     let taken: Vec<(Prefix<A>, V)> = trio.ours.into_iter().collect();
     assert!(taken.iter().map(|(prefix, value)| (*prefix, value)).eq(routes));
@@ -142,14 +140,14 @@ fn run<A: Address + Debug + Hash, V: Clone + Debug + PartialEq>(input: Input, ma
 
 struct Trio<A, V> {
     ours: RouteTable<A, V>,
-    twin: ByLength<A, V>,
+    model: RoutesByLength<A, V>,
     reference: LcRouteTable<A, V>,
     make: fn(u32) -> V,
     now: u32,
 }
 
 impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
-    /// A value that has not been there.
+    /// Returns a new value.
     fn value(&mut self) -> V {
         self.now += 1;
         (self.make)(self.now)
@@ -164,7 +162,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         if A::BITS < 24 {
             return;
         }
-        // All that there are of 18 bits or a few more, and some of 21.
+        // All of 18 bits or a few more, and some of 21.
         let numbered = |number: u32| {
             let bits = u64::from(Seed::BASE >> 2) << 58 | u64::from(number % 4096) << 46;
             let len = if number < 4096 { 18 + number % 3 } else { 21 };
@@ -180,27 +178,27 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     }
 
     fn insert(&mut self, prefix: Prefix<A>, value: V) {
-        let old = self.twin.insert(prefix, value.clone());
+        let old = self.model.insert(prefix, value.clone());
         assert_eq!(self.ours.insert(prefix, value.clone()), old);
         assert_eq!(self.reference.insert(prefix, value), old);
     }
 
     fn remove(&mut self, prefix: &Prefix<A>) {
-        let old = self.twin.remove(prefix);
+        let old = self.model.remove(prefix);
         assert_eq!(self.ours.remove(prefix), old);
         assert_eq!(self.reference.remove(prefix), old);
     }
 
-    fn look_up(&self, address: &A) {
-        let longest = self.twin.lookup(address);
+    fn lookup(&self, address: &A) {
+        let longest = self.model.lookup(address);
         assert_eq!(self.ours.lookup(address), longest);
         assert_eq!(self.reference.lookup(address), longest);
     }
 
-    /// What is there: all of it if that is little, else what comes every so often.
+    /// Compares all routes of a small table, or a sample of a large one.
     fn check(&self, at: usize) {
         self.ours.validate().expect("invariant");
-        let count = self.twin.len();
+        let count = self.model.len();
         assert_eq!((self.ours.len(), self.reference.len()), (count, count));
         assert!(count > 0 || self.ours.allocation_size() == 0);
         let stride = count / 16 + 1;
@@ -208,12 +206,12 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             return assert_eq!(self.ours.iter().count(), count);
         }
         self.reference.validate().expect("invariant");
-        let routes = self.twin.iter();
+        let routes = self.model.iter();
         assert!(self.ours.iter().eq(routes.iter().copied()));
         for (prefix, value) in routes.into_iter().skip(at % stride).step_by(stride) {
             assert_eq!(self.ours.get(&prefix), Some(value));
-            self.look_up(&prefix.address());
-            self.look_up(&last(&prefix));
+            self.lookup(&prefix.address());
+            self.lookup(&last(&prefix));
         }
     }
 
@@ -223,13 +221,13 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 for seed in seeds.iter() {
                     let value = self.value();
                     self.insert(seed.prefix(), value);
-                    self.look_up(&seed.address());
+                    self.lookup(&seed.address());
                 }
             }
             Op::Remove(seeds) => {
                 for seed in seeds.iter() {
                     self.remove(&seed.prefix());
-                    self.look_up(&seed.address());
+                    self.lookup(&seed.address());
                 }
             }
             Op::RemoveNth(number) => {
@@ -237,7 +235,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                 let nth = self.ours.prefixes().nth(at);
                 let Some(prefix) = nth else { return };
                 self.remove(&prefix);
-                self.look_up(&prefix.address());
+                self.lookup(&prefix.address());
             }
             Op::RemoveCovered(seed) => {
                 let covered = self.ours.covered(&seed.prefix()).map(|(prefix, _)| prefix);
@@ -246,20 +244,23 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             }
             Op::Get(seed) => {
                 let prefix = seed.prefix();
-                assert_eq!(self.ours.get(&prefix), self.twin.get(&prefix));
-                assert_eq!(self.ours.contains(&prefix), self.twin.get(&prefix).is_some());
-                assert_eq!(self.ours.get_mut(&prefix).map(|value| &*value), self.twin.get(&prefix));
-                self.look_up(&seed.address());
+                assert_eq!(self.ours.get(&prefix), self.model.get(&prefix));
+                assert_eq!(self.ours.contains(&prefix), self.model.get(&prefix).is_some());
+                assert_eq!(
+                    self.ours.get_mut(&prefix).map(|value| &*value),
+                    self.model.get(&prefix)
+                );
+                self.lookup(&seed.address());
             }
             Op::LookupMut(seed) => {
                 let value = self.value();
                 let address: A = seed.address();
-                let theirs = self.twin.lookup(&address);
+                let theirs = self.model.lookup(&address);
                 let found = self.ours.lookup_mut(&address);
                 assert_eq!(found.as_ref().map(|(prefix, now)| (*prefix, &**now)), theirs);
                 if let Some((prefix, now)) = found {
                     *now = value.clone();
-                    self.twin.insert(prefix, value.clone());
+                    self.model.insert(prefix, value.clone());
                     self.reference.insert(prefix, value);
                 }
             }
@@ -268,7 +269,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
                     seeds.iter().chain(seeds.iter().take(9)).map(Seed::address).collect();
                 let mut found = vec![None; asked.len()];
                 self.ours.lookup_batch(&asked, &mut found);
-                assert!(found.into_iter().eq(asked.iter().map(|one| self.twin.lookup(one))));
+                assert!(found.into_iter().eq(asked.iter().map(|one| self.model.lookup(one))));
             }
             Op::Walk(seed, other) => self.walk(&seed.prefix(), &other.address()),
             op => self.whole(op),
@@ -276,7 +277,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     }
 
     fn walk(&self, prefix: &Prefix<A>, address: &A) {
-        let (ours, theirs) = (&self.ours, self.twin.iter());
+        let (ours, theirs) = (&self.ours, self.model.iter());
         let those = |are: &dyn Fn(&Prefix<A>) -> bool| {
             let those = theirs.iter().copied().filter(|(route, _)| are(route));
             those.collect::<Vec<(Prefix<A>, &V)>>()
@@ -289,19 +290,19 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         assert!(ours.covered(prefix).eq(covered));
     }
 
-    /// What is done to the whole table.
+    /// Applies an operation on the whole table.
     fn whole(&mut self, op: Op) {
-        let Self { ours, twin, reference, .. } = self;
+        let Self { ours, model, reference, .. } = self;
         match op {
             Op::Retain { divisor, keep_multiples } => {
-                let routes = twin.clone();
+                let routes = model.clone();
                 let mut routes = routes.iter().into_iter();
                 let mut number = 0_u32;
                 ours.retain(|prefix, value| {
                     assert_eq!(Some((prefix, &*value)), routes.next());
                     let keep = number.is_multiple_of(divisor.into()) == keep_multiples;
                     if !keep {
-                        twin.remove(&prefix);
+                        model.remove(&prefix);
                         reference.remove(&prefix);
                     }
                     number += 1;
@@ -312,7 +313,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             Op::IntoIter(count) => {
                 let taken = ours.clone().into_iter().take(count.into());
                 let taken: Vec<(Prefix<A>, V)> = taken.collect();
-                let theirs = twin.iter().into_iter().take(count.into());
+                let theirs = model.iter().into_iter().take(count.into());
                 assert!(taken.iter().map(|(prefix, value)| (*prefix, value)).eq(theirs));
             }
             Op::Clone => {
@@ -334,7 +335,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
             }
             _ => {
                 ours.clear();
-                (*twin, *reference) = (ByLength::new(), LcRouteTable::new());
+                (*model, *reference) = (RoutesByLength::new(), LcRouteTable::new());
             }
         }
     }

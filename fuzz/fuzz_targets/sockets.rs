@@ -1,11 +1,6 @@
-//! The table of sockets against its naive twin, every invariant checked after every step, under hashers good
-//! and bad.
+//! `SocketTable` compared with a reference model, every invariant checked after every step, under
+//! good and weak hashers.
 #![no_main]
-
-#[path = "../../tests/common/naive_sockets.rs"]
-mod naive_sockets;
-#[path = "../../tests/common/socket_twin.rs"]
-mod socket_twin;
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -13,10 +8,10 @@ use std::ops::RangeInclusive;
 use arbitrary::Arbitrary;
 use flowtable::FlowKey;
 use flowtable::sockets::Reuse;
-use flowtable_fuzz::Weak;
 use libfuzzer_sys::fuzz_target;
-use naive_sockets::At;
-use socket_twin::{PORTS, Twin, addresses, packets};
+use model::hashers::Weak;
+use model::sockets::list::Endpoint;
+use model::sockets::{CheckedSockets, PORTS, addresses, packets};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -27,16 +22,16 @@ struct Input {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Op {
-    /// As many, at the same port or one behind the other.
+    /// This many, at one port or at consecutive ones.
     Bind(Place, Sharing, Run),
     BindEphemeral(Place, Sharing, Ports),
-    /// As many, from remote ports one behind the other.
+    /// This many, from consecutive remote ports.
     Connect(End, End, Proto, Run),
     ConnectEphemeral(End, End, Proto, Ports, Run),
-    /// As many, the oldest behind this one first, or every other one.
+    /// This many from this one on: the oldest first, or every other one.
     Remove(u8, Run),
     RemoveGone(u8),
-    /// By a name made up of those of two, or of one read backwards.
+    /// By a name forged from two others, or from a reversed key.
     Forge(u8, u8),
     Set(u8),
     SetFound(Packet),
@@ -45,7 +40,7 @@ enum Op {
     Clone,
 }
 
-/// Up to 24, as the upper bits say; the lowest one says how.
+/// The upper bits are a count of up to 24, the lowest bit is a flag.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Run(u8);
 
@@ -102,10 +97,10 @@ impl End {
 }
 
 impl Place {
-    fn at(self) -> At {
+    fn at(self) -> Endpoint {
         let (address, port) = (self.end.ip(), self.end.socket().port());
         let port = (!self.all_ports).then_some(port);
-        At { address, v6_only: self.v6_only, port, protocol: self.protocol.number() }
+        Endpoint { address, v6_only: self.v6_only, port, protocol: self.protocol.number() }
     }
 }
 
@@ -119,7 +114,7 @@ impl Sharing {
     }
 }
 
-/// Some ports, mostly few.
+/// A range of ports, mostly a short one.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct Ports {
     first: u8,
@@ -148,68 +143,69 @@ impl Packet {
 }
 
 fuzz_target!(|input: Input| {
-    // Each socket is compared with each after each step, so there are never many.
+    // All pairs of sockets are compared after each step, so there are few.
     let limit = if input.limit < 100 { input.limit.into() } else { 100 };
-    let (mut twin, packets) = (Twin::new(limit, Weak(input.hasher)), packets());
+    let (mut checked, packets) =
+        (CheckedSockets::new(limit, Weak::from_byte(input.hasher)), packets());
     for (at, op) in input.ops.into_iter().enumerate() {
         match op {
-            Op::SetFound(packet) => twin.set_found(&packet.of(&packets)),
+            Op::SetFound(packet) => checked.set_found(&packet.of(&packets)),
             Op::LookupBatch(some, count) => {
                 let some = some.map(|packet| packet.of(&packets));
                 let burst = some.into_iter().cycle().take(count.into());
-                twin.lookup_batch(&burst.collect::<Vec<FlowKey>>());
+                checked.lookup_batch(&burst.collect::<Vec<FlowKey>>());
             }
-            op => step(&mut twin, op),
+            op => step(&mut checked, op),
         }
-        // Every 61st packet, others each time.
-        twin.compare(packets.iter().skip(at % 61).step_by(61));
+        // Every 61st packet, from another start each time.
+        checked.compare(packets.iter().skip(at % 61).step_by(61));
     }
-    twin.compare(packets.iter().step_by(5));
+    checked.compare(packets.iter().step_by(5));
 });
 
-fn step(twin: &mut Twin<Weak>, op: Op) {
+fn step(checked: &mut CheckedSockets<Weak>, op: Op) {
     match op {
         Op::Bind(place, sharing, run) => {
             let at = place.at();
             for more in 0..run.count() {
                 let spread = if run.is_spread() { more } else { 0 };
                 let port = at.port.map(|port| port.wrapping_add(spread));
-                twin.bind(At { port, ..at }, sharing.reuse());
+                checked.bind(Endpoint { port, ..at }, sharing.reuse());
             }
         }
         Op::BindEphemeral(place, sharing, ports) => {
-            twin.bind_ephemeral(place.at(), ports.range(), sharing.reuse());
+            checked.bind_ephemeral(place.at(), ports.range(), sharing.reuse());
         }
         Op::Connect(local, remote, protocol, run) => {
             let mut remote = remote.socket();
             for _ in 0..run.count() {
-                twin.connect(local.socket(), remote, protocol.number());
+                checked.connect(local.socket(), remote, protocol.number());
                 remote.set_port(remote.port().wrapping_add(1));
             }
         }
         Op::ConnectEphemeral(local, remote, protocol, ports, run) => {
             for _ in 0..run.count() {
                 let (local, remote) = (local.ip(), remote.socket());
-                twin.connect_ephemeral(local, remote, protocol.number(), ports.range());
+                checked.connect_ephemeral(local, remote, protocol.number(), ports.range());
             }
         }
         Op::Remove(number, run) => {
             for more in 0..run.count() {
                 let number = u16::from(number) + if run.is_spread() { more } else { 0 };
-                twin.nth(number.into()).iter().for_each(|name| twin.remove(name));
+                checked.nth(number.into()).iter().for_each(|name| checked.remove(name));
             }
         }
         Op::RemoveGone(number) => {
-            twin.nth_gone(number.into()).iter().for_each(|name| twin.remove(name));
+            checked.nth_removed(number.into()).iter().for_each(|name| checked.remove(name));
         }
         Op::Forge(one, other) => {
-            let Some(forged) = twin.forged(one.into(), other.into()) else { return };
-            twin.set(&forged);
-            twin.remove(&forged);
+            let Some(forged) = checked.forged(one.into(), other.into()) else { return };
+            checked.set(&forged);
+            checked.remove(&forged);
         }
-        Op::Set(number) => twin.nth(number.into()).iter().for_each(|name| twin.set(name)),
-        Op::Clear => twin.clear(),
-        Op::Clone => twin.clone_ours(),
-        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("they need packets"),
+        Op::Set(number) => checked.nth(number.into()).iter().for_each(|name| checked.set(name)),
+        Op::Clear => checked.clear(),
+        Op::Clone => checked.clone_ours(),
+        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("handled by the caller"),
     }
 }

@@ -1,22 +1,18 @@
-//! Threaded indices: a table against its twin, and networks of both kinds in which anything happens.
+//! Threaded indices: a table compared with a reference model, and networks of both kinds with
+//! random events.
 #![no_main]
-
-#[path = "../../tests/threaded_network/mod.rs"]
-mod threaded_network;
-#[path = "../../tests/threaded_network/twin.rs"]
-mod twin;
 
 use arbitrary::Arbitrary;
 use flowtable::threaded::{Hop, Label};
 use libfuzzer_sys::fuzz_target;
-use threaded_network::router::Protocol;
-use threaded_network::{Event, Network, Setup};
-use twin::{Step, Twins};
+use model::papers::source_hash_1995::network::router::Protocol;
+use model::papers::source_hash_1995::network::{Event, Network, Setup};
+use model::papers::source_hash_1995::table_model::{CheckedTable, Step};
 
-/// Steps that are taken: all labels that were ever given are looked at after each.
+/// The maximum number of steps: all labels ever assigned are compared after each.
 const STEPS: usize = 100;
 
-/// Events that happen: routers restart less often than generations could tell.
+/// The maximum number of events: routers restart less often than there are generations.
 const EVENTS: usize = 60;
 
 #[derive(Arbitrary, Debug)]
@@ -39,8 +35,8 @@ enum Input {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Op {
-    Insert(u8, Way),
-    Set(u8, Way),
+    Insert(u8, NextHop),
+    Set(u8, NextHop),
     Remove(u8),
     Wait(u8),
     Churn(u8, u16),
@@ -48,13 +44,13 @@ enum Op {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Way {
+enum NextHop {
     None,
     Deliver,
     Forward(u16, u32),
 }
 
-impl Way {
+impl NextHop {
     fn hop(self) -> Option<Hop> {
         match self {
             Self::None => None,
@@ -83,10 +79,10 @@ impl From<Op> for Step {
 
 fuzz_target!(|input: Input| match input {
     Input::Table { capacity, hold_down, start, steps } => {
-        let mut twins = Twins::new(1 + u32::from(capacity % 12), hold_down, start);
+        let mut table = CheckedTable::new(1 + u32::from(capacity % 12), hold_down, start);
         for op in steps.into_iter().take(STEPS) {
-            twins.step(op.into());
-            twins.check();
+            table.step(op.into());
+            table.check();
         }
     }
     Input::Network { is_link_state, routers, more, hold_down, seed, events } => {

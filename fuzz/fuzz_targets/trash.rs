@@ -1,5 +1,5 @@
-//! The hash map against `HashMap`, every invariant checked after every step, under hashers good and
-//! bad.
+//! `TrashMap` compared with `HashMap`, every invariant checked after every step, with good and weak
+//! hashers.
 #![no_main]
 
 use std::collections::{HashMap, hash_map};
@@ -9,8 +9,9 @@ use std::hash::{BuildHasher, Hash};
 use arbitrary::Arbitrary;
 use flowtable::TrashMap;
 use flowtable::trash::Entry;
-use flowtable_fuzz::{EntryOp, Key, Seed, Seeds, Weak};
+use flowtable_fuzz::{EntryOp, Key, Seed, Seeds};
 use libfuzzer_sys::fuzz_target;
+use model::hashers::Weak;
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -19,7 +20,7 @@ struct Input {
     ops: Vec<Op>,
 }
 
-/// Entries in their slots, in boxes, and none at all.
+/// Entries in slots, in boxes, and zero-sized.
 #[derive(Arbitrary, Debug)]
 enum Entries {
     Words,
@@ -59,7 +60,7 @@ fuzz_target!(|input: Input| match input.entries {
 
 fn run<K: Key + Hash, V: Clone + Debug + PartialEq>(input: Input, make: fn(u64) -> V) {
     let mut pair: Pair<K, V> = Pair {
-        map: TrashMap::with_hasher(Weak(input.hasher)),
+        map: TrashMap::with_hasher(Weak::from_byte(input.hasher)),
         model: HashMap::new(),
         make,
         now: 0,
@@ -85,7 +86,7 @@ struct Pair<K, V> {
 }
 
 impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
-    /// A value that has not been there.
+    /// Returns a new value.
     fn value(&mut self) -> V {
         self.now += 1;
         (self.make)(self.now)
@@ -219,14 +220,14 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
         }
     }
 
-    /// What is done to the whole map.
+    /// Applies an operation on the whole map.
     fn whole(&mut self, op: Op) {
         let value = self.value();
         let Self { map, model, .. } = self;
         match op {
             Op::Retain { divisor, keep_multiples } => {
                 let keep = |key: &K| {
-                    (Weak(0).hash_one(key) % u64::from(divisor.max(1)) == 0) == keep_multiples
+                    (Weak::Mixed.hash_one(key) % u64::from(divisor.max(1)) == 0) == keep_multiples
                 };
                 map.retain(|key, value| {
                     assert_eq!(model.get(key), Some(&*value));

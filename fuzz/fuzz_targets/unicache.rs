@@ -1,4 +1,4 @@
-//! The flow cache against a twin that keeps its entries in a sorted vector.
+//! `Unicache` compared with a reference model: a sorted vector of entries.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 struct Input {
     threshold: u8,
     goal: u8,
-    /// Every so many entries is in use; 0 for none.
+    /// One in this many entries is in use; 0 for none.
     in_use: u8,
     script: Script,
 }
@@ -27,7 +27,7 @@ fn run<K: Key>(Input { threshold, goal, in_use, script }: Input) {
     let gc = PassiveGc::new(1 + usize::from(threshold % 96), 1 + usize::from(goal % 16));
     let (gc, in_use) = (gc.expect("both are above 0"), u64::from(in_use));
     let mut cache = Unicache::with_tuning(gc, script.tuning.tuning());
-    let mut twin = Twin { entries: vec![], gc, in_use, rover: None };
+    let mut model = Model { entries: vec![], gc, in_use, rover: None };
     let mut now = 0;
     for op in script.ops {
         match op {
@@ -41,7 +41,7 @@ fn run<K: Key>(Input { threshold, goal, in_use, script }: Input) {
                         |_, value| score(*value, in_use),
                         |key, value| evicted.push((key, value)),
                     );
-                    assert_eq!((old, evicted), twin.insert(key, now));
+                    assert_eq!((old, evicted), model.insert(key, now));
                     if in_use == 0 {
                         assert!(cache.len() <= gc.threshold());
                     }
@@ -49,35 +49,35 @@ fn run<K: Key>(Input { threshold, goal, in_use, script }: Input) {
             }
             Op::Remove(seeds) => {
                 for key in seeds.iter().map(K::grow) {
-                    assert_eq!(cache.remove(&key), twin.remove(&key));
+                    assert_eq!(cache.remove(&key), model.remove(&key));
                 }
             }
             Op::Get(seed) => {
-                assert_eq!(cache.get(&K::grow(seed)), twin.get_mut(&K::grow(seed)).as_deref())
+                assert_eq!(cache.get(&K::grow(seed)), model.get_mut(&K::grow(seed)).as_deref())
             }
             Op::GetMut(seed) => {
-                let (ours, theirs) = (cache.get_mut(&K::grow(seed)), twin.get_mut(&K::grow(seed)));
+                let (ours, theirs) = (cache.get_mut(&K::grow(seed)), model.get_mut(&K::grow(seed)));
                 assert_eq!(ours, theirs);
                 ours.into_iter().chain(theirs).for_each(|value| *value += 1);
             }
             Op::Retain { divisor, keep_multiples } => {
                 let keep = |value: u64| value.is_multiple_of(divisor.into()) == keep_multiples;
                 cache.retain(|_, value| keep(*value));
-                twin.entries.retain(|(_, value)| keep(*value));
+                model.entries.retain(|(_, value)| keep(*value));
             }
             Op::Clear => {
                 cache.clear();
-                twin = Twin { entries: vec![], rover: None, ..twin };
+                model = Model { entries: vec![], rover: None, ..model };
             }
-            _ => assert!(cache.iter().eq(twin.entries.iter().map(|(key, value)| (key, value)))),
+            _ => assert!(cache.iter().eq(model.entries.iter().map(|(key, value)| (key, value)))),
         }
         cache.trie().validate().expect("invariant");
-        assert_eq!(cache.len(), twin.entries.len());
+        assert_eq!(cache.len(), model.entries.len());
     }
-    assert!(cache.into_iter().eq(twin.entries));
+    assert!(cache.into_iter().eq(model.entries));
 }
 
-struct Twin<K> {
+struct Model<K> {
     /// In the order of the keys.
     entries: Vec<(K, u64)>,
     gc: PassiveGc,
@@ -85,7 +85,7 @@ struct Twin<K> {
     rover: Option<K>,
 }
 
-impl<K: Key> Twin<K> {
+impl<K: Key> Model<K> {
     fn place(&self, key: &K) -> Result<usize, usize> {
         self.entries.binary_search_by_key(key, |(key, _)| *key)
     }
@@ -109,7 +109,7 @@ impl<K: Key> Twin<K> {
         (None, evicted)
     }
 
-    /// The lowest of each ring of four behind the rover, the later one of two equals.
+    /// The lowest of each ring of four after the rover, the later one of a tie.
     fn collect(&mut self) -> Vec<(K, u64)> {
         let behind = match self.rover.map(|rover| self.place(&rover)) {
             None => 0,

@@ -1,15 +1,14 @@
-//! One script type for all maps: what is done to them, over keys that share long prefixes.
+//! One script type for all maps: sequences of operations on keys that share long prefixes.
 //!
-//! Random keys differ in their first bits and reach nothing but the root. These come in a few
+//! Random keys differ in their first bits and reach only the root. These keys are of a few
 //! families; within one they differ in a single bit anywhere, or in the last byte.
 
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Bound;
 
 use arbitrary::Arbitrary;
 use flowtable::key::bits::{BitString, Headed};
-use flowtable::{FiveTuple, FlowKey};
 use flowtable::trie::{RebalanceFrom, Thresholds, Tuning};
+use flowtable::{FiveTuple, FlowKey};
 
 /// A sequence of operations on a map with this tuning and keys of this type.
 #[derive(Arbitrary, Debug)]
@@ -55,7 +54,7 @@ impl Dials {
     }
 }
 
-/// One operation. What a structure does not have, it skips.
+/// One operation. A structure skips those that it does not have.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Op {
     Insert(Seeds),
@@ -63,17 +62,17 @@ pub enum Op {
     Get(Seed),
     GetMut(Seed),
     Entry(Seed, EntryOp),
-    /// Takes out the smallest key, or the largest.
+    /// Removes the smallest key, or the largest.
     Pop {
         last: bool,
     },
-    /// Keeps those whose value has no remainder, or has one.
+    /// Retains the values that are multiples of the divisor, or the others.
     Retain {
         divisor: u8,
         keep_multiples: bool,
     },
     Range(Edge, Edge, u64),
-    /// From both ends, as the bits say.
+    /// From both ends, selected by the bits.
     Iterate(u64),
     IterMut(u64),
     /// Takes some of what is drained, from both ends, and drops the rest.
@@ -111,7 +110,7 @@ impl Edge {
     }
 }
 
-/// A key whose type is still open.
+/// A key for any key type.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Seed {
     family: u8,
@@ -195,7 +194,7 @@ impl Key for FlowKey {
     }
 }
 
-/// Checks that two iterators yield the same, from the front or from the back as the bits say.
+/// Checks that two iterators yield the same, from the front or from the back, selected by the bits.
 pub fn assert_same<T: PartialEq + std::fmt::Debug>(
     mut ours: impl DoubleEndedIterator<Item = T>,
     mut theirs: impl DoubleEndedIterator<Item = T>,
@@ -208,14 +207,14 @@ pub fn assert_same<T: PartialEq + std::fmt::Debug>(
         };
         assert_eq!(our, their);
         if our.is_none() {
-            assert_eq!((ours.next(), ours.next_back()), (None, None), "it stays at its end");
+            assert_eq!((ours.next(), ours.next_back()), (None, None), "the iterators are fused");
             return;
         }
         ends = ends.rotate_right(1);
     }
 }
 
-/// Calls a function with the type of key that is asked for.
+/// Calls a function with the selected key type.
 #[macro_export]
 macro_rules! with_keys {
     ($keys:expr, $run:ident($($argument:expr),+)) => {
@@ -223,43 +222,10 @@ macro_rules! with_keys {
             $crate::KeyType::Short => $run::<u16>($($argument),+),
             $crate::KeyType::Word => $run::<u64>($($argument),+),
             $crate::KeyType::Bytes => $run::<[u8; 20]>($($argument),+),
-            $crate::KeyType::Headed => $run::<flowtable::key::bits::Headed<u64, u32>>($($argument),+),
+            $crate::KeyType::Headed => {
+                $run::<flowtable::key::bits::Headed<u64, u32>>($($argument),+)
+            }
             $crate::KeyType::Flow => $run::<flowtable::FlowKey>($($argument),+),
         }
     };
-}
-
-/// The lower bits say which part of a good hash is left; the upper ones, how much.
-#[derive(Clone, Copy)]
-pub struct Weak(pub u8);
-
-/// The hasher of [`Weak`].
-pub struct Fold(Weak, u64);
-
-impl BuildHasher for Weak {
-    type Hasher = Fold;
-
-    fn build_hasher(&self) -> Fold {
-        Fold(*self, 0)
-    }
-}
-
-impl Hasher for Fold {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.1 = (self.1.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517c_c1b7_2722_0a95);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        let mixed = (self.1 ^ self.1 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = mixed ^ mixed >> 29;
-        let lost = u32::from(self.0.0 >> 2);
-        match self.0.0 % 4 {
-            0 => mixed,
-            1 => mixed >> lost,
-            2 => mixed << lost,
-            _ => mixed % (1 + u64::from(lost)),
-        }
-    }
 }

@@ -1,15 +1,14 @@
-//! The simplest allocator: hands out a piece of static memory from front to back, and takes none
-//! of it back.
+//! A bump allocator in static memory, which frees nothing.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// Enough for `work`, little enough for a microcontroller.
+/// Enough for `work`, and small enough for a microcontroller.
 const SIZE: usize = 256 * 1024;
 
-/// No layout asks for more.
+/// The largest supported alignment.
 const ALIGN: usize = 64;
 
 #[repr(align(64))]
@@ -17,7 +16,7 @@ struct Memory(UnsafeCell<[u8; SIZE]>);
 
 pub(crate) struct Bump {
     memory: Memory,
-    /// Bytes handed out. Only grows, so no two pieces overlap.
+    /// Bytes allocated. It only grows, so no two blocks overlap.
     used: AtomicUsize,
 }
 
@@ -27,13 +26,13 @@ impl Bump {
     }
 }
 
-// SAFETY: the memory is reached through `alloc` alone, which hands out each byte of it once.
+// SAFETY: the memory is reached through `alloc` alone, which returns each byte of it at most once.
 unsafe impl Sync for Bump {}
 
-// SAFETY: pieces lie inside `memory`, are aligned because it is, and never overlap; none is reused.
+// SAFETY: blocks lie inside `memory`, are aligned because it is, and never overlap; none is reused.
 unsafe impl GlobalAlloc for Bump {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // Relaxed: the counter is the only thing that is shared.
+        // Relaxed: no other memory is shared.
         let grown = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             let end = used.next_multiple_of(layout.align()).checked_add(layout.size())?;
             (layout.align() <= ALIGN && end <= SIZE).then_some(end)

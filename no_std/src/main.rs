@@ -1,5 +1,5 @@
-//! The crate at work without `std`: with an allocator and a panic handler of our own, on bare metal
-//! or as the `main` of a C program, which exits with 0 if all is well.
+//! A program with the crate, without `std`: it has its own allocator and panic handler, and runs on
+//! bare metal or as the `main` of a C program, which exits with 0 on success.
 #![no_std]
 #![no_main]
 
@@ -8,13 +8,16 @@ mod bump;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 
-use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::ephemeral::Heads;
-use flowtable::{DefaultHashBuilder, EphemeralStore, FiveTuple, LcTrieMap, Prefix, RouteTable, SourceHashCache, Timestamp, TrashMap};
-use flowtable::key::bits::Headed;
 use flowtable::eviction::PassiveGc;
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::key::bits::Headed;
+use flowtable::sockets::{Local, Reuse, SocketTable};
 use flowtable::trie::unicache::Unicache;
+use flowtable::{
+    DefaultHashBuilder, EphemeralStore, FiveTuple, LcTrieMap, Prefix, RouteTable, SourceHashCache,
+    Timestamp, TrashMap,
+};
 
 #[global_allocator]
 static HEAP: bump::Bump = bump::Bump::new();
@@ -26,7 +29,7 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     }
 }
 
-/// How many entries are not as they should be.
+/// Returns the number of wrong results.
 fn work() -> usize {
     let mut ports: LcTrieMap<u16, u32> = (1..=1000).map(|port| (port, u32::from(port))).collect();
     ports.retain(|port, _| port % 2 == 0);
@@ -88,7 +91,7 @@ fn work() -> usize {
     lost + missing + 500_usize.abs_diff(cache.len() + evicted)
 }
 
-/// Where bare metal starts.
+/// The entry point on bare metal.
 #[cfg(target_os = "none")]
 // SAFETY: no other symbol of the program has the name, and nothing calls it with arguments.
 #[unsafe(no_mangle)]
@@ -99,7 +102,7 @@ extern "C" fn _start() -> ! {
     }
 }
 
-/// Where a C program starts.
+/// The entry point of a C program.
 #[cfg(not(target_os = "none"))]
 // SAFETY: no other symbol of the program has the name; C allows a `main` without parameters.
 #[unsafe(no_mangle)]
@@ -107,7 +110,7 @@ extern "C" fn main() -> core::ffi::c_int {
     core::ffi::c_int::from(work() != 0)
 }
 
-/// Who unwinds through the frames of `alloc`, which is compiled for programs that unwind: nobody.
+/// The personality function that `alloc`, which is compiled for unwinding, refers to.
 #[cfg(not(target_os = "none"))]
 // SAFETY: no other symbol of the program has the name; with `panic = "abort"` nothing calls it.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The cache of chains of bounded length.
+//! A bounded cache of hash chains with an eviction policy.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -7,36 +7,37 @@ use core::mem;
 use equivalent::Equivalent;
 
 use super::chains::{ChainedConfig, Chains};
-use super::{Broken, CacheError, Inserted, Statistics};
+use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
 
-/// Keys that go through the stages of a burst at a time.
+/// The number of keys that pass through the stages of a burst together.
 const BURST: usize = 32;
 
-/// A bounded cache of hash chains: new entries in front, chains of bounded length, and an eviction policy for when it is
-/// full.
+/// A bounded cache of hash chains, with chains of bounded length and an eviction policy.
 ///
-/// `S` is the hash: the crate's keyed one, any other [`BuildHasher`], those of [`crate::hash`] that are not keyed among
-/// them; or the caller's own, an index that came with the packet, by the methods whose names end in `hashed`. One
-/// cache must always be asked in the same way.
+/// `S` is the hash: the crate's keyed one, or any other [`BuildHasher`], those without keys in
+/// [`crate::hash`] included. Methods whose names end in `hashed` take a hash computed by the caller
+/// instead, such as an index from the packet. All calls on one cache must use the same hash.
 ///
-/// Two rules say who leaves for a new entry: if its chain is as long as chains may be, the one of the chain that was used
-/// longest ago; else, if the cache is full, whom the policy `P` gives up. So a flood of keys with one hash displaces
-/// its own, and a look-up never walks further than the elasticity.
+/// Two rules determine the victim of an insertion: if the chain has the maximum length, its least
+/// recently used entry; otherwise, if the cache is full, the victim of the policy `P`. So a flood
+/// of keys with one hash evicts its own entries, and no lookup examines more entries than the
+/// elasticity.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `contains_key` | O(elasticity); 1 + n / (2 buckets) entries are examined for a hit on average |
-/// | `get_or_insert_with`, `insert`, `remove`, and each key of a batch | the same |
+/// | `get`, `get_mut`, `peek`, `contains_key` | O(elasticity); a hit: 1 + n / (2 buckets) entries |
+/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(elasticity) |
 /// | `new`, `with_parts`, `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// What it allocates for entries it allocates when it is made. A policy of one's own that gives up a slot where
-/// nobody is has it panic.
+/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
+/// by the user returns a vacant slot as victim.
 ///
-/// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. The bounded chains are those of the routing
-/// cache that Linux had until 2012.
+/// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. Bounded chains are
+/// from the route cache that Linux had until 2012.
 ///
 /// # Example
 ///
@@ -44,8 +45,8 @@ const BURST: usize = 32;
 /// use flowtable::ChainedCache;
 ///
 /// let mut names: ChainedCache<&str, u32> = ChainedCache::new(2)?;
-/// for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
-///     names.get_or_insert_with(name, |_| number as u32);
+/// for (id, name) in ["a", "b", "c"].into_iter().enumerate() {
+///     names.get_or_insert_with(name, |_| id as u32);
 /// }
 /// assert_eq!((names.len(), names.get("c")), (2, Some(&2)));
 /// assert_eq!(names.statistics().evictions, 1);
@@ -61,7 +62,8 @@ pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
 }
 
 impl<K, V> ChainedCache<K, V> {
-    /// A cache for so many entries, with twice as many buckets or more, chains of up to 8, and a clock.
+    /// Creates a cache with this capacity, at least twice as many buckets, chains of at most 8
+    /// entries, and second-chance eviction.
     ///
     /// # Errors
     ///
@@ -76,7 +78,7 @@ impl<K, V> ChainedCache<K, V> {
 }
 
 impl<K, V, P, S> ChainedCache<K, V, P, S> {
-    /// A cache of this size, with a policy, which must have no entries, and a hash.
+    /// Creates a cache from a configuration, a policy, which must have no entries, and a hash.
     ///
     /// # Errors
     ///
@@ -103,37 +105,37 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
         Ok(Self { chains, policy, hasher, config, statistics })
     }
 
-    /// How large it is.
+    /// Returns the configuration.
     #[must_use]
     pub const fn config(&self) -> ChainedConfig {
         self.config
     }
 
-    /// The most entries that there are at once.
+    /// Returns the maximum number of entries.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.config.capacity()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.chains.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What came of look-ups and insertions.
+    /// Returns the counters of lookups and insertions.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Entries of the longest chain: what the slowest look-up examines.
+    /// Returns the length of the longest chain, which the slowest lookup examines.
     ///
     /// # Example
     ///
@@ -141,7 +143,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// use flowtable::{ChainedCache, cache::ChainedConfig, DefaultHashBuilder};
     /// use flowtable::eviction::Lru;
     ///
-    /// // One bucket: all is in one chain, and the fifth displaces the one that was used longest ago.
+    /// // One bucket, so one chain: the fifth entry evicts the least recently used one.
     /// let config = ChainedConfig::new(100)?.with_buckets(1)?.with_elasticity(4)?;
     /// let mut cache = ChainedCache::with_parts(config, Lru::new(), DefaultHashBuilder::new())?;
     /// for port in 1..=5 {
@@ -153,20 +155,20 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// ```
     #[must_use]
     pub fn longest_chain(&self) -> usize {
-        self.chains.longest()
+        self.chains.longest_chain()
     }
 
-    /// The entries, in no order.
+    /// Iterates over the entries in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let entries = self.chains.slots().map(|slot| self.chains.entry(slot));
         entries.map(|entry| (&entry.key, &entry.value))
     }
 
-    /// Checks the invariants. O(capacity + buckets).
+    /// Checks the invariants, for tests. O(capacity + buckets).
     ///
     /// # Errors
     ///
-    /// Which one does not hold.
+    /// The first invariant that does not hold.
     ///
     /// # Example
     ///
@@ -179,19 +181,19 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.chains.validate()
     }
 }
 
 impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
-    /// Bytes allocated, with those of the policy.
+    /// Returns the number of bytes allocated, those of the policy included.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.chains.allocation_size() + self.policy.allocation_size()
     }
 
-    /// Keeps the entries for which `keep` says so.
+    /// Retains the entries for which `keep` returns true.
     ///
     /// # Example
     ///
@@ -201,7 +203,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     ///     _ = routes.insert(host, 1);
     /// }
     /// *routes.get_mut(&4).unwrap() = 2;
-    /// // The router behind port 1 is gone.
+    /// // The router at port 1 has failed.
     /// routes.retain(|_, port| *port != 1);
     /// assert!(routes.iter().eq([(&4, &2)]));
     /// assert_eq!((routes.remove(&4), routes.is_empty()), (Some(2), true));
@@ -209,40 +211,40 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for bucket in 0..self.chains.buckets() {
-            let mut before = None;
-            while let Some(slot) = self.chains.next(bucket, before) {
+            let mut previous = None;
+            while let Some(slot) = self.chains.next_in_chain(bucket, previous) {
                 let entry = self.chains.entry_mut(slot);
                 if keep(&entry.key, &mut entry.value) {
-                    before = Some(slot);
+                    previous = Some(slot);
                 } else {
-                    drop(self.take(slot));
+                    drop(self.remove_at(slot));
                 }
             }
         }
     }
 
-    /// Takes out every entry.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.retain(|_, _| false);
     }
 
-    /// Takes out the entry at a slot.
-    pub(super) fn take(&mut self, slot: u32) -> (K, V) {
+    /// Removes the entry at a slot.
+    pub(super) fn remove_at(&mut self, slot: u32) -> (K, V) {
         self.policy.remove(slot);
-        self.chains.take(slot)
+        self.chains.remove(slot)
     }
 
-    /// The value at a slot, which is used thereby.
+    /// Records a use of the entry at a slot, and returns a mutable reference to its value.
     #[inline]
-    pub(super) fn use_of(&mut self, slot: u32) -> &mut V {
+    pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
         self.policy.touch(slot);
-        self.chains.use_of(slot)
+        self.chains.record_use(slot)
     }
 
-    /// The entry that the policy gives up next.
+    /// Returns the next victim of the policy.
     pub(super) fn victim(&mut self) -> Option<u32> {
         let Self { policy, chains, .. } = self;
-        policy.victim(|slot| chains.look(slot))
+        policy.victim(|slot| chains.examine(slot))
     }
 
     #[inline]
@@ -250,31 +252,31 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         &self.chains
     }
 
-    /// Who leaves for an entry with this hash.
-    fn leaves_for(&mut self, hash: u32) -> Option<u32> {
-        // Policies count how often they are asked.
+    /// Returns the victim of an insertion with this hash, if it must evict.
+    fn victim_for(&mut self, hash: u32) -> Option<u32> {
+        // Called for each insertion, as policies count the calls.
         let is_due = self.policy.is_due(self.len());
-        match self.chains.displaced_by(hash) {
+        match self.chains.victim_in_chain(hash) {
             None if is_due || self.len() >= self.capacity() => self.victim(),
-            displaced => displaced,
+            victim => victim,
         }
     }
 }
 
 impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
-    /// The value of `key`, found by the caller's hash: the same for the same key, always.
+    /// Returns the value of `key`, given its hash, which must always be the same for equal keys.
     ///
     /// # Example
     ///
     /// ```
     /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
-    /// let hash = 0x51cc_c178; // of the network card, say; the cache is asked by such ones only
+    /// let hash = 0x51cc_c178; // from the network card, as all hashes of this cache
     /// _ = cache.insert_hashed(hash, "flow", 1);
     /// *cache.get_mut_hashed(hash, "flow").unwrap() += 1;
-    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it is there")) += 1;
+    /// *cache.get_or_insert_with_hashed(hash, "flow", |_| unreachable!("it exists")) += 1;
     /// cache.get_batch_mut_hashed(&[hash; 2], &["flow"; 2], |_, value| *value.unwrap() += 1);
     /// assert_eq!(cache.get_hashed(hash, "flow"), Some(&5));
-    /// assert_eq!(cache.peek_hashed(hash + 1, "flow"), None); // under another hash it is not found
+    /// assert_eq!(cache.peek_hashed(hash + 1, "flow"), None); // not found by another hash
     /// assert_eq!(cache.remove_hashed(hash, "flow"), Some(5));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
@@ -286,44 +288,44 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         self.get_mut_hashed(hash, key).map(|value| &*value)
     }
 
-    /// The same, to change.
+    /// Returns a mutable reference to the value of `key`, given its hash.
     #[inline]
     pub fn get_mut_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<&mut V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |own| key.equivalent(own));
-        self.statistics.count(slot.is_some());
-        slot.map(|slot| self.use_of(slot))
+        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored));
+        self.statistics.count_lookup(slot.is_some());
+        slot.map(|slot| self.record_use(slot))
     }
 
-    /// The same without a trace: see [`peek`](Self::peek).
+    /// Returns the value of `key`, given its hash, without recording a use or a hit.
     #[inline]
     #[must_use]
     pub fn peek_hashed<Q>(&self, hash: u64, key: &Q) -> Option<&V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |own| key.equivalent(own))?;
+        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored))?;
         Some(&self.chains.entry(slot).value)
     }
 
-    /// Gives `key` a value under the caller's hash: see [`insert`](Self::insert).
+    /// Inserts or replaces the value of `key`, given its hash. See [`insert`](Self::insert).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
-        let found = self.chains.find(hash as u32, |own| key == *own);
+        let found = self.chains.find(hash as u32, |stored| key == *stored);
         if let Some(slot) = found {
-            let previous = Some(mem::replace(self.use_of(slot), value));
+            let previous = Some(mem::replace(self.record_use(slot), value));
             return Inserted { previous, evicted: None };
         }
         self.insert_new(hash as u32, key, value).1
     }
 
-    /// The value of `key`, found by the caller's hash; where it has none, the one that `make` finds: see
-    /// [`get_or_insert_with`](Self::get_or_insert_with).
+    /// Returns a mutable reference to the value of `key`, given its hash, after inserting the
+    /// result of `make` if the key is absent. See [`get_or_insert_with`](Self::get_or_insert_with).
     ///
     /// # Panics
     ///
-    /// If the cache is full and the policy, which is not of this crate, has nobody to give up.
+    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
     pub fn get_or_insert_with_hashed(
         &mut self,
         hash: u64,
@@ -331,48 +333,49 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         make: impl FnOnce(&K) -> V,
     ) -> &mut V {
         let hash = hash as u32;
-        let found = self.chains.find(hash, |own| key == *own);
-        self.statistics.count(found.is_some());
+        let found = self.chains.find(hash, |stored| key == *stored);
+        self.statistics.count_lookup(found.is_some());
         if let Some(slot) = found {
-            return self.use_of(slot);
+            return self.record_use(slot);
         }
         let value = make(&key);
         let slot = self.insert_new(hash, key, value).0;
-        &mut self.chains.entry_mut(slot.expect("a full cache has somebody to give up")).value
+        &mut self.chains.entry_mut(slot.expect("the policy of a full cache has no victim")).value
     }
 
-    /// Puts in an entry whose key is not there. Its slot, unless the policy gives nobody up.
+    /// Inserts an entry, whose key must be absent. Returns its slot, unless the cache is full and
+    /// the policy has no victim.
     pub(super) fn insert_new(
         &mut self,
         hash: u32,
         key: K,
         value: V,
     ) -> (Option<u32>, Inserted<K, V>) {
-        let evicted = self.leaves_for(hash).map(|slot| self.take(slot));
+        let evicted = self.victim_for(hash).map(|slot| self.remove_at(slot));
         if self.len() >= self.capacity() {
             return (None, Inserted { previous: None, evicted: Some((key, value)) });
         }
-        let slot = self.chains.push(hash, key, value);
+        let slot = self.chains.insert(hash, key, value);
         self.policy.insert(slot, 0);
-        self.statistics.came(evicted.is_some());
+        self.statistics.count_insertion(evicted.is_some());
         (Some(slot), Inserted { previous: None, evicted })
     }
 
-    /// Takes out `key`, found by the caller's hash.
+    /// Removes `key`, given its hash, and returns its value.
     pub fn remove_hashed<Q>(&mut self, hash: u64, key: &Q) -> Option<V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |own| key.equivalent(own))?;
-        Some(self.take(slot).1)
+        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored))?;
+        Some(self.remove_at(slot).1)
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change, in the order of the slice. The
-    /// misses overlap.
+    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
+    /// order, given the hashes. Cache misses overlap.
     ///
     /// # Panics
     ///
-    /// If there are not as many hashes as keys.
+    /// If `hashes` and `keys` differ in length.
     pub fn get_batch_mut_hashed<Q>(
         &mut self,
         hashes: &[u64],
@@ -381,25 +384,25 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     ) where
         Q: Equivalent<K>,
     {
-        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
+        assert_eq!(keys.len(), hashes.len(), "one hash for each key");
         for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
-            self.fetch(hashes);
-            for (number, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
-                each(burst * BURST + number, self.get_mut_hashed(hash, key));
+            self.prefetch(hashes);
+            for (index, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
+                each(burst * BURST + index, self.get_mut_hashed(hash, key));
             }
         }
     }
 
-    /// Asks for what a burst begins with: the heads, and when they are there the first entries.
+    /// Prefetches the heads of the chains, then their first entries.
     #[inline]
-    fn fetch(&self, hashes: &[u64]) {
+    fn prefetch(&self, hashes: &[u64]) {
         hashes.iter().for_each(|&hash| self.chains.prefetch_head(hash as u32));
         hashes.iter().for_each(|&hash| self.chains.prefetch_first(hash as u32));
     }
 }
 
 impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
-    /// The hash of a key, for the methods that take one.
+    /// Returns the hash of a key, for the methods that take one.
     ///
     /// # Example
     ///
@@ -419,7 +422,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.hasher.hash_one(key)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     pub fn get<Q>(&mut self, key: &Q) -> Option<&V>
     where
@@ -428,7 +431,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.get_hashed(self.hash_of(key), key)
     }
 
-    /// The value of `key`, to change.
+    /// Returns a mutable reference to the value of `key`.
     #[inline]
     pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
@@ -437,7 +440,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.get_mut_hashed(self.hash_of(key), key)
     }
 
-    /// Whether `key` has a value, without a trace.
+    /// Returns whether `key` has a value, without recording a use or a hit.
     #[inline]
     #[must_use]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
@@ -447,7 +450,7 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.peek(key).is_some()
     }
 
-    /// The value of `key`, without a trace: it does not count, neither as a use nor as a hit.
+    /// Returns the value of `key` without recording a use or a hit.
     #[inline]
     #[must_use]
     pub fn peek<Q>(&self, key: &Q) -> Option<&V>
@@ -457,26 +460,27 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.peek_hashed(self.hash_of(key), key)
     }
 
-    /// The value of `key`; where it has none, the one that `make` finds on the long way.
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent.
     ///
-    /// The entry that leaves for it is dropped. Who needs it takes [`get_mut`](Self::get_mut) and [`insert`](Self::insert).
+    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
     ///
     /// # Panics
     ///
-    /// If the cache is full and the policy, which is not of this crate, has nobody to give up.
+    /// If the cache is full and the policy has no victim. Policies of this crate always have one.
     pub fn get_or_insert_with(&mut self, key: K, make: impl FnOnce(&K) -> V) -> &mut V {
         self.get_or_insert_with_hashed(self.hash_of(&key), key, make)
     }
 
-    /// Gives `key` a value. A new entry may have another one leave for it.
+    /// Inserts or replaces the value of `key`. A new entry may evict another one.
     ///
-    /// If the cache is full and the policy has nobody to give up, as those of this crate always do, it is the new
-    /// entry that `evicted` has.
+    /// If the cache is full and the policy has no victim, `evicted` is the new entry. Policies of
+    /// this crate always have a victim.
     pub fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
         self.insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// Takes out `key` and returns its value.
+    /// Removes `key` and returns its value.
     pub fn remove<Q>(&mut self, key: &Q) -> Option<V>
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -484,8 +488,8 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
         self.remove_hashed(self.hash_of(key), key)
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change, in the order of the slice. The
-    /// misses overlap.
+    /// Calls `each` with the index of each key in `keys` and a mutable reference to its value, in
+    /// order. Cache misses overlap.
     ///
     /// # Example
     ///
@@ -510,8 +514,8 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
             let mut hashes = [0; BURST];
             hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
             let hashes = &hashes[..keys.len()];
-            self.get_batch_mut_hashed(hashes, keys, |number, value| {
-                each(burst * BURST + number, value);
+            self.get_batch_mut_hashed(hashes, keys, |index, value| {
+                each(burst * BURST + index, value);
             });
         }
     }

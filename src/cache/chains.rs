@@ -1,4 +1,4 @@
-//! Chains of entries, and how long they may be.
+//! Hash chains of bounded length.
 //!
 //! ```text
 //!     heads      0 │ 2      1 │ –      2 │ 0      3 │ –
@@ -6,31 +6,32 @@
 //!     chains     ▸ 0: b, a         ▸ 2: f
 //! ```
 //!
-//! What holds: each entry is in the chain of its hash, once; no chain is longer than the elasticity; there are no more
-//! entries than the capacity.
+//! Invariants: each entry is in the chain of its hash, once; no chain is longer than the
+//! elasticity; there are at most as many entries as the capacity.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
-use super::{Broken, CacheError};
+use super::CacheError;
 use crate::eviction::EntryStats;
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::index::OptIndex;
 use crate::raw::prefetch::prefetch;
 use crate::raw::slab::Slab;
 use crate::timestamp::Timestamp;
 
-/// No entry.
-const NONE: u32 = u32::MAX;
-
-/// Entries of a chain, unless somebody says otherwise: the number that Linux had.
+/// The default maximum length of chains, as in Linux.
 const ELASTICITY: usize = 8;
 
-/// The most entries of a cache: all that policies have slots for.
-const MAX: usize = (1 << 30) - 1;
+/// The maximum capacity of a cache: all slots that eviction policies support.
+const MAX_CAPACITY: usize = (1 << 30) - 1;
 
-/// The most buckets that may be asked for.
+/// The maximum number of buckets.
 const MAX_BUCKETS: usize = 1 << 30;
 
-/// How large a [`ChainedCache`](super::ChainedCache) is.
+/// The capacity, number of buckets and maximum chain length of a
+/// [`ChainedCache`](super::ChainedCache).
 ///
 /// # Example
 ///
@@ -51,7 +52,8 @@ pub struct ChainedConfig {
 }
 
 impl ChainedConfig {
-    /// Room for so many entries, at least twice as many buckets, and chains of 8 entries at most.
+    /// Creates a configuration with this capacity, at least twice as many buckets, and chains of at
+    /// most 8 entries.
     ///
     /// # Errors
     ///
@@ -59,7 +61,7 @@ impl ChainedConfig {
     pub const fn new(capacity: usize) -> Result<Self, CacheError> {
         match capacity {
             0 => Err(CacheError::NoCapacity),
-            1..=MAX => Ok(Self {
+            1..=MAX_CAPACITY => Ok(Self {
                 capacity,
                 buckets: (2 * capacity).next_power_of_two(),
                 elasticity: ELASTICITY,
@@ -68,11 +70,11 @@ impl ChainedConfig {
         }
     }
 
-    /// So many buckets, rounded up to a power of two.
+    /// Sets the number of buckets, rounded up to a power of two.
     ///
     /// # Errors
     ///
-    /// If there are none, or more than 2^30.
+    /// If the number is zero, or above 2^30.
     pub const fn with_buckets(self, buckets: usize) -> Result<Self, CacheError> {
         match buckets {
             0 => Err(CacheError::NoBuckets),
@@ -81,12 +83,12 @@ impl ChainedConfig {
         }
     }
 
-    /// Chains of so many entries at most: one that comes to a chain that is as long displaces the one of it that was
-    /// used longest ago. `usize::MAX` for no such bound.
+    /// Sets the maximum length of chains: an insertion into a chain of this length evicts its least
+    /// recently used entry. `usize::MAX` means no bound.
     ///
     /// # Errors
     ///
-    /// If a chain could have no entries.
+    /// If the length is zero.
     pub const fn with_elasticity(self, entries: usize) -> Result<Self, CacheError> {
         match entries {
             0 => Err(CacheError::NoElasticity),
@@ -94,19 +96,19 @@ impl ChainedConfig {
         }
     }
 
-    /// The most entries that there are at once.
+    /// Returns the maximum number of entries.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The number of chains: a power of two.
+    /// Returns the number of buckets, a power of two.
     #[must_use]
     pub const fn buckets(&self) -> usize {
         self.buckets
     }
 
-    /// The most entries of a chain.
+    /// Returns the maximum length of a chain.
     #[must_use]
     pub const fn elasticity(&self) -> usize {
         self.elasticity
@@ -117,23 +119,24 @@ impl ChainedConfig {
 #[derive(Clone, Debug)]
 pub(super) struct Entry<K, V> {
     hash: u32,
-    /// The next one of the chain, or [`NONE`].
-    next: u32,
+    /// The next entry of the chain.
+    next: OptIndex,
     pub(super) key: K,
     pub(super) value: V,
-    /// How many uses of any entry there had been when this one was used last.
+    /// The value of [`Chains::uses`] at the last use of this entry.
     last_use: u64,
-    /// Whether it was used since a policy looked at it last.
+    /// Whether the entry was used since a policy examined it last.
     used: bool,
 }
 
-/// Entries by hash.
+/// Entries by hash, in chains.
 #[derive(Clone, Debug)]
 pub(super) struct Chains<K, V> {
-    /// The first entry of each chain, or [`NONE`]. A power of two.
-    heads: Box<[u32]>,
+    /// The first entry of each chain. The length is a power of two.
+    heads: Box<[OptIndex]>,
     entries: Slab<Entry<K, V>>,
     elasticity: usize,
+    /// The number of insertions and uses of entries: a clock for `last_use`.
     uses: u64,
 }
 
@@ -141,7 +144,7 @@ impl<K, V> Chains<K, V> {
     pub(super) fn new(config: &ChainedConfig) -> Result<Self, CacheError> {
         let mut heads = Vec::new();
         heads.try_reserve_exact(config.buckets).map_err(|_| CacheError::NoMemory)?;
-        heads.resize(config.buckets, NONE);
+        heads.resize(config.buckets, OptIndex::NONE);
         let mut entries = Slab::new();
         if !entries.try_reserve_exact(config.capacity) {
             return Err(CacheError::NoMemory);
@@ -173,64 +176,63 @@ impl<K, V> Chains<K, V> {
         &mut self.entries[slot]
     }
 
-    /// The slots of a chain.
+    /// Iterates over the slots of a chain.
     #[inline]
     fn chain(&self, bucket: usize) -> impl Iterator<Item = u32> {
-        let some = |slot| (slot != NONE).then_some(slot);
-        core::iter::successors(some(self.heads[bucket]), move |&slot| some(self.entries[slot].next))
+        self.heads[bucket].list(|slot| self.entries[slot].next)
     }
 
-    /// The slot of the entry with this hash whose key is the one that `is_it` knows.
+    /// Returns the slot of the entry with this hash for whose key `eq` returns true.
     #[inline]
-    pub(super) fn find(&self, hash: u32, is_it: impl Fn(&K) -> bool) -> Option<u32> {
-        let mut slot = self.heads[self.bucket(hash)];
-        while slot != NONE {
+    pub(super) fn find(&self, hash: u32, eq: impl Fn(&K) -> bool) -> Option<u32> {
+        let mut next = self.heads[self.bucket(hash)];
+        while let Some(slot) = next.get() {
             let entry = &self.entries[slot];
-            if entry.hash == hash && is_it(&entry.key) {
+            if entry.hash == hash && eq(&entry.key) {
                 return Some(slot);
             }
-            slot = entry.next;
+            next = entry.next;
         }
         None
     }
 
-    /// The value of an entry, which is used thereby.
+    /// Records a use of an entry, and returns a mutable reference to its value.
     #[inline]
-    pub(super) fn use_of(&mut self, slot: u32) -> &mut V {
+    pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
         self.uses += 1;
         let entry = &mut self.entries[slot];
         (entry.used, entry.last_use) = (true, self.uses);
         &mut entry.value
     }
 
-    /// How an entry stands, for a policy that looks at it.
-    pub(super) fn look(&mut self, slot: u32) -> EntryStats {
+    /// Returns the use of an entry to a policy, and clears its mark of use.
+    pub(super) fn examine(&mut self, slot: u32) -> EntryStats {
         let entry = &mut self.entries[slot];
         let used = core::mem::take(&mut entry.used);
         EntryStats { used, last_use: Timestamp::from_nanos(entry.last_use) }
     }
 
-    /// The entry that leaves for one with this hash, if its chain is as long as it may be: the one that was used
-    /// longest ago.
-    pub(super) fn displaced_by(&self, hash: u32) -> Option<u32> {
+    /// Returns the least recently used entry of the chain with this hash, if the chain has the
+    /// maximum length.
+    pub(super) fn victim_in_chain(&self, hash: u32) -> Option<u32> {
         let bucket = self.bucket(hash);
         self.chain(bucket).nth(self.elasticity - 1)?;
         self.chain(bucket).min_by_key(|&slot| self.entries[slot].last_use)
     }
 
-    /// Puts an entry in front of its chain. There must be room, in the chain and in all.
-    pub(super) fn push(&mut self, hash: u32, key: K, value: V) -> u32 {
+    /// Inserts an entry at the head of its chain. Neither the chain nor the cache may be full.
+    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> u32 {
         let bucket = self.bucket(hash);
         self.uses += 1;
         let next = self.heads[bucket];
         let (used, last_use) = (false, self.uses);
         let slot = self.entries.insert(Entry { hash, next, key, value, last_use, used });
-        self.heads[bucket] = slot;
+        self.heads[bucket] = OptIndex::some(slot);
         slot
     }
 
-    /// Takes an entry, which must be there, out of its chain.
-    pub(super) fn take(&mut self, slot: u32) -> (K, V) {
+    /// Removes the entry at a slot, which must be occupied.
+    pub(super) fn remove(&mut self, slot: u32) -> (K, V) {
         let bucket = self.bucket(self.entries[slot].hash);
         let next = self.entries[slot].next;
         match self.chain(bucket).take_while(|&other| other != slot).last() {
@@ -241,54 +243,55 @@ impl<K, V> Chains<K, V> {
         (key, value)
     }
 
-    /// The slots of all entries, chain by chain.
+    /// Iterates over the slots of all entries, chain by chain.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         (0..self.heads.len()).flat_map(|bucket| self.chain(bucket))
     }
 
-    /// The slots of the chain of a bucket, one after the other: the one behind `slot`, or the first one.
-    pub(super) fn next(&self, bucket: usize, slot: Option<u32>) -> Option<u32> {
-        let next = slot.map_or(self.heads[bucket], |slot| self.entries[slot].next);
-        (next != NONE).then_some(next)
+    /// Returns the slot after `slot` in the chain of a bucket, or the first one.
+    pub(super) fn next_in_chain(&self, bucket: usize, slot: Option<u32>) -> Option<u32> {
+        slot.map_or(self.heads[bucket], |slot| self.entries[slot].next).get()
     }
 
     pub(super) const fn buckets(&self) -> usize {
         self.heads.len()
     }
 
-    /// Entries of the longest chain.
-    pub(super) fn longest(&self) -> usize {
+    /// Returns the length of the longest chain.
+    pub(super) fn longest_chain(&self) -> usize {
         (0..self.heads.len()).map(|bucket| self.chain(bucket).count()).max().unwrap_or(0)
     }
 
-    /// Asks for the head of the chain with this hash.
+    /// Prefetches the head of the chain with this hash.
     #[inline]
     pub(super) fn prefetch_head(&self, hash: u32) {
         prefetch(&raw const self.heads[self.bucket(hash)]);
     }
 
-    /// Asks for the first entry of the chain with this hash, whose head should be there already.
+    /// Prefetches the first entry of the chain with this hash, whose head should be cached already.
     #[inline]
     pub(super) fn prefetch_first(&self, hash: u32) {
-        let first = self.heads[self.bucket(hash)];
-        if first != NONE {
+        if let Some(first) = self.heads[self.bucket(hash)].get() {
             prefetch(&raw const self.entries[first]);
         }
     }
 
-    pub(super) fn validate(&self) -> Result<(), Broken> {
-        let mut found = 0;
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        let mut count = 0;
         for bucket in 0..self.heads.len() {
             for (length, slot) in self.chain(bucket).enumerate() {
-                if length >= self.elasticity || self.bucket(self.entries[slot].hash) != bucket {
-                    return Err(Broken::Chain(bucket));
-                }
-                found += 1;
-                if found > self.len() {
-                    return Err(Broken::Count { found, counted: self.len() });
-                }
+                ensure(length < self.elasticity, || {
+                    format!("the chain of bucket {bucket} is too long")
+                })?;
+                ensure(self.bucket(self.entries[slot].hash) == bucket, || {
+                    format!("the chain of bucket {bucket} has an entry of another bucket")
+                })?;
+                count += 1;
+                ensure(count <= self.len(), || {
+                    format!("the chains have more entries than the {} counted", self.len())
+                })?;
             }
         }
-        if found == self.len() { Ok(()) } else { Err(Broken::Count { found, counted: self.len() }) }
+        ensure(count == self.len(), || format!("{count} entries are counted as {}", self.len()))
     }
 }

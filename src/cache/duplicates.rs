@@ -1,80 +1,86 @@
-//! Calls that came already.
+//! A filter for duplicate calls of remote procedures.
 
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 
+use super::CacheError;
 use super::chained::ChainedCache;
 use super::chains::ChainedConfig;
-use super::{Broken, CacheError};
 use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
 use crate::timestamp::Timestamp;
 
-/// Expired senders that are forgotten with each packet.
-const FORGOTTEN_AT_ONCE: usize = 2;
+/// The maximum number of expired senders that are removed with each packet.
+const EXPIRED_PER_PACKET: usize = 2;
 
-/// What to do with a packet.
+/// The verdict of a [`DuplicateFilter`] on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "it says whether the packet may be taken"]
-pub enum Verdict {
-    /// It is new: its number is above the last one of its sender, or nothing is known of the sender.
+#[must_use = "it decides whether to accept the packet"]
+pub enum CallVerdict {
+    /// A new call: its sequence number is above the last one of its sender, or the filter has no
+    /// state of the sender.
     Accept,
-    /// It is an old one, which came already or is no longer waited for.
+    /// A duplicate of an accepted call, or an older call.
     Duplicate,
-    /// It is of a sender of whom nothing is known, and there is no room to know more: whoever takes it may take it
-    /// twice.
+    /// A call of a sender without state, and the filter is full: if it is accepted, its duplicates
+    /// cannot be detected.
     Full,
 }
 
-/// Tells calls of remote procedures from their duplicates: for each sender the number of its last call.
+/// A filter for duplicate calls of remote procedures, by the last sequence number of each sender.
 ///
-/// A packet is taken if its number is above the last one that was taken from its sender. A sender from whom
-/// nothing was taken for a `lifetime` is forgotten, and any number of his is taken then. So each call is taken once if
-/// none of its copies comes a lifetime or more after the first that came: the lifetime has to cover the time for which
-/// a caller sends a call again, and the longest that a packet can be under way. A lifetime of zero takes everything.
+/// A packet is accepted if its sequence number is above the last one that was accepted from its
+/// sender. The state of a sender expires a `lifetime` after its last accepted packet, and then any
+/// sequence number is accepted. So each call is accepted once, provided that none of its copies
+/// arrives a lifetime or more after the first one: the lifetime must cover the time for which a
+/// caller retransmits, and the maximum delay of a packet. A lifetime of zero accepts everything.
 ///
-/// Nobody is forgotten before, or duplicates would be taken: a filter that is full takes no packets of new
-/// senders, [says so](Verdict::Full), and is as good as before for the others. Two expired senders are forgotten
-/// with each packet, so nobody waits for a cleaning.
+/// No state is evicted before it expires, as duplicates would be accepted: a full filter refuses
+/// packets of new senders with [`CallVerdict::Full`], and keeps serving the others. Each packet
+/// removes up to two expired senders, so there are no pauses for cleaning.
 ///
-/// All is O(1) but for the chains of the hash, which is keyed.
+/// All operations are O(1) except for the chains of the hash, which is keyed.
 ///
-/// Paper: Birrell and Nelson 1984, section 3; the chained table of Chandranmenon and Varghese, section 3.
+/// Paper: Birrell and Nelson 1984, section 3; the chained table of Chandranmenon and Varghese,
+/// section 3.
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::cache::{DuplicateFilter, Verdict};
+/// use flowtable::cache::{CallVerdict, DuplicateFilter};
 /// use flowtable::Timestamp;
 /// use std::time::Duration;
 ///
 /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
-/// let mut say = |sequence, seconds| filter.accept("a process", sequence, Timestamp::from_secs(seconds));
-/// assert_eq!([say(1, 0), say(2, 1), say(1, 2), say(2, 2)], {
-///     use Verdict::{Accept, Duplicate};
+/// let mut call = |sequence, seconds| {
+///     filter.accept("a process", sequence, Timestamp::from_secs(seconds))
+/// };
+/// assert_eq!([call(1, 0), call(2, 1), call(1, 2), call(2, 2)], {
+///     use CallVerdict::{Accept, Duplicate};
 ///     [Accept, Accept, Duplicate, Duplicate]
 /// });
-/// // It has crashed, and begins again. By now no packet of its former life is left.
-/// assert_eq!(say(1, 61), Verdict::Accept);
+/// // The process has restarted. By now no packet from before the restart is in transit.
+/// assert_eq!(call(1, 61), CallVerdict::Accept);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct DuplicateFilter<K, S = DefaultHashBuilder> {
-    /// In the order in which packets were taken from them.
-    senders: ChainedCache<K, Last, Lru, S>,
+    /// Senders in the order of their last accepted packets.
+    senders: ChainedCache<K, LastCall, Lru, S>,
     lifetime: Duration,
     now: Timestamp,
 }
 
-/// What is known of a sender.
+/// The last accepted call of a sender.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct LastCall {
     sequence: u64,
-    taken: Timestamp,
+    accepted: Timestamp,
 }
 
 impl<K> DuplicateFilter<K> {
-    /// A filter for so many senders at once, who are forgotten when nothing was taken from them for so long.
+    /// Creates a filter for up to `capacity` senders, whose state expires after `lifetime`.
     /// O(capacity).
     ///
     /// # Errors
@@ -86,8 +92,9 @@ impl<K> DuplicateFilter<K> {
 }
 
 impl<K, S> DuplicateFilter<K, S> {
-    /// The same with a hash of one's own. Chains are not bounded: somebody else's call must not be forgotten.
-    /// O(capacity).
+    /// Creates a filter with the given hash. O(capacity).
+    ///
+    /// Chains are not bounded, as no sender may be evicted before it expires.
     ///
     /// # Errors
     ///
@@ -104,7 +111,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// for sender in 0..10 {
     ///     _ = filter.accept(sender, 1, Timestamp::from_secs(sender));
     /// }
-    /// // No packets come for a while. Four have been silent for a minute.
+    /// // No packets arrive for a while. Four senders have expired.
     /// let now = Timestamp::from_secs(3) + filter.lifetime();
     /// assert_eq!((filter.clean(now, 3), filter.clean(now, 3), filter.len()), (3, 1, 6));
     /// # Ok::<(), flowtable::cache::CacheError>(())
@@ -115,60 +122,59 @@ impl<K, S> DuplicateFilter<K, S> {
         Ok(Self { senders, lifetime, now: Timestamp::default() })
     }
 
-    /// Senders that are known, those included that will be forgotten as soon as there is time.
+    /// Returns the number of senders, expired ones that are not removed yet included.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.senders.len()
     }
 
-    /// Whether no sender is known.
+    /// Returns whether there are no senders.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.senders.is_empty()
     }
 
-    /// The most senders that are known at once.
+    /// Returns the maximum number of senders.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.senders.capacity()
     }
 
-    /// After how much silence a sender is forgotten.
+    /// Returns the time after which the state of a sender expires.
     #[must_use]
     pub const fn lifetime(&self) -> Duration {
         self.lifetime
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.senders.allocation_size()
     }
 
-    /// Forgets senders from whom nothing was taken for a lifetime, but not more than `budget`. Returns how many.
-    /// O(budget).
+    /// Removes up to `budget` expired senders, and returns their number. O(budget).
     ///
-    /// [`accept`](Self::accept) does so with each packet; this is for when none come.
+    /// [`accept`](Self::accept) removes some with each packet; this is for times without packets.
     pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
         self.now = self.now.max(now);
         let (now, lifetime) = (self.now, self.lifetime);
-        let mut forgotten = 0;
-        while forgotten < budget {
-            let Some(first) = self.senders.victim() else { break };
-            if now.since(self.senders.chains().entry(first).value.taken) < lifetime {
+        let mut removed = 0;
+        while removed < budget {
+            let Some(oldest) = self.senders.victim() else { break };
+            if now.since(self.senders.chains().entry(oldest).value.accepted) < lifetime {
                 break;
             }
-            drop(self.senders.take(first));
-            forgotten += 1;
+            drop(self.senders.remove_at(oldest));
+            removed += 1;
         }
-        forgotten
+        removed
     }
 
-    /// Checks the invariants. O(capacity).
+    /// Checks the invariants, for tests. O(capacity).
     ///
     /// # Errors
     ///
-    /// Which one does not hold.
+    /// The first invariant that does not hold.
     ///
     /// # Example
     ///
@@ -182,32 +188,33 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.senders.validate()
     }
 }
 
 impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
-    /// What to do with a packet that has this number. Numbers of a sender grow; they do not wrap.
+    /// Returns the verdict on a packet with this sequence number, and records it if it is accepted.
     ///
-    /// Time stands still when `now` is before a time that was given already.
-    pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> Verdict {
-        self.clean(now, FORGOTTEN_AT_ONCE);
-        let taken = self.now;
+    /// The sequence numbers of a sender increase and do not wrap around. A `now` before that of an
+    /// earlier call counts as the latest time so far.
+    pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
+        self.clean(now, EXPIRED_PER_PACKET);
+        let accepted = self.now;
         let hash = self.senders.hash_of(&sender) as u32;
-        let Some(slot) = self.senders.chains().find(hash, |own| sender == *own) else {
+        let Some(slot) = self.senders.chains().find(hash, |stored| sender == *stored) else {
             if self.len() >= self.capacity() {
-                return Verdict::Full;
+                return CallVerdict::Full;
             }
-            drop(self.senders.insert_new(hash, sender, Last { sequence, taken }));
-            return Verdict::Accept;
+            drop(self.senders.insert_new(hash, sender, LastCall { sequence, accepted }));
+            return CallVerdict::Accept;
         };
         let last = self.senders.chains().entry(slot).value;
-        let is_forgotten = taken.since(last.taken) >= self.lifetime;
-        if !is_forgotten && sequence <= last.sequence {
-            return Verdict::Duplicate;
+        let is_expired = accepted.since(last.accepted) >= self.lifetime;
+        if !is_expired && sequence <= last.sequence {
+            return CallVerdict::Duplicate;
         }
-        *self.senders.use_of(slot) = Last { sequence, taken };
-        Verdict::Accept
+        *self.senders.record_use(slot) = LastCall { sequence, accepted };
+        CallVerdict::Accept
     }
 }

@@ -1,54 +1,64 @@
-//! Bounded caches of what can be found elsewhere, but not as fast.
+//! Bounded caches for the results of slower lookups.
 //!
 //! ```text
-//!     SourceHashCache: fixed places                 ChainedCache: chains of bounded length
+//!     SourceHashCache: fixed sets                   ChainedCache: chains of bounded length
 //!
-//!     index      sets, a line each                  hash      buckets   entries
-//!     ──▸ mod 4 ─▸ │ c* │ a  │ 2 ways               ──▸ mod 4 ─▸ │ ·┼─▸ e ─▸ b ─▸ a        e came last
+//!     index      sets, a cache line each            hash      buckets   entries
+//!     ──▸ mod 4 ─▸ │ c* │ a  │ 2 ways               ──▸ mod 4 ─▸ │ ·┼─▸ e ─▸ b ─▸ a
 //!                  │ d  │    │                                   │  │
-//!                  │    │    │     * used last                   │ ·┼─▸ d
+//!                  │    │    │     * most recent                 │ ·┼─▸ d     newest first
 //!                  │ f  │ e* │                                   │  │
-//!     a new entry displaces one of its set          a new entry displaces one of its chain if that is as long as
-//!                                                   chains may be, and of all if the cache is full
+//!
+//!     an insertion evicts from its set              an insertion evicts from its chain if that
+//!     if that is full                               has the maximum length, and from all entries
+//!                                                   if the cache is full
 //! ```
 //!
 //! | | [`SourceHashCache`] | [`ChainedCache`] |
 //! |---|---|---|
-//! | finds an entry by | the [index](crate::hash::source_index::SourceIndex) that the packet has brought | a hash of the key |
-//! | a hit touches | one line, or those of the set if it has more | the bucket, and a line or two of each entry of the chain up to it |
-//! | who leaves | one of the set: the one that was used, or came, longest ago | one of the chain, or whom an [eviction policy](crate::eviction) gives up |
-//! | full when | never as a whole: places of others are not taken | it has as many entries as it may |
-//! | hostile traffic | spoils one set with each index | spoils nothing with the keyed hash; else, a chain of bounded length |
+//! | located by | the [index] in the packet | a hash of the key |
+//! | a hit reads | the set, one cache line or more | the bucket, 1 or 2 lines per entry examined |
+//! | victim | by [`Replacement`] within the set | the chain's LRU entry, or a [policy]'s |
+//! | full when | never as a whole: sets share no ways | at its capacity |
+//! | hostile traffic | displaces one set per index | none with a keyed hash; else one chain |
 //!
-//! Both compare whole keys: an index or a hash only says where to look. Both count what comes of it:
-//! [`Statistics`]. Neither allocates for an entry after it was made; a policy may. [`DuplicateFilter`] is what remote procedure calls do
-//! with the second.
+//! [index]: crate::hash::source_index::SourceIndex
+//! [policy]: crate::eviction
 //!
-//! # Why the policies of [`evict`](crate::eviction) do not choose within a set
+//! Both compare whole keys: an index or a hash only locates candidates. Both count hits, misses,
+//! insertions and evictions: [`Statistics`]. Neither allocates for entries after its construction;
+//! a policy may. [`DuplicateFilter`] is an application of the second to remote procedure calls.
 //!
-//! They choose among all entries of a cache, and keep links for each. A set has a handful of entries in one line: to ask
-//! somebody elsewhere would cost more lines than the whole look-up. So the order of use is in the bits of their tags.
+//! # Why sets do not use the policies of [`eviction`](crate::eviction)
 //!
-//! Papers: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), sections 3 and 6, for
-//! caches by index, and for chains in the way of Birrell and Nelson, *Implementing remote procedure calls* (1984). Chains
-//! of bounded length are how Linux cached routes until version 3.6: its *elasticity*.
+//! Those choose among all entries of a cache, and store links for each. A set has a few entries in
+//! one cache line: a policy's memory elsewhere would cost more cache misses than the whole lookup.
+//! So the replacement order is stored in the tags.
+//!
+//! Papers: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
+//! sections 3 and 6, for caches by index, and for chains as in Birrell and Nelson, *Implementing
+//! remote procedure calls* (1984). Chains of bounded length are from the route cache of Linux
+//! before version 3.6: its *elasticity*.
+
+mod aligned;
+mod chained;
+mod chains;
+mod duplicates;
+mod replacement;
+mod set;
+mod source_hash;
+mod tag;
 
 use core::error::Error;
 use core::fmt;
 
-mod chained;
-mod chains;
-mod duplicates;
-mod lines;
-mod set;
-mod source_hash;
-
 pub use chained::ChainedCache;
 pub use chains::ChainedConfig;
-pub use duplicates::{DuplicateFilter, Verdict};
-pub use source_hash::{Replacement, SourceHashCache};
+pub use duplicates::{CallVerdict, DuplicateFilter};
+pub use replacement::Replacement;
+pub use source_hash::SourceHashCache;
 
-/// What came of look-ups and insertions, since the cache was made.
+/// Counters of lookups and insertions since the cache was created.
 ///
 /// # Example
 ///
@@ -60,32 +70,36 @@ pub use source_hash::{Replacement, SourceHashCache};
 /// for key in ["a", "b", "b"] {
 ///     cache.get_or_insert_with(SourceIndex::ABSENT, key, |key| key.len() as u32);
 /// }
-/// assert_eq!(cache.statistics(), Statistics { hits: 1, misses: 2, insertions: 2, evictions: 1 });
+/// let Statistics { hits, misses, insertions, evictions, .. } = cache.statistics();
+/// assert_eq!((hits, misses, insertions, evictions), (1, 2, 2, 1));
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Statistics {
-    /// Look-ups that found their key.
+    /// Lookups that found their key.
     pub hits: u64,
-    /// Look-ups that did not.
+    /// Lookups that did not find their key.
     pub misses: u64,
-    /// Entries that came; not values that were replaced.
+    /// Entries inserted, without replaced values.
     pub insertions: u64,
-    /// Entries that left for others.
+    /// Entries evicted by insertions.
     pub evictions: u64,
 }
 
 impl Statistics {
-    /// The part of the look-ups that were hits, or `None` if there were none.
+    /// Returns the fraction of lookups that were hits, or `None` if there were no lookups.
     ///
     /// # Example
     ///
     /// ```
-    /// use flowtable::cache::Statistics;
-    ///
-    /// let statistics = Statistics { hits: 3, misses: 1, ..Statistics::default() };
-    /// assert_eq!(statistics.hit_ratio(), Some(0.75));
+    /// let mut cache: flowtable::ChainedCache<&str, u32> = flowtable::ChainedCache::new(100)?;
+    /// for _ in 0..4 {
+    ///     cache.get_or_insert_with("a", |_| 1);
+    /// }
+    /// assert_eq!(cache.statistics().hit_ratio(), Some(0.75));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[must_use]
     pub fn hit_ratio(&self) -> Option<f64> {
@@ -93,24 +107,24 @@ impl Statistics {
         (lookups > 0).then(|| self.hits as f64 / lookups as f64)
     }
 
-    /// Counts a look-up.
+    /// Counts a lookup.
     #[inline]
-    fn count(&mut self, is_hit: bool) {
+    fn count_lookup(&mut self, is_hit: bool) {
         match is_hit {
             true => self.hits += 1,
             false => self.misses += 1,
         }
     }
 
-    /// Counts an entry that came, and whether another one left for it.
+    /// Counts an inserted entry, and an eviction if it evicted another one.
     #[inline]
-    fn came(&mut self, is_eviction: bool) {
+    fn count_insertion(&mut self, is_eviction: bool) {
         self.insertions += 1;
         self.evictions += u64::from(is_eviction);
     }
 }
 
-/// What an insertion did.
+/// The result of an insertion: the previous value of the key, or the evicted entry.
 ///
 /// # Example
 ///
@@ -126,69 +140,40 @@ impl Statistics {
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "it may have an entry that is in the cache no more"]
+#[must_use = "it may contain an evicted entry"]
 pub struct Inserted<K, V> {
-    /// The value that the key had.
+    /// The previous value of the key.
     pub previous: Option<V>,
-    /// The entry that left for it.
+    /// The entry that the insertion evicted.
     pub evicted: Option<(K, V)>,
 }
 
-/// Why a cache is not made.
+/// An error in the construction of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// It would have no entries.
+    /// The capacity is zero.
     NoCapacity,
-    /// It would have no buckets.
+    /// The number of buckets is zero.
     NoBuckets,
-    /// Its chains would have no entries.
+    /// The maximum length of chains is zero.
     NoElasticity,
-    /// It would have more entries than there are numbers or addresses for.
+    /// The size exceeds the range of entry indices or addresses.
     TooLarge,
-    /// The memory cannot be had.
+    /// The memory allocation failed.
     NoMemory,
 }
 
 impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoCapacity => "a cache needs a capacity of one entry at least",
-            Self::NoBuckets => "a chained cache needs one bucket at least",
-            Self::NoElasticity => "chains need room for one entry at least",
-            Self::TooLarge => "so many entries are more than a cache can have",
-            Self::NoMemory => "the memory cannot be had",
+            Self::NoCapacity => "the capacity of a cache must be at least one entry",
+            Self::NoBuckets => "a chained cache must have at least one bucket",
+            Self::NoElasticity => "the maximum length of chains must be at least one entry",
+            Self::TooLarge => "the cache is too large",
+            Self::NoMemory => "memory allocation failed",
         })
     }
 }
 
 impl Error for CacheError {}
-
-/// An invariant that does not hold. It never happens; tests ask after each step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Broken {
-    /// A set has ways that its order of use does not have, or the other way round.
-    Set(usize),
-    /// There are other entries than are counted.
-    Count {
-        /// Entries that were found.
-        found: usize,
-        /// Entries that are counted.
-        counted: usize,
-    },
-    /// A chain is not that of its bucket's entries, or longer than it may be.
-    Chain(usize),
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Set(set) => write!(f, "the order of set {set} is not that of its entries"),
-            Self::Count { found, counted } => write!(f, "{found} entries are counted as {counted}"),
-            Self::Chain(bucket) => write!(f, "the chain of bucket {bucket} is broken"),
-        }
-    }
-}
-
-impl Error for Broken {}

@@ -1,285 +1,274 @@
-//! A set: the few entries that an index leads to, in one line if they fit.
+//! A set of ways: the entries of one cache slot, in one cache line if they fit.
 //!
 //! ```text
 //!     │ generation │ tag 0 … tag W-1 │ key 0 … key W-1 │ value 0 … value W-1 │
-//!       4 bytes      4 each
-//!
-//!     tag    │ taken │ used │ age │ index │        age 0: came, or was used, last; age W-1: leaves next
-//!              1 bit   1      3     27 bits
+//!       4 bytes      4 bytes each
 //! ```
 //!
-//! Of the ways that have an entry mostly one has the index that is looked for, so the right key is the first one that
-//! is compared, and no branch depends on which way it is in.
+//! Usually a single way has the index of a lookup, so the first key that is compared is the right
+//! one, and no branch depends on which way it is in.
 //!
-//! What holds: a way whose tag says that it is taken has an initialized key and value; the ages are the numbers below
-//! W, each once; ways that are not taken are the oldest ones. So who leaves next is always the oldest way, and
-//! if that is free nobody leaves.
+//! # Invariants
+//!
+//! 1. A way whose tag is occupied has an initialized key and value.
+//! 2. The ranks of the ways are the numbers below `WAYS`, each once.
+//! 3. Vacant ways have the last ranks. So an insertion always takes the way of the last rank, and
+//!    evicts its entry if there is one.
 #![allow(unsafe_code)]
 
+use alloc::format;
 use core::mem::{MaybeUninit, needs_drop};
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::Replacement;
+use super::replacement::Replacement;
+use super::tag::{AtomicTag, Rank, Tag};
 use crate::hash::source_index::SourceIndex;
+use crate::invariant::{InvariantError, ensure};
 
-/// Ways that there are ages for.
-pub(super) const MAX_WAYS: usize = 8;
-
-/// The bit of a tag that says that there is an entry.
-const TAKEN: u32 = 1 << 31;
-/// That it was used since it came, or was given a second chance.
-const USED: u32 = 1 << 30;
-/// The bits of its age.
-const AGE: u32 = (MAX_WAYS as u32 - 1) * YEAR;
-/// The lowest bit of its age.
-const YEAR: u32 = 1 << 27;
-/// What entries with one index have in common.
-const NAME: u32 = TAKEN | (YEAR - 1);
-
-/// Which entries are meant: those with this index that are not of the past.
+/// The entries that a lookup may match: those with this index, of this generation.
 #[derive(Clone, Copy)]
-pub(super) struct At {
-    /// What their tags have in common.
-    tag: u32,
+pub(super) struct Query {
+    entry: Tag,
     generation: u32,
 }
 
-impl At {
+impl Query {
     #[inline]
     pub(super) fn new(index: SourceIndex, generation: u32) -> Self {
-        Self { tag: index.get() & NAME | TAKEN, generation }
+        Self { entry: Tag::entry(index), generation }
     }
 }
 
-/// The generation of a set whose entries are of the past whatever the cache's is: that is never this one.
-pub(super) const PAST: u32 = u32::MAX;
+/// A generation that a cache never has: all entries of such a set are stale.
+pub(super) const STALE: u32 = u32::MAX;
 
-/// Up to 8 entries. The order of fields is that of the picture: what is looked at first is in the first line.
+/// Up to 8 entries. `repr(C)` keeps the fields in the order of the picture: what a lookup reads
+/// first is in the first cache line.
 #[repr(C)]
 pub(super) struct Set<K, V, const WAYS: usize> {
-    /// The generation of the cache that the entries are of: those of a former one are no entries any more.
+    /// The generation of the cache at the last insertion. Entries of older generations are stale.
     pub(super) generation: u32,
-    /// Those who look up a burst share the set, and note uses all the same; hence atomic. An order is made by
-    /// who has the set for itself.
-    tags: [AtomicU32; WAYS],
+    /// Batch lookups share the set while they mark entries as referenced; hence atomic. Ranks are
+    /// only changed through exclusive references.
+    tags: [AtomicTag; WAYS],
     keys: [MaybeUninit<K>; WAYS],
     values: [MaybeUninit<V>; WAYS],
 }
 
 impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
-    /// No entries.
+    /// The rank of the next victim.
+    const LAST_RANK: Rank = Rank::new(WAYS - 1);
+
+    /// Creates a set without entries.
     pub(super) fn new() -> Self {
         Self {
             generation: 0,
-            tags: core::array::from_fn(|way| AtomicU32::new(way as u32 * YEAR)),
+            tags: core::array::from_fn(|way| AtomicTag::new(Tag::vacant(Rank::new(way)))),
             keys: [const { MaybeUninit::uninit() }; WAYS],
             values: [const { MaybeUninit::uninit() }; WAYS],
         }
     }
 
     #[inline]
-    fn tag(&self, way: usize) -> u32 {
-        self.tags[way].load(Relaxed)
-    }
-
-    /// The tag of a way, to change.
-    #[inline]
-    fn tag_mut(&mut self, way: usize) -> &mut u32 {
-        self.tags[way].get_mut()
+    fn tag(&self, way: usize) -> Tag {
+        self.tags[way].load()
     }
 
     #[inline]
-    fn is_taken(&self, way: usize) -> bool {
-        self.tag(way) & TAKEN != 0
+    fn is_occupied(&self, way: usize) -> bool {
+        self.tag(way).is_occupied()
     }
 
-    /// The last way with an entry of this index.
+    /// Returns the last way that matches the query.
     #[inline(always)]
-    fn last_of(&self, at: At) -> Option<usize> {
-        let fits = |way: usize| self.tag(way) & NAME == at.tag;
-        // A choice and not a search, as nobody can foresee where it would end.
-        let way = (1..WAYS).fold(0, |last, way| if fits(way) { way } else { last });
-        (fits(way) && self.generation == at.generation).then_some(way)
+    fn last_match(&self, query: Query) -> Option<usize> {
+        let matches = |way: usize| self.tag(way).matches(query.entry);
+        // Conditional moves instead of a loop with an exit, which would be mispredicted.
+        let way = (1..WAYS).fold(0, |last, way| if matches(way) { way } else { last });
+        (matches(way) && self.generation == query.generation).then_some(way)
     }
 
-    /// The way of the entry whose key is the one that `is_it` knows.
+    /// Returns the way of the entry for whose key `eq` returns true.
     #[inline]
-    pub(super) fn find(&self, at: At, is_it: impl Fn(&K) -> bool) -> Option<usize> {
-        let last = self.last_of(at)?;
-        // SAFETY: what has an index is taken.
-        if is_it(unsafe { self.keys[last].assume_init_ref() }) {
+    pub(super) fn find(&self, query: Query, eq: impl Fn(&K) -> bool) -> Option<usize> {
+        let last = self.last_match(query)?;
+        // SAFETY: a way that matches is occupied.
+        if eq(unsafe { self.keys[last].assume_init_ref() }) {
             return Some(last);
         }
-        self.find_before(last, at, is_it)
+        self.find_before(last, query, eq)
     }
 
-    /// The same among the ways before this one: where several entries have one index.
+    /// Continues [`find`](Self::find) in the ways before `last`, where several entries have one
+    /// index.
     #[inline(never)]
-    fn find_before(&self, last: usize, at: At, is_it: impl Fn(&K) -> bool) -> Option<usize> {
+    fn find_before(&self, last: usize, query: Query, eq: impl Fn(&K) -> bool) -> Option<usize> {
         (0..last).rev().find(|&way| {
-            // SAFETY: what has an index is taken.
-            self.tag(way) & NAME == at.tag && is_it(unsafe { self.keys[way].assume_init_ref() })
+            // SAFETY: a way that matches is occupied.
+            self.tag(way).matches(query.entry) && eq(unsafe { self.keys[way].assume_init_ref() })
         })
     }
 
-    /// The value of a key, to change. Notes the use as far as who leaves depends on it.
+    /// Returns a mutable reference to the value of a key, and records the hit as the replacement
+    /// requires.
     #[inline(always)]
     pub(super) fn get_mut(
         &mut self,
-        at: At,
+        query: Query,
         replacement: Replacement,
-        is_it: impl Fn(&K) -> bool,
+        eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.last_of(at)?;
-        let has_order = WAYS > 1 && replacement == Replacement::LeastRecentlyUsed;
-        // SAFETY: what has an index is taken.
-        if has_order || !is_it(unsafe { self.keys[way].assume_init_ref() }) {
-            // Elsewhere, so that what is here is small enough to be part of the caller.
-            return self.get_mut_at_length(at, replacement, is_it);
+        let way = self.last_match(query)?;
+        let orders_hits = WAYS > 1 && replacement == Replacement::LeastRecentlyUsed;
+        // SAFETY: a way that matches is occupied.
+        if orders_hits || !eq(unsafe { self.keys[way].assume_init_ref() }) {
+            // Out of line, so that the rest is small enough to be inlined.
+            return self.get_mut_slow(query, replacement, eq);
         }
         let tag = self.tag(way);
-        // Mostly it is noted already, and the line stays as it is.
-        if WAYS > 1 && replacement == Replacement::SecondChance && tag & USED == 0 {
-            *self.tag_mut(way) = tag | USED;
+        // Usually the entry is marked already, and the cache line stays clean.
+        if WAYS > 1 && replacement == Replacement::SecondChance && !tag.is_referenced() {
+            self.tags[way].update(|_| tag.with_reference());
         }
-        // SAFETY: as its key.
+        // SAFETY: a way that matches is occupied.
         Some(unsafe { self.values[way].assume_init_mut() })
     }
 
     #[inline(never)]
-    fn get_mut_at_length(
+    fn get_mut_slow(
         &mut self,
-        at: At,
+        query: Query,
         replacement: Replacement,
-        is_it: impl Fn(&K) -> bool,
+        eq: impl Fn(&K) -> bool,
     ) -> Option<&mut V> {
-        let way = self.find(at, is_it)?;
-        Some(self.value_mut(way, replacement))
+        let way = self.find(query, eq)?;
+        Some(self.record_hit(way, replacement))
     }
 
-    /// The value of a way that was found, to change. Notes the use as far as who leaves depends on it.
-    pub(super) fn value_mut(&mut self, way: usize, replacement: Replacement) -> &mut V {
-        assert!(self.is_taken(way), "it was found");
+    /// Records a hit of an occupied way as the replacement requires, and returns a mutable
+    /// reference to its value.
+    pub(super) fn record_hit(&mut self, way: usize, replacement: Replacement) -> &mut V {
+        assert!(self.is_occupied(way), "a hit of a vacant way");
         match replacement {
             _ if WAYS == 1 => {}
-            Replacement::SecondChance => *self.tag_mut(way) |= USED,
-            Replacement::LeastRecentlyUsed => self.make_youngest(way),
+            Replacement::SecondChance => self.tags[way].update(Tag::with_reference),
+            Replacement::LeastRecentlyUsed => self.make_most_recent(way),
             Replacement::Oldest => {}
         }
-        // SAFETY: it is taken.
+        // SAFETY: the way is occupied.
         unsafe { self.values[way].assume_init_mut() }
     }
 
-    /// The value of a key. Where `is_use`, notes for [`Replacement::SecondChance`] that it was used.
+    /// Returns the value of a key. Marks the entry for [`Replacement::SecondChance`] if
+    /// `marks_reference`.
     #[inline(always)]
-    pub(super) fn get(&self, at: At, is_use: bool, is_it: impl Fn(&K) -> bool) -> Option<&V> {
-        let mut way = self.last_of(at)?;
-        // SAFETY: what has an index is taken.
-        if !is_it(unsafe { self.keys[way].assume_init_ref() }) {
-            way = self.find_before(way, at, is_it)?;
+    pub(super) fn get(
+        &self,
+        query: Query,
+        marks_reference: bool,
+        eq: impl Fn(&K) -> bool,
+    ) -> Option<&V> {
+        let mut way = self.last_match(query)?;
+        // SAFETY: a way that matches is occupied.
+        if !eq(unsafe { self.keys[way].assume_init_ref() }) {
+            way = self.find_before(way, query, eq)?;
         }
         let tag = self.tag(way);
-        if WAYS > 1 && is_use && tag & USED == 0 {
-            self.tags[way].store(tag | USED, Relaxed);
+        if WAYS > 1 && marks_reference && !tag.is_referenced() {
+            self.tags[way].store(tag.with_reference());
         }
-        // SAFETY: it was found, so it is taken.
+        // SAFETY: a way that matches is occupied.
         Some(unsafe { self.values[way].assume_init_ref() })
     }
 
-    /// The ways that were younger become one year older.
-    fn make_youngest(&mut self, way: usize) {
-        let age = self.tag(way) & AGE;
-        for tag in self.tags.iter_mut().map(AtomicU32::get_mut) {
-            *tag += if *tag & AGE < age { YEAR } else { 0 };
+    /// Moves a way to the first rank. Ways that were before it move one rank back.
+    fn make_most_recent(&mut self, way: usize) {
+        let rank = self.tag(way).rank();
+        for tag in &mut self.tags {
+            tag.update(|tag| tag.demoted_if(tag.rank() < rank));
         }
-        *self.tag_mut(way) &= !AGE;
+        self.tags[way].update(|tag| tag.with_rank(Rank::MOST_RECENT));
     }
 
-    /// The ways that were older become one year younger.
-    fn make_oldest(&mut self, way: usize) {
-        let age = self.tag(way) & AGE;
-        for tag in self.tags.iter_mut().map(AtomicU32::get_mut) {
-            *tag -= if *tag & AGE > age { YEAR } else { 0 };
+    /// Moves a way to the last rank. Ways that were after it move one rank forward.
+    fn make_least_recent(&mut self, way: usize) {
+        let rank = self.tag(way).rank();
+        for tag in &mut self.tags {
+            tag.update(|tag| tag.promoted_if(tag.rank() > rank));
         }
-        let tag = self.tag_mut(way);
-        *tag = *tag & !AGE | Self::OLDEST;
+        self.tags[way].update(|tag| tag.with_rank(Self::LAST_RANK));
     }
 
-    /// Puts in an entry, whose key must not be there, into the oldest way; what is there leaves, unless it has a
-    /// second chance. Entries of another generation are dropped.
+    /// Inserts an entry, whose key must be absent, into the way of the last rank, and evicts the
+    /// entry there, unless that has a second chance. Drops entries of older generations.
     #[inline]
-    pub(super) fn put(
+    pub(super) fn insert(
         &mut self,
-        at: At,
+        query: Query,
         replacement: Replacement,
         key: K,
         value: V,
     ) -> (&mut V, Option<(K, V)>) {
-        self.renew(at.generation);
-        let mut way = self.oldest();
-        while replacement == Replacement::SecondChance && self.tag(way) & USED != 0 {
-            *self.tag_mut(way) &= !USED;
-            self.make_youngest(way);
-            way = self.oldest();
+        self.advance_to(query.generation);
+        let mut way = self.least_recent();
+        while replacement == Replacement::SecondChance && self.tag(way).is_referenced() {
+            self.tags[way].update(Tag::without_reference);
+            self.make_most_recent(way);
+            way = self.least_recent();
         }
-        let evicted = self.take(way);
+        let evicted = self.remove(way);
         self.keys[way].write(key);
         self.values[way].write(value);
-        *self.tag_mut(way) |= at.tag;
-        self.make_youngest(way);
-        // SAFETY: it has been written.
+        self.tags[way].update(|tag| tag.occupied_by(query.entry));
+        self.make_most_recent(way);
+        // SAFETY: the value has been written above.
         (unsafe { self.values[way].assume_init_mut() }, evicted)
     }
 
-    /// The age of the oldest way.
-    const OLDEST: u32 = (WAYS as u32 - 1) * YEAR;
-
-    /// The way that leaves next, or is free.
+    /// Returns the way of the last rank, which is vacant or the next victim.
     #[inline]
-    fn oldest(&self) -> usize {
-        let is_oldest = |way: usize| self.tag(way) & AGE == Self::OLDEST;
-        (1..WAYS).fold(0, |way, other| if is_oldest(other) { other } else { way })
+    fn least_recent(&self) -> usize {
+        let is_last = |way: usize| self.tag(way).rank() == Self::LAST_RANK;
+        (1..WAYS).fold(0, |way, other| if is_last(other) { other } else { way })
     }
 
-    /// Takes out the entry of a way, if there is one.
+    /// Removes the entry of a way, if there is one.
     #[inline]
-    pub(super) fn take(&mut self, way: usize) -> Option<(K, V)> {
-        if !self.is_taken(way) {
+    pub(super) fn remove(&mut self, way: usize) -> Option<(K, V)> {
+        if !self.is_occupied(way) {
             return None;
         }
-        // The age is all that is left of it.
-        *self.tag_mut(way) &= AGE;
-        self.make_oldest(way);
-        // SAFETY: it was taken, and its key is not read again, as it is free now.
+        self.tags[way].update(Tag::vacated);
+        self.make_least_recent(way);
+        // SAFETY: the way was occupied, and its key is not read again, as it is vacant now.
         let key = unsafe { self.keys[way].assume_init_read() };
         // SAFETY: as its key.
         Some((key, unsafe { self.values[way].assume_init_read() }))
     }
 
-    /// Drops the entries for which `keep` does not say that they stay. Calls `left` for each before it is dropped.
+    /// Drops the entries for which `keep` returns false. Calls `on_remove` before each drop.
     pub(super) fn retain(
         &mut self,
         mut keep: impl FnMut(&K, &mut V) -> bool,
-        mut left: impl FnMut(),
+        mut on_remove: impl FnMut(),
     ) {
         for way in 0..WAYS {
-            if !self.is_taken(way) {
+            if !self.is_occupied(way) {
                 continue;
             }
-            // SAFETY: it is taken.
+            // SAFETY: the way is occupied.
             let key = unsafe { self.keys[way].assume_init_ref() };
             // SAFETY: as its key.
             if !keep(key, unsafe { self.values[way].assume_init_mut() }) {
-                let entry = self.take(way);
-                left();
+                let entry = self.remove(way);
+                on_remove();
                 drop(entry);
             }
         }
     }
 
-    /// Drops the entries if they are of another generation than this one, of which the set is from now on.
+    /// Sets the generation, and drops the entries of another one.
     #[inline]
-    pub(super) fn renew(&mut self, generation: u32) {
+    pub(super) fn advance_to(&mut self, generation: u32) {
         if self.generation != generation {
             self.clear();
             self.generation = generation;
@@ -290,30 +279,37 @@ impl<K, V, const WAYS: usize> Set<K, V, WAYS> {
     #[inline]
     fn clear(&mut self) {
         if needs_drop::<(K, V)>() {
-            (0..WAYS).for_each(|way| drop(self.take(way)));
+            (0..WAYS).for_each(|way| drop(self.remove(way)));
         }
-        self.tags.iter_mut().for_each(|tag| *tag.get_mut() &= AGE);
+        self.tags.iter_mut().for_each(|tag| tag.update(Tag::vacated));
     }
 
-    /// The entries, in no order.
+    /// Iterates over the entries in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        (0..WAYS).filter(|&way| self.is_taken(way)).map(|way| {
-            // SAFETY: it is taken.
+        (0..WAYS).filter(|&way| self.is_occupied(way)).map(|way| {
+            // SAFETY: the way is occupied.
             let key = unsafe { self.keys[way].assume_init_ref() };
             // SAFETY: as its key.
             (key, unsafe { self.values[way].assume_init_ref() })
         })
     }
 
-    /// Whether each age comes once, the ways that are free are the oldest, and nothing is left of what was there.
-    pub(super) fn is_sound(&self) -> bool {
-        let taken = (0..WAYS).filter(|&way| self.is_taken(way)).count();
-        (0..WAYS).all(|age| {
-            let aged = |way: &usize| self.tag(*way) & AGE == age as u32 * YEAR;
-            let mut aged = (0..WAYS).filter(aged).map(|way| self.tag(way));
-            let is_right = |tag: u32| if age < taken { tag & TAKEN != 0 } else { tag & !AGE == 0 };
-            aged.next().is_some_and(is_right) && aged.next().is_none()
-        })
+    /// Checks invariants 2 and 3, and that the tags of vacant ways have a rank only.
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        let occupied = (0..WAYS).filter(|&way| self.is_occupied(way)).count();
+        for position in 0..WAYS {
+            let rank = Rank::new(position);
+            let mut of_rank = (0..WAYS).map(|way| self.tag(way)).filter(|tag| tag.rank() == rank);
+            let (Some(tag), None) = (of_rank.next(), of_rank.next()) else {
+                return Err(InvariantError::new(format!("rank {position} is not that of one way")));
+            };
+            let is_valid =
+                if position < occupied { tag.is_occupied() } else { tag == Tag::vacant(rank) };
+            ensure(is_valid, || {
+                format!("the way of rank {position} does not fit {occupied} occupied ways")
+            })?;
+        }
+        Ok(())
     }
 }
 
@@ -322,15 +318,15 @@ impl<K: Clone, V: Clone, const WAYS: usize> Clone for Set<K, V, WAYS> {
         let mut clone = Self::new();
         clone.generation = self.generation;
         for way in 0..WAYS {
-            if self.is_taken(way) {
-                // SAFETY: it is taken.
+            if self.is_occupied(way) {
+                // SAFETY: the way is occupied.
                 let key = unsafe { self.keys[way].assume_init_ref() }.clone();
-                // SAFETY: it is taken.
+                // SAFETY: the way is occupied.
                 let value = unsafe { self.values[way].assume_init_ref() }.clone();
                 clone.keys[way].write(key);
                 clone.values[way].write(value);
             }
-            *clone.tag_mut(way) = self.tag(way);
+            clone.tags[way].update(|_| self.tag(way));
         }
         clone
     }

@@ -1,61 +1,54 @@
-//! The cache whose index comes with the packet.
+//! A set-associative cache by an index from the packet.
 
+use alloc::format;
 use core::{fmt, mem};
 
 use equivalent::Equivalent;
 
-use super::lines::{LINE, Lines};
-use super::set::{At, MAX_WAYS, PAST, Set};
-use super::{Broken, CacheError, Inserted, Statistics};
+use super::aligned::{AlignedArray, CACHE_LINE};
+use super::replacement::Replacement;
+use super::set::{Query, STALE, Set};
+use super::tag::MAX_WAYS;
+use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
+use crate::invariant::{InvariantError, ensure};
 
-/// How many keys ahead of the one that is looked up sets are asked for: enough to keep the machine busy, and
-/// little enough that they are still in its first cache when it is their turn.
-const AHEAD: usize = 32;
+/// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
+/// memory, and few enough that sets are not evicted from L1 before their lookup.
+const PREFETCH_DISTANCE: usize = 32;
 
-/// Which entry of a full set leaves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Replacement {
-    /// The one that came first of those that were not used since, or since they were passed over for that. A hit
-    /// is noted if none has been: mostly it writes nothing.
-    #[default]
-    SecondChance,
-    /// The one that was used longest ago, exactly. Each hit writes the order of the set.
-    LeastRecentlyUsed,
-    /// The one that came first. Hits write nothing.
-    Oldest,
-}
-
-/// A cache of fixed size, whose index comes with the packet: a look-up computes no hash and touches one line.
+/// A set-associative cache of fixed size by an index from the packet: lookups compute no hash.
 ///
-/// `WAYS` entries are in a set: 1 is the direct-mapped cache of the paper, where a new entry displaces the one
-/// that has its place; up to 8 get along with equal indices. A set begins with a line, and has one if its entries fit beside
-/// 4 bytes and 4 more for each: see [`ways_in_line`](Self::ways_in_line).
+/// A set has `WAYS` entries. One way is the direct-mapped cache of the paper, where a new entry
+/// evicts the one in its slot; up to 8 tolerate equal indices. A lookup reads one cache line if the
+/// entries of a set fit into it beside 4 bytes, and 4 more for each way: see
+/// [`ways_per_cache_line`](Self::ways_per_cache_line).
 ///
-/// | ways | in one line are entries (key and value) of up to | memory for an entry of that size |
+/// | ways | key and value, for a set in one cache line | memory per entry |
 /// |--:|--:|--:|
-/// | 1 | 56 bytes; two in a line: 24 bytes | 64; 32 |
+/// | 1 | 56 bytes; two sets per line: 24 bytes | 64; 32 |
 /// | 2 | 26 bytes | 32 |
 /// | 3 | 16 bytes | 21 |
 /// | 4 | 11 bytes | 16 |
 /// | 8 | 3 bytes | 8 |
 ///
-/// # What the index can and cannot do
+/// # What an index can and cannot do
 ///
-/// Keys are compared, whole: no index, be it wrong, hostile or [absent](SourceIndex::ABSENT), ever finds another key's
-/// value. But a key that comes with two indices has two entries, which may differ: so what is cached must
-/// be true wherever it is, and when it changes, [`clear`](Self::clear) it, which costs nothing.
+/// Whole keys are compared: no index, be it wrong, hostile or [absent](SourceIndex::ABSENT), ever
+/// finds the value of another key. But a key that is used with two indices has two entries, which
+/// may differ. So cached values must be valid independent of their entry, and
+/// [`clear`](Self::clear), which is O(1), must be called when they change.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `contains_key`, `get_or_insert_with`, `insert`, `remove` | O(1): one set |
-/// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys), the misses of 32 overlapping |
-/// | `clear` | O(1); entries of a set are dropped when it is used next |
+/// | `get`, `get_mut`, `peek`, `contains_key` | O(1): one set |
+/// | `get_or_insert_with`, `insert`, `remove` | O(1): one set |
+/// | `get_batch`, `get_batch_mut`, `peek_batch` | O(keys); the cache misses of 32 keys overlap |
+/// | `clear` | O(1); the entries of a set are dropped at its next insertion |
 /// | `iter`, `retain`, `drop` | O(sets) |
 ///
-/// Paper: Chandranmenon and Varghese, section 3: two instructions to find the place, 18 to compare 12 bytes and follow a
-/// pointer.
+/// Paper: Chandranmenon and Varghese, section 3: two instructions to locate the entry, 18 to
+/// compare 12 bytes and follow a pointer.
 ///
 /// # Example
 ///
@@ -63,22 +56,22 @@ pub enum Replacement {
 /// use flowtable::{FourTuple, SourceHashCache};
 /// use flowtable::hash::source_index::SourceIndex;
 ///
-/// // What a route look-up said, by connection, and by the hash that the network card has computed anyway.
+/// // Results of route lookups by connection, indexed by the hash of the network card.
 /// let mut routes: SourceHashCache<FourTuple<u32>, u16, 2> = SourceHashCache::new(10_000)?;
 /// assert_eq!(routes.capacity(), 16_384);
 /// let packet = FourTuple { src: 0x0a00_0001, dst: 0xc633_6401, sport: 40_000, dport: 443 };
 /// let index = SourceIndex::from_rss(0x51cc_c178);
-/// let long_way = |packet: &FourTuple<u32>| (packet.dst >> 24) as u16;
-/// assert_eq!(*routes.get_or_insert_with(index, packet, long_way), 0xc6);
+/// let lookup = |packet: &FourTuple<u32>| (packet.dst >> 24) as u16;
+/// assert_eq!(*routes.get_or_insert_with(index, packet, lookup), 0xc6);
 /// assert_eq!(routes.get(index, &packet), Some(&0xc6));
-/// // A route has changed: everything is looked up again.
+/// // A route has changed: all cached results are invalid.
 /// routes.clear();
 /// assert_eq!(routes.get(index, &packet), None);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
 pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
-    sets: Lines<Set<K, V, WAYS>>,
-    /// Entries of sets with another one are no entries any more.
+    sets: AlignedArray<Set<K, V, WAYS>>,
+    /// Incremented by `clear`. Entries of sets with another generation are stale.
     generation: u32,
     replacement: Replacement,
     len: usize,
@@ -86,15 +79,16 @@ pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
 }
 
 impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
-    /// A cache for `capacity` entries or more: the number of sets is a power of two.
+    /// Creates a cache for `capacity` entries or more: the number of sets is a power of two.
+    /// O(capacity).
     ///
-    /// A program with no way, or more than 8, does not compile:
+    /// A number of ways that is zero, or above 8, does not compile:
     ///
     /// ```compile_fail
-    /// let cache: flowtable::SourceHashCache<u32, u32, 9> = flowtable::SourceHashCache::new(100).unwrap();
-    /// ```
+    /// use flowtable::SourceHashCache;
     ///
-    /// O(capacity).
+    /// let cache: SourceHashCache<u32, u32, 9> = SourceHashCache::new(100).unwrap();
+    /// ```
     ///
     /// # Errors
     ///
@@ -107,7 +101,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// use flowtable::cache::CacheError;
     ///
     /// let cache: SourceHashCache<u64, u32, 3> = SourceHashCache::new(1000)?;
-    /// assert_eq!(cache.capacity(), 3 * 512, "three do not divide a thousand, and 334 is no power of two");
+    /// assert_eq!(cache.capacity(), 3 * 512, "1000 / 3, rounded up to a power of two of sets");
     /// let none = SourceHashCache::<u64, u32>::new(0);
     /// assert_eq!(none.unwrap_err(), CacheError::NoCapacity);
     /// # Ok::<(), CacheError>(())
@@ -117,12 +111,12 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         if capacity == 0 {
             return Err(CacheError::NoCapacity);
         }
-        let sets = Lines::new(capacity.div_ceil(WAYS), |_| Set::new())?;
+        let sets = AlignedArray::new(capacity.div_ceil(WAYS), |_| Set::new())?;
         let (replacement, statistics) = (Replacement::default(), Statistics::default());
         Ok(Self { sets, generation: 0, replacement, len: 0, statistics })
     }
 
-    /// The same cache with another rule for who leaves.
+    /// Sets the replacement rule.
     ///
     /// # Example
     ///
@@ -137,7 +131,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// for key in ['a', 'b'] {
     ///     _ = cache.insert(index, key, 0);
     /// }
-    /// // Uses do not count.
+    /// // A hit does not protect the oldest entry.
     /// *cache.get_mut(index, &'a').unwrap() += 1;
     /// assert_eq!(cache.insert(index, 'c', 0).evicted, Some(('a', 1)));
     /// # Ok::<(), flowtable::cache::CacheError>(())
@@ -147,27 +141,27 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         Self { replacement, ..self }
     }
 
-    /// Who leaves.
+    /// Returns the replacement rule.
     #[must_use]
     pub const fn replacement(&self) -> Replacement {
         self.replacement
     }
 
-    /// The most ways that have such entries in one line, 1 if there is none.
+    /// Returns the maximum number of ways whose set fits into one cache line, at least 1.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{FourTuple, SourceHashCache};
     ///
-    /// type Name = FourTuple<u32>;
-    /// const WAYS: usize = SourceHashCache::<Name, u32>::ways_in_line();
-    /// let cache: SourceHashCache<Name, u32, WAYS> = SourceHashCache::new(3000)?;
+    /// type Key = FourTuple<u32>;
+    /// const WAYS: usize = SourceHashCache::<Key, u32>::ways_per_cache_line();
+    /// let cache: SourceHashCache<Key, u32, WAYS> = SourceHashCache::new(3000)?;
     /// assert_eq!((WAYS, cache.capacity(), cache.allocation_size()), (3, 3 * 1024, 64 * 1024));
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[must_use]
-    pub const fn ways_in_line() -> usize {
+    pub const fn ways_per_cache_line() -> usize {
         let sizes = [
             size_of::<Set<K, V, 8>>(),
             size_of::<Set<K, V, 7>>(),
@@ -177,63 +171,64 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
             size_of::<Set<K, V, 3>>(),
             size_of::<Set<K, V, 2>>(),
         ];
-        let mut fewer = 0;
-        while fewer < sizes.len() && sizes[fewer] > LINE {
-            fewer += 1;
+        let mut too_large = 0;
+        while too_large < sizes.len() && sizes[too_large] > CACHE_LINE {
+            too_large += 1;
         }
-        MAX_WAYS - fewer
+        MAX_WAYS - too_large
     }
 
-    /// Entries that there is room for, if their indices are spread evenly.
+    /// Returns the maximum number of entries, which evenly distributed indices reach.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.sets.len() * WAYS
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What came of look-ups and insertions.
+    /// Returns the counters of lookups and insertions.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     #[must_use]
     pub const fn allocation_size(&self) -> usize {
         self.sets.allocation_size()
     }
 
-    /// Takes out every entry, in O(1): what is cached is true no more.
+    /// Removes all entries in O(1), to invalidate the cache.
     ///
-    /// Entries are dropped when something is put in their set, or with the cache. Once in 2^32 - 1 times it takes O(sets).
+    /// Entries are dropped at the next insertion into their set, or with the cache. One in 2^32 - 1
+    /// calls takes O(sets).
     pub fn clear(&mut self) {
         self.len = 0;
         self.generation += 1;
-        if self.generation == PAST {
-            // Generations begin again, and no set must be of one that is to come.
+        if self.generation == STALE {
+            // Generations wrap around, and no set may have one that is used again.
             self.generation = 0;
-            (0..self.sets.len()).for_each(|set| self.sets.at_mut(set).generation = PAST);
+            (0..self.sets.len()).for_each(|set| self.sets.get_mut(set).generation = STALE);
         }
     }
 
-    /// The entries, in no order.
+    /// Iterates over the entries in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let sets = self.sets.iter().filter(|set| set.generation == self.generation);
         sets.flat_map(Set::iter)
     }
 
-    /// Keeps the entries for which `keep` says so.
+    /// Retains the entries for which `keep` returns true.
     ///
     /// # Example
     ///
@@ -253,19 +248,19 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         for set in 0..self.sets.len() {
-            let set = self.sets.at_mut(set);
+            let set = self.sets.get_mut(set);
             if set.generation == self.generation {
-                // It counts as it goes: `keep` may panic.
+                // The length is updated with each removal, as `keep` may panic.
                 set.retain(|key, value| keep(key, value), || self.len -= 1);
             }
         }
     }
 
-    /// Checks the invariants. O(sets).
+    /// Checks the invariants, for tests. O(sets).
     ///
     /// # Errors
     ///
-    /// Which one does not hold.
+    /// The first invariant that does not hold.
     ///
     /// # Example
     ///
@@ -275,17 +270,18 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
-        if let Some(set) = self.sets.iter().position(|set| !set.is_sound()) {
-            return Err(Broken::Set(set));
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        for (index, set) in self.sets.iter().enumerate() {
+            set.validate().map_err(|error| error.within(format_args!("set {index}")))?;
         }
-        let found = self.iter().count();
-        if found != self.len { Err(Broken::Count { found, counted: self.len }) } else { Ok(()) }
+        let count = self.iter().count();
+        ensure(count == self.len, || format!("{count} entries are counted as {}", self.len))
     }
 
-    /// Asks for the set of an index, which will be looked at soon.
+    /// Prefetches the set of an index for a later lookup.
     ///
-    /// For those who have something else to do meanwhile. [`get_batch`](Self::get_batch) does it by itself.
+    /// It pays if there is other work before the lookup. [`get_batch`](Self::get_batch) prefetches
+    /// by itself.
     ///
     /// # Example
     ///
@@ -297,7 +293,7 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     /// let index = SourceIndex::from_rss(0x51cc_c178);
     /// _ = cache.insert(index, "flow", 1);
     /// cache.prefetch(index);
-    /// let packet = [0x45, 0, 0, 20, 0xba, 0xeb]; // verified while the line is on its way
+    /// let packet = [0x45, 0, 0, 20, 0xba, 0xeb]; // verified during the prefetch
     /// assert!(flowtable::dml::Checksum::of(&packet).verifies());
     /// assert_eq!(cache.get(index, "flow"), Some(&1));
     /// # Ok::<(), flowtable::cache::CacheError>(())
@@ -309,28 +305,28 @@ impl<K, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
 
     #[inline]
     fn set(&self, index: SourceIndex) -> &Set<K, V, WAYS> {
-        self.sets.at(index.get() as usize)
+        self.sets.get(index.get() as usize)
     }
 
-    /// Where the entries of an index are in their set.
+    /// Returns the query for the entries of an index in their set.
     #[inline]
-    fn at(&self, index: SourceIndex) -> At {
-        At::new(index, self.generation)
+    fn query(&self, index: SourceIndex) -> Query {
+        Query::new(index, self.generation)
     }
 }
 
 impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
-    /// The value of `key`, without a trace: it does not count, neither as a use nor as a hit.
+    /// Returns the value of `key` without recording a use or a hit.
     #[inline]
     #[must_use]
     pub fn peek<Q>(&self, index: SourceIndex, key: &Q) -> Option<&V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        self.set(index).get(self.at(index), false, |own| key.equivalent(own))
+        self.set(index).get(self.query(index), false, |stored| key.equivalent(stored))
     }
 
-    /// Whether `key` has a value, without a trace.
+    /// Returns whether `key` has a value, without recording a use or a hit.
     #[inline]
     #[must_use]
     pub fn contains_key<Q>(&self, index: SourceIndex, key: &Q) -> bool
@@ -340,7 +336,7 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         self.peek(index, key).is_some()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline(always)]
     pub fn get<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<&V>
     where
@@ -349,22 +345,23 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         self.get_mut(index, key).map(|value| &*value)
     }
 
-    /// The value of `key`, to change.
+    /// Returns a mutable reference to the value of `key`.
     #[inline(always)]
     pub fn get_mut<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<&mut V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let at = self.at(index);
-        let set = self.sets.at_mut(index.get() as usize);
-        let value = set.get_mut(at, self.replacement, |own| key.equivalent(own));
-        self.statistics.count(value.is_some());
+        let query = self.query(index);
+        let set = self.sets.get_mut(index.get() as usize);
+        let value = set.get_mut(query, self.replacement, |stored| key.equivalent(stored));
+        self.statistics.count_lookup(value.is_some());
         value
     }
 
-    /// The value of `key`; where it has none, the one that `make` finds on the long way.
+    /// Returns a mutable reference to the value of `key`, after inserting the result of `make` if
+    /// the key is absent.
     ///
-    /// The entry that leaves for it is dropped. Who needs it takes [`get_mut`](Self::get_mut) and [`insert`](Self::insert).
+    /// An evicted entry is dropped; [`insert`](Self::insert) returns it instead.
     #[inline]
     pub fn get_or_insert_with(
         &mut self,
@@ -372,54 +369,55 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         key: K,
         make: impl FnOnce(&K) -> V,
     ) -> &mut V {
-        let at = self.at(index);
-        let set = self.sets.at_mut(index.get() as usize);
-        if let Some(way) = set.find(at, |own| key == *own) {
-            self.statistics.count(true);
-            return set.value_mut(way, self.replacement);
+        let query = self.query(index);
+        let set = self.sets.get_mut(index.get() as usize);
+        if let Some(way) = set.find(query, |stored| key == *stored) {
+            self.statistics.count_lookup(true);
+            return set.record_hit(way, self.replacement);
         }
-        self.statistics.count(false);
+        self.statistics.count_lookup(false);
         let value = make(&key);
-        let (value, evicted) = set.put(at, self.replacement, key, value);
+        let (value, evicted) = set.insert(query, self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
-        self.statistics.came(evicted.is_some());
+        self.statistics.count_insertion(evicted.is_some());
         value
     }
 
-    /// Gives `key` a value. A new entry takes the place of another one of its set, if that is full.
+    /// Inserts or replaces the value of `key`. A new entry evicts another one if its set is full.
     #[inline]
     pub fn insert(&mut self, index: SourceIndex, key: K, value: V) -> Inserted<K, V> {
-        let at = self.at(index);
-        let set = self.sets.at_mut(index.get() as usize);
-        if let Some(previous) = set.get_mut(at, self.replacement, |own| key == *own) {
+        let query = self.query(index);
+        let set = self.sets.get_mut(index.get() as usize);
+        if let Some(previous) = set.get_mut(query, self.replacement, |stored| key == *stored) {
             let previous = Some(mem::replace(previous, value));
             return Inserted { previous, evicted: None };
         }
-        let (_, evicted) = set.put(at, self.replacement, key, value);
+        let (_, evicted) = set.insert(query, self.replacement, key, value);
         self.len += usize::from(evicted.is_none());
-        self.statistics.came(evicted.is_some());
+        self.statistics.count_insertion(evicted.is_some());
         Inserted { previous: None, evicted }
     }
 
-    /// Takes out `key` and returns its value.
+    /// Removes `key` and returns its value.
     pub fn remove<Q>(&mut self, index: SourceIndex, key: &Q) -> Option<V>
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let at = self.at(index);
-        let set = self.sets.at_mut(index.get() as usize);
-        let way = set.find(at, |own| key.equivalent(own))?;
+        let query = self.query(index);
+        let set = self.sets.get_mut(index.get() as usize);
+        let way = set.find(query, |stored| key.equivalent(stored))?;
         self.len -= 1;
-        set.take(way).map(|(_, value)| value)
+        set.remove(way).map(|(_, value)| value)
     }
 
-    /// The values of a burst of keys, each put where its key is in the slice: their misses overlap.
+    /// Looks up a batch of keys, and writes their values to `found` in order. Cache misses overlap.
     ///
-    /// Under [`Replacement::LeastRecentlyUsed`] it looks twice: first for the order, then for the values.
+    /// Under [`Replacement::LeastRecentlyUsed`] it reads the sets twice: first to update their
+    /// order, then for the values.
     ///
     /// # Panics
     ///
-    /// If there are not as many indices and places as keys.
+    /// If `indices`, `keys` and `found` differ in length.
     ///
     /// # Example
     ///
@@ -443,22 +441,22 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
         Q: Equivalent<K>,
     {
         if WAYS > 1 && self.replacement == Replacement::LeastRecentlyUsed {
-            // The order has to be written before anything is borrowed from the sets.
+            // The order must be written before values are borrowed from the sets.
             self.get_batch_mut(indices, keys, |_, _| ());
             return self.peek_batch(indices, keys, found);
         }
         let Self { sets, generation, replacement, statistics, .. } = self;
-        let is_use = *replacement == Replacement::SecondChance;
-        let at = |index| At::new(index, *generation);
-        let count = |is_hit| statistics.count(is_hit);
-        look_up(sets, at, is_use, (indices, keys), found, count);
+        let marks_reference = *replacement == Replacement::SecondChance;
+        let query = |index| Query::new(index, *generation);
+        let count = |is_hit| statistics.count_lookup(is_hit);
+        lookup_batch(sets, query, marks_reference, (indices, keys), found, count);
     }
 
-    /// The same without a trace: see [`peek`](Self::peek).
+    /// Looks up a batch of keys as [`get_batch`](Self::get_batch), without recording uses or hits.
     ///
     /// # Panics
     ///
-    /// If there are not as many indices and places as keys.
+    /// If `indices`, `keys` and `found` differ in length.
     ///
     /// # Example
     ///
@@ -482,15 +480,15 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ) where
         Q: Equivalent<K>,
     {
-        look_up(&self.sets, |index| self.at(index), false, (indices, keys), found, |_| ());
+        lookup_batch(&self.sets, |index| self.query(index), false, (indices, keys), found, |_| ());
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change: in the order of
-    /// the slice, so that a key may come twice.
+    /// Calls `each` with the position of each key in `keys` and a mutable reference to its value,
+    /// in order. A key may occur repeatedly. Cache misses overlap.
     ///
     /// # Panics
     ///
-    /// If there are not as many indices as keys.
+    /// If `indices` and `keys` differ in length.
     pub fn get_batch_mut<Q>(
         &mut self,
         indices: &[SourceIndex],
@@ -499,45 +497,50 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ) where
         Q: Equivalent<K>,
     {
-        assert_eq!(keys.len(), indices.len(), "an index for each key");
-        indices.iter().take(AHEAD).for_each(|&index| self.prefetch(index));
-        for (number, (&index, key)) in indices.iter().zip(keys).enumerate() {
-            if let Some(&next) = indices.get(number + AHEAD) {
+        assert_eq!(keys.len(), indices.len(), "one index for each key");
+        indices.iter().take(PREFETCH_DISTANCE).for_each(|&index| self.prefetch(index));
+        for (position, (&index, key)) in indices.iter().zip(keys).enumerate() {
+            if let Some(&next) = indices.get(position + PREFETCH_DISTANCE) {
                 self.prefetch(next);
             }
-            each(number, self.get_mut(index, key));
+            each(position, self.get_mut(index, key));
         }
     }
 }
 
-/// Looks a burst up in sets that are borrowed for as long as what is found; says of each key whether it was.
+/// Looks up a batch of keys, borrowing the sets for the lifetime of the results, and calls `count`
+/// with whether each key was found.
 #[inline]
-fn look_up<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
-    sets: &'a Lines<Set<K, V, WAYS>>,
-    at: impl Fn(SourceIndex) -> At,
-    is_use: bool,
+fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
+    sets: &'a AlignedArray<Set<K, V, WAYS>>,
+    query: impl Fn(SourceIndex) -> Query,
+    marks_reference: bool,
     (indices, keys): (&[SourceIndex], &[Q]),
     found: &mut [Option<&'a V>],
     mut count: impl FnMut(bool),
 ) {
-    assert_eq!(keys.len(), indices.len(), "an index for each key");
-    assert_eq!(keys.len(), found.len(), "a place for each key");
-    indices.iter().take(AHEAD).for_each(|index| sets.prefetch(index.get() as usize));
-    for (number, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
-        if let Some(next) = indices.get(number + AHEAD) {
+    assert_eq!(keys.len(), indices.len(), "one index for each key");
+    assert_eq!(keys.len(), found.len(), "one result for each key");
+    let first = indices.iter().take(PREFETCH_DISTANCE);
+    first.for_each(|index| sets.prefetch(index.get() as usize));
+    for (position, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {
+        if let Some(next) = indices.get(position + PREFETCH_DISTANCE) {
             sets.prefetch(next.get() as usize);
         }
-        let set = sets.at(index.get() as usize);
-        *found = set.get(at(index), is_use, |own| key.equivalent(own));
+        let set = sets.get(index.get() as usize);
+        *found = set.get(query(index), marks_reference, |stored| key.equivalent(stored));
         count(found.is_some());
     }
 }
 
-/// Entries that a [`clear`](SourceHashCache::clear) has left behind are not cloned.
+/// Stale entries, removed by [`clear`](SourceHashCache::clear) but not dropped yet, are not cloned.
 impl<K: Clone, V: Clone, const WAYS: usize> Clone for SourceHashCache<K, V, WAYS> {
     fn clone(&self) -> Self {
-        let is_present = |set: &Set<K, V, WAYS>| set.generation == self.generation;
-        let sets = self.sets.copied(|set| if is_present(set) { set.clone() } else { Set::new() });
+        let is_current = |set: &Set<K, V, WAYS>| set.generation == self.generation;
+        let sets = self.sets.clone_with(|set| match is_current(set) {
+            true => set.clone(),
+            false => Set::new(),
+        });
         Self { sets, ..*self }
     }
 }
@@ -552,13 +555,13 @@ impl<K: fmt::Debug, V: fmt::Debug, const WAYS: usize> fmt::Debug for SourceHashC
 mod tests {
     use super::*;
 
-    /// It would take 2^32 clears otherwise.
+    /// A unit test, as it sets the generation instead of calling `clear` 2^32 times.
     #[test]
-    fn generations_that_begin_again_bring_nothing_back() {
+    fn stale_entries_stay_removed_when_generations_wrap_around() {
         let mut cache: SourceHashCache<u32, u32, 2> = SourceHashCache::new(8).unwrap();
         let index = SourceIndex::new;
         _ = cache.insert(index(0), 0, 70);
-        cache.generation = PAST - 2;
+        cache.generation = STALE - 2;
         _ = cache.insert(index(1), 1, 71);
         cache.len = 1;
         for _ in 0..3 {

@@ -1,34 +1,35 @@
-//! What a writer gets when readers keep too much garbage.
+//! The error of a write above the limit on garbage.
 
 use core::fmt;
 
-/// More garbage would be kept than the limit allows: readers hold on to what has been retired.
+/// The refusal of a write: readers delay the reclamation of more garbage than the limit allows.
 ///
-/// Nothing has changed. A thread that gets this and holds a pin itself should
-/// repin it and try again.
+/// Nothing has changed. A thread that receives this error and holds a pin should repin it before it
+/// tries again.
 ///
 /// # Example
 ///
 /// ```
 /// let map = flowtable::ConcurrentMap::new().with_garbage_limit(4096, 0);
 /// let reader = map.pin();
-/// // Of what this reader might see nothing is given back while it lasts.
+/// // While this reader holds its pin, nothing that it may access is freed.
 /// let error = (0..).find_map(|value| map.pin().insert("key", value).err()).unwrap();
 /// assert_eq!((error.refused.0, error.limit), ("key", 4096));
 /// assert_eq!(reader.get("key"), Some(&(error.refused.1 - 1)));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WouldExceed<T> {
-    /// What was not put in.
+    /// What was not inserted.
     pub refused: T,
-    /// Bytes that have been retired, and not given back yet.
+    /// Bytes that are retired and not freed yet.
     pub retired: usize,
-    /// As many as there may be.
+    /// The limit, in bytes.
     pub limit: usize,
 }
 
 impl<T> WouldExceed<T> {
-    /// The same about something else.
+    /// Applies a function to what was refused.
     pub(super) fn map<U>(self, map: impl FnOnce(T) -> U) -> WouldExceed<U> {
         let Self { refused, retired, limit } = self;
         WouldExceed { refused: map(refused), retired, limit }
@@ -38,11 +39,11 @@ impl<T> WouldExceed<T> {
 impl<T> fmt::Display for WouldExceed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { retired, limit, .. } = self;
-        write!(f, "readers hold on to {retired} bytes of garbage, and the limit is {limit}")
+        write!(f, "readers delay the reclamation of {retired} bytes, and the limit is {limit}")
     }
 }
 
-/// Without what was refused, so that a result can be unwrapped whatever that is.
+/// Omits what was refused, which need not implement `Debug`.
 impl<T> fmt::Debug for WouldExceed<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { retired, limit, .. } = self;

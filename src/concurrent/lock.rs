@@ -1,9 +1,9 @@
-//! A lock that no thread can wait for itself on, nor two threads for each other.
+//! A mutex that cannot deadlock: a thread holds at most one at a time.
 //!
-//! No code of a caller's runs under a lock, but methods of its keys: [`Hash`](core::hash::Hash) and [`Eq`], or those
-//! of an address. If one writes to a structure, it might wait for ever: for its own lock, or for that of a thread which waits for this
-//! one. So a thread has one lock at a time, and is told by a panic if it asks for a second. (Locks of the
-//! caller's are the caller's.)
+//! The only code of callers that runs under a lock are methods of their keys:
+//! [`Hash`](core::hash::Hash) and [`Eq`], or those of an address. A method that writes to a
+//! structure could deadlock: on the lock of its own thread, or on that of a thread that waits for
+//! it. So acquiring a second lock panics. (Locks of the caller are the caller's responsibility.)
 
 use core::ops::{Deref, DerefMut};
 use std::sync::PoisonError;
@@ -13,33 +13,34 @@ use super::sync::{HAS_LOCK, Mutex, MutexGuard};
 #[derive(Debug)]
 pub(crate) struct Lock<T>(Mutex<T>);
 
-/// The lock, held.
-pub(crate) struct Held<'a, T>(MutexGuard<'a, T>);
+/// A guard of the lock.
+pub(crate) struct LockGuard<'a, T>(MutexGuard<'a, T>);
 
 impl<T> Lock<T> {
     pub(crate) fn new(inner: T) -> Self {
         Self(Mutex::new(inner))
     }
 
-    /// Waits for the lock.
+    /// Acquires the lock, and waits for it if necessary.
     ///
     /// # Panics
     ///
-    /// If this thread has one.
-    pub(crate) fn lock(&self) -> Held<'_, T> {
+    /// If this thread holds a lock already.
+    pub(crate) fn lock(&self) -> LockGuard<'_, T> {
         let has_lock = HAS_LOCK.with(|has_lock| has_lock.replace(true));
         assert!(!has_lock, "a method of a key must not write to a concurrent structure");
-        // A panic under the lock comes from a method of a key, and whoever called it has left things in order.
-        Held(self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        // A panic under the lock comes from a method of a key, and its caller has restored the
+        // state.
+        LockGuard(self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is behind it, without a lock.
+    /// Returns a mutable reference to the contents, without locking.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T> Deref for Held<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -47,13 +48,13 @@ impl<T> Deref for Held<'_, T> {
     }
 }
 
-impl<T> DerefMut for Held<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     fn drop(&mut self) {
         HAS_LOCK.with(|has_lock| has_lock.set(false));
     }

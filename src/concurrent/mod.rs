@@ -1,25 +1,26 @@
-//! Structures for many threads, whose readers never wait.
+//! Structures for many threads, with wait-free readers.
 //!
 //! ```text
-//!     reader   ──pin───────look───look───look───┐repin──look───look───┐drop
-//!     writer        lock, put in, take out, retire ─┐
-//!     collector                                     └ · · · waits for who was there · · ▼ free
+//!     reader   ──pin───────get────get────get────┐repin──get────get────┐drop
+//!     writer        lock, insert, remove, retire ─┐
+//!     collector                                   └ · · · waits for earlier pins · · ▼ free
 //! ```
 //!
-//! | you want | take | how |
+//! | purpose | structure | method |
 //! |---|---|---|
-//! | state by key | [`ConcurrentMap`] | a TRASH whose segments are copied when they grow; a lock for each of 64 shards of writers |
+//! | state by key | [`ConcurrentMap`] | a TRASH whose segments are copied when they grow; 64 shards, each with a lock for its writers |
 //! | the route of an address | [`ConcurrentRoutes`] | two route tables, one for the readers, one for the writer |
 //!
-//! A reader takes a *pin*, and looks at what there is: no lock, no store to memory that others read, no
-//! second try. A writer never changes what a reader may be looking at, but puts something else in its place.
-//! What is taken out is *retired*, and given back when all pins from before have ended: read-copy-update, as
-//! the TRASH paper has it in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, say
-//! when that is. A pin costs a store and a fence: so take one for a burst of packets.
+//! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
+//! never changes memory that a reader may access; it publishes a replacement. Removed entries are
+//! *retired*, and freed when all earlier pins have ended: read-copy-update, which the TRASH paper
+//! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
+//! that time. A pin costs a store and a fence, so hold one for a burst of packets.
 //!
-//! *The collector is one for all of a process*: a pin of any structure that uses it, these or others, keeps
-//! what all of them have retired meanwhile. It does not bound what it keeps; here a limit does: past it
-//! writers help, and then get [`WouldExceed`] and what they came with.
+//! *The collector is shared by the whole process*: a pin of any structure that uses it, of this
+//! crate or another, delays the reclamation of garbage of all of them. The collector does not bound
+//! garbage; these structures do: above a limit, writers help the collector, and then return
+//! [`WouldExceed`] with what they were to insert.
 
 mod error;
 mod lock;
@@ -28,5 +29,5 @@ pub mod routes;
 mod sync;
 
 pub use error::WouldExceed;
-pub use map::{Broken, Compute, Computed, ConcurrentMap, Iter, Pinned};
+pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};

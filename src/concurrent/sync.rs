@@ -1,6 +1,6 @@
-//! What threads share, from one of three places: the machine, or a checker that explores (`loom`) or
-//! draws (`shuttle`) the orders in which things may happen. [`HAS_LOCK`] says
-//! whether a thread has a lock (`lock.rs`), [`IS_FREEING`] whether it is giving memory back (`map/garbage.rs`).
+//! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
+//! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
+//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
@@ -41,7 +41,7 @@ mod chosen {
     pub(crate) use std::thread::yield_now;
 
     std::thread_local! {
-        // Without a destructor, so that it is there to the very end of a thread.
+        // Without destructors, so that they exist until the very end of a thread.
         pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
         pub(crate) static IS_FREEING: Cell<bool> = const { Cell::new(false) };
     }
@@ -58,6 +58,6 @@ pub(crate) use core::sync::atomic::fence;
 #[cfg(crossbeam_loom)]
 pub(crate) use loom::sync::atomic::fence;
 
-/// Whether a checker runs this: then structures are as small as they can be, so that all that happens to
-/// them happens soon.
+/// Whether a checker runs this code: then structures are as small as possible, so that short tests
+/// reach all transitions.
 pub(crate) const IS_CHECKED: bool = cfg!(any(crossbeam_loom, shuttle));

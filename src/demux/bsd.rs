@@ -1,19 +1,22 @@
-//! The list of BSD, with the PCB that was found last remembered.
+//! The list of BSD, with a one-entry cache.
 
-use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
+use super::chain::Pcbs;
+use super::{Arrival, Demux, Found, NotFound, RejectedPcb};
+use crate::invariant::InvariantError;
+use crate::raw::index::OptIndex;
 
-/// One list of all PCBs, newest first, and the PCB found last: what 4.3BSD-Reno had, and what stacks with a handful
-/// of sockets have today.
+/// One list of all PCBs, newest first, and a cached PCB: the one found last.
 ///
-/// The remembered PCB is asked first. So all segments of a train but the first examine one PCB; any other
-/// examines 1 + (N + 1) / 2 of N on average, one that is for nobody N + 1.
+/// 4.3BSD-Reno had it, and stacks with a handful of sockets have it today. The cached PCB is
+/// examined first. So all segments of a train but the first examine one PCB; any other segment
+/// examines 1 + (N + 1) / 2 of N on average, and one that matches no connection N + 1.
 ///
 /// | method | cost |
 /// |---|---|
 /// | `insert`, `lookup`, `remove` | O(PCBs) |
 ///
-/// Paper: McKenney and Dove, section 3.1; equation 1 is [`Tpca::bsd`](super::analysis::Tpca::bsd).
+/// Paper: McKenney and Dove, section 3.1; equation 1 is
+/// [`Tpca::bsd`](super::analysis::Tpca::bsd).
 ///
 /// # Example
 ///
@@ -25,24 +28,24 @@ use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 ///     list.insert(port, "a PCB")?;
 /// }
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 10);
-/// // Now number 1 is remembered, and is asked before the list is: in vain.
+/// // Now port 1 is cached, and is examined before the list: a cache miss.
 /// assert_eq!(list.lookup(&10, Arrival::Data).examined, 2);
 /// # Ok::<(), flowtable::demux::RejectedPcb<&str>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct BsdList<T, K = super::FourTuple<super::Ipv4Addr>> {
     pcbs: Pcbs<K, T>,
-    chain: Remembering,
+    chain: CachedChain,
 }
 
 impl<T, K> BsdList<T, K> {
-    /// An empty list. Allocates nothing.
+    /// Creates an empty list. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pcbs: Pcbs::new(), chain: Remembering::EMPTY }
+        Self { pcbs: Pcbs::new(), chain: CachedChain::EMPTY }
     }
 
-    /// The PCBs, as a search comes by them. O(PCBs).
+    /// Iterates over the PCBs in the order of a search. O(PCBs).
     ///
     /// # Example
     ///
@@ -84,22 +87,22 @@ impl<T, K: Eq> Demux<T, K> for BsdList<T, K> {
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         self.pcbs.validate([self.chain.first].into_iter())?;
-        self.pcbs.validate_remembered(self.chain.first, self.chain.remembered)
+        self.pcbs.validate_cached(self.chain.first, self.chain.cached)
     }
 }
 
-/// A chain of which the PCB found last is remembered.
+/// A chain with a one-entry cache.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Remembering {
-    pub(super) first: u32,
-    /// The PCB found last, or [`NONE`]. It is in this chain.
-    pub(super) remembered: u32,
+pub(super) struct CachedChain {
+    pub(super) first: OptIndex,
+    /// The PCB found last. It is in this chain.
+    pub(super) cached: OptIndex,
 }
 
-impl Remembering {
-    pub(super) const EMPTY: Self = Self { first: NONE, remembered: NONE };
+impl CachedChain {
+    pub(super) const EMPTY: Self = Self { first: OptIndex::NONE, cached: OptIndex::NONE };
 
     #[inline]
     pub(super) fn lookup<'a, K: Eq, T>(
@@ -107,15 +110,15 @@ impl Remembering {
         pcbs: &'a mut Pcbs<K, T>,
         key: &K,
     ) -> Found<'a, T> {
-        let asked = u32::from(self.remembered != NONE);
-        if pcbs.is_at(self.remembered, key) {
-            return Found { pcb: pcbs.get_mut(self.remembered), examined: asked };
+        let probed = u32::from(self.cached.is_some());
+        if pcbs.is_at(self.cached, key) {
+            return Found { pcb: pcbs.get_mut(self.cached), examined: probed };
         }
         let search = pcbs.search(self.first, key);
-        if search.at != NONE {
-            self.remembered = search.at;
+        if search.at.is_some() {
+            self.cached = search.at;
         }
-        Found { pcb: pcbs.get_mut(search.at), examined: asked + search.examined }
+        Found { pcb: pcbs.get_mut(search.at), examined: probed + search.examined }
     }
 
     pub(super) fn remove<K: Eq, T>(
@@ -124,8 +127,8 @@ impl Remembering {
         key: &K,
     ) -> Result<T, NotFound> {
         let (at, pcb) = pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
-        if self.remembered == at {
-            self.remembered = NONE;
+        if self.cached == at {
+            self.cached = OptIndex::NONE;
         }
         Ok(pcb)
     }

@@ -1,41 +1,42 @@
-//! PCBs, and chains through them: what all lists of this folder are made of.
+//! Singly linked chains of PCBs: the storage of all lists in this folder.
 //!
 //! ```text
 //!     PCBs      0 │ a │ → 2     1 │ b │ → end     2 │ c │ → 1     3 │ d │ → end
 //!     chains    ▸ 0: a, c, b         ▸ 3: d
 //! ```
 //!
-//! A chain is the number of its first PCB, and PCBs have the number of the next one. So one slab serves
-//! for all chains of a table, and a chain costs four bytes.
+//! A chain is the index of its first PCB, and each PCB has the index of the next. So one slab
+//! serves all chains of a table, and a chain costs four bytes.
 //!
-//! Price: a search follows the chain, with a cache miss for each PCB if there are many. A name is
-//! looked for before it is put in, so that takes as long as a search that fails.
+//! Cost: a search follows the chain, with a cache miss for each PCB if there are many. An insertion
+//! searches for its key first, so it costs as much as an unsuccessful search.
 
-use super::{Broken, DemuxError, Found, RejectedPcb};
+use alloc::format;
+
+use super::{DemuxError, Found, RejectedPcb};
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::index::OptIndex;
 use crate::raw::slab::Slab;
-
-/// No PCB: the end of a chain, or nothing remembered.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// A PCB of a chain.
 #[derive(Clone, Debug)]
 struct Pcb<K, T> {
     key: K,
-    /// The next one of the chain, or [`NONE`].
-    next: u32,
+    /// The next PCB of the chain.
+    next: OptIndex,
     pcb: T,
 }
 
-/// The PCBs of a table. A chain is the number of its first one, which callers keep.
+/// The PCBs of a table. Callers store the first index of each chain.
 #[derive(Clone, Debug)]
 pub(super) struct Pcbs<K, T>(Slab<Pcb<K, T>>);
 
-/// Where a search ended.
+/// The result of a search.
 pub(super) struct Search {
-    /// The PCB, or [`NONE`].
-    pub(super) at: u32,
-    /// The one before it in its chain, or [`NONE`].
-    before: u32,
+    /// The PCB, if the key was found.
+    pub(super) at: OptIndex,
+    /// The previous PCB of the chain; if the key was not found, the last one.
+    previous: OptIndex,
     /// PCBs compared.
     pub(super) examined: u32,
 }
@@ -49,61 +50,65 @@ impl<K, T> Pcbs<K, T> {
         self.0.len()
     }
 
-    /// The PCB at `at`, unless that is [`NONE`].
+    /// Returns a mutable reference to the PCB at `at`, if that is an index.
     #[inline]
-    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
-        if at == NONE { None } else { Some(&mut self.0[at].pcb) }
+    pub(super) fn get_mut(&mut self, at: OptIndex) -> Option<&mut T> {
+        at.get().map(|index| &mut self.0[index].pcb)
     }
 
     /// The PCBs of a chain, from its first one on.
-    pub(super) fn chain(&self, first: u32) -> impl Iterator<Item = (&K, &T)> {
-        self.places(first).map(|at| (&self.0[at].key, &self.0[at].pcb))
+    pub(super) fn chain(&self, first: OptIndex) -> impl Iterator<Item = (&K, &T)> {
+        self.indices(first).map(|index| (&self.0[index].key, &self.0[index].pcb))
     }
 
-    /// The numbers of the PCBs of a chain.
-    pub(super) fn places(&self, first: u32) -> impl Iterator<Item = u32> {
-        let some = |at| if at == NONE { None } else { Some(at) };
-        core::iter::successors(some(first), move |&at| some(self.0[at].next))
+    /// The indices of the PCBs of a chain.
+    fn indices(&self, first: OptIndex) -> impl Iterator<Item = u32> {
+        first.list(|index| self.0[index].next)
     }
 }
 
 impl<K: Eq, T> Pcbs<K, T> {
-    /// Whether the PCB at `at` is that of `key`. Nothing is remembered where it is [`NONE`].
+    /// Returns whether `at` is the index of the PCB of `key`.
     #[inline]
-    pub(super) fn is_at(&self, at: u32, key: &K) -> bool {
-        at != NONE && self.0[at].key == *key
+    pub(super) fn is_at(&self, at: OptIndex, key: &K) -> bool {
+        at.get().is_some_and(|index| self.0[index].key == *key)
     }
 
-    /// Looks for a name from the front of a chain on.
+    /// Searches a chain for a key, from its first PCB on.
     #[inline]
-    pub(super) fn search(&self, first: u32, key: &K) -> Search {
-        let mut search = Search { at: first, before: NONE, examined: 0 };
-        while search.at != NONE {
-            let pcb = &self.0[search.at];
+    pub(super) fn search(&self, first: OptIndex, key: &K) -> Search {
+        let mut search = Search { at: first, previous: OptIndex::NONE, examined: 0 };
+        while let Some(index) = search.at.get() {
+            let pcb = &self.0[index];
             search.examined += 1;
             if pcb.key == *key {
                 break;
             }
-            (search.before, search.at) = (search.at, pcb.next);
+            (search.previous, search.at) = (search.at, pcb.next);
         }
         search
     }
 
-    /// Looks for a name and moves its PCB to the front of the chain.
+    /// Searches a chain for a key, and moves its PCB to the front.
     #[inline]
-    pub(super) fn lookup_to_front(&mut self, first: &mut u32, key: &K) -> Found<'_, T> {
-        let Search { at, before, examined } = self.search(*first, key);
-        if at != NONE && before != NONE {
-            self.0[before].next = self.0[at].next;
-            self.0[at].next = *first;
+    pub(super) fn lookup_to_front(&mut self, first: &mut OptIndex, key: &K) -> Found<'_, T> {
+        let Search { at, previous, examined } = self.search(*first, key);
+        if let (Some(index), Some(previous)) = (at.get(), previous.get()) {
+            self.0[previous].next = self.0[index].next;
+            self.0[index].next = *first;
             *first = at;
         }
         Found { pcb: self.get_mut(at), examined }
     }
 
-    /// Puts a PCB in front of a chain.
-    pub(super) fn insert(&mut self, first: &mut u32, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
-        if self.search(*first, &key).at != NONE {
+    /// Inserts a PCB at the front of a chain.
+    pub(super) fn insert(
+        &mut self,
+        first: &mut OptIndex,
+        key: K,
+        pcb: T,
+    ) -> Result<(), RejectedPcb<T>> {
+        if self.search(*first, &key).at.is_some() {
             return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
         }
         if self.0.is_full() {
@@ -112,51 +117,48 @@ impl<K: Eq, T> Pcbs<K, T> {
         if !self.0.try_reserve() {
             return Err(RejectedPcb { given: pcb, why: DemuxError::NoMemory });
         }
-        *first = self.0.insert(Pcb { key, next: *first, pcb });
+        *first = OptIndex::some(self.0.insert(Pcb { key, next: *first, pcb }));
         Ok(())
     }
 
-    /// Takes a PCB out of its chain. Returns the number that it had, too.
-    pub(super) fn remove(&mut self, first: &mut u32, key: &K) -> Option<(u32, T)> {
-        let Search { at, before, .. } = self.search(*first, key);
-        if at == NONE {
-            return None;
+    /// Removes the PCB of `key` from a chain. Returns the index it had and the PCB.
+    pub(super) fn remove(&mut self, first: &mut OptIndex, key: &K) -> Option<(OptIndex, T)> {
+        let Search { at, previous, .. } = self.search(*first, key);
+        let removed = self.0.remove(at.get()?);
+        match previous.get() {
+            None => *first = removed.next,
+            Some(previous) => self.0[previous].next = removed.next,
         }
-        let taken = self.0.remove(at);
-        match before {
-            NONE => *first = taken.next,
-            before => self.0[before].next = taken.next,
-        }
-        Some((at, taken.pcb))
+        Some((at, removed.pcb))
     }
 
-    /// Whether the chains that begin at these PCBs have each PCB once and no name twice.
-    pub(super) fn validate(&self, chains: impl Iterator<Item = u32>) -> Result<(), Broken> {
+    /// Checks that these chains contain each PCB once, and no key twice.
+    pub(super) fn validate(
+        &self,
+        chains: impl Iterator<Item = OptIndex>,
+    ) -> Result<(), InvariantError> {
         let mut chained = 0;
         for first in chains {
-            // A chain that runs into itself has more PCBs than there are.
-            for (length, at) in self.places(first).enumerate() {
-                if length >= self.len() {
-                    return Err(Broken::Chains { pcbs: self.len(), chained: length + 1 });
-                }
-                if self.search(first, &self.0[at].key).at != at {
-                    return Err(Broken::Twice);
-                }
+            // A chain with a cycle has more PCBs than the slab.
+            for (length, index) in self.indices(first).enumerate() {
+                ensure(length < self.len(), || {
+                    format!("a chain has more than all {} PCBs", self.len())
+                })?;
+                let found = self.search(first, &self.0[index].key).at;
+                ensure(found == OptIndex::some(index), || "a chain has a key twice")?;
                 chained += 1;
             }
         }
-        if chained == self.len() {
-            Ok(())
-        } else {
-            Err(Broken::Chains { pcbs: self.len(), chained })
-        }
+        ensure(chained == self.len(), || format!("chains have {chained} of {} PCBs", self.len()))
     }
 
-    /// Whether what is remembered is in the chain that begins at `first`.
-    pub(super) fn validate_remembered(&self, first: u32, at: u32) -> Result<(), Broken> {
-        if at == NONE || self.places(first).any(|other| other == at) {
-            return Ok(());
-        }
-        Err(Broken::Remembered)
+    /// Checks that the cached PCB, if there is one, is in the chain that begins at `first`.
+    pub(super) fn validate_cached(
+        &self,
+        first: OptIndex,
+        cached: OptIndex,
+    ) -> Result<(), InvariantError> {
+        let is_chained = |index| self.indices(first).any(|other| other == index);
+        ensure(cached.get().is_none_or(is_chained), || "a cached PCB is not in its chain")
     }
 }

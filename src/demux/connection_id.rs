@@ -1,18 +1,20 @@
-//! Packets that carry the place of their PCB.
+//! Connection IDs: packets that carry the index of their PCB.
 
 use alloc::vec::Vec;
 
 use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 
-/// PCBs by an index that the packet carries, as in TP4 and XTP: the least that can be examined.
+/// PCBs in an array, by an index that the packet carries, as in TP4 and XTP.
 ///
-/// The name *is* the place. The host hands small numbers out and takes them back as it likes; packets may
-/// come with any number, so a PCB that matters has a secret or an address to compare. Memory is that of all IDs up
-/// to the greatest one, so the capacity should be what the host can afford.
+/// A lookup examines one PCB, the least possible. The host assigns IDs, small ones first, and
+/// reuses them as it likes. Packets may carry any ID, so a PCB that matters should contain a secret
+/// or an address to compare. Memory is proportional to the greatest ID so far, so choose the
+/// capacity by the memory the host can afford.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `insert`, `lookup`, `remove` | O(1); an insertion past the greatest ID so far makes room for those in between |
+/// | `lookup`, `remove` | O(1) |
+/// | `insert` | O(1), or O(IDs skipped) past the greatest ID so far |
 ///
 /// Paper: McKenney and Dove, section 3.6.
 ///
@@ -24,20 +26,20 @@ use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 /// let mut connections = ConnectionId::new(100);
 /// connections.insert(7, "a PCB").unwrap();
 /// assert_eq!(connections.lookup(&7, Arrival::Data).pcb, Some(&mut "a PCB"));
-/// // A number that nobody has handed out.
+/// // An ID that was never assigned.
 /// assert_eq!(connections.lookup(&4_000_000_000, Arrival::Data).pcb, None);
 /// assert_eq!(connections.insert(100, "").unwrap_err().why, DemuxError::NoSuchId);
 /// ```
 #[derive(Clone, Debug)]
 pub struct ConnectionId<T> {
-    /// By ID. Never longer than the capacity.
+    /// Slots by ID. At most `capacity`.
     pcbs: Vec<Option<T>>,
     capacity: u32,
     len: usize,
 }
 
 impl<T> ConnectionId<T> {
-    /// No PCBs, for IDs below `capacity`. Allocates nothing.
+    /// Creates an empty array for IDs below `capacity`. Allocates nothing.
     #[must_use]
     pub const fn new(capacity: u32) -> Self {
         Self { pcbs: Vec::new(), capacity, len: 0 }
@@ -49,17 +51,17 @@ impl<T> Demux<T, u32> for ConnectionId<T> {
         if id >= self.capacity {
             return Err(RejectedPcb { given: pcb, why: DemuxError::NoSuchId });
         }
-        let place = id as usize;
-        if place >= self.pcbs.len() {
-            if self.pcbs.try_reserve(place + 1 - self.pcbs.len()).is_err() {
+        let slot = id as usize;
+        if slot >= self.pcbs.len() {
+            if self.pcbs.try_reserve(slot + 1 - self.pcbs.len()).is_err() {
                 return Err(RejectedPcb { given: pcb, why: DemuxError::NoMemory });
             }
-            self.pcbs.resize_with(place + 1, || None);
+            self.pcbs.resize_with(slot + 1, || None);
         }
-        if self.pcbs[place].is_some() {
+        if self.pcbs[slot].is_some() {
             return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
         }
-        self.pcbs[place] = Some(pcb);
+        self.pcbs[slot] = Some(pcb);
         self.len += 1;
         Ok(())
     }

@@ -3,12 +3,12 @@
 use core::error::Error;
 use core::fmt;
 
-/// A PCB that was not inserted, and why. Nothing has changed.
+/// The error of [`Demux::insert`](super::Demux::insert): the PCB that was not inserted, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedPcb<T> {
-    /// The PCB.
+    /// The PCB, returned.
     pub given: T,
-    /// Why it was not inserted.
+    /// The reason.
     pub why: DemuxError,
 }
 
@@ -20,55 +20,55 @@ impl<T> fmt::Display for RejectedPcb<T> {
 
 impl<T: fmt::Debug> Error for RejectedPcb<T> {}
 
-/// Why a [`Demux`](super::Demux) does not take a PCB.
+/// The reason why a [`Demux`](super::Demux) rejects a PCB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DemuxError {
-    /// There is a PCB of that name.
+    /// The key has a PCB already.
     InUse,
-    /// There are 2^31 - 1 PCBs.
+    /// The structure has 2^31 - 1 PCBs, the most it can have.
     Full,
-    /// There is no such connection ID: it is past the capacity.
+    /// The connection ID is not below the capacity.
     NoSuchId,
-    /// The memory cannot be had.
+    /// Memory allocation failed.
     NoMemory,
 }
 
 impl fmt::Display for DemuxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::InUse => "there is a PCB of that name",
-            Self::Full => "there are 2^31 - 1 PCBs",
-            Self::NoSuchId => "the connection ID is past the capacity",
-            Self::NoMemory => "the memory cannot be had",
+            Self::InUse => "the key has a PCB already",
+            Self::Full => "the structure has 2^31 - 1 PCBs, the most it can have",
+            Self::NoSuchId => "the connection ID is not below the capacity",
+            Self::NoMemory => "memory allocation failed",
         })
     }
 }
 
 impl Error for DemuxError {}
 
-/// A number of chains that cannot be.
+/// The error of a constructor with an invalid number of chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChainsError {
-    /// A PCB must be in some chain.
-    None,
-    /// There is no memory for so many.
+    /// The number of chains is zero.
+    NoChains,
+    /// Memory allocation failed.
     NoMemory,
 }
 
 impl fmt::Display for ChainsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::None => "there must be a chain",
-            Self::NoMemory => "there is no memory for so many chains",
+            Self::NoChains => "the number of chains is zero",
+            Self::NoMemory => "memory allocation for the chains failed",
         })
     }
 }
 
 impl Error for ChainsError {}
 
-/// What was to be taken out is not there.
+/// The error of a removal: there is no entry with this key.
 ///
 /// # Example
 ///
@@ -88,7 +88,7 @@ pub struct NotFound;
 
 impl fmt::Display for NotFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is nothing of that name")
+        f.write_str("there is no entry with this key")
     }
 }
 

@@ -1,49 +1,51 @@
-//! Which PCB does this segment belong to? Seven answers, from a list to a trie, and a table of sockets.
+//! Demultiplexers: structures that find the PCB of a TCP segment, and count the PCBs examined.
 //!
-//! A host keeps a *protocol control block* (PCB) for each TCP connection, and must find it for each
-//! segment that arrives. McKenney and Dove counted how many PCBs are examined on the way; so does
-//! everything here that is a [`Demux`].
+//! A host keeps a *protocol control block* (PCB) for each TCP connection, and looks it up for each
+//! segment that arrives. McKenney and Dove compared structures by the number of PCBs examined per
+//! lookup. Each structure here implements [`Demux`], which reports that number.
 //!
 //! ```text
-//!     BsdList               ■ → □ → □ → □ → □ → □ …              one list, newest first; ■ remembered
-//!     SendReceive           ■ → □ → ■ → □ → □ → □ …              the last one received for, the last one sent on
-//!     MoveToFront           □ → □ → □ → □ → □ → □ …              what is found goes to the front
+//!     BsdList               ■ → □ → □ → □ → □ → □ …     one list, newest first; ■ cached
+//!     SendReceive           ■ → □ → ■ → □ → □ → □ …     cached: last received for, last sent on
+//!     MoveToFront           □ → □ → □ → □ → □ → □ …     a lookup moves the PCB to the front
 //!                           └───◂───┘
 //!                         ┌ ■ → □ → □
-//!     Sequent        hash ┼ □ → ■                                H lists, a remembered PCB for each
+//!     Sequent        hash ┼ □ → ■                       H lists, one cached PCB for each
 //!                         └ □ → □ → ■
-//!     SequentMoveToFront  the same, where what is found goes to the front of its list
-//!     ConnectionId          □ □ □ □ □ □ □ □                      the packet carries the place of its PCB
-//!     TrashDemux     hash ─ tags of eight ─ □                    a TrashMap
+//!     SequentMoveToFront                                H lists that move to the front
+//!     ConnectionId          □ □ □ □ □ □ □ □             the packet carries the index of its PCB
+//!     TrashDemux     hash ─ tags of eight ─ □           a TrashMap
 //! ```
 //!
 //! # Which one
 //!
-//! For 2000 connections of bank tellers (TPC/A), whose answers take 0.2 seconds, PCBs examined for a packet:
+//! PCBs examined per packet for 2000 connections of bank tellers (TPC/A) with a response time of
+//! 0.2 seconds:
 //!
-//! | structure | PCBs | when to take it |
+//! | structure | PCBs | when to use it |
 //! |---|--:|---|
-//! | [`BsdList`] | 1001 | segments come in trains, bulk transfers: one PCB for all but the first of a train |
+//! | [`BsdList`] | 1001 | trains of segments (bulk transfers): 1 PCB after the first of a train |
 //! | [`MoveToFront`] | 550 | a few connections of many are active |
-//! | [`SendReceive`] | 932 | answers are acknowledged before anything else is sent; here, after 10 ms |
-//! | [`Sequent`] with 19 chains | 54 | as the paper; more chains cost less: 8.8 with 100 |
-//! | [`SequentMoveToFront`] | 30 | never: 34 chains without moving do as well |
+//! | [`SendReceive`] | 932 | a response is acknowledged before the next is sent; here, in 10 ms |
+//! | [`Sequent`] with 19 chains | 54 | as in the paper; more chains cost less: 8.8 with 100 |
+//! | [`SequentMoveToFront`] | 30 | never: 34 chains without moving cost no more |
 //! | [`ConnectionId`] | 1 | the protocol's packets carry an index |
 //! | [`TrashDemux`] | 1.02 | any number of connections |
 //!
-//! These look for exact names. A host also has sockets that listen, ports to hand out and rules who may
-//! bind what: that is the [`SocketTable`]. What the paper calculates is in [`analysis`].
+//! All of these find exact keys only. Listening sockets, ephemeral ports and the rules of `bind`
+//! are the subject of [`SocketTable`](crate::SocketTable). The paper's equations are in `analysis`
+//! (with the feature `std`).
 //!
-//! # Paper
+//! # Papers
 //!
-//! McKenney and Dove, *Efficient demultiplexing of incoming TCP packets* (1992). The two remembered PCBs are
-//! Partridge and Pink's, *A faster UDP* (1993); moving to the front is Crowcroft's.
+//! McKenney and Dove, *Efficient demultiplexing of incoming TCP packets* (1992). The two cached
+//! PCBs are from Partridge and Pink, *A faster UDP* (1993); moving to the front is due to
+//! Crowcroft.
 
 #[cfg(feature = "std")]
 pub mod analysis;
 mod bsd;
 mod chain;
-mod check;
 mod connection_id;
 mod error;
 mod move_to_front;
@@ -54,7 +56,6 @@ mod trash;
 use core::net::Ipv4Addr;
 
 pub use bsd::BsdList;
-pub use check::Broken;
 pub use connection_id::ConnectionId;
 pub use error::{ChainsError, DemuxError, NotFound, RejectedPcb};
 pub use move_to_front::MoveToFront;
@@ -62,32 +63,51 @@ pub use send_receive::SendReceive;
 pub use sequent::{Sequent, SequentMoveToFront};
 pub use trash::TrashDemux;
 
+use crate::invariant::InvariantError;
 use crate::key::flow::FourTuple;
 
-/// What a segment that arrives is for.
+/// The kind of a segment that arrives. [`SendReceive`] chooses the first PCB to examine by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arrival {
-    /// It carries data: likely for the connection that data came for before.
+    /// A segment with data: likely for the connection that data was last received for.
     Data,
-    /// It acknowledges, and carries none: likely for the connection that was sent on.
+    /// An acknowledgement without data: likely for the connection that was last sent on.
     Ack,
 }
 
-/// A PCB that was looked for: see [`Demux::lookup`].
+/// The result of a lookup by [`Demux::lookup`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found<'a, T> {
-    /// The PCB, unless there is none by that name.
+    /// The PCB, or `None` if there is none with this key.
     pub pcb: Option<&'a mut T>,
-    /// PCBs examined, found or not: the paper's measure. To ask a remembered one counts as one.
+    /// PCBs examined, found or not: the paper's measure. A probe of a cached PCB counts as one.
     pub examined: u32,
 }
 
-/// A structure that finds the PCB of a segment, and says how many it examined.
+/// A structure that finds the PCB of a segment and counts the PCBs examined.
 ///
-/// `K` is the name by which segments say whose they are: as they have it, from the remote socket to the
-/// local one. `T` is the PCB.
+/// `K` is the key of a connection as its segments carry it: from the remote socket to the local
+/// one. `T` is the PCB.
 ///
-/// The trait is object-safe, so that one loop can measure them all.
+/// The trait is object-safe, so that one loop can measure all structures.
+///
+/// # Implementing it
+///
+/// The trait is open: implement it to measure a structure of another crate, or to wrap one of
+/// these. Generic code relies on the following:
+///
+/// - Each key has at most one PCB: [`insert`](Self::insert) with a key that is present fails with
+///   [`DemuxError::InUse`].
+/// - A failed [`insert`](Self::insert) or [`remove`](Self::remove) changes nothing, and a failed
+///   `insert` returns the PCB.
+/// - [`lookup`](Self::lookup) returns the PCB inserted with an equal key, for every [`Arrival`],
+///   until that key is removed. `arrival` and [`sent`](Self::sent) may change
+///   [`examined`](Found::examined), never [`pcb`](Found::pcb).
+/// - [`examined`](Found::examined) counts each PCB looked at, cached ones included. It is at least
+///   1 if a PCB is found.
+/// - [`len`](Self::len) is the number of successful insertions less that of successful removals.
+///
+/// Methods added to the trait later will have default implementations.
 ///
 /// # Example
 ///
@@ -95,7 +115,8 @@ pub struct Found<'a, T> {
 /// use flowtable::FourTuple;
 /// use flowtable::demux::{Arrival, BsdList, Demux, Sequent};
 ///
-/// let client = |n| FourTuple { src: [10, 0, 0, n].into(), dst: [10, 0, 1, 1].into(), sport: 4000, dport: 23 };
+/// let server = [10, 0, 1, 1].into();
+/// let client = |n| FourTuple { src: [10, 0, 0, n].into(), dst: server, sport: 4000, dport: 23 };
 /// let variants: [Box<dyn Demux<u8>>; 2] = [Box::new(BsdList::new()), Box::new(Sequent::new())];
 /// for mut demux in variants {
 ///     for n in 0..100 {
@@ -103,54 +124,56 @@ pub struct Found<'a, T> {
 ///     }
 ///     let found = demux.lookup(&client(0), Arrival::Data);
 ///     assert_eq!(found.pcb, Some(&mut 0));
-///     // The list has it last; a chain has some five.
+///     // It is the last one of the list, but one of about five in its chain.
 ///     assert!(found.examined == 100 || found.examined < 20);
-///     // The second segment of a train finds it remembered.
+///     // The second segment of a train finds it cached.
 ///     assert_eq!(demux.lookup(&client(0), Arrival::Data).examined, 1);
 ///     assert_eq!(demux.remove(&client(0)), Ok(0));
 /// }
 /// # Ok::<(), flowtable::demux::RejectedPcb<u8>>(())
 /// ```
 pub trait Demux<T, K = FourTuple<Ipv4Addr>> {
-    /// Puts a PCB in.
+    /// Inserts a PCB under `key`.
     ///
     /// # Errors
     ///
-    /// If there is a PCB of that name, or no more room; the PCB is given back.
+    /// If `key` has a PCB, or the structure is full or out of memory. The error returns the PCB.
     fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>>;
 
-    /// The PCB of a segment that arrives, and what it cost to find it.
+    /// Finds the PCB of a segment that arrives, and counts the PCBs examined.
     fn lookup(&mut self, key: &K, arrival: Arrival) -> Found<'_, T>;
 
-    /// Takes a PCB out.
+    /// Removes the PCB of `key` and returns it.
     ///
     /// # Errors
     ///
-    /// If there is none of that name.
+    /// If there is none.
     fn remove(&mut self, key: &K) -> Result<T, NotFound>;
 
-    /// Is told that a segment is sent on a connection. Only [`SendReceive`] wants to know.
+    /// Records that a segment is sent on a connection. Only [`SendReceive`] uses it.
     ///
-    /// A stack that sends has the PCB in its hand, so what it takes to find it here counts for nothing.
+    /// A stack that sends has a reference to the PCB already, so the cost of finding it here is not
+    /// counted.
     fn sent(&mut self, key: &K) {
         let _ = key;
     }
 
-    /// Number of PCBs.
+    /// Returns the number of PCBs.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns whether there are no PCBs.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Checks every invariant, for tests. O(PCBs).
+    /// Checks all invariants, for tests. O(PCBs).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The broken invariant: a bug in this crate, or keys that break the contract of `Hash` and
+    /// `Eq`.
     #[doc(hidden)]
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         Ok(())
     }
 }

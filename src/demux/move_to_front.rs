@@ -1,12 +1,14 @@
-//! The list that moves what it finds to the front.
+//! The list that moves PCBs to the front.
 
-use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
+use super::chain::Pcbs;
+use super::{Arrival, Demux, Found, NotFound, RejectedPcb};
+use crate::invariant::InvariantError;
+use crate::raw::index::OptIndex;
 
-/// One list of all PCBs, in the order of their last segments: Crowcroft's.
+/// One list of all PCBs, ordered by their last segments: Crowcroft's.
 ///
-/// A PCB has those in front of it that were found since. So the fewer connections are active, the fewer PCBs
-/// are examined; if all take their turns in order, all of them.
+/// The PCBs in front of one are those found since its last segment. So the fewer connections are
+/// active, the fewer PCBs a lookup examines; if segments arrive round-robin, it examines all.
 ///
 /// | method | cost |
 /// |---|---|
@@ -14,8 +16,8 @@ use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 ///
 /// Paper: McKenney and Dove, section 3.2; equations 5 and 6 are
 /// [`Tpca::move_to_front_entry`](super::analysis::Tpca::move_to_front_entry) and
-/// [`Tpca::move_to_front`](super::analysis::Tpca::move_to_front). They count the PCBs in front, one less
-/// than are examined.
+/// [`Tpca::move_to_front`](super::analysis::Tpca::move_to_front). They count the PCBs in front, one
+/// less than are examined.
 ///
 /// # Example
 ///
@@ -34,18 +36,18 @@ use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 #[derive(Clone, Debug)]
 pub struct MoveToFront<T, K = super::FourTuple<super::Ipv4Addr>> {
     pcbs: Pcbs<K, T>,
-    /// The PCB found last.
-    first: u32,
+    /// The PCB found or inserted last.
+    first: OptIndex,
 }
 
 impl<T, K> MoveToFront<T, K> {
-    /// An empty list. Allocates nothing.
+    /// Creates an empty list. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pcbs: Pcbs::new(), first: NONE }
+        Self { pcbs: Pcbs::new(), first: OptIndex::NONE }
     }
 
-    /// The PCBs, as a search comes by them. O(PCBs).
+    /// Iterates over the PCBs in the order of a search. O(PCBs).
     ///
     /// # Example
     ///
@@ -88,7 +90,7 @@ impl<T, K: Eq> Demux<T, K> for MoveToFront<T, K> {
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         self.pcbs.validate([self.first].into_iter())
     }
 }

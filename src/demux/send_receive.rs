@@ -1,18 +1,21 @@
-//! The list that remembers two PCBs: the last one received for, and the last one sent on.
+//! The list with two cached PCBs: the last one received for, and the last one sent on.
 
-use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
+use super::chain::Pcbs;
+use super::{Arrival, Demux, Found, NotFound, RejectedPcb};
+use crate::invariant::InvariantError;
+use crate::raw::index::OptIndex;
 
-/// One list of all PCBs, and two remembered ones: Partridge and Pink's.
+/// One list of all PCBs, and two cached ones: Partridge and Pink's.
 ///
-/// Data is likely for the connection that data came for before, an acknowledgement for the one that was
-/// sent on. So the first is asked first for [`Arrival::Data`], the second for [`Arrival::Ack`], then the other,
-/// unless both are the same, then the list. The stack says what it sends by [`sent`](Demux::sent).
+/// Data is likely for the connection that data was last received for, an acknowledgement for the
+/// one that was last sent on. So a lookup examines the first cached PCB first for
+/// [`Arrival::Data`], the second for [`Arrival::Ack`], then the other unless both are equal, then
+/// the list. The stack reports what it sends by [`sent`](Demux::sent).
 ///
 /// | method | cost |
 /// |---|---|
 /// | `insert`, `lookup`, `remove` | O(PCBs) |
-/// | `sent` | O(1) for a remembered connection, else O(PCBs) |
+/// | `sent` | O(1) for a cached connection, otherwise O(PCBs) |
 ///
 /// Paper: Partridge and Pink, *A faster UDP* (1993), as McKenney and Dove compare it.
 ///
@@ -28,7 +31,7 @@ use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 10);
 /// list.sent(&2);
 /// assert_eq!(list.lookup(&2, Arrival::Ack).examined, 1);
-/// // Now number 2 was received for, and sent on.
+/// // Now port 2 was both received for and sent on.
 /// assert_eq!(list.lookup(&1, Arrival::Data).examined, 1 + 10);
 /// assert_eq!(list.lookup(&2, Arrival::Data).examined, 2);
 /// # Ok::<(), flowtable::demux::RejectedPcb<&str>>(())
@@ -36,21 +39,22 @@ use super::{Arrival, Broken, Demux, Found, NotFound, RejectedPcb};
 #[derive(Clone, Debug)]
 pub struct SendReceive<T, K = super::FourTuple<super::Ipv4Addr>> {
     pcbs: Pcbs<K, T>,
-    first: u32,
-    /// The PCB received for last, or [`NONE`].
-    received: u32,
-    /// The PCB sent on last, or [`NONE`].
-    sent: u32,
+    first: OptIndex,
+    /// The PCB last received for.
+    received: OptIndex,
+    /// The PCB last sent on.
+    sent: OptIndex,
 }
 
 impl<T, K> SendReceive<T, K> {
-    /// An empty list. Allocates nothing.
+    /// Creates an empty list. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { pcbs: Pcbs::new(), first: NONE, received: NONE, sent: NONE }
+        let none = OptIndex::NONE;
+        Self { pcbs: Pcbs::new(), first: none, received: none, sent: none }
     }
 
-    /// The PCBs, as a search comes by them. O(PCBs).
+    /// Iterates over the PCBs in the order of a search. O(PCBs).
     ///
     /// # Example
     ///
@@ -61,7 +65,7 @@ impl<T, K> SendReceive<T, K> {
     /// for (port, pcb) in [(1_u16, 'a'), (2, 'b')] {
     ///     list.insert(port, pcb)?;
     /// }
-    /// list.sent(&1); // remembers it, and leaves it where it is
+    /// list.sent(&1); // caches it, and does not move it
     /// assert!(list.iter().eq([(&2, &'b'), (&1, &'a')]));
     /// # Ok::<(), flowtable::demux::RejectedPcb<char>>(())
     /// ```
@@ -69,13 +73,13 @@ impl<T, K> SendReceive<T, K> {
         self.pcbs.chain(self.first)
     }
 
-    /// The remembered PCBs in the order in which they are asked, the second one unless it is the first.
-    fn remembered(&self, arrival: Arrival) -> [u32; 2] {
+    /// The cached PCBs in the order in which they are examined, each once.
+    fn cached(&self, arrival: Arrival) -> [OptIndex; 2] {
         let [first, second] = match arrival {
             Arrival::Data => [self.received, self.sent],
             Arrival::Ack => [self.sent, self.received],
         };
-        [first, if second == first { NONE } else { second }]
+        [first, if second == first { OptIndex::NONE } else { second }]
     }
 }
 
@@ -91,36 +95,35 @@ impl<T, K: Eq> Demux<T, K> for SendReceive<T, K> {
     }
 
     fn lookup(&mut self, key: &K, arrival: Arrival) -> Found<'_, T> {
-        let mut asked = 0;
-        for at in self.remembered(arrival) {
-            asked += u32::from(at != NONE);
+        let mut probed = 0;
+        for at in self.cached(arrival) {
+            probed += u32::from(at.is_some());
             if self.pcbs.is_at(at, key) {
                 self.received = at;
-                return Found { pcb: self.pcbs.get_mut(at), examined: asked };
+                return Found { pcb: self.pcbs.get_mut(at), examined: probed };
             }
         }
         let search = self.pcbs.search(self.first, key);
-        if search.at != NONE {
+        if search.at.is_some() {
             self.received = search.at;
         }
-        Found { pcb: self.pcbs.get_mut(search.at), examined: asked + search.examined }
+        Found { pcb: self.pcbs.get_mut(search.at), examined: probed + search.examined }
     }
 
     fn remove(&mut self, key: &K) -> Result<T, NotFound> {
         let (at, pcb) = self.pcbs.remove(&mut self.first, key).ok_or(NotFound)?;
-        for remembered in [&mut self.received, &mut self.sent] {
-            if *remembered == at {
-                *remembered = NONE;
+        for cached in [&mut self.received, &mut self.sent] {
+            if *cached == at {
+                *cached = OptIndex::NONE;
             }
         }
         Ok(pcb)
     }
 
     fn sent(&mut self, key: &K) {
-        let remembered =
-            [self.received, self.sent].into_iter().find(|&at| self.pcbs.is_at(at, key));
-        let at = remembered.unwrap_or_else(|| self.pcbs.search(self.first, key).at);
-        if at != NONE {
+        let cached = [self.received, self.sent].into_iter().find(|&at| self.pcbs.is_at(at, key));
+        let at = cached.unwrap_or_else(|| self.pcbs.search(self.first, key).at);
+        if at.is_some() {
             self.sent = at;
         }
     }
@@ -129,9 +132,9 @@ impl<T, K: Eq> Demux<T, K> for SendReceive<T, K> {
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         self.pcbs.validate([self.first].into_iter())?;
-        self.pcbs.validate_remembered(self.first, self.received)?;
-        self.pcbs.validate_remembered(self.first, self.sent)
+        self.pcbs.validate_cached(self.first, self.received)?;
+        self.pcbs.validate_cached(self.first, self.sent)
     }
 }

@@ -1,21 +1,25 @@
-//! Hash chains: Sequent's, and the combination that the paper dismisses.
+//! Hash chains: Sequent's, and their combination with moving to the front.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hash};
 
-use super::bsd::Remembering;
-use super::chain::{NONE, Pcbs};
-use super::{Arrival, Broken, ChainsError, Demux, Found, NotFound, RejectedPcb};
+use super::bsd::CachedChain;
+use super::chain::Pcbs;
+use super::{Arrival, ChainsError, Demux, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::index::OptIndex;
 
-/// Chains that there are unless somebody says otherwise: the paper's number.
+/// The default number of chains: the paper's.
 const CHAINS: usize = 19;
 
-/// Hash chains, each a [`BsdList`](super::BsdList) with a remembered PCB of its own: Sequent's, the paper's answer.
+/// Hash chains, each a [`BsdList`](super::BsdList) with a cached PCB: Sequent's, the paper's
+/// proposal.
 ///
-/// A chain of H has N / H of N PCBs, and more segments for the remembered one, as there are H of them. The
-/// number of chains stays as it is: choose it for as many connections as there will be.
+/// With H chains, a chain has N / H of N PCBs, and the H cached PCBs match more segments than one
+/// would. The number of chains is fixed: choose it for the expected number of connections.
 ///
 /// | method | cost |
 /// |---|---|
@@ -31,43 +35,43 @@ const CHAINS: usize = 19;
 /// use flowtable::demux::{Arrival, ChainsError, Demux, Sequent};
 ///
 /// let mut chains = Sequent::with_chains(100)?;
-/// for number in 0..1000_u32 {
-///     chains.insert(number, ()).unwrap();
+/// for key in 0..1000_u32 {
+///     chains.insert(key, ()).unwrap();
 /// }
-/// let examined: u32 = (0..1000).map(|number| chains.lookup(&number, Arrival::Data).examined).sum();
+/// let examined = (0..1000).map(|key| chains.lookup(&key, Arrival::Data).examined).sum::<u32>();
 /// assert!(examined < 8 * 1000);
-/// assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::None);
+/// assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
 /// # Ok::<(), ChainsError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sequent<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
     pcbs: Pcbs<K, T>,
-    chains: Chains<Remembering, S>,
+    chains: Chains<CachedChain, S>,
 }
 
 impl<T, K> Sequent<T, K> {
-    /// 19 chains without PCBs.
+    /// Creates 19 empty chains.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// So many chains without PCBs. O(chains).
+    /// Creates `chains` empty chains. O(chains).
     ///
     /// # Errors
     ///
-    /// If that is none, or there is no memory for so many.
+    /// If `chains` is zero, or memory allocation fails.
     pub fn with_chains(chains: usize) -> Result<Self, ChainsError> {
         Self::with_chains_and_hasher(chains, DefaultHashBuilder::new())
     }
 }
 
 impl<T, K, S> Sequent<T, K, S> {
-    /// So many chains without PCBs, chosen by this hash. O(chains).
+    /// Creates `chains` empty chains, selected by `hasher`. O(chains).
     ///
     /// # Errors
     ///
-    /// If that is none, or there is no memory for so many.
+    /// If `chains` is zero, or memory allocation fails.
     ///
     /// # Example
     ///
@@ -78,18 +82,18 @@ impl<T, K, S> Sequent<T, K, S> {
     ///
     /// let hasher = BuildHasherDefault::<Crc16>::new();
     /// let mut chains = Sequent::with_chains_and_hasher(100, hasher)?;
-    /// chains.insert("a name", 1).unwrap();
-    /// assert_eq!(chains.lookup(&"a name", Arrival::Data).pcb, Some(&mut 1));
+    /// chains.insert("a key", 1).unwrap();
+    /// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
     /// # Ok::<(), ChainsError>(())
     /// ```
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(Remembering::EMPTY, chains, hasher)? })
+        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(CachedChain::EMPTY, chains, hasher)? })
     }
 }
 
 impl<T, K, S: Default> Default for Sequent<T, K, S> {
     fn default() -> Self {
-        Self { pcbs: Pcbs::new(), chains: Chains::default_of(Remembering::EMPTY) }
+        Self { pcbs: Pcbs::new(), chains: Chains::default_of(CachedChain::EMPTY) }
     }
 }
 
@@ -110,17 +114,18 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         self.chains.validate(&self.pcbs, |chain| chain.first)?;
         let mut chains = self.chains.all.iter();
-        chains.try_for_each(|chain| self.pcbs.validate_remembered(chain.first, chain.remembered))
+        chains.try_for_each(|chain| self.pcbs.validate_cached(chain.first, chain.cached))
     }
 }
 
 /// Hash chains, each a [`MoveToFront`](super::MoveToFront).
 ///
-/// Examines an H-th of the PCBs that a single such list examines. The paper mentions it, and dismisses it:
-/// more chains do the same for less. Here it is to see that this is so.
+/// A lookup examines an H-th of the PCBs that it would in a single such list. The paper mentions
+/// the combination and dismisses it, as more chains save as much for less. It is here for
+/// comparison.
 ///
 /// | method | cost |
 /// |---|---|
@@ -134,39 +139,39 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
 /// use flowtable::demux::{Arrival, Demux, SequentMoveToFront};
 ///
 /// let mut chains = SequentMoveToFront::new();
-/// chains.insert("a name", 1).unwrap();
-/// assert_eq!(chains.lookup(&"a name", Arrival::Data).pcb, Some(&mut 1));
+/// chains.insert("a key", 1).unwrap();
+/// assert_eq!(chains.lookup(&"a key", Arrival::Data).pcb, Some(&mut 1));
 /// ```
 #[derive(Clone, Debug)]
 pub struct SequentMoveToFront<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashBuilder> {
     pcbs: Pcbs<K, T>,
-    /// The first PCB of each.
-    chains: Chains<u32, S>,
+    /// The first PCB of each chain.
+    chains: Chains<OptIndex, S>,
 }
 
 impl<T, K> SequentMoveToFront<T, K> {
-    /// 19 chains without PCBs.
+    /// Creates 19 empty chains.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// So many chains without PCBs. O(chains).
+    /// Creates `chains` empty chains. O(chains).
     ///
     /// # Errors
     ///
-    /// If that is none, or there is no memory for so many.
+    /// If `chains` is zero, or memory allocation fails.
     pub fn with_chains(chains: usize) -> Result<Self, ChainsError> {
         Self::with_chains_and_hasher(chains, DefaultHashBuilder::new())
     }
 }
 
 impl<T, K, S> SequentMoveToFront<T, K, S> {
-    /// So many chains without PCBs, chosen by this hash. O(chains).
+    /// Creates `chains` empty chains, selected by `hasher`. O(chains).
     ///
     /// # Errors
     ///
-    /// If that is none, or there is no memory for so many.
+    /// If `chains` is zero, or memory allocation fails.
     ///
     /// # Example
     ///
@@ -177,18 +182,18 @@ impl<T, K, S> SequentMoveToFront<T, K, S> {
     ///
     /// let hasher = BuildHasherDefault::<Crc16>::new();
     /// let mut chains = SequentMoveToFront::with_chains_and_hasher(100, hasher)?;
-    /// chains.insert("a name", 1).unwrap();
-    /// assert_eq!(chains.remove(&"a name"), Ok(1));
+    /// chains.insert("a key", 1).unwrap();
+    /// assert_eq!(chains.remove(&"a key"), Ok(1));
     /// # Ok::<(), ChainsError>(())
     /// ```
     pub fn with_chains_and_hasher(chains: usize, hasher: S) -> Result<Self, ChainsError> {
-        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(NONE, chains, hasher)? })
+        Ok(Self { pcbs: Pcbs::new(), chains: Chains::new(OptIndex::NONE, chains, hasher)? })
     }
 }
 
 impl<T, K, S: Default> Default for SequentMoveToFront<T, K, S> {
     fn default() -> Self {
-        Self { pcbs: Pcbs::new(), chains: Chains::default_of(NONE) }
+        Self { pcbs: Pcbs::new(), chains: Chains::default_of(OptIndex::NONE) }
     }
 }
 
@@ -209,12 +214,12 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for SequentMoveToFront<T, K, S
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
+    fn validate(&self) -> Result<(), InvariantError> {
         self.chains.validate(&self.pcbs, |&first| first)
     }
 }
 
-/// Chains, of which the hash of a name chooses one.
+/// Chains, selected by the hash of a key.
 #[derive(Clone, Debug)]
 struct Chains<C, S> {
     all: Box<[C]>,
@@ -222,10 +227,10 @@ struct Chains<C, S> {
 }
 
 impl<C: Copy, S> Chains<C, S> {
-    /// So many empty ones.
+    /// Creates copies of an empty chain.
     fn new(empty: C, chains: usize, hasher: S) -> Result<Self, ChainsError> {
         if chains == 0 {
-            return Err(ChainsError::None);
+            return Err(ChainsError::NoChains);
         }
         let mut all = Vec::new();
         all.try_reserve_exact(chains).map_err(|_| ChainsError::NoMemory)?;
@@ -242,28 +247,31 @@ impl<C: Copy, S> Chains<C, S> {
 }
 
 impl<C, S: BuildHasher> Chains<C, S> {
-    /// The chain of a name.
+    /// The chain of a key.
     #[inline]
     fn of<K: Hash>(&mut self, key: &K) -> &mut C {
-        &mut self.all[self.number(key)]
+        &mut self.all[self.index(key)]
     }
 
-    /// Both halves of a hash have a say, since either may be weak.
+    /// The index of the chain of a key. It depends on both halves of the hash, as either may be
+    /// weak.
     #[inline]
-    fn number<K: Hash>(&self, key: &K) -> usize {
+    fn index<K: Hash>(&self, key: &K) -> usize {
         let hash = self.hasher.hash_one(key);
         ((hash ^ hash >> 32) as u32 as usize) % self.all.len()
     }
 
-    /// Whether each PCB is in the chain that its name belongs into, and nowhere else.
+    /// Checks that each PCB is in the chain of its key, and only there.
     fn validate<K: Eq + Hash, T>(
         &self,
         pcbs: &Pcbs<K, T>,
-        first: impl Fn(&C) -> u32,
-    ) -> Result<(), Broken> {
+        first: impl Fn(&C) -> OptIndex,
+    ) -> Result<(), InvariantError> {
         pcbs.validate(self.all.iter().map(&first))?;
-        let belong =
-            |(number, chain)| pcbs.chain(first(chain)).all(|(key, _)| self.number(key) == number);
-        if self.all.iter().enumerate().all(belong) { Ok(()) } else { Err(Broken::Stray) }
+        for (index, chain) in self.all.iter().enumerate() {
+            let belongs = pcbs.chain(first(chain)).all(|(key, _)| self.index(key) == index);
+            ensure(belongs, || format!("chain {index} has a PCB of another chain"))?;
+        }
+        Ok(())
     }
 }

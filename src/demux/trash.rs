@@ -1,21 +1,23 @@
-//! A `TrashMap` as a demultiplexer: what replaces the lists.
+//! A `TrashMap` as a demultiplexer, in place of the lists.
 
+use alloc::string::ToString;
 use core::hash::{BuildHasher, Hash};
 
-use super::{Arrival, Broken, Demux, DemuxError, Found, NotFound, RejectedPcb};
+use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
 use crate::probes::Probes;
 use crate::trash::TrashMap;
 
-/// PCBs in a [`TrashMap`]: one PCB examined, however many there are.
+/// PCBs in a [`TrashMap`]: a lookup examines one PCB, for any number of connections.
 ///
-/// Seven bits of the hash tell the eight PCBs of a bucket apart before any is looked at, so of a hundred
-/// look-ups about two examine a second PCB. The number of chains is nobody's worry: the map grows and shrinks by
-/// steps.
+/// Tags of seven bits of the hash filter the eight PCBs of a bucket before any is examined, so
+/// about two lookups of a hundred examine a second PCB. There is no number of chains to choose: the
+/// map grows and shrinks in small steps.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `insert` | O(1), and one step of growth of at most some thousand PCBs |
+/// | `insert` | O(1), and a growth step of at most a few thousand PCBs |
 /// | `lookup`, `remove` | O(1) |
 ///
 /// # Example
@@ -24,10 +26,10 @@ use crate::trash::TrashMap;
 /// use flowtable::demux::{Arrival, Demux, TrashDemux};
 ///
 /// let mut demux = TrashDemux::new();
-/// for number in 0..10_000_u32 {
-///     demux.insert(number, ()).unwrap();
+/// for key in 0..10_000_u32 {
+///     demux.insert(key, ()).unwrap();
 /// }
-/// let examined: u32 = (0..10_000).map(|number| demux.lookup(&number, Arrival::Data).examined).sum();
+/// let examined = (0..10_000).map(|key| demux.lookup(&key, Arrival::Data).examined).sum::<u32>();
 /// assert!(examined < 10_400);
 /// ```
 #[derive(Clone, Debug)]
@@ -36,7 +38,7 @@ pub struct TrashDemux<T, K = super::FourTuple<super::Ipv4Addr>, S = DefaultHashB
 }
 
 impl<T, K> TrashDemux<T, K> {
-    /// No PCBs. Allocates nothing.
+    /// Creates an empty map. Allocates nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::with_hasher(DefaultHashBuilder::new())
@@ -44,7 +46,7 @@ impl<T, K> TrashDemux<T, K> {
 }
 
 impl<T, K, S> TrashDemux<T, K, S> {
-    /// No PCBs, to be found by this hash. Allocates nothing.
+    /// Creates an empty map with this hasher. Allocates nothing.
     ///
     /// # Example
     ///
@@ -53,8 +55,8 @@ impl<T, K, S> TrashDemux<T, K, S> {
     /// use flowtable::demux::{Demux, TrashDemux};
     ///
     /// let mut demux = TrashDemux::with_hasher(DefaultHashBuilder::with_seed(7));
-    /// for number in 0..10_u32 {
-    ///     demux.insert(number, 2 * number).unwrap();
+    /// for key in 0..10_u32 {
+    ///     demux.insert(key, 2 * key).unwrap();
     /// }
     /// assert_eq!(demux.map().get_many([&3, &30]), [Some(&6), None]);
     /// ```
@@ -63,7 +65,7 @@ impl<T, K, S> TrashDemux<T, K, S> {
         Self { pcbs: TrashMap::with_hasher(hasher) }
     }
 
-    /// The map of the PCBs, for its other methods: look-ups in bursts, its shape.
+    /// Returns the map of the PCBs, for its other methods, such as batched lookups and its shape.
     #[must_use]
     pub const fn map(&self) -> &TrashMap<K, T, S> {
         &self.pcbs
@@ -71,11 +73,11 @@ impl<T, K, S> TrashDemux<T, K, S> {
 }
 
 impl<T, K: Eq + Hash, S: BuildHasher> TrashDemux<T, K, S> {
-    /// The way of the few PCBs that are not the first one to be examined.
+    /// The slow path of [`lookup`](Demux::lookup): the first PCB examined is not the right one.
     #[cold]
-    fn search(&mut self, hash: u64, key: &K) -> Found<'_, T> {
+    fn lookup_slow(&mut self, hash: u64, key: &K) -> Found<'_, T> {
         let mut probes = Probes::default();
-        // Counting and changing are two searches: this is not where the time goes.
+        // One search counts, another returns the mutable reference: this path is rare.
         let _ = self.pcbs.get_observed_hashed(hash, key, &mut probes);
         Found { pcb: self.pcbs.get_mut_hashed(hash, key), examined: probes.entries }
     }
@@ -103,7 +105,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
     fn lookup(&mut self, key: &K, _: Arrival) -> Found<'_, T> {
         let hash = self.pcbs.hash_of(key);
         if self.pcbs.get_first_hashed(hash, key).is_none() {
-            return self.search(hash, key);
+            return self.lookup_slow(hash, key);
         }
         Found { pcb: self.pcbs.get_mut_hashed(hash, key), examined: 1 }
     }
@@ -116,7 +118,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
         self.pcbs.len()
     }
 
-    fn validate(&self) -> Result<(), Broken> {
-        Ok(self.pcbs.validate()?)
+    fn validate(&self) -> Result<(), InvariantError> {
+        self.pcbs.validate().map_err(|broken| InvariantError::new(broken.to_string()))
     }
 }

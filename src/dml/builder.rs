@@ -1,25 +1,25 @@
-//! The header under construction, on its way down the layers of the sender.
+//! The builder of a header, used by each layer of the sender in turn.
 
 use alloc::vec::Vec;
 
-use super::error::{BuildError, NoRoom};
+use super::error::{BufferTooSmall, BuildError};
 use super::header::{DmlHeader, PREFIX, VERSION};
 use super::region::Region;
 
-/// As many regions as the count of a header can say.
+/// The most regions of a header: its count has eight bits.
 pub const MAX_REGIONS: usize = u8::MAX as usize;
 
-/// Collects the regions of a packet, from the topmost layer down.
+/// A builder of headers, which collects the regions of a packet from the topmost layer down.
 ///
-/// A layer pushes its own header, and then adds its regions relative to the first byte of that header. Every header
-/// that is pushed later moves them.
+/// A layer pushes its own header, and then adds its regions relative to the first byte of that
+/// header. Each header pushed later moves them.
 ///
 /// | method | cost |
 /// |---|---|
 /// | `add`, `push_header`, `reach`, `encoded_len` | O(1) |
 /// | `regions`, `write_to`, `clear` | O(regions) |
 ///
-/// Regions are in memory that it allocates, and keeps for the next packet if it is [cleared](Self::clear).
+/// It allocates memory for the regions, which [`clear`](Self::clear) keeps for the next packet.
 ///
 /// # Example
 ///
@@ -29,14 +29,15 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 /// let mut dml = DmlBuilder::new(0x0800);
 /// // The application has 100 bytes.
 /// dml.add(Region::new(Kind::DATA, 0, 100))?;
-/// // TCP puts a header of 20 bytes in front: its packet has 120, and its checksum is over all of them.
+/// // TCP pushes a header of 20 bytes: its packet has 120, and the checksum covers all of them.
 /// dml.push_header(20)?;
 /// dml.add(Region::new(Kind::CHECKSUM, 0, 120))?;
-/// // The header of IP has 24 bytes with its options.
+/// // The IP header has 24 bytes with its options.
 /// dml.push_header(24)?;
 /// dml.add(Region::new(Kind::CHECKSUM, 0, 24))?;
 ///
-/// assert!(dml.regions().map(|region| (region.offset, region.length)).eq([(44, 100), (24, 120), (0, 24)]));
+/// let ranges = dml.regions().map(|region| (region.offset, region.length));
+/// assert!(ranges.eq([(44, 100), (24, 120), (0, 24)]));
 /// let mut frame = [0; 200];
 /// let header = dml.write_to(&mut frame)?;
 /// assert_eq!((header, dml.reach()), (4 + 3 * 12, 144));
@@ -48,25 +49,26 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 #[derive(Clone, Debug, Default)]
 pub struct DmlBuilder {
     ethertype: u16,
-    /// None ends behind `reach`, shifted by what was pushed later.
-    regions: Vec<Placed>,
-    /// Bytes of all headers so far.
+    /// None ends beyond `reach`, after it is moved by the headers pushed later.
+    regions: Vec<LayerRegion>,
+    /// The total length of the headers pushed so far.
     pushed: u32,
-    /// Where the last region ends in the packet as it is now.
+    /// The greatest end of a region in the packet as it is now.
     reach: u32,
 }
 
-/// A region as it was added.
+/// A region as it was added by its layer.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
-    /// Relative to the packet of its layer.
+struct LayerRegion {
+    /// Relative to the packet of the layer.
     region: Region,
-    /// Bytes of headers that had been pushed then: all later ones are in front of it.
+    /// The total length of the headers pushed before: later ones move the region.
     pushed: u32,
 }
 
 impl DmlBuilder {
-    /// No regions yet, for a packet whose lowest layer has this number in data-link headers: 0x0800 for IPv4.
+    /// Creates a builder without regions. `ethertype` is the type of the packet's lowest layer:
+    /// 0x0800 for IPv4.
     #[must_use]
     pub const fn new(ethertype: u16) -> Self {
         Self { ethertype, regions: Vec::new(), pushed: 0, reach: 0 }
@@ -76,22 +78,23 @@ impl DmlBuilder {
     ///
     /// # Errors
     ///
-    /// If there are [`MAX_REGIONS`], or the region ends beyond byte 2^32 - 1. Nothing changes then.
+    /// If there are [`MAX_REGIONS`] already, or the region ends beyond byte 2^32 - 1. The builder
+    /// is unchanged then.
     pub fn add(&mut self, region: Region) -> Result<(), BuildError> {
         if self.regions.len() == MAX_REGIONS {
             return Err(BuildError::TooMany);
         }
         let end = region.offset.checked_add(region.length).ok_or(BuildError::TooFar)?;
-        self.regions.push(Placed { region, pushed: self.pushed });
+        self.regions.push(LayerRegion { region, pushed: self.pushed });
         self.reach = self.reach.max(end);
         Ok(())
     }
 
-    /// A layer puts a header of so many bytes in front of the packet: all regions so far move behind it.
+    /// Pushes a header of `length` bytes in front of the packet, which moves all regions so far.
     ///
     /// # Errors
     ///
-    /// If a region would end beyond byte 2^32 - 1, or the headers alone would. Nothing changes then.
+    /// If a region or the headers would end beyond byte 2^32 - 1. The builder is unchanged then.
     pub fn push_header(&mut self, length: u32) -> Result<(), BuildError> {
         let pushed = self.pushed.checked_add(length).ok_or(BuildError::TooFar)?;
         self.reach = match self.regions.is_empty() {
@@ -102,37 +105,37 @@ impl DmlBuilder {
         Ok(())
     }
 
-    /// The regions as they are now, in the order in which they were added.
+    /// Iterates over the regions at their current offsets, in the order of insertion.
     #[must_use]
     pub fn regions(&self) -> impl ExactSizeIterator<Item = Region> + Clone + '_ {
-        self.regions.iter().map(|placed| {
-            // Below `reach`, so this does not overflow.
-            let offset = placed.region.offset + (self.pushed - placed.pushed);
-            Region { offset, ..placed.region }
+        self.regions.iter().map(|added| {
+            // At most `reach`, so this does not overflow.
+            let offset = added.region.offset + (self.pushed - added.pushed);
+            Region { offset, ..added.region }
         })
     }
 
-    /// Where the last region ends: a packet that is shorter will be refused.
+    /// Returns the greatest end of a region: receivers reject a shorter packet.
     #[inline]
     #[must_use]
     pub const fn reach(&self) -> u32 {
         self.reach
     }
 
-    /// Bytes that the header will have on the wire: 4, and 12 for each region.
+    /// Returns the length of the header on the wire: 4 bytes, and 12 for each region.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         PREFIX + Region::ENCODED * self.regions.len()
     }
 
-    /// Writes the header to the beginning of `out`, and returns how many bytes it has; the packet goes behind it.
+    /// Writes the header to the start of `out`, and returns its length. The packet follows it.
     ///
     /// # Errors
     ///
     /// If `out` is shorter than [`encoded_len`](Self::encoded_len). Nothing is written then.
-    pub fn write_to(&self, out: &mut [u8]) -> Result<usize, NoRoom> {
-        let (needed, room) = (self.encoded_len(), out.len());
-        let out = out.get_mut(..needed).ok_or(NoRoom { needed, room })?;
+    pub fn write_to(&self, out: &mut [u8]) -> Result<usize, BufferTooSmall> {
+        let (needed, capacity) = (self.encoded_len(), out.len());
+        let out = out.get_mut(..needed).ok_or(BufferTooSmall { needed, capacity })?;
         let (prefix, regions) = out.split_at_mut(PREFIX);
         let [upper, lower] = self.ethertype.to_be_bytes();
         prefix.copy_from_slice(&[VERSION, self.regions.len() as u8, upper, lower]);
@@ -142,7 +145,7 @@ impl DmlBuilder {
         Ok(needed)
     }
 
-    /// No regions and no headers, for the next packet. The memory stays.
+    /// Removes all regions and headers, for the next packet. Keeps the memory.
     ///
     /// # Example
     ///
@@ -151,7 +154,7 @@ impl DmlBuilder {
     ///
     /// let mut dml = DmlBuilder::new(0x0800);
     /// for length in [100, 1400] {
-    ///     dml.clear(); // the next packet begins
+    ///     dml.clear(); // for the next packet
     ///     dml.add(Region::new(Kind::DATA, 0, length))?;
     ///     dml.push_header(20)?;
     ///     assert_eq!((dml.reach(), dml.encoded_len()), (20 + length, 4 + 12));
@@ -164,11 +167,11 @@ impl DmlBuilder {
     }
 }
 
-/// The regions of a packet that came: to put it into another one, headers are pushed from there on.
+/// Continues with the regions of a received packet, to encapsulate it in further headers.
 impl From<DmlHeader<'_>> for DmlBuilder {
     fn from(header: DmlHeader<'_>) -> Self {
-        let regions = header.regions().map(|region| Placed { region, pushed: 0 }).collect();
-        // A header is refused if a region of it ends beyond 2^32 - 1.
+        let regions = header.regions().map(|region| LayerRegion { region, pushed: 0 }).collect();
+        // The parser rejects a header if a region ends beyond 2^32 - 1.
         let reach = header.regions().map(|region| region.end() as u32).max().unwrap_or(0);
         Self { ethertype: header.ethertype(), regions, pushed: 0, reach }
     }

@@ -1,30 +1,31 @@
-//! The checksum of the Internet: over bytes, and over bytes that are copied meanwhile.
+//! The Internet checksum, of bytes and of bytes as they are copied.
 //!
-//! Words of 64 bits are read as the machine has them, since a one's complement sum does not care for the order of
-//! bytes until its end (RFC 1071, section 2). A lane adds whole words, which overflow, and their upper halves, which
-//! do not; the lower halves are what is missing. So a word costs two additions and a shift, and compilers do that
-//! to several lanes at once.
+//! Words of 64 bits are read in native byte order, since a one's complement sum is independent of
+//! it until the end (RFC 1071, section 2). A lane adds whole words, which overflow, and their upper
+//! halves, which do not; the sum of the lower halves follows by subtraction. So a word costs two
+//! additions and a shift, and compilers vectorise the lanes.
 
 use core::fmt;
 
-use super::error::NoRoom;
+use super::error::BufferTooSmall;
 
-/// Lanes that add at the same time, a word of 64 bits each.
+/// The number of lanes, which add one word of 64 bits each in parallel.
 const LANES: usize = 8;
 
-/// Bytes that all lanes take at once.
+/// Bytes that all lanes add in one step.
 const BLOCK: usize = 8 * LANES;
 
-/// Fewer bytes than these are summed without lanes.
+/// Bytes below which the sum is computed without lanes.
 const SHORT: usize = 256;
 
-/// Blocks after which lanes are emptied, for 2^32 half words may overflow; so few that tests get there.
-const LONGEST: usize = 1 << 14;
+/// Blocks after which lanes are added up. 2^32 half words may overflow; this limit is lower, so
+/// that tests reach it.
+const MAX_BLOCKS: usize = 1 << 14;
 
 /// A one's complement sum of 16-bit words in network byte order: the checksum of IP, TCP and UDP.
 ///
-/// The sum over bytes that contain their checksum is all ones. Bytes without a checksum field, such as a pseudo
-/// header, are added by [`plus`](Self::plus).
+/// The sum of bytes that contain their checksum is all ones. The sum of other bytes, such as a
+/// pseudo header, is added by [`plus`](Self::plus).
 ///
 /// # Example
 ///
@@ -48,7 +49,7 @@ impl Checksum {
     /// The sum of no bytes.
     pub(super) const ZERO: Self = Self(0);
 
-    /// The sum of `bytes`; an odd one at the end is the upper half of a word. O(bytes).
+    /// Returns the sum of `bytes`; an odd last byte is the upper half of a word. O(bytes).
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         if bytes.len() < SHORT {
@@ -58,7 +59,7 @@ impl Checksum {
         let mut sum = short(blocks.remainder());
         while blocks.len() > 0 {
             let mut lanes = Lanes::default();
-            for block in blocks.by_ref().take(LONGEST) {
+            for block in blocks.by_ref().take(MAX_BLOCKS) {
                 lanes.add(&load(block));
             }
             sum = add(sum, lanes.total());
@@ -66,7 +67,7 @@ impl Checksum {
         Self::folded(sum)
     }
 
-    /// Copies `from` to the beginning of `to`, and returns its sum: each byte is read once. O(bytes).
+    /// Copies `from` to the start of `to`, and returns its sum. Each byte is read once. O(bytes).
     ///
     /// # Errors
     ///
@@ -75,21 +76,22 @@ impl Checksum {
     /// # Example
     ///
     /// ```
-    /// use flowtable::dml::{Checksum, NoRoom};
+    /// use flowtable::dml::{BufferTooSmall, Checksum};
     ///
     /// let mut buffer = [0; 8];
     /// let sum = Checksum::copying(b"seven b", &mut buffer)?;
     /// assert_eq!((&buffer, sum), (b"seven b\0", Checksum::of(b"seven b")));
-    /// assert_eq!(Checksum::copying(b"nine byte", &mut buffer), Err(NoRoom { needed: 9, room: 8 }));
-    /// # Ok::<(), NoRoom>(())
+    /// let error = Checksum::copying(b"nine byte", &mut buffer).unwrap_err();
+    /// assert_eq!(error, BufferTooSmall { needed: 9, capacity: 8 });
+    /// # Ok::<(), BufferTooSmall>(())
     /// ```
-    pub fn copying(from: &[u8], to: &mut [u8]) -> Result<Self, NoRoom> {
-        let room = to.len();
-        let to = to.get_mut(..from.len()).ok_or(NoRoom { needed: from.len(), room })?;
+    pub fn copying(from: &[u8], to: &mut [u8]) -> Result<Self, BufferTooSmall> {
+        let (needed, capacity) = (from.len(), to.len());
+        let to = to.get_mut(..needed).ok_or(BufferTooSmall { needed, capacity })?;
         Ok(Self::of_copied(from, to))
     }
 
-    /// Copies `from` to `to`, which is as long.
+    /// Copies `from` to `to`, a slice of equal length, and returns its sum.
     pub(super) fn of_copied(from: &[u8], to: &mut [u8]) -> Self {
         if from.len() < SHORT {
             to.copy_from_slice(from);
@@ -99,7 +101,7 @@ impl Checksum {
         let mut sum = short(blocks.remainder());
         while blocks.len() > 0 {
             let mut lanes = Lanes::default();
-            for (block, copy) in blocks.by_ref().zip(copies.by_ref()).take(LONGEST) {
+            for (block, copy) in blocks.by_ref().zip(copies.by_ref()).take(MAX_BLOCKS) {
                 let words = load(block);
                 store(&words, copy);
                 lanes.add(&words);
@@ -110,30 +112,30 @@ impl Checksum {
         Self::folded(sum)
     }
 
-    /// The sum as a number. 0 is the sum of nothing but zeros.
+    /// Returns the sum as a number. It is 0 only if all bytes are zero.
     #[inline]
     #[must_use]
     pub const fn sum(self) -> u16 {
         self.0
     }
 
-    /// What the checksum field must have, if the sum is that of the bytes with zeros there.
+    /// Returns the value of the checksum field, if this is the sum with zeros in the field.
     #[inline]
     #[must_use]
     pub const fn field(self) -> [u8; 2] {
         (!self.0).to_be_bytes()
     }
 
-    /// Whether bytes that contain their checksum are as they were: the sum is all ones.
+    /// Returns whether bytes that contain their checksum are intact: whether the sum is all ones.
     ///
-    /// No bytes, and nothing but zeros, do not verify: there is no checksum in them.
+    /// The sum of no bytes, or of zeros only, does not verify: these contain no checksum.
     #[inline]
     #[must_use]
     pub const fn verifies(self) -> bool {
         self.0 == u16::MAX
     }
 
-    /// The sum of both.
+    /// Returns the sum of both byte sequences.
     ///
     /// # Example
     ///
@@ -151,7 +153,8 @@ impl Checksum {
         Self(sum + carry as u16)
     }
 
-    /// The sum of the same bytes if so many others are in front of them: an odd number swaps halves of words.
+    /// Returns the sum of these bytes at an offset in a packet: an odd one swaps the halves of
+    /// words.
     ///
     /// # Example
     ///
@@ -159,21 +162,21 @@ impl Checksum {
     /// use flowtable::dml::Checksum;
     ///
     /// let (first, second) = (Checksum::of(b"odd"), Checksum::of(b"ity"));
-    /// assert_eq!(first.plus(second.behind(3)), Checksum::of(b"oddity"));
+    /// assert_eq!(first.plus(second.at_offset(3)), Checksum::of(b"oddity"));
     /// ```
     #[inline]
     #[must_use]
-    pub const fn behind(self, bytes: usize) -> Self {
-        if bytes % 2 == 0 { self } else { Self(self.0.swap_bytes()) }
+    pub const fn at_offset(self, offset: usize) -> Self {
+        if offset % 2 == 0 { self } else { Self(self.0.swap_bytes()) }
     }
 
-    /// The sum of a sum in the machine's byte order. Only 0 becomes 0.
+    /// Folds a sum in native byte order. Only 0 becomes 0.
     #[inline]
     const fn folded(sum: u64) -> Self {
         Self(u16::from_be_bytes(fold(sum).to_ne_bytes()))
     }
 
-    /// The sum between two prefixes of a sum of checksums. Only equal ones become 0.
+    /// The sum between two prefix sums. Only equal ones give 0.
     #[inline]
     pub(super) const fn between(before: u32, after: u32) -> Self {
         Self(fold((after - before) as u64))
@@ -186,8 +189,10 @@ impl fmt::Debug for Checksum {
     }
 }
 
-/// The number modulo 65,535, where none but 0 becomes 0: a number and itself turned by half of its bits add up to
-/// both halves, and the carry, in the upper half.
+/// The sum modulo 65,535, where only 0 becomes 0.
+///
+/// A number plus itself rotated by half of its bits has the sum of both halves, with the carry, in
+/// its upper half.
 #[inline]
 const fn fold(sum: u64) -> u16 {
     let half = (sum.wrapping_add(sum.rotate_left(32)) >> 32) as u32;
@@ -199,7 +204,7 @@ const fn fold(sum: u64) -> u16 {
 struct Lanes {
     /// All words, modulo 2^64.
     words: [u64; LANES],
-    /// The upper halves of the same words.
+    /// The upper halves of all words.
     upper: [u64; LANES],
 }
 
@@ -212,7 +217,7 @@ impl Lanes {
         }
     }
 
-    /// The sum of what was added.
+    /// The sum of all words added.
     fn total(self) -> u64 {
         let words = self.words.iter().fold(0, |sum: u64, word| sum.wrapping_add(*word));
         let upper = self.upper.iter().sum::<u64>();
@@ -220,19 +225,19 @@ impl Lanes {
     }
 }
 
-/// The one's complement sum of both: a carry comes in again at the lower end. Only zeros add up to 0.
+/// The one's complement sum of both, with an end-around carry. Only zeros add up to 0.
 #[inline(always)]
 const fn add(sum: u64, word: u64) -> u64 {
     let (sum, carry) = sum.overflowing_add(word);
     sum + carry as u64
 }
 
-/// The sum of some bytes, without lanes, which would have to be added up.
+/// The sum of bytes without lanes, for few bytes.
 #[inline(always)]
 fn short(bytes: &[u8]) -> u64 {
     let mut words = bytes.chunks_exact(8);
     let sum = (&mut words).fold(0, |sum, word| add(sum, word_of(word)));
-    // Any even place within a word will do.
+    // These may be added at any even offset within a word.
     let (four, rest) = first::<4>(words.remainder());
     let (two, rest) = first::<2>(rest);
     let ([one], _) = first::<1>(rest);
@@ -242,25 +247,25 @@ fn short(bytes: &[u8]) -> u64 {
     add(sum, rest)
 }
 
-/// So many bytes, or zeros if there are fewer, and the others.
+/// The first `N` bytes, or zeros if there are fewer, and the rest.
 #[inline(always)]
 fn first<const N: usize>(bytes: &[u8]) -> ([u8; N], &[u8]) {
     bytes.split_first_chunk().map_or(([0; N], bytes), |(first, rest)| (*first, rest))
 }
 
-/// The first eight bytes, which are there.
+/// The first eight bytes, which exist.
 #[inline(always)]
 fn word_of(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
-/// The words of a block.
+/// Loads the words of a block.
 #[inline(always)]
 fn load(block: &[u8]) -> [u64; LANES] {
     core::array::from_fn(|lane| word_of(&block[8 * lane..]))
 }
 
-/// The words to a block.
+/// Stores the words of a block.
 #[inline(always)]
 fn store(words: &[u64; LANES], block: &mut [u8]) {
     for (word, bytes) in words.iter().zip(block.chunks_exact_mut(8)) {

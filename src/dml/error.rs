@@ -1,28 +1,28 @@
-//! What can be wrong with a header, or with what it is asked for.
+//! Errors of parsing, building and receiving.
 
 use core::error::Error;
 use core::fmt;
 
 use super::Region;
 
-/// Why bytes are no data manipulation header of the packet behind it.
+/// The error of parsing a data manipulation header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError {
     /// The bytes end within the header.
     Truncated {
-        /// Bytes that the header has, as far as it says so.
+        /// The length of the header, or of its prefix if that is incomplete.
         needed: usize,
-        /// Bytes that there are.
+        /// The number of bytes given.
         given: usize,
     },
-    /// It is of a version that is not known.
+    /// The version is unknown.
     Version(u8),
-    /// A region ends behind the packet.
+    /// A region ends beyond the packet.
     OutOfPacket {
         /// The first such region.
         region: Region,
-        /// Bytes of the packet.
+        /// The length of the packet.
         packet: usize,
     },
 }
@@ -31,11 +31,11 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { needed, given } => {
-                write!(f, "the header has {needed} bytes at least, of which {given} are there")
+                write!(f, "the header has at least {needed} bytes, but {given} are given")
             }
-            Self::Version(version) => write!(f, "version {version} is not known"),
+            Self::Version(version) => write!(f, "version {version} is unknown"),
             Self::OutOfPacket { region, packet } => {
-                write!(f, "{region} ends behind the packet of {packet} bytes")
+                write!(f, "{region} ends beyond the packet of {packet} bytes")
             }
         }
     }
@@ -43,11 +43,11 @@ impl fmt::Display for ParseError {
 
 impl Error for ParseError {}
 
-/// Why a region or a header is not added. Nothing has changed.
+/// The error of adding a region or a header. The builder is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// There are [`MAX_REGIONS`](super::MAX_REGIONS) regions.
+    /// There are [`MAX_REGIONS`](super::MAX_REGIONS) regions already.
     TooMany,
     /// A region, or the headers alone, would end beyond byte 2^32 - 1 of the packet.
     TooFar,
@@ -56,32 +56,32 @@ pub enum BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooMany => "there are as many regions as a header can count",
-            Self::TooFar => "a packet ends at byte 2^32 - 1",
+            Self::TooMany => "a header has at most 255 regions",
+            Self::TooFar => "a packet ends at byte 2^32 - 1 at most",
         })
     }
 }
 
 impl Error for BuildError {}
 
-/// A buffer is too small. Nothing was written.
+/// The error of writing to a buffer that is too small. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
-    /// Bytes that are to be written.
+pub struct BufferTooSmall {
+    /// The number of bytes to write.
     pub needed: usize,
-    /// Bytes of the buffer.
-    pub room: usize,
+    /// The length of the buffer.
+    pub capacity: usize,
 }
 
-impl fmt::Display for NoRoom {
+impl fmt::Display for BufferTooSmall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes do not fit into {}", self.needed, self.room)
+        write!(f, "{} bytes do not fit into {}", self.needed, self.capacity)
     }
 }
 
-impl Error for NoRoom {}
+impl Error for BufferTooSmall {}
 
-/// Why a packet is not received. Nothing was written.
+/// The error of receiving a packet. Nothing was written.
 ///
 /// # Example
 ///
@@ -95,40 +95,40 @@ impl Error for NoRoom {}
 /// dml.write_to(&mut frame)?;
 /// let (header, packet) = DmlHeader::parse(&frame)?;
 /// let mut receiver = Receiver::new();
-/// let refused = receiver.receive(&header, packet, &mut [0; 64]).unwrap_err();
-/// assert_eq!(refused, ReceiveError::DataOverlaps { at: 5 });
+/// let error = receiver.receive(&header, packet, &mut [0; 64]).unwrap_err();
+/// assert_eq!(error, ReceiveError::DataOverlaps { at: 5 });
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiveError {
-    /// The packet is shorter than the one that the header was parsed with: this region ends behind it.
+    /// The packet is shorter than the one the header was parsed with: this region ends beyond it.
     OutOfPacket(Region),
     /// Regions of application data overlap.
     DataOverlaps {
-        /// The first byte that is in two of them.
+        /// The first byte in two of them.
         at: u32,
     },
     /// The application data does not fit into the destination.
-    NoRoom(NoRoom),
+    BufferTooSmall(BufferTooSmall),
 }
 
 impl fmt::Display for ReceiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OutOfPacket(region) => write!(f, "{region} ends behind the packet"),
+            Self::OutOfPacket(region) => write!(f, "{region} ends beyond the packet"),
             Self::DataOverlaps { at } => {
                 write!(f, "byte {at} is in two regions of application data")
             }
-            Self::NoRoom(error) => error.fmt(f),
+            Self::BufferTooSmall(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for ReceiveError {}
 
-impl From<NoRoom> for ReceiveError {
-    fn from(error: NoRoom) -> Self {
-        Self::NoRoom(error)
+impl From<BufferTooSmall> for ReceiveError {
+    fn from(error: BufferTooSmall) -> Self {
+        Self::BufferTooSmall(error)
     }
 }

@@ -1,4 +1,4 @@
-//! The header on the wire, and how it is read.
+//! The header on the wire, and its parser.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -10,12 +10,12 @@ use super::region::{Kind, Region};
 /// The version of the format.
 pub(super) const VERSION: u8 = 1;
 
-/// Bytes in front of the regions.
+/// The length of the header in front of the regions.
 pub(super) const PREFIX: usize = 4;
 
-/// A data manipulation header whose regions are within the packet behind it.
+/// A parsed data manipulation header, whose regions are within the packet after it.
 ///
-/// It reads the bytes that it was parsed from, and copies none.
+/// It borrows the bytes it was parsed from, and copies none.
 ///
 /// | method | cost |
 /// |---|---|
@@ -32,29 +32,34 @@ pub(super) const PREFIX: usize = 4;
 /// let data = header.find(Kind::DATA).and_then(|region| region.slice(packet));
 /// assert_eq!(data, Some(&b"data"[..]));
 ///
-/// assert!(matches!(DmlHeader::parse(&frame[..21]), Err(ParseError::OutOfPacket { packet: 5, .. })));
+/// let error = DmlHeader::parse(&frame[..21]).unwrap_err();
+/// assert!(matches!(error, ParseError::OutOfPacket { packet: 5, .. }));
 /// # Ok::<(), ParseError>(())
 /// ```
 #[derive(Clone, Copy)]
 pub struct DmlHeader<'a> {
     ethertype: u16,
-    /// A multiple of [`Region::ENCODED`] bytes. Each region ends within the packet, and at 2^32 - 1 at most.
+    /// A multiple of [`Region::ENCODED`] bytes. Each region ends within the packet, and at 2^32 - 1
+    /// at most.
     regions: &'a [u8],
 }
 
 impl<'a> DmlHeader<'a> {
-    /// The header that a frame has behind its data-link header, and the packet behind that.
+    /// Parses the header at the start of `frame`, which begins after the data-link header. Returns
+    /// the header and the packet after it.
     ///
     /// # Errors
     ///
-    /// If the bytes end within the header, the version is another, or a region ends behind the packet.
+    /// If the bytes end within the header, the version is unknown, or a region ends beyond the
+    /// packet.
     pub fn parse(frame: &'a [u8]) -> Result<(Self, &'a [u8]), ParseError> {
         let length = Self::length(frame)?;
         let (header, packet) = frame.split_at(length);
         Ok((Self::of(header, packet.len())?, packet))
     }
 
-    /// The same where the packet can be changed: who decrypts does that in place.
+    /// Parses the header at the start of `frame`, and returns a mutable packet, for decryption in
+    /// place.
     ///
     /// # Errors
     ///
@@ -79,7 +84,7 @@ impl<'a> DmlHeader<'a> {
         Ok((Self::of(header, packet.len())?, packet))
     }
 
-    /// Bytes of the header that is at the beginning of so many.
+    /// The length of the header at the start of `frame`, which contains all of it.
     fn length(frame: &[u8]) -> Result<usize, ParseError> {
         let given = frame.len();
         let Some(&[version, count, _, _]) = frame.first_chunk::<PREFIX>() else {
@@ -92,7 +97,7 @@ impl<'a> DmlHeader<'a> {
         if given < needed { Err(ParseError::Truncated { needed, given }) } else { Ok(needed) }
     }
 
-    /// The header that is these bytes, in front of a packet of so many.
+    /// The header in these bytes, if its regions are within a packet of this length.
     fn of(header: &'a [u8], packet: usize) -> Result<Self, ParseError> {
         let (prefix, regions) = header.split_at(PREFIX);
         let header = Self { ethertype: u16::from_be_bytes([prefix[2], prefix[3]]), regions };
@@ -103,35 +108,35 @@ impl<'a> DmlHeader<'a> {
         }
     }
 
-    /// What the packet is, in the numbers of data-link headers: 0x0800 for IPv4.
+    /// Returns the EtherType of the packet: 0x0800 for IPv4.
     #[inline]
     #[must_use]
     pub const fn ethertype(&self) -> u16 {
         self.ethertype
     }
 
-    /// Bytes of the header itself.
+    /// Returns the length of the header in bytes.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         PREFIX + self.regions.len()
     }
 
-    /// All regions, in the order of the header: as the sender likes it.
+    /// Iterates over all regions, in the order of the header. The sender chooses the order.
     #[inline]
     #[must_use]
     pub fn regions(&self) -> Regions<'a> {
         Regions(self.regions.chunks_exact(Region::ENCODED))
     }
 
-    /// The first region of a kind.
+    /// Returns the first region of a kind.
     #[inline]
     #[must_use]
     pub fn find(&self, kind: Kind) -> Option<Region> {
         self.regions().find(|region| region.kind == kind)
     }
 
-    /// All regions of a kind.
+    /// Iterates over all regions of a kind.
     #[inline]
     pub fn of_kind(&self, kind: Kind) -> impl Iterator<Item = Region> + Clone + use<'a> {
         self.regions().filter(move |region| region.kind == kind)
@@ -147,7 +152,7 @@ impl fmt::Debug for DmlHeader<'_> {
     }
 }
 
-/// The regions of a header. See [`DmlHeader::regions`].
+/// An iterator over the regions of a header. See [`DmlHeader::regions`].
 #[derive(Clone)]
 pub struct Regions<'a>(ChunksExact<'a, u8>);
 

@@ -1,22 +1,22 @@
-//! One pass over a packet: what the regions of its header ask for, all at once.
+//! The receiver: one pass over a packet for all operations of its regions.
 //!
-//! The places where regions begin and end cut the packet into pieces. Each piece is read once, at most: summed if it
-//! is in any checksum region, copied if it is application data, or both. The sum from the packet's first byte to each
-//! place is kept, and the sum of a region is the difference of two of those: so regions cost what their edges do,
-//! however many of them lie over the same bytes.
+//! The edges of regions divide the packet into pieces. Each piece is read at most once: summed if
+//! it is in a checksum region, copied if it is application data, or both. The sum of a region is
+//! the difference of two prefix sums, at its edges. So the cost of a region does not depend on the
+//! number of regions that overlap it.
 
 use core::fmt;
 
 use super::builder::MAX_REGIONS;
 use super::checksum::Checksum;
-use super::error::{NoRoom, ReceiveError};
+use super::error::{BufferTooSmall, ReceiveError};
 use super::header::DmlHeader;
 use super::region::{Kind, Region};
 
-/// Receives packets: copies their application data and sums their checksum regions, in one pass.
+/// A receiver of packets, which copies application data and sums checksum regions in one pass.
 ///
-/// It has room for the edges of the largest header, 9 KiB: make one for each thread, and not for each packet. It does
-/// not allocate.
+/// It contains buffers for the edges of the largest header, 9 KiB: create one per thread, not one
+/// per packet. It does not allocate.
 ///
 /// | method | cost |
 /// |---|---|
@@ -27,7 +27,7 @@ use super::region::{Kind, Region};
 /// ```
 /// use flowtable::dml::{Checksum, DmlBuilder, DmlHeader, Kind, Receiver, Region};
 ///
-/// // A header of four bytes, the last two of which are the checksum over all; six bytes of data.
+/// // A header of four bytes, the last two of which are the checksum of all; six bytes of data.
 /// let mut packet = *b"hd\0\0greets";
 /// let field = Checksum::of(&packet).field();
 /// packet[2..4].copy_from_slice(&field);
@@ -48,33 +48,36 @@ use super::region::{Kind, Region};
 /// ```
 #[derive(Clone)]
 pub struct Receiver {
-    /// Where regions that are not empty begin and end.
+    /// The edges of regions that are not empty.
     edges: [Edge; 2 * MAX_REGIONS],
     /// The checksum regions in the order of the header.
     checksums: [(Region, Checksum); MAX_REGIONS],
-    /// For each of them, the sum from the packet's first byte to its own. One more than needed: any number is in it.
+    /// The prefix sum at the first byte of each checksum region. One more than needed, so that
+    /// every `u8` is an index.
     before: [u32; MAX_REGIONS + 1],
 }
 
-/// What a packet had.
+/// The result of [`Receiver::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Received<'r> {
-    /// Bytes of application data at the beginning of the destination.
+    /// The number of bytes of application data, at the start of the destination.
     pub copied: usize,
     /// The checksum regions in the order of the header, and their sums.
     ///
-    /// Which must be there is for the layers to know: a header without any is as valid as others.
+    /// The layers have to check that the regions they require exist: a header without any is valid.
     pub checksums: &'r [(Region, Checksum)],
 }
 
-/// A place where a region begins or ends: the place, then what it is, then the number of the checksum region, so
-/// that sorting them takes whole words.
+/// The start or end of a region: the offset, the kind of edge and the index of the checksum region,
+/// packed into a word that sorts by offset, then kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Edge(u64);
 
-/// What changes there. At one place, data ends before other data begins: that is no overlap.
+/// The kind of an edge. At equal offsets, data ends before other data begins, as that is no
+/// overlap.
 #[derive(Clone, Copy)]
-enum What {
+enum EdgeKind {
     DataEnds = 0,
     DataBegins = 1,
     SumEnds = 2,
@@ -82,24 +85,24 @@ enum What {
 }
 
 impl Edge {
-    const fn new(at: u32, what: What, number: u8) -> Self {
-        Self((at as u64) << 16 | (what as u64) << 8 | number as u64)
+    const fn new(offset: u32, kind: EdgeKind, index: u8) -> Self {
+        Self((offset as u64) << 16 | (kind as u64) << 8 | index as u64)
     }
 
-    const fn at(self) -> u32 {
+    const fn offset(self) -> u32 {
         (self.0 >> 16) as u32
     }
 
-    const fn what(self) -> What {
+    const fn kind(self) -> EdgeKind {
         match (self.0 >> 8) as u8 {
-            0 => What::DataEnds,
-            1 => What::DataBegins,
-            2 => What::SumEnds,
-            _ => What::SumBegins,
+            0 => EdgeKind::DataEnds,
+            1 => EdgeKind::DataBegins,
+            2 => EdgeKind::SumEnds,
+            _ => EdgeKind::SumBegins,
         }
     }
 
-    const fn number(self) -> usize {
+    const fn index(self) -> usize {
         (self.0 & 0xff) as usize
     }
 }
@@ -112,7 +115,7 @@ struct Plan<'r> {
 }
 
 impl Receiver {
-    /// One for any packet.
+    /// Creates a receiver.
     #[must_use]
     pub const fn new() -> Self {
         let none = Region::new(Kind::new(0), 0, 0);
@@ -123,16 +126,16 @@ impl Receiver {
         }
     }
 
-    /// Copies application data to the beginning of `destination`, and sums each checksum region; bytes in both are
-    /// read once, those in neither are not read.
+    /// Copies application data to the start of `destination`, and sums each checksum region.
     ///
-    /// Regions of data are copied one behind the other, in the order of the packet. Checksum regions may overlap
-    /// anything.
+    /// Bytes in both are read once, bytes in neither are not read. Data regions are concatenated in
+    /// the order of the packet. Checksum regions may overlap any others.
     ///
     /// # Errors
     ///
-    /// If the packet is shorter than the one the header was parsed with, regions of data overlap, or they do not fit
-    /// into the destination. That is known before the first byte is copied.
+    /// If the packet is shorter than the one the header was parsed with, data regions overlap, or
+    /// they do not fit into the destination. All of this is checked before the first byte is
+    /// copied.
     pub fn receive(
         &mut self,
         header: &DmlHeader<'_>,
@@ -141,35 +144,35 @@ impl Receiver {
     ) -> Result<Received<'_>, ReceiveError> {
         let mut plan = self.plan(header, packet.len())?;
         let needed = plan.data_length()?;
-        let room = destination.len();
-        let to = destination.get_mut(..needed).ok_or(NoRoom { needed, room })?;
+        let capacity = destination.len();
+        let to = destination.get_mut(..needed).ok_or(BufferTooSmall { needed, capacity })?;
         plan.run(packet, to);
         Ok(Received { copied: needed, checksums: plan.checksums })
     }
 
-    /// All edges, in the order of the packet.
+    /// Collects the edges and checksum regions, and sorts the edges by offset.
     fn plan(&mut self, header: &DmlHeader<'_>, packet: usize) -> Result<Plan<'_>, ReceiveError> {
         let (mut edges, mut checksums) = (0, 0);
         for region in header.regions() {
             if region.end() > packet as u64 {
                 return Err(ReceiveError::OutOfPacket(region));
             }
-            let number = checksums;
+            let index = checksums;
             let (begins, ends) = match region.kind {
-                Kind::DATA => (What::DataBegins, What::DataEnds),
+                Kind::DATA => (EdgeKind::DataBegins, EdgeKind::DataEnds),
                 Kind::CHECKSUM => {
-                    self.checksums[number] = (region, Checksum::ZERO);
+                    self.checksums[index] = (region, Checksum::ZERO);
                     checksums += 1;
-                    (What::SumBegins, What::SumEnds)
+                    (EdgeKind::SumBegins, EdgeKind::SumEnds)
                 }
                 _ => continue,
             };
-            // An empty one would end before it begins.
+            // The edges of an empty region would be in the wrong order.
             if region.length > 0 {
-                // Regions of a header end at 2^32 - 1 at most, and have numbers below 255.
+                // Regions of a header end at 2^32 - 1 at most, and there are at most 255.
                 let (begin, end) = (region.offset, region.offset + region.length);
-                self.edges[edges] = Edge::new(begin, begins, number as u8);
-                self.edges[edges + 1] = Edge::new(end, ends, number as u8);
+                self.edges[edges] = Edge::new(begin, begins, index as u8);
+                self.edges[edges + 1] = Edge::new(end, ends, index as u8);
                 edges += 2;
             }
         }
@@ -180,17 +183,17 @@ impl Receiver {
 }
 
 impl Plan<'_> {
-    /// Bytes of application data, if no two regions overlap.
+    /// The length of the application data. Fails if two of its regions overlap.
     fn data_length(&self) -> Result<usize, ReceiveError> {
         let (mut length, mut begun) = (0, None);
         for edge in self.edges {
-            match (edge.what(), begun) {
-                (What::DataBegins, None) => begun = Some(edge.at()),
-                (What::DataBegins, Some(_)) => {
-                    return Err(ReceiveError::DataOverlaps { at: edge.at() });
+            match (edge.kind(), begun) {
+                (EdgeKind::DataBegins, None) => begun = Some(edge.offset()),
+                (EdgeKind::DataBegins, Some(_)) => {
+                    return Err(ReceiveError::DataOverlaps { at: edge.offset() });
                 }
-                (What::DataEnds, Some(from)) => {
-                    length += (edge.at() - from) as usize;
+                (EdgeKind::DataEnds, Some(from)) => {
+                    length += (edge.offset() - from) as usize;
                     begun = None;
                 }
                 _ => {}
@@ -199,41 +202,42 @@ impl Plan<'_> {
         Ok(length)
     }
 
-    /// The pass. `to` has room for all data, and edges are within the packet.
+    /// Copies and sums all pieces. `to` has the length of the data, and edges are within the
+    /// packet.
     fn run(&mut self, packet: &[u8], mut to: &mut [u8]) {
         let (mut at, mut copying, mut summing, mut sum) = (0, false, 0_u32, 0_u32);
         for edge in self.edges {
-            let piece = &packet[at..edge.at() as usize];
+            let piece = &packet[at..edge.offset() as usize];
             if !piece.is_empty() {
                 let part = match (copying, summing > 0) {
                     (false, false) => Checksum::ZERO,
                     (false, true) => Checksum::of(piece),
                     (true, summed) => {
-                        let (here, rest) = to.split_at_mut(piece.len());
+                        let (copy, rest) = to.split_at_mut(piece.len());
                         to = rest;
                         if summed {
-                            Checksum::of_copied(piece, here)
+                            Checksum::of_copied(piece, copy)
                         } else {
-                            here.copy_from_slice(piece);
+                            copy.copy_from_slice(piece);
                             Checksum::ZERO
                         }
                     }
                 };
-                // There are 510 pieces at most, and 25 bits are enough for all.
-                sum += u32::from(part.behind(at).sum());
+                // The sum of at most 510 pieces fits into 25 bits.
+                sum += u32::from(part.at_offset(at).sum());
                 at += piece.len();
             }
-            match edge.what() {
-                What::DataBegins => copying = true,
-                What::DataEnds => copying = false,
-                What::SumBegins => {
-                    self.before[edge.number()] = sum;
+            match edge.kind() {
+                EdgeKind::DataBegins => copying = true,
+                EdgeKind::DataEnds => copying = false,
+                EdgeKind::SumBegins => {
+                    self.before[edge.index()] = sum;
                     summing += 1;
                 }
-                What::SumEnds => {
-                    let (region, checksum) = &mut self.checksums[edge.number()];
-                    let here = Checksum::between(self.before[edge.number()], sum);
-                    *checksum = here.behind(region.offset as usize);
+                EdgeKind::SumEnds => {
+                    let (region, checksum) = &mut self.checksums[edge.index()];
+                    let within = Checksum::between(self.before[edge.index()], sum);
+                    *checksum = within.at_offset(region.offset as usize);
                     summing -= 1;
                 }
             }
@@ -247,7 +251,7 @@ impl Default for Receiver {
     }
 }
 
-/// There is nothing in it between packets.
+/// Writes no fields, as the buffers have no content between packets.
 impl fmt::Debug for Receiver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").finish_non_exhaustive()

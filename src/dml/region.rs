@@ -1,11 +1,11 @@
-//! Regions: what is to be done with which bytes of a packet.
+//! Regions: byte ranges of a packet, and the operations on them.
 
 use core::fmt;
 use core::ops::{BitOr, Range};
 
-/// What a region is for: a number, of which some have a name.
+/// The kind of a region: a number, of which some have names.
 ///
-/// Numbers without one are kept: who knows them may use them.
+/// Other numbers are preserved, for applications that define them.
 ///
 /// # Example
 ///
@@ -20,27 +20,28 @@ use core::ops::{BitOr, Range};
 pub struct Kind(u16);
 
 impl Kind {
-    /// Bytes of which the Internet checksum is, the checksum's own field among them. Those of nested layers overlap.
+    /// Bytes covered by an Internet checksum, its field included. Regions of nested layers overlap.
     pub const CHECKSUM: Self = Self(1);
-    /// Bytes that say with which key to decrypt.
+    /// Bytes that identify the decryption key.
     pub const KEY: Self = Self(2);
     /// Bytes to decrypt.
     pub const DECRYPT: Self = Self(3);
-    /// Bytes that say into which memory of the receiver application data goes.
+    /// Bytes that identify the memory of the receiver for application data.
     pub const DESTINATION: Self = Self(4);
-    /// Application data. [`Receiver::receive`](super::Receiver::receive) refuses such regions if they overlap.
+    /// Application data. [`Receiver::receive`](super::Receiver::receive) rejects such regions if
+    /// they overlap.
     pub const DATA: Self = Self(5);
-    /// Bytes that say which message handler or process the packet is for; see [`DispatchFlags`].
+    /// Bytes that identify the message handler or process of the packet; see [`DispatchFlags`].
     pub const DISPATCH: Self = Self(6);
 
-    /// The kind of this number.
+    /// Creates a kind from its number.
     #[inline]
     #[must_use]
     pub const fn new(number: u16) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number.
     #[inline]
     #[must_use]
     pub const fn get(self) -> u16 {
@@ -68,9 +69,9 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The flags of a [`Kind::DISPATCH`] region: for whom the packet is, and whether to interrupt.
+/// The flags of a [`Kind::DISPATCH`] region: the kind of destination, and whether to interrupt.
 ///
-/// They are the sender's wishes. Other bits mean nothing, and are kept.
+/// They are requests of the sender. Other bits have no meaning, and are preserved.
 ///
 /// # Example
 ///
@@ -85,14 +86,14 @@ impl fmt::Debug for Kind {
 pub struct DispatchFlags(pub u16);
 
 impl DispatchFlags {
-    /// The region names a process; otherwise, a message handler.
+    /// The region identifies a process; otherwise, a message handler.
     pub const PROCESS: Self = Self(0x0001);
-    /// No interrupt: the receiver will look for the packet by itself.
+    /// No interrupt: the receiver polls for the packet.
     pub const SILENT: Self = Self(0x0002);
-    /// The interrupt may wait, to be one for several packets.
+    /// The interrupt may be delayed and coalesced with that of later packets.
     pub const LATER: Self = Self(0x0004);
 
-    /// Whether all flags of `other` are set.
+    /// Returns whether all flags of `other` are set.
     #[inline]
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
@@ -109,7 +110,7 @@ impl BitOr for DispatchFlags {
     }
 }
 
-/// Some bytes of a packet, and what they are for.
+/// A range of bytes of a packet, and its kind.
 ///
 /// # Example
 ///
@@ -123,63 +124,65 @@ impl BitOr for DispatchFlags {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// What it is for.
+    /// The kind of the region.
     pub kind: Kind,
-    /// What its kind makes of them: [`DispatchFlags`] if it is that. For other kinds they are free.
+    /// Flags whose meaning depends on the kind: [`DispatchFlags`] for dispatch. For other kinds,
+    /// they are free for applications.
     pub flags: u16,
-    /// Its first byte: from the first byte behind the data manipulation header, or in a layer's own packet from the
-    /// first byte of that.
+    /// The first byte, relative to the first byte after the data manipulation header, or, within a
+    /// layer, to the first byte of the layer's packet.
     pub offset: u32,
-    /// Bytes.
+    /// The number of bytes.
     pub length: u32,
 }
 
 impl Region {
-    /// Bytes on the wire.
+    /// The length of a region on the wire.
     pub(super) const ENCODED: usize = 12;
 
-    /// A region without flags.
+    /// Creates a region without flags.
     #[inline]
     #[must_use]
     pub const fn new(kind: Kind, offset: u32, length: u32) -> Self {
         Self { kind, flags: 0, offset, length }
     }
 
-    /// The same with these flags.
+    /// Sets the flags.
     #[inline]
     #[must_use]
     pub const fn with_flags(self, flags: u16) -> Self {
         Self { flags, ..self }
     }
 
-    /// The byte behind it. 33 bits are enough for any region.
+    /// Returns the offset of the first byte after the region. It fits into 33 bits.
     #[inline]
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.offset as u64 + self.length as u64
     }
 
-    /// Its bytes, unless it ends behind the packet.
+    /// Returns the bytes of the region, unless it ends beyond the packet.
     #[inline]
     #[must_use]
     pub fn slice<'p>(&self, packet: &'p [u8]) -> Option<&'p [u8]> {
         packet.get(self.range()?)
     }
 
-    /// Its bytes to be changed, to decrypt them say, unless it ends behind the packet.
+    /// Returns the bytes of the region, mutable for decryption in place, unless it ends beyond the
+    /// packet.
     #[inline]
     #[must_use]
     pub fn slice_mut<'p>(&self, packet: &'p mut [u8]) -> Option<&'p mut [u8]> {
         packet.get_mut(self.range()?)
     }
 
-    /// Nothing if the machine cannot address it.
+    /// The range of the region, if it fits into `usize`.
     #[inline]
     fn range(&self) -> Option<Range<usize>> {
         Some(usize::try_from(self.offset).ok()?..usize::try_from(self.end()).ok()?)
     }
 
-    /// What is on the wire.
+    /// Encodes the region for the wire.
     #[inline]
     pub(super) fn encoded(&self) -> [u8; Self::ENCODED] {
         let [[k, i], [f, l]] = [self.kind.0.to_be_bytes(), self.flags.to_be_bytes()];
@@ -187,7 +190,7 @@ impl Region {
         [k, i, f, l, a, b, c, d, m, n, o, p]
     }
 
-    /// What is on the wire, read.
+    /// Decodes a region from the wire.
     #[inline]
     pub(super) const fn decoded(bytes: [u8; Self::ENCODED]) -> Self {
         let [k, i, f, l, a, b, c, d, m, n, o, p] = bytes;

@@ -1,4 +1,4 @@
-//! Bursts: all heads are asked for first, then all entries that they lead to, and only then is anything looked at.
+//! Bursts: prefetch all heads, then all entries that they lead to, then look the tags up.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -10,19 +10,20 @@ use super::store::EphemeralStore;
 use crate::raw::prefetch::prefetch;
 use crate::timestamp::Timestamp;
 
-/// Tags that are asked for together: about as many misses as a processor has under way, twice.
-const TOGETHER: usize = 32;
+/// Tags that are prefetched together: about twice the number of outstanding misses of a CPU.
+const BURST: usize = 32;
 
 impl<T, V, S> EphemeralStore<T, V, S>
 where
     T: Hash + Eq,
     S: BuildHasher,
 {
-    /// The values of several tags at once: their misses overlap. Each costs as [`find`](Self::find).
+    /// Looks up the values of several tags, with overlapping cache misses. Each lookup costs as
+    /// [`find`](Self::find).
     ///
     /// # Panics
     ///
-    /// If there are not as many places as tags.
+    /// Panics if the slices differ in length.
     ///
     /// # Example
     ///
@@ -42,21 +43,25 @@ where
     where
         Q: Hash + Equivalent<T>,
     {
-        assert_eq!(tags.len(), found.len(), "a place for each tag");
+        assert_eq!(tags.len(), found.len(), "the slices of tags and results differ in length");
         let elapsed = self.elapsed(now);
-        for (tags, found) in tags.chunks(TOGETHER).zip(found.chunks_mut(TOGETHER)) {
-            let hashes = self.ask_for(tags);
+        for (tags, found) in tags.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let hashes = self.hash_and_prefetch(tags);
             for ((tag, found), &hash) in tags.iter().zip(found).zip(&hashes) {
                 *found = self.get_hashed(hash, tag, elapsed);
             }
         }
     }
 
-    /// Calls `each` with the number of each tag in the slice and the value of its living binding, to change, or says
-    /// that there is no room for one. Bindings that are not there are created, with the value that `make` gives for
-    /// the number of the tag. It is all done in the order of the slice, so that a tag may come twice.
+    /// Finds or creates the bindings of several tags, in the order of the slice, with overlapping
+    /// cache misses.
     ///
-    /// See [`get_or_insert_with`](Self::get_or_insert_with), and [`get_batch`](Self::get_batch) for an example.
+    /// Calls `each` with the index of each tag and a mutable reference to the value of its live
+    /// binding, or with [`Full`]. A missing binding is created with the value that `make` returns
+    /// for the index of the tag. A tag may occur more than once.
+    ///
+    /// See [`get_or_insert_with`](Self::get_or_insert_with), and [`get_batch`](Self::get_batch) for
+    /// an example.
     pub fn get_or_insert_batch(
         &mut self,
         tags: &[T],
@@ -66,32 +71,32 @@ where
     ) where
         T: Clone,
     {
-        // Time passes once: whoever lives now lives for all of them.
-        self.pass_to(now);
-        for (chunk, tags) in tags.chunks(TOGETHER).enumerate() {
-            let hashes = self.ask_for(tags);
-            for (number, (tag, &hash)) in tags.iter().zip(&hashes).enumerate() {
-                let number = chunk * TOGETHER + number;
-                let value = match self.order_of_tag(hash, tag, 0, &mut ()) {
-                    Some(order) => Ok(self.value_mut(order)),
-                    None => self.create(hash, tag.clone(), || make(number), &mut ()),
+        // Time advances once: bindings that are live now are live for the whole batch.
+        self.advance_to(now);
+        for (chunk, tags) in tags.chunks(BURST).enumerate() {
+            let hashes = self.hash_and_prefetch(tags);
+            for (offset, (tag, &hash)) in tags.iter().zip(&hashes).enumerate() {
+                let index = chunk * BURST + offset;
+                let value = match self.position_of_tag(hash, tag, 0, &mut ()) {
+                    Some(position) => Ok(self.value_mut(position)),
+                    None => self.create(hash, tag.clone(), || make(index), &mut ()),
                 };
-                each(number, value);
+                each(index, value);
             }
         }
     }
 
-    /// Asks for the heads of these tags, and for the entries that they lead to. The hashes.
+    /// Hashes the tags, and prefetches their heads and the entries that these lead to.
     #[inline]
-    fn ask_for<Q: Hash>(&self, tags: &[Q]) -> [u64; TOGETHER] {
-        let mut hashes = [0; TOGETHER];
+    fn hash_and_prefetch<Q: Hash>(&self, tags: &[Q]) -> [u64; BURST] {
+        let mut hashes = [0; BURST];
         for (hash, tag) in hashes.iter_mut().zip(tags) {
             *hash = self.hash_of(tag);
             prefetch(&raw const self.heads[self.chain_of(*hash)]);
         }
         for &hash in &hashes[..tags.len()] {
             let head = &self.heads[self.chain_of(hash)];
-            if head.may_have(Bit::of(hash)) {
+            if head.may_contain(Bit::of(hash)) {
                 self.ring.prefetch(head.newest());
             }
         }

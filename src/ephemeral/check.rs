@@ -1,46 +1,21 @@
-//! Whether all that shall hold does.
+//! Validation of the invariants of a store.
 
-use core::error::Error;
-use core::fmt;
+use alloc::format;
 use core::hash::{BuildHasher, Hash};
 
 use super::store::EphemeralStore;
-
-/// An invariant that does not hold. It never happens; tests ask after each step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Broken {
-    /// There are more bindings than there is room for.
-    Count,
-    /// The binding that so many of the living came before has expired, or expires before the one in front of it, or
-    /// would live for longer than a lifetime.
-    Expiry(usize),
-    /// The binding that so many of the living came before is not on the chain of its tag.
-    Unreachable(usize),
-}
-
-impl fmt::Display for Broken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Count => f.write_str("there are more bindings than there can be"),
-            Self::Expiry(place) => write!(f, "binding {place} of the ring expires at a wrong time"),
-            Self::Unreachable(place) => write!(f, "binding {place} of the ring is on no chain"),
-        }
-    }
-}
-
-impl Error for Broken {}
+use crate::invariant::{InvariantError, ensure};
 
 impl<T, V, S> EphemeralStore<T, V, S>
 where
     T: Hash + Eq,
     S: BuildHasher,
 {
-    /// Checks what holds of a store. O(n).
+    /// Checks the invariants of the store, for tests. O(n).
     ///
     /// # Errors
     ///
-    /// The first thing that does not hold.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -56,21 +31,19 @@ where
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
-        if self.len() > self.capacity() {
-            return Err(Broken::Count);
-        }
-        let mut before = 1;
-        for (place, entry) in self.ring.iter_from(0).enumerate() {
-            let left = self.left(entry);
-            if !(before..=u64::from(self.lifetime.ticks)).contains(&left) {
-                return Err(Broken::Expiry(place));
-            }
-            before = left;
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        ensure(self.len() <= self.capacity(), || "the ring has more bindings than its capacity")?;
+        let mut previous = 1;
+        for (position, entry) in self.ring.iter_from(0).enumerate() {
+            let remaining = self.remaining(entry);
+            let in_order = (previous..=u64::from(self.lifetime.ticks)).contains(&remaining);
+            ensure(in_order, || format!("live binding {position} has a wrong expiry time"))?;
+            previous = remaining;
             let hash = self.hash_of(&entry.tag);
-            if self.order_of_tag(hash, &entry.tag, 0, &mut ()) != Some(place) {
-                return Err(Broken::Unreachable(place));
-            }
+            let found = self.position_of_tag(hash, &entry.tag, 0, &mut ());
+            ensure(found == Some(position), || {
+                format!("live binding {position} is not on the chain of its tag")
+            })?;
         }
         Ok(())
     }
@@ -78,6 +51,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
     use core::time::Duration;
 
     use crate::hash::DefaultHashBuilder;
@@ -88,30 +62,31 @@ mod tests {
 
     const LIFETIME: Duration = Duration::from_nanos(100);
 
-    /// Numbers of bindings pass that which half of them can count, and all heads have a number that comes again.
+    /// The sequence numbers wrap around in their lower half, and all heads hold one that is used
+    /// again.
     #[test]
-    fn numbers_go_round() {
+    fn sequence_numbers_wrap_around() {
         for heads in [Heads::Half, Heads::Double] {
             let hasher = DefaultHashBuilder::with_seed(1);
             let mut store = EphemeralStore::with_parts(128, LIFETIME, heads, hasher).unwrap();
-            store.ring.begin_at((1 << 32) - 150);
+            store.ring.set_next_sequence((1 << 32) - 150);
             for now in 0..1000_u64 {
                 let at = Timestamp::from_nanos(now);
                 assert!(store.find_or_create(now, at, || now).unwrap().is_new);
                 store.validate().unwrap();
-                let living = (0..=now).rev().take_while(|tag| store.get(tag, at) == Some(tag));
-                assert_eq!(living.count() as u64, (now + 1).min(100));
+                let live = (0..=now).rev().take_while(|tag| store.get(tag, at) == Some(tag));
+                assert_eq!(live.count() as u64, (now + 1).min(100));
                 assert_eq!(store.find(&(now + 1), at), None);
             }
         }
     }
 
     #[test]
-    fn a_chain_ends_where_numbers_do_not_fall() {
+    fn a_chain_ends_where_sequence_numbers_do_not_decrease() {
         let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
         (0..16).for_each(|tag| _ = store.find_or_create(tag, Timestamp::ZERO, || tag).unwrap());
         let first = store.ring.oldest() as u32;
-        // As if the number of one that has left had come again: its own, and that of a newer one.
+        // A stale link that matches a live entry after a wrap: itself, and a newer one.
         for link in [5, 6] {
             store.ring.get_mut(5).unwrap().link = first + link;
             let bits = (0..32).map(|bit| Bit::of(bit << 59));
@@ -122,23 +97,24 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_hold_is_found() {
-        let made = || {
+    fn broken_invariants_are_detected() {
+        let filled = || {
             let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
             for tag in 0..16 {
                 _ = store.find_or_create(tag, Timestamp::from_nanos(tag), || tag).unwrap();
             }
             store
         };
-        assert_eq!(made().validate(), Ok(()));
-        let mut store = made();
+        let error = |store: &EphemeralStore| store.validate().unwrap_err().to_string();
+        assert_eq!(filled().validate(), Ok(()));
+        let mut store = filled();
         store.heads.fill(Head::EMPTY);
-        assert_eq!(store.validate(), Err(Broken::Unreachable(0)));
-        let mut store = made();
+        assert_eq!(error(&store), "live binding 0 is not on the chain of its tag");
+        let mut store = filled();
         store.ring.get_mut(3).unwrap().expiry = 0;
-        assert!(matches!(store.validate(), Err(Broken::Expiry(_))));
-        let mut store = made();
+        assert!(error(&store).ends_with("has a wrong expiry time"));
+        let mut store = filled();
         store.ring.get_mut(15).unwrap().expiry += 1;
-        assert_eq!(store.validate(), Err(Broken::Expiry(15)));
+        assert_eq!(error(&store), "live binding 15 has a wrong expiry time");
     }
 }

@@ -1,4 +1,4 @@
-//! Finding a binding by its tag, and creating it.
+//! Lookup of a binding by its tag, and creation.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -10,15 +10,16 @@ use super::store::{Binding, Entry, EphemeralStore};
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
-/// Expired bindings that are reclaimed with each creation. With one, a backlog would never become less.
-const RECLAIMED_AT_ONCE: usize = 2;
+/// Expired bindings that each creation reclaims. With one, a backlog would never shrink.
+const RECLAIMED_PER_CREATION: usize = 2;
 
-/// What [`find_or_create`](EphemeralStore::find_or_create) has found or created.
+/// The result of [`find_or_create`](EphemeralStore::find_or_create).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bound {
-    /// The living binding of the tag.
+    /// The live binding of the tag.
     pub binding: Binding,
-    /// Whether it was created now.
+    /// Whether this call created the binding.
     pub is_new: bool,
 }
 
@@ -27,9 +28,10 @@ where
     T: Hash + Eq,
     S: BuildHasher,
 {
-    /// The living binding of a tag.
+    /// Returns the live binding of a tag.
     ///
-    /// O(1 + c), where c is how many newer ones are in its chain: [a half of how full](super#price) chains are.
+    /// O(1 + c), where c is the number of newer bindings in its chain: [half of the
+    /// load](super#cost) of the chains.
     ///
     /// # Example
     ///
@@ -37,13 +39,14 @@ where
     /// use flowtable::{EphemeralStore, Timestamp};
     /// use std::time::Duration;
     ///
-    /// let mut store: EphemeralStore<&str, u32> = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// let mut store: EphemeralStore<&str, u32> =
+    ///     EphemeralStore::new(10, Duration::from_secs(10))?;
     /// let at = Timestamp::from_secs;
     /// let created = store.find_or_create("tag", at(0), || 1)?;
-    /// let found = store.find_or_create("tag", at(5), || unreachable!("it is there"))?;
+    /// let found = store.find_or_create("tag", at(5), || unreachable!("it exists"))?;
     /// assert_eq!((created.is_new, found.is_new), (true, false));
     /// assert_eq!(store.find("tag", at(9)), Some(created.binding));
-    /// // Nothing has made it live longer.
+    /// // The accesses have not extended its life.
     /// assert_eq!(store.find("tag", at(10)), None);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -56,8 +59,8 @@ where
         self.find_observed(tag, now, &mut ())
     }
 
-    /// The same, telling the observer what it touches: each entry examined, and for each five words, if tags
-    /// have two.
+    /// Returns the live binding of a tag, and reports the accesses to the observer: each entry
+    /// examined, with five words if tags have two.
     #[inline]
     pub fn find_observed<Q>(
         &self,
@@ -68,11 +71,11 @@ where
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let order = self.order_of_tag(self.hash_of(tag), tag, self.elapsed(now), observer)?;
-        Some(self.binding(order))
+        let position = self.position_of_tag(self.hash_of(tag), tag, self.elapsed(now), observer)?;
+        Some(self.binding(position))
     }
 
-    /// The value of a tag, if it has a living binding. Costs as [`find`](Self::find).
+    /// Returns the value of a tag, if it has a live binding. Costs as [`find`](Self::find).
     #[must_use]
     #[inline]
     pub fn get<Q>(&self, tag: &Q, now: Timestamp) -> Option<&V>
@@ -82,8 +85,8 @@ where
         self.get_hashed(self.hash_of(tag), tag, self.elapsed(now))
     }
 
-    /// The value of a tag, to change, if it has a living binding. It does not live longer.
-    /// Costs as [`find`](Self::find).
+    /// Returns a mutable reference to the value of a tag, if it has a live binding. Does not extend
+    /// its life. Costs as [`find`](Self::find).
     ///
     /// # Example
     ///
@@ -91,8 +94,9 @@ where
     /// use flowtable::{EphemeralStore, Timestamp};
     /// use std::time::Duration;
     ///
-    /// // The SYNs of a host that it has sent within a second.
-    /// let mut store: EphemeralStore<[u8; 4], u32> = EphemeralStore::new(1000, Duration::from_secs(1))?;
+    /// // SYNs of each host within a second.
+    /// let mut store: EphemeralStore<[u8; 4], u32> =
+    ///     EphemeralStore::new(1000, Duration::from_secs(1))?;
     /// let (host, at) = ([192, 0, 2, 7], Timestamp::from_millis);
     /// store.find_or_create(host, at(0), || 1)?;
     /// if let Some(count) = store.get_mut(&host, at(500)) {
@@ -107,19 +111,21 @@ where
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let order = self.order_of_tag(self.hash_of(tag), tag, self.elapsed(now), &mut ())?;
-        Some(&mut self.ring.get_mut(order)?.value)
+        let elapsed = self.elapsed(now);
+        let position = self.position_of_tag(self.hash_of(tag), tag, elapsed, &mut ())?;
+        Some(&mut self.ring.get_mut(position)?.value)
     }
 
-    /// The living binding of a tag. If there is none, one with this value is created, and lives for a lifetime from
-    /// now on.
+    /// Returns the live binding of a tag, or creates one with this value, which lives for one
+    /// lifetime from now.
     ///
-    /// Two expired bindings are reclaimed with each one that is created, of those that are not yet. Costs as
-    /// [`find`](Self::find), and O(log n) where many have expired at once.
+    /// Each creation also reclaims up to two expired bindings. Costs as [`find`](Self::find), and
+    /// O(log n) where many bindings have expired at once.
     ///
     /// # Errors
     ///
-    /// All that there is room for are alive. Nothing is created, and no value is made.
+    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
+    /// called.
     #[inline]
     pub fn find_or_create(
         &mut self,
@@ -130,12 +136,13 @@ where
         self.find_or_create_observed(tag, now, value, &mut ())
     }
 
-    /// The same, telling the observer what it touches: five words more than [`find`](Self::find_observed) if it
-    /// creates one, and tags have two.
+    /// Returns the live binding of a tag, or creates one, and reports the accesses to the observer:
+    /// five words more than [`find`](Self::find_observed) for a creation, if tags have two.
     ///
     /// # Errors
     ///
-    /// All that there is room for are alive. Nothing is created, and no value is made.
+    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
+    /// called.
     ///
     /// # Example
     ///
@@ -149,7 +156,7 @@ where
     /// let bound = store.find_or_create_observed(7, now, || 1, &mut created)?;
     /// assert_eq!(store.find_observed(&7, now, &mut found), Some(bound.binding));
     /// assert_eq!((created.0, found.0), (5, 5)); // one entry written, one examined
-    /// // What is known by its binding is not searched for.
+    /// // Access by binding needs no search.
     /// let mut words = Words::default();
     /// store.read_observed(bound.binding, now, &mut words);
     /// store.write_observed(bound.binding, now, 2, &mut words).unwrap();
@@ -165,20 +172,21 @@ where
         observer: &mut impl Observer,
     ) -> Result<Bound, Full> {
         let hash = self.hash_of(&tag);
-        if let Some(order) = self.order_of_tag(hash, &tag, self.elapsed(now), observer) {
-            return Ok(Bound { binding: self.binding(order), is_new: false });
+        if let Some(position) = self.position_of_tag(hash, &tag, self.elapsed(now), observer) {
+            return Ok(Bound { binding: self.binding(position), is_new: false });
         }
-        self.pass_to(now);
+        self.advance_to(now);
         self.create(hash, tag, value, observer)?;
-        Ok(Bound { binding: self.binding(self.ring.living() - 1), is_new: true })
+        Ok(Bound { binding: self.binding(self.ring.live() - 1), is_new: true })
     }
 
-    /// The value of the living binding of a tag, to change; one is created if there is none:
-    /// see [`find_or_create`](Self::find_or_create).
+    /// Returns a mutable reference to the value of the live binding of a tag, and creates one if
+    /// there is none: see [`find_or_create`](Self::find_or_create).
     ///
     /// # Errors
     ///
-    /// All that there is room for are alive. Nothing is created, and no value is made.
+    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
+    /// called.
     #[inline]
     pub fn get_or_insert_with(
         &mut self,
@@ -187,10 +195,10 @@ where
         value: impl FnOnce() -> V,
     ) -> Result<&mut V, Full> {
         let hash = self.hash_of(&tag);
-        match self.order_of_tag(hash, &tag, self.elapsed(now), &mut ()) {
-            Some(order) => Ok(self.value_mut(order)),
+        match self.position_of_tag(hash, &tag, self.elapsed(now), &mut ()) {
+            Some(position) => Ok(self.value_mut(position)),
             None => {
-                self.pass_to(now);
+                self.advance_to(now);
                 self.create(hash, tag, value, &mut ())
             }
         }
@@ -201,24 +209,24 @@ where
         self.hasher.hash_one(tag)
     }
 
-    /// The place of the head of the chain of this hash.
+    /// Returns the index of the head of the chain of this hash.
     #[inline]
     pub(super) fn chain_of(&self, hash: u64) -> usize {
         hash as usize & (self.heads.len() - 1)
     }
 
-    /// The binding that so many of the ring's living came before.
+    /// Returns the binding at a position of the live entries.
     #[inline]
-    fn binding(&self, order: usize) -> Binding {
-        Binding(self.ring.oldest() + order as u64)
+    fn binding(&self, position: usize) -> Binding {
+        Binding(self.ring.oldest() + position as u64)
     }
 
-    /// The value of a binding that is there.
+    /// Returns a mutable reference to the value of a live binding.
     #[inline]
-    pub(super) fn value_mut(&mut self, order: usize) -> &mut V {
-        match self.ring.get_mut(order) {
+    pub(super) fn value_mut(&mut self, position: usize) -> &mut V {
+        match self.ring.get_mut(position) {
             Some(entry) => &mut entry.value,
-            None => unreachable!("it was found, and nothing has left since"),
+            None => unreachable!("a lookup returned the position, and no entry has expired since"),
         }
     }
 
@@ -227,13 +235,13 @@ where
     where
         Q: Equivalent<T> + ?Sized,
     {
-        Some(&self.ring.get(self.order_of_tag(hash, tag, elapsed, &mut ())?)?.value)
+        Some(&self.ring.get(self.position_of_tag(hash, tag, elapsed, &mut ())?)?.value)
     }
 
-    /// How many of the ring's living came before the binding of a tag, if that is alive so many ticks after the last
-    /// creation or cleaning.
+    /// Returns the position among the live entries of the binding of a tag, if it is live `elapsed`
+    /// ticks after the last creation or cleaning.
     #[inline]
-    pub(super) fn order_of_tag<Q>(
+    pub(super) fn position_of_tag<Q>(
         &self,
         hash: u64,
         tag: &Q,
@@ -244,31 +252,31 @@ where
         Q: Equivalent<T> + ?Sized,
     {
         let head = self.heads[self.chain_of(hash)];
-        if !head.may_have(Bit::of(hash)) {
+        if !head.may_contain(Bit::of(hash)) {
             return None;
         }
-        let (mut newer, mut number) = (self.ring.living(), head.newest());
+        let (mut previous, mut sequence) = (self.ring.live(), head.newest());
         loop {
-            let order = self.ring.order_of(number);
-            // Neither one that has left, nor one of another chain that has got its number.
-            if order >= newer {
+            let position = self.ring.position_of(sequence);
+            // Excludes expired entries, and entries of other chains that reuse a sequence number.
+            if position >= previous {
                 return None;
             }
-            let entry = self.ring.get(order)?;
+            let entry = self.ring.get(position)?;
             observer.entry();
             observer.words(Entry::<T, V>::EXAMINED_WORDS);
-            // All that follow are older still.
-            if self.left(entry) <= elapsed {
+            // The rest of the chain is older and has expired as well.
+            if self.remaining(entry) <= elapsed {
                 return None;
             }
             if tag.equivalent(&entry.tag) {
-                return Some(order);
+                return Some(position);
             }
-            (newer, number) = (order, entry.link);
+            (previous, sequence) = (position, entry.link);
         }
     }
 
-    /// Creates a binding for a tag that has none, at the time to which the store has passed.
+    /// Creates a binding for an absent tag, at the time to which the store has advanced.
     #[inline]
     pub(super) fn create(
         &mut self,
@@ -277,17 +285,17 @@ where
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
     ) -> Result<&mut V, Full> {
-        self.ring.reclaim(RECLAIMED_AT_ONCE);
+        self.ring.reclaim(RECLAIMED_PER_CREATION);
         if self.ring.is_full() {
             return Err(Full);
         }
         let value = value();
         observer.words(Entry::<T, V>::CREATED_WORDS);
-        let (chain, number) = (self.chain_of(hash), self.ring.next() as u32);
+        let (chain, sequence) = (self.chain_of(hash), self.ring.next() as u32);
         let head = &mut self.heads[chain];
         let link = head.newest();
-        let has_living = self.ring.order_of(link) < self.ring.living();
-        *head = head.with(number, Bit::of(hash), has_living);
+        let has_live = self.ring.position_of(link) < self.ring.live();
+        *head = head.with(sequence, Bit::of(hash), has_live);
         let expiry = (self.now as u32).wrapping_add(self.lifetime.ticks);
         let entry = self.ring.push(Entry { tag, link, expiry, value }).ok_or(Full)?;
         Ok(&mut entry.value)

@@ -1,30 +1,31 @@
-//! Heads of chains, which know by a bit what is surely not in them.
+//! Heads of hash chains, with a filter for absent tags.
 //!
 //! ```text
-//!     head    │ 32 bits: one of them for each tag of the chain │ the low half of the number of the newest │
+//!     head │ filter: 32 bits, one set per tag of the chain │ low half of newest sequence number │
 //! ```
 //!
-//! A tag whose bit is not there is not in the chain. So whoever brings a new tag mostly looks at no entry: with two heads for
-//! an entry in a store that is full, 49 times of 50. He waits for no memory but that of the head, and the processor need not
-//! guess.
+//! If the bit of a tag is clear, the tag is not in the chain. So the creation of a new tag mostly
+//! reads no entry: with two heads per entry in a full store, 49 times of 50. Its only cache miss is
+//! the head, and the branch is well predicted.
 //!
-//! Bits of the expired stay as long as somebody lives in the chain; they are gone with the first one who comes when
-//! nobody does.
+//! Bits of expired tags remain set while any binding of the chain is live; the first insertion into
+//! a chain without live bindings clears them.
 
-/// How many heads of chains there are for each entry. The more, the shorter the chains.
+/// The number of heads of chains per entry. More heads make shorter chains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Heads {
-    /// One for two entries. A full store examines two entries to find one.
+    /// One head for two entries. A lookup in a full store examines two entries.
     Half,
-    /// One for each: one and a half.
+    /// One head per entry: a lookup examines one and a half entries.
     Equal,
-    /// Two for each: one and a quarter.
+    /// Two heads per entry: a lookup examines one and a quarter entries.
     #[default]
     Double,
 }
 
 impl Heads {
-    /// As many as that for a power of two of entries: one at least. Nothing if there is no such number.
+    /// Returns the number of heads for a power of two of entries, at least one. `None` if it
+    /// overflows.
     pub(super) fn count(self, capacity: usize) -> Option<usize> {
         match self {
             Self::Half => Some(capacity.div_ceil(2)),
@@ -34,43 +35,43 @@ impl Heads {
     }
 }
 
-/// The bit of a tag.
+/// The filter bit of a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bit(u64);
 
 impl Bit {
-    /// The upper five bits of the hash say which one it is.
+    /// Returns the bit that the upper five bits of the hash select.
     #[inline]
     pub(super) const fn of(hash: u64) -> Self {
         Self(1 << 32 << (hash >> 59))
     }
 }
 
-/// Where a chain begins, and what may be in it.
+/// The newest entry of a chain, and the filter of its tags.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head(u64);
 
 impl Head {
     pub(super) const EMPTY: Self = Self(0);
 
-    /// Whether a tag with this bit may be in the chain.
+    /// Returns whether a tag with this bit may be in the chain.
     #[inline]
-    pub(super) const fn may_have(self, bit: Bit) -> bool {
+    pub(super) const fn may_contain(self, bit: Bit) -> bool {
         self.0 & bit.0 != 0
     }
 
-    /// The low half of the number of the newest one.
+    /// Returns the low half of the sequence number of the newest entry.
     #[inline]
     pub(super) const fn newest(self) -> u32 {
         self.0 as u32
     }
 
-    /// The head with a further one in front, of this number and bit. What is known of the others is forgotten if none of
-    /// them lives.
+    /// Returns the head after the insertion of an entry with this sequence number and bit. Clears
+    /// the other bits if no entry of the chain is live.
     #[inline]
-    pub(super) const fn with(self, number: u32, bit: Bit, has_living: bool) -> Self {
-        // Without a branch: it goes one way as often as the other.
-        let others = self.0 & ((has_living as u64).wrapping_neg() << 32);
-        Self(others | bit.0 | number as u64)
+    pub(super) const fn with(self, sequence: u32, bit: Bit, has_live: bool) -> Self {
+        // Branch-free: both outcomes are equally frequent.
+        let others = self.0 & ((has_live as u64).wrapping_neg() << 32);
+        Self(others | bit.0 | sequence as u64)
     }
 }

@@ -1,20 +1,21 @@
-//! Time in 32 bits, without an end.
+//! Expiry times in 32 bits that wrap around.
 //!
-//! A lifetime has up to 32 bits of ticks, and a tick is a power of two of nanoseconds: one, up to four seconds of
-//! lifetime. Of the tick at which a binding dies half is kept, the lower 32 bits. That is enough, as a binding that
-//! lived when the last one was made was made within a lifetime of that.
+//! A lifetime is up to 32 bits of ticks, and a tick is a power of two of nanoseconds: one
+//! nanosecond for lifetimes up to four seconds. An entry stores the lower 32 bits of its expiry
+//! tick. They suffice, as any binding that was live at the last creation was created within one
+//! lifetime before it.
 
 use core::time::Duration;
 
 use super::StoreError;
 use crate::timestamp::{Timestamp, nanos};
 
-/// How long bindings live.
+/// The lifetime of bindings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lifetime {
     pub(super) period: Duration,
     pub(super) ticks: u32,
-    /// A tick is two to the power of this nanoseconds.
+    /// log2 of the nanoseconds of a tick.
     shift: u32,
 }
 
@@ -28,7 +29,8 @@ impl Lifetime {
         }
     }
 
-    /// Rounded down, as the lifetime is: so nothing lives longer.
+    /// Returns the tick of a timestamp. Rounds down, as the lifetime does, so no binding lives
+    /// longer.
     #[inline]
     pub(super) const fn ticks_at(self, time: Timestamp) -> u64 {
         time.as_nanos() >> self.shift

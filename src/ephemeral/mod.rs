@@ -1,69 +1,76 @@
 //! Ephemeral state: bindings of tags to values, each of which lives for exactly one lifetime.
 //!
-//! A packet may leave a value under a tag that it has chosen, and later packets find it; a lifetime after it was
-//! made it is gone, whatever was done with it. Nobody has to free anything, and nobody can keep anything: state is
-//! freed as fast as it is made, so a router can let strangers make it.
+//! A packet stores a value under a tag of its choice, and later packets look it up. One lifetime
+//! after its creation the binding expires, whatever was done with it. No user frees a binding, and
+//! no user can extend its life: state is reclaimed as fast as it is created, so a router can let
+//! untrusted senders create it.
 //!
 //! ```text
 //!     heads                      ring, oldest first
-//!     ┌──────────┬────┐          ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬───────────────╮
-//!     │ ···1···· │ 44 │          │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ room          │
-//!     ├──────────┼────┤          │ tag  │      │      │      │      │      │      │               │
-//!     │ ·1·····1 │ 46 │ ───────────────────────────────────────────────────▶ tag  │               │
-//!     ├──────────┼────┤          │      │      │ tag ◀───────────────────── 42   │ link          │
-//!     │ ····1··· │ 17 │ gone     │      │ ◀─── 41   │      │      │      │      │               │
-//!     └──────────┴────┘          ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴───────────────╯
-//!      what may    newest          the expired │ the living: find looks at these only ▲ next
-//!      be there
+//!     ┌──────────┬────┐          ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬───────────╮
+//!     │ ···1···· │ 44 │          │ 40   │ 41   │ 42   │ 43   │ 44   │ 45   │ 46   │ vacant    │
+//!     ├──────────┼────┤          │ tag  │      │      │      │      │      │      │           │
+//!     │ ·1·····1 │ 46 │ ───────────────────────────────────────────────────▶ tag  │           │
+//!     ├──────────┼────┤          │      │      │ tag ◀───────────────────── 42   │ link      │
+//!     │ ····1··· │ 17 │ expired  │      │ ◀─── 41   │      │      │      │      │           │
+//!     └──────────┴────┘          ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴───────────╯
+//!      filter     newest          expired       │ live: `find` reads these only   ▲ next
+//!      bits
 //! ```
 //!
-//! Each binding has a number, one more than the one before. A head has the number of the newest binding of its
-//! chain, a link that of the next older one. As all live equally long, they expire in the order of their
-//! numbers, and so they leave the ring: from its front, while new ones come at its end.
+//! Bindings have consecutive sequence numbers. A head holds the sequence number of the newest
+//! binding of its chain, a link that of the next older one. As all bindings live equally long, they
+//! expire in the order of their sequence numbers: they are removed at the front of the ring, and
+//! new ones are appended at its end.
 //!
-//! The chains are never cut. A link to a binding that has expired leads to a number that the living do not have, and so
-//! does the head of a chain of which all have: the chain ends there. Hence to reclaim a binding takes nothing
-//! but to take it from the ring: no chain is walked, no hash is computed, no head is touched.
+//! Chains are never unlinked. A link to an expired binding holds a sequence number outside of the
+//! live range, and so does the head of a chain whose bindings have all expired: the chain ends
+//! there. Hence reclaiming a binding only removes it from the ring: no chain is walked, no hash is
+//! computed, no head is written.
 //!
-//! A head has a bit for each tag of its chain, one of 32. A tag whose bit is not there is not in the chain, and no
-//! entry is looked at.
+//! A head has a filter of 32 bits, with one bit set for each tag of its chain. If the bit of a tag
+//! is clear, the tag is not in the chain, and no entry is read.
 //!
-//! # What holds
+//! # Invariants
 //!
-//! - Numbers in the ring follow each other; those of a chain fall from its head on.
-//! - Expiry never falls along the ring: the expired are at its front, the living behind them.
-//! - Whoever lives is on the chain of the head that the hash of its tag says, all before it in the chain live, and the
-//!   head has its bit.
-//! - A tag has one living binding at most.
-//! - No binding is found a lifetime after it was made, or later, whether it is reclaimed or not. None is lost
-//!   before but for the grain of time: 2⁻³⁰ of a lifetime, if that is longer than four seconds.
+//! - Sequence numbers in the ring are consecutive; along a chain they decrease.
+//! - Expiry times never decrease along the ring: the expired bindings are at its front, the live
+//!   ones follow.
+//! - A live binding is on the chain selected by the hash of its tag, all bindings before it in the
+//!   chain are live, and its bit is set in the head.
+//! - A tag has at most one live binding.
+//! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
+//!   None expires earlier, except for the granularity of time: 2⁻³⁰ of a lifetime that exceeds four
+//!   seconds.
 //!
-//! Numbers in heads and links have 32 bits. After four billion bindings an old number may be taken for that of a
-//! binding of another chain: its tag is not the one that is looked for, and a chain ends where numbers do not
-//! fall. It costs a few steps, and no answer is wrong.
+//! Heads and links store 32 bits of a sequence number. After four billion bindings a stale one may
+//! match a binding of another chain: its tag differs from the requested one, and the walk stops
+//! where sequence numbers do not decrease. That costs a few steps, and no answer is wrong.
 //!
-//! # Price
+//! # Cost
 //!
-//! 24 bytes for a tag and a value of eight bytes each, and eight for each head. To find takes a head and the
-//! newer ones of the chain: `1 + f / 2h` entries for a tag that is there, where `f` is how full the ring is and
-//! `h` how many heads there are for an entry. One that is not there takes a head, and in a full store with
-//! `h` = 2 looks at an entry once in fifty times. To create takes the next place in the ring, where the processor expects
-//! it, besides: one line of memory that it has to wait for, where a hash table and a queue have four.
+//! A tag and a value of eight bytes each take 24 bytes, a head takes eight. Finding a tag reads its
+//! head and the newer entries of its chain: `1 + f / 2h` entries for a present tag, where `f` is
+//! the load of the ring and `h` the number of heads per entry. An absent tag costs one head; in a
+//! full store with `h` = 2 it reads an entry once in fifty lookups. Creation also writes the next
+//! slot of the ring, which the hardware prefetcher expects: one cache miss in all, where a hash
+//! table with a queue has four.
 //!
-//! With each creation two expired bindings are reclaimed: no thread is needed, nobody waits, and no room is
-//! missing that an expired one has. Values are dropped when they are reclaimed, so a store in which nothing is created
-//! keeps the values of the expired until [`clean`](EphemeralStore::clean) is called, or until it is dropped.
+//! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
+//! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store
+//! without creations keeps expired values until [`clean`](EphemeralStore::clean) is called or the
+//! store is dropped.
 //!
 //! # Paper
 //!
-//! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services* (2002), sections 6
-//! and 7. Different here:
+//! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*
+//! (2002), sections 6 and 7. Differences:
 //!
-//! - Their cleaner unlinks each binding from its chain; here nothing is unlinked.
-//! - Their cleaner is a thread that runs every tenth of a lifetime, and is late by that much: see
-//!   [`sweep`](EphemeralStore::sweep). Here whoever looks for a binding sees that it has expired, and creation cleans.
-//! - New bindings are at the head of their chain, so that nobody walks over the expired.
-//! - Heads say what may be in their chains; theirs are half as long.
+//! - The paper's cleaner unlinks each binding from its chain; here chains are never unlinked.
+//! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
+//!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
+//! - New bindings are inserted at the head of their chain, so that lookups never walk expired ones.
+//! - Heads contain a filter; the paper's heads are half as large.
 
 mod burst;
 mod check;
@@ -77,46 +84,45 @@ mod store;
 use core::error::Error;
 use core::fmt;
 
-pub use check::Broken;
 pub use find::Bound;
 pub use heads::Heads;
 pub use store::{Binding, EphemeralStore};
 
-/// There is no room: as many bindings as there is room for are alive. Nothing was created.
+/// The error of a creation in a store whose bindings are all live. Nothing was created.
 ///
-/// There is room again when the oldest one expires.
+/// The next creation succeeds when the oldest binding has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
 impl fmt::Display for Full {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("all bindings that there is room for are alive")
+        f.write_str("the store is full of live bindings")
     }
 }
 
 impl Error for Full {}
 
-/// Why a store is not made.
+/// The error of the constructors of [`EphemeralStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// It would have no bindings.
+    /// The capacity is zero.
     NoCapacity,
-    /// Its bindings would never live.
+    /// The lifetime is zero.
     NoLifetime,
-    /// It would have more bindings than there are numbers or addresses for.
+    /// The capacity exceeds the range of sequence numbers or addresses.
     TooLarge,
-    /// The memory cannot be had.
+    /// The allocation failed.
     NoMemory,
 }
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoCapacity => "a store needs room for one binding at least",
-            Self::NoLifetime => "a lifetime must be longer than nothing",
-            Self::TooLarge => "so many bindings are more than a store can have",
-            Self::NoMemory => "the memory cannot be had",
+            Self::NoCapacity => "the capacity of a store must be at least one binding",
+            Self::NoLifetime => "the lifetime must be greater than zero",
+            Self::TooLarge => "the capacity exceeds the maximum of a store",
+            Self::NoMemory => "the memory allocation failed",
         })
     }
 }

@@ -1,16 +1,16 @@
-//! The ring: entries by number, which leave in the order in which they came.
+//! A ring buffer of entries, indexed by sequence number and removed first in, first out.
 //!
 //! ```text
-//!     number      40     41     42     43     44     45     46
-//!     slot         0      1      2      3      4      5      6      7        the number modulo a power of two
+//!     sequence    40     41     42     43     44     45     46
+//!     slot         0      1      2      3      4      5      6      7      sequence mod slots
 //!               ╭──────┬──────┬──────┬──────┬──────┬──────┬──────┬──────╮
-//!               │ dead │ dead │ living                           │      │
+//!               │ expired     │ live                             │      │
 //!               ╰──────┴──────┴──────┴──────┴──────┴──────┴──────┴──────╯
 //!                               ▲ oldest                          ▲ next
 //! ```
 //!
-//! What holds: the slots of the numbers from the first of the dead to the last of the living are initialized, and no
-//! others; they are as many as there are slots at most.
+//! Invariant: exactly the slots of the sequence numbers from the first expired to the last live
+//! entry are initialized; there are at most as many entries as slots.
 #![allow(unsafe_code)]
 
 use alloc::alloc::handle_alloc_error;
@@ -22,159 +22,162 @@ use core::mem::{MaybeUninit, needs_drop};
 use super::StoreError;
 use crate::raw::prefetch::prefetch;
 
-/// The first entry's number: the heads of empty chains are zero, and shall lead nowhere.
-const FIRST: u64 = 1;
+/// The first sequence number. The heads of empty chains are zero, which must not match an entry.
+const FIRST_SEQUENCE: u64 = 1;
 
-/// Slots, at most: the low halves of their numbers have to tell them apart.
-const MOST: usize = 1 << 31;
+/// The maximum number of slots: the low halves of sequence numbers must distinguish them.
+const MAX_SLOTS: usize = 1 << 31;
 
-/// Entries that die in the order in which they came, in a power of two of slots.
+/// A queue of entries that expire in the order of insertion, in a power of two of slots.
 pub(super) struct Ring<E> {
     slots: Box<[MaybeUninit<E>]>,
-    /// The number of the oldest one that lives, or that comes next.
+    /// The sequence number of the oldest live entry, or the next one if none is live.
     oldest: u64,
-    living: usize,
-    /// Those before it, who are not reclaimed yet.
-    dead: usize,
+    live: usize,
+    /// Entries before `oldest` that are not reclaimed yet.
+    expired: usize,
 }
 
 impl<E> Ring<E> {
-    /// Room for so many, rounded up to a power of two.
+    /// Creates a ring with this capacity, rounded up to a power of two.
     pub(super) fn new(capacity: usize) -> Result<Self, StoreError> {
         if capacity == 0 {
             return Err(StoreError::NoCapacity);
         }
-        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MOST);
+        let count = capacity.checked_next_power_of_two().filter(|&count| count <= MAX_SLOTS);
         let count = count.ok_or(StoreError::TooLarge)?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(count).map_err(|_| StoreError::NoMemory)?;
         slots.resize_with(count, MaybeUninit::uninit);
-        Ok(Self { slots: slots.into_boxed_slice(), oldest: FIRST, living: 0, dead: 0 })
+        Ok(Self { slots: slots.into_boxed_slice(), oldest: FIRST_SEQUENCE, live: 0, expired: 0 })
     }
 
     pub(super) fn capacity(&self) -> usize {
         self.slots.len()
     }
 
-    pub(super) fn living(&self) -> usize {
-        self.living
+    /// Returns the number of live entries.
+    pub(super) fn live(&self) -> usize {
+        self.live
     }
 
-    pub(super) fn dead(&self) -> usize {
-        self.dead
+    /// Returns the number of expired entries that are not reclaimed yet.
+    pub(super) fn expired(&self) -> usize {
+        self.expired
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.living + self.dead == self.slots.len()
+        self.live + self.expired == self.slots.len()
     }
 
-    /// The number of the oldest one that lives.
+    /// Returns the sequence number of the oldest live entry.
     #[inline]
     pub(super) fn oldest(&self) -> u64 {
         self.oldest
     }
 
-    /// How many of the living came before the one whose number has this low half; as many as there are, or more, if it
-    /// is none of the living.
+    /// Returns the position among the live entries of the one whose sequence number has this low
+    /// half. The result is at least [`live`](Self::live) if there is none.
     #[inline]
-    pub(super) fn order_of(&self, number: u32) -> usize {
-        number.wrapping_sub(self.oldest as u32) as usize
+    pub(super) fn position_of(&self, sequence: u32) -> usize {
+        sequence.wrapping_sub(self.oldest as u32) as usize
     }
 
-    /// The living but for the oldest ones, so many of them; oldest first.
-    pub(super) fn iter_from(&self, order: usize) -> impl DoubleEndedIterator<Item = &E> {
-        (order..self.living).filter_map(|order| self.get(order))
+    /// Iterates over the live entries from a position on, oldest first.
+    pub(super) fn iter_from(&self, position: usize) -> impl DoubleEndedIterator<Item = &E> {
+        (position..self.live).filter_map(|position| self.get(position))
     }
 
     #[inline]
-    fn slot(&self, number: u64) -> usize {
-        number as usize & (self.slots.len() - 1)
+    fn slot(&self, sequence: u64) -> usize {
+        sequence as usize & (self.slots.len() - 1)
     }
 
-    /// The entry that so many of the living came before.
+    /// Returns the live entry at a position; 0 is the oldest.
     #[inline]
-    pub(super) fn get(&self, order: usize) -> Option<&E> {
-        if order >= self.living {
+    pub(super) fn get(&self, position: usize) -> Option<&E> {
+        if position >= self.live {
             return None;
         }
-        let slot = self.slot(self.oldest + order as u64);
-        // SAFETY: it is one of the living, so it is initialized.
+        let slot = self.slot(self.oldest + position as u64);
+        // SAFETY: the entry is live, so its slot is initialized.
         Some(unsafe { self.slots[slot].assume_init_ref() })
     }
 
-    /// The same, to change.
+    /// Returns a mutable reference to the live entry at a position.
     #[inline]
-    pub(super) fn get_mut(&mut self, order: usize) -> Option<&mut E> {
-        if order >= self.living {
+    pub(super) fn get_mut(&mut self, position: usize) -> Option<&mut E> {
+        if position >= self.live {
             return None;
         }
-        let slot = self.slot(self.oldest + order as u64);
-        // SAFETY: it is one of the living, so it is initialized.
+        let slot = self.slot(self.oldest + position as u64);
+        // SAFETY: the entry is live, so its slot is initialized.
         Some(unsafe { self.slots[slot].assume_init_mut() })
     }
 
-    /// Asks for the entry that would have this number.
+    /// Prefetches the slot of a sequence number.
     #[inline]
-    pub(super) fn prefetch(&self, number: u32) {
-        prefetch(&raw const self.slots[self.slot(u64::from(number))]);
+    pub(super) fn prefetch(&self, sequence: u32) {
+        prefetch(&raw const self.slots[self.slot(u64::from(sequence))]);
     }
 
-    /// The oldest ones, so many of them, die.
+    /// Marks the `count` oldest live entries as expired.
     #[inline]
     pub(super) fn expire(&mut self, count: usize) {
-        let count = count.min(self.living);
-        self.living -= count;
-        self.dead += count;
+        let count = count.min(self.live);
+        self.live -= count;
+        self.expired += count;
         self.oldest += count as u64;
     }
 
-    /// Drops the dead, oldest first, and at most so many. How many it were.
+    /// Drops up to `budget` expired entries, oldest first. Returns their number.
     #[inline]
-    pub(super) fn reclaim(&mut self, most: usize) -> usize {
-        let count = self.dead.min(most);
+    pub(super) fn reclaim(&mut self, budget: usize) -> usize {
+        let count = self.expired.min(budget);
         if !needs_drop::<E>() {
-            self.dead -= count;
+            self.expired -= count;
             return count;
         }
         for _ in 0..count {
-            let slot = self.slot(self.oldest - self.dead as u64);
-            // It counts as gone before it is dropped, which may panic.
-            self.dead -= 1;
-            // SAFETY: it was one of the dead, so it is initialized; it is none now.
+            let slot = self.slot(self.oldest - self.expired as u64);
+            // Uncounted before the drop, which may panic.
+            self.expired -= 1;
+            // SAFETY: the entry was counted as expired, so its slot is initialized; it is uncounted
+            // now.
             unsafe { self.slots[slot].assume_init_drop() };
         }
         count
     }
 
-    /// The number that comes next.
+    /// Returns the next sequence number.
     #[inline]
     pub(super) fn next(&self) -> u64 {
-        self.oldest + self.living as u64
+        self.oldest + self.live as u64
     }
 
-    /// Adds a living one, if there is a slot.
+    /// Appends a live entry, unless the ring is full.
     #[inline]
     pub(super) fn push(&mut self, entry: E) -> Option<&mut E> {
         if self.is_full() {
             return None;
         }
         let slot = self.slot(self.next());
-        self.living += 1;
+        self.live += 1;
         Some(self.slots[slot].write(entry))
     }
 }
 
 #[cfg(test)]
 impl<E> Ring<E> {
-    /// Has the next number be this one. Nobody is in it.
-    pub(super) fn begin_at(&mut self, number: u64) {
-        assert_eq!((self.living, self.dead), (0, 0));
-        self.oldest = number;
+    /// Sets the next sequence number of an empty ring.
+    pub(super) fn set_next_sequence(&mut self, sequence: u64) {
+        assert_eq!((self.live, self.expired), (0, 0));
+        self.oldest = sequence;
     }
 }
 
 impl<E: Clone> Clone for Ring<E> {
-    /// The living, with their numbers. The dead stay behind.
+    /// Clones the live entries with their sequence numbers. Expired entries are not cloned.
     fn clone(&self) -> Self {
         let mut clone = Self::new(self.capacity()).unwrap_or_else(|_| {
             handle_alloc_error(Layout::for_value(&*self.slots));
@@ -189,7 +192,7 @@ impl<E: Clone> Clone for Ring<E> {
 
 impl<E> Drop for Ring<E> {
     fn drop(&mut self) {
-        /// Drops what is left when the drop of one has panicked.
+        /// Drops the remaining entries after the drop of one has panicked.
         struct Rest<'a, E>(&'a mut Ring<E>);
 
         impl<E> Drop for Rest<'_, E> {
@@ -198,7 +201,7 @@ impl<E> Drop for Ring<E> {
             }
         }
 
-        self.expire(self.living);
+        self.expire(self.live);
         let rest = Rest(self);
         rest.0.reclaim(usize::MAX);
     }
@@ -219,67 +222,65 @@ mod tests {
         }
         assert!(ring.push(Rc::clone(&counted)).is_none());
         ring.expire(3);
-        assert!(ring.push(Rc::clone(&counted)).is_none(), "the dead take their slots with them");
-        assert_eq!((ring.reclaim(2), ring.living(), ring.dead()), (2, 1, 1));
+        assert!(ring.push(Rc::clone(&counted)).is_none(), "expired entries occupy their slots");
+        assert_eq!((ring.reclaim(2), ring.live(), ring.expired()), (2, 1, 1));
         assert_eq!(Rc::strong_count(&counted), 3);
         assert!(ring.push(Rc::clone(&counted)).is_some());
         let clone = ring.clone();
-        assert_eq!((clone.living(), clone.dead(), Rc::strong_count(&counted)), (2, 0, 6));
+        assert_eq!((clone.live(), clone.expired(), Rc::strong_count(&counted)), (2, 0, 6));
         drop(clone);
         drop(ring);
         assert_eq!(Rc::strong_count(&counted), 1);
     }
 
     #[test]
-    fn entries_are_known_by_their_numbers() {
+    fn entries_are_found_by_sequence_number() {
         let mut ring = Ring::new(4).unwrap();
-        for number in 1..40_u64 {
-            assert_eq!(ring.next(), number);
+        for next in 1..40_u64 {
+            assert_eq!(ring.next(), next);
             if ring.is_full() {
                 ring.expire(1);
                 ring.reclaim(1);
             }
-            assert!(ring.push(number).is_some());
-            let orders = 0..ring.living();
-            assert!(
-                orders
-                    .clone()
-                    .all(|order| ring.get(order) == Some(&(ring.oldest() + order as u64)))
-            );
-            assert!(
-                orders
-                    .clone()
-                    .all(|order| ring.order_of((ring.oldest() + order as u64) as u32) == order)
-            );
-            assert_eq!(ring.get(ring.living()), None);
+            assert!(ring.push(next).is_some());
+            for position in 0..ring.live() {
+                let sequence = ring.oldest() + position as u64;
+                assert_eq!(ring.get(position), Some(&sequence));
+                assert_eq!(ring.position_of(sequence as u32), position);
+            }
+            assert_eq!(ring.get(ring.live()), None);
             assert_eq!(ring.get_mut(usize::MAX), None);
-            assert!(ring.order_of(ring.oldest() as u32 - 1) >= ring.living());
+            assert!(ring.position_of(ring.oldest() as u32 - 1) >= ring.live());
         }
     }
 
     #[cfg(feature = "std")]
     #[test]
-    fn a_panic_keeps_nobody_from_being_dropped() {
-        struct Bomb(#[expect(dead_code, reason = "it counts")] Rc<()>, bool);
+    fn a_panic_in_drop_does_not_leak_the_other_entries() {
+        struct Bomb {
+            _counted: Rc<()>,
+            panics: bool,
+        }
 
         impl Drop for Bomb {
             fn drop(&mut self) {
-                if self.1 {
+                if self.panics {
                     std::panic::resume_unwind(alloc::boxed::Box::new(()));
                 }
             }
         }
 
         let counted = Rc::new(());
+        let bomb = |panics| Bomb { _counted: Rc::clone(&counted), panics };
         let mut ring = Ring::new(8).unwrap();
-        (0..8).for_each(|number| _ = ring.push(Bomb(Rc::clone(&counted), number == 3)));
+        (0..8).for_each(|index| _ = ring.push(bomb(index == 3)));
         ring.expire(5);
         let dropped = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| drop(ring)));
         assert_eq!((dropped.is_err(), Rc::strong_count(&counted)), (true, 1));
     }
 
     #[test]
-    fn nothing_of_no_size_is_kept_too() {
+    fn entries_may_be_zero_sized() {
         let mut ring = Ring::new(2).unwrap();
         assert!(ring.push(()).is_some() && ring.push(()).is_some() && ring.push(()).is_none());
         assert_eq!(ring.get(1), Some(&()));

@@ -1,4 +1,4 @@
-//! The store: what it is made of, and how bindings leave it.
+//! The store: its parts, access by binding, and expiry.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,65 +13,73 @@ use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
-/// Expired bindings that are looked at one by one before the last one is searched for.
-const LOOKED_AT: usize = 4;
+/// The number of oldest entries that are checked one by one before a binary search.
+const LINEAR_SCAN: usize = 4;
 
-/// Bindings of tags to values, each of which lives for one lifetime from when it was made.
+/// A bounded table of bindings of tags to values, each of which lives for one lifetime.
 ///
-/// Look-ups, reading and writing never make a binding live longer. When as many are alive as there is room for,
-/// nothing is created until the oldest one expires.
+/// Lookups, reads and writes never extend the life of a binding. When all bindings are live, no
+/// other is created until the oldest one expires.
 ///
-/// Time is an argument, and one that goes back is taken for that of the last creation, tried or done, or cleaning. So
-/// after a creation far in the future time stands still until then, or until [`clear`](Self::clear).
-/// Tags are hashed by `S`, which is keyed unless said otherwise: strangers cannot choose tags of one chain. That
-/// they cannot choose each other's tags is up to them: they draw 64 bits at random.
+/// Time is an argument. A timestamp earlier than that of the last creation, creation attempt or
+/// cleaning counts as that one. So after a creation far in the future time stands still until then,
+/// or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an attacker
+/// cannot choose tags of one chain. To keep their tags secret from each other is up to the users,
+/// who draw 64 bits at random.
 ///
-/// See the [module](super) for how it works and what it costs. What does not say otherwise is O(1).
+/// See the [module](super) for the design and its costs. Operations are O(1) unless stated
+/// otherwise.
 ///
 /// # Example
 ///
-/// Who has sent more than three requests within ten seconds has to wait until the first of them is ten seconds ago.
+/// A rate limit: a source may send three requests within ten seconds of its first one.
 ///
 /// ```
 /// use flowtable::{EphemeralStore, Timestamp};
 /// use std::net::Ipv4Addr;
 /// use std::time::Duration;
 ///
-/// let mut sent: EphemeralStore<Ipv4Addr, u32> = EphemeralStore::new(1000, Duration::from_secs(10))?;
-/// let mut may_send = |source, seconds| match sent.get_or_insert_with(source, Timestamp::from_secs(seconds), || 0) {
-///     Ok(count) => {
-///         *count += 1;
-///         *count <= 3
+/// let mut sent: EphemeralStore<Ipv4Addr, u32> =
+///     EphemeralStore::new(1000, Duration::from_secs(10))?;
+/// let mut may_send = |source, seconds| {
+///     match sent.get_or_insert_with(source, Timestamp::from_secs(seconds), || 0) {
+///         Ok(count) => {
+///             *count += 1;
+///             *count <= 3
+///         }
+///         // A thousand other sources are counted: a flood cannot evict them.
+///         Err(_) => false,
 ///     }
-///     // A thousand others have: a flood cannot make it grow, nor wipe out who is counted already.
-///     Err(_) => false,
 /// };
 /// let source = Ipv4Addr::LOCALHOST;
-/// assert_eq!([0, 1, 2, 3, 9, 10].map(|at| may_send(source, at)), [true, true, true, false, false, true]);
+/// let allowed = [0, 1, 2, 3, 9, 10].map(|at| may_send(source, at));
+/// assert_eq!(allowed, [true, true, true, false, false, true]);
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
 #[derive(Clone)]
 pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder> {
     pub(super) hasher: S,
-    /// There is a power of two of them.
+    /// The heads of the chains, a power of two of them.
     pub(super) heads: Box<[Head]>,
-    /// Who lives at `now`, and the dead who are not reclaimed yet.
+    /// The bindings that are live at `now`, and expired ones that are not reclaimed yet.
     pub(super) ring: Ring<Entry<T, V>>,
     pub(super) lifetime: Lifetime,
-    /// Ticks of the last creation or cleaning: the latest that was ever said to one.
+    /// The tick of the last creation or cleaning: the latest that was ever passed to one.
     pub(super) now: u64,
     /// When the next sweep is due.
     next_sweep: Timestamp,
 }
 
-/// As the paper has it: for tags and values of 64 bits 24 bytes. What look-ups read comes first, to be in one line.
+/// An entry as in the paper: 24 bytes for tags and values of 64 bits. The fields that a lookup
+/// reads come first, to share a cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Entry<T, V> {
     pub(super) tag: T,
-    /// The low half of the number of the next older one of the chain, if that is still there.
+    /// The low half of the sequence number of the next older entry of the chain, which may be
+    /// stale.
     pub(super) link: u32,
-    /// The low half of the tick from which on it is dead.
+    /// The low half of the tick at which the binding expires.
     pub(super) expiry: u32,
     pub(super) value: V,
 }
@@ -79,38 +87,38 @@ pub(super) struct Entry<T, V> {
 impl<T, V> Entry<T, V> {
     const TAG_WORDS: u32 = size_of::<T>().div_ceil(4) as u32;
     const VALUE_WORDS: u32 = size_of::<V>().div_ceil(4) as u32;
-    /// The word that leads here, the tag, the link and the expiry. The paper counts the link of each entry, and
-    /// again as the word that leads to the next.
+    /// The word that leads here, the tag, the link and the expiry. The paper counts the link of
+    /// each entry, and again as the word that leads to the next.
     pub(super) const EXAMINED_WORDS: u32 = 3 + Self::TAG_WORDS;
     /// The tag, the link and the expiry, and the head.
     pub(super) const CREATED_WORDS: u32 = 3 + Self::TAG_WORDS;
 }
 
-/// A binding by its number: where it is found again without a search. It names no other one, ever.
+/// A handle to a binding, which locates it without a search. Handles are never reused.
 ///
-/// It is good for the store that gave it. There it leads to nothing when the binding has expired: see
+/// It is valid for the store that returned it, until the binding expires: see
 /// [`read`](EphemeralStore::read).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Binding(pub(super) u64);
 
 impl<T, V> EphemeralStore<T, V> {
-    /// A store with room for so many bindings, rounded up to a power of two, which live for so long. It has two
-    /// heads for each, and hashes with a key of its own. O(capacity).
+    /// Creates a store for `capacity` bindings, rounded up to a power of two, which live for
+    /// `lifetime`. It has two heads per binding and a randomly keyed hasher. O(capacity).
     ///
-    /// Whoever creates bindings at a rate needs room for as many as he creates in a lifetime. All memory is allocated
-    /// here.
+    /// A user who creates bindings at a steady rate needs capacity for one lifetime of creations.
+    /// All memory is allocated here.
     ///
     /// # Errors
     ///
-    /// If either is zero, if there are more bindings than 2³¹, or if the memory cannot be had.
+    /// If either argument is zero, the capacity exceeds 2³¹, or the allocation fails.
     pub fn new(capacity: usize, lifetime: Duration) -> Result<Self, StoreError> {
         Self::with_parts(capacity, lifetime, Heads::default(), DefaultHashBuilder::new())
     }
 }
 
 impl<T, V, S> EphemeralStore<T, V, S> {
-    /// The same with as many heads and this hasher. It takes the low bits of hashes to choose a head, and the upper five
-    /// to tell tags of one chain apart.
+    /// Creates a store with a given number of heads and a given hasher. The low bits of a hash
+    /// select a head, the upper five the filter bit of a tag.
     ///
     /// # Errors
     ///
@@ -123,10 +131,12 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// use flowtable::{DefaultHashBuilder, EphemeralStore};
     /// use std::time::Duration;
     ///
-    /// // A secret of one's own, where there is no operating system to give one.
+    /// // Explicit seeds, where no operating system provides them.
     /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
-    /// let small: EphemeralStore = EphemeralStore::with_parts(1000, Duration::from_secs(10), Heads::Half, hasher)?;
-    /// let large: EphemeralStore = EphemeralStore::new(1000, Duration::from_secs(10))?;
+    /// let lifetime = Duration::from_secs(10);
+    /// let half = Heads::Half;
+    /// let small: EphemeralStore = EphemeralStore::with_parts(1000, lifetime, half, hasher)?;
+    /// let large: EphemeralStore = EphemeralStore::new(1000, lifetime)?;
     /// assert_eq!((small.capacity(), small.lifetime()), (1024, large.lifetime()));
     /// assert!(small.allocation_size() < large.allocation_size());
     /// # Ok::<(), flowtable::ephemeral::StoreError>(())
@@ -147,49 +157,51 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         Ok(Self { hasher, heads, ring, lifetime, now: 0, next_sweep: Timestamp::ZERO })
     }
 
-    /// Bindings that there is room for.
+    /// Returns the maximum number of bindings.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.ring.capacity()
     }
 
-    /// How long a binding lives.
+    /// Returns the lifetime of a binding.
     #[must_use]
     pub fn lifetime(&self) -> Duration {
         self.lifetime.period
     }
 
-    /// Bytes allocated.
+    /// Returns the number of allocated bytes.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.capacity() * size_of::<Entry<T, V>>() + size_of_val(&*self.heads)
     }
 
-    /// Bindings that take room: the living, and the expired that are not reclaimed yet. O(1).
+    /// Returns the number of bindings that occupy a slot: the live ones, and the expired ones that
+    /// are not reclaimed yet. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ring.living() + self.ring.dead()
+        self.ring.live() + self.ring.expired()
     }
 
-    /// Whether there are none that take room.
+    /// Returns whether no binding occupies a slot.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bindings that are alive. O(log n).
+    /// Returns the number of live bindings. O(log n).
     #[must_use]
     pub fn live(&self, now: Timestamp) -> usize {
-        self.ring.living() - self.dead_at(self.elapsed(now))
+        self.ring.live() - self.expired_after(self.elapsed(now))
     }
 
-    /// Tags and values of those that are alive, oldest first. O(log n) to begin, O(1) for each.
+    /// Iterates over the tags and values of the live bindings, oldest first. O(log n) to begin,
+    /// O(1) for each.
     pub fn iter(&self, now: Timestamp) -> impl DoubleEndedIterator<Item = (&T, &V)> {
-        let dead = self.dead_at(self.elapsed(now));
-        self.ring.iter_from(dead).map(|entry| (&entry.tag, &entry.value))
+        let expired = self.expired_after(self.elapsed(now));
+        self.ring.iter_from(expired).map(|entry| (&entry.tag, &entry.value))
     }
 
-    /// The value of a binding; nothing if it has expired. O(1): no search.
+    /// Returns the value of a binding, or `None` if it has expired. O(1): no search.
     ///
     /// # Example
     ///
@@ -211,7 +223,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.read_observed(binding, now, &mut ())
     }
 
-    /// The same, telling the observer what it touches: the words of the value.
+    /// Returns the value of a binding, and reports the words of the value to the observer.
     #[must_use]
     pub fn read_observed(
         &self,
@@ -219,25 +231,25 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         now: Timestamp,
         observer: &mut impl Observer,
     ) -> Option<&V> {
-        let entry = self.ring.get(self.order_of(binding, now)?)?;
+        let entry = self.ring.get(self.position_of(binding, now)?)?;
         observer.words(Entry::<T, V>::VALUE_WORDS);
         Some(&entry.value)
     }
 
-    /// Gives a binding another value, which does not make it live longer.
+    /// Replaces the value of a binding and returns the old one. Does not extend its life.
     ///
     /// # Errors
     ///
-    /// It has expired. The value is given back.
+    /// Returns `value` if the binding has expired.
     pub fn write(&mut self, binding: Binding, now: Timestamp, value: V) -> Result<V, V> {
         self.write_observed(binding, now, value, &mut ())
     }
 
-    /// The same, telling the observer what it touches: the words of the value.
+    /// Replaces the value of a binding, and reports the words of the value to the observer.
     ///
     /// # Errors
     ///
-    /// It has expired. The value is given back.
+    /// Returns `value` if the binding has expired.
     pub fn write_observed(
         &mut self,
         binding: Binding,
@@ -245,25 +257,25 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         value: V,
         observer: &mut impl Observer,
     ) -> Result<V, V> {
-        let order = self.order_of(binding, now);
-        let Some(entry) = order.and_then(|order| self.ring.get_mut(order)) else {
+        let position = self.position_of(binding, now);
+        let Some(entry) = position.and_then(|position| self.ring.get_mut(position)) else {
             return Err(value);
         };
         observer.words(Entry::<T, V>::VALUE_WORDS);
         Ok(core::mem::replace(&mut entry.value, value))
     }
 
-    /// How many of the ring's living came before a binding, if it is alive.
-    fn order_of(&self, binding: Binding, now: Timestamp) -> Option<usize> {
-        let order = usize::try_from(binding.0.checked_sub(self.ring.oldest())?).ok()?;
-        let entry = self.ring.get(order)?;
-        (self.elapsed(now) < self.left(entry)).then_some(order)
+    /// Returns the position of a binding among the live entries, if it has not expired.
+    fn position_of(&self, binding: Binding, now: Timestamp) -> Option<usize> {
+        let position = usize::try_from(binding.0.checked_sub(self.ring.oldest())?).ok()?;
+        let entry = self.ring.get(position)?;
+        (self.elapsed(now) < self.remaining(entry)).then_some(position)
     }
 
-    /// Reclaims what has expired, at most so many. How many it were.
+    /// Reclaims at most `budget` expired bindings. Returns their number.
     ///
-    /// Creation does it as well. This is for a store in which nothing is created for long, and whose values hold
-    /// something that should be given back. O(`budget`), and O(log n) to see which have expired.
+    /// Creation reclaims as well. This is for a store without creations whose values own resources.
+    /// O(`budget`), and O(log n) to find the expired bindings.
     ///
     /// # Example
     ///
@@ -281,13 +293,15 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn clean(&mut self, now: Timestamp, budget: usize) -> usize {
-        self.pass_to(now);
+        self.advance_to(now);
         self.ring.reclaim(budget)
     }
 
-    /// What the paper's cleaner does: once in a tenth of a lifetime, reclaims all that has expired. How many it were.
+    /// Reclaims all expired bindings, at most once per tenth of a lifetime: the paper's cleaner.
+    /// Returns their number.
     ///
-    /// Called more often it does nothing. It takes as long as there are expired ones: [`clean`](Self::clean) bounds that.
+    /// Further calls within the tenth do nothing. O(expired bindings); [`clean`](Self::clean) takes
+    /// a bound.
     ///
     /// # Example
     ///
@@ -314,65 +328,68 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.clean(now, usize::MAX)
     }
 
-    /// Reclaims all bindings, the living as well, and forgets what time it was: times may begin anew. O(n) where values
-    /// have something to drop.
+    /// Reclaims all bindings, including the live ones, and resets the time: timestamps may restart
+    /// at zero. O(n) if values need to be dropped.
     pub fn clear(&mut self) {
-        self.ring.expire(self.ring.living());
+        self.ring.expire(self.ring.live());
         (self.now, self.next_sweep) = (0, Timestamp::ZERO);
         self.ring.reclaim(usize::MAX);
     }
 
-    /// Ticks since the last creation or cleaning.
+    /// Returns the ticks since the last creation or cleaning.
     #[inline]
     pub(super) fn elapsed(&self, now: Timestamp) -> u64 {
         self.lifetime.ticks_at(now).saturating_sub(self.now)
     }
 
-    /// Ticks that are left as of the last creation or cleaning, of one that lived then: it was made within a
-    /// lifetime of it, so half of its expiry says all.
+    /// Returns the remaining ticks of a live entry, as of the last creation or cleaning. It was
+    /// created within one lifetime before that, so the low half of its expiry suffices.
     #[inline]
-    pub(super) fn left(&self, entry: &Entry<T, V>) -> u64 {
+    pub(super) fn remaining(&self, entry: &Entry<T, V>) -> u64 {
         u64::from(entry.expiry.wrapping_sub(self.now as u32))
     }
 
-    /// Whether the one that so many came before will be dead so many ticks after the last creation or cleaning.
+    /// Returns whether the entry at a position expires within `elapsed` ticks after the last
+    /// creation or cleaning.
     #[inline]
-    fn is_dead(&self, order: usize, elapsed: u64) -> bool {
-        self.ring.get(order).is_some_and(|entry| self.left(entry) <= elapsed)
+    fn expires_within(&self, position: usize, elapsed: u64) -> bool {
+        self.ring.get(position).is_some_and(|entry| self.remaining(entry) <= elapsed)
     }
 
-    /// How many of the ring's living will be dead so many ticks after the last creation or cleaning.
+    /// Returns how many of the live entries have expired `elapsed` ticks after the last creation or
+    /// cleaning.
     #[inline]
-    fn dead_at(&self, elapsed: u64) -> usize {
-        // Mostly it is none, or a few.
-        let few = (0..LOOKED_AT).find(|&order| !self.is_dead(order, elapsed));
-        few.unwrap_or_else(|| self.many_dead_at(elapsed))
+    fn expired_after(&self, elapsed: u64) -> usize {
+        // Mostly none, or a few.
+        let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, elapsed));
+        few.unwrap_or_else(|| self.expired_after_slow(elapsed))
     }
 
     #[cold]
-    fn many_dead_at(&self, elapsed: u64) -> usize {
-        let (mut dead, mut living) = (LOOKED_AT, self.ring.living());
-        while dead < living {
-            let middle = dead + (living - dead) / 2;
-            match self.is_dead(middle, elapsed) {
-                true => dead = middle + 1,
-                false => living = middle,
+    fn expired_after_slow(&self, elapsed: u64) -> usize {
+        let (mut low, mut high) = (LINEAR_SCAN, self.ring.live());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.expires_within(middle, elapsed) {
+                true => low = middle + 1,
+                false => high = middle,
             }
         }
-        dead
+        low
     }
 
-    /// Lets time pass.
+    /// Advances the time of the store, and expires bindings.
     #[inline]
-    pub(super) fn pass_to(&mut self, now: Timestamp) {
+    pub(super) fn advance_to(&mut self, now: Timestamp) {
         let elapsed = self.elapsed(now);
-        self.ring.expire(self.dead_at(elapsed));
+        self.ring.expire(self.expired_after(elapsed));
         self.now += elapsed;
     }
 }
 
 impl<T: fmt::Debug, V: fmt::Debug, S> fmt::Debug for EphemeralStore<T, V, S> {
-    /// Those that lived at the last creation or cleaning: there is nobody to say what time it is.
+    /// Formats the bindings that were live at the last creation or cleaning, as no time is passed
+    /// here.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter(Timestamp::ZERO)).finish()
     }

@@ -1,28 +1,27 @@
-//! What is booked about each flow besides itself: when to look at it, who leaves before it, whose it is,
-//! and the counts.
+//! Accounting of flows by slot: timers, eviction order, tenants and counters.
 //!
-//! All of it goes by slot numbers, so there are no keys and values here.
+//! It works on slots only, without keys and values.
 
 use super::config::Config;
 use super::metrics::Metrics;
 use super::state::{Class, EndReason, NEVER};
-use super::store::Life;
+use super::store::FlowState;
 use super::tenants::Tenants;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
 
-/// The books of a cache.
+/// The accounts of a cache.
 #[derive(Clone, Debug)]
-pub(super) struct Ledger<P> {
+pub(super) struct Accounting<P> {
     pub(super) wheel: Wheel,
     pub(super) policy: P,
     pub(super) tenants: Tenants,
     pub(super) metrics: Metrics,
-    /// Hits that are not in the metrics: one key compared, in the first bucket.
+    /// Hits that are not in the metrics yet: one key compared, in the first bucket.
     pub(super) quick_hits: u64,
 }
 
-impl<P: Eviction> Ledger<P> {
+impl<P: Eviction> Accounting<P> {
     pub(super) fn new(policy: P, tick: u64) -> Self {
         Self {
             wheel: Wheel::new(tick),
@@ -33,79 +32,80 @@ impl<P: Eviction> Ledger<P> {
         }
     }
 
-    /// A flow came.
-    pub(super) fn enter(&mut self, slot: u32, life: &Life, config: &Config, now: u64) {
+    /// Accounts for a new flow.
+    pub(super) fn insert(&mut self, slot: u32, state: &FlowState, config: &Config, now: u64) {
         self.wheel.cover(slot);
         self.tenants.cover(slot);
-        self.arm(slot, life, config, now);
-        self.tenants.count_in(life.tenant);
-        self.metrics.enter(life.course.class);
-        if life.is_pinned {
+        self.arm(slot, state, config, now);
+        self.tenants.count_in(state.tenant);
+        self.metrics.insert(state.connection.class);
+        if state.is_pinned {
             self.metrics.pinned += 1;
         } else {
-            self.expose(slot, life);
+            self.make_evictable(slot, state);
         }
     }
 
-    /// A flow left.
-    pub(super) fn leave(&mut self, slot: u32, life: &Life, reason: EndReason) {
-        // The wheel keeps the slot armed: the next flow in it will be due later, and then need not be armed.
-        self.tenants.count_out(life.tenant);
-        self.metrics.depart(reason, life.course.class);
-        if life.is_pinned {
+    /// Accounts for a removed flow.
+    pub(super) fn remove(&mut self, slot: u32, state: &FlowState, reason: EndReason) {
+        // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
+        self.tenants.count_out(state.tenant);
+        self.metrics.remove(reason, state.connection.class);
+        if state.is_pinned {
             self.metrics.pinned -= 1;
         } else {
-            self.shelter(slot, life);
+            self.make_unevictable(slot, state);
         }
     }
 
-    /// A flow may be evicted from now on.
-    pub(super) fn expose(&mut self, slot: u32, life: &Life) {
-        self.policy.insert(slot, life.course.class as u8);
-        self.tenants.enter(life.tenant, slot, life.course.class);
+    /// Makes a flow evictable.
+    pub(super) fn make_evictable(&mut self, slot: u32, state: &FlowState) {
+        self.policy.insert(slot, state.connection.class as u8);
+        self.tenants.insert(state.tenant, slot, state.connection.class);
     }
 
-    /// A flow may not be evicted any more.
-    pub(super) fn shelter(&mut self, slot: u32, life: &Life) {
+    /// Excludes a flow from eviction.
+    pub(super) fn make_unevictable(&mut self, slot: u32, state: &FlowState) {
         self.policy.remove(slot);
-        self.tenants.leave(life.tenant, slot, life.course.class);
+        self.tenants.remove(state.tenant, slot, state.connection.class);
     }
 
-    /// A flow has got another class than the one before.
+    /// Accounts for a change of class.
     #[cold]
     #[inline(never)]
-    pub(super) fn reclass(
+    pub(super) fn change_class(
         &mut self,
         slot: u32,
-        life: &Life,
+        state: &FlowState,
         before: Class,
         (config, now): (&Config, u64),
     ) {
-        let class = life.course.class;
-        self.metrics.reclass(before, class);
-        if !life.is_pinned {
+        let class = state.connection.class;
+        self.metrics.change_class(before, class);
+        if !state.is_pinned {
             self.policy.rerank(slot, class as u8);
-            self.tenants.leave(life.tenant, slot, before);
-            self.tenants.enter(life.tenant, slot, class);
+            self.tenants.remove(state.tenant, slot, before);
+            self.tenants.insert(state.tenant, slot, class);
         }
-        // Later deadlines need nothing: the wheel asks again when the earlier one comes.
-        let idle = |class| config.timeouts.idle_nanos(life.course.protocol, class);
+        // Later deadlines need nothing: the wheel returns the slot at the earlier one.
+        let idle = |class| config.timeouts.idle_nanos(state.connection.protocol, class);
         if idle(class) < idle(before) || config.emergency.is_some() {
-            self.arm(slot, life, config, now);
+            self.arm(slot, state, config, now);
         }
     }
 
-    /// Has the wheel give the flow when something is to be done about it.
-    pub(super) fn arm(&mut self, slot: u32, life: &Life, config: &Config, now: u64) {
-        let mut deadline = life.deadline(&config.timeouts);
-        if let Some((relief, idle)) =
-            config.emergency.and_then(|emergency| Some((life.relief(emergency)?, emergency.idle)))
-        {
-            // There may be an emergency by then; if not, it is asked again.
-            deadline = deadline.min(if relief > now { relief } else { now.saturating_add(idle) });
+    /// Arms the timer of a flow for its deadline.
+    pub(super) fn arm(&mut self, slot: u32, state: &FlowState, config: &Config, now: u64) {
+        let mut deadline = state.deadline(&config.timeouts);
+        if let Some(emergency) = config.emergency {
+            if let Some(early) = state.emergency_deadline(emergency) {
+                // An emergency may have begun by then; if not, the timer is armed again.
+                let next = if early > now { early } else { now.saturating_add(emergency.idle) };
+                deadline = deadline.min(next);
+            }
         }
         if deadline != NEVER {
-            // At the first tick at which it is over.
+            // The first tick after the deadline.
             self.wheel.arm(slot, deadline.div_ceil(config.tick));
         }
     }

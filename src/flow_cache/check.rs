@@ -1,21 +1,22 @@
-//! What must hold of a cache, checked from the outside in, for tests.
+//! Invariants of a flow cache.
 
 use alloc::format;
-use alloc::string::String;
+use core::fmt::Debug;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::state::{Class, NEVER};
-use super::store::{Flow, Place};
+use super::store::{Flow, Target};
 use crate::eviction::Eviction;
+use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// Checks that everything in the cache agrees. O(n): for tests.
+    /// Checks all invariants. O(n): for tests.
     ///
     /// # Errors
     ///
-    /// What does not.
+    /// If an invariant is violated.
     ///
     /// # Example
     ///
@@ -31,56 +32,56 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), String> {
-        self.index.validate().map_err(|broken| format!("index: {broken}"))?;
-        let (flows, names) = (self.store.flows.len(), self.store.names.len());
-        same("names of the index", self.index.len(), flows + names)?;
-        if flows > self.config.flows {
-            return Err(format!("{flows} flows of {}", self.config.flows));
-        }
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        let within_index = |error| InvariantError::new(format!("index: {error}"));
+        self.index.validate().map_err(within_index)?;
+        let (flows, aliases) = (self.store.flows.len(), self.store.aliases.len());
+        same("keys of the index", self.index.len(), flows + aliases)?;
+        ensure(flows <= self.config.flows, || format!("{flows} flows of {}", self.config.flows))?;
         let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
-        let mut found = (0, 0, [0; 4]);
+        let (mut linked, mut pinned, mut classes) = (0, 0, [0; 4]);
         for slot in slots {
-            found.0 += self.check_flow(slot).map_err(|why| format!("slot {slot}: {why}"))?;
-            let life = &self.store.flow(slot).life;
-            found.1 += usize::from(life.is_pinned);
-            found.2[life.course.class as usize] += 1;
+            let checked = self.check_flow(slot);
+            linked += checked.map_err(|error| error.within(format_args!("slot {slot}")))?;
+            let state = &self.store.flow(slot).state;
+            pinned += usize::from(state.is_pinned);
+            classes[state.connection.class as usize] += 1;
         }
-        same("further names", found.0, names)?;
-        same("pinned", self.ledger.metrics.pinned, found.1)?;
+        same("aliases", linked, aliases)?;
+        same("pinned flows", self.accounting.metrics.pinned, pinned)?;
         for class in Class::ALL {
-            let counted = self.ledger.metrics.flows_of(class);
-            same("flows of a class", counted, found.2[class as usize])?;
+            let counted = self.accounting.metrics.flows_of(class);
+            same("flows of a class", counted, classes[class as usize])?;
         }
         Ok(())
     }
 
-    /// Checks a flow, and returns how many further names it has.
-    fn check_flow(&self, slot: u32) -> Result<usize, String> {
-        let Flow { life, key, .. } = self.store.flow(slot);
+    /// Checks a flow, and returns the number of its aliases.
+    fn check_flow(&self, slot: u32) -> Result<usize, InvariantError> {
+        let Flow { state, key, .. } = self.store.flow(slot);
         let (name, initiator) = key.normalized();
-        same("place of the key", self.index.get(&name), Some(&Place::slot(slot, initiator)))?;
+        same("target of the key", self.index.get(&name), Some(&Target::slot(slot, initiator)))?;
         let mut count = 0;
-        for (at, further) in self.store.further_names(slot) {
-            let (name, initiator) = further.key.normalized();
-            same("place of a name", self.index.get(&name), Some(&Place::name(at, initiator)))?;
-            same("slot of a name", further.slot, slot)?;
+        for (at, alias) in self.store.aliases(slot) {
+            let (name, initiator) = alias.key.normalized();
+            let target = Target::alias(at, initiator);
+            same("target of an alias", self.index.get(&name), Some(&target))?;
+            same("slot of an alias", alias.slot, slot)?;
             count += 1;
         }
-        let deadline = life.deadline(&self.config.timeouts);
-        if deadline != NEVER && self.ledger.wheel.armed(slot) > deadline.div_ceil(self.config.tick)
-        {
-            return Err("the wheel will be late".into());
-        }
-        let times = [life.first_seen, life.last_seen, self.clock.now()];
-        if !times.is_sorted() || life.reported < life.first_seen || life.version > self.version {
-            return Err(format!("times {times:?}, reported {}", life.reported));
-        }
+        let deadline = state.deadline(&self.config.timeouts);
+        let armed = self.accounting.wheel.armed(slot);
+        let is_armed = deadline == NEVER || armed <= deadline.div_ceil(self.config.tick);
+        ensure(is_armed, || "the wheel is armed too late")?;
+        let times = [state.first_seen, state.last_seen, self.clock.now()];
+        let is_sorted = times.is_sorted() && state.reported >= state.first_seen;
+        ensure(is_sorted, || format!("times {times:?}, reported {}", state.reported))?;
+        ensure(state.version <= self.version, || "the version is in the future")?;
         Ok(count)
     }
 }
 
-fn same<T: PartialEq + core::fmt::Debug>(what: &str, one: T, other: T) -> Result<(), String> {
-    if one == other { Ok(()) } else { Err(format!("{what}: {one:?} and {other:?}")) }
+fn same<T: PartialEq + Debug>(what: &str, one: T, other: T) -> Result<(), InvariantError> {
+    ensure(one == other, || format!("{what}: {one:?} and {other:?}"))
 }

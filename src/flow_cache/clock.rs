@@ -1,19 +1,19 @@
-//! The time of the cache: it stands still or goes on, whatever the caller's does.
+//! The monotonic clock of a cache, derived from the timestamps of its caller.
 
 use crate::flow_cache::state::NEVER;
 use crate::timestamp::Timestamp;
 
-/// What the time of the cache is at the caller's origin: flows of a restart image are older than that.
+/// The cache's time at the caller's origin: flows of a restored image are older than that.
 const ORIGIN: u64 = 1 << 62;
 
-/// More than this never passes at once: a year. One wrong time does not use up all time.
+/// The longest step, a year: one wrong timestamp does not use up the range.
 const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
-/// Translates the caller's time to nanoseconds that never go back.
+/// Converts the caller's timestamps to nanoseconds that never decrease.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     now: u64,
-    /// By how much the time of the cache is ahead of the caller's, or behind: one of them is 0.
+    /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
 }
@@ -23,9 +23,9 @@ impl Clock {
         Self { now: ORIGIN, ahead: ORIGIN, behind: 0 }
     }
 
-    /// The caller says what time it is. What it is then.
+    /// Advances to the caller's `time` and returns the time of the cache.
     #[inline]
-    pub(super) fn pass(&mut self, time: Timestamp) -> u64 {
+    pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
         let now = time.as_nanos().saturating_sub(self.behind).saturating_add(self.ahead);
         if now > self.now {
             let passed = (now - self.now).min(JUMP);
@@ -42,13 +42,13 @@ impl Clock {
         self.now
     }
 
-    /// The caller's clock was set: it is still the same time.
+    /// Follows a change of the caller's clock: `now` is the present time of the cache.
     pub(super) fn set(&mut self, now: Timestamp) {
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
     }
 
-    /// What the caller calls a time.
+    /// Converts a time of the cache to the caller's.
     pub(super) fn caller(&self, time: u64) -> Timestamp {
         Timestamp::from_nanos(time.saturating_sub(self.ahead).saturating_add(self.behind))
     }
@@ -59,17 +59,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_never_goes_back_and_may_be_set() {
+    fn time_never_decreases_and_the_clock_can_be_set() {
         let mut clock = Clock::new();
-        let start = clock.pass(Timestamp::from_secs(100));
-        assert_eq!(clock.pass(Timestamp::from_secs(50)), start);
+        let start = clock.advance(Timestamp::from_secs(100));
+        assert_eq!(clock.advance(Timestamp::from_secs(50)), start);
         assert_eq!(clock.caller(start), Timestamp::from_secs(100));
         clock.set(Timestamp::from_secs(7));
         assert_eq!((clock.now(), clock.caller(start)), (start, Timestamp::from_secs(7)));
-        assert_eq!(clock.pass(Timestamp::from_secs(8)), start + 1_000_000_000);
-        assert_eq!(clock.pass(Timestamp::MAX), start + 1_000_000_000 + JUMP);
+        assert_eq!(clock.advance(Timestamp::from_secs(8)), start + 1_000_000_000);
+        assert_eq!(clock.advance(Timestamp::MAX), start + 1_000_000_000 + JUMP);
         clock.set(Timestamp::ZERO);
-        assert_eq!(clock.pass(Timestamp::from_nanos(1)), start + 1_000_000_001 + JUMP);
+        assert_eq!(clock.advance(Timestamp::from_nanos(1)), start + 1_000_000_001 + JUMP);
         assert_eq!(clock.caller(0), Timestamp::ZERO);
     }
 }

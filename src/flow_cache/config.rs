@@ -1,4 +1,4 @@
-//! What a cache is made with.
+//! Configuration of a flow cache.
 
 use core::error::Error;
 use core::fmt;
@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use super::state::{self, CloseRule, TimeoutError, Timeouts};
 
-/// The limits of a [`FlowCache`](super::FlowCache), and the lives of its flows.
+/// Configuration of a [`FlowCache`](super::FlowCache): its limits, and the timeouts of its flows.
 ///
 /// # Example
 ///
@@ -38,19 +38,20 @@ pub struct Config {
 }
 
 impl Config {
-    /// The most flows that there may be.
+    /// The greatest capacity of a cache, in flows.
     pub const MAX_FLOWS: usize = (1 << 30) - 1;
 
-    /// The least limit of memory: a cache without flows has its wheel.
+    /// The least memory limit, in bytes: an empty cache has its wheel.
     pub const MIN_BYTES: usize = 12 << 10;
 
     const LONGEST_TICK: Duration = Duration::from_secs(3600);
 
-    /// At most so many flows, with the timeouts of [`Timeouts::CONNTRACK`] and ticks of 10 ms.
+    /// Creates a configuration for at most `flows` flows, with the timeouts of
+    /// [`Timeouts::CONNTRACK`] and ticks of 10 ms.
     ///
     /// # Errors
     ///
-    /// If there may be none, or more than [`MAX_FLOWS`](Self::MAX_FLOWS).
+    /// If `flows` is zero or more than [`MAX_FLOWS`](Self::MAX_FLOWS).
     pub const fn new(flows: usize) -> Result<Self, ConfigError> {
         if flows == 0 || flows > Self::MAX_FLOWS {
             return Err(ConfigError::Flows(flows));
@@ -65,49 +66,49 @@ impl Config {
         })
     }
 
-    /// The most flows that there may be in this cache.
+    /// Returns the maximum number of flows.
     #[must_use]
     pub const fn flows(&self) -> usize {
         self.flows
     }
 
-    /// The timeouts.
+    /// Returns the timeouts.
     #[must_use]
     pub const fn timeouts(&self) -> &Timeouts {
         &self.timeouts
     }
 
-    /// The most bytes that it may allocate; `usize::MAX` is no limit.
+    /// Returns the memory limit in bytes; `usize::MAX` is no limit.
     #[must_use]
     pub const fn max_bytes(&self) -> usize {
         self.max_bytes
     }
 
-    /// When TCP connections count as closed.
+    /// Returns the rule by which TCP connections count as closed.
     #[must_use]
     pub const fn close_rule(&self) -> CloseRule {
         self.close_rule
     }
 
-    /// What is done when the cache gets crowded, if anything.
+    /// Returns the emergency thresholds, if there are any.
     #[must_use]
     pub const fn emergency(&self) -> Option<Emergency> {
         self.emergency
     }
 
-    /// How late the end of a flow may be reported if `advance` is called often enough.
+    /// Returns the tick: the maximum delay of an end of a flow if `advance` is called often enough.
     #[must_use]
     pub const fn tick(&self) -> Duration {
         Duration::from_nanos(self.tick)
     }
 
-    /// At most so many bytes of memory, besides what keys and values own: a new flow that would need
-    /// more has another evicted.
+    /// Sets a limit on allocated memory, without what keys and values own: a new flow that would
+    /// exceed it evicts another one.
     ///
     /// # Errors
     ///
-    /// If that is less than [`MIN_BYTES`](Self::MIN_BYTES). Where it does not suffice for a single flow,
-    /// each is [refused](super::Refused::Memory).
+    /// If `bytes` is less than [`MIN_BYTES`](Self::MIN_BYTES). If the limit is too low for a single
+    /// flow, each new flow is [refused](super::Refused::Memory).
     pub const fn with_max_bytes(self, bytes: usize) -> Result<Self, ConfigError> {
         if bytes < Self::MIN_BYTES {
             return Err(ConfigError::Bytes(bytes));
@@ -115,19 +116,19 @@ impl Config {
         Ok(Self { max_bytes: bytes, ..self })
     }
 
-    /// Other timeouts.
+    /// Sets the timeouts.
     #[must_use]
     pub const fn with_timeouts(self, timeouts: Timeouts) -> Self {
         Self { timeouts, ..self }
     }
 
-    /// Another tick. A flow is looked at once for its end if its timeout is less than 64 ticks, and once more
-    /// for each time that it is 64 times as long: where flows live for a few packets only, a tick of a
-    /// second is worth it.
+    /// Sets the tick. A flow is examined once for its end if its timeout is less than 64 ticks, and
+    /// once more for each further factor of 64: where flows have a few packets only, a tick of a
+    /// second saves work.
     ///
     /// # Errors
     ///
-    /// If it is 0, or longer than an hour.
+    /// If `tick` is zero, or longer than an hour.
     pub fn with_tick(self, tick: Duration) -> Result<Self, ConfigError> {
         match state::nanos(Some(tick)) {
             Ok(nanos) if tick <= Self::LONGEST_TICK => Ok(Self { tick: nanos, ..self }),
@@ -135,17 +136,17 @@ impl Config {
         }
     }
 
-    /// Another rule for when TCP connections count as closed.
+    /// Sets the rule by which TCP connections count as closed.
     #[must_use]
     pub const fn with_close_rule(self, close_rule: CloseRule) -> Self {
         Self { close_rule, ..self }
     }
 
-    /// What is done when the cache gets crowded. Without, nothing until it is full.
+    /// Sets the emergency thresholds. Without them, no flow is ended early.
     ///
     /// # Errors
     ///
-    /// If it would begin with more flows than there may be.
+    /// If the emergency would begin above the capacity of the cache.
     pub const fn with_emergency(self, emergency: Emergency) -> Result<Self, ConfigError> {
         if emergency.enter > self.flows {
             return Err(ConfigError::Emergency);
@@ -154,13 +155,13 @@ impl Config {
     }
 }
 
-/// What is done when a cache gets crowded: flows that have been silent for a while leave early.
+/// Emergency thresholds, as in connection tracking: idle flows are ended early in a crowded cache.
 ///
-/// From `enter` flows on until there are fewer than `leave`, `advance` ends all flows that have been
-/// silent for `idle`, but not established or pinned ones. So there is room when the next burst of new flows
-/// comes, and none is evicted that has just come. A flow that has been silent for longer when it begins
-/// is noticed after another `idle` at the latest. In return each silent flow that is not established is
-/// looked at every `idle`, emergency or not.
+/// From `enter` flows on until there are fewer than `leave`, `advance` ends all flows that are idle
+/// for `idle`, except established and pinned ones. So there is capacity for the next burst of new
+/// flows, and no recent flow is evicted. A flow that was already idle when the emergency begins is
+/// ended after another `idle` at the latest. The cost: each idle flow that is not established is
+/// examined once per `idle`, with or without an emergency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emergency {
     pub(super) enter: usize,
@@ -170,12 +171,13 @@ pub struct Emergency {
 }
 
 impl Emergency {
-    /// Begins with `enter` flows, and ends with fewer than `leave`.
+    /// Creates thresholds: an emergency begins with `enter` flows, and ends with fewer than
+    /// `leave`.
     ///
     /// # Errors
     ///
-    /// If it would end before it begins (`leave` above `enter`, or 0), or if the timeout is 0 or too
-    /// long.
+    /// If the emergency would end before it begins (`leave` is zero or above `enter`), or if `idle`
+    /// is zero or too long.
     pub fn new(enter: usize, leave: usize, idle: Duration) -> Result<Self, ConfigError> {
         if leave == 0 || leave > enter {
             return Err(ConfigError::Emergency);
@@ -185,19 +187,19 @@ impl Emergency {
     }
 }
 
-/// Why a [`Config`] was refused.
+/// An error of the methods that build a [`Config`] or an [`Emergency`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// So many flows: none, or more than [`Config::MAX_FLOWS`].
+    /// The number of flows is zero, or more than [`Config::MAX_FLOWS`].
     Flows(usize),
-    /// So many bytes: less than [`Config::MIN_BYTES`].
+    /// The memory limit is less than [`Config::MIN_BYTES`].
     Bytes(usize),
-    /// A tick of 0, or of more than an hour.
+    /// The tick is zero, or more than an hour.
     Tick(Duration),
-    /// An emergency that would end before it begins, or never begin.
+    /// The emergency would end before it begins, or never begin.
     Emergency,
-    /// A timeout of the emergency.
+    /// The idle timeout of the emergency is invalid.
     Timeout(TimeoutError),
 }
 

@@ -1,4 +1,4 @@
-//! What the cache says: what it found, who left and why, what is due.
+//! Results, events and errors of a flow cache.
 
 use core::error::Error;
 use core::fmt;
@@ -8,7 +8,7 @@ use super::store::Handle;
 use crate::key::flow::Direction;
 use crate::timestamp::Timestamp;
 
-/// The flow of a packet.
+/// The flow of an observed packet.
 ///
 /// # Example
 ///
@@ -19,30 +19,31 @@ use crate::timestamp::Timestamp;
 /// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
 /// let seen = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?;
-/// assert!(seen.fresh && seen.departed.is_none());
+/// assert!(seen.fresh && seen.removed.is_none());
 /// let seen = cache.observe(&query.reversed(), Packet::UDP, Timestamp::from_millis(20))?;
 /// assert_eq!((seen.fresh, seen.direction, seen.name), (false, Direction::Reverse, 0));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Observed<'a, K, V> {
-    /// What the user keeps of it.
+    /// The value of the flow.
     pub flow: &'a mut V,
-    /// To find it again without its key.
+    /// The handle of the flow, which finds it without a key.
     pub handle: Handle,
-    /// Forward is the direction of who began.
+    /// The direction of the packet; forward is that of the initiator.
     pub direction: Direction,
-    /// Which of its names the packet's key is; 0 is the first one.
+    /// The name that the packet carries: 0 is the key of the flow, other numbers are aliases.
     pub name: u8,
-    /// Its class, this packet included.
+    /// The class of the flow after this packet.
     pub class: Class,
-    /// Whether this is its first packet.
+    /// Whether this packet created the flow.
     pub fresh: bool,
-    /// Who had to leave for it, or had its sockets before. Only a fresh flow has one.
-    pub departed: Option<Departed<K, V>>,
+    /// The flow that was evicted for a new one, or that had the sockets before.
+    pub removed: Option<RemovedFlow<K, V>>,
 }
 
-/// A flow that is not in the cache any more.
+/// A flow that was removed from the cache.
 ///
 /// # Example
 ///
@@ -53,43 +54,47 @@ pub struct Observed<'a, K, V> {
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
 /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
 /// let seen = cache.observe(&8, Packet::UDP, Timestamp::from_secs(6))?;
-/// let left = seen.departed.expect("there is room for one");
+/// let left = seen.removed.expect("the cache has one flow at most");
 /// assert_eq!((left.key, left.value, left.reason), (7, 70, EndReason::Resources));
-/// assert_eq!((left.first_seen, left.last_seen), (Timestamp::from_secs(5), Timestamp::from_secs(5)));
+/// let at = Timestamp::from_secs(5);
+/// assert_eq!((left.first_seen, left.last_seen), (at, at));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Departed<K, V> {
-    /// It finds nothing any more; its number is still that of the flow.
+#[non_exhaustive]
+pub struct RemovedFlow<K, V> {
+    /// The former handle, which finds nothing; its ID is still that of the flow.
     pub handle: Handle,
-    /// Its first name, in the direction of who began.
+    /// The key, in the direction of the initiator.
     pub key: K,
-    /// What the user kept of it.
+    /// The value.
     pub value: V,
-    /// Why it left.
+    /// The reason of the end.
     pub reason: EndReason,
-    /// Its class at the end.
+    /// The last class.
     pub class: Class,
-    /// The protocol of its first packet.
+    /// The protocol of the first packet.
     pub protocol: Protocol,
-    /// The tenant of its first packet.
+    /// The tenant of the first packet.
     pub tenant: Tenant,
-    /// The time of the cache at its first packet.
+    /// The time of the cache at the first packet.
     pub first_seen: Timestamp,
-    /// The time of the cache at its last packet.
+    /// The time of the cache at the last packet.
     pub last_seen: Timestamp,
 }
 
-/// What [`advance`](super::FlowCache::advance) reports.
+/// An event of [`advance`](super::FlowCache::advance).
+///
+/// Exhaustive: an exporter has to handle each kind of event.
 #[derive(Debug)]
 pub enum Event<'a, K, V> {
-    /// A flow is over.
-    Ended(Departed<K, V>),
-    /// A flow lives, and has packets that were not reported for the active timeout.
+    /// A flow has ended.
+    Ended(RemovedFlow<K, V>),
+    /// The active timeout of a live flow has passed, and the flow has unreported packets.
     Active(Report<'a, K, V>),
 }
 
-/// A flow that lives and is reported.
+/// A report of a live flow.
 ///
 /// # Example
 ///
@@ -100,41 +105,42 @@ pub enum Event<'a, K, V> {
 /// let config = Config::new(100)?.with_timeouts(Timeouts::METER);
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(config);
 /// let mut reports = vec![];
-/// // A packet in half a minute: it never ends, and is reported each five minutes.
+/// // A packet each 30 seconds: the flow never ends, and is reported every five minutes.
 /// for seconds in (0..=330).step_by(30) {
 ///     let now = Timestamp::from_secs(seconds);
 ///     cache.advance(now, 100, |event| match event {
 ///         Event::Active(report) => reports.push((*report.key, core::mem::take(report.value))),
-///         Event::Ended(_) => unreachable!("it is never silent for a minute"),
+///         Event::Ended(_) => unreachable!("the flow is never idle for a minute"),
 ///     });
 ///     *cache.observe(&7, Packet::UDP, now)?.flow += 1;
 /// }
-/// assert_eq!(reports, [(7, 10)]); // those up to 270 s, when five minutes are over
+/// assert_eq!(reports, [(7, 10)]); // the packets up to 270 s, when five minutes have passed
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Report<'a, K, V> {
-    /// To find it again.
+    /// The handle of the flow.
     pub handle: Handle,
-    /// Its first name, in the direction of who began.
+    /// The key, in the direction of the initiator.
     pub key: &'a K,
-    /// What the user keeps of it: take what is new since the last report.
+    /// The value: take from it what is new since the last report.
     pub value: &'a mut V,
-    /// Its class.
+    /// The class.
     pub class: Class,
-    /// The protocol of its first packet.
+    /// The protocol of the first packet.
     pub protocol: Protocol,
-    /// The tenant of its first packet.
+    /// The tenant of the first packet.
     pub tenant: Tenant,
-    /// The time of the cache at its first packet.
+    /// The time of the cache at the first packet.
     pub first_seen: Timestamp,
-    /// The time of the cache at its last packet.
+    /// The time of the cache at the last packet.
     pub last_seen: Timestamp,
-    /// What came before this has been reported; or its first packet.
+    /// The time of the previous report, or of the first packet.
     pub since: Timestamp,
 }
 
-/// How far [`advance`](super::FlowCache::advance) has come.
+/// The progress of a call of [`advance`](super::FlowCache::advance).
 ///
 /// # Example
 ///
@@ -149,7 +155,7 @@ pub struct Report<'a, K, V> {
 /// }
 /// let now = Timestamp::from_secs(1);
 /// let progress = cache.advance(now, 4, |_| ());
-/// assert!(progress.is_done && progress.next > Some(now)); // time to sleep
+/// assert!(progress.is_done && progress.next > Some(now)); // idle until then
 /// let mut ended = vec![];
 /// loop {
 ///     let progress = cache.advance(Timestamp::from_secs(61), 4, |_| ());
@@ -157,7 +163,7 @@ pub struct Report<'a, K, V> {
 ///     if progress.is_done {
 ///         break;
 ///     }
-///     // Packets may come here.
+///     // Other packets may be processed here.
 /// }
 /// assert_eq!(ended, [4, 4, 2]);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -165,20 +171,21 @@ pub struct Report<'a, K, V> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Flows that were looked at: no more than the budget.
+    /// Flows examined: no more than the budget.
     pub examined: usize,
     /// Flows that ended.
     pub ended: usize,
-    /// Flows that were reported and live.
+    /// Live flows that were reported.
     pub reported: usize,
-    /// Whether nothing that was due is left. If not, the budget was used up, perhaps by the last one due.
+    /// Whether all due flows were processed. If not, the budget is used up, perhaps by the last
+    /// one.
     pub is_done: bool,
-    /// Before this nothing will be due, if no packet comes: a time to sleep until. `None` if nothing ever
-    /// will, and while it is not done.
+    /// The time before which no flow becomes due unless a packet arrives. `None` if no flow ever
+    /// becomes due, and while `is_done` is false.
     pub next: Option<Timestamp>,
 }
 
-/// A key's flow, found without a packet.
+/// A flow found by key, without a packet.
 ///
 /// # Example
 ///
@@ -189,29 +196,30 @@ pub struct Progress {
 /// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
 /// let handle = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?.handle;
-/// let found = cache.find(&query.reversed()).expect("it is there");
+/// let found = cache.find(&query.reversed()).expect("the flow exists");
 /// assert_eq!((found.handle, found.direction, found.name), (handle, Direction::Reverse, 0));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FlowMatch {
-    /// The flow.
+    /// The handle of the flow.
     pub handle: Handle,
-    /// Which direction of it the key names.
+    /// The direction of the flow that the key denotes.
     pub direction: Direction,
-    /// Which of its names the key is; 0 is the first one.
+    /// The name that matched: 0 is the key of the flow, other numbers are aliases.
     pub name: u8,
 }
 
-/// Why a packet has no flow. The cache counts it, and has the flows that it had.
+/// The refusal of a packet that would create a flow. It is counted; no flow is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
-    /// The cache is full, and no flow may be evicted: all are pinned.
+    /// The cache is full, and all of its flows are pinned.
     Full,
-    /// The tenant has its share, and none of its flows may be evicted, or it has no share at all.
+    /// The tenant has reached its share, and none of its flows can be evicted.
     Tenant,
-    /// There is no memory for it, or not by the cache's limit.
+    /// Memory allocation failed, or the memory limit of the cache is reached.
     Memory,
 }
 
@@ -219,15 +227,15 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full => "the cache is full, and all of its flows are pinned",
-            Self::Tenant => "the tenant has its share, and none of its flows may leave",
-            Self::Memory => "there is no memory for another flow",
+            Self::Tenant => "the tenant has reached its share, and its flows are pinned",
+            Self::Memory => "the memory for another flow is not available",
         })
     }
 }
 
 impl Error for Refused {}
 
-/// Why a name was not given, or not taken away. The cache is as it was.
+/// An error of adding or removing an alias. The cache is unchanged.
 ///
 /// # Example
 ///
@@ -239,35 +247,35 @@ impl Error for Refused {}
 /// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle;
 /// let second = cache.observe(&2, Packet::UDP, Timestamp::ZERO)?.handle;
 /// assert_eq!(cache.add_name(second, &1), Err(NameError::Taken(first)));
-/// assert_eq!(cache.remove_name(first, &1), Err(NameError::First));
+/// assert_eq!(cache.remove_name(first, &1), Err(NameError::PrimaryKey));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// The flow is gone.
+    /// The flow has ended.
     NoFlow,
-    /// The name leads to this flow already.
+    /// The key refers to this flow already.
     Taken(Handle),
-    /// The flow has 255 further names.
+    /// The flow has 255 aliases.
     TooMany,
-    /// A flow's first name goes with the flow.
-    First,
-    /// The flow has no such name.
-    NotItsName,
-    /// There is no memory for it, or not by the cache's limit.
+    /// The key of a flow cannot be removed: it ends with the flow.
+    PrimaryKey,
+    /// The flow has no such alias.
+    NoSuchName,
+    /// Memory allocation failed, or the memory limit of the cache is reached.
     Memory,
 }
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoFlow => f.write_str("the flow is gone"),
-            Self::Taken(handle) => write!(f, "the name leads to flow {}", handle.id()),
-            Self::TooMany => f.write_str("the flow has 255 further names"),
-            Self::First => f.write_str("the first name of a flow goes with the flow"),
-            Self::NotItsName => f.write_str("the flow has no such name"),
-            Self::Memory => f.write_str("there is no memory for another name"),
+            Self::NoFlow => f.write_str("the flow has ended"),
+            Self::Taken(handle) => write!(f, "the key refers to flow {}", handle.id()),
+            Self::TooMany => f.write_str("the flow has 255 aliases"),
+            Self::PrimaryKey => f.write_str("the key of a flow cannot be removed"),
+            Self::NoSuchName => f.write_str("the flow has no such alias"),
+            Self::Memory => f.write_str("the memory for another alias is not available"),
         }
     }
 }

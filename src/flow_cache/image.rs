@@ -1,12 +1,12 @@
-//! A cache through a restart: its flows with their ages, to be written down and read again.
+//! Images of a cache: its flows with their ages, to be saved and restored over a restart.
 //!
 //! ```text
 //!     cache ── pages ──▸ Image ── serde ──▸ bytes ── serde ──▸ Image ── restore ──▸ cache
 //! ```
 //!
-//! Ages, not times: the clock of the next run may count from elsewhere. What is restored goes on as if
-//! the restart had taken no time; who knows how long it took has the clock set to before it, and
-//! advanced.
+//! An image has ages, not times: the clock of the next run may have another origin. Restored flows
+//! continue as if the restart had taken no time; a caller that measures its duration sets the clock
+//! to the time before the restart, and advances the cache by it.
 
 use alloc::vec::Vec;
 use core::error::Error;
@@ -17,23 +17,24 @@ use core::{iter, mem};
 use super::FlowCache;
 use super::event::NameError;
 use super::scan::Resident;
-use super::state::{Course, EndReason, Tenant};
-use super::store::{Flow, Life, NO_NAME, Name, Place};
+use super::state::{ConnectionState, EndReason, Tenant};
+use super::store::{Alias, Flow, FlowState, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
-/// What is written; another number is another format.
+/// The version of the serialized format.
 const FORMAT: u32 = 1;
 
-/// No flow is older than what the clock of a cache has before its origin.
+/// The greatest age of a flow: the range of the cache's clock before its origin.
 const OLDEST: u64 = 1 << 61;
 
-/// The flows of a cache at some time, the one that was seen last first.
+/// An image of the flows of a cache, the most recently active flow first.
 ///
-/// It is collected from [pages](FlowCache::page), all at once or some at a time; flows that come
-/// or go in between may be in it or not. With the feature `serde` it can be written in any format.
+/// It is collected from [pages](FlowCache::page), all at once or in steps; flows that are created
+/// or removed between the steps may be in it or not. With the feature `serde` it can be serialized.
 ///
 /// # Example
 ///
@@ -45,10 +46,10 @@ const OLDEST: u64 = 1 << 61;
 /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
 /// let image: Image<_, _> = cache.page(&mut Cursor::new(), usize::MAX).collect();
 ///
-/// // Another run, another clock.
+/// // Another run, with another clock.
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
 /// assert_eq!(cache.restore(image, Timestamp::from_secs(1000))?, 1);
-/// let found = cache.find(&7).expect("it was restored");
+/// let found = cache.find(&7).expect("the flow was restored");
 /// assert_eq!(cache.get(found.handle), Some(&70));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
@@ -59,17 +60,17 @@ pub struct Image<K, V> {
     flows: Vec<Saved<K, V>>,
 }
 
-/// A flow. Ages are nanoseconds.
+/// A saved flow. Ages are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Saved<K, V> {
     key: K,
     value: V,
-    names: Vec<SavedName<K>>,
-    course: Course,
+    names: Vec<SavedAlias<K>>,
+    connection: ConnectionState,
     tenant: Tenant,
     is_pinned: bool,
-    has_news: bool,
+    has_unreported: bool,
     silent: u64,
     unreported: u64,
     age: u64,
@@ -77,32 +78,32 @@ struct Saved<K, V> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-struct SavedName<K> {
+struct SavedAlias<K> {
     key: K,
     number: u8,
 }
 
 impl<K: Clone, V: Clone> Saved<K, V> {
     fn of(flow: &Resident<'_, K, V>) -> Self {
-        let (life, now) = (&flow.flow.life, flow.clock.now());
+        let (state, now) = (&flow.flow.state, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
-        let saved = |name: &Name<K>| SavedName { key: name.key.clone(), number: name.number };
+        let saved = |name: &Alias<K>| SavedAlias { key: name.key.clone(), number: name.number };
         Self {
             key: flow.key().clone(),
             value: flow.value().clone(),
-            names: flow.further_names.clone().map(|(_, name)| saved(name)).collect(),
-            course: life.course,
-            tenant: life.tenant,
-            is_pinned: life.is_pinned,
-            has_news: life.has_news,
-            silent: age(life.last_seen),
-            unreported: age(life.reported),
-            age: age(life.first_seen),
+            names: flow.aliases.clone().map(|(_, name)| saved(name)).collect(),
+            connection: state.connection,
+            tenant: state.tenant,
+            is_pinned: state.is_pinned,
+            has_unreported: state.has_unreported,
+            silent: age(state.last_seen),
+            unreported: age(state.reported),
+            age: age(state.first_seen),
         }
     }
 }
 
-/// No flows.
+/// An empty image.
 impl<K, V> Default for Image<K, V> {
     fn default() -> Self {
         Self { format: FORMAT, flows: Vec::new() }
@@ -110,19 +111,20 @@ impl<K, V> Default for Image<K, V> {
 }
 
 impl<K, V> Image<K, V> {
-    /// Number of flows.
+    /// Returns the number of flows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the image has no flows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 
-    /// Drops all but the `count` flows that were seen last: for a cache that has room for fewer. O(flows).
+    /// Drops all but the `count` most recently active flows, for a cache of less capacity.
+    /// O(flows).
     ///
     /// # Example
     ///
@@ -158,7 +160,7 @@ impl<'a, K: Clone, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
     }
 }
 
-/// Takes in more flows. O(n log n) in all of them, so pages should not be too small.
+/// Adds flows. O(n log n) in all flows of the image, so pages should not be too small.
 impl<'a, K: Clone, V: Clone> Extend<Resident<'a, K, V>> for Image<K, V> {
     fn extend<I: IntoIterator<Item = Resident<'a, K, V>>>(&mut self, flows: I) {
         self.flows.extend(flows.into_iter().map(|flow| Saved::of(&flow)));
@@ -167,39 +169,39 @@ impl<'a, K: Clone, V: Clone> Extend<Resident<'a, K, V>> for Image<K, V> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// Takes in the flows of an image, each as old at `now` as it was in the image. Returns how many
-    /// they are. O(flows of the image): for the beginning, not for when packets wait.
+    /// Inserts the flows of an image, each as old at `now` as it was in the image, and returns
+    /// their number. O(flows of the image): for startup.
     ///
     /// The flows have new handles, and count as [changed](super::Cursor::changed_since).
     ///
     /// # Errors
     ///
-    /// If the image is of another format, has more flows than there is room for, names a flow twice
-    /// or names one of the cache, gives a tenant more than its share, or ages that cannot be. The cache
-    /// is as it was.
+    /// If the image is of another format, has more flows than the cache has capacity for, has a key
+    /// twice or one that is in the cache, exceeds the share of a tenant, or has invalid ages. The
+    /// cache is unchanged.
     pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
         self.check_image(&image)?;
-        self.clock.pass(now);
+        self.clock.advance(now);
         let (flows, last_id) = (image.len(), self.store.last_id());
-        let (metrics, is_emergency) = (self.ledger.metrics, self.is_emergency);
-        // The one seen last comes last, as it did.
-        for (room, saved) in image.flows.into_iter().rev().enumerate() {
+        let (metrics, is_emergency) = (self.accounting.metrics, self.is_emergency);
+        // The most recently active flow is inserted last, and so is the last to be evicted.
+        for (capacity, saved) in image.flows.into_iter().rev().enumerate() {
             if self.restore_flow(saved).is_err() {
-                // As if nothing had been.
+                // Undo all insertions.
                 for slot in 0..self.store.flows.slot_count() {
-                    if self.store.flows.get(slot).is_some_and(|flow| flow.life.id > last_id) {
-                        self.depart(slot, EndReason::Forced);
+                    if self.store.flows.get(slot).is_some_and(|flow| flow.state.id > last_id) {
+                        self.remove_slot(slot, EndReason::Forced);
                     }
                 }
-                (self.ledger.metrics, self.is_emergency) = (metrics, is_emergency);
-                return Err(ImageError::TooMany { flows, room });
+                (self.accounting.metrics, self.is_emergency) = (metrics, is_emergency);
+                return Err(ImageError::TooMany { flows, capacity });
             }
         }
-        self.ledger.metrics.restored += flows as u64;
+        self.accounting.metrics.restored += flows as u64;
         Ok(flows)
     }
 
-    /// An error if there is no memory, or not by the cache's limit.
+    /// Restores a flow, or returns an error if there is no memory for it.
     fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(), NameError> {
         if !self.has_memory_for(self.growth(), 2) {
             return Err(NameError::Memory);
@@ -207,34 +209,34 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let now = self.clock.now();
         let slot = self.store.flows.next_index();
         let (name, initiator) = saved.key.normalized();
-        let place = Place::slot(slot, initiator);
-        self.index.try_insert(name, place).map_err(|_| NameError::Memory)?;
+        let target = Target::slot(slot, initiator);
+        self.index.try_insert(name, target).map_err(|_| NameError::Memory)?;
         self.version += 1;
-        let life = Life {
+        let state = FlowState {
             id: 0,
             last_seen: now - saved.silent,
             first_seen: now - saved.age,
             reported: now - saved.unreported,
             version: self.version,
-            names: NO_NAME,
+            aliases: OptIndex::NONE,
             tenant: saved.tenant,
-            course: saved.course,
+            connection: saved.connection,
             is_used: false,
-            has_news: saved.has_news,
+            has_unreported: saved.has_unreported,
             is_pinned: saved.is_pinned,
         };
-        self.settle(Flow { life, value: saved.value, key: saved.key });
+        self.insert_flow(Flow { state, value: saved.value, key: saved.key });
         let mut names = saved.names.into_iter().rev();
-        names.try_for_each(|SavedName { key, number }| self.put_name(slot, &key, number))
+        names.try_for_each(|SavedAlias { key, number }| self.insert_alias(slot, &key, number))
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {
         if image.format != FORMAT {
             return Err(ImageError::Format(image.format));
         }
-        let room = self.config.flows - self.store.len();
-        if image.len() > room {
-            return Err(ImageError::TooMany { flows: image.len(), room });
+        let capacity = self.config.flows - self.store.len();
+        if image.len() > capacity {
+            return Err(ImageError::TooMany { flows: image.len(), capacity });
         }
         self.check_shares(image)?;
         let mut names = TrashMap::new();
@@ -250,7 +252,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             let further = saved.names.iter().map(|name| &name.key);
             for key in iter::once(&saved.key).chain(further) {
-                if self.lead(key).is_some() || names.insert(key.normalized().0, ()).is_some() {
+                if self.resolve(key).is_some() || names.insert(key.normalized().0, ()).is_some() {
                     return Err(ImageError::Names { flow });
                 }
             }
@@ -264,7 +266,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             let count = flows.entry(saved.tenant.0).or_default();
             *count += 1;
             let (has, share) =
-                self.ledger.tenants.standing(saved.tenant).unwrap_or((0, usize::MAX));
+                self.accounting.tenants.usage(saved.tenant).unwrap_or((0, usize::MAX));
             if *count > share.saturating_sub(has) {
                 return Err(ImageError::Share(saved.tenant));
             }
@@ -273,7 +275,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 }
 
-/// Why an [`Image`] was refused.
+/// An error of [`FlowCache::restore`].
 ///
 /// # Example
 ///
@@ -288,31 +290,31 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// let image: Image<_, _> = large.page(&mut Cursor::new(), usize::MAX).collect();
 /// let mut small: FlowCache<u64, ()> = FlowCache::new(Config::new(3)?);
 /// let refused = small.restore(image, Timestamp::ZERO);
-/// assert_eq!(refused, Err(ImageError::TooMany { flows: 10, room: 3 }));
+/// assert_eq!(refused, Err(ImageError::TooMany { flows: 10, capacity: 3 }));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ImageError {
-    /// It has this format, and not that of this version of the crate.
+    /// The image has this format, which this version of the crate does not support.
     Format(u32),
-    /// It has so many flows, and there is room, or memory, for fewer: [truncate](Image::truncate) it.
+    /// The image has more flows than the cache has capacity or memory for: see [`Image::truncate`].
     TooMany {
         /// Flows of the image.
         flows: usize,
-        /// Flows that there is room for.
-        room: usize,
+        /// Flows for which the cache has capacity.
+        capacity: usize,
     },
-    /// A tenant would have more than its share.
+    /// The flows of this tenant exceed its share.
     Share(Tenant),
-    /// A flow, counted from 0 on, has a name or number that another has, too.
+    /// A flow has a key or an alias number that is not unique.
     Names {
-        /// Which flow of the image.
+        /// Index of the flow in the image.
         flow: usize,
     },
-    /// A flow, counted from 0 on, has ages that cannot be.
+    /// A flow has invalid ages.
     Ages {
-        /// Which flow of the image.
+        /// Index of the flow in the image.
         flow: usize,
     },
 }
@@ -321,14 +323,14 @@ impl fmt::Display for ImageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Format(format) => write!(f, "image of format {format}: must be {FORMAT}"),
-            Self::TooMany { flows, room } => {
-                write!(f, "image of {flows} flows: there is room for {room}")
+            Self::TooMany { flows, capacity } => {
+                write!(f, "image of {flows} flows: the capacity suffices for {capacity}")
             }
             Self::Share(tenant) => {
                 write!(f, "image with more flows of tenant {} than its share", tenant.0)
             }
-            Self::Names { flow } => write!(f, "flow {flow} of the image has a name of another"),
-            Self::Ages { flow } => write!(f, "flow {flow} of the image has ages that cannot be"),
+            Self::Names { flow } => write!(f, "flow {flow} of the image has a key of another"),
+            Self::Ages { flow } => write!(f, "flow {flow} of the image has invalid ages"),
         }
     }
 }

@@ -1,72 +1,76 @@
-//! A bounded table of flows that have a life: made by packets, ended by silence, and told about.
+//! A bounded table of flows: packets create flows, timeouts and evictions end them, and each end is
+//! reported.
 //!
 //! ```text
 //!                     key, packet, now                               now, budget
 //!                            │                                            │ advance
 //!                            ▼ observe                                    ▼
-//!     names      ┌──────────────────────┐     slots            ┌──────────────────────┐
-//!     of both    │ index                │  ┌─▸ life │ life │ … │ wheel                │
-//!     directions │ TrashMap: name → slot├──┘   flow │ flow │ … │ slots by deadline    │
-//!                └──────────────────────┘  ┌─▸ name │ name │ …  └──────────────────────┘
-//!                  further names ──────────┘        ▲
-//!                                                   │ who leaves?
+//!     keys       ┌──────────────────────┐     slots            ┌──────────────────────┐
+//!     of both    │ index                │  ┌─▸ state│ state│ … │ wheel                │
+//!     directions │ TrashMap: key → slot ├──┘   flow │ flow │ … │ slots by deadline    │
+//!                └──────────────────────┘  ┌─▸ alias│ alias│ … └──────────────────────┘
+//!                  aliases ────────────────┘        ▲
+//!                                                   │ victim
 //!                                        ┌──────────┴───────────┐
 //!                                        │ eviction policy,     │
 //!                                        │ shares of tenants    │
 //!                                        └──────────────────────┘
 //! ```
 //!
-//! - **One look-up for a packet**: [`observe`](FlowCache::observe) finds the flow under the normalised
-//!   name of both directions, says in which direction the packet goes seen from who began, or makes the
-//!   flow. [`observe_batch`](FlowCache::observe_batch) does it for a burst, whose misses overlap.
-//! - **Several names, one entry**: a [further name](FlowCache::add_name), such as a translated tuple
-//!   or another connection ID, leads to the same flow, and goes with it.
-//! - **A life**: packets move a flow from class to class ([`crate::flow_cache::state`]); each has its timeout. A packet
-//!   only writes the time into the flow; [`advance`](FlowCache::advance) ends what was silent too long and
-//!   reports what has lived long, a bounded number of flows with each call.
-//! - **Full**: a new flow has another evicted, found in O(1) by a policy: see [`crate::eviction`]. The default
-//!   gives up closing flows first, then half-open, then unreplied ones, and established ones when there are
-//!   hardly any others: see [`ByClass`]. A flow that is [pinned](FlowCache::set_pinned) stays; a tenant that has its
-//!   [share](FlowCache::set_share) loses its own.
-//! - **Nothing is lost silently**: who leaves is handed over, with its value and the reason.
-//!   [`metrics`](FlowCache::metrics) counts everything.
-//! - **A [`Handle`]** finds a flow without its name, for as long as it lives, and never another.
+//! - **One lookup per packet**: [`observe`](FlowCache::observe) finds the flow by the normalised
+//!   key of both directions and returns the direction of the packet relative to the initiator, or
+//!   creates the flow. [`observe_batch`](FlowCache::observe_batch) processes a burst, whose cache
+//!   misses overlap.
+//! - **Aliases**: an [alias](FlowCache::add_name), such as a translated tuple or another connection
+//!   ID, refers to the same flow, and is removed with it.
+//! - **State**: packets move a flow from class to class ([`state`]); each class has its timeout. A
+//!   packet only writes the time into the flow; [`advance`](FlowCache::advance) ends idle flows and
+//!   reports long-lived ones, a bounded number of flows per call.
+//! - **Eviction**: in a full cache, a new flow evicts another one, which a policy selects in O(1):
+//!   see [`crate::eviction`]. The default evicts closing flows first, then half-open, then
+//!   unreplied ones, and established ones when there are hardly any others: see [`ByClass`].
+//!   [Pinned](FlowCache::set_pinned) flows are not evicted; a tenant at its
+//!   [share](FlowCache::set_share) evicts a flow of its own.
+//! - **Nothing is lost silently**: a removed flow is returned, with its value and the reason.
+//!   [`metrics`](FlowCache::metrics) counts all events.
+//! - **Handles**: a [`Handle`] finds a flow without its key, for its lifetime, and never another.
 //!
 //! # Time
 //!
-//! There is no clock inside. The cache's time is the latest that it was given: it stands still when packets
-//! come late, and goes on from there; and no more than a year passes at once, so that one wrong time does not
-//! use up the 438 that there are. A clock that has been set is told with
-//! [`set_clock`](FlowCache::set_clock), and all flows keep their ages; without that, flows after a jump
-//! ahead by mistake are not ended until the caller's time has caught up, though still evicted.
+//! The cache reads no clock. Its time is the latest one that it was given: it stands still while
+//! packets arrive with earlier times. A single step is limited to one year, so that one wrong time
+//! does not use up the range of 438 years. After the caller's clock was set, call
+//! [`set_clock`](FlowCache::set_clock): all flows keep their ages. Without that call, flows after
+//! an erroneous jump forward are not expired until the caller's time has caught up; they are still
+//! evicted.
 //!
 //! # Hostile packets
 //!
-//! Names are hashed with a seed. Floods of new flows displace flows that were never answered; while
-//! established ones fill less than seven eighths of the cache, they take none of them. What costs most is a flow that is made: a removal, an insertion,
-//! and some links. Sequence numbers are not checked: see [`crate::flow_cache::state`].
+//! Keys are hashed with a seed. Floods of new flows evict flows that were never answered, and no
+//! established ones while these fill less than seven eighths of the cache. The most expensive packet
+//! creates a flow: a removal, an insertion, and some links. Sequence numbers are not checked.
 //!
-//! # Price
+//! # Cost
 //!
-//! A hit touches the index as a look-up there does, and the two or three lines of the flow, which are
-//! fetched together. A miss in a full cache touches some twenty; those of the next victims are fetched ahead.
+//! A hit costs a lookup in the index and two or three cache lines of the flow. A miss in a full cache
+//! touches about twenty; those of the next victims are prefetched.
 //!
-//! Each flow takes what its name takes in the index ([`crate::trash`]: about twice the size of name and
-//! number), 56 bytes for its life, its key and value, 16 in the wheel, and 8 to 20 in the policy: 165 for
-//! five-tuples of IPv4 with values of 32 bytes. A further name takes as much as the first in the index, and
-//! itself. Nothing is copied when it grows, but by the index, which does so in steps, and lists of chunks (24
-//! bytes for 1024 flows). Memory of flows is kept for flows to come until [`clear`](FlowCache::clear).
+//! A flow needs the memory of its key in the index ([`crate::trash`]: about twice the size of key
+//! and slot), 56 bytes of state, its key and value, 16 bytes in the wheel, and 8 to 20 in the
+//! policy: 165 bytes for five-tuples of IPv4 with values of 32 bytes. An alias needs the memory of
+//! a key in the index, and that of the key itself. Growth copies nothing but the index, which
+//! grows in steps, and lists of chunks (24 bytes for 1024 flows). Memory of removed flows is reused
+//! for new ones and released by [`clear`](FlowCache::clear).
 //!
-//! The wheel looks at a silent flow once for a timeout of less than 64 [ticks](Config::with_tick), twice for
-//! one of less than 4096, three times for one of less than 262,144; at a busy one about once in each timeout.
+//! The wheel examines an idle flow once for a timeout below 64 [ticks](Config::with_tick), twice
+//! below 4096, three times below 262,144; and an active flow about once per timeout.
 //!
 //! # Papers
 //!
-//! Olsson and Nilsson, *TRASH* (2006): the flow cache with passive and active garbage collection is its
-//! section 4. What they had: eviction of the least valuable of four, at once for a hundred
-//! ([`Passive`](crate::eviction::Passive) does it spread over insertions), and removal of closed connections
-//! ([`CloseRule::FirstAck`](crate::flow_cache::CloseRule::FirstAck)). What is here besides is what flow meters and
-//! connection tracking do.
+//! Olsson and Nilsson, *TRASH* (2006), section 4: a flow cache with passive and active garbage
+//! collection. From there: eviction of the least valuable of four, a hundred at once
+//! ([`Passive`](crate::eviction::Passive) spreads the work over insertions), and removal of closed
+//! connections ([`CloseRule::FirstAck`]). The rest is as in flow meters and connection tracking.
 
 mod accounting;
 mod admission;
@@ -94,12 +98,12 @@ use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
-use accounting::Ledger;
+use accounting::Accounting;
 use clock::Clock;
-use store::{Place, Store};
+use store::{Store, Target};
 
 pub use config::{Config, ConfigError, Emergency};
-pub use event::{Departed, Event, FlowMatch, NameError, Observed, Progress, Refused, Report};
+pub use event::{Event, FlowMatch, NameError, Observed, Progress, Refused, RemovedFlow, Report};
 pub use image::{Image, ImageError};
 pub use metrics::Metrics;
 pub use scan::{Cursor, Resident};
@@ -108,8 +112,8 @@ pub use state::{
 };
 pub use store::{Handle, Version};
 
-/// A bounded table of flows under names `K`, with a value `V` each, an eviction policy `P` and a hasher
-/// `S`. See the [module](self).
+/// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`: see
+/// the [module](self).
 ///
 /// # Example
 ///
@@ -141,20 +145,20 @@ pub use store::{Handle, Version};
 #[derive(Clone)]
 pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     config: Config,
-    /// Normalised names.
-    index: TrashMap<K, Place, S>,
+    /// Normalised keys and aliases.
+    index: TrashMap<K, Target, S>,
     store: Store<K, V>,
-    ledger: Ledger<P>,
+    accounting: Accounting<P>,
     clock: Clock,
-    /// Changes that there have been, and one more: a flow that never changed has changed since 0.
+    /// One more than the number of changes: a flow that never changed has changed since version 0.
     version: u64,
     is_emergency: bool,
-    /// Has left, and is not told yet: there was no memory for the flow that it left for.
-    pending: Option<Departed<K, V>>,
+    /// An evicted flow that was not returned yet: memory allocation for its successor failed.
+    pending: Option<RemovedFlow<K, V>>,
 }
 
 impl<K: FlowName, V> FlowCache<K, V> {
-    /// An empty cache that evicts by class.
+    /// Creates an empty cache that evicts by class.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self::with_policy(config, ByClass::new())
@@ -162,7 +166,7 @@ impl<K: FlowName, V> FlowCache<K, V> {
 }
 
 impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
-    /// An empty cache with another eviction policy.
+    /// Creates an empty cache with another eviction policy.
     ///
     /// # Example
     ///
@@ -176,7 +180,7 @@ impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
     ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
     /// }
     /// let third = cache.observe(&3, Packet::UDP, Timestamp::ZERO)?;
-    /// assert_eq!(third.departed.map(|flow| flow.key), Some(2));
+    /// assert_eq!(third.removed.map(|flow| flow.key), Some(2));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
@@ -186,7 +190,8 @@ impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// An empty cache with another eviction policy and hasher. O(1): memory is taken as flows come.
+    /// Creates an empty cache with another eviction policy and hasher. O(1): memory is allocated as
+    /// flows are created.
     ///
     /// # Example
     ///
@@ -196,8 +201,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{DefaultHashBuilder, FlowCache, FlowKey};
     ///
     /// let config = Config::new(10_000)?.with_max_bytes(4 << 20)?;
-    /// let secret = DefaultHashBuilder::with_seeds([3, 1, 4, 1]); // where no operating system has one
-    /// let cache: FlowCache<FlowKey, u64, _, _> = FlowCache::with_policy_and_hasher(config, SecondChance::new(), secret);
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]); // without an operating system
+    /// let cache: FlowCache<FlowKey, u64, _, _> =
+    ///     FlowCache::with_policy_and_hasher(config, SecondChance::new(), hasher);
     /// assert_eq!((cache.capacity(), cache.config().max_bytes()), (10_000, 4 << 20));
     /// assert!(cache.allocation_size() <= cache.config().max_bytes());
     /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
@@ -208,7 +214,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Self {
             index: TrashMap::with_hasher(hasher),
             store: Store::new(),
-            ledger: Ledger::new(policy, clock.now() / config.tick),
+            accounting: Accounting::new(policy, clock.now() / config.tick),
             clock,
             version: 1,
             is_emergency: false,
@@ -217,13 +223,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// What the cache was made with.
+    /// Returns the configuration of the cache.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The eviction policy, to look at.
+    /// Returns the eviction policy.
     ///
     /// # Example
     ///
@@ -239,41 +245,42 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     #[must_use]
     pub const fn policy(&self) -> &P {
-        &self.ledger.policy
+        &self.accounting.policy
     }
 
-    /// Number of flows.
+    /// Returns the number of flows.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// Whether there are no flows.
+    /// Returns whether the cache has no flows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The most flows that there may be.
+    /// Returns the maximum number of flows.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.config.flows
     }
 
-    /// Bytes that the cache has allocated, without what keys and values own. O(1).
+    /// Returns the allocated bytes, without those owned by keys and values. O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.index.allocation_size() + self.store.allocation_size() + self.ledger.allocation_size()
+        self.index.allocation_size()
+            + self.store.allocation_size()
+            + self.accounting.allocation_size()
     }
 
-    /// The latest time that the cache was given.
+    /// Returns the time of the cache: the latest time that it was given.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.clock.caller(self.clock.now())
     }
 
-    /// Takes note that the caller's clock was set: what was [`now`](Self::now) is this from here on, and
-    /// all flows keep their ages. O(1).
+    /// Sets the time of the cache after a change of the caller's clock. Flows keep their ages. O(1).
     ///
     /// # Example
     ///
@@ -286,7 +293,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::from_secs(5000))?.handle;
     /// cache.advance(Timestamp::from_secs(5010), 10, |_| ());
     /// cache.set_clock(Timestamp::from_secs(100));
-    /// let flow = cache.resident(handle).expect("it is there");
+    /// let flow = cache.resident(handle).expect("the flow exists");
     /// assert_eq!(cache.now().since(flow.last_seen()), Duration::from_secs(10));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -294,13 +301,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.clock.set(now);
     }
 
-    /// How much has changed: to be given to [`Cursor::changed_since`], which has an example.
+    /// Returns the version of the cache, for [`Cursor::changed_since`], which has an example.
     #[must_use]
     pub const fn version(&self) -> Version {
         Version(self.version)
     }
 
-    /// What there is, and what has happened. O(1).
+    /// Returns the counters of the cache, and gauges of its present state. O(1).
     ///
     /// # Example
     ///
@@ -322,20 +329,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut metrics = Metrics {
             flows: self.len(),
             capacity: self.capacity(),
-            names: self.store.names.len(),
+            aliases: self.store.aliases.len(),
             bytes: self.allocation_size(),
             emergency: self.is_emergency,
-            rekeys: self.index.rekeys(),
-            ..self.ledger.metrics
+            reseeds: self.index.rekeys(),
+            ..self.accounting.metrics
         };
-        let quick = self.ledger.quick_hits;
+        let quick = self.accounting.quick_hits;
         metrics.hits += quick;
         metrics.probes[1] += quick;
         metrics.depths[1] += quick;
         metrics
     }
 
-    /// The value of a flow; `None` if it is gone. O(1).
+    /// Returns the value of a flow, or `None` if the flow has ended. O(1).
     ///
     /// # Example
     ///
@@ -357,8 +364,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(&self.store.flows.get(slot)?.value)
     }
 
-    /// The value of a flow, to change; `None` if it is gone. The flow counts as changed, and does not live
-    /// longer. O(1).
+    /// Returns a mutable reference to the value of a flow, or `None` if the flow has ended. The
+    /// flow counts as changed; its timeout is not extended. O(1).
     ///
     /// # Example
     ///
@@ -368,7 +375,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
-    /// *cache.get_mut(handle).expect("it is there") += 1;
+    /// *cache.get_mut(handle).expect("the flow exists") += 1;
     /// assert_eq!(cache.get(handle), Some(&1));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -380,7 +387,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(&mut self.store.flows.get_mut(slot)?.value)
     }
 
-    /// A flow, to look at; `None` if it is gone. O(1).
+    /// Returns a view of a flow, or `None` if the flow has ended. O(1).
     ///
     /// # Example
     ///
@@ -390,7 +397,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
-    /// let flow = cache.resident(handle).expect("it is there");
+    /// let flow = cache.resident(handle).expect("the flow exists");
     /// assert_eq!((*flow.key(), flow.class()), (7, flowtable::flow_cache::Class::Unreplied));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -399,7 +406,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.resident_at(self.store.slot_of(handle)?)
     }
 
-    /// Ends a flow; `None` if it is gone already. O(1), and O(names) if it has further ones.
+    /// Ends a flow and returns it, or `None` if it has ended already. O(1), with aliases
+    /// O(aliases).
     ///
     /// # Example
     ///
@@ -409,16 +417,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// let mut cache: FlowCache<u64, char> = FlowCache::new(Config::new(100)?);
     /// let handle = cache.observe_with(&7, Packet::UDP, Timestamp::ZERO, || 'x')?.handle;
-    /// let flow = cache.remove(handle).expect("it is there");
+    /// let flow = cache.remove(handle).expect("the flow exists");
     /// assert_eq!((flow.key, flow.value, flow.reason), (7, 'x', EndReason::Forced));
     /// assert!(cache.remove(handle).is_none() && cache.get(handle).is_none());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn remove(&mut self, handle: Handle) -> Option<Departed<K, V>> {
-        self.depart(self.store.slot_of(handle)?, EndReason::Forced)
+    pub fn remove(&mut self, handle: Handle) -> Option<RemovedFlow<K, V>> {
+        self.remove_slot(self.store.slot_of(handle)?, EndReason::Forced)
     }
 
-    /// Ends all flows, in the order of their slots. Those that are not taken from the iterator stay. O(slots).
+    /// Ends all flows, in the order of their slots. Flows that the iterator does not yield remain
+    /// in the cache. O(slots).
     ///
     /// # Example
     ///
@@ -434,16 +443,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// assert!(cache.is_empty());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn drain(&mut self) -> impl Iterator<Item = Departed<K, V>> {
+    pub fn drain(&mut self) -> impl Iterator<Item = RemovedFlow<K, V>> {
         let mut slots = 0..self.store.flows.slot_count();
         core::iter::from_fn(move || {
             let pending = self.pending.take();
-            pending.or_else(|| slots.find_map(|slot| self.depart(slot, EndReason::Forced)))
+            pending.or_else(|| slots.find_map(|slot| self.remove_slot(slot, EndReason::Forced)))
         })
     }
 
-    /// Drops all flows, untold, and gives back their memory, but for that of the policy. Handles find
-    /// nothing any more. O(slots).
+    /// Drops all flows unreported, and releases all memory except that of the policy. O(slots).
     ///
     /// # Example
     ///
@@ -459,13 +467,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
-        // Keys that break their law may have left something there.
+        // Keys that violate the contract of `Hash` and `Eq` may have left entries in the index.
         self.index.clear();
         self.store.shrink();
-        self.ledger.wheel.clear();
+        self.accounting.wheel.clear();
     }
 
-    /// Has a flow never be evicted, or be evicted again. It still expires. Returns whether it is there.
+    /// Pins a flow, so that it is never evicted, or unpins it. Pinned flows still expire. Returns
+    /// whether the flow exists.
     ///
     /// Pinned flows count for the capacity and for the share of their tenant. O(1).
     ///
@@ -484,24 +493,24 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let life = &mut self.store.flow_mut(slot).life;
-        match (core::mem::replace(&mut life.is_pinned, pinned), pinned) {
+        let state = &mut self.store.flow_mut(slot).state;
+        match (core::mem::replace(&mut state.is_pinned, pinned), pinned) {
             (false, true) => {
-                self.ledger.metrics.pinned += 1;
-                self.ledger.shelter(slot, life);
+                self.accounting.metrics.pinned += 1;
+                self.accounting.make_unevictable(slot, state);
             }
             (true, false) => {
-                self.ledger.metrics.pinned -= 1;
-                self.ledger.expose(slot, life);
-                self.ledger.arm(slot, life, &self.config, self.clock.now());
+                self.accounting.metrics.pinned -= 1;
+                self.accounting.make_evictable(slot, state);
+                self.accounting.arm(slot, state, &self.config, self.clock.now());
             }
             _ => {}
         }
         true
     }
 
-    /// Gives a flow another class, as its packets would: for protocols whose packets this crate cannot
-    /// read. Returns whether it is there. O(1).
+    /// Changes the class of a flow, as its packets would: for protocols whose packets this crate
+    /// does not parse. Returns whether the flow exists. O(1).
     ///
     /// # Example
     ///
@@ -511,27 +520,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
     /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
-    /// // A CONNECTION_CLOSE of QUIC, say.
+    /// // For example after a CONNECTION_CLOSE of QUIC.
     /// assert!(cache.set_class(handle, flowtable::flow_cache::Class::Closing));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let life = &mut self.store.flow_mut(slot).life;
-        let before = core::mem::replace(&mut life.course.class, class);
+        let state = &mut self.store.flow_mut(slot).state;
+        let before = core::mem::replace(&mut state.connection.class, class);
         if before != class {
-            self.ledger.reclass(slot, life, before, (&self.config, self.clock.now()));
+            self.accounting.change_class(slot, state, before, (&self.config, self.clock.now()));
         }
         true
     }
 
-    /// Gives a tenant a share: the most flows that it may have. A flow of its own leaves for each that would
-    /// be more. `None`, and tenant 0, is no limit.
+    /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
+    /// one of its own. `None`, and tenant 0, is no limit.
     ///
-    /// O(1), but for a tenant that has had no share before: its flows are counted, O(slots); so this is for
-    /// the beginning, and is not asked whether there is [memory](Config::with_max_bytes). A tenant that has more already loses one for each new one until time has done the
-    /// rest. Shares may add up to more than the cache has; then it may be full, and anybody's flows leave.
+    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), and the
+    /// [memory limit](Config::with_max_bytes) is not checked, so set shares at the beginning. A
+    /// tenant above its share loses one flow for each new one until timeouts have removed the rest.
+    /// Shares may add up to more than the capacity; a full cache then evicts flows of any tenant.
     ///
     /// # Example
     ///
@@ -547,36 +557,36 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// }
     /// cache.observe(&2, Packet::UDP, Timestamp::ZERO)?;
     /// let third = cache.observe(&3, packet, Timestamp::ZERO)?;
-    /// assert_eq!(third.departed.map(|flow| flow.key), Some(0));
+    /// assert_eq!(third.removed.map(|flow| flow.key), Some(0));
     /// assert_eq!((cache.tenant_flows(Tenant(7)), cache.len()), (Some(2), 3));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
         let is_new = tenant != Tenant::default()
-            && self.ledger.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+            && self.accounting.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
         let slots = if is_new { 0..self.store.flows.slot_count() } else { 0..0 };
         for slot in slots {
-            self.ledger.tenants.cover(slot);
-            let life = self.store.flows.get(slot).map(|flow| &flow.life);
-            if let Some(life) = life.filter(|life| life.tenant == tenant) {
-                self.ledger.tenants.count_in(tenant);
-                if !life.is_pinned {
-                    self.ledger.tenants.enter(tenant, slot, life.course.class);
+            self.accounting.tenants.cover(slot);
+            let state = self.store.flows.get(slot).map(|flow| &flow.state);
+            if let Some(state) = state.filter(|state| state.tenant == tenant) {
+                self.accounting.tenants.count_in(tenant);
+                if !state.is_pinned {
+                    self.accounting.tenants.insert(tenant, slot, state.connection.class);
                 }
             }
         }
     }
 
-    /// The flows that a tenant has, if it has been given a share. O(1).
+    /// Returns the number of flows of a tenant, or `None` if it never had a share. O(1).
     #[must_use]
     pub fn tenant_flows(&self, tenant: Tenant) -> Option<usize> {
-        self.ledger.tenants.standing(tenant).map(|(flows, _)| flows)
+        self.accounting.tenants.usage(tenant).map(|(flows, _)| flows)
     }
 
-    /// The flow has changed.
+    /// Marks a flow as changed.
     fn touch(&mut self, slot: u32) {
         self.version += 1;
-        self.store.flow_mut(slot).life.version = self.version;
+        self.store.flow_mut(slot).state.version = self.version;
     }
 }
 

@@ -1,28 +1,28 @@
-//! A packet comes: the way of a hit, which is short, and that of a miss.
+//! Processing of packets: the short path of a hit, and the long path of a miss.
 
 use core::hash::{BuildHasher, Hash, Hasher};
 
 use equivalent::Equivalent;
 
 use super::FlowCache;
-use super::accounting::Ledger;
+use super::accounting::Accounting;
 use super::clock::Clock;
 use super::config::Config;
 use super::event::{Observed, Refused};
 use super::state::{Class, Packet};
-use super::store::{Flow, Handle, Hit, Life, Place};
+use super::store::{Flow, FlowState, Handle, Hit, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
 use crate::probes::Probes;
 use crate::timestamp::Timestamp;
 
-/// How many packets are looked up together: as many misses as a machine has under way, and some more.
+/// Packets of a burst that are looked up together: somewhat more than a CPU has misses in flight.
 const BURST: usize = 32;
 
-/// Packets that are fewer are looked up one by one.
+/// Bursts shorter than this are looked up packet by packet.
 const SMALL: usize = 16;
 
-/// What a packet's key has become.
+/// The key of a packet, normalised and hashed.
 struct Carried<K> {
     hash: u64,
     /// Normalised.
@@ -31,16 +31,18 @@ struct Carried<K> {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// Sees a packet: finds the flow that `key` is a name of, or makes one. O(1).
+    /// Processes a packet: finds the flow of `key`, which may be an alias, or creates the flow.
+    /// O(1).
     ///
-    /// A flow that is made has the key for its first name, the packet's sender for its initiator (but for
-    /// a SYN with an ACK, which is an answer), and the default value. If there is no room, another one
-    /// leaves for it. `now` counts as the latest time so far, if it is earlier than that.
+    /// A new flow has this key, the sender of the packet as its initiator (or the receiver of a SYN
+    /// with an ACK, which is an answer), and the default value. In a full cache it evicts another
+    /// flow. If `now` is earlier than the time of the cache, the latter counts.
     ///
     /// # Errors
     ///
-    /// If there is no room for a new flow, and none may leave. The packet is counted; no flow is changed.
-    /// (Where memory itself cannot be had, one may have left in vain: `advance` tells.)
+    /// If a new flow exceeds a limit, and no flow can be evicted. The packet is counted; no flow is
+    /// changed. (If memory allocation fails, a flow may have been evicted in spite of it: `advance`
+    /// reports it.)
     ///
     /// # Example
     ///
@@ -74,11 +76,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.observe_with(key, packet, now, V::default)
     }
 
-    /// The same with a value for a flow that is made. It is made before anyone leaves.
+    /// Processes a packet like [`observe`](Self::observe), with the value for a new flow, which is
+    /// computed before another flow is evicted.
     ///
     /// # Errors
     ///
-    /// As [`observe`](Self::observe).
+    /// As for [`observe`](Self::observe).
     ///
     /// # Example
     ///
@@ -101,29 +104,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         now: Timestamp,
         new: impl FnOnce() -> V,
     ) -> Result<Observed<'_, K, V>, Refused> {
-        self.clock.pass(now);
+        self.clock.advance(now);
         let carried = self.carry(key);
         match self.find_steady(&carried, packet) {
             Some(hit) => {
-                self.ledger.quick_hits += 1;
+                self.accounting.quick_hits += 1;
                 self.version += 1;
-                let moment = Moment::of(&self.config, &self.clock, self.version);
+                let context = Context::of(&self.config, &self.clock, self.version);
                 let flow = self.store.flow_mut(hit.slot);
-                Ok(note(flow, hit, carried.direction, moment, &mut self.ledger))
+                Ok(record_hit(flow, hit, carried.direction, context, &mut self.accounting))
             }
             None => self.observe_any(key, carried, packet, new),
         }
     }
 
-    /// The flow of a packet that changes nothing but times, as most do, found at the first look.
+    /// Finds the flow of a packet that changes only times, as most do, by the first key compared.
     #[inline]
     fn find_steady(&self, carried: &Carried<K>, packet: Packet) -> Option<Hit> {
         if !packet.is_plain() {
             return None;
         }
-        let hit = self.index.get_first_hashed(carried.hash, &carried.name)?.first_name()?;
-        let course = &self.store.flows.get(hit.slot)?.life.course;
-        course.is_steady(self.config.close_rule).then_some(hit)
+        let hit = self.index.get_first_hashed(carried.hash, &carried.name)?.primary()?;
+        let connection = &self.store.flows.get(hit.slot)?.state.connection;
+        connection.is_steady(self.config.close_rule).then_some(hit)
     }
 
     #[inline(never)]
@@ -135,17 +138,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         new: impl FnOnce() -> V,
     ) -> Result<Observed<'_, K, V>, Refused> {
         let mut probes = Probes::default();
-        let place = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
-        let hit = place.and_then(|place| self.store.follow(*place));
-        let flow = hit.and_then(|hit| Some((hit, &self.store.flows.get(hit.slot)?.life)));
-        let is_over = flow.is_some_and(|(_, life)| is_reuse(life, packet));
-        self.ledger.metrics.look_up(probes, flow.is_some() && !is_over);
+        let target = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
+        let hit = target.and_then(|target| self.store.follow(*target));
+        let flow = hit.and_then(|hit| Some((hit, &self.store.flows.get(hit.slot)?.state)));
+        let is_over = flow.is_some_and(|(_, state)| is_reuse(state, packet));
+        self.accounting.metrics.record_lookup(probes, flow.is_some() && !is_over);
         match flow {
             Some((hit, _)) if !is_over => {
                 self.version += 1;
-                let moment = Moment::of(&self.config, &self.clock, self.version);
+                let context = Context::of(&self.config, &self.clock, self.version);
                 let flow = self.store.flow_mut(hit.slot);
-                Ok(pass(flow, hit, (packet, carried.direction), moment, &mut self.ledger))
+                Ok(on_packet(flow, hit, (packet, carried.direction), context, &mut self.accounting))
             }
             over => {
                 let over = over.map(|(hit, _)| hit.slot);
@@ -154,9 +157,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Sees a burst of packets of the same moment: their cache misses overlap. `each` gets what
-    /// [`observe`](Self::observe) returns for each, with its number, in order. Bursts of 32 are best, and
-    /// fewer than 16 are seen one by one.
+    /// Processes a burst of packets with one timestamp, whose cache misses overlap. `each` receives
+    /// the index of each packet and the result that [`observe`](Self::observe) would return, in
+    /// order. Bursts of 32 are best; those of fewer than 16 are processed packet by packet.
     ///
     /// # Example
     ///
@@ -167,11 +170,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// let mut cache: FlowCache<u64, u64> = FlowCache::new(Config::new(100)?);
     /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
     /// let mut made = vec![];
-    /// cache.observe_batch(&burst, Timestamp::ZERO, |number, seen| {
-    ///     let seen = seen.expect("there is room");
+    /// cache.observe_batch(&burst, Timestamp::ZERO, |index, seen| {
+    ///     let seen = seen.expect("the cache is not full");
     ///     *seen.flow += 1;
     ///     if seen.fresh {
-    ///         made.push(number);
+    ///         made.push(index);
     ///     }
     /// });
     /// assert_eq!((made, cache.len()), (vec![0, 1], 2));
@@ -185,8 +188,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) where
         V: Default,
     {
-        self.clock.pass(now);
-        // Bursts of about the same size: none is much shorter than the others.
+        self.clock.advance(now);
+        // Bursts of about equal size: none is much shorter than the others.
         let size = packets.len().div_ceil(packets.len().div_ceil(BURST).max(1)).max(1);
         for (burst, packets) in packets.chunks(size).enumerate() {
             let first = burst * size;
@@ -208,37 +211,43 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         V: Default,
     {
         let last_id = self.store.last_id();
-        let (carried, places) = self.find_burst(packets);
-        let found = carried.into_iter().zip(places);
-        for (number, ((key, packet), (carried, place))) in packets.iter().zip(found).enumerate() {
-            let hit = place.and_then(|place| self.store.follow(place));
+        let (carried, targets) = self.find_burst(packets);
+        let found = carried.into_iter().zip(targets);
+        for (number, ((key, packet), (carried, target))) in packets.iter().zip(found).enumerate() {
+            let hit = target.and_then(|target| self.store.follow(target));
             let flow = hit.and_then(|hit| Some((hit, self.store.flows.get_mut(hit.slot)?)));
             match flow {
-                // A packet before it in the burst may have ended the flow: another one has a greater id.
-                Some((hit, flow)) if flow.life.id <= last_id && !is_reuse(&flow.life, *packet) => {
+                // An earlier packet of the burst may have ended the flow: a later flow has a
+                // greater ID.
+                Some((hit, flow))
+                    if flow.state.id <= last_id && !is_reuse(&flow.state, *packet) =>
+                {
                     self.version += 1;
-                    self.ledger.quick_hits += 1;
-                    let moment = Moment::of(&self.config, &self.clock, self.version);
+                    self.accounting.quick_hits += 1;
+                    let context = Context::of(&self.config, &self.clock, self.version);
                     let packet = (*packet, carried.direction);
-                    each(number, Ok(pass(flow, hit, packet, moment, &mut self.ledger)));
+                    each(number, Ok(on_packet(flow, hit, packet, context, &mut self.accounting)));
                 }
                 _ => each(number, self.observe_any(key, carried, *packet, V::default)),
             }
         }
     }
 
-    /// What the packets of a burst carry, and what the index has of them before it. The flows are asked for.
-    fn find_burst(&self, packets: &[(K, Packet)]) -> ([Carried<K>; BURST], [Option<Place>; BURST]) {
-        // A short burst is filled up with its last packet.
+    /// Hashes the keys of a burst, and looks them up in the index. Prefetches the flows.
+    fn find_burst(
+        &self,
+        packets: &[(K, Packet)],
+    ) -> ([Carried<K>; BURST], [Option<Target>; BURST]) {
+        // A short burst is padded with its last packet.
         let last = packets.len() - 1;
         let carried: [Carried<K>; BURST] =
             core::array::from_fn(|number| self.carry(&packets[number.min(last)].0));
         let hashes = carried.each_ref().map(|carried| carried.hash);
-        let mut places = [None; BURST];
-        self.index.get_batch_hashed(&hashes, &carried, &mut places);
-        let places = places.map(Option::<&Place>::copied);
-        places.iter().flatten().for_each(|place| self.store.prefetch(*place));
-        (carried, places)
+        let mut targets = [None; BURST];
+        self.index.get_batch_hashed(&hashes, &carried, &mut targets);
+        let targets = targets.map(Option::<&Target>::copied);
+        targets.iter().flatten().for_each(|target| self.store.prefetch(*target));
+        (carried, targets)
     }
 
     #[inline]
@@ -247,15 +256,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Carried { hash: self.index.hash_of(&name), name, direction }
     }
 
-    /// Where a key leads, found without a packet.
-    pub(super) fn lead(&self, key: &K) -> Option<(Hit, Direction)> {
+    /// Resolves a key to a flow, without a packet.
+    pub(super) fn resolve(&self, key: &K) -> Option<(Hit, Direction)> {
         let Carried { hash, name, direction } = self.carry(key);
         let hit = self.store.follow(*self.index.get_hashed(hash, &name)?)?;
-        // Keys that break their law may lead to where no flow is.
+        // Keys that violate the contract of `Hash` and `Eq` may refer to an empty slot.
         self.store.flows.get(hit.slot).map(|_| (hit, direction))
     }
 
-    /// The first packet of a flow, which may have the name of one that is over.
+    /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
     #[cold]
     #[inline(never)]
     fn begin(
@@ -274,14 +283,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             direction = Direction::Reverse;
         }
         let (name, first) = ((carried.hash, carried.name), (key, initiator));
-        let (slot, departed) = self.create(name, first, (packet, direction), over, value)?;
-        let Flow { life, value, .. } = self.store.flow_mut(slot);
-        let (handle, class) = (Handle { id: life.id, slot }, life.course.class);
-        Ok(Observed { flow: value, handle, direction, name: 0, class, fresh: true, departed })
+        let (slot, removed) = self.create(name, first, (packet, direction), over, value)?;
+        let Flow { state, value, .. } = self.store.flow_mut(slot);
+        let (handle, class) = (Handle { id: state.id, slot }, state.connection.class);
+        Ok(Observed { flow: value, handle, direction, name: 0, class, fresh: true, removed })
     }
 }
 
-/// As the key itself: the index may have to hash it on its own.
+/// Hashes like the key: the index may rehash it.
 impl<K: Hash> Hash for Carried<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.name.hash(state);
@@ -295,64 +304,64 @@ impl<K: Eq> Equivalent<K> for Carried<K> {
     }
 }
 
-/// When a packet comes.
+/// The configuration, time and version with which a packet is processed.
 #[derive(Clone, Copy)]
-struct Moment<'a> {
+struct Context<'a> {
     config: &'a Config,
     now: u64,
     version: u64,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> Context<'a> {
     #[inline]
     fn of(config: &'a Config, clock: &Clock, version: u64) -> Self {
         Self { config, now: clock.now(), version }
     }
 }
 
-/// Whether a packet opens a connection between sockets whose last one is over.
+/// Returns whether a packet opens a connection between the sockets of a closing one.
 #[inline]
-fn is_reuse(life: &Life, packet: Packet) -> bool {
-    packet.is_opening() && life.course.class == Class::Closing
+fn is_reuse(state: &FlowState, packet: Packet) -> bool {
+    packet.is_opening() && state.connection.class == Class::Closing
 }
 
-/// A packet of a flow that is there.
+/// Processes a packet of an existing flow.
 #[inline]
-fn pass<'a, K, V, P: Eviction>(
+fn on_packet<'a, K, V, P: Eviction>(
     flow: &'a mut Flow<K, V>,
     hit: Hit,
     (packet, carried): (Packet, Direction),
-    moment: Moment<'_>,
-    ledger: &mut Ledger<P>,
+    context: Context<'_>,
+    accounting: &mut Accounting<P>,
 ) -> Observed<'a, K, V> {
-    let Moment { config, now, .. } = moment;
-    if !packet.is_plain() || !flow.life.course.is_steady(config.close_rule) {
-        let before = flow.life.course.class;
-        flow.life.course.see(packet, hit.direction(carried), config.close_rule);
-        if flow.life.course.class != before {
-            flow.life.last_seen = now;
-            ledger.reclass(hit.slot, &flow.life, before, (config, now));
+    let Context { config, now, .. } = context;
+    if !packet.is_plain() || !flow.state.connection.is_steady(config.close_rule) {
+        let before = flow.state.connection.class;
+        flow.state.connection.on_packet(packet, hit.direction(carried), config.close_rule);
+        if flow.state.connection.class != before {
+            flow.state.last_seen = now;
+            accounting.change_class(hit.slot, &flow.state, before, (config, now));
         }
     }
-    note(flow, hit, carried, moment, ledger)
+    record_hit(flow, hit, carried, context, accounting)
 }
 
-/// Notes in a flow that it has had a packet.
+/// Records a packet in its flow.
 #[inline]
-fn note<'a, K, V, P: Eviction>(
+fn record_hit<'a, K, V, P: Eviction>(
     flow: &'a mut Flow<K, V>,
     hit: Hit,
     carried: Direction,
-    moment: Moment<'_>,
-    ledger: &mut Ledger<P>,
+    context: Context<'_>,
+    accounting: &mut Accounting<P>,
 ) -> Observed<'a, K, V> {
     let (direction, Hit { slot, name, .. }) = (hit.direction(carried), hit);
-    let Flow { life, value, .. } = flow;
-    life.last_seen = moment.now;
-    life.version = moment.version;
-    life.is_used = true;
-    life.has_news = true;
-    ledger.policy.touch(slot);
-    let (handle, class) = (Handle { id: life.id, slot }, life.course.class);
-    Observed { flow: value, handle, direction, name, class, fresh: false, departed: None }
+    let Flow { state, value, .. } = flow;
+    state.last_seen = context.now;
+    state.version = context.version;
+    state.is_used = true;
+    state.has_unreported = true;
+    accounting.policy.touch(slot);
+    let (handle, class) = (Handle { id: state.id, slot }, state.connection.class);
+    Observed { flow: value, handle, direction, name, class, fresh: false, removed: None }
 }

@@ -1,8 +1,8 @@
-//! A walk over a large cache in small steps, while packets come and flows go.
+//! Incremental scans of a cache, while packets create and remove flows.
 //!
-//! Flows do not move while they live, so a cursor is a slot number: what is behind it was shown, what
-//! is before it will be. A flow that is there from the beginning of a walk to its end is shown
-//! exactly once, whatever grows in between. One that comes or goes meanwhile may be shown or not.
+//! A flow never moves, so a cursor is a slot index: slots before it were visited, slots after it
+//! will be. A flow that exists from the beginning of a scan to its end is visited exactly once,
+//! even if the cache grows. A flow that is created or removed meanwhile may be visited or not.
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -11,12 +11,12 @@ use core::iter;
 use super::FlowCache;
 use super::clock::Clock;
 use super::state::{Class, Protocol, Tenant};
-use super::store::{Flow, FurtherNames, Handle, Version};
+use super::store::{Aliases, Flow, Handle, Version};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 
-/// How far a walk over a cache has come.
+/// The position of a scan over a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     slot: u32,
@@ -25,15 +25,15 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A walk over all flows.
+    /// Creates a cursor for a scan over all flows.
     #[must_use]
     pub const fn new() -> Self {
         Self { slot: 0, since: Version(0), is_done: false }
     }
 
-    /// A walk over the flows that have changed since the cache had this version: those that got a packet,
-    /// were changed, or came. Flows that went since then are told by what they left to: see
-    /// [`Departed`](super::Departed).
+    /// Creates a cursor for a scan over the flows that have changed since a version of the cache:
+    /// by a packet, by a method, or by their creation. Removed flows are not visited: each is
+    /// returned when it is removed, as a [`RemovedFlow`](super::RemovedFlow).
     ///
     /// # Example
     ///
@@ -57,7 +57,7 @@ impl Cursor {
         Self { slot: 0, since, is_done: false }
     }
 
-    /// Whether the walk is over.
+    /// Returns whether the scan is complete.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.is_done
@@ -65,9 +65,9 @@ impl Cursor {
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// The flows that the next `budget` slots have. O(budget).
+    /// Iterates over the flows in the next `budget` slots, and advances the cursor. O(budget).
     ///
-    /// The cursor goes on even if the iterator is not used up.
+    /// The cursor advances even if the iterator is not consumed.
     ///
     /// # Example
     ///
@@ -82,7 +82,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// let (mut cursor, mut seen) = (Cursor::new(), 0);
     /// while !cursor.is_done() {
     ///     seen += cache.page(&mut cursor, 3).count();
-    ///     // Packets may come here.
+    ///     // Packets may be processed here.
     /// }
     /// assert_eq!(seen, 10);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -104,19 +104,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             .filter(move |flow| flow.version() > since)
     }
 
-    /// The flow of a slot.
+    /// Returns a view of the flow in a slot.
     pub(super) fn resident_at(&self, slot: u32) -> Option<Resident<'_, K, V>> {
         let flow = self.store.flows.get(slot)?;
         Some(Resident {
-            handle: Handle { id: flow.life.id, slot },
+            handle: Handle { id: flow.state.id, slot },
             flow,
-            further_names: self.store.further_names(slot),
+            aliases: self.store.aliases(slot),
             clock: &self.clock,
         })
     }
 }
 
-/// A flow to look at.
+/// A view of a flow in the cache.
 ///
 /// # Example
 ///
@@ -128,90 +128,92 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// let packet = Packet::UDP.from_tenant(Tenant(7));
 /// *cache.observe(&7, packet, Timestamp::from_secs(5))?.flow = 70;
 /// let handle = cache.observe(&7, packet, Timestamp::from_secs(6))?.handle;
-/// let flow = cache.resident(handle).expect("it is there");
+/// let flow = cache.resident(handle).expect("the flow exists");
 /// assert_eq!((*flow.key(), *flow.value(), flow.class()), (7, 70, Class::Unreplied));
-/// assert_eq!((flow.protocol(), flow.tenant(), flow.is_pinned()), (Protocol::Udp, Tenant(7), false));
-/// assert_eq!((flow.first_seen(), flow.last_seen()), (Timestamp::from_secs(5), Timestamp::from_secs(6)));
-/// assert!(flow.names().eq([&7]) && flow.handle() == handle);
+/// assert_eq!((flow.protocol(), flow.tenant()), (Protocol::Udp, Tenant(7)));
+/// assert_eq!(flow.first_seen(), Timestamp::from_secs(5));
+/// assert_eq!(flow.last_seen(), Timestamp::from_secs(6));
+/// assert!(flow.names().eq([&7]) && flow.handle() == handle && !flow.is_pinned());
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct Resident<'a, K, V> {
     handle: Handle,
     pub(super) flow: &'a Flow<K, V>,
-    pub(super) further_names: FurtherNames<'a, K>,
+    pub(super) aliases: Aliases<'a, K>,
     pub(super) clock: &'a Clock,
 }
 
 impl<'a, K, V> Resident<'a, K, V> {
-    /// To find it again.
+    /// Returns the handle of the flow.
     #[must_use]
     pub const fn handle(&self) -> Handle {
         self.handle
     }
 
-    /// Its first name, in the direction of who began.
+    /// Returns the key, in the direction of the initiator.
     #[must_use]
     pub const fn key(&self) -> &'a K {
         &self.flow.key
     }
 
-    /// What the user keeps of it.
+    /// Returns the value.
     #[must_use]
     pub const fn value(&self) -> &'a V {
         &self.flow.value
     }
 
-    /// Its names, in the direction of who began: the first one first, the others from the newest on. O(names).
+    /// Iterates over the key and the aliases, in the direction of the initiator: the key first,
+    /// then the aliases from the newest on. O(aliases).
     pub fn names(&self) -> impl Iterator<Item = &'a K> {
-        iter::once(&self.flow.key).chain(self.further_names.clone().map(|(_, name)| &name.key))
+        iter::once(&self.flow.key).chain(self.aliases.clone().map(|(_, name)| &name.key))
     }
 
-    /// Its class.
+    /// Returns the class.
     #[must_use]
     pub const fn class(&self) -> Class {
-        self.flow.life.course.class
+        self.flow.state.connection.class
     }
 
-    /// The protocol of its first packet.
+    /// Returns the protocol of the first packet.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
-        self.flow.life.course.protocol
+        self.flow.state.connection.protocol
     }
 
-    /// The tenant of its first packet.
+    /// Returns the tenant of the first packet.
     #[must_use]
     pub const fn tenant(&self) -> Tenant {
-        self.flow.life.tenant
+        self.flow.state.tenant
     }
 
-    /// Whether it may not be evicted.
+    /// Returns whether the flow is pinned.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
-        self.flow.life.is_pinned
+        self.flow.state.is_pinned
     }
 
-    /// The time of the cache at its first packet.
+    /// Returns the time of the cache at the first packet.
     #[must_use]
     pub fn first_seen(&self) -> Timestamp {
-        self.clock.caller(self.flow.life.first_seen)
+        self.clock.caller(self.flow.state.first_seen)
     }
 
-    /// The time of the cache at its last packet.
+    /// Returns the time of the cache at the last packet.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp {
-        self.clock.caller(self.flow.life.last_seen)
+        self.clock.caller(self.flow.state.last_seen)
     }
 
-    /// When it changed last.
+    /// Returns the version of the cache at the last change of the flow.
     #[must_use]
     pub const fn version(&self) -> Version {
-        Version(self.flow.life.version)
+        Version(self.flow.state.version)
     }
 }
 
 impl<K, V> Clone for Resident<'_, K, V> {
     fn clone(&self) -> Self {
-        Self { further_names: self.further_names.clone(), ..*self }
+        Self { aliases: self.aliases.clone(), ..*self }
     }
 }
 

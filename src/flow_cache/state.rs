@@ -1,4 +1,4 @@
-//! The life of a flow: what its packets make of it, and how long it may be silent.
+//! Connection state and timeouts of flows.
 //!
 //! ```text
 //!                                   SYN │                 │ any other packet
@@ -13,23 +13,25 @@
 //!           a RST at any time             └──────┬──────┘
 //!                                                ▼
 //!                                          ┌───────────┐
-//!           a SYN: another flow  ◂──────── │  Closing  │ ────────▸  silent long enough: over
+//!           a SYN: another flow  ◂──────── │  Closing  │ ────────▸  idle timeout: ended
 //!                                          └───────────┘
 //! ```
 //!
-//! Only TCP is new or closing; flows of other protocols begin as unreplied. A connection whose
-//! beginning was not seen does, too. The first packet says who the initiator is, unless it is a
-//! SYN with an ACK: then that is who gets it.
+//! Only TCP flows can be new or closing; flows of other protocols begin as unreplied, and so does a
+//! connection whose beginning was not observed. The sender of the first packet is the initiator,
+//! unless the packet is a SYN with an ACK: then its receiver is.
 //!
-//! A closing flow *lingers*: its last acknowledgement, and what else was under way, still find it, and
-//! do not look like another flow of one packet. A SYN tells that its sockets are used again; an answer to a
-//! SYN that was not seen does not, since it may be late.
+//! A closing flow *lingers*: its last acknowledgement and other packets in flight still find it,
+//! and do not look like another flow of one packet. A SYN shows that its sockets are reused; an
+//! answer to a SYN that was not observed does not, since it may be late.
 //!
-//! Names of one direction only, and those of sockets that talk to themselves, have no other direction: their
-//! flows stay new or unreplied. Who knows better says so: [`FlowCache::set_class`](crate::FlowCache::set_class).
+//! Keys without a direction, and those of sockets connected to themselves, have no reverse
+//! direction: their flows stay new or unreplied. Callers with other information use
+//! [`FlowCache::set_class`](crate::FlowCache::set_class).
 //!
-//! Sequence numbers are not followed. Who can forge a RST can have a flow closed, which costs its entry
-//! in a table and not the connection; who must not believe a RST decides before the table sees it.
+//! Sequence numbers are not tracked. An attacker that can forge a RST can have a flow closed, which
+//! costs its entry in the table and not the connection; a caller that has to distrust RSTs filters
+//! them first.
 //!
 //! Papers: the rule [`CloseRule::FirstAck`] is the active garbage collection of Olsson and Nilsson,
 //! *TRASH*, section 4. Names of the reasons: RFC 7011 and the registry of IPFIX, `flowEndReason`.
@@ -40,26 +42,26 @@ use core::time::Duration;
 
 use crate::key::flow::{Direction, TcpFlags};
 
-/// What a flow's timeouts depend on, besides its class.
+/// The protocol of a flow, on which its timeouts depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Protocol {
-    /// The only one whose packets say where in its life a flow is.
+    /// TCP, whose packets change the class of a flow.
     Tcp,
-    /// UDP, and what is like it.
+    /// UDP and similar protocols.
     Udp,
-    /// Echo and the like, of either version of IP.
+    /// ICMP of either version of IP: echo and similar exchanges.
     Icmp,
-    /// All others.
+    /// All other protocols.
     Other,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Icmp, Self::Other];
 }
 
-/// By the number that IP has for it.
+/// Converts an IP protocol number.
 impl From<u8> for Protocol {
     #[inline]
     fn from(number: u8) -> Self {
@@ -74,12 +76,12 @@ impl From<u8> for Protocol {
 
 /// A tenant, zone or VRF whose flows are counted, so that it can be given a share of a table.
 ///
-/// The default, number 0, is nobody: its flows are not counted, and it has no share.
+/// The default, tenant 0, means no tenant: its flows are not counted, and it has no share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tenant(pub u16);
 
-/// What a packet says about the life of its flow.
+/// The properties of a packet that change the state of its flow.
 ///
 /// # Example
 ///
@@ -100,59 +102,59 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A datagram.
+    /// A UDP datagram.
     pub const UDP: Self = Self::new(Protocol::Udp, TcpFlags(0));
-    /// A message of ICMP.
+    /// An ICMP message.
     pub const ICMP: Self = Self::new(Protocol::Icmp, TcpFlags(0));
     /// A packet of another protocol.
     pub const OTHER: Self = Self::new(Protocol::Other, TcpFlags(0));
 
-    /// A packet of a protocol; the flags count if that is TCP.
+    /// Creates a packet of a protocol; the flags count if that is TCP.
     #[inline]
     #[must_use]
     pub const fn new(protocol: Protocol, flags: TcpFlags) -> Self {
         Self { protocol, flags, tenant: Tenant(0) }
     }
 
-    /// A segment of TCP with these flags.
+    /// Creates a TCP segment with these flags.
     #[inline]
     #[must_use]
     pub const fn tcp(flags: TcpFlags) -> Self {
         Self::new(Protocol::Tcp, flags)
     }
 
-    /// The same packet, of a tenant. A flow belongs to the tenant of its first packet, or to that of the flow
-    /// whose sockets it has taken over.
+    /// Sets the tenant. A flow belongs to the tenant of its first packet, or to that of the closing
+    /// flow whose sockets it reuses.
     #[inline]
     #[must_use]
     pub const fn from_tenant(self, tenant: Tenant) -> Self {
         Self { tenant, ..self }
     }
 
-    /// Its protocol.
+    /// Returns the protocol.
     #[must_use]
     pub const fn protocol(self) -> Protocol {
         self.protocol
     }
 
-    /// Its tenant.
+    /// Returns the tenant.
     #[must_use]
     pub const fn tenant(self) -> Tenant {
         self.tenant
     }
 
-    /// Whether it says nothing but that its flow lives.
+    /// Returns whether the packet only extends the timeout of its flow.
     #[inline]
     pub(crate) const fn is_plain(self) -> bool {
         self.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0
     }
 
-    /// Whether it opens a connection, and is no answer.
+    /// Returns whether the packet opens a connection, and is not an answer.
     pub(crate) fn is_opening(self) -> bool {
         self.flags_of_tcp().0 & (TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST).0 == TcpFlags::SYN.0
     }
 
-    /// Whether it answers one that opens a connection: its sender is not who began.
+    /// Returns whether the packet answers an opening one: its sender is not the initiator.
     pub(crate) fn is_answer(self) -> bool {
         self.flags_of_tcp().contains(TcpFlags::SYN | TcpFlags::ACK)
     }
@@ -162,22 +164,22 @@ impl Packet {
     }
 }
 
-/// Where in its life a flow is. In this order flows are given up when a table is full.
+/// The class of a flow, in the order in which a full table evicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Class {
-    /// Closed by both sides, or reset: it lingers.
+    /// Closed by both sides, or reset: the flow lingers.
     Closing,
     /// A connection whose handshake is not complete.
     New,
-    /// Packets of one direction only.
+    /// Packets in one direction only.
     Unreplied,
-    /// Packets of both directions.
+    /// Packets in both directions.
     Established,
 }
 
 impl Class {
-    /// All of them, in order.
+    /// All classes, in order.
     pub const ALL: [Self; 4] = [Self::Closing, Self::New, Self::Unreplied, Self::Established];
 }
 
@@ -192,28 +194,28 @@ impl fmt::Display for Class {
     }
 }
 
-/// Why a flow, or a report of it, ended: `flowEndReason` of IPFIX.
+/// The reason for the end of a flow, or for a report of it: `flowEndReason` of IPFIX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EndReason {
-    /// It was silent for its idle timeout.
+    /// The idle timeout.
     Idle,
-    /// It lives, but was not reported for the active timeout.
+    /// The active timeout: the flow is reported, and has not ended.
     Active,
-    /// Its packets said so: it lingered, or another flow has its sockets.
+    /// The end of the connection: it has lingered, or another flow reuses its sockets.
     Ended,
-    /// The caller said so.
+    /// A call that removes flows.
     Forced,
-    /// There was no room for it.
+    /// An eviction, or an emergency.
     Resources,
 }
 
 impl EndReason {
-    /// All of them, in the order of their codes.
+    /// All reasons, in the order of their codes.
     pub const ALL: [Self; 5] =
         [Self::Idle, Self::Active, Self::Ended, Self::Forced, Self::Resources];
 
-    /// The number that IPFIX has for it.
+    /// Returns the code of IPFIX.
     ///
     /// ```
     /// use flowtable::flow_cache::EndReason;
@@ -238,31 +240,33 @@ impl fmt::Display for EndReason {
     }
 }
 
-/// When a TCP connection counts as closed.
+/// The rule by which a TCP connection counts as closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CloseRule {
-    /// When both sides have sent a FIN, or one a RST.
+    /// After a FIN of each side, or a RST.
     #[default]
     BothSides,
-    /// When a side that has sent a FIN acknowledges something, or one sends a RST: the active garbage
-    /// collection of the TRASH paper. A connection that is closed on one side only, while the
-    /// other still sends, counts as closed: a cache loses little by that, a table that must
-    /// know open connections is wrong.
+    /// After a FIN and a later acknowledgement of one side, or a RST: the active garbage collection
+    /// of the TRASH paper. A connection that is closed on one side only, while the other still
+    /// sends, counts as closed: that is acceptable for a cache, and wrong for a table that has to
+    /// track open connections.
     FirstAck,
 }
 
-/// Watches one direction of a TCP connection for its end: the paper's active garbage collection.
+/// A detector of the end of a TCP connection by one direction: the paper's active garbage
+/// collection.
 ///
 /// ```text
 ///     A → B   FIN ACK     A's direction is marked
 ///     B → A   FIN ACK     B's direction is marked
-///     A → B   ACK         marked, and no FIN: over, both directions may go
+///     A → B   ACK         marked, and no FIN: closed, both directions may be removed
 /// ```
 ///
-/// Keep one with each direction's entry and feed it that direction's flags. A reset ends it at once,
-/// and a new SYN on the same sockets begins it anew. A connection that is closed on one side only
-/// counts as over at the next ACK from that side: that costs a cache one miss, but a table that must
-/// know open connections asks that both directions be [closed](Self::is_closed).
+/// Keep one with each direction's entry, and pass it the flags of that direction. A reset closes
+/// the connection at once, and a new SYN on the same sockets restarts the detector. A connection
+/// that is closed on one side only counts as closed at the next ACK from that side: that costs a
+/// cache one miss, but a table that has to track open connections requires that both directions
+/// are [closed](Self::is_closed).
 ///
 /// # Example
 ///
@@ -284,7 +288,7 @@ pub struct FinWatch {
 }
 
 impl FinWatch {
-    /// Sees the flags of the next segment; whether the connection is over with it.
+    /// Processes the flags of the next segment, and returns whether the connection is closed.
     #[must_use]
     pub fn observe(&mut self, flags: TcpFlags) -> bool {
         if flags.contains(TcpFlags::RST) {
@@ -301,49 +305,49 @@ impl FinWatch {
         self.closed && flags.contains(TcpFlags::ACK)
     }
 
-    /// Whether a FIN was seen in this direction.
+    /// Returns whether a FIN was observed in this direction.
     #[must_use]
     pub const fn is_closed(self) -> bool {
         self.closed
     }
 }
 
-/// Where a flow is in the picture above.
+/// The state of a connection in the diagram above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Course {
+pub(crate) struct ConnectionState {
     pub(crate) class: Class,
     pub(crate) protocol: Protocol,
-    /// Whether there was a packet of the other direction.
+    /// Whether a packet of the reverse direction was observed.
     is_replied: bool,
-    /// By direction.
+    /// FIN detectors by direction.
     sides: [FinWatch; 2],
 }
 
-impl Course {
-    /// The first packet of a flow, and its direction.
+impl ConnectionState {
+    /// Creates the state after the first packet of a flow.
     pub(crate) fn begin(packet: Packet, direction: Direction, rule: CloseRule) -> Self {
         let is_handshake = packet.flags_of_tcp().contains(TcpFlags::SYN);
         let class = if is_handshake { Class::New } else { Class::Unreplied };
-        let mut course = Self {
+        let mut connection = Self {
             class,
             protocol: packet.protocol,
             is_replied: false,
             sides: [FinWatch::default(); 2],
         };
-        course.see(packet, direction, rule);
-        course
+        connection.on_packet(packet, direction, rule);
+        connection
     }
 
-    /// Whether plain packets leave it as it is, as nearly all do.
+    /// Returns whether plain packets leave the state unchanged, as nearly all do.
     #[inline]
     pub(crate) fn is_steady(&self, rule: CloseRule) -> bool {
         self.class == Class::Established
             && (rule == CloseRule::BothSides || !self.sides.iter().any(|side| side.is_closed()))
     }
 
-    /// A packet of the flow.
-    pub(crate) fn see(&mut self, packet: Packet, direction: Direction, rule: CloseRule) {
+    /// Processes a packet of the flow.
+    pub(crate) fn on_packet(&mut self, packet: Packet, direction: Direction, rule: CloseRule) {
         let is_reverse = direction == Direction::Reverse;
         if self.protocol != Protocol::Tcp || packet.protocol != Protocol::Tcp {
             self.is_replied |= is_reverse;
@@ -363,7 +367,7 @@ impl Course {
         let is_acknowledged = flags.0 & (TcpFlags::SYN | TcpFlags::ACK).0 == TcpFlags::ACK.0;
         self.class = match self.class {
             _ if is_closed => Class::Closing,
-            // Who answers and goes on without a SYN has got the acknowledgement.
+            // The side that continues without a SYN has received the acknowledgement.
             Class::New if is_acknowledged && (self.is_replied || is_reverse) => Class::Established,
             Class::Unreplied if is_reverse => Class::Established,
             class => class,
@@ -372,7 +376,7 @@ impl Course {
     }
 }
 
-/// How long flows may be silent, by protocol and class, and how long they may go unreported.
+/// Timeouts of flows: idle timeouts by protocol and class, and the active timeout.
 ///
 /// # Example
 ///
@@ -390,12 +394,12 @@ impl Course {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Nanoseconds, by protocol and class; [`NEVER`] is none.
+    /// Nanoseconds, by protocol and class; [`NEVER`] is no timeout.
     idle: [[u64; 4]; 4],
     active: u64,
 }
 
-/// As good as no timeout.
+/// No timeout, and the time at which it passes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 const SECOND: u64 = 1_000_000_000;
@@ -404,7 +408,8 @@ impl Timeouts {
     /// The longest timeout: 292 years.
     pub const MAX: Duration = Duration::from_nanos(u64::MAX / 2);
 
-    /// Those of connection tracking and address translation, which must not forget what is open:
+    /// Timeouts of connection tracking and address translation, which must not lose open
+    /// connections:
     ///
     /// | | closing | new | unreplied | established |
     /// |---|--:|--:|--:|--:|
@@ -413,8 +418,8 @@ impl Timeouts {
     /// | ICMP | 30 s | 30 s | 30 s | 60 s |
     /// | others | 60 s | 60 s | 60 s | 600 s |
     ///
-    /// and no active timeout. The established ones are the least that RFC 5382 (TCP), RFC 4787 (UDP)
-    /// and RFC 5508 (ICMP) allow; the others are about those of Linux.
+    /// and no active timeout. The established ones are the least that RFC 5382 (TCP), RFC 4787
+    /// (UDP) and RFC 5508 (ICMP) allow; the others are about those of Linux.
     pub const CONNTRACK: Self = Self {
         idle: [
             [120 * SECOND, 60 * SECOND, 300 * SECOND, 7440 * SECOND],
@@ -425,33 +430,33 @@ impl Timeouts {
         active: NEVER,
     };
 
-    /// Those of a flow meter: 60 seconds of silence end a flow, 5 if it is closing; and it is reported
-    /// every 300 seconds. The first and the last are the defaults of nfdump.
+    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 5 if it is closing, and is
+    /// reported every 300 seconds. The first and the last are the defaults of nfdump.
     pub const METER: Self = Self {
         idle: [[5 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; 4],
         active: 300 * SECOND,
     };
 
-    /// None: flows live until someone ends them.
+    /// No timeouts: flows end by eviction and removal only.
     pub const OFF: Self = Self { idle: [[NEVER; 4]; 4], active: NEVER };
 
-    /// How long a flow of this protocol and class may be silent; `None` is for ever.
+    /// Returns the idle timeout of a protocol and class, or `None` if there is none.
     #[must_use]
     pub const fn idle(&self, protocol: Protocol, class: Class) -> Option<Duration> {
         period(self.idle_nanos(protocol, class))
     }
 
-    /// How long a flow may go unreported; `None` is for ever.
+    /// Returns the active timeout, after which a live flow is reported, or `None` if there is none.
     #[must_use]
     pub const fn active(&self) -> Option<Duration> {
         period(self.active)
     }
 
-    /// With another idle timeout for one protocol and class.
+    /// Sets the idle timeout of one protocol and class.
     ///
     /// # Errors
     ///
-    /// If the timeout is 0, or longer than [`MAX`](Self::MAX).
+    /// If the timeout is zero, or longer than [`MAX`](Self::MAX).
     pub fn with_idle(
         mut self,
         protocol: Protocol,
@@ -462,11 +467,11 @@ impl Timeouts {
         Ok(self)
     }
 
-    /// With the same idle timeout for all protocols and classes.
+    /// Sets one idle timeout for all protocols and classes.
     ///
     /// # Errors
     ///
-    /// As [`with_idle`](Self::with_idle).
+    /// As for [`with_idle`](Self::with_idle).
     ///
     /// # Example
     ///
@@ -487,11 +492,11 @@ impl Timeouts {
         Ok(self)
     }
 
-    /// With another active timeout.
+    /// Sets the active timeout.
     ///
     /// # Errors
     ///
-    /// As [`with_idle`](Self::with_idle).
+    /// As for [`with_idle`](Self::with_idle).
     pub fn with_active(
         mut self,
         timeout: impl Into<Option<Duration>>,
@@ -509,7 +514,7 @@ impl Timeouts {
     }
 }
 
-/// Those of connection tracking.
+/// The timeouts of connection tracking.
 impl Default for Timeouts {
     fn default() -> Self {
         Self::CONNTRACK
@@ -520,7 +525,7 @@ const fn period(nanos: u64) -> Option<Duration> {
     if nanos == NEVER { None } else { Some(Duration::from_nanos(nanos)) }
 }
 
-/// The nanoseconds of a timeout that may be one.
+/// Returns the nanoseconds of a valid timeout.
 pub(crate) fn nanos(timeout: Option<Duration>) -> Result<u64, TimeoutError> {
     match timeout {
         None => Ok(NEVER),
@@ -530,13 +535,13 @@ pub(crate) fn nanos(timeout: Option<Duration>) -> Result<u64, TimeoutError> {
     }
 }
 
-/// Why a timeout was refused.
+/// An error of an invalid timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeoutError {
-    /// A flow would end with its first packet.
+    /// Zero: a flow would end with its first packet.
     Zero,
-    /// Longer than [`Timeouts::MAX`]: `None` is for ever.
+    /// Longer than [`Timeouts::MAX`]: `None` is no timeout.
     TooLong,
 }
 

@@ -1,90 +1,92 @@
-//! A timer wheel over slots: what may be due now, in bounded steps, over all of time.
+//! A hierarchical timer wheel over slots, with O(1) operations and bounded steps.
 //!
 //! ```text
-//!                        64 lists, and a word that says which are not empty
+//!                        64 lists, and a word with a bit for each list that is not empty
 //!     level 0   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each of the next 64 ticks
 //!     level 1   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each 8 ticks of the next 512
 //!     level 2   ┌─┬─┬─┬─┬─┬─┬─ … ─┐   one for each 64 ticks of the next 4096
 //!         …
 //! ```
 //!
-//! An entry lies in the lowest level that reaches its tick. 22 levels reach all of 64 bits, so no period is
-//! too long; a jump of years over an empty wheel looks at one word.
+//! An entry is in the lowest level that covers its tick. 22 levels cover all of 64 bits, so no
+//! period is too long; a jump of years over an empty wheel reads one word.
 //!
-//! The wheel does not know when a slot is due. [`pop`](Wheel::pop) gives it when its list begins: at the
-//! tick for which it was armed if that is in level 0, and up to an eighth of the period too early if it
-//! is above. Whoever gets it knows when it really is due, and [arms](Wheel::arm) it again if that is
-//! later. That is how entries come down the levels, and how a packet puts off its flow's end: it
-//! writes the time and leaves the wheel alone. It is also how the next flow of a slot inherits what
-//! the one before has left armed: arming for later than that does nothing. So a flood, in which slots have
-//! hundreds of flows within a timeout, hardly turns the wheel.
+//! The wheel does not store deadlines. [`pop`](Wheel::pop) returns a slot when its list begins: at
+//! the tick for which it was armed in level 0, and up to an eighth of the period too early in
+//! higher levels. The caller computes the deadline, and [arms](Wheel::arm) the slot again if that
+//! is later. So entries move down the levels; and a packet extends the timeout of its flow by
+//! writing the time, without an access to the wheel. A new flow in a slot inherits the armed timer
+//! of the former one: arming for a later tick does nothing. So during a flood, in which slots have
+//! hundreds of flows within a timeout, the wheel is hardly used.
 //!
 //! Invariants:
-//! - nothing is in a list that began before the wheel's tick, but for the list of that tick;
+//! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
 //! - an armed slot is popped at the tick of `armed` or before.
 //!
-//! Price: all is O(1). Arming touches 8 bytes if it is for later, else the links of three slots. An
-//! entry is popped two levels further down each time: at ticks of a second once for a minute, twice for an
-//! hour; at ticks of 10 ms three times, and four times. While its flow is busy, it is popped and armed again a little more often than once
-//! in each period. 16 bytes for each slot.
+//! Cost: all operations are O(1). Arming touches 8 bytes if it is for a later tick, else the links
+//! of three slots. Each time it is popped, an entry moves two levels down: at ticks of a second
+//! once for a minute, twice for an hour; at ticks of 10 ms three times, and four times. While its
+//! flow is active, it is popped and armed a little more often than once per period. 16 bytes per
+//! slot.
 //!
-//! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. What differs:
-//! they keep deadlines and move entries down when a list begins. Levels that overlap, so that
-//! the lists of a period are short against it, are those of Linux since 2016; there an entry is popped late.
+//! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
+//! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
+//! so that lists are short relative to the period, are those of Linux since 2016; there an entry is
+//! popped late.
 
 use crate::raw::chunked_vec::ChunkedVec;
 use crate::raw::intrusive_list::IntrusiveLists;
 
-/// IntrusiveLists in a level: bits of a word.
+/// Lists of a level: bits of a word.
 const LISTS: usize = 64;
-/// The lists of a level are for 2^3 times as many ticks as those of the one below.
+/// A list covers 2^3 times as many ticks as one of the level below.
 const BITS: u32 = 3;
-/// As many as it takes for the last one to reach all ticks.
+/// Levels, so that the last one covers all ticks.
 const LEVELS: usize = 22;
 
-/// Slots by the tick at which to look at them.
+/// A timer wheel of slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Wheel {
-    /// IntrusiveLists that begin before this tick are empty.
+    /// Lists that begin before this tick are empty.
     tick: u64,
-    /// For each level, the lists that may have slots.
-    taken: [u64; LEVELS],
-    /// The levels that may.
+    /// For each level, a bit for each list that may have slots.
+    occupied: [u64; LEVELS],
+    /// A bit for each level that may have slots.
     levels: u32,
     lists: IntrusiveLists,
-    /// For each slot the tick for which it is armed, or [`NEVER`].
+    /// The tick for which each slot is armed, or [`NEVER`].
     armed: ChunkedVec<u64>,
 }
 
-/// What an unarmed slot is armed for.
+/// The tick of an unarmed slot.
 const NEVER: u64 = u64::MAX;
 
 impl Wheel {
-    /// Bytes for 1024 slots, which are allocated together, but for two lists of chunks.
+    /// Bytes for 1024 slots, which are allocated together, without two lists of chunks.
     pub(crate) const GROWTH: usize = IntrusiveLists::GROWTH + ChunkedVec::<u64>::GROWTH;
 
-    /// A wheel without slots that stands at this tick.
+    /// Creates a wheel without slots, at a tick.
     pub(crate) fn new(tick: u64) -> Self {
         let lists = IntrusiveLists::new(LEVELS * LISTS);
-        Self { tick, taken: [0; LEVELS], levels: 0, lists, armed: ChunkedVec::new() }
+        Self { tick, occupied: [0; LEVELS], levels: 0, lists, armed: ChunkedVec::new() }
     }
 
-    /// Has a wheel that has nothing armed stand at another tick.
+    /// Moves a wheel without armed slots to another tick.
     pub(crate) fn skip_to(&mut self, tick: u64) {
         if self.next_tick().is_none() {
             self.tick = tick;
         }
     }
 
-    /// Allocates what a slot will need, so that arming it does not.
+    /// Allocates the memory of a slot, so that arming it does not allocate.
     pub(crate) fn cover(&mut self, slot: u32) {
         self.lists.cover(slot);
         self.armed.cover(slot, NEVER);
     }
 
-    /// Has the slot, which is [covered](Self::cover), popped at `due` or before, or at the next call if
-    /// that is over.
+    /// Arms a slot, which is [covered](Self::cover): it is popped at `due` or before, or by the
+    /// next call if `due` has passed.
     #[inline]
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
         if due < self.armed[slot] {
@@ -92,7 +94,7 @@ impl Wheel {
         }
     }
 
-    /// Forgets the slot.
+    /// Disarms a slot.
     pub(crate) fn disarm(&mut self, slot: u32) {
         if self.armed(slot) != NEVER {
             self.lists.remove(slot);
@@ -102,83 +104,86 @@ impl Wheel {
 
     fn move_to(&mut self, slot: u32, due: u64) {
         self.armed[slot] = due;
-        let (level, list) = self.place(due);
-        self.taken[level] |= 1 << list;
+        let (level, list) = self.list_for(due);
+        self.occupied[level] |= 1 << list;
         self.levels |= 1 << level;
         self.lists.push_back(level * LISTS + list, slot);
     }
 
-    /// The lowest level whose lists reach a tick, and the list in it.
-    fn place(&self, due: u64) -> (usize, usize) {
+    /// Returns the lowest level that covers a tick, and the list in it.
+    fn list_for(&self, due: u64) -> (usize, usize) {
         let due = due.max(self.tick);
         let reaches = |level: &usize| {
             let shift = *level as u32 * BITS;
             (due >> shift) - (self.tick >> shift) < LISTS as u64
         };
-        // It differs from the tick in its bits up to this one: no level that is more than two lower will do.
+        // The highest bit that differs from the tick: levels more than two below it do not cover
+        // `due`.
         let bits = u64::BITS - (due ^ self.tick).leading_zeros();
         let least = (bits.saturating_sub(1) / BITS).saturating_sub(2) as usize;
         let level = (least..LEVELS).find(reaches).unwrap_or(LEVELS - 1);
         (level, (due >> (level as u32 * BITS)) as usize % LISTS)
     }
 
-    /// Takes out a slot of a list that has begun at `now`, the earliest list first.
+    /// Removes and returns a slot of a list that has begun at `now`, the earliest list first.
     ///
-    /// It is not armed any more. If it is armed for a tick that is over, it comes back at once.
+    /// The slot is disarmed. If it is armed for a tick that has passed, the next call returns it.
     pub(crate) fn pop(&mut self, now: u64) -> Option<u32> {
         while let Some((begin, level, list)) = self.next_list() {
             if begin > now {
                 break;
             }
-            // Not backwards: a list of the wheel's own tick begins with the tick, or before.
+            // Never backwards: a list of the wheel's own tick begins with the tick, or before.
             self.tick = self.tick.max(begin);
             if let Some(slot) = self.lists.front(level * LISTS + list) {
                 self.lists.remove(slot);
                 self.armed[slot] = NEVER;
                 return Some(slot);
             }
-            self.empty(level, list);
+            self.mark_empty(level, list);
         }
         self.tick = self.tick.max(now);
         None
     }
 
-    /// The slots that are popped next at `now`, as far as they are of one list. Fills `slots` from the front
-    /// and returns how many they are.
+    /// Writes the slots that are popped next at `now` to `slots`, as far as they are in one list.
+    /// Returns their number.
     pub(crate) fn upcoming(&mut self, now: u64, slots: &mut [u32]) -> usize {
         while let Some((begin, level, list)) = self.next_list().filter(|(begin, ..)| *begin <= now)
         {
             let upcoming = slots.iter_mut().zip(self.lists.iter(level * LISTS + list));
-            let count = upcoming.map(|(place, slot)| *place = slot).count();
+            let count = upcoming.map(|(target, slot)| *target = slot).count();
             if count > 0 {
                 return count;
             }
             self.tick = self.tick.max(begin);
-            self.empty(level, list);
+            self.mark_empty(level, list);
         }
         0
     }
 
-    /// Takes note that a list has no slots.
-    fn empty(&mut self, level: usize, list: usize) {
-        self.taken[level] &= !(1 << list);
-        if self.taken[level] == 0 {
+    /// Marks a list as empty.
+    fn mark_empty(&mut self, level: usize, list: usize) {
+        self.occupied[level] &= !(1 << list);
+        if self.occupied[level] == 0 {
             self.levels &= !(1 << level);
         }
     }
 
-    /// A tick before which [`pop`](Self::pop) has nothing; `None` if it never has.
+    /// Returns a tick before which [`pop`](Self::pop) returns nothing, or `None` if no slot is
+    /// armed.
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
         while let Some((begin, level, list)) = self.next_list() {
             if !self.lists.is_empty(level * LISTS + list) {
                 return Some(begin);
             }
-            self.empty(level, list);
+            self.mark_empty(level, list);
         }
         None
     }
 
-    /// When the first list begins that may have slots, and which it is.
+    /// Returns the first list that may have slots: the tick at which it begins, its level and its
+    /// index.
     fn next_list(&self) -> Option<(u64, usize, usize)> {
         let mut levels = self.levels;
         let mut first: Option<(u64, usize, usize)> = None;
@@ -187,7 +192,8 @@ impl Wheel {
             levels &= levels - 1;
             let shift = level as u32 * BITS;
             let here = self.tick >> shift;
-            let ahead = self.taken[level].rotate_right(here as u32 % LISTS as u32).trailing_zeros();
+            let ahead =
+                self.occupied[level].rotate_right(here as u32 % LISTS as u32).trailing_zeros();
             let list = here.saturating_add(u64::from(ahead));
             let begin = list << shift;
             if first.is_none_or(|(earliest, ..)| begin < earliest) {
@@ -197,19 +203,19 @@ impl Wheel {
         first
     }
 
-    /// The tick for which the slot is armed; the end of time if it is not.
+    /// Returns the tick for which a slot is armed, or [`NEVER`].
     pub(crate) fn armed(&self, slot: u32) -> u64 {
         self.armed.get(slot).copied().unwrap_or(NEVER)
     }
 
-    /// Forgets all slots, and gives back their memory.
+    /// Disarms all slots, and releases their memory.
     pub(crate) fn clear(&mut self) {
         self.lists.clear();
         self.armed.clear();
-        (self.taken, self.levels) = ([0; LEVELS], 0);
+        (self.occupied, self.levels) = ([0; LEVELS], 0);
     }
 
-    /// Bytes allocated.
+    /// Returns the allocated bytes.
     pub(crate) fn allocation_size(&self) -> usize {
         self.lists.allocation_size() + self.armed.allocation_size()
     }
@@ -224,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A period from nothing to all of time, as likely short as long.
+    /// Periods of all magnitudes, from 0 to the whole range.
     fn periods() -> impl Strategy<Value = u64> {
         (0..64_u32, any::<u64>()).prop_map(|(bits, period)| period >> bits)
     }
@@ -232,28 +238,28 @@ mod tests {
     #[derive(Clone, Debug)]
     enum Step {
         Arm(u32, u64),
-        /// Time passes, and so many slots at most are popped.
-        Pass(u64, usize),
+        /// Time advances, and at most this number of slots is popped.
+        Advance(u64, usize),
     }
 
     fn steps() -> impl Strategy<Value = Step> {
         prop_oneof![
             (0..20_u32, periods()).prop_map(|(slot, period)| Step::Arm(slot, period)),
-            (periods(), 0..20_usize).prop_map(|(period, budget)| Step::Pass(period, budget)),
+            (periods(), 0..20_usize).prop_map(|(period, budget)| Step::Advance(period, budget)),
         ]
     }
 
-    /// The wheel, and the deadlines that it does not know.
-    struct Judged {
+    /// The wheel, and the true deadlines.
+    struct Checked {
         wheel: Wheel,
         due: BTreeMap<u32, u64>,
         now: u64,
     }
 
-    impl Judged {
-        /// Pops as its user does: what is not due yet is armed again. How many were due, and whether that
-        /// was all.
-        fn pass(&mut self, budget: usize) -> (usize, bool) {
+    impl Checked {
+        /// Pops like the cache: a slot that is not due is armed again. Returns the number of due
+        /// slots, and whether they were all.
+        fn advance(&mut self, budget: usize) -> (usize, bool) {
             let mut ended = 0;
             for _ in 0..budget {
                 let Some(slot) = self.wheel.pop(self.now) else { return (ended, true) };
@@ -271,46 +277,46 @@ mod tests {
 
     proptest! {
         #[test]
-        #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
-        fn all_that_is_due_is_popped_and_nothing_is_lost(
+        #[cfg_attr(miri, ignore = "no unsafe code, and long")]
+        fn all_due_slots_are_popped_and_none_is_lost(
             start in periods(),
             steps in prop::collection::vec(steps(), 1..200),
         ) {
-            let mut judged = Judged { wheel: Wheel::new(start), due: BTreeMap::new(), now: start };
-            judged.wheel.cover(19);
+            let mut checked = Checked { wheel: Wheel::new(start), due: BTreeMap::new(), now: start };
+            checked.wheel.cover(19);
             for step in steps {
                 match step {
                     Step::Arm(slot, period) => {
-                        // Deadlines move both ways, and another flow may have the slot.
-                        let due = judged.now.saturating_add(period).min(NEVER - 1);
-                        judged.wheel.arm(slot, due);
-                        judged.due.insert(slot, due);
+                        // Deadlines move both ways, and a slot may be reused.
+                        let due = checked.now.saturating_add(period).min(NEVER - 1);
+                        checked.wheel.arm(slot, due);
+                        checked.due.insert(slot, due);
                     }
-                    Step::Pass(period, budget) => {
-                        judged.now = judged.now.saturating_add(period);
-                        let (_, is_done) = judged.pass(budget);
-                        let left = judged.due.values().filter(|due| **due <= judged.now).count();
+                    Step::Advance(period, budget) => {
+                        checked.now = checked.now.saturating_add(period);
+                        let (_, is_done) = checked.advance(budget);
+                        let left = checked.due.values().filter(|due| **due <= checked.now).count();
                         prop_assert!(!is_done || left == 0, "{left} are late");
                     }
                 }
                 for slot in 0..20 {
-                    let due = judged.due.get(&slot).copied().unwrap_or(NEVER);
-                    prop_assert!(judged.wheel.armed(slot) <= due);
-                    prop_assert_eq!(judged.wheel.armed(slot) == NEVER, due == NEVER);
+                    let due = checked.due.get(&slot).copied().unwrap_or(NEVER);
+                    prop_assert!(checked.wheel.armed(slot) <= due);
+                    prop_assert_eq!(checked.wheel.armed(slot) == NEVER, due == NEVER);
                 }
-                let first = judged.due.values().min();
-                let next = judged.wheel.next_tick();
+                let first = checked.due.values().min();
+                let next = checked.wheel.next_tick();
                 prop_assert_eq!(next.is_some(), first.is_some());
-                prop_assert!(next <= first.map(|due| *due.max(&judged.wheel.tick)));
+                prop_assert!(next <= first.map(|due| *due.max(&checked.wheel.tick)));
             }
-            judged.now = u64::MAX;
-            let armed = judged.due.len();
-            prop_assert_eq!(judged.pass(usize::MAX), (armed, true));
+            checked.now = u64::MAX;
+            let armed = checked.due.len();
+            prop_assert_eq!(checked.advance(usize::MAX), (armed, true));
         }
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "there is no unsafe code in it, and it is long")]
+    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn a_minute_is_popped_three_times_at_ticks_of_ten_milliseconds() {
         let mut wheel = Wheel::new(1_000_003);
         wheel.cover(0);

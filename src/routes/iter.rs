@@ -7,17 +7,18 @@ use core::iter::FusedIterator;
 use super::node::Node;
 use super::pool::Pool;
 use super::store::{Store, Values};
-use super::walk::{Ascent, Walk};
+use super::walk::{Descent, Walk};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 
-/// Routes in order: each before those that it covers.
+/// An iterator over routes in order: each before those that it covers.
 ///
-/// Made by [`RouteTable::iter`](super::RouteTable::iter) and [`covered`](super::RouteTable::covered).
+/// Created by [`RouteTable::iter`](super::RouteTable::iter) and
+/// [`covered`](super::RouteTable::covered).
 pub struct Iter<'t, A, V> {
     store: &'t Store<V>,
     walk: Walk<A>,
-    /// How many are to come, if that is known.
+    /// The number of remaining routes, if known.
     left: Option<usize>,
 }
 
@@ -33,11 +34,11 @@ impl<'t, A: Address, V> Iterator for Iter<'t, A, V> {
     fn next(&mut self) -> Option<Self::Item> {
         let (prefix, value) = self.walk.next(&self.store.nodes)?;
         self.left = self.left.map(|left| left.saturating_sub(1));
-        // SAFETY: a walk finds routes that nodes have.
+        // SAFETY: a walk returns the indices of routes.
         Some((prefix, unsafe { self.store.values.get(value) }))
     }
 
-    /// Exact for a walk over all routes.
+    /// Returns exact bounds for an iterator over all routes.
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left.unwrap_or(0), self.left)
     }
@@ -57,18 +58,18 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, A, V> {
     }
 }
 
-/// The routes that contain an address, or cover a prefix, the shortest first.
+/// An iterator over the routes that contain an address, or cover a prefix, the shortest first.
 ///
-/// Made by [`RouteTable::matches`](super::RouteTable::matches) and
+/// Created by [`RouteTable::matches`](super::RouteTable::matches) and
 /// [`covering`](super::RouteTable::covering).
 pub struct Covering<'t, A, V> {
     store: &'t Store<V>,
-    ascent: Ascent<A>,
+    descent: Descent<A>,
 }
 
 impl<'t, A: Address, V> Covering<'t, A, V> {
     pub(super) fn along(store: &'t Store<V>, address: A, longest: u32) -> Self {
-        Self { store, ascent: Ascent::along(&store.nodes, address, longest) }
+        Self { store, descent: Descent::along(&store.nodes, address, longest) }
     }
 }
 
@@ -76,8 +77,8 @@ impl<'t, A: Address, V> Iterator for Covering<'t, A, V> {
     type Item = (Prefix<A>, &'t V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let (prefix, value) = self.ascent.next(&self.store.nodes)?;
-        // SAFETY: a walk finds routes that nodes have.
+        let (prefix, value) = self.descent.next(&self.store.nodes)?;
+        // SAFETY: a walk returns the indices of routes.
         Some((prefix, unsafe { self.store.values.get(value) }))
     }
 }
@@ -86,7 +87,7 @@ impl<A: Address, V> FusedIterator for Covering<'_, A, V> {}
 
 impl<A: Clone, V> Clone for Covering<'_, A, V> {
     fn clone(&self) -> Self {
-        Self { store: self.store, ascent: self.ascent.clone() }
+        Self { store: self.store, descent: self.descent.clone() }
     }
 }
 
@@ -96,30 +97,31 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
     }
 }
 
-/// Shows the routes that `prefix` covers in order, their values to change.
+/// Calls `f` for the routes that `prefix` covers, in order, with mutable references to their
+/// values.
 pub(super) fn visit<A: Address, V>(
     store: &mut Store<V>,
     prefix: &Prefix<A>,
-    mut see: impl FnMut(Prefix<A>, &mut V),
+    mut f: impl FnMut(Prefix<A>, &mut V),
 ) {
     let mut walk = Walk::below(&store.nodes, prefix);
     while let Some((prefix, value)) = walk.next(&store.nodes) {
-        // SAFETY: a walk finds routes that nodes have.
-        see(prefix, unsafe { store.values.get_mut(value) });
+        // SAFETY: a walk returns the indices of routes.
+        f(prefix, unsafe { store.values.get_mut(value) });
     }
 }
 
-/// All routes of a table, in order, by value. Made by its `into_iter`.
+/// An owning iterator over the routes of a table in order. Created by its `into_iter`.
 pub struct IntoIter<A: Address, V> {
     nodes: Pool<Node>,
-    /// Those of the routes that the walk has not come to yet.
+    /// Values of the routes that the walk has not reached yet are initialised.
     values: Values<V>,
     walk: Walk<A>,
     left: usize,
 }
 
 impl<A: Address, V> IntoIter<A, V> {
-    /// Takes everything out of a store that has so many routes.
+    /// Creates an iterator over the contents of a store with `routes` routes, and leaves it empty.
     pub(super) fn of(store: &mut Store<V>, routes: usize) -> Self {
         let (nodes, values) = store.take_all();
         let walk = Walk::below(&nodes, &Prefix::default_route());
@@ -133,7 +135,8 @@ impl<A: Address, V> Iterator for IntoIter<A, V> {
     fn next(&mut self) -> Option<Self::Item> {
         let (prefix, value) = self.walk.next(&self.nodes)?;
         self.left -= 1;
-        // SAFETY: a walk finds routes that nodes have, each once, and nobody else reads the values.
+        // SAFETY: a walk returns the index of each route once, and the values are not read
+        // elsewhere.
         Some((prefix, unsafe { self.values.read(value) }))
     }
 

@@ -1,42 +1,42 @@
-//! Looking up the longest match, for one address or for a burst of them.
+//! Longest-prefix match of one address or of a burst of addresses.
 //!
 //! ```text
-//!     direct table ─→ node ─→ (node …) ─→ value          one: each step waits for the one before
+//!     direct table ─→ node ─→ (node …) ─→ value     one address: dependent cache misses
 //!
-//!     burst of 32     slots   s0 s1 s2 …                 all slots are asked for,
-//!                     nodes   n0 n1 n2 …                 then all nodes, level by level, those that
-//!                                n1    …                 end falling out,
-//!                     values  v0 v1 v2 …                 then all values
+//!     burst of 32     slots   s0 s1 s2 …            prefetches of all slots,
+//!                     nodes   n0 n1 n2 …            of the nodes, level by level, of the
+//!                                n1    …            addresses that are still active,
+//!                     values  v0 v1 v2 …            and of all values
 //! ```
 //!
-//! On the way down only the last node is remembered that has a match; where its value lies is counted at
-//! the end, once.
+//! The descent records only the last node with a match; the index of the value is computed once, at
+//! the end.
 #![allow(unsafe_code)]
 
 use core::{iter, mem};
 
 use super::RouteTable;
-use super::direct::{BEHIND, Found, Slot};
+use super::direct::{RouteMatch, Slot, TABLE_END};
 use super::node::{Node, Path};
-use super::store::{NOWHERE, ROOT};
+use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::raw::popcount::use_popcnt;
 use crate::raw::prefetch::prefetch;
 
-/// Addresses that go through the levels together. About ten cache misses overlap; more addresses than
-/// that fill the gaps between them.
+/// Addresses in a burst. A CPU overlaps about ten cache misses; more addresses than that keep these
+/// busy.
 const BURST: usize = u32::BITS as usize;
 
-/// The longest match in a node at `pos` that has one.
+/// Returns the longest match in a node at `pos` that has one.
 #[inline]
-fn found(node: &Node, slot: u32, pos: u32) -> Found {
-    let route = node.longest_of(slot);
-    Found { value: route.value, len: pos + route.level }
+fn match_in(node: &Node, slot: u32, pos: u32) -> RouteMatch {
+    let route = node.longest_covering(slot);
+    RouteMatch { value: route.value, len: pos + route.level }
 }
 
-/// The last node on the way that has a match, and its position; [`NOWHERE`] if there is none.
+/// The last node on the path that has a match, and its position; [`NO_NODE`] if there is none.
 #[derive(Clone, Copy)]
 struct Best {
     id: u32,
@@ -44,36 +44,37 @@ struct Best {
 }
 
 impl Best {
-    const NONE: Self = Self { id: NOWHERE, pos: 0 };
+    const NONE: Self = Self { id: NO_NODE, pos: 0 };
 
-    /// This one, or the other one if there is none.
+    /// Returns this node, or `other` if there is none.
     fn or(self, other: Self) -> Self {
-        if self.id == NOWHERE { other } else { self }
+        if self.id == NO_NODE { other } else { self }
     }
 }
 
-/// Addresses of a burst for which a slot and a node are not the end.
-struct Deep {
-    /// The next node of each, the bits of the address from there on, and the last node with a match.
+/// Descents of the addresses of a burst that need more than a slot and a node.
+struct Descents {
+    /// For each address: the next node, the address bits from there on, and the last node with a
+    /// match.
     ids: [u32; BURST],
     windows: [u64; BURST],
     bests: [Best; BURST],
-    /// Which addresses these are, and which of them have a next node.
-    all: u32,
-    going: u32,
+    /// The addresses, and those that have a next node, as bitmaps.
+    members: u32,
+    active: u32,
 }
 
-impl Deep {
+impl Descents {
     const NONE: Self = Self {
-        ids: [NOWHERE; BURST],
+        ids: [NO_NODE; BURST],
         windows: [0; BURST],
         bests: [Best::NONE; BURST],
-        all: 0,
-        going: 0,
+        members: 0,
+        active: 0,
     };
 }
 
-/// The places of the ones in a word: below [`BURST`].
+/// Iterates over the positions of the ones in a word: below [`BURST`].
 #[inline(always)]
 fn ones(mut word: u32) -> impl Iterator<Item = usize> {
     iter::from_fn(move || {
@@ -84,77 +85,84 @@ fn ones(mut word: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<A: Address, V> RouteTable<A, V> {
-    /// The longest match.
+    /// Returns the longest match.
     #[inline(always)]
-    pub(super) fn longest(&self, address: &A) -> Option<Found> {
+    pub(super) fn longest(&self, address: &A) -> Option<RouteMatch> {
         if self.store.nodes.is_empty() {
             return None;
         }
         let slot = self.direct.as_ref().and_then(|direct| direct.slot(address));
         let Some(slot) = slot else {
-            return self.matched(self.descend(ROOT, 0, address), address);
+            return self.match_at(self.descend(ROOT, 0, address), address);
         };
-        // Below the tables of IPv4 there is one node to look at, but for a few addresses.
-        let (node, at) = (self.node(slot.node()), slot_of(address, BEHIND));
+        // Below the tables of IPv4, nearly all addresses need one node.
+        let (node, at) = (self.node(slot.node()), slot_of(address, TABLE_END));
         if node.ends(at) {
-            return self.nearest(node, at, BEHIND, slot, address);
+            return self.best_match(node, at, TABLE_END, slot, address);
         }
-        let best = self.descend(slot.node(), BEHIND, address);
-        self.matched(best, address).or_else(|| slot.route()).or_else(|| self.short(address))
+        let best = self.descend(slot.node(), TABLE_END, address);
+        self.match_at(best, address).or_else(|| slot.route()).or_else(|| self.root_match(address))
     }
 
-    /// The match behind a slot whose node leads no further: of the node, or else of the slot, which is
-    /// chosen without a branch, since it cannot be foreseen.
+    /// Returns the match for a slot whose node has no child there: the one of the node, or else
+    /// that of the slot, selected without a branch, since it is unpredictable.
     #[inline(always)]
-    fn nearest(&self, node: &Node, at: u32, pos: u32, slot: Slot, address: &A) -> Option<Found> {
-        let (inner, outer) = (found(node, at, pos), slot.found());
+    fn best_match(
+        &self,
+        node: &Node,
+        at: u32,
+        pos: u32,
+        slot: Slot,
+        address: &A,
+    ) -> Option<RouteMatch> {
+        let (inner, outer) = (match_in(node, at, pos), slot.found());
         let (value, len) = match node.covers(at) {
             true => (inner.value, inner.len),
             false => (outer.value, outer.len),
         };
         if len == 0 {
-            return self.short(address);
+            return self.root_match(address);
         }
-        Some(Found { value, len })
+        Some(RouteMatch { value, len })
     }
 
     #[inline(always)]
     fn node(&self, id: u32) -> &Node {
-        // SAFETY: what slots and nodes lead to is in the runs of children (S1), or the root or the
-        // blank node (S3), since there have been routes.
+        // SAFETY: indices in slots and nodes are of units in blocks of children (S1), of the root
+        // or of the empty node (S3), which exist since there have been routes.
         unsafe { self.store.nodes.get_unchecked(id) }
     }
 
-    /// Goes down from a node as far as there are children.
+    /// Descends from a node as far as there are children.
     fn descend(&self, id: u32, pos: u32, address: &A) -> Best {
         if use_popcnt() {
-            // SAFETY: the processor has the instruction.
-            return unsafe { self.walk_counting(id, pos, address) };
+            // SAFETY: the CPU has the instruction.
+            return unsafe { self.descend_popcnt(id, pos, address) };
         }
-        self.walk(id, pos, address)
+        self.descend_inline(id, pos, address)
     }
 
-    /// [`walk`](Self::walk), compiled to count bits in one instruction.
+    /// [`descend_inline`](Self::descend_inline), compiled with the population count instruction.
     ///
     /// # Safety
     ///
-    /// The processor has the instruction.
+    /// The CPU has the instruction.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
-    unsafe fn walk_counting(&self, id: u32, pos: u32, address: &A) -> Best {
-        self.walk(id, pos, address)
+    unsafe fn descend_popcnt(&self, id: u32, pos: u32, address: &A) -> Best {
+        self.descend_inline(id, pos, address)
     }
 
-    /// See [`descend`](Self::descend).
+    /// Implements [`descend`](Self::descend).
     #[inline(always)]
-    fn walk(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
+    fn descend_inline(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
         let mut best = Best::NONE;
         loop {
-            // A word of the address, and no look at the address again before it is used up.
+            // The address is read again only when this word of it is used up.
             let mut window = address.window(pos);
             for _ in 0..Path::LONGEST {
                 let node = self.node(id);
                 if let Some(path) = node.as_path() {
-                    if path.agreement(address.window(pos)) < path.strides {
+                    if path.common_strides(address.window(pos)) < path.strides {
                         return best;
                     }
                     (id, pos) = (path.child, pos + path.len());
@@ -171,132 +179,137 @@ impl<A: Address, V> RouteTable<A, V> {
         }
     }
 
-    /// The match in the best node.
+    /// Returns the match in the node that the descent has recorded.
     #[inline(always)]
-    fn matched(&self, best: Best, address: &A) -> Option<Found> {
+    fn match_at(&self, best: Best, address: &A) -> Option<RouteMatch> {
         let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
-        // Asked again, since the address could say something else this time.
-        node.covers(slot).then(|| found(node, slot, best.pos))
+        // Checked again, since an inconsistent address type could return other bits this time.
+        node.covers(slot).then(|| match_in(node, slot, best.pos))
     }
 
-    /// The match among the routes of up to six bits, which are in no direct table.
+    /// Returns the match of up to six bits, which is in no direct table.
     #[inline(always)]
-    fn short(&self, address: &A) -> Option<Found> {
+    fn root_match(&self, address: &A) -> Option<RouteMatch> {
         let route = self.store.nodes.get(ROOT).longest(slot_of(address, 0))?;
-        Some(Found { value: route.value, len: route.level })
+        Some(RouteMatch { value: route.value, len: route.level })
     }
 
-    /// What has been found, as it is handed out.
+    /// Returns the prefix and value of a match.
     #[inline]
-    pub(super) fn route(&self, address: &A, found: Found) -> (Prefix<A>, &V) {
-        // SAFETY: what `longest` finds is what a node says of a route that it has, or what a slot says,
-        // which is made from the nodes anew whenever they change.
+    pub(super) fn route(&self, address: &A, found: RouteMatch) -> (Prefix<A>, &V) {
+        // SAFETY: the index is from a node that has the route, or from a slot, and slots are
+        // recomputed whenever the nodes change.
         let value = unsafe { self.store.values.get(found.value) };
         (Prefix::of(address, found.len), value)
     }
 
-    /// What has been found, its value to change.
-    pub(super) fn route_mut(&mut self, address: &A, found: Found) -> (Prefix<A>, &mut V) {
+    /// Returns the prefix of a match and a mutable reference to its value.
+    pub(super) fn route_mut(&mut self, address: &A, found: RouteMatch) -> (Prefix<A>, &mut V) {
         // SAFETY: as for `route`.
         let value = unsafe { self.store.values.get_mut(found.value) };
         (Prefix::of(address, found.len), value)
     }
 
-    /// The longest match of each of up to [`BURST`] addresses.
+    /// Finds the longest match of each of up to [`BURST`] addresses.
     #[inline]
-    pub(super) fn longest_of_burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+    pub(super) fn longest_of_burst(
+        &self,
+        addresses: &[A],
+        routes: &mut [Option<RouteMatch>; BURST],
+    ) {
         if self.store.nodes.is_empty() {
             return;
         }
         if use_popcnt() {
-            // SAFETY: the processor has the instruction.
-            unsafe { self.burst_counting(addresses, routes) };
+            // SAFETY: the CPU has the instruction.
+            unsafe { self.burst_popcnt(addresses, routes) };
         } else {
             self.burst(addresses, routes);
         }
     }
 
-    /// [`burst`](Self::burst), compiled to count bits in one instruction.
+    /// [`burst`](Self::burst), compiled with the population count instruction.
     ///
     /// # Safety
     ///
-    /// The processor has the instruction.
+    /// The CPU has the instruction.
     #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
-    unsafe fn burst_counting(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+    unsafe fn burst_popcnt(&self, addresses: &[A], routes: &mut [Option<RouteMatch>; BURST]) {
         self.burst(addresses, routes);
     }
 
     #[inline(always)]
-    fn burst(&self, addresses: &[A], routes: &mut [Option<Found>; BURST]) {
+    fn burst(&self, addresses: &[A], routes: &mut [Option<RouteMatch>; BURST]) {
         let slots = self.slots(addresses);
-        let mut deep = Deep::NONE;
+        let mut descents = Descents::NONE;
         for (nth, (address, &slot)) in addresses.iter().zip(&slots).enumerate() {
-            let pos = if slot == Slot::NONE { 0 } else { BEHIND };
+            let pos = if slot == Slot::NONE { 0 } else { TABLE_END };
             let (node, window) = (self.node(slot.node()), address.window(pos));
             let at = first_slot(window);
             if node.ends(at) {
-                routes[nth] = self.arrived(self.nearest(node, at, pos, slot, address));
+                routes[nth] = self.prefetch_value(self.best_match(node, at, pos, slot, address));
             } else if pos == 0 {
-                routes[nth] = self.longest_alone(address);
+                routes[nth] = self.lookup_slow(address);
             } else {
-                (deep.ids[nth], deep.windows[nth]) = (slot.node(), window);
-                self.step(&mut deep, nth, pos, address);
-                deep.all |= 1 << nth;
+                (descents.ids[nth], descents.windows[nth]) = (slot.node(), window);
+                self.step(&mut descents, nth, pos, address);
+                descents.members |= 1 << nth;
             }
         }
-        if deep.all != 0 {
-            self.level_by_level(&mut deep, addresses);
-            for nth in ones(deep.all) {
-                let route = self.matched(deep.bests[nth], &addresses[nth]);
+        if descents.members != 0 {
+            self.level_by_level(&mut descents, addresses);
+            for nth in ones(descents.members) {
+                let route = self.match_at(descents.bests[nth], &addresses[nth]);
                 let route = route.or_else(|| slots[nth].route());
-                routes[nth] = self.arrived(route.or_else(|| self.short(&addresses[nth])));
+                routes[nth] =
+                    self.prefetch_value(route.or_else(|| self.root_match(&addresses[nth])));
             }
         }
     }
 
-    /// Goes on until no address has a further node.
+    /// Continues the descents until no address has a next node.
     #[inline(always)]
-    fn level_by_level(&self, deep: &mut Deep, addresses: &[A]) {
-        let mut pos = BEHIND + STRIDE;
-        while deep.going != 0 {
-            let going = mem::take(&mut deep.going);
-            if (pos - BEHIND) % (Path::LONGEST * STRIDE) == 0 {
-                ones(going).for_each(|nth| deep.windows[nth] = addresses[nth].window(pos));
+    fn level_by_level(&self, descents: &mut Descents, addresses: &[A]) {
+        let mut pos = TABLE_END + STRIDE;
+        while descents.active != 0 {
+            let active = mem::take(&mut descents.active);
+            if (pos - TABLE_END) % (Path::LONGEST * STRIDE) == 0 {
+                ones(active).for_each(|nth| descents.windows[nth] = addresses[nth].window(pos));
             }
-            ones(going).for_each(|nth| self.step(deep, nth, pos, &addresses[nth]));
+            ones(active).for_each(|nth| self.step(descents, nth, pos, &addresses[nth]));
             pos += STRIDE;
         }
     }
 
-    /// Looks at the node of an address at `pos`, and asks the cache for the next one.
+    /// Processes the node of an address at `pos`, and prefetches the next one.
     #[inline(always)]
-    fn step(&self, deep: &mut Deep, nth: usize, pos: u32, address: &A) {
-        let (id, slot) = (deep.ids[nth], first_slot(deep.windows[nth]));
+    fn step(&self, descents: &mut Descents, nth: usize, pos: u32, address: &A) {
+        let (id, slot) = (descents.ids[nth], first_slot(descents.windows[nth]));
         let node = self.node(id);
-        // Paths are few: who comes to one goes on alone.
+        // Paths are rare: an address at a path continues alone.
         if node.is_path() {
-            deep.bests[nth] = self.descend(id, pos, address).or(deep.bests[nth]);
+            descents.bests[nth] = self.descend(id, pos, address).or(descents.bests[nth]);
             return;
         }
         if node.covers(slot) {
-            deep.bests[nth] = Best { id, pos };
+            descents.bests[nth] = Best { id, pos };
         }
         if node.has_child(slot) {
             let child = node.child_of(slot);
             self.prefetch(child);
-            deep.ids[nth] = child;
-            deep.windows[nth] <<= STRIDE;
-            deep.going |= 1 << nth;
+            descents.ids[nth] = child;
+            descents.windows[nth] <<= STRIDE;
+            descents.active |= 1 << nth;
         }
     }
 
-    /// An address that has no direct table, in a burst.
+    /// Finds the longest match of an address of a burst that has no direct table.
     #[inline(never)]
-    fn longest_alone(&self, address: &A) -> Option<Found> {
+    fn lookup_slow(&self, address: &A) -> Option<RouteMatch> {
         self.longest(address)
     }
 
-    /// The slots of addresses, whose nodes the cache is asked for.
+    /// Returns the slots of addresses, and prefetches their nodes.
     #[inline(always)]
     fn slots(&self, addresses: &[A]) -> [Slot; BURST] {
         let mut slots = [Slot::NONE; BURST];
@@ -314,9 +327,9 @@ impl<A: Address, V> RouteTable<A, V> {
         prefetch(self.node(id));
     }
 
-    /// What has been found, whose value the cache is asked for.
+    /// Prefetches the value of a match.
     #[inline(always)]
-    fn arrived(&self, route: Option<Found>) -> Option<Found> {
+    fn prefetch_value(&self, route: Option<RouteMatch>) -> Option<RouteMatch> {
         // SAFETY: as in `route`.
         route.inspect(|route| unsafe { self.store.values.prefetch(route.value) })
     }

@@ -1,57 +1,59 @@
-//! Longest-prefix match: which route does an address take?
+//! Longest-prefix match on a trie of bitmaps with direct tables.
 //!
 //! ```text
-//!     bits    0      6             18     24     30
-//!             │ 001010 │ 000001 000000 │ 000010 │ ····
-//!             └──┬───┘ └──────┬──────┘ └──┬───┘
-//!              table of   slot of it    slot of a node
-//!                             │            │
-//!             direct   ┌──────┴────────┐   │
-//!             table    │ /16 ◂ │ node ─┼─→ node   routes  ▕·1··1111▏ ··1·1···   values ▕/20 /22│/24 /24 …▏
-//!                      └───────────────┘          children ▕·······▏·1·······    nodes ──→ at bit 24
+//!     bits  0      6             18     24     30
+//!           │ 001010 │ 000001 000000 │ 000010 │ ····
+//!           └──┬───┘ └──────┬──────┘ └──┬───┘
+//!            table        slot         slot of the node
+//!                           │           │
+//!           direct  ┌───────┴───────┐   │
+//!           table   │ /16 ◂ │ node ─┼─→ node  routes   ▕·1··1111▏··1·1···
+//!                   └───────────────┘         values   ▕/20 /22│/24 /24 …▏
+//!                                             children ▕·······▏·1·······  ──→ node at bit 24
 //! ```
 //!
-//! A trie over strides of six bits, because the children of six bits are a word: which ones there are is
-//! a bitmap, and where they lie is the number of ones before theirs. A node holds the routes that end in
-//! its stride, in two more bitmaps and one run of values; the longest one that covers a slot is found by
-//! a mask (`stride.rs`, `node.rs`). So each route is there exactly once, and nothing is copied into the
-//! nodes below: to announce or withdraw a route changes one node. Nodes and values lie in runs of two
-//! pools (`pool.rs`).
+//! The strides of the trie have six bits, because the children of six bits fit into a word: a
+//! bitmap has a one for each child, and the position of a child is the number of ones before its
+//! own. A node holds the routes that end in its stride, in two more bitmaps and one block of
+//! values; the longest one that covers a slot is found by a mask (`stride.rs`, `node.rs`). So each
+//! route is stored exactly once, and nothing is copied into the nodes below: an announcement or a
+//! withdrawal changes one node. Nodes and values lie in blocks of two pools (`pool.rs`).
 //!
-//! *Path compression*: strides in which all that is below agrees, up to ten of them, are one node
+//! *Path compression*: strides in which all prefixes below agree, up to ten of them, are one node
 //! (`change.rs`). *Level compression*: where a part of the trie is dense, its upper levels are one
-//! table of 4096 slots, and a slot says what these levels say (`direct.rs`). In a slot the routes
-//! are pushed to the leaves, which is what makes flat tables fast; but only those of 7 to 18 bits, so
-//! that a change costs 4096 slots at the very most, and a default route none.
+//! table of 4096 slots, and a slot has the result of these levels (`direct.rs`). Routes are pushed
+//! to the slots, as in flat tables; but only those of 7 to 18 bits, so that an update changes 4096
+//! slots at most, and a default route none.
 //!
 //! # Invariants
 //!
-//! 1. A node at bit `pos` holds the routes of `pos + 1` to `pos + 6` bits that begin with its prefix; the
-//!    root holds the one of no bits, too.
-//! 2. There is a node for each route, and none that has neither routes nor children.
-//! 3. From bit 18 on, nodes in a row that have no routes and one child are a path, as far as ten strides.
-//! 4. A slot of a direct table is what the nodes at bits 0, 6 and 12 say.
+//! 1. A node at bit `pos` holds the routes of `pos + 1` to `pos + 6` bits that begin with its
+//!    prefix; the root holds the one of length 0, too.
+//! 2. Each route has its node, and no node has neither routes nor children.
+//! 3. From bit 18 on, consecutive nodes with one child and no routes are a path, of up to ten
+//!    strides.
+//! 4. A slot of a direct table agrees with the nodes at bits 0, 6 and 12.
 //! 5. S1 to S3 of `store.rs`.
 //!
-//! `check.rs` names the first one that is broken.
+//! `check.rs` reports the first violation.
 //!
-//! # Price
+//! # Cost
 //!
 //! | | IPv4 | IPv6 |
 //! |---|---|---|
-//! | lines that a look-up of the Internet's routes waits for, one after the other | slot, node, value | slot, 4.3 nodes (of which two are in a near cache), value |
-//! | announce or withdraw | a node, and up to 126 values and 63 nodes that move | the same |
-//! | the same for a route of 13 to 18 bits, or the first one below 18 bits | and 64 slots | the same |
-//! | the same for a route of 7 to 12 bits | and 4096 slots | the same |
-//! | bytes of a route of the Internet, small values | 9.4 | 20.4 |
+//! | cache misses of a lookup, in series | slot, node, value | slot, 4.3 nodes (2 in L2), value |
+//! | insert or remove | a node; up to 126 values and 63 nodes move | as IPv4 |
+//! | of 13 to 18 bits, or the first one below 18 bits | and 64 slots | as IPv4 |
+//! | of 7 to 12 bits | and 4096 slots | as IPv4 |
+//! | bytes per route, small values | 9.4 | 20.4 |
 //!
-//! Between a slot and a node, and between a node and a value, there is a table of chunks, which is small
-//! enough for the nearest cache. A table without routes has allocated nothing, one with a few routes and
-//! small values a few kilobytes.
+//! Misses and bytes are those of the Internet's routes. A table of chunks lies between a slot and a
+//! node, and between a node and a value; it is small enough for L1. A table without routes has
+//! allocated nothing, one with a few routes and small values a few kilobytes.
 //!
 //! # Two families
 //!
-//! IPv4 and IPv6 have a table each, and a `match` between them:
+//! IPv4 and IPv6 have a table each; a `match` selects one:
 //!
 //! ```
 //! use flowtable::{Prefix, RouteTable};
@@ -80,10 +82,10 @@
 //!
 //! # Papers
 //!
-//! Nilsson and Tikkanen's level and path compression, as in the papers on TRASH, chosen anew for
-//! longest-prefix match: from Degermark and others, *Small forwarding tables for fast routing lookups*
-//! (1997), the bitmaps; from Eatherton and others, *Tree bitmap* (2004), the routes as a bitmap of a
-//! heap; from Asai and Ohara, *Poptrie* (2015), the stride of a word and the direct table in front.
+//! Nilsson and Tikkanen's level and path compression, as in the papers on TRASH, with other means
+//! for longest-prefix match: the bitmaps of Degermark and others, *Small forwarding tables for fast
+//! routing lookups* (1997); the routes as a bitmap of a heap of Eatherton and others, *Tree bitmap*
+//! (2004); the stride of a word and the direct table of Asai and Ohara, *Poptrie* (2015).
 //! [`LcRouteTable`](crate::LcRouteTable) is the trie of the papers itself.
 
 mod change;
@@ -108,24 +110,23 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use direct::Direct;
 use store::Store;
-use stride::{STRIDE, Spot, home};
+use stride::{PrefixIndex, STRIDE, node_pos};
 
-pub use check::Broken;
 pub use iter::{Covering, IntoIter, Iter};
 pub use shape::RouteShape;
 
-/// Routes: values under prefixes, found by the longest one that contains an address.
+/// A routing table: values by prefix, with longest-prefix match of addresses.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`lookup`](Self::lookup), [`lookup_mut`](Self::lookup_mut) | a slot, a node for each six bits behind it in which routes differ, a value |
-/// | [`lookup_batch`](Self::lookup_batch) | the same, the cache misses of 32 addresses overlapped |
-/// | [`insert`](Self::insert), [`remove`](Self::remove) | the way to the node and up to 126 values of it; for some lengths 64 or 4096 slots |
-/// | [`get`](Self::get), [`get_mut`](Self::get_mut), [`contains`](Self::contains) | the way to the node |
-/// | [`matches`](Self::matches), [`covering`](Self::covering) | the way, once |
-/// | [`covered`](Self::covered), [`iter`](Self::iter) | the way, and then all that is below |
+/// | `lookup`, `lookup_mut` | a slot, a node for each further six bits that matter, a value |
+/// | `lookup_batch` | as `lookup`, with the cache misses of 32 addresses overlapped |
+/// | `insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
+/// | `get`, `get_mut`, `contains` | the path to the node |
+/// | `matches`, `covering` | the path, once |
+/// | `covered`, `iter` | the path, and all routes below |
 ///
-/// Two tables are equal if their routes are.
+/// Two tables are equal if they have the same routes and values.
 ///
 /// # Example
 ///
@@ -148,32 +149,33 @@ pub use shape::RouteShape;
 /// ```
 pub struct RouteTable<A, V> {
     store: Store<V>,
-    /// There as soon as there has been a route of more than six bits.
+    /// Allocated with the first route of more than six bits.
     direct: Option<Box<Direct>>,
     len: usize,
     addresses: PhantomData<A>,
 }
 
 impl<A: Address, V> RouteTable<A, V> {
-    /// A table without routes, and without memory.
+    /// Creates an empty table, which allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self { store: Store::new(), direct: None, len: 0, addresses: PhantomData }
     }
 
-    /// The number of routes.
+    /// Returns the number of routes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no routes.
+    /// Returns whether the table has no routes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Removes all routes and gives back the memory. O(memory), and O(nodes) if values have to be dropped.
+    /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
+    /// dropped.
     ///
     /// # Example
     ///
@@ -190,12 +192,12 @@ impl<A: Address, V> RouteTable<A, V> {
         *self = Self::new();
     }
 
-    /// Announces a route. Returns the value that the same prefix had before.
+    /// Inserts a route. Returns the previous value of the prefix.
     ///
     /// # Panics
     ///
-    /// If there are nearly 2^27 nodes or 2^32 values, which is at some hundred million routes; even if it
-    /// would only change the value of a route.
+    /// If there are nearly 2^27 nodes or 2^32 values, which is at some hundred million routes; even
+    /// if the prefix has a route already.
     ///
     /// # Example
     ///
@@ -210,26 +212,27 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
-        self.store.assert_room();
-        let spot = Spot::of(&prefix, home(prefix.len()));
+        self.store.assert_capacity();
+        let index = PrefixIndex::of(&prefix, node_pos(prefix.len()));
         let start = self.start(&prefix);
-        let (node, trace) = self.store.make_way(&prefix, start.node);
-        if let Some(old) = self.store.value_mut(node, spot) {
+        let (node, trace) = self.store.ensure_path(&prefix, start.node);
+        if let Some(old) = self.store.value_mut(node, index) {
             return Some(mem::replace(old, value));
         }
-        self.store.put(node, spot, value);
+        self.store.insert_route(node, index, value);
         self.len += 1;
-        self.refresh(prefix.len(), trace);
+        self.rebuild(prefix.len(), trace);
         if prefix.len() > STRIDE {
             let direct = self.direct.get_or_insert_with(|| Box::new(Direct::new()));
-            direct.count(&self.store, start.first);
+            direct.add_route(&self.store, start.first);
         }
         None
     }
 
-    /// Withdraws a route. Returns its value, if there was one.
+    /// Removes a route. Returns its value, if it existed.
     ///
-    /// When the last route goes, all memory goes, which takes some time if the table was large.
+    /// The removal of the last route releases all memory, which takes some time if the table was
+    /// large.
     ///
     /// # Example
     ///
@@ -244,27 +247,27 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let spot = Spot::of(prefix, home(prefix.len()));
+        let index = PrefixIndex::of(prefix, node_pos(prefix.len()));
         let start = self.start(prefix);
-        let (node, trace) = self.store.home_of(prefix, start.node)?;
-        let value = self.store.take(node, spot)?;
+        let (node, trace) = self.store.find_node(prefix, start.node)?;
+        let value = self.store.remove_route(node, index)?;
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return Some(value);
         }
-        self.refresh(prefix.len(), trace);
+        self.rebuild(prefix.len(), trace);
         if let Some(direct) = self.direct.as_mut().filter(|_| prefix.len() > STRIDE) {
-            direct.discount(start.first);
+            direct.remove_route(start.first);
         }
-        if self.store.is_useless(node) {
-            let trace = self.store.clear_way(prefix);
-            self.refresh_branches(trace);
+        if self.store.is_redundant(node) {
+            let trace = self.store.remove_path(prefix);
+            self.rebuild_after_branch(trace);
         }
         Some(value)
     }
 
-    /// The value of exactly this route.
+    /// Returns the value of the route of exactly this prefix.
     ///
     /// # Example
     ///
@@ -279,11 +282,11 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
-        let (node, _) = self.store.home_of(prefix, self.start(prefix).node)?;
-        self.store.value(node, Spot::of(prefix, home(prefix.len())))
+        let (node, _) = self.store.find_node(prefix, self.start(prefix).node)?;
+        self.store.value(node, PrefixIndex::of(prefix, node_pos(prefix.len())))
     }
 
-    /// The value of exactly this route, to change.
+    /// Returns a mutable reference to the value of the route of exactly this prefix.
     ///
     /// # Example
     ///
@@ -297,11 +300,11 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
-        let (node, _) = self.store.home_of(prefix, self.start(prefix).node)?;
-        self.store.value_mut(node, Spot::of(prefix, home(prefix.len())))
+        let (node, _) = self.store.find_node(prefix, self.start(prefix).node)?;
+        self.store.value_mut(node, PrefixIndex::of(prefix, node_pos(prefix.len())))
     }
 
-    /// Whether there is exactly this route.
+    /// Returns whether there is a route of exactly this prefix.
     ///
     /// # Example
     ///
@@ -318,7 +321,7 @@ impl<A: Address, V> RouteTable<A, V> {
         self.get(prefix).is_some()
     }
 
-    /// The longest route that contains `address`.
+    /// Returns the longest route that contains `address`.
     ///
     /// # Example
     ///
@@ -338,7 +341,7 @@ impl<A: Address, V> RouteTable<A, V> {
         Some(self.route(address, self.longest(address)?))
     }
 
-    /// The longest route that contains `address`, its value to change.
+    /// Returns the longest route that contains `address`, with a mutable reference to its value.
     ///
     /// # Example
     ///
@@ -356,12 +359,15 @@ impl<A: Address, V> RouteTable<A, V> {
         Some(self.route_mut(address, found))
     }
 
-    /// The longest route for each of the addresses, which takes a fraction of the time of looking them
-    /// up one by one: the cache misses of 32 of them overlap.
+    /// Looks up a batch of addresses: writes the longest route that contains each address to
+    /// `found`.
+    ///
+    /// This takes a fraction of the time of single lookups: the cache misses of 32 addresses
+    /// overlap.
     ///
     /// # Panics
     ///
-    /// If there are not as many places in `found` as there are addresses.
+    /// If the slices have different lengths.
     ///
     /// # Example
     ///
@@ -375,11 +381,11 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        assert_eq!(addresses.len(), found.len(), "a place for each address");
+        assert_eq!(addresses.len(), found.len(), "slices of equal lengths");
         self.batch(addresses, found);
     }
 
-    /// All routes that contain `address`, the shortest first.
+    /// Returns an iterator over the routes that contain `address`, the shortest first.
     ///
     /// # Example
     ///
@@ -387,7 +393,8 @@ impl<A: Address, V> RouteTable<A, V> {
     /// use flowtable::{Prefix, RouteTable};
     ///
     /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
     /// assert!(routes.matches(&0x49).map(|(at, ())| at.len()).eq([0, 2, 5]));
     /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
     /// ```
@@ -395,7 +402,8 @@ impl<A: Address, V> RouteTable<A, V> {
         Covering::along(&self.store, *address, A::BITS)
     }
 
-    /// All routes that cover `prefix`, the shortest first; the last one may be of `prefix` itself.
+    /// Returns an iterator over the routes that cover `prefix`, the shortest first; the last one
+    /// may be of `prefix` itself.
     ///
     /// # Example
     ///
@@ -412,7 +420,8 @@ impl<A: Address, V> RouteTable<A, V> {
         Covering::along(&self.store, prefix.address(), prefix.len())
     }
 
-    /// All routes that `prefix` covers, in order; the first one may be of `prefix` itself.
+    /// Returns an iterator over the routes that `prefix` covers, in order; the first one may be of
+    /// `prefix` itself.
     ///
     /// # Example
     ///
@@ -420,7 +429,8 @@ impl<A: Address, V> RouteTable<A, V> {
     /// use flowtable::{Prefix, RouteTable};
     ///
     /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> = prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
     /// assert!(routes.covered(&Prefix::new(0x40, 2)?).map(|(at, ())| at.len()).eq([2, 5]));
     /// assert!(routes.covered(&Prefix::new(0x40, 3)?).map(|(at, ())| at.len()).eq([5]));
     /// # Ok::<(), flowtable::PrefixError>(())
@@ -430,8 +440,8 @@ impl<A: Address, V> RouteTable<A, V> {
         Iter::below(&self.store, prefix, all)
     }
 
-    /// Whether there is a route with an address in common with `prefix`: one that covers it, or that it
-    /// covers. The way, once.
+    /// Returns whether a route has an address in common with `prefix`: it covers `prefix`, or
+    /// `prefix` covers it. Takes the path, once.
     ///
     /// # Example
     ///
@@ -446,10 +456,11 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     #[must_use]
     pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
-        self.covering(prefix).next().is_some() || walk::has_below(&self.store.nodes, prefix)
+        self.covering(prefix).next().is_some() || walk::has_covered(&self.store.nodes, prefix)
     }
 
-    /// All routes in order: by address, and of the same address the shorter first.
+    /// Returns an iterator over all routes in order: by address, and for equal addresses the
+    /// shorter first.
     ///
     /// # Example
     ///
@@ -466,7 +477,7 @@ impl<A: Address, V> RouteTable<A, V> {
         self.covered(&Prefix::default_route())
     }
 
-    /// The prefixes of all routes in order. O(routes) in all.
+    /// Returns an iterator over the prefixes of all routes in order. O(routes) in all.
     ///
     /// # Example
     ///
@@ -482,7 +493,8 @@ impl<A: Address, V> RouteTable<A, V> {
         self.iter().map(|(prefix, _)| prefix)
     }
 
-    /// The values of all routes in the order of their prefixes. O(routes) in all.
+    /// Returns an iterator over the values of all routes in the order of their prefixes. O(routes)
+    /// in all.
     ///
     /// # Example
     ///
@@ -498,8 +510,8 @@ impl<A: Address, V> RouteTable<A, V> {
         self.iter().map(|(_, value)| value)
     }
 
-    /// Keeps the routes of which `keep` says so, and may change their values. It is asked in order; if
-    /// `keep` panics, all routes stay. O(routes).
+    /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
+    /// called in order; if it panics, all routes remain. O(routes).
     ///
     /// # Example
     ///
@@ -518,8 +530,8 @@ impl<A: Address, V> RouteTable<A, V> {
         self.retain_covered(&Prefix::default_route(), keep);
     }
 
-    /// [`retain`](Self::retain) among the routes that `prefix` covers; all others stay. O(routes that it
-    /// covers).
+    /// Retains those of the routes that `prefix` covers for which `keep` returns true; all other
+    /// routes remain. O(routes that it covers).
     ///
     /// # Example
     ///
@@ -537,17 +549,17 @@ impl<A: Address, V> RouteTable<A, V> {
         prefix: &Prefix<A>,
         mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
     ) {
-        let mut going = Vec::new();
+        let mut rejected = Vec::new();
         iter::visit(&mut self.store, prefix, |prefix, value| {
             if !keep(prefix, value) {
-                going.push(prefix);
+                rejected.push(prefix);
             }
         });
-        going.iter().for_each(|prefix| drop(self.remove(prefix)));
+        rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
     }
 
-    /// Closes the gaps that routes have left that are gone or have moved. O(routes); needs the memory
-    /// of both tables for a while.
+    /// Compacts the memory, without the free blocks that removed and moved routes have left.
+    /// O(routes); needs the memory of both tables for a while.
     ///
     /// # Example
     ///
@@ -563,17 +575,17 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        // Apart, for as long as its slots are of what has moved.
+        // Detached while its slots refer to blocks that move.
         let direct = self.direct.take();
         self.store.compact();
         self.direct = direct.map(|mut direct| {
-            direct.refresh_all(&self.store);
+            direct.rebuild_all(&self.store);
             direct
         });
     }
 
-    /// Bytes that the table has allocated, free ones included; without what values own. A step for
-    /// each chunk of memory.
+    /// Returns the bytes that the table has allocated, free ones included; without what values own.
+    /// O(chunks of memory).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let direct =

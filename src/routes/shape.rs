@@ -1,16 +1,16 @@
-//! What a route table looks like inside.
+//! Size statistics of a route table.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use super::RouteTable;
-use super::direct::BEHIND;
+use super::direct::TABLE_END;
 use super::store::ROOT;
 use super::stride::STRIDE;
 use crate::key::bits::Address;
 
-/// Nodes, levels and memory of a [`RouteTable`] at one moment.
+/// Nodes, levels and memory of a [`RouteTable`].
 ///
 /// # Example
 ///
@@ -30,14 +30,14 @@ use crate::key::bits::Address;
 pub struct RouteShape {
     /// Routes.
     pub routes: usize,
-    /// Nodes that can have routes, of 32 bytes.
+    /// Branch nodes, which can have routes, of 32 bytes.
     pub nodes: usize,
-    /// Nodes that stand for bits without branches, of 32 bytes, too.
+    /// Compressed paths, of 32 bytes, too.
     pub paths: usize,
     /// Direct tables, of 32 KiB.
     pub direct_tables: usize,
-    /// At index `n`: how many routes a look-up finds in the `n`-th node that it reads. At 0 are those that
-    /// a direct table tells of.
+    /// At index `n`: the number of routes that a lookup finds in the `n`-th node that it reads.
+    /// Index 0 has those that are in a direct table.
     pub routes_by_nodes: Vec<usize>,
     /// Bytes allocated for nodes, free ones included.
     pub node_bytes: usize,
@@ -48,14 +48,15 @@ pub struct RouteShape {
 }
 
 impl RouteShape {
-    /// How many nodes a look-up reads up to the one with its route, on average over the routes.
+    /// Returns the number of nodes that a lookup reads up to the one with its route, on average
+    /// over the routes.
     #[must_use]
     pub fn average_nodes(&self) -> f64 {
         let nodes = self.routes_by_nodes.iter().enumerate().map(|(nodes, routes)| nodes * routes);
         nodes.sum::<usize>() as f64 / self.routes.max(1) as f64
     }
 
-    /// Bytes of all three.
+    /// Returns the bytes of nodes, values and direct tables.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.node_bytes + self.value_bytes + self.direct_bytes
@@ -79,7 +80,7 @@ impl fmt::Display for RouteShape {
 }
 
 impl<A: Address, V> RouteTable<A, V> {
-    /// Nodes, levels and memory at this moment. O(nodes).
+    /// Returns the number of nodes, levels and bytes of the table. O(nodes).
     #[must_use]
     pub fn shape(&self) -> RouteShape {
         let (node_bytes, value_bytes) = self.store.allocation_size();
@@ -93,7 +94,7 @@ impl<A: Address, V> RouteTable<A, V> {
         };
         let start = if self.store.nodes.is_empty() { vec![] } else { vec![(ROOT, 0, 1, false)] };
         let mut open = start;
-        // A node, its position, its number on its way, and whether that begins in a direct table.
+        // A node, its position, its depth, and whether its path begins in a direct table.
         while let Some((id, pos, nth, in_table)) = open.pop() {
             let node = self.store.nodes.get(id);
             if let Some(path) = node.as_path() {
@@ -103,11 +104,11 @@ impl<A: Address, V> RouteTable<A, V> {
             }
             shape.nodes += 1;
             let nth = match pos {
-                BEHIND if in_table => 1,
-                1..BEHIND if in_table => 0,
+                TABLE_END if in_table => 1,
+                1..TABLE_END if in_table => 0,
                 _ => nth,
             };
-            shape.found_in(nth, node.values_run().1 as usize);
+            shape.count_found(nth, node.values_block().1 as usize);
             for slot in 0..1 << STRIDE {
                 let Some(child) = node.child(slot) else { continue };
                 let has_table =
@@ -120,7 +121,7 @@ impl<A: Address, V> RouteTable<A, V> {
 }
 
 impl RouteShape {
-    fn found_in(&mut self, nth: usize, routes: usize) {
+    fn count_found(&mut self, nth: usize, routes: usize) {
         if self.routes_by_nodes.len() <= nth {
             self.routes_by_nodes.resize(nth + 1, 0);
         }

@@ -1,15 +1,15 @@
-//! The nodes and the values of a table: each value where the bits of a node say it is.
+//! Nodes and values of a table: the bits of a node determine where its values are.
 //!
 //! # Invariants
 //!
-//! - **S1.** The runs of two nodes, of their values and of their children, have no unit in common.
-//! - **S2.** In the pool of values a unit is initialised exactly if it belongs to a route: it lies in the
-//!   run of a node, which has as many units as the node has routes.
-//! - **S3.** Node 0 is blank, for slots that lead nowhere. Node 1 is the root. Both are there as soon as
-//!   there has been a route.
+//! - **S1.** The blocks of two nodes, of their values and of their children, are disjoint.
+//! - **S2.** In the pool of values a unit is initialised exactly if it belongs to a route: it lies
+//!   in the block of a node, and the node has one unit in use for each of its routes.
+//! - **S3.** Node 0 is empty: it is the next node of slots without one. Node 1 is the root. Both
+//!   exist from the first insertion on.
 //!
-//! Only this file gives routes to nodes and takes them, bit and value together; that is what the unsafe
-//! blocks of this module rest on.
+//! Only this file adds routes to nodes and removes them, bit and value together; the unsafe blocks
+//! of this module rest on that.
 #![allow(unsafe_code)]
 
 use alloc::vec;
@@ -17,40 +17,40 @@ use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
 use super::node::Node;
-use super::pool::{Blank, Pool};
-use super::stride::Spot;
+use super::pool::{Empty, Pool};
+use super::stride::PrefixIndex;
 use crate::raw::prefetch::prefetch;
 
-/// The node that is always blank.
-pub(super) const NOWHERE: u32 = 0;
+/// The node that is always empty.
+pub(super) const NO_NODE: u32 = 0;
 
 /// The node at position 0.
 pub(super) const ROOT: u32 = 1;
 
-/// The values of routes, and units that are not initialised. Drops none of them.
+/// The values of routes, and uninitialised units. Drops none of them.
 #[derive(Debug)]
 pub(super) struct Values<V>(Pool<MaybeUninit<V>>);
 
-impl<V> Blank for MaybeUninit<V> {
-    const BLANK: Self = Self::uninit();
-    const MOST: u64 = 1 << 32;
+impl<V> Empty for MaybeUninit<V> {
+    const EMPTY: Self = Self::uninit();
+    const MAX_UNITS: u64 = 1 << 32;
 }
 
 impl<V> Values<V> {
-    /// The value of a route.
+    /// Returns the value of a route.
     ///
     /// # Safety
     ///
-    /// `index` is what a node says of a route that it has.
+    /// `index` is that of a route of a node.
     #[inline]
     pub(super) unsafe fn get(&self, index: u32) -> &V {
-        // SAFETY: the unit is in a run (S2).
+        // SAFETY: the unit is in a block (S2).
         let unit = unsafe { self.0.get_unchecked(index) };
         // SAFETY: the unit belongs to a route, so it is initialised (S2).
         unsafe { unit.assume_init_ref() }
     }
 
-    /// The value of a route, to change.
+    /// Returns a mutable reference to the value of a route.
     ///
     /// # Safety
     ///
@@ -60,24 +60,24 @@ impl<V> Values<V> {
         unsafe { self.0.get_mut(index).assume_init_mut() }
     }
 
-    /// Reads the value of a route, and leaves the unit as it is.
+    /// Moves the value of a route out; the unit keeps its bytes.
     ///
     /// # Safety
     ///
-    /// As for [`get`](Self::get), and nobody reads or drops the value again.
+    /// As for [`get`](Self::get), and the value is neither read nor dropped again.
     pub(super) unsafe fn read(&self, index: u32) -> V {
         // SAFETY: the unit belongs to a route, so it is initialised (S2).
         unsafe { self.0.get(index).assume_init_read() }
     }
 
-    /// Asks the cache for the value of a route.
+    /// Prefetches the value of a route.
     ///
     /// # Safety
     ///
     /// As for [`get`](Self::get).
     #[inline]
     pub(super) unsafe fn prefetch(&self, index: u32) {
-        // SAFETY: the unit is in a run (S2).
+        // SAFETY: the unit is in a block (S2).
         prefetch(unsafe { self.0.get_unchecked(index) });
     }
 }
@@ -93,72 +93,77 @@ impl<V> Store<V> {
         Self { nodes: Pool::new(), values: Values(Pool::new()) }
     }
 
-    /// Sees to it that one more route, and the way to it, will not be refused half-way.
+    /// Checks that the insertion of one more route cannot fail half-way.
     ///
     /// # Panics
     ///
-    /// If there is hardly room for more units in one of the pools.
-    pub(super) fn assert_room(&self) {
-        assert!(self.nodes.has_room() && self.values.0.has_room(), "the route table is full");
+    /// If one of the pools has nearly reached its limit.
+    pub(super) fn assert_capacity(&self) {
+        assert!(
+            self.nodes.has_capacity() && self.values.0.has_capacity(),
+            "the route table is full"
+        );
     }
 
-    /// Makes the blank node and the root, if they are not there yet.
+    /// Creates the empty node and the root, if they do not exist.
     pub(super) fn make_root(&mut self) {
         if self.nodes.is_empty() {
-            self.nodes.single(Node::BLANK);
-            self.nodes.single(Node::BLANK);
+            self.nodes.alloc_one(Node::EMPTY);
+            self.nodes.alloc_one(Node::EMPTY);
         }
     }
 
-    /// The value of a node's route, if it has it.
-    pub(super) fn value(&self, id: u32, spot: Spot) -> Option<&V> {
+    /// Returns the value of a route of a node, if it exists.
+    pub(super) fn value(&self, id: u32, index: PrefixIndex) -> Option<&V> {
         let node = self.nodes.get(id);
         // SAFETY: the node has the route.
-        node.has(spot).then(|| unsafe { self.values.get(node.value(spot)) })
+        node.has(index).then(|| unsafe { self.values.get(node.value(index)) })
     }
 
-    /// The value of a node's route, if it has it, to change.
-    pub(super) fn value_mut(&mut self, id: u32, spot: Spot) -> Option<&mut V> {
+    /// Returns a mutable reference to the value of a route of a node, if it exists.
+    pub(super) fn value_mut(&mut self, id: u32, index: PrefixIndex) -> Option<&mut V> {
         let node = self.nodes.get(id);
         // SAFETY: the node has the route.
-        node.has(spot).then(|| unsafe { self.values.get_mut(node.value(spot)) })
+        node.has(index).then(|| unsafe { self.values.get_mut(node.value(index)) })
     }
 
-    /// Gives a node a route that it does not have.
-    pub(super) fn put(&mut self, id: u32, spot: Spot, value: V) {
+    /// Adds a route to a node that does not have it.
+    pub(super) fn insert_route(&mut self, id: u32, index: PrefixIndex, value: V) {
         let node = self.nodes.get_mut(id);
-        let (run, len) = node.values_run();
-        let run = self.values.0.insert(run, len, node.place(spot), MaybeUninit::new(value));
-        node.flip_route(spot, run);
+        let (block, len) = node.values_block();
+        let block =
+            self.values.0.insert(block, len, node.value_offset(index), MaybeUninit::new(value));
+        node.flip_route(index, block);
     }
 
-    /// Takes a route from a node, if it has it.
-    pub(super) fn take(&mut self, id: u32, spot: Spot) -> Option<V> {
+    /// Removes a route from a node, if it exists.
+    pub(super) fn remove_route(&mut self, id: u32, index: PrefixIndex) -> Option<V> {
         let node = self.nodes.get_mut(id);
-        if !node.has(spot) {
+        if !node.has(index) {
             return None;
         }
-        let (run, len) = node.values_run();
-        let (value, run) = self.values.0.remove(run, len, node.place(spot));
-        node.flip_route(spot, run);
-        // SAFETY: the node had the route, so the unit was initialised; now it is in no run (S2).
+        let (block, len) = node.values_block();
+        let (value, block) = self.values.0.remove(block, len, node.value_offset(index));
+        node.flip_route(index, block);
+        // SAFETY: the node had the route, so the unit was initialised; now it is in no block (S2).
         Some(unsafe { value.assume_init() })
     }
 
-    /// Takes everything out.
+    /// Returns the contents, and leaves the store empty.
     pub(super) fn take_all(&mut self) -> (Pool<Node>, Values<V>) {
         let values = mem::replace(&mut self.values, Values(Pool::new()));
         (mem::replace(&mut self.nodes, Pool::new()), values)
     }
 
-    /// Puts the runs of all nodes one behind the other, so that there are no gaps.
+    /// Moves the blocks of all nodes next to each other, without free blocks between them.
     pub(super) fn compact(&mut self) {
         let (nodes, values) = self.take_all();
-        // SAFETY: it is asked once for the value of each route that a node has, and `values` drops none.
+        // SAFETY: `copied` reads the value of each route once, and `values` drops none.
         *self = Self::copied(&nodes, |index| unsafe { values.read(index) });
     }
 
-    /// The same nodes, one behind the other, with the values that are given for theirs.
+    /// Returns a compact copy of the nodes, with the values that `value` returns for the indices of
+    /// theirs.
     fn copied(nodes: &Pool<Node>, mut value: impl FnMut(u32) -> V) -> Self {
         let (mut store, mut row) = (Self::new(), Vec::new());
         if nodes.is_empty() {
@@ -170,28 +175,29 @@ impl<V> Store<V> {
             let node = nodes.get(from);
             let (old_children, children) = match node.as_path() {
                 Some(path) => (path.child, 1),
-                None => node.children_run(),
+                None => node.children_block(),
             };
-            let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_run() };
-            let new_values = store.values.0.run(routes);
-            let new_children = store.nodes.run(children);
-            // All of a node before one of them is in the store, in case that one cannot be had.
+            let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
+            let new_values = store.values.0.alloc(routes);
+            let new_children = store.nodes.alloc(children);
+            // All values of a node are collected before one of them is stored, in case `value`
+            // panics.
             row.extend((0..routes).map(|nth| value(old_values + nth)));
             for (nth, value) in (0..).zip(row.drain(..)) {
                 *store.values.0.get_mut(new_values + nth) = MaybeUninit::new(value);
             }
-            *store.nodes.get_mut(to) = node.moved(new_values, new_children);
+            *store.nodes.get_mut(to) = node.relocated(new_values, new_children);
             open.extend((0..children).map(|nth| (old_children + nth, new_children + nth)));
         }
         store
     }
 
-    /// Units of both pools that are in use: nodes, values.
+    /// Returns the units in allocated blocks: of nodes, of values.
     pub(super) fn used(&self) -> (usize, usize) {
         (self.nodes.used(), self.values.0.used())
     }
 
-    /// Bytes that are allocated: for nodes, for values.
+    /// Returns the allocated bytes: of nodes, of values.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
         (self.nodes.allocation_size(), self.values.0.allocation_size())
     }
@@ -199,7 +205,7 @@ impl<V> Store<V> {
 
 impl<V: Clone> Clone for Store<V> {
     fn clone(&self) -> Self {
-        // SAFETY: it is asked for the values of the routes that nodes have.
+        // SAFETY: `copied` passes the indices of routes.
         Self::copied(&self.nodes, |index| unsafe { self.values.get(index) }.clone())
     }
 }
@@ -216,12 +222,12 @@ impl<V> Drop for Store<V> {
                 open.push(path.child);
                 continue;
             }
-            let (children, count) = node.children_run();
+            let (children, count) = node.children_block();
             open.extend(children..children + count);
-            let (run, len) = node.values_run();
-            for index in run..run + len {
-                // SAFETY: the unit belongs to a route, so it is initialised (S2); each node is in one
-                // run of children (S1), so this comes once.
+            let (block, len) = node.values_block();
+            for index in block..block + len {
+                // SAFETY: the unit belongs to a route, so it is initialised (S2); each node is in
+                // one block of children (S1), so this happens once.
                 unsafe { self.values.0.get_mut(index).assume_init_drop() };
             }
         }

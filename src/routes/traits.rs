@@ -1,4 +1,4 @@
-//! What collections implement, for route tables.
+//! Implementations of the traits of collections for route tables.
 
 use core::fmt;
 
@@ -12,19 +12,19 @@ impl<A: Address, V> Default for RouteTable<A, V> {
     }
 }
 
-/// The routes in order, as a map.
+/// Formats the routes in order, as a map.
 impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
 }
 
-/// A table with the same routes, in memory of their own and without gaps.
+/// Returns a compact copy of the table.
 impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
     fn clone(&self) -> Self {
         let store = self.store.clone();
         let mut direct = self.direct.clone();
-        direct.iter_mut().for_each(|direct| direct.refresh_all(&store));
+        direct.iter_mut().for_each(|direct| direct.rebuild_all(&store));
         Self { store, direct, ..*self }
     }
 }

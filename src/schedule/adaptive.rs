@@ -1,4 +1,4 @@
-//! Which throttle the measured demand wants, and whether a newcomer still fits.
+//! The choice of a throttle for a measured demand, and admission of flows.
 
 use core::error::Error;
 use core::fmt;
@@ -10,37 +10,37 @@ use crate::timestamp::nanos;
 /// Nanoseconds in a second.
 const SECOND: u128 = 1_000_000_000;
 
-/// What a flow wants, as measured or as promised.
+/// The demand of a flow, measured or declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Packets that come in a second.
+    /// The arrival rate.
     pub packets_per_second: u64,
-    /// What each of them costs.
+    /// The cost per packet.
     pub cost: Duration,
-    /// As many packets as it may wait for: half of the places of a queue, or all of them if no other thread waits at
-    /// the queue's other end.
+    /// The number of packets that the flow may wait for: half of the slots of a queue, or all of
+    /// them if no other thread waits at the queue's other end.
     pub buffers: u32,
 }
 
-/// Why no throttle meets all demands.
+/// The error if no throttle meets all demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inadmissible {
-    /// Processing alone takes all the time, or so much that less than a millionth is left for switching.
+    /// Processing leaves no time, or less than a millionth of it, for switching.
     Overload {
-        /// Nanoseconds of processing in each second.
+        /// The nanoseconds of processing in each second.
         demanded: u64,
     },
-    /// A timeslice would be longer than is allowed.
+    /// The timeslice would exceed the maximum.
     LongSlice {
-        /// The shortest that would do.
+        /// The shortest sufficient timeslice.
         needed: Duration,
     },
-    /// A flow would have to wait for more packets than it has buffers for.
+    /// The threshold of a flow would exceed its buffers.
     Buffers {
-        /// Which one, in the order in which they were given; the newcomer is last.
+        /// The index of the flow in the slice; the newcomer is last.
         flow: usize,
-        /// As many as would do.
+        /// The number of sufficient buffers.
         needed: u32,
     },
 }
@@ -49,13 +49,13 @@ impl fmt::Display for Inadmissible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Overload { demanded } => {
-                write!(f, "{demanded} ns of processing a second leave no time for switching")
+                write!(f, "{demanded} ns of processing per second leave no time for switching")
             }
             Self::LongSlice { needed } => {
-                write!(f, "timeslices would have to be {needed:?}, longer than is allowed")
+                write!(f, "the timeslice would have to be {needed:?}, above the maximum")
             }
             Self::Buffers { flow, needed } => {
-                write!(f, "flow {flow} would need {needed} buffers")
+                write!(f, "flow {flow} needs {needed} buffers")
             }
         }
     }
@@ -63,16 +63,17 @@ impl fmt::Display for Inadmissible {
 
 impl Error for Inadmissible {}
 
-/// Chooses the throttle for a demand: the largest overhead with which all of it is met, and the shortest timeslice.
+/// A planner that chooses the throttle for a demand: the largest overhead that meets all of it, and
+/// the shortest timeslice.
 ///
-/// Flows want `U = sum of rate * cost` of the processor. What is left is for switching: `T = 1 / U - 1`. A smaller
-/// overhead would only make everybody wait for longer. `G = Csw / T`.
+/// Flows demand `U = sum of rate * cost` of the CPU. The rest is for switching: `T = 1 / U - 1`. A
+/// smaller overhead would only lengthen all waiting times. `G = Csw / T`.
 ///
-/// Call [`plan`](Self::plan) again whenever rates have been measured, and give the result to
+/// Call [`plan`](Self::plan) after each measurement of the rates, and pass the result to
 /// [`Scheduler::set_policy`](super::Scheduler::set_policy). O(n) each.
 ///
-/// Paper: Qie et al., the batching throttle. It leaves the choice of T and G open; this is how its results follow from
-/// its formulas.
+/// Paper: Qie et al., the batching throttle. The choice of T and G is open there; this one
+/// reproduces its results from its formulas.
 ///
 /// # Example
 ///
@@ -85,7 +86,7 @@ impl Error for Inadmissible {}
 /// let flow = Demand { packets_per_second: 40_000, cost: us(10), buffers: 128 };
 /// let throttle = adaptive.plan(&[flow, flow])?; // 80 %
 /// assert_eq!((throttle.overhead().ppm(), throttle.slice()), (250_000, us(12)));
-/// // Another 15 % fit, but not 20.
+/// // Another 15 % are admissible, but not 20.
 /// let small = Demand { packets_per_second: 15_000, ..flow };
 /// assert!(adaptive.admits(&[flow, flow], small).is_ok());
 /// let large = Demand { packets_per_second: 20_000, ..flow };
@@ -100,11 +101,12 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Of the cost of a switch, and the longest timeslice for which the others may be kept waiting.
+    /// Creates a planner with the cost of a switch, and the maximum timeslice, which bounds the
+    /// waiting time of other threads.
     ///
     /// # Errors
     ///
-    /// If a switch costs nothing, or more than the slice.
+    /// If the cost of a switch is zero, or exceeds the timeslice.
     pub fn new(switch: Duration, longest_slice: Duration) -> Result<Self, ThrottleError> {
         if switch.is_zero() {
             return Err(ThrottleError::NoSwitch);
@@ -115,23 +117,25 @@ impl Adaptive {
         Ok(Self { switch, longest_slice })
     }
 
-    /// The throttle with the largest overhead with which all demands are met.
+    /// Returns the throttle with the largest overhead that meets all demands.
     ///
-    /// An overhead above 100 % is never chosen: who wants little waits for little anyway. A flow that wants nothing stands
-    /// in nobody's way.
+    /// The overhead is at most 100 %: at a low load the waiting times are short anyway. Flows with
+    /// a rate of zero are ignored.
     ///
     /// # Errors
     ///
-    /// If no overhead is small enough for the demand, and large enough for the longest timeslice and for all buffers.
+    /// If no overhead is small enough for the demand, and large enough for the maximum timeslice
+    /// and for all buffers.
     pub fn plan(&self, flows: &[Demand]) -> Result<Throttle, Inadmissible> {
         self.plan_for(flows.iter())
     }
 
-    /// The same with a newcomer: the throttle to take if it is let in.
+    /// Returns the throttle that meets all demands including that of a new flow, to use if the flow
+    /// is admitted.
     ///
     /// # Errors
     ///
-    /// If it must not be let in.
+    /// If the flow must not be admitted: no throttle meets all demands.
     pub fn admits(&self, flows: &[Demand], newcomer: Demand) -> Result<Throttle, Inadmissible> {
         self.plan_for(flows.iter().chain([&newcomer]))
     }
@@ -152,7 +156,7 @@ impl Adaptive {
             Err(ThrottleError::ShortSlice { needed }) => {
                 return Err(Inadmissible::LongSlice { needed });
             }
-            Err(ThrottleError::NoSwitch) => unreachable!("checked when this was made"),
+            Err(ThrottleError::NoSwitch) => unreachable!("checked by the constructor"),
         };
         for (flow, demand) in flows.enumerate().filter(|(_, flow)| flow.packets_per_second > 0) {
             let needed = throttle.threshold(demand.cost, demand.buffers);
@@ -164,7 +168,8 @@ impl Adaptive {
     }
 }
 
-/// `1 / U - 1` in parts per million, rounded down, for so many nanoseconds of each second; 100 % at most.
+/// Returns `1 / U - 1` in parts per million, rounded down, for the demanded nanoseconds per second;
+/// at most 100 %.
 fn largest_overhead(demanded: u128) -> Option<Overhead> {
     let left = SECOND.checked_sub(demanded)?;
     let ppm = (left * 1_000_000).checked_div(demanded).unwrap_or(u128::MAX).min(1_000_000);

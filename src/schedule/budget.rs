@@ -1,4 +1,4 @@
-//! What a thread may do in a turn.
+//! Budgets of turns, and the policies that set them.
 
 use core::time::Duration;
 
@@ -6,8 +6,8 @@ use super::throttle::Throttle;
 use crate::schedule::share::Thread;
 use crate::timestamp::nanos;
 
-/// What a thread may do in a turn: so many packets, a timeslice, or both. It may always do one packet, and the
-/// slice is looked at after each: there is no preemption.
+/// The limits of a turn: a number of packets, a timeslice, or both. One packet is always allowed,
+/// and the timeslice is checked after each packet: there is no preemption.
 ///
 /// # Example
 ///
@@ -17,8 +17,8 @@ use crate::timestamp::nanos;
 ///
 /// let us = Duration::from_micros;
 /// let budget = Budget::both(16, us(30));
-/// assert!(budget.goes_on(0, us(0)) && budget.goes_on(15, us(29)));
-/// assert!(!budget.goes_on(16, us(16)) && !budget.goes_on(3, us(30)));
+/// assert!(budget.allows_more(0, us(0)) && budget.allows_more(15, us(29)));
+/// assert!(!budget.allows_more(16, us(16)) && !budget.allows_more(3, us(30)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -27,34 +27,35 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Until nothing is left, or the output queue is full.
+    /// The unlimited budget: a turn ends when no work is left, or the output queue is full.
     pub const UNTIL_EMPTY: Self = Self { packets: u32::MAX, slice: u64::MAX };
 
-    /// So many packets.
+    /// Creates a budget of `packets` packets.
     #[must_use]
     pub const fn packets(packets: u32) -> Self {
         Self { packets, ..Self::UNTIL_EMPTY }
     }
 
-    /// Packets until so much time is used.
+    /// Creates a budget of a timeslice.
     #[must_use]
     pub fn slice(slice: Duration) -> Self {
         Self { slice: nanos(slice), ..Self::UNTIL_EMPTY }
     }
 
-    /// Whichever is used up first.
+    /// Creates a budget that ends with the first of both limits.
     #[must_use]
     pub fn both(packets: u32, slice: Duration) -> Self {
         Self { packets, slice: nanos(slice) }
     }
 
-    /// Whether there is a packet more in it after so many and so much time.
+    /// Returns whether the budget allows another packet after `packets` packets and the time
+    /// `spent`.
     #[must_use]
-    pub fn goes_on(&self, packets: u32, spent: Duration) -> bool {
+    pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
         packets == 0 || (packets < self.packets && nanos(spent) < self.slice)
     }
 
-    /// How long a turn will take if so many packets can be done that cost so much each.
+    /// Returns the expected length of a turn with `packets` packets available at `cost` each.
     pub(super) fn expected_run(&self, packets: u32, cost: u64) -> u64 {
         let in_slice = self.slice.div_ceil(cost.max(1));
         let packets = u64::from(packets.min(self.packets)).min(in_slice).max(1);
@@ -62,17 +63,17 @@ impl Budget {
     }
 }
 
-/// When threads may have a turn, and what they may do in it.
+/// The policy of turns: when a thread may have one, and its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// As soon as there is a packet, and so much.
+    /// A turn as soon as there is a packet, with this budget.
     Budget(Budget),
-    /// When enough packets wait, and for a timeslice.
+    /// A turn when enough packets wait, for a timeslice.
     Throttle(Throttle),
 }
 
 impl Policy {
-    /// What a thread may do in a turn.
+    /// Returns the budget of a turn.
     #[must_use]
     pub fn budget(&self) -> Budget {
         match self {
@@ -81,7 +82,7 @@ impl Policy {
         }
     }
 
-    /// How many packets a thread has to wait for: one but for a throttle.
+    /// Returns the number of packets that a thread must wait for: one, unless throttled.
     #[must_use]
     pub fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
         match self {
@@ -91,8 +92,8 @@ impl Policy {
     }
 }
 
-/// A thread's turn. It ends by [`Scheduler::finish`](super::Scheduler::finish); that of one that was dropped by
-/// [`Scheduler::abandon`](super::Scheduler::abandon).
+/// The turn of a thread. Return it to [`Scheduler::finish`](super::Scheduler::finish); if it was
+/// dropped, call [`Scheduler::abandon`](super::Scheduler::abandon).
 ///
 /// # Example
 ///
@@ -105,11 +106,11 @@ impl Policy {
 /// let policy = Policy::Budget(Budget::packets(2));
 /// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
 /// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
-/// scheduler.tell(thread, Occupancy::queued(5), Timestamp::ZERO)?;
+/// scheduler.set_occupancy(thread, Occupancy::queued(5), Timestamp::ZERO)?;
 /// let turn = scheduler.next(Timestamp::ZERO).unwrap();
 /// assert_eq!((turn.thread(), turn.budget()), (thread, policy.budget()));
 /// let mut done = 0;
-/// while turn.goes_on(done, us(10) * done) {
+/// while turn.allows_more(done, us(10) * done) {
 ///     done += 1; // forward a packet here
 /// }
 /// assert_eq!(done, 2);
@@ -123,21 +124,22 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Whose it is.
+    /// Returns the thread that has the turn.
     #[must_use]
     pub const fn thread(&self) -> Thread {
         self.thread
     }
 
-    /// What the thread may do.
+    /// Returns the budget of the turn.
     #[must_use]
     pub const fn budget(&self) -> Budget {
         self.budget
     }
 
-    /// Whether the thread may do another packet after so many and so much time, if there is one.
+    /// Returns whether the budget allows another packet after `packets` packets and the time
+    /// `spent`.
     #[must_use]
-    pub fn goes_on(&self, packets: u32, spent: Duration) -> bool {
-        self.budget.goes_on(packets, spent)
+    pub fn allows_more(&self, packets: u32, spent: Duration) -> bool {
+        self.budget.allows_more(packets, spent)
     }
 }

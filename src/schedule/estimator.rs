@@ -1,4 +1,4 @@
-//! When to poll a network card again.
+//! The polling interval of a network card.
 
 use core::error::Error;
 use core::fmt;
@@ -6,38 +6,38 @@ use core::time::Duration;
 
 use crate::timestamp::nanos;
 
-/// Parts of a packet in which averages are kept.
+/// Fractional bits of the average number of packets.
 const FRACTION: u32 = 16;
 
-/// Why an estimator is not made, or not so.
+/// The error of an invalid configuration of [`QueueEstimator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EstimatorError {
-    /// Polls read so few packets that there is no range between too few and too many.
+    /// The batch is less than four packets, so there is no range between too few and too many.
     SmallBatch,
-    /// The range is empty, or an average cannot be below or above it.
+    /// The range is empty, or no average can be below or above it.
     Range,
-    /// The weight of a poll would be less than 2⁻¹⁶.
+    /// The weight of a poll is less than 2⁻¹⁶.
     Gain,
-    /// A step of nothing, or longer than the longest sleep.
+    /// The shortest sleep is zero, or exceeds the longest.
     Step,
 }
 
 impl fmt::Display for EstimatorError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::SmallBatch => "a poll has to be able to read four packets",
-            Self::Range => "a range begins at one at least, and ends below what a poll can read",
-            Self::Gain => "a poll has to have a weight of 2^-16 at least",
-            Self::Step => "a step has to be longer than nothing, and not than the longest sleep",
+            Self::SmallBatch => "a batch must be at least four packets",
+            Self::Range => "the range must begin at one or above, and end below the batch",
+            Self::Gain => "the weight of a poll must be at least 2^-16",
+            Self::Step => "the shortest sleep must be above zero and at most the longest sleep",
         })
     }
 }
 
 impl Error for EstimatorError {}
 
-/// The longest sleep after which a card with so many buffers has lost nothing at this rate. The end of time if no
-/// packets come.
+/// Returns the longest sleep in which a card with this number of buffers loses no packet at this
+/// rate. Maximal if the rate is zero.
 ///
 /// # Example
 ///
@@ -52,16 +52,18 @@ pub fn longest_sleep(buffers: u32, packets_per_second: u64) -> Duration {
     Duration::from_nanos(nanos.unwrap_or(u64::MAX))
 }
 
-/// Lets an input thread sleep for as long as few packets come, so that it does not poll an idle port.
+/// An estimator of the time that an input thread can sleep between polls, so that idle ports cost
+/// nothing.
 ///
-/// It keeps a moving average of the packets that a poll reads, and keeps that in a range: below it, sleeps become twice
-/// as long, and above it half as long. A port that is busy is not slept for at all.
+/// It maintains a moving average of the packets per poll, and steers it into a range: below the
+/// range it doubles the sleep, above it halves the sleep. At a busy port the sleep becomes zero.
 ///
-/// The paper has no numbers. Ours: a poll weighs 1/8, the range is a quarter to three quarters of a batch, sleeps begin
-/// with a 64th of the longest and below that they are none. The [longest](longest_sleep) is the time in which the
-/// card's buffers fill: then nothing is lost by sleeping.
+/// The paper gives no constants. Ours: a poll has a weight of 1/8, the range is a quarter to three
+/// quarters of a batch, the shortest sleep is 1/64 of the longest, and below that it is zero. The
+/// [longest](longest_sleep) is the time in which the card's buffers fill: sleeping loses no
+/// packets.
 ///
-/// All in integers, O(1), no memory but its own.
+/// Integer arithmetic, O(1), no allocation.
 ///
 /// Paper: Qie et al., the input queue estimator.
 ///
@@ -73,10 +75,10 @@ pub fn longest_sleep(buffers: u32, packets_per_second: u64) -> Duration {
 ///
 /// let longest = longest_sleep(64, 148_800);
 /// let mut port = QueueEstimator::new(16, longest)?;
-/// // Nothing comes: it sleeps for longer and longer.
+/// // No packets: the sleep grows.
 /// let sleeps: Vec<Duration> = (0..16).map(|_| port.polled(0)).collect();
 /// assert!(sleeps.is_sorted() && sleeps[15] == longest);
-/// // Full batches: soon it does not sleep at all.
+/// // Full batches: the sleep soon becomes zero.
 /// let polls = (0..).find(|_| port.polled(16).is_zero()).unwrap();
 /// assert!(polls < 24);
 /// # Ok::<(), flowtable::schedule::EstimatorError>(())
@@ -89,17 +91,17 @@ pub struct QueueEstimator {
     high: u32,
     step: u64,
     longest: u64,
-    /// Packets in 2⁻¹⁶.
+    /// The moving average of packets per poll, in units of 2⁻¹⁶.
     average: u64,
     sleep: u64,
 }
 
 impl QueueEstimator {
-    /// For polls of so many packets at most, and sleeps of so long at most.
+    /// Creates an estimator with the maximum number of packets per poll, and the longest sleep.
     ///
     /// # Errors
     ///
-    /// If a batch is less than four packets, or the longest sleep is zero.
+    /// If the batch is less than four packets, or the longest sleep is zero.
     pub fn new(batch: u32, longest: Duration) -> Result<Self, EstimatorError> {
         if batch < 4 {
             return Err(EstimatorError::SmallBatch);
@@ -110,16 +112,16 @@ impl QueueEstimator {
         let longest = nanos(longest);
         let (low, high) = (batch / 4, batch - batch / 4);
         let step = (longest / 64).max(1);
-        // In the middle of the range: it neither sleeps nor hurries before it knows.
+        // The middle of the range: no sleep and no change before the first polls.
         let average = u64::from(batch) << FRACTION >> 1;
         Ok(Self { batch, gain_shift: 3, low, high, step, longest, average, sleep: 0 })
     }
 
-    /// With polls that weigh 2 to the power of minus this: 3 is 1/8.
+    /// Sets the weight of a poll to `2^-gain_shift`: 3 is 1/8.
     ///
     /// # Errors
     ///
-    /// If it is above 16.
+    /// If the shift is above 16.
     pub const fn with_gain_shift(self, gain_shift: u32) -> Result<Self, EstimatorError> {
         if gain_shift > FRACTION {
             return Err(EstimatorError::Gain);
@@ -127,11 +129,13 @@ impl QueueEstimator {
         Ok(Self { gain_shift, ..self })
     }
 
-    /// With another range in which polls are wanted: sleeps get longer below `low` and shorter above `high`.
+    /// Sets the target range of packets per poll: the sleep grows below `low` and shrinks above
+    /// `high`.
     ///
     /// # Errors
     ///
-    /// If `low` is zero or above `high`, or `high` is not below the batch: no average would be outside.
+    /// If `low` is zero or above `high`, or `high` is not below the batch, so that no average is
+    /// outside.
     ///
     /// # Example
     ///
@@ -140,7 +144,7 @@ impl QueueEstimator {
     /// use flowtable::schedule::{EstimatorError, QueueEstimator};
     ///
     /// let us = Duration::from_micros;
-    /// // A poll weighs a half, 2 to 8 packets are wanted of each, and sleeps begin with 10 µs.
+    /// // A weight of 1/2, a target of 2 to 8 packets, and a shortest sleep of 10 µs.
     /// let port = QueueEstimator::new(16, us(400))?;
     /// let mut port = port.with_gain_shift(1)?.with_range(2, 8)?.with_step(us(10))?;
     /// assert_eq!([0; 10].map(|packets| port.polled(packets)).last(), Some(&us(400)));
@@ -155,7 +159,7 @@ impl QueueEstimator {
         Ok(Self { low, high, ..self })
     }
 
-    /// With another shortest sleep.
+    /// Sets the shortest sleep.
     ///
     /// # Errors
     ///
@@ -168,10 +172,11 @@ impl QueueEstimator {
         Ok(Self { step, ..self })
     }
 
-    /// A poll has read so many packets, as many as a batch at most. Returns how long to sleep before the next one.
+    /// Records the number of packets of a poll, at most a batch. Returns the time to sleep before
+    /// the next one.
     pub fn polled(&mut self, packets: u32) -> Duration {
         let packets = u64::from(packets.min(self.batch)) << FRACTION;
-        // Each part rounds down, so that the average reaches zero.
+        // Each term rounds down, so that the average can reach zero.
         self.average = self.average - self.average.div_ceil(1 << self.gain_shift)
             + (packets >> self.gain_shift);
         if self.average < u64::from(self.low) << FRACTION {
@@ -183,13 +188,13 @@ impl QueueEstimator {
         self.sleep()
     }
 
-    /// How long to sleep.
+    /// Returns the time to sleep.
     #[must_use]
     pub const fn sleep(&self) -> Duration {
         Duration::from_nanos(self.sleep)
     }
 
-    /// The moving average of the packets that a poll reads.
+    /// Returns the moving average of packets per poll.
     #[must_use]
     pub fn average(&self) -> f64 {
         self.average as f64 / f64::from(1 << FRACTION)

@@ -1,60 +1,65 @@
-//! Turns for the threads of a software router.
+//! CPU scheduling of the threads of a software router.
 //!
-//! After the look-up a packet needs the processor. Each flow, or all flows that are treated alike, has a *path*: a
-//! queue, a function that forwards its packets, a queue. A thread works for each path, for each input port and for
-//! each output port. This module says which thread has its turn, when it is worth a switch, and for how long.
+//! After its lookup a packet needs the CPU. Each flow, or each class of flows, has a *path*: an
+//! input queue, a forwarding function, an output queue. A thread runs each path, each input port
+//! and each output port. This module decides which thread runs next, when its work is worth a
+//! switch, and for how long.
 //!
 //! ```text
 //!     input port           paths                               output port
 //!     ┌──────────┐        ┌ ▒▒▒▒ ─▸ function ─▸ ▒▒ ┐          ┌───────┐
-//!     │ read     │ ──────▸├ ▒▒   ─▸ function ─▸ ▒▒ ├────────▸ │ write │        ▒ packets that wait, in queues
-//!     │ classify │        └ ▒▒▒  ─▸ function ─▸ ▒  ┘          └───────┘          with so many places
+//!     │ read     │ ──────▸├ ▒▒   ─▸ function ─▸ ▒▒ ├────────▸ │ write │      ▒ waiting packets,
+//!     │ classify │        └ ▒▒▒  ─▸ function ─▸ ▒  ┘          └───────┘        in bounded queues
 //!     └──────────┘
 //!
-//!     a thread:       tell             next: B packets and B places,      next: its turn        finish
-//!           ┌ Idle ─────────▸ Eligible ───────────────────────────▸ Active ─────────────▸ Running ┐
-//!           │                 ▲        or the timeout D is over                                   │
-//!           └─────────────────┴───────────────────────────────────────────────────────────────────┘
-//!                             until its budget is used: k packets, or a timeslice G, or nothing is left
+//!     a thread:   set_occupancy       next: B packets and B slots     next: turn       finish
+//!           ┌ Idle ─────────▸ Eligible ────────────────────▸ Active ────────────▸ Running ┐
+//!           │                 ▲        or the timeout D expired                           │
+//!           └─────────────────┴───────────────────────────────────────────────────────────┘
+//!                     until its budget is used: k packets, or a timeslice G, or no work is left
 //! ```
 //!
 //! | | |
 //! |---|---|
-//! | [`Scheduler`] | states, thresholds, timeouts, whose turn it is |
-//! | [`Budget`], [`Policy`] | what a turn is: so many packets, or so much time |
-//! | [`Throttle`] | how much work has to wait to be worth a switch |
-//! | [`Adaptive`] | which throttle a demand wants; whether a newcomer fits |
-//! | [`QueueEstimator`] | how long an input port may sleep |
+//! | [`Scheduler`] | states, thresholds, timeouts, the choice of the next thread |
+//! | [`Budget`], [`Policy`] | the limits of a turn: packets, or time |
+//! | [`Throttle`] | the batching throttle: how much work is worth a switch |
+//! | [`Adaptive`] | the throttle for a demand; admission of flows |
+//! | [`QueueEstimator`] | the polling interval of an input port |
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
-//! | [`simulator`] | flows, to try a policy on |
+//! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
-//! Shares are those of [`share`](crate::schedule::share).
+//! Shares are those of [`share`].
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! 1. Shares are those of processing. Switches are charged to nobody.
-//! 2. A turn is at least one packet, and ends with the first packet after which its budget is used: a thread keeps the
-//!    processor for a timeslice and one packet at most.
-//! 3. Under a [`Throttle`] that knows what a switch costs no thread has a turn with fewer packets, or places for what
-//!    comes of them, than its threshold says, unless it is privileged and has waited for its timeout. So
-//!    with strict thresholds and without timeouts switching takes no more than the overhead that is allowed.
-//! 4. A privileged thread becomes active after its timeout. Then it is as good as all others: if it has not used more
-//!    than its share, its turn comes after as much processing as its run takes at its share, and one longest turn of
-//!    another thread; and the switches between.
-//! 5. A thread that is active has its turn sometime, whatever the others do: a turn that seems to take no time is
-//!    charged as one packet. Two threads with a queue between them never wait for each other, if they were
-//!    [told of it](ThreadConfig::with_buffers) and thresholds are not strict.
-//! 6. What is full says so: queues give the packet back, and count it.
+//! 1. Shares are shares of processing. Switches are charged to no thread.
+//! 2. A turn is at least one packet, and ends with the first packet after which its budget is used:
+//!    a thread runs for at most a timeslice and one packet.
+//! 3. Under a [`Throttle`] with the right cost of a switch, no thread gets a turn with fewer
+//!    packets, or fewer free output slots, than its threshold, unless it is privileged and its
+//!    timeout has expired. So with strict thresholds and without timeouts switching takes at most
+//!    the allowed overhead.
+//! 4. A privileged thread becomes active after its timeout. Then it competes like all others: if it
+//!    has used at most its share, its turn comes after the processing that its run takes at its
+//!    share, plus one longest turn of another thread, plus the switches between.
+//! 5. An active thread gets its turn eventually, whatever the others do: a turn of zero measured
+//!    time is charged as one packet. Two threads with a queue between them never wait for each
+//!    other, if they were [configured with its size](ThreadConfig::with_buffers) and thresholds are
+//!    not strict.
+//! 6. A full queue rejects: it returns the packet, and counts it.
 //!
 //! # Livelock
 //!
-//! A router that reads packets before anything else reads packets that it then has no time to forward. Here input
-//! threads are threads like others: with a share, and with a [`QueueEstimator`] so that idle ports cost nothing. What
-//! comes beyond the share is lost in the card, where it has cost nothing yet.
+//! A router that gives priority to reading packets has no time left to forward them. Here input
+//! threads are ordinary threads: with a share, and with a [`QueueEstimator`] so that idle ports
+//! cost nothing. Packets beyond the share are lost in the network card, before they have cost
+//! anything.
 //!
-//! # Price
+//! # Cost
 //!
-//! O(log n) for each call, 236 bytes for a thread, all of it allocated at the beginning. Time is what the caller says.
+//! O(log n) for each call, and 236 bytes per thread, all of it allocated by the constructor. Time
+//! is an argument.
 //!
 //! # Example
 //!
@@ -79,8 +84,8 @@
 //! let mut now = Timestamp::ZERO;
 //! for port in [53, 80, 123, 443] {
 //!     let thread = *classes.get(&port).unwrap_or(&threads[0]);
-//!     paths[thread.index()].arrive(port).expect("there is room");
-//!     scheduler.tell(thread, paths[thread.index()].occupancy(), now)?;
+//!     paths[thread.index()].enqueue(port).expect("the queue is not full");
+//!     scheduler.set_occupancy(thread, paths[thread.index()].occupancy(), now)?;
 //! }
 //! let mut sent = vec![];
 //! while let Some(turn) = scheduler.next(now) {
@@ -89,17 +94,17 @@
 //!     let packets = path.run(&turn, Some, |packets| cost * packets);
 //!     now = now + us(1) + cost * packets;
 //!     scheduler.finish(turn, cost * packets, path.occupancy(), now)?;
-//!     sent.extend(std::iter::from_fn(|| path.take()));
+//!     sent.extend(std::iter::from_fn(|| path.dequeue()));
 //! }
 //! assert_eq!(sent, [53, 123, 80, 443]);
 //! assert_eq!(scheduler.account().efficiency(), Some(12.0 / 14.0));
 //! # Ok::<(), Box<dyn core::error::Error>>(())
 //! ```
 //!
-//! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*, SIGMETRICS 2001. We
-//! differ: thresholds are capped at half of the places of the queues (the paper's are not, and starve a thread with
-//! fewer, or two threads with a queue between them); the numbers of the estimator, and the choice of T and G from a demand,
-//! are ours.
+//! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*,
+//! SIGMETRICS 2001. Differences: thresholds are capped at half of the slots of the queues (the
+//! paper's are not, and starve a thread with fewer, or two threads with a queue between them); the
+//! constants of the estimator, and the choice of T and G for a demand, are ours.
 
 use core::error::Error;
 use core::fmt;
@@ -127,17 +132,17 @@ pub use scheduler::{Account, ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};
 
-/// Why something is not done. Nothing has changed then.
+/// The error of a scheduler or a queue. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScheduleError {
-    /// Shares, or the threads that have them.
+    /// An error of the shares or their threads.
     Share(ShareError),
-    /// A queue without places, or with more than can be counted.
+    /// The capacity of a queue is zero, or too large.
     Buffers,
-    /// Packets that cost nothing.
+    /// The cost of a packet is zero.
     NoCost,
-    /// The memory cannot be had.
+    /// The allocation failed.
     NoMemory,
 }
 
@@ -145,9 +150,11 @@ impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Share(error) => error.fmt(f),
-            Self::Buffers => f.write_str("a queue needs one place at least, and 2^32 - 2 at most"),
-            Self::NoCost => f.write_str("packets have to cost something"),
-            Self::NoMemory => f.write_str("the memory cannot be had"),
+            Self::Buffers => {
+                f.write_str("the capacity of a queue must be at least 1 and at most 2^32 - 2")
+            }
+            Self::NoCost => f.write_str("the cost of a packet must be greater than zero"),
+            Self::NoMemory => f.write_str("the memory allocation failed"),
         }
     }
 }

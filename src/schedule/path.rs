@@ -1,4 +1,4 @@
-//! Switching paths: a queue, a function, a queue.
+//! Switching paths: an input queue, a forwarding function, an output queue.
 
 use core::time::Duration;
 
@@ -8,17 +8,18 @@ use super::queue::BoundedQueue;
 use super::thread::Occupancy;
 use crate::timestamp::nanos;
 
-/// A turn weighs 2⁻³ in the average of costs.
+/// The weight of a turn in the moving average of costs is 2⁻³.
 const GAIN_SHIFT: u32 = 3;
 
-/// Bits of a fraction of a nanosecond in which costs are kept: without them an average would stop short.
+/// Fractional bits of the average cost in nanoseconds: without them the average would not converge.
 const FRACTION: u32 = 8;
 
-/// The way of a flow through the router: an input queue, a forwarding function, an output queue.
+/// The path of a flow through the router: an input queue, a forwarding function, an output queue.
 ///
-/// The function is given to [`run`](Self::run), so that paths of different functions fit into one array, by the
-/// [number](crate::schedule::share::Thread::index) of their thread. What comes in is classified before: `I` is what the
-/// function needs. `O` is what it makes of it.
+/// The function is an argument of [`run`](Self::run), so that paths of different functions fit into
+/// one array, indexed by the [index](crate::schedule::share::Thread::index) of their thread.
+/// Packets are classified before they are enqueued: `I` is the input of the function, and `O` its
+/// output.
 ///
 /// # Example
 ///
@@ -32,30 +33,31 @@ const FRACTION: u32 = 8;
 /// let mut path: SwitchingPath<u32> = SwitchingPath::new(4, 4, us(3))?;
 /// let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(4, 4))?;
 /// for ttl in [64, 1, 64] {
-///     path.arrive(ttl).unwrap();
-///     scheduler.tell(thread, path.occupancy(), Timestamp::ZERO)?;
+///     path.enqueue(ttl).unwrap();
+///     scheduler.set_occupancy(thread, path.occupancy(), Timestamp::ZERO)?;
 /// }
-/// // Two packets, one of which dies here. Both take 3 µs.
+/// // Two packets of 3 µs each, one of which is dropped here.
 /// let turn = scheduler.next(Timestamp::ZERO).unwrap();
 /// let packets = path.run(&turn, |ttl| (ttl > 1).then(|| ttl - 1), |packets| us(3) * packets);
 /// scheduler.finish(turn, us(6), path.occupancy(), Timestamp::from_micros(7))?;
-/// assert_eq!((packets, path.take(), path.take(), path.input().len()), (2, Some(63), None, 1));
+/// assert_eq!((packets, path.dequeue(), path.dequeue()), (2, Some(63), None));
+/// assert_eq!(path.input().len(), 1);
 /// # Ok::<(), flowtable::schedule::ScheduleError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SwitchingPath<I, O = I> {
     input: BoundedQueue<I>,
     output: BoundedQueue<O>,
-    /// Nanoseconds for a packet, in 2⁻⁸.
+    /// The average cost of a packet, in 2⁻⁸ nanoseconds.
     cost: u64,
 }
 
 impl<I, O> SwitchingPath<I, O> {
-    /// With queues of so many places, and packets that cost so much, as far as is known.
+    /// Creates a path with the capacities of its queues, and an estimated cost per packet.
     ///
     /// # Errors
     ///
-    /// If a queue has no places, or too many, or packets cost nothing, or there is no memory for them.
+    /// If a capacity is zero or too large, the cost is zero, or the allocation fails.
     pub fn new(input: usize, output: usize, cost: Duration) -> Result<Self, ScheduleError> {
         if cost.is_zero() {
             return Err(ScheduleError::NoCost);
@@ -64,50 +66,51 @@ impl<I, O> SwitchingPath<I, O> {
         Ok(Self { input, output, cost: with_fraction(nanos(cost).into()) })
     }
 
-    /// A packet has come, and was classified as one for this path.
+    /// Appends a classified packet to the input queue.
     ///
     /// # Errors
     ///
-    /// Gives it back if the input queue is full, which counts it as dropped.
-    pub fn arrive(&mut self, packet: I) -> Result<(), I> {
+    /// Returns the packet if the input queue is full, which counts it as dropped.
+    pub fn enqueue(&mut self, packet: I) -> Result<(), I> {
         self.input.push(packet)
     }
 
-    /// The next packet to send.
-    pub fn take(&mut self) -> Option<O> {
+    /// Removes the next packet to send from the output queue.
+    pub fn dequeue(&mut self) -> Option<O> {
         self.output.pop()
     }
 
-    /// How full the queues are.
+    /// Returns the occupancy of the queues.
     #[must_use]
     pub fn occupancy(&self) -> Occupancy {
-        Occupancy { queued: self.input.len() as u32, room: self.output.room() as u32 }
+        let free = self.output.remaining_capacity() as u32;
+        Occupancy { queued: self.input.len() as u32, free }
     }
 
-    /// What a packet costs, as far as is known.
+    /// Returns the average cost of a packet, or the initial estimate.
     #[must_use]
     pub fn cost(&self) -> Duration {
         let rounded = self.cost.saturating_add(1 << (FRACTION - 1)) >> FRACTION;
         Duration::from_nanos(rounded.max(1))
     }
 
-    /// The input queue.
+    /// Returns the input queue.
     #[must_use]
     pub const fn input(&self) -> &BoundedQueue<I> {
         &self.input
     }
 
-    /// The output queue.
+    /// Returns the output queue.
     #[must_use]
     pub const fn output(&self) -> &BoundedQueue<O> {
         &self.output
     }
 
-    /// Forwards packets until the turn has no more in it, the input queue is empty or the output queue is full. Returns
-    /// how many. O(packets).
+    /// Forwards packets until the budget of the turn is used, the input queue is empty or the
+    /// output queue is full. Returns their number. O(packets).
     ///
-    /// `forward` makes of a packet what is to be sent, or nothing. `spent` says how long the turn has taken after so
-    /// many packets; it is asked after each.
+    /// `forward` returns the packet to send, if any. `spent` returns the time of the turn after a
+    /// number of packets; it is called after each.
     pub fn run(
         &mut self,
         turn: &Turn,
@@ -115,22 +118,22 @@ impl<I, O> SwitchingPath<I, O> {
         mut spent: impl FnMut(u32) -> Duration,
     ) -> u32 {
         let mut packets = 0;
-        while self.output.room() > 0 {
+        while self.output.remaining_capacity() > 0 {
             let Some(packet) = self.input.pop() else { break };
             if let Some(packet) = forward(packet) {
                 let pushed = self.output.push(packet);
-                debug_assert!(pushed.is_ok(), "there was room");
+                debug_assert!(pushed.is_ok(), "the queue was not full");
             }
             packets += 1;
-            if !turn.goes_on(packets, spent(packets)) {
+            if !turn.allows_more(packets, spent(packets)) {
                 break;
             }
         }
         packets
     }
 
-    /// A turn took so long for so many packets. Returns what a packet costs on average, where a turn weighs 1/8: that
-    /// is for [`Scheduler::set_cost`](super::Scheduler::set_cost).
+    /// Updates the average cost with the measured time of a turn, which has a weight of 1/8.
+    /// Returns the average, for [`Scheduler::set_cost`](super::Scheduler::set_cost).
     ///
     /// # Example
     ///
@@ -140,11 +143,11 @@ impl<I, O> SwitchingPath<I, O> {
     ///
     /// let us = Duration::from_micros;
     /// let mut path: SwitchingPath<()> = SwitchingPath::new(4, 8, us(8))?;
-    /// assert_eq!(path.measured(2, us(32)), us(9)); // 16 µs each
+    /// assert_eq!(path.update_cost(2, us(32)), us(9)); // 16 µs each
     /// assert_eq!((path.input().capacity(), path.output().capacity()), (4, 8));
     /// # Ok::<(), flowtable::schedule::ScheduleError>(())
     /// ```
-    pub fn measured(&mut self, packets: u32, processing: Duration) -> Duration {
+    pub fn update_cost(&mut self, packets: u32, processing: Duration) -> Duration {
         let nanos = u128::from(nanos(processing)) << FRACTION;
         if let Some(cost) = nanos.checked_div(packets.into()) {
             let old = self.cost - (self.cost >> GAIN_SHIFT);

@@ -1,10 +1,11 @@
-//! Queues that are full at some point.
+//! Bounded packet queues.
 
 use alloc::collections::VecDeque;
 
 use super::ScheduleError;
 
-/// Packets in order, not more than there is room for. Counts what it had to refuse, and how long it was. O(1) each.
+/// A bounded first-in-first-out queue of packets. Counts rejected packets and the maximum length.
+/// O(1) each.
 ///
 /// # Example
 ///
@@ -13,7 +14,7 @@ use super::ScheduleError;
 ///
 /// let mut queue = BoundedQueue::new(2)?;
 /// assert_eq!([queue.push('a'), queue.push('b'), queue.push('c')], [Ok(()), Ok(()), Err('c')]);
-/// assert_eq!((queue.pop(), queue.room()), (Some('a'), 1));
+/// assert_eq!((queue.pop(), queue.remaining_capacity()), (Some('a'), 1));
 /// assert_eq!((queue.dropped(), queue.longest()), (1, 2));
 /// # Ok::<(), flowtable::schedule::ScheduleError>(())
 /// ```
@@ -26,11 +27,11 @@ pub struct BoundedQueue<P> {
 }
 
 impl<P> BoundedQueue<P> {
-    /// With room for so many packets, which is allocated now.
+    /// Creates a queue for `capacity` packets, and allocates its memory.
     ///
     /// # Errors
     ///
-    /// If that is none, 2^32 - 1 or more, or there is no memory for them.
+    /// If the capacity is zero, or 2^32 - 1 or more, or the allocation fails.
     pub fn new(capacity: usize) -> Result<Self, ScheduleError> {
         if capacity == 0 || capacity >= u32::MAX as usize {
             return Err(ScheduleError::Buffers);
@@ -40,13 +41,13 @@ impl<P> BoundedQueue<P> {
         Ok(Self { packets, capacity, dropped: 0, longest: 0 })
     }
 
-    /// Puts a packet at the end.
+    /// Appends a packet.
     ///
     /// # Errors
     ///
-    /// Gives the packet back if there is no room, and counts it as dropped.
+    /// Returns the packet if the queue is full, and counts it as dropped.
     pub fn push(&mut self, packet: P) -> Result<(), P> {
-        if self.room() == 0 {
+        if self.remaining_capacity() == 0 {
             self.dropped += 1;
             return Err(packet);
         }
@@ -55,42 +56,42 @@ impl<P> BoundedQueue<P> {
         Ok(())
     }
 
-    /// Takes the first packet.
+    /// Removes and returns the first packet.
     pub fn pop(&mut self) -> Option<P> {
         self.packets.pop_front()
     }
 
-    /// Packets in it.
+    /// Returns the number of packets in the queue.
     #[must_use]
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the queue is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// The most packets that it can have.
+    /// Returns the maximum number of packets.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// How many more packets it can take.
+    /// Returns the number of free slots.
     #[must_use]
-    pub fn room(&self) -> usize {
+    pub fn remaining_capacity(&self) -> usize {
         self.capacity - self.len()
     }
 
-    /// Packets that were refused.
+    /// Returns the number of rejected packets.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The most packets that it ever had.
+    /// Returns the maximum length that the queue has reached.
     #[must_use]
     pub const fn longest(&self) -> usize {
         self.longest

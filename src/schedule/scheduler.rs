@@ -1,5 +1,6 @@
-//! Who is next, and why.
+//! The scheduler: states of threads, and the choice of the next turn.
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
@@ -8,24 +9,26 @@ use core::time::Duration;
 use super::ScheduleError;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
+use crate::invariant::{InvariantError, ensure};
 use crate::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
 
-/// Time that was spent, since the beginning.
+/// The accounting of a scheduler: time spent since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Account {
-    /// By threads, for their packets.
+    /// The time that threads spent on packets.
     pub processing: Duration,
-    /// For switches, one for each turn.
+    /// The time of switches, one for each turn.
     pub switching: Duration,
-    /// Turns that were finished.
+    /// The number of finished turns.
     pub turns: u64,
 }
 
 impl Account {
-    /// The efficiency index: the part of the busy time that went to processing. `None` before the first turn.
+    /// Returns the efficiency index: the fraction of the busy time that was processing. `None`
+    /// before the first turn.
     ///
     /// # Example
     ///
@@ -38,7 +41,7 @@ impl Account {
     /// let mut scheduler = Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(16)))?;
     /// let thread = scheduler.add(ThreadConfig::new(50, us(9)))?;
     /// assert_eq!(scheduler.account().efficiency(), None);
-    /// scheduler.tell(thread, Occupancy::queued(1), now)?;
+    /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
     /// let turn = scheduler.next(now).unwrap();
     /// scheduler.finish(turn, us(9), Occupancy::queued(0), now + us(12))?;
     /// assert_eq!(scheduler.account().efficiency(), Some(9.0 / 12.0));
@@ -51,7 +54,7 @@ impl Account {
     }
 }
 
-/// A turn of a thread that does not run here, given back: it is another scheduler's.
+/// The error of [`Scheduler::finish`] for the turn of another scheduler, which is returned.
 ///
 /// # Example
 ///
@@ -64,7 +67,7 @@ impl Account {
 /// let scheduler = || Scheduler::new(1, 100, us(3), Policy::Budget(Budget::packets(1)));
 /// let (mut here, mut there) = (scheduler()?, scheduler()?);
 /// let thread = here.add(ThreadConfig::new(50, us(1)))?;
-/// here.tell(thread, Occupancy::queued(1), now)?;
+/// here.set_occupancy(thread, Occupancy::queued(1), now)?;
 /// let turn = here.next(now).unwrap();
 /// let ForeignTurn(turn) = there.finish(turn, us(1), Occupancy::queued(0), now).unwrap_err();
 /// here.finish(turn, us(1), Occupancy::queued(0), now)?;
@@ -75,7 +78,7 @@ pub struct ForeignTurn(pub Turn);
 
 impl fmt::Display for ForeignTurn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the thread of this turn does not run here")
+        f.write_str("the turn is of another scheduler")
     }
 }
 
@@ -87,12 +90,13 @@ impl From<ForeignTurn> for ScheduleError {
     }
 }
 
-/// Gives threads their turns: by shares, thresholds and timeouts.
+/// A scheduler of threads by shares, thresholds and timeouts.
 ///
-/// See the [module](crate::schedule) for the states of a thread. The caller has the queues and the clock: he
-/// [tells](Self::tell) how full queues are when packets come or go, asks for the [next](Self::next) turn, runs it, and
-/// [finishes](Self::finish) it with the time that it took. The switch before a turn is charged to nobody. What does not
-/// say otherwise is O(1).
+/// See the [module](crate::schedule) for the states of a thread. The caller owns the queues and the
+/// clock: it [sets the occupancy](Self::set_occupancy) of queues when packets are added or removed,
+/// requests the [next](Self::next) turn, runs it, and [finishes](Self::finish) it with the time
+/// that it took. The switch before a turn is charged to no thread. Operations are O(1) unless
+/// stated otherwise.
 ///
 /// # Example
 ///
@@ -107,12 +111,12 @@ impl From<ForeignTurn> for ScheduleError {
 /// let mut scheduler = Scheduler::new(8, 100, us(3), policy)?;
 /// let thread = scheduler.add(ThreadConfig::new(50, us(10)).with_timeout(us(500)))?;
 ///
-/// // Two packets wait. Three would be worth a switch.
+/// // Two packets wait. The threshold is three.
 /// let start = Timestamp::ZERO;
-/// scheduler.tell(thread, Occupancy::queued(2), start)?;
+/// scheduler.set_occupancy(thread, Occupancy::queued(2), start)?;
 /// assert_eq!(scheduler.next(start), None);
 /// assert_eq!(scheduler.wake_at(), Some(start + us(500)));
-/// // After half a millisecond two are enough.
+/// // After the timeout two are enough.
 /// let turn = scheduler.next(start + us(500)).unwrap();
 /// scheduler.finish(turn, us(20), Occupancy::queued(0), start + us(523))?;
 /// assert_eq!(scheduler.account().efficiency(), Some(20.0 / 23.0));
@@ -123,24 +127,25 @@ pub struct Scheduler {
     policy: Policy,
     switch: Duration,
     shares: ProportionalShare,
-    /// By the number of the thread.
+    /// The threads, by index.
     entries: Vec<Entry>,
-    /// Threads of which something has changed since `next` looked at them.
-    touched: Vec<Thread>,
-    /// Deadlines of threads that are eligible, have a timeout, and are not active.
+    /// Threads that changed since the last call of `next`.
+    changed: Vec<Thread>,
+    /// The pending deadlines: of threads that are eligible, have a timeout, and are not active.
     timeouts: IndexedHeap<Timestamp>,
     account: Account,
 }
 
 impl Scheduler {
-    /// No threads yet, and room for so many; shares that are parts of so much; what a switch costs; who may run when.
+    /// Creates a scheduler with the maximum number of threads, the `whole` that shares are parts
+    /// of, the cost of a switch, and the policy.
     ///
-    /// The cost of a switch is for the [account](Self::account); thresholds come from that of the throttle, which should be
-    /// the same.
+    /// The cost of a switch is for the [account](Self::account); thresholds use that of the
+    /// throttle, which should be equal.
     ///
     /// # Errors
     ///
-    /// If there would be no threads or nothing to share, too many threads, or there is no memory for them.
+    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
     pub fn new(
         threads: usize,
         whole: u32,
@@ -148,20 +153,20 @@ impl Scheduler {
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
         let shares = ProportionalShare::new(threads, whole)?;
-        let (mut entries, mut touched) = (Vec::new(), Vec::new());
+        let (mut entries, mut changed) = (Vec::new(), Vec::new());
         entries.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
-        touched.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
+        changed.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
         let timeouts = IndexedHeap::new(threads).ok_or(ScheduleError::NoMemory)?;
         let account = Account::default();
-        Ok(Self { policy, switch, shares, entries, touched, timeouts, account })
+        Ok(Self { policy, switch, shares, entries, changed, timeouts, account })
     }
 
     /// Adds a thread, which is idle. O(1).
     ///
     /// # Errors
     ///
-    /// If its share is zero or more than is left, its packets cost nothing, its queues have no places, or there are as
-    /// many threads as there may be.
+    /// If its share is zero or exceeds the unclaimed part, its cost or a queue capacity is zero, or
+    /// the number of threads is at its maximum.
     pub fn add(&mut self, config: ThreadConfig) -> Result<Thread, ScheduleError> {
         if config.cost == 0 {
             return Err(ScheduleError::NoCost);
@@ -173,12 +178,12 @@ impl Scheduler {
         let old = self.entries.get(thread.index());
         let entry = Entry {
             is_present: true,
-            // That of the same number which was removed may still be in the list.
-            is_touched: old.is_some_and(|old| old.is_touched),
+            // A removed thread with the same index may still be in the list.
+            is_changed: old.is_some_and(|old| old.is_changed),
             is_running: false,
             is_active: false,
-            is_late: false,
-            since: None,
+            is_overdue: false,
+            eligible_since: None,
             occupancy: Occupancy::default(),
             threshold: self.policy.threshold(Duration::from_nanos(config.cost), config.buffers),
             config,
@@ -194,7 +199,7 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it has its turn.
+    /// If the thread does not exist, or has its turn.
     pub fn remove(&mut self, thread: Thread) -> Result<(), ScheduleError> {
         self.shares.remove(thread)?;
         self.timeouts.remove(thread.index() as u32);
@@ -202,16 +207,17 @@ impl Scheduler {
         Ok(())
     }
 
-    /// How full the queues of a thread are now. O(log n).
+    /// Sets the occupancy of the queues of a thread. O(log n).
     ///
-    /// To be called when a packet has come into its input queue, or has left its output queue. A timeout counts from
-    /// the first such call with which there is something to do; the times of calls need not be in order. A thread that
-    /// polls a card is told of the packets there, or of one if they are not known, when its sleep is over.
+    /// Call it when a packet was added to the input queue, or removed from the output queue. A
+    /// timeout starts with the first such call that leaves work for the thread; the timestamps of
+    /// calls need not be in order. For a thread that polls a card, pass the packets there, or one
+    /// if their number is unknown, when its sleep is over.
     ///
     /// # Errors
     ///
-    /// If there is no such thread.
-    pub fn tell(
+    /// If the thread does not exist.
+    pub fn set_occupancy(
         &mut self,
         thread: Thread,
         occupancy: Occupancy,
@@ -220,45 +226,47 @@ impl Scheduler {
         let entry = self.entry_mut(thread)?;
         entry.occupancy = occupancy;
         if entry.is_running {
-            return Ok(()); // `finish` will look at it
+            return Ok(()); // `finish` reevaluates it
         }
-        match (occupancy.work() > 0, entry.since) {
-            (true, None) => self.becomes_eligible(thread, now),
-            (false, Some(_)) => self.becomes_idle(thread),
+        match (occupancy.work() > 0, entry.eligible_since) {
+            (true, None) => self.mark_eligible(thread, now),
+            (false, Some(_)) => self.mark_idle(thread),
             _ => {}
         }
-        self.touch(thread);
+        self.mark_changed(thread);
         Ok(())
     }
 
-    /// The next turn, if any thread may run. O(log n) on average.
+    /// Returns the next turn, if any thread may run. O(log n) on average.
     pub fn next(&mut self, now: Timestamp) -> Option<Turn> {
-        while let Some(thread) = self.touched.pop() {
-            self.entries[thread.index()].is_touched = false;
-            self.look_at(thread);
+        while let Some(thread) = self.changed.pop() {
+            self.entries[thread.index()].is_changed = false;
+            self.reevaluate(thread);
         }
-        // After that: a thread that waits again since its threshold has grown may have waited for long enough.
-        while let Some((deadline, number)) = self.timeouts.first() {
+        // After the changes: a greater threshold can make a thread wait whose timeout has expired.
+        while let Some((deadline, index)) = self.timeouts.first() {
             if deadline > now {
                 break;
             }
             self.timeouts.pop();
-            self.entries[number as usize].is_late = true;
-            self.look_at(Thread::from_number(number));
+            self.entries[index as usize].is_overdue = true;
+            self.reevaluate(Thread::from_index(index));
         }
         let thread = self.shares.pick()?;
         let entry = &mut self.entries[thread.index()];
-        (entry.is_running, entry.is_active, entry.since) = (true, false, None);
+        (entry.is_running, entry.is_active, entry.eligible_since) = (true, false, None);
         Some(Turn { thread, budget: self.policy.budget() })
     }
 
-    /// A turn is over: it took so long, without the switch, and left the queues so full. O(log n).
+    /// Finishes a turn, given its processing time, without the switch, and the occupancy of the
+    /// queues after it. O(log n).
     ///
-    /// If the caller's clock is so coarse that it took no time, its thread is charged for one packet.
+    /// If the caller's clock is too coarse and the time is zero, the thread is charged for one
+    /// packet.
     ///
     /// # Errors
     ///
-    /// If no thread of that number runs here: the turn is another scheduler's. It is given back.
+    /// Returns the turn if no thread with its index runs here: it is of another scheduler.
     pub fn finish(
         &mut self,
         turn: Turn,
@@ -270,12 +278,12 @@ impl Scheduler {
         ended.map_err(|_| ForeignTurn(turn))
     }
 
-    /// The turn of this thread was lost, by a panic of who had it: it is over. The thread is charged for one packet,
-    /// and its queues are taken to be as full as was told last. O(log n).
+    /// Finishes the lost turn of a thread, for example after a panic. The thread is charged for one
+    /// packet, and the occupancy of its queues is the last one that was set. O(log n).
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it does not have its turn.
+    /// If the thread does not exist, or does not have its turn.
     pub fn abandon(&mut self, thread: Thread, now: Timestamp) -> Result<(), ScheduleError> {
         self.end(thread, Duration::ZERO, None, now)
     }
@@ -296,9 +304,9 @@ impl Scheduler {
         entry.occupancy = occupancy;
         let charged = if processing.is_zero() { entry.config.cost } else { nanos(processing) };
         if occupancy.work() > 0 {
-            self.becomes_eligible(thread, now);
+            self.mark_eligible(thread, now);
         } else {
-            self.becomes_idle(thread);
+            self.mark_idle(thread);
         }
         let more = self.entries[thread.index()].may_run().then(|| self.expected_run(thread));
         self.shares.charge(thread, charged, more)?;
@@ -309,29 +317,31 @@ impl Scheduler {
         Ok(())
     }
 
-    /// When the first timeout is over, of the threads that wait for one. `None` if none does.
+    /// Returns the earliest pending deadline of a timeout. `None` if there is none.
     ///
-    /// If [`next`](Self::next) has nobody, nothing can be done before that time but for what [`tell`](Self::tell) says.
+    /// If [`next`](Self::next) returns `None`, no thread can run before that time, unless
+    /// [`set_occupancy`](Self::set_occupancy) changes that.
     #[must_use]
     pub fn wake_at(&self) -> Option<Timestamp> {
         self.timeouts.first().map(|(deadline, _)| deadline)
     }
 
-    /// Another policy, for all turns from now on. O(n log n), some of it in the next call of `next`.
+    /// Sets the policy for all turns from now on. O(n log n), some of it in the next call of
+    /// `next`.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
-        for number in 0..self.entries.len() {
-            if self.entries[number].is_present {
-                self.set_threshold(Thread::from_number(number as u32));
+        for index in 0..self.entries.len() {
+            if self.entries[index].is_present {
+                self.set_threshold(Thread::from_index(index as u32));
             }
         }
     }
 
-    /// The packets of a thread cost something else than was thought. O(log n), in the next call of `next`.
+    /// Sets the estimated cost per packet of a thread. O(log n), in the next call of `next`.
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or they would cost nothing.
+    /// If the thread does not exist, or the cost is zero.
     ///
     /// # Example
     ///
@@ -340,16 +350,16 @@ impl Scheduler {
     /// use flowtable::schedule::{Budget, Overhead, Policy, Scheduler, ThreadConfig, Throttle};
     ///
     /// let us = Duration::from_micros;
-    /// let throttle = |percent| Throttle::new(us(3), Overhead::from_percent(percent).unwrap(), us(60)).unwrap();
+    /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(60))?;
     /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Budget(Budget::packets(16)))?;
     /// let thread = scheduler.add(ThreadConfig::new(50, us(1)))?;
-    /// assert_eq!(scheduler.threshold(thread), Some(1)); // nobody is throttled
-    /// scheduler.set_policy(Policy::Throttle(throttle(10)));
+    /// assert_eq!(scheduler.threshold(thread), Some(1)); // not throttled
+    /// scheduler.set_policy(Policy::Throttle(throttle));
     /// assert_eq!(scheduler.threshold(thread), Some(30));
-    /// scheduler.set_cost(thread, us(2))?; // as it was measured
+    /// scheduler.set_cost(thread, us(2))?; // measured
     /// assert_eq!(scheduler.threshold(thread), Some(15));
-    /// assert_eq!(scheduler.policy(), &Policy::Throttle(throttle(10)));
-    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// assert_eq!(scheduler.policy(), &Policy::Throttle(throttle));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn set_cost(&mut self, thread: Thread, cost: Duration) -> Result<(), ScheduleError> {
         let entry = self.entry_mut(thread)?;
@@ -361,9 +371,9 @@ impl Scheduler {
         Ok(())
     }
 
-    /// What a thread is doing. `None` if there is no such thread.
+    /// Returns the state of a thread. `None` if the thread does not exist.
     ///
-    /// A thread becomes active when [`next`](Self::next) looks at it.
+    /// A thread becomes active in the next call of [`next`](Self::next).
     ///
     /// # Example
     ///
@@ -377,11 +387,11 @@ impl Scheduler {
     /// let allocated = scheduler.allocation_size();
     /// let thread = scheduler.add(ThreadConfig::new(50, us(10)))?;
     /// assert_eq!(scheduler.state(thread), Some(State::Idle));
-    /// scheduler.tell(thread, Occupancy::queued(1), now)?;
+    /// scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
     /// assert_eq!(scheduler.state(thread), Some(State::Eligible));
     /// let turn = scheduler.next(now).unwrap();
     /// assert_eq!(scheduler.state(thread), Some(State::Running));
-    /// // The program of the thread has failed: its turn ends, and it goes.
+    /// // The thread has failed: end its turn, and remove it.
     /// drop(turn);
     /// scheduler.abandon(thread, now)?;
     /// scheduler.remove(thread)?;
@@ -394,45 +404,46 @@ impl Scheduler {
         let entry = self.entries.get(thread.index()).filter(|entry| entry.is_present)?;
         Some(match entry {
             Entry { is_running: true, .. } => State::Running,
-            Entry { since: None, .. } => State::Idle,
+            Entry { eligible_since: None, .. } => State::Idle,
             Entry { is_active: true, .. } => State::Active,
             _ => State::Eligible,
         })
     }
 
-    /// How many packets a thread has to wait for, and places for as many. `None` if there is no such thread.
+    /// Returns the number of packets, and of free output slots, that a thread must wait for. `None`
+    /// if the thread does not exist.
     #[must_use]
     pub fn threshold(&self, thread: Thread) -> Option<u32> {
         let entry = self.entries.get(thread.index()).filter(|entry| entry.is_present)?;
         Some(entry.threshold)
     }
 
-    /// The policy.
+    /// Returns the policy.
     #[must_use]
     pub const fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Time that was spent on processing and on switching.
+    /// Returns the time spent on processing and on switching.
     #[must_use]
     pub const fn account(&self) -> Account {
         self.account
     }
 
-    /// Bytes allocated. They do not change.
+    /// Returns the number of allocated bytes, which is constant.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.shares.allocation_size()
             + self.timeouts.allocation_size()
             + self.entries.capacity() * size_of::<Entry>()
-            + self.touched.capacity() * size_of::<Thread>()
+            + self.changed.capacity() * size_of::<Thread>()
     }
 
-    /// Checks the invariants. O(capacity).
+    /// Checks the invariants of the scheduler, for tests. O(capacity).
     ///
     /// # Errors
     ///
-    /// Which one does not hold.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -447,22 +458,25 @@ impl Scheduler {
     /// # Ok::<(), flowtable::schedule::ScheduleError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), crate::schedule::share::Broken> {
-        use crate::schedule::share::Broken;
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.shares.validate()?;
-        if !self.timeouts.is_valid() {
-            return Err(Broken::Heap);
-        }
-        for (number, entry) in (0..).zip(&self.entries) {
-            let thread = Thread::from_number(number);
-            let idles = entry.is_running || entry.occupancy.work() == 0;
-            let is_right = entry.deadline() == self.timeouts.key(number)
-                && (!entry.is_present || entry.since.is_none() == idles)
-                && (entry.is_active && entry.is_present) == self.shares.is_active(thread)
-                && entry.is_touched == self.touched.contains(&thread);
-            if !is_right {
-                return Err(Broken::Thread(thread));
-            }
+        ensure(self.timeouts.is_valid(), || "the heap of timeouts is out of order")?;
+        for (index, entry) in (0..).zip(&self.entries) {
+            let thread = Thread::from_index(index);
+            let has_deadline = entry.deadline() == self.timeouts.key(index);
+            ensure(has_deadline, || format!("the timeout of thread {index} is wrong"))?;
+            let is_waiting = !entry.is_running && entry.occupancy.work() > 0;
+            let is_eligible = entry.eligible_since.is_some();
+            ensure(!entry.is_present || is_eligible == is_waiting, || {
+                format!("the eligibility of thread {index} is wrong")
+            })?;
+            let is_active = entry.is_active && entry.is_present;
+            ensure(is_active == self.shares.is_active(thread), || {
+                format!("the scheduler and the shares disagree on thread {index}")
+            })?;
+            ensure(entry.is_changed == self.changed.contains(&thread), || {
+                format!("the list of changed threads is wrong about thread {index}")
+            })?;
         }
         Ok(())
     }
@@ -472,29 +486,29 @@ impl Scheduler {
         entry.ok_or(ScheduleError::Share(ShareError::NoThread))
     }
 
-    fn becomes_eligible(&mut self, thread: Thread, now: Timestamp) {
+    fn mark_eligible(&mut self, thread: Thread, now: Timestamp) {
         let entry = &mut self.entries[thread.index()];
-        entry.since = Some(now);
-        entry.is_late = entry.config.timeout == Some(0);
-        self.note_deadline(thread);
+        entry.eligible_since = Some(now);
+        entry.is_overdue = entry.config.timeout == Some(0);
+        self.update_timeout(thread);
     }
 
-    fn becomes_idle(&mut self, thread: Thread) {
+    fn mark_idle(&mut self, thread: Thread) {
         let entry = &mut self.entries[thread.index()];
-        (entry.since, entry.is_late) = (None, false);
-        self.note_deadline(thread);
+        (entry.eligible_since, entry.is_overdue) = (None, false);
+        self.update_timeout(thread);
     }
 
     fn set_active(&mut self, thread: Thread, is_active: bool) {
         self.entries[thread.index()].is_active = is_active;
-        self.note_deadline(thread);
+        self.update_timeout(thread);
     }
 
-    fn note_deadline(&mut self, thread: Thread) {
-        let number = thread.index() as u32;
+    fn update_timeout(&mut self, thread: Thread) {
+        let index = thread.index() as u32;
         match self.entries[thread.index()].deadline() {
-            Some(deadline) => self.timeouts.set(number, deadline),
-            None => drop(self.timeouts.remove(number)),
+            Some(deadline) => self.timeouts.set(index, deadline),
+            None => drop(self.timeouts.remove(index)),
         }
     }
 
@@ -502,20 +516,20 @@ impl Scheduler {
         let entry = &mut self.entries[thread.index()];
         let cost = Duration::from_nanos(entry.config.cost);
         entry.threshold = self.policy.threshold(cost, entry.config.buffers);
-        self.touch(thread);
+        self.mark_changed(thread);
     }
 
-    /// Has `next` look at a thread.
-    fn touch(&mut self, thread: Thread) {
+    /// Adds a thread to the list that `next` reevaluates.
+    fn mark_changed(&mut self, thread: Thread) {
         let entry = &mut self.entries[thread.index()];
-        if !entry.is_touched {
-            entry.is_touched = true;
-            self.touched.push(thread);
+        if !entry.is_changed {
+            entry.is_changed = true;
+            self.changed.push(thread);
         }
     }
 
-    /// Lets a thread take part or not, by what its queues are like now.
-    fn look_at(&mut self, thread: Thread) {
+    /// Activates or deactivates a thread in the shares, by its present occupancy and threshold.
+    fn reevaluate(&mut self, thread: Thread) {
         let entry = &self.entries[thread.index()];
         if !entry.is_present || entry.is_running {
             return;
@@ -523,11 +537,11 @@ impl Scheduler {
         let may_run = entry.may_run();
         let done = match (entry.is_active, may_run) {
             (false, true) => self.shares.activate(thread, self.expected_run(thread)),
-            (true, true) => self.shares.expect(thread, self.expected_run(thread)),
+            (true, true) => self.shares.set_expected_run(thread, self.expected_run(thread)),
             (true, false) => self.shares.deactivate(thread),
             (false, false) => return,
         };
-        debug_assert!(done.is_ok(), "entries and shares know the same");
+        debug_assert!(done.is_ok(), "the states of entries and shares agree");
         self.set_active(thread, may_run);
     }
 

@@ -1,22 +1,22 @@
-//! The paper's simulator: flows with steady rates, one processor, switches and turns, in whole nanoseconds.
+//! The paper's simulator: flows with constant rates, one CPU, switches and turns, in nanoseconds.
 //!
 //! ```text
 //!     time ─▸   3      1 1 1   3       10        3     1    …
 //!             switch   flow 3  switch  flow 12   switch
-//!     arrivals  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·      are delivered after each packet that was done
+//!     arrivals  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  ·  are enqueued after each processed packet
 //! ```
 //!
-//! There is no second scheduler in here: it is [`Scheduler`] that gives the turns. The same flows give the same
-//! outcome, always.
+//! The turns are those of [`Scheduler`]; there is no second implementation here. A simulation is
+//! deterministic.
 //!
-//! What the paper does not say, and what we do:
+//! Decisions that the paper leaves open:
 //!
-//! - *Phases.* All flows begin at the same moment unless they are [told otherwise](Flow::with_phase). That decides
-//!   much: see `benches/paper/scheduling_2001.rs`.
-//! - *Ties* go to the flow that comes later in the list. For the other order give the flows in reverse.
-//! - The switch comes before the turn, also when a thread follows itself.
+//! - *Phases.* All flows begin at time zero unless [configured otherwise](Flow::with_phase). That
+//!   has a large effect: see the bench `paper`, scheduling 2001.
+//! - *Ties* go to the later flow of the list. For the other order reverse the flows.
+//! - The switch precedes the turn, even if a thread follows itself.
 //!
-//! Price: O(flows) for each packet that is done. 0.1 s of the paper's router take some milliseconds.
+//! Cost: O(flows) for each processed packet. 0.1 s of the paper's router take some milliseconds.
 //!
 //! Paper: Qie et al., table 5 and figures 10 to 18.
 
@@ -31,7 +31,7 @@ use super::{ScheduleError, Turn};
 use crate::schedule::share::Thread;
 use crate::timestamp::Timestamp;
 
-/// Buffers of a flow, if nothing else is said.
+/// The default number of buffers of a flow.
 const BUFFERS: u32 = 128;
 
 /// A flow of evenly spaced packets.
@@ -43,62 +43,63 @@ const BUFFERS: u32 = 128;
 /// use flowtable::schedule::simulator::Flow;
 ///
 /// let us = Duration::from_micros;
-/// // 1000 packets a second that take 10 µs each, and 5 % of the processor for them: half of it is to spare.
-/// let flow = Flow::new(1000, us(10), 5).with_timeout(us(500)).with_buffers(64).with_phase(us(250));
+/// // 1000 packets per second of 10 µs each use 1 % of the CPU; the share is 5 %.
+/// let flow = Flow::new(1000, us(10), 5).with_timeout(us(500));
+/// let flow = flow.with_buffers(64).with_phase(us(250));
 /// assert_eq!((flow.timeout, flow.buffers, flow.phase), (Some(us(500)), 64, us(250)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Packets that come in a second.
+    /// The arrival rate.
     pub packets_per_second: u32,
-    /// What each costs.
+    /// The cost per packet.
     pub cost: Duration,
-    /// Its share of the whole.
+    /// The share of the whole.
     pub share: u32,
-    /// After what time it may have a turn whatever its threshold, if it is privileged.
+    /// The timeout after which a privileged flow may have a turn below its threshold.
     pub timeout: Option<Duration>,
-    /// Packets that its input queue has room for.
+    /// The capacity of the input queue.
     pub buffers: u32,
-    /// When its first packet comes.
+    /// The arrival time of the first packet.
     pub phase: Duration,
 }
 
 impl Flow {
-    /// Without a timeout, with 128 buffers, from the beginning.
+    /// Creates a flow without a timeout, with 128 buffers and a phase of zero.
     #[must_use]
     pub const fn new(packets_per_second: u32, cost: Duration, share: u32) -> Self {
         let (timeout, buffers, phase) = (None, BUFFERS, Duration::ZERO);
         Self { packets_per_second, cost, share, timeout, buffers, phase }
     }
 
-    /// With a timeout.
+    /// Sets a timeout.
     #[must_use]
     pub const fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(timeout), ..self }
     }
 
-    /// With so many buffers.
+    /// Sets the capacity of the input queue.
     #[must_use]
     pub const fn with_buffers(self, buffers: u32) -> Self {
         Self { buffers, ..self }
     }
 
-    /// With a first packet that comes so long after the beginning.
+    /// Sets the arrival time of the first packet.
     #[must_use]
     pub const fn with_phase(self, phase: Duration) -> Self {
         Self { phase, ..self }
     }
 
-    /// When its packet of this number comes. `None` if no packets come.
-    fn arrival(&self, number: u64) -> Option<Timestamp> {
-        let after = u128::from(number) * 1_000_000_000;
+    /// Returns the arrival time of a packet by its index. `None` if the rate is zero.
+    fn arrival(&self, index: u64) -> Option<Timestamp> {
+        let after = u128::from(index) * 1_000_000_000;
         let after = after.checked_div(u128::from(self.packets_per_second))?;
         let after = Duration::from_nanos(u64::try_from(after).unwrap_or(u64::MAX));
         Some(Timestamp::from(self.phase) + after)
     }
 }
 
-/// What is to be simulated.
+/// The setup of a simulation.
 ///
 /// # Example
 ///
@@ -117,9 +118,9 @@ impl Flow {
 ///     duration: Duration::from_millis(100),
 /// }
 /// .run()?;
-/// // A switch with each packet.
+/// // A switch per packet.
 /// assert!((outcome.account.efficiency().unwrap() - 10.0 / 13.0).abs() < 1e-9);
-/// // The one that wants a tenth gets it. The other one wants more than there is.
+/// // The first flow demands a tenth of the CPU and gets it. The second demands all of it.
 /// assert_eq!((outcome.flows[0].arrived, outcome.flows[0].dropped), (1000, 0));
 /// assert!(outcome.flows[1].dropped > 3000);
 /// # Ok::<(), flowtable::schedule::ScheduleError>(())
@@ -128,52 +129,53 @@ impl Flow {
 pub struct Simulation<'a> {
     /// The flows.
     pub flows: &'a [Flow],
-    /// When they may run, and for how long.
+    /// The policy of turns.
     pub policy: Policy,
-    /// What a switch costs.
+    /// The cost of a switch.
     pub switch: Duration,
-    /// What shares are parts of.
+    /// The sum of all shares.
     pub whole: u32,
-    /// How long it goes on. Packets come before that; a packet that is being done then is finished.
+    /// The end of the simulation. No packets arrive after it; a packet in process is finished.
     pub duration: Duration,
 }
 
-/// What became of it all: see [`Simulation`].
+/// The outcome of a [`Simulation`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Processing, switching, turns.
+    /// The time of processing and switching, and the turns.
     pub account: Account,
-    /// Time in which nobody was to run.
+    /// The time in which no thread could run.
     pub idle: Duration,
-    /// The flows, in their order.
+    /// The outcomes of the flows, in their order.
     pub flows: Vec<FlowOutcome>,
 }
 
-/// What became of a flow: see [`Simulation`].
+/// The outcome of a flow in a [`Simulation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowOutcome {
-    /// Packets that came, those included that were dropped.
+    /// Packets that arrived, including those dropped.
     pub arrived: u64,
-    /// Packets that found the queue full.
+    /// Packets that were dropped as the queue was full.
     pub dropped: u64,
-    /// Packets that were done.
+    /// Packets that were processed.
     pub forwarded: u64,
-    /// Turns that it had.
+    /// The number of turns.
     pub turns: u64,
-    /// The most packets that waited at once.
+    /// The maximum length of the queue.
     pub longest_queue: u32,
     /// The longest turn.
     pub longest_run: Duration,
 }
 
 impl Simulation<'_> {
-    /// Simulates it. O(packets), times the logarithm of the number of flows.
+    /// Runs the simulation. O(packets × log flows).
     ///
     /// # Errors
     ///
-    /// If the flows are not such as a scheduler takes: no share, more than the whole, no cost, no buffers.
+    /// If the scheduler rejects a flow: its share, cost or buffers are zero, or the shares exceed
+    /// the whole.
     pub fn run(&self) -> Result<Outcome, ScheduleError> {
         let mut router = Router::new(self)?;
         let (mut now, end) = (Timestamp::ZERO, Timestamp::from(self.duration));
@@ -192,19 +194,19 @@ impl Simulation<'_> {
     }
 }
 
-/// A flow under way.
+/// The state of a flow.
 struct Path {
     flow: Flow,
     thread: Thread,
     queue: BoundedQueue<()>,
-    /// When its next packet comes, if one does.
+    /// The arrival time of the next packet, if there is one.
     next: Option<Timestamp>,
     outcome: FlowOutcome,
 }
 
 struct Router {
     scheduler: Scheduler,
-    /// By the number of the thread.
+    /// The flows, by the index of their thread.
     paths: Vec<Path>,
     switch: Duration,
     end: Timestamp,
@@ -216,8 +218,8 @@ impl Router {
         let mut scheduler = Scheduler::new(flows.len(), setup.whole, setup.switch, setup.policy)?;
         let mut paths = Vec::new();
         for &flow in flows {
-            let config =
-                ThreadConfig::new(flow.share, flow.cost).with_own_buffers(flow.buffers, u32::MAX);
+            let config = ThreadConfig::new(flow.share, flow.cost);
+            let config = config.with_unshared_buffers(flow.buffers, u32::MAX);
             let config = flow.timeout.map_or(config, |timeout| config.with_timeout(timeout));
             let thread = scheduler.add(config)?;
             let queue = BoundedQueue::new(flow.buffers as usize)?;
@@ -227,21 +229,21 @@ impl Router {
         Ok(Self { scheduler, paths, switch: setup.switch, end })
     }
 
-    /// Delivers all packets that have come.
+    /// Enqueues all packets that have arrived.
     fn deliver(&mut self, now: Timestamp) -> Result<(), ScheduleError> {
         for path in &mut self.paths {
             while let Some(arrival) = path.next.filter(|next| *next <= now) {
                 path.outcome.arrived += 1;
                 path.next = path.flow.arrival(path.outcome.arrived).filter(|next| *next < self.end);
                 if path.queue.push(()).is_ok() {
-                    self.scheduler.tell(path.thread, path.occupancy(), arrival)?;
+                    self.scheduler.set_occupancy(path.thread, path.occupancy(), arrival)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Does a turn; returns when it was over.
+    /// Runs a turn. Returns the time of its end.
     fn run(&mut self, turn: Turn, now: Timestamp) -> Result<Timestamp, ScheduleError> {
         let index = turn.thread().index();
         let cost = self.paths[index].flow.cost;
@@ -254,7 +256,7 @@ impl Router {
             self.paths[index].queue.pop();
             self.deliver(now)?;
             let is_empty = self.paths[index].queue.is_empty();
-            if is_empty || now >= self.end || !turn.goes_on(packets, spent) {
+            if is_empty || now >= self.end || !turn.allows_more(packets, spent) {
                 break;
             }
         }
@@ -266,7 +268,7 @@ impl Router {
         Ok(now)
     }
 
-    /// When a packet comes or a timeout is over.
+    /// Returns the time of the next arrival or timeout.
     fn next_event(&self) -> Option<Timestamp> {
         let arrivals = self.paths.iter().filter_map(|path| path.next);
         arrivals.chain(self.scheduler.wake_at()).min()

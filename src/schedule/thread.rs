@@ -1,45 +1,46 @@
-//! What the scheduler knows of a thread.
+//! Threads: their states, queues and configuration.
 
 use core::time::Duration;
 
 use crate::timestamp::{Timestamp, nanos};
 
-/// What a thread is doing.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// There is nothing to do, or no place for what comes of it.
+    /// The thread has no packets, or no free output slots.
     Idle,
-    /// There is something to do, but not enough for a turn.
+    /// The thread has work, but not enough for a turn.
     Eligible,
-    /// It waits for its turn.
+    /// The thread waits for its turn.
     Active,
-    /// It has its turn.
+    /// The thread has its turn.
     Running,
 }
 
-/// How full the queues of a thread are.
+/// The occupancy of the queues of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Packets in its input queue.
+    /// Packets in the input queue.
     pub queued: u32,
-    /// Places that are free in its output queue.
-    pub room: u32,
+    /// Free slots of the output queue.
+    pub free: u32,
 }
 
 impl Occupancy {
-    /// So many packets in the input queue, and an output queue that is never full.
+    /// Creates the occupancy of an input queue with `packets` packets and an unbounded output
+    /// queue.
     #[must_use]
     pub const fn queued(packets: u32) -> Self {
-        Self { queued: packets, room: u32::MAX }
+        Self { queued: packets, free: u32::MAX }
     }
 
-    /// Packets that can be done.
+    /// Returns the number of packets that can be processed.
     pub(super) fn work(self) -> u32 {
-        self.queued.min(self.room)
+        self.queued.min(self.free)
     }
 }
 
-/// A thread to be.
+/// The configuration of a thread.
 ///
 /// # Example
 ///
@@ -63,30 +64,34 @@ pub struct ThreadConfig {
 }
 
 impl ThreadConfig {
-    /// With this share of the whole, and packets that cost so much each, as far as is known.
+    /// Creates a configuration with this share of the whole, and an estimated cost per packet.
     #[must_use]
     pub fn new(share: u32, cost: Duration) -> Self {
         Self { share, cost: nanos(cost), timeout: None, buffers: u32::MAX }
     }
 
-    /// With a privilege: after this time it may have a turn, however few packets there are.
+    /// Makes the thread privileged: after this time it may have a turn with fewer packets than its
+    /// threshold.
     #[must_use]
     pub fn with_timeout(self, timeout: Duration) -> Self {
         Self { timeout: Some(nanos(timeout)), ..self }
     }
 
-    /// With queues of so many places, which it may share with other threads: one that fills the first, one that
-    /// empties the second. Thresholds are [capped](super::Throttle) at half of the places. Without this, they are not.
+    /// Sets the capacities of queues that are shared with other threads: one that fills the input
+    /// queue, one that empties the output queue. Thresholds are [capped](super::Throttle) at half
+    /// of the slots. By default they are not capped.
     ///
-    /// Half, as who fills a queue waits for as many places as his threshold says, and who empties it for as many
-    /// packets: if both numbers did not fit into the queue together, both could wait for each other.
+    /// Half, as the producer of a queue waits for a threshold of free slots, and the consumer for a
+    /// threshold of packets: if the sum of both exceeded the capacity, both could wait for each
+    /// other.
     #[must_use]
     pub fn with_buffers(self, input: u32, output: u32) -> Self {
-        self.with_own_buffers(input.div_ceil(2), output.div_ceil(2))
+        self.with_unshared_buffers(input.div_ceil(2), output.div_ceil(2))
     }
 
-    /// With queues of so many places, at whose other ends nobody waits for packets or places: network cards, or
-    /// whoever is not throttled. Thresholds are [capped](super::Throttle) at the smaller number.
+    /// Sets the capacities of queues without a waiting thread at the other end: those of network
+    /// cards, or of threads that are not throttled. Thresholds are [capped](super::Throttle) at the
+    /// smaller capacity.
     ///
     /// # Example
     ///
@@ -97,49 +102,51 @@ impl ThreadConfig {
     /// let us = Duration::from_micros;
     /// let throttle = Throttle::new(us(3), Overhead::from_percent(10).unwrap(), us(30))?;
     /// let mut scheduler = Scheduler::new(8, 100, us(3), Policy::Throttle(throttle))?;
-    /// // A threshold of 30 packets would be right, and there are 16 places.
-    /// let shared = scheduler.add(ThreadConfig::new(10, us(1)).with_buffers(16, 16))?;
-    /// let own = scheduler.add(ThreadConfig::new(10, us(1)).with_own_buffers(16, 16))?;
-    /// assert_eq!((scheduler.threshold(shared), scheduler.threshold(own)), (Some(8), Some(16)));
+    /// // The threshold would be 30 packets, but the queues have 16 slots.
+    /// let config = ThreadConfig::new(10, us(1));
+    /// let shared = scheduler.add(config.with_buffers(16, 16))?;
+    /// let unshared = scheduler.add(config.with_unshared_buffers(16, 16))?;
+    /// assert_eq!(scheduler.threshold(shared), Some(8));
+    /// assert_eq!(scheduler.threshold(unshared), Some(16));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_own_buffers(self, input: u32, output: u32) -> Self {
+    pub fn with_unshared_buffers(self, input: u32, output: u32) -> Self {
         Self { buffers: input.min(output), ..self }
     }
 }
 
-/// What the scheduler keeps for a thread.
+/// The scheduler's record of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Whether there is a thread.
+    /// Whether the index belongs to a thread.
     pub(super) is_present: bool,
-    /// Whether it is in the list of those that `next` looks at.
-    pub(super) is_touched: bool,
+    /// Whether the thread is in the list of changed threads, which `next` reevaluates.
+    pub(super) is_changed: bool,
     pub(super) is_running: bool,
-    /// Whether it is active in the shares. Not while it runs.
+    /// Whether the thread is active in the shares. False while it runs.
     pub(super) is_active: bool,
-    /// Whether its timeout is over since it became eligible.
-    pub(super) is_late: bool,
-    /// Since when it is eligible; `None` while it is idle or runs.
-    pub(super) since: Option<Timestamp>,
+    /// Whether the timeout has expired since the thread became eligible.
+    pub(super) is_overdue: bool,
+    /// When the thread became eligible; `None` while it is idle or runs.
+    pub(super) eligible_since: Option<Timestamp>,
     pub(super) occupancy: Occupancy,
-    /// Packets that it has to wait for.
+    /// The number of packets that the thread must wait for.
     pub(super) threshold: u32,
     pub(super) config: ThreadConfig,
 }
 
 impl Entry {
-    /// Whether it may have a turn.
+    /// Returns whether the thread may have a turn.
     pub(super) fn may_run(&self) -> bool {
         let work = self.occupancy.work();
-        work > 0 && (work >= self.threshold || self.is_late)
+        work > 0 && (work >= self.threshold || self.is_overdue)
     }
 
-    /// When its timeout is over, if it waits for that.
+    /// Returns the deadline of the timeout, if it is pending.
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        let waits = self.is_present && !self.is_running && !self.is_active && !self.is_late;
-        let (since, timeout) = (self.since.filter(|_| waits)?, self.config.timeout?);
+        let waits = self.is_present && !self.is_running && !self.is_active && !self.is_overdue;
+        let (since, timeout) = (self.eligible_since.filter(|_| waits)?, self.config.timeout?);
         Some(since + Duration::from_nanos(timeout))
     }
 }

@@ -1,4 +1,4 @@
-//! The batching throttle: how much switching is allowed, and what follows.
+//! The batching throttle: thresholds that bound the overhead of switching.
 
 use core::error::Error;
 use core::fmt;
@@ -6,10 +6,10 @@ use core::time::Duration;
 
 use crate::timestamp::nanos;
 
-/// Parts in a whole.
+/// Parts per million in a whole.
 const MILLION: u64 = 1_000_000;
 
-/// The time for switching that is allowed, as a part of the time for processing: T of the paper. In parts per million.
+/// The allowed ratio of switching to processing time, in parts per million: T of the paper.
 ///
 /// # Example
 ///
@@ -25,13 +25,13 @@ const MILLION: u64 = 1_000_000;
 pub struct Overhead(u32);
 
 impl Overhead {
-    /// `None` if it is zero.
+    /// Creates an overhead in parts per million. `None` if it is zero.
     #[must_use]
     pub const fn from_ppm(ppm: u32) -> Option<Self> {
         if ppm == 0 { None } else { Some(Self(ppm)) }
     }
 
-    /// `None` if it is zero, or above 429,496 %.
+    /// Creates an overhead in percent. `None` if it is zero, or above 429,496 %.
     #[must_use]
     pub const fn from_percent(percent: u32) -> Option<Self> {
         match percent.checked_mul(10_000) {
@@ -40,33 +40,34 @@ impl Overhead {
         }
     }
 
-    /// Parts per million.
+    /// Returns the overhead in parts per million.
     #[must_use]
     pub const fn ppm(self) -> u32 {
         self.0
     }
 
-    /// The part of the busy time that goes to processing: the efficiency index `E = 1 / (1 + T)`.
+    /// Returns the efficiency index `E = 1 / (1 + T)`: the fraction of the busy time that is
+    /// processing.
     #[must_use]
     pub fn efficiency(self) -> f64 {
         MILLION as f64 / (MILLION + u64::from(self.0)) as f64
     }
 
-    /// The processing that makes up for so much switching, in nanoseconds, rounded up.
-    const fn pays_for(self, switch: u64) -> u128 {
+    /// Returns the processing time that allows this switching time, in nanoseconds, rounded up.
+    const fn processing_for(self, switch: u64) -> u128 {
         (switch as u128 * MILLION as u128).div_ceil(self.0 as u128)
     }
 }
 
-/// Why there is no such throttle.
+/// The error of [`Throttle::new`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThrottleError {
-    /// A switch costs nothing, so there is nothing to spare.
+    /// The cost of a switch is zero.
     NoSwitch,
-    /// The timeslice is too short to make up for a switch: formula 1.
+    /// The timeslice is too short to amortise a switch: formula 1.
     ShortSlice {
-        /// The shortest that would do.
+        /// The shortest sufficient timeslice.
         needed: Duration,
     },
 }
@@ -74,9 +75,9 @@ pub enum ThrottleError {
 impl fmt::Display for ThrottleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoSwitch => f.write_str("a switch that costs nothing needs no throttle"),
+            Self::NoSwitch => f.write_str("a throttle needs a switching cost above zero"),
             Self::ShortSlice { needed } => {
-                write!(f, "a timeslice below {needed:?} does not make up for a switch")
+                write!(f, "a timeslice below {needed:?} does not amortise a switch")
             }
         }
     }
@@ -84,22 +85,24 @@ impl fmt::Display for ThrottleError {
 
 impl Error for ThrottleError {}
 
-/// The batching throttle: nobody has a turn before enough work waits for him to make up for the switch.
+/// The batching throttle: a thread gets no turn before enough work waits to amortise the switch.
 ///
-/// With a switch of `Csw`, an overhead of `T` and packets that cost `Cpp`, a thread has to wait for
-/// `B = ceil(Csw / (T * Cpp))` packets, unless its timeout comes before; then it runs until its timeslice `G` is used
-/// or nothing is left. `G >= Csw / T` (the paper's formula 1), or there is no such throttle.
+/// With a switch of `Csw`, an overhead of `T` and a cost per packet of `Cpp`, a thread must wait
+/// for `B = ceil(Csw / (T * Cpp))` packets, unless its timeout expires before; then it runs until
+/// its timeslice `G` is used or no work is left. `G >= Csw / T` is required (the paper's formula
+/// 1).
 ///
-/// With the ceiling, `B` packets may take longer than `G` by one packet: a slice is asked after each packet.
+/// Due to the ceiling, `B` packets may exceed `G` by one packet: the timeslice is checked after
+/// each packet.
 ///
-/// A threshold is capped at half of the places of the thread's queues, or all of them where no other thread waits at
-/// their other ends, so that a small queue costs efficiency and not packets: see
+/// A threshold is capped at half of the slots of the thread's queues, or all of them where no other
+/// thread waits at their other ends, so that a small queue costs efficiency and not packets: see
 /// [`ThreadConfig::with_buffers`](super::ThreadConfig::with_buffers).
-/// [Strict](Self::with_strict_thresholds) ones are not: a thread with fewer places than its threshold then only runs by
-/// its timeout, and never without one.
+/// [Strict](Self::with_strict_thresholds) thresholds are not capped: a thread with fewer slots than
+/// its threshold then runs only by its timeout, and never without one.
 ///
-/// The same arithmetic says how large a batch of look-ups has to be: 40 ns for a batch, 25 ns for a
-/// look-up, 10 %: 16.
+/// The formula also gives the size of a batch of lookups: 40 ns per batch, 25 ns per lookup, 10 %:
+/// 16.
 ///
 /// Paper: Qie et al., the batching throttle.
 ///
@@ -113,7 +116,7 @@ impl Error for ThrottleError {}
 /// let ten = Overhead::from_percent(10).unwrap();
 /// let throttle = Throttle::new(us(3), ten, us(30))?;
 /// assert_eq!([1, 3, 10].map(|cost| throttle.threshold(us(cost), 128)), [30, 10, 3]);
-/// assert_eq!(throttle.threshold(us(1), 16), 16); // never more than there is room for
+/// assert_eq!(throttle.threshold(us(1), 16), 16); // at most the buffers
 ///
 /// let error = Throttle::new(us(3), ten, us(29)).unwrap_err();
 /// assert_eq!(error, ThrottleError::ShortSlice { needed: us(30) });
@@ -128,11 +131,11 @@ pub struct Throttle {
 }
 
 impl Throttle {
-    /// Of the cost of a switch, the overhead that is allowed, and the timeslice.
+    /// Creates a throttle with the cost of a switch, the allowed overhead, and the timeslice.
     ///
     /// # Errors
     ///
-    /// If a switch costs nothing, or the slice is shorter than `switch / overhead`.
+    /// If the cost of a switch is zero, or the timeslice is shorter than `switch / overhead`.
     pub fn new(
         switch: Duration,
         overhead: Overhead,
@@ -142,7 +145,7 @@ impl Throttle {
         if switch == 0 {
             return Err(ThrottleError::NoSwitch);
         }
-        let needed = overhead.pays_for(switch);
+        let needed = overhead.processing_for(switch);
         if u128::from(slice) < needed {
             let needed = Duration::from_nanos(u64::try_from(needed).unwrap_or(u64::MAX));
             return Err(ThrottleError::ShortSlice { needed });
@@ -150,7 +153,7 @@ impl Throttle {
         Ok(Self { switch, overhead, slice, is_strict: false })
     }
 
-    /// With thresholds as the formula has them, also where a queue is too small for them.
+    /// Disables the cap of thresholds: they follow the formula, even where a queue is too small.
     ///
     /// # Example
     ///
@@ -170,37 +173,38 @@ impl Throttle {
         Self { is_strict: true, ..self }
     }
 
-    /// With thresholds that no queue is too small for.
+    /// Enables the cap of thresholds.
     pub(super) const fn with_capped_thresholds(self) -> Self {
         Self { is_strict: false, ..self }
     }
 
-    /// With the shortest timeslice that makes up for a switch.
+    /// Sets the shortest timeslice that amortises a switch.
     pub(super) fn with_shortest_slice(self) -> Self {
-        // It is not longer than the slice that the throttle has.
-        let slice = self.overhead.pays_for(self.switch) as u64;
+        // At most the present timeslice, so it fits.
+        let slice = self.overhead.processing_for(self.switch) as u64;
         Self { slice, ..self }
     }
 
-    /// The cost of a switch.
+    /// Returns the cost of a switch.
     #[must_use]
     pub const fn switch(&self) -> Duration {
         Duration::from_nanos(self.switch)
     }
 
-    /// The overhead that is allowed.
+    /// Returns the allowed overhead.
     #[must_use]
     pub const fn overhead(&self) -> Overhead {
         self.overhead
     }
 
-    /// The timeslice.
+    /// Returns the timeslice.
     #[must_use]
     pub const fn slice(&self) -> Duration {
         Duration::from_nanos(self.slice)
     }
 
-    /// How many packets a thread has to wait for if each costs so much and it may wait for so many. At least one.
+    /// Returns the number of packets that a thread must wait for, given the cost per packet and the
+    /// number of packets that it may wait for. At least one.
     #[must_use]
     pub fn threshold(&self, cost: Duration, buffers: u32) -> u32 {
         let threshold = threshold(self.switch, self.overhead, nanos(cost));
@@ -209,7 +213,7 @@ impl Throttle {
     }
 }
 
-/// `ceil(switch / (overhead * cost))`, as far as there are numbers.
+/// Returns `ceil(switch / (overhead * cost))`, saturated.
 fn threshold(switch: u64, overhead: Overhead, cost: u64) -> u32 {
     let packets = u128::from(switch) * u128::from(MILLION);
     let packets = packets.div_ceil(u128::from(overhead.0) * u128::from(cost.max(1)));

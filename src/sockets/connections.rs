@@ -1,32 +1,33 @@
-//! Connected sockets: an array while they are few, then maps.
+//! Connected sockets: a small table, or maps if there are more than 16.
 //!
 //! ```text
-//!     up to 16    few     │ key, socket │ key, socket │ …      see few.rs
+//!     up to 16    small       │ key, socket │ key, socket │ …          see small_table.rs
 //!
-//!     above       v4      FiveTuple<Ipv4Addr> → socket         occupied     (address, port) → connections there
-//!                 v6      FiveTuple<Ipv6Addr> → socket                      (any, port)     → connections there
+//!     above       v4          FiveTuple<Ipv4Addr> → socket
+//!                 v6          FiveTuple<Ipv6Addr> → socket
+//!                 occupied    local (address, port)     → number of connections
+//!                             local (any IPv4, port)    → number of connections
 //! ```
 //!
-//! - **C1** Either all are in `few`, which has at most [`FEW`], or all are in the maps.
-//! - **C2** `occupied` has two counts for each connection of the maps, and no count of zero.
+//! - **C1** Either all connections are in `small`, or all are in the maps.
+//! - **C2** `occupied` counts each connection of the maps twice, and has no count of zero.
 
+use alloc::format;
 use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use super::few::{FEW, Few};
 use super::local::{LocalWords, Scope};
-use super::{BURST, Broken, Local};
+use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
+use super::{BURST, Local, map_error};
+use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
 use crate::trash::TrashMap;
 
-/// Connections back in the array when there are so many left: a few opened and closed move nothing.
-const FEW_AGAIN: usize = FEW / 2;
-
 /// Sockets by connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connections<T, S> {
-    few: Few<T>,
+    small: SmallTable<T>,
     v4: TrashMap<FiveTuple<Ipv4Addr>, T, S>,
     v6: TrashMap<FiveTuple<Ipv6Addr>, T, S>,
     occupied: TrashMap<LocalWords, usize, S>,
@@ -35,7 +36,7 @@ pub(super) struct Connections<T, S> {
 impl<T, S: Clone> Connections<T, S> {
     pub(super) fn new(hasher: &S) -> Self {
         Self {
-            few: Few::new(),
+            small: SmallTable::new(),
             v4: TrashMap::with_hasher(hasher.clone()),
             v6: TrashMap::with_hasher(hasher.clone()),
             occupied: TrashMap::with_hasher(hasher.clone()),
@@ -45,20 +46,20 @@ impl<T, S: Clone> Connections<T, S> {
 
 impl<T, S> Connections<T, S> {
     pub(super) fn len(&self) -> usize {
-        self.few.len() + self.v4.len() + self.v6.len()
+        self.small.len() + self.v4.len() + self.v6.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (FlowKey, &T)> {
-        let few = self.few.iter().map(|(key, socket)| (*key, socket));
+        let small = self.small.iter().map(|(key, socket)| (*key, socket));
         let v4 = self.v4.iter().map(|(&key, socket)| (FlowKey::V4(key), socket));
-        few.chain(v4).chain(self.v6.iter().map(|(&key, socket)| (FlowKey::V6(key), socket)))
+        small.chain(v4).chain(self.v6.iter().map(|(&key, socket)| (FlowKey::V6(key), socket)))
     }
 }
 
 impl<T, S: BuildHasher> Connections<T, S> {
     #[inline]
     pub(super) fn get(&self, key: &FlowKey) -> Option<&T> {
-        if self.few.is_empty() { self.get_mapped(key) } else { self.few.get(key) }
+        if self.small.is_empty() { self.get_mapped(key) } else { self.small.get(key) }
     }
 
     #[inline]
@@ -72,8 +73,8 @@ impl<T, S: BuildHasher> Connections<T, S> {
 
     #[inline]
     pub(super) fn get_mut(&mut self, key: &FlowKey) -> Option<&mut T> {
-        if !self.few.is_empty() {
-            return self.few.get_mut(key);
+        if !self.small.is_empty() {
+            return self.small.get_mut(key);
         }
         match key {
             FlowKey::V4(key) => self.v4.get_mut(key),
@@ -81,15 +82,15 @@ impl<T, S: BuildHasher> Connections<T, S> {
         }
     }
 
-    /// Whether a connection has this port, and a local address in this scope.
-    pub(super) fn occupy(&self, local: &Local) -> bool {
-        if !self.few.is_empty() {
-            let is_there = |key: &FlowKey| {
+    /// Returns whether a connection has this port, and a local address in this scope.
+    pub(super) fn occupies(&self, local: &Local) -> bool {
+        if !self.small.is_empty() {
+            let matches = |key: &FlowKey| {
                 local.protocol == key.protocol()
                     && local.port == Some(key.dport())
                     && local.takes(key.dst())
             };
-            return self.few.iter().any(|(key, _)| is_there(key));
+            return self.small.iter().any(|(key, _)| matches(key));
         }
         let is_occupied =
             |scope| self.occupied.contains_key(&LocalWords::new(&local.in_scope(scope)));
@@ -99,68 +100,69 @@ impl<T, S: BuildHasher> Connections<T, S> {
         }
     }
 
-    /// Puts a connection in that is not there, or gives the socket back if there is no memory.
+    /// Inserts a connection that is absent. Returns the socket if memory allocation fails.
     pub(super) fn insert(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        let has_maps = self.few.is_empty() && self.len() > 0;
-        if !has_maps && self.few.len() < FEW {
-            if !self.few.reserve(1) {
+        let is_mapped = self.small.is_empty() && self.len() > 0;
+        if !is_mapped && self.small.len() < MAX_SMALL {
+            if !self.small.reserve(1) {
                 return Err(socket);
             }
-            self.few.push(key, socket);
+            self.small.push(key, socket);
             return Ok(());
         }
-        if !has_maps && !self.map_all() {
+        if !is_mapped && !self.move_to_maps() {
             return Err(socket);
         }
         self.insert_mapped(key, socket)
     }
 
-    /// Takes a connection out.
+    /// Removes a connection and returns its socket.
     pub(super) fn remove(&mut self, key: &FlowKey) -> Option<T> {
-        if !self.few.is_empty() {
-            return self.few.remove(key);
+        if !self.small.is_empty() {
+            return self.small.remove(key);
         }
         let socket = self.remove_mapped(key)?;
-        if self.len() <= FEW_AGAIN && self.few.reserve(self.len()) {
-            self.array_all();
+        if self.len() <= SHRINK_AT && self.small.reserve(self.len()) {
+            self.move_to_small();
         }
         Some(socket)
     }
 
-    /// Moves all from the array to the maps, or none if there is no memory. Says whether it did.
-    fn map_all(&mut self) -> bool {
-        while let Some((key, socket)) = self.few.pop() {
-            // C1 does not hold in between, so nothing is asked here but for a place.
+    /// Moves all connections from the small table to the maps. If memory allocation fails, returns
+    /// false and moves none.
+    fn move_to_maps(&mut self) -> bool {
+        while let Some((key, socket)) = self.small.pop() {
+            // C1 does not hold in this loop, so it must not look up connections.
             if let Err(socket) = self.insert_mapped(key, socket) {
-                self.few.push(key, socket);
-                self.array_all();
+                self.small.push(key, socket);
+                self.move_to_small();
                 return false;
             }
         }
         true
     }
 
-    /// Moves all from the maps to the array, which has room for them.
-    fn array_all(&mut self) {
-        self.v4.drain().for_each(|(key, socket)| self.few.push(FlowKey::V4(key), socket));
-        self.v6.drain().for_each(|(key, socket)| self.few.push(FlowKey::V6(key), socket));
+    /// Moves all connections from the maps to the small table, which has the capacity.
+    fn move_to_small(&mut self) {
+        self.v4.drain().for_each(|(key, socket)| self.small.push(FlowKey::V4(key), socket));
+        self.v6.drain().for_each(|(key, socket)| self.small.push(FlowKey::V6(key), socket));
         self.occupied.clear();
     }
 
     fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        let places = places(&key);
-        for (counted, &place) in places.iter().enumerate() {
-            if !self.count_up(place) {
-                places[..counted].iter().for_each(|place| self.count_down(place));
+        let locals = locals(&key);
+        for (counted, &local) in locals.iter().enumerate() {
+            if !self.increment(local) {
+                locals[..counted].iter().for_each(|local| self.decrement(local));
                 return Err(socket);
             }
         }
-        let refused = match key {
+        let rejected = match key {
             FlowKey::V4(key) => self.v4.try_insert(key, socket).map_err(|error| error.value).err(),
             FlowKey::V6(key) => self.v6.try_insert(key, socket).map_err(|error| error.value).err(),
         };
-        let Some(socket) = refused else { return Ok(()) };
-        places.iter().for_each(|place| self.count_down(place));
+        let Some(socket) = rejected else { return Ok(()) };
+        locals.iter().for_each(|local| self.decrement(local));
         Err(socket)
     }
 
@@ -169,110 +171,106 @@ impl<T, S: BuildHasher> Connections<T, S> {
             FlowKey::V4(key) => self.v4.remove(key)?,
             FlowKey::V6(key) => self.v6.remove(key)?,
         };
-        places(key).iter().for_each(|place| self.count_down(place));
+        locals(key).iter().for_each(|local| self.decrement(local));
         Some(socket)
     }
 
-    /// Says whether there is memory for that.
-    fn count_up(&mut self, place: LocalWords) -> bool {
-        if let Some(count) = self.occupied.get_mut(&place) {
+    /// Counts a connection at a local address. Returns false if memory allocation fails.
+    fn increment(&mut self, local: LocalWords) -> bool {
+        if let Some(count) = self.occupied.get_mut(&local) {
             *count += 1;
             return true;
         }
-        self.occupied.try_insert(place, 1).is_ok()
+        self.occupied.try_insert(local, 1).is_ok()
     }
 
-    fn count_down(&mut self, place: &LocalWords) {
-        if let Some(count) = self.occupied.get_mut(place) {
-            // Where a hasher breaks its law, counts are wrong, and nothing worse.
+    fn decrement(&mut self, local: &LocalWords) {
+        if let Some(count) = self.occupied.get_mut(local) {
+            // An inconsistent hasher makes counts wrong; they must not underflow.
             *count = count.saturating_sub(1);
             if *count == 0 {
-                self.occupied.remove(place);
+                self.occupied.remove(local);
             }
         }
     }
 
-    /// The sockets of at most [`BURST`] connections, each put where its key is in the slice.
+    /// Looks up at most [`BURST`] connections. Writes each socket to the position of its key.
     pub(super) fn get_burst<'a>(&'a self, keys: &[FlowKey], found: &mut [Option<&'a T>]) {
-        if !self.few.is_empty() {
+        if !self.small.is_empty() {
             found.iter_mut().zip(keys).for_each(|(found, key)| *found = self.get(key));
             return;
         }
-        if let Some(own) = all_v4(keys) {
-            return self.v4.get_batch(&own[..keys.len()], found);
+        if let Some(v4) = all_v4(keys) {
+            return self.v4.get_batch(&v4[..keys.len()], found);
         }
         let keys = || keys.iter().enumerate();
-        let v4 = |(at, key): (usize, &FlowKey)| Some((at, v4(key)?));
-        let v6 = |(at, key): (usize, &FlowKey)| Some((at, v6(key)?));
-        burst(&self.v4, keys().filter_map(v4), found);
-        burst(&self.v6, keys().filter_map(v6), found);
+        let v4 = |(position, key): (usize, &FlowKey)| Some((position, as_v4(key)?));
+        let v6 = |(position, key): (usize, &FlowKey)| Some((position, as_v6(key)?));
+        get_scattered(&self.v4, keys().filter_map(v4), found);
+        get_scattered(&self.v6, keys().filter_map(v6), found);
     }
 
-    pub(super) fn validate(&self) -> Result<(), Broken> {
-        self.v4.validate()?;
-        self.v6.validate()?;
-        self.occupied.validate()?;
-        let mapped = self.len() - self.few.len();
-        if !self.few.is_right() || !self.few.is_empty() && mapped > 0 {
-            return Err(Broken::Crowd { few: self.few.len(), mapped });
-        }
-        for (at, (key, _)) in self.few.iter().enumerate() {
-            if self.few.iter().skip(at + 1).any(|(other, _)| other == key) {
-                return Err(Broken::Twice);
-            }
-        }
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        self.v4.validate().map_err(map_error)?;
+        self.v6.validate().map_err(map_error)?;
+        self.occupied.validate().map_err(map_error)?;
+        self.small.validate()?;
+        let mapped = self.len() - self.small.len();
+        ensure(self.small.is_empty() || mapped == 0, || {
+            format!("C1: {} connections in the small table, {mapped} in maps", self.small.len())
+        })?;
         let mut counts: TrashMap<LocalWords, usize> = TrashMap::new();
-        for (key, _) in self.iter().skip(self.few.len()) {
-            for place in places(&key) {
-                *counts.entry(place).or_insert(0) += 1;
+        for (key, _) in self.iter().skip(self.small.len()) {
+            for local in locals(&key) {
+                *counts.entry(local).or_insert(0) += 1;
             }
         }
-        let right = |(place, count)| self.occupied.get(place) == Some(count);
-        if counts.len() == self.occupied.len() && counts.iter().all(right) {
-            return Ok(());
-        }
-        Err(Broken::Counts)
+        let is_counted = |(local, count)| self.occupied.get(local) == Some(count);
+        ensure(
+            counts.len() == self.occupied.len() && counts.iter().all(is_counted),
+            || "C2: a count of connections at a local address is wrong",
+        )
     }
 }
 
-/// Where a connection is counted: at its local address, and at any of the same version.
-fn places(key: &FlowKey) -> [LocalWords; 2] {
+/// The keys under which a connection is counted: its local address, and any of that version.
+fn locals(key: &FlowKey) -> [LocalWords; 2] {
     let [address, family, _] = LocalWords::of_packet(key, false);
     [address, family]
 }
 
-fn v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {
+fn as_v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {
     if let FlowKey::V4(key) = key { Some(*key) } else { None }
 }
 
-fn v6(key: &FlowKey) -> Option<FiveTuple<Ipv6Addr>> {
+fn as_v6(key: &FlowKey) -> Option<FiveTuple<Ipv6Addr>> {
     if let FlowKey::V6(key) = key { Some(*key) } else { None }
 }
 
-/// At most [`BURST`] keys, if they are all of IPv4, as they mostly are.
+/// At most [`BURST`] keys, if all of them are of IPv4, as in most bursts.
 fn all_v4(keys: &[FlowKey]) -> Option<[FiveTuple<Ipv4Addr>; BURST]> {
-    let mut all = [v4(keys.first()?)?; BURST];
-    for (own, key) in all.iter_mut().zip(keys) {
-        *own = v4(key)?;
+    let mut all = [as_v4(keys.first()?)?; BURST];
+    for (v4, key) in all.iter_mut().zip(keys) {
+        *v4 = as_v4(key)?;
     }
     Some(all)
 }
 
-/// Looks at most [`BURST`] keys up, and puts what is found where it belongs.
-fn burst<'a, A: BitString, T, S: BuildHasher>(
+/// Looks up at most [`BURST`] keys in a map. Writes each value to the position given with its key.
+fn get_scattered<'a, A: BitString, T, S: BuildHasher>(
     map: &'a TrashMap<FiveTuple<A>, T, S>,
     mut keys: impl Iterator<Item = (usize, FiveTuple<A>)>,
     found: &mut [Option<&'a T>],
 ) {
     let Some(first) = keys.next() else { return };
-    let (mut places, mut own, mut len) = ([first.0; BURST], [first.1; BURST], 1);
-    for (place, key) in keys {
-        (places[len], own[len]) = (place, key);
+    let (mut positions, mut gathered, mut len) = ([first.0; BURST], [first.1; BURST], 1);
+    for (position, key) in keys {
+        (positions[len], gathered[len]) = (position, key);
         len += 1;
     }
     let mut sockets = [None; BURST];
-    map.get_batch(&own[..len], &mut sockets[..len]);
-    for (&place, socket) in places.iter().zip(&sockets[..len]) {
-        found[place] = *socket;
+    map.get_batch(&gathered[..len], &mut sockets[..len]);
+    for (&position, socket) in positions.iter().zip(&sockets[..len]) {
+        found[position] = *socket;
     }
 }

@@ -1,37 +1,41 @@
-//! Ports for who does not ask for one, in the order of RFC 6056.
+//! Ephemeral ports: the selection algorithms of RFC 6056.
 //!
 //! ```text
-//!     hash of (local, remote, secret)  ─┬─▸ where in the range this destination begins
-//!                                       └─▸ which cursor is its: how far it is from there
+//!     hash of (local, remote, secret)  ─┬─▸ the port of the range where this destination begins
+//!                                       └─▸ the index of its cursor: the offset from that port
 //! ```
 //!
-//! Ports to one destination come one after the other, so the one that was given up last is used again last. Who is
-//! elsewhere sees little of them: where a destination begins is secret, and its cursor is shared with one in 256
-//! others only. This is algorithm 4 of the RFC, double-hash port selection. Who talks to many destinations of a
-//! host may still find out which of them share a cursor (Kol, Klein and Gilad 2023).
+//! The ports for one destination are consecutive, so a released port is reused last. Other hosts
+//! learn little from them: the first port of a destination is secret, and its cursor is shared with
+//! one in 256 other destinations only. This is algorithm 4 of the RFC, double-hash port selection.
+//! An observer at many destinations of a host can still find out which of them share a cursor (Kol,
+//! Klein and Gilad 2023).
 //!
-//! A socket that is bound has no destination. So each begins elsewhere, and takes the next port that is free.
+//! A bound socket has no destination. So the hash includes an id that differs for each of them, and
+//! the first free port from there on is used.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::SocketError;
 
-/// Cursors that destinations share. The RFC gives ten as an example; with more, less is seen of others.
+/// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
+/// about other destinations.
 const CURSORS: usize = 256;
 
-/// How far each destination is in its range.
+/// The offsets of destinations in their range of ports.
 #[derive(Clone, Debug)]
 pub(super) struct Cursors(Vec<u32>);
 
 impl Cursors {
-    /// Allocates nothing before the first port is asked for.
+    /// Creates the table. It allocates on first use.
     pub(super) const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// The next port of a range, which [`check`] has seen, for the destination of this hash that is free. What is
-    /// random says where cursors begin.
+    /// Returns the next free port for the destination with this hash, and advances its cursor.
+    ///
+    /// The range has passed [`check`]. `random` returns the initial value of each cursor.
     pub(super) fn next(
         &mut self,
         hash: u64,
@@ -41,17 +45,17 @@ impl Cursors {
     ) -> Result<u16, SocketError> {
         if self.0.is_empty() {
             self.0.try_reserve_exact(CURSORS).map_err(|_| SocketError::NoMemory)?;
-            self.0.extend((0..CURSORS).map(|number| u32::from(random(number) as u16)));
+            self.0.extend((0..CURSORS).map(|index| u32::from(random(index) as u16)));
         }
         let start = *ports.start();
         let span = u64::from(ports.end() - start) + 1;
-        // A hash may have 32 bits.
+        // Fold in lower bits, as a hash may have only 32.
         let cursor = &mut self.0[(hash >> 56 ^ hash >> 24) as usize % CURSORS];
         let first = u64::from(hash as u32) + u64::from(*cursor);
         for step in 0..span {
             let port = start + ((first + step) % span) as u16;
             if is_free(port) {
-                // In one of four billion times the turn is not kept.
+                // The order of ports breaks where the cursor wraps, once in four billion ports.
                 *cursor = cursor.wrapping_add(step as u32 + 1);
                 return Ok(port);
             }
@@ -60,7 +64,7 @@ impl Cursors {
     }
 }
 
-/// Whether a range has ports, and none that cannot be.
+/// Checks that a range has ports, and all of them are valid.
 pub(super) fn check(ports: &RangeInclusive<u16>) -> Result<(), SocketError> {
     if ports.is_empty() || *ports.start() == 0 { Err(SocketError::BadRange) } else { Ok(()) }
 }

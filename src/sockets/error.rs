@@ -3,12 +3,12 @@
 use core::error::Error;
 use core::fmt;
 
-/// A socket that was not bound, and why. Nothing has changed.
+/// The error of `bind` and `connect`: the socket that was not inserted, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedSocket<T> {
-    /// The socket.
+    /// The socket, returned.
     pub given: T,
-    /// Why it was not bound.
+    /// The reason.
     pub why: SocketError,
 }
 
@@ -20,25 +20,25 @@ impl<T> fmt::Display for RejectedSocket<T> {
 
 impl<T: fmt::Debug> Error for RejectedSocket<T> {}
 
-/// Why a [`SocketTable`](super::SocketTable) does not take a socket.
+/// The reason why a [`SocketTable`](super::SocketTable) rejects a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketError {
     /// Another socket has the address, or the connection.
     InUse,
-    /// There are as many sockets as the table may have.
+    /// The table has reached its limit.
     Full,
-    /// The memory cannot be had.
+    /// Memory allocation failed.
     NoMemory,
-    /// Port 0 is no port to be bound or connected.
+    /// Port 0 cannot be bound or connected.
     PortZero,
-    /// A connection has an address at both ends.
+    /// An address of the connection is unspecified.
     Unspecified,
-    /// A connection is of one IP version.
-    Families,
-    /// All ports of the range are taken.
+    /// The addresses of the connection are of different IP versions.
+    MixedFamilies,
+    /// All ports of the range are in use.
     NoPort,
-    /// The range of ports is empty, or has port 0.
+    /// The range of ports is empty, or contains port 0.
     BadRange,
 }
 
@@ -46,13 +46,13 @@ impl fmt::Display for SocketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::InUse => "another socket has the address, or the connection",
-            Self::Full => "there are as many sockets as there may be",
-            Self::NoMemory => "the memory cannot be had",
+            Self::Full => "the table has reached its limit",
+            Self::NoMemory => "memory allocation failed",
             Self::PortZero => "port 0 cannot be bound or connected",
-            Self::Unspecified => "a connection needs an address at both ends",
-            Self::Families => "a connection is of one IP version",
-            Self::NoPort => "all ports of the range are taken",
-            Self::BadRange => "the range of ports is empty, or has port 0",
+            Self::Unspecified => "an address of the connection is unspecified",
+            Self::MixedFamilies => "the addresses are of different IP versions",
+            Self::NoPort => "all ports of the range are in use",
+            Self::BadRange => "the range of ports is empty, or contains port 0",
         })
     }
 }

@@ -1,13 +1,12 @@
-//! Where a socket is bound, what it takes there, and with which others it is in conflict.
+//! Local addresses of bound sockets: which packets they match, and which of them conflict.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::Specificity;
 use crate::key::flow::FlowKey;
 
-/// Where a socket is bound: an address or any, a port or all, and a protocol.
+/// The local address of a bound socket: an address or any, a port or all, and a protocol.
 ///
 /// # Example
 ///
@@ -21,7 +20,7 @@ use crate::key::flow::FlowKey;
 /// assert!(dual_stack.takes("192.0.2.2".parse()?) && dual_stack.takes("2001:db8::1".parse()?));
 /// assert!(!dual_stack.v6_only().takes("192.0.2.2".parse()?) && dual_stack.v6_only().is_v6_only());
 ///
-/// // A transparent proxy takes what no other socket does.
+/// // A transparent proxy gets the packets that match no other socket.
 /// let proxy = Local::all_ports("0.0.0.0".parse()?, tcp);
 /// assert!(proxy.address().is_unspecified());
 /// assert_eq!((proxy.port(), proxy.protocol()), (None, tcp));
@@ -30,52 +29,56 @@ use crate::key::flow::FlowKey;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
     pub(super) scope: Scope,
-    /// All if there is none.
+    /// The port, or `None` for all ports.
     pub(super) port: Option<u16>,
     pub(super) protocol: u8,
 }
 
 impl Local {
-    /// A port of an address. 0.0.0.0 is any IPv4 address, `[::]` any address of either version. An IPv4 address
-    /// mapped into IPv6 is that IPv4 address.
+    /// Creates a local address with a port.
+    ///
+    /// 0.0.0.0 is any IPv4 address, `[::]` any address of either version. An IPv4-mapped IPv6
+    /// address is that IPv4 address.
     #[must_use]
     pub fn new(address: SocketAddr, protocol: u8) -> Self {
         Self { scope: Scope::new(address.ip()), port: Some(address.port()), protocol }
     }
 
-    /// All ports of an address: for who takes what no other socket does, such as a transparent proxy, and for
-    /// protocols that have no ports.
+    /// Creates a local address with all ports.
+    ///
+    /// It is for sockets that get the packets that match no other socket, such as that of a
+    /// transparent proxy, and for protocols without ports.
     #[must_use]
     pub fn all_ports(address: IpAddr, protocol: u8) -> Self {
         Self { scope: Scope::new(address), port: None, protocol }
     }
 
-    /// Without IPv4, if it is any address of either version.
+    /// Excludes IPv4, if the address is any of either version.
     #[must_use]
     pub fn v6_only(self) -> Self {
         let scope = if self.scope == Scope::Any { Scope::AnyV6 } else { self.scope };
         Self { scope, ..self }
     }
 
-    /// The port, unless it is all of them.
+    /// Returns the port, or `None` for all ports.
     #[must_use]
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// Protocol number of the IP layer: 6 is TCP, 17 is UDP.
+    /// Returns the protocol number of the IP layer: 6 is TCP, 17 is UDP.
     #[must_use]
     pub fn protocol(&self) -> u8 {
         self.protocol
     }
 
-    /// Whether packets to this address are for the socket, if port and protocol are right.
+    /// Returns whether the socket matches packets to `address`, if port and protocol match.
     #[must_use]
     pub fn takes(&self, address: IpAddr) -> bool {
         self.scope.contains(address.to_canonical())
     }
 
-    /// The address, which is unspecified if it is any.
+    /// Returns the address, which is unspecified if it is any.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         match self.scope {
@@ -85,7 +88,7 @@ impl Local {
         }
     }
 
-    /// Whether it is any address of IPv6, and none of IPv4.
+    /// Returns whether the address is any of IPv6, and none of IPv4.
     #[must_use]
     pub fn is_v6_only(&self) -> bool {
         self.scope == Scope::AnyV6
@@ -108,12 +111,12 @@ impl Local {
         }
     }
 
-    /// The best match has the greatest.
+    /// The rank among the sockets that match a packet: the best match has the greatest.
     pub(super) fn rank(&self) -> (bool, u8) {
         (self.port.is_some(), self.scope.rank())
     }
 
-    /// Whether sockets that are bound here and there may not be so at once.
+    /// Returns whether two sockets must not be bound to these addresses at the same time.
     pub(super) fn is_in_conflict(&self, reuse: Reuse, other: &Self, others: Reuse) -> bool {
         if (self.port, self.protocol) != (other.port, other.protocol) {
             return false;
@@ -125,14 +128,30 @@ impl Local {
     }
 }
 
-/// In whole words: those of its place.
+/// How much of a packet a socket specifies, in ascending order. The greatest wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Specificity {
+    /// Any address and all ports.
+    Everything,
+    /// The address, and all ports.
+    Address,
+    /// Any address, and the port.
+    Port,
+    /// Address and port.
+    AddressAndPort,
+    /// Both ends: a connection.
+    Connection,
+}
+
+/// Hashes three packed words, not field by field.
 impl Hash for Local {
     fn hash<H: Hasher>(&self, state: &mut H) {
         LocalWords::new(self).hash(state);
     }
 }
 
-/// `address:port proto number`; `*` for all ports.
+/// Writes `address:port proto number`, with `*` for all ports.
 impl fmt::Display for Local {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scope {
@@ -149,16 +168,16 @@ impl fmt::Display for Local {
     }
 }
 
-/// Addresses of a host.
+/// A set of local addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// This one: never unspecified, and never IPv4 mapped into IPv6.
+    /// One address: never unspecified, and never IPv4-mapped.
     Address(IpAddr),
-    /// All of IPv4.
+    /// All IPv4 addresses.
     AnyV4,
-    /// All of IPv6.
+    /// All IPv6 addresses.
     AnyV6,
-    /// All.
+    /// All addresses.
     Any,
 }
 
@@ -171,7 +190,7 @@ impl Scope {
         }
     }
 
-    /// All addresses of this one's version.
+    /// All addresses of the version of `address`.
     pub(super) fn family(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::AnyV4 } else { Self::AnyV6 }
     }
@@ -180,7 +199,7 @@ impl Scope {
         self.overlaps(Self::Address(address))
     }
 
-    /// Whether some address is in both.
+    /// Returns whether the sets share an address.
     fn overlaps(self, other: Self) -> bool {
         match (self, other) {
             (Self::Address(this), Self::Address(that)) => this == that,
@@ -189,7 +208,7 @@ impl Scope {
         }
     }
 
-    /// Of a scope of one version.
+    /// Returns whether the addresses are of IPv4. `self` is not [`Any`](Self::Any).
     fn is_v4(self) -> bool {
         matches!(self, Self::AnyV4 | Self::Address(IpAddr::V4(_)))
     }
@@ -203,33 +222,33 @@ impl Scope {
     }
 }
 
-/// With whom a bound socket shares its port. It takes the consent of both.
+/// The sockets with which a bound socket shares its port. Both sockets have to allow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reuse {
-    /// With nobody.
+    /// None.
     #[default]
     No,
-    /// With sockets at other addresses of which one is among its own, where the more specific one gets the
-    /// packet; and with connections that a former socket has left: `SO_REUSEADDR`.
+    /// Sockets at overlapping addresses, where the more specific one gets the packet, and
+    /// connections left by an earlier socket: `SO_REUSEADDR`.
     Address,
-    /// The same, and with sockets at the very same address and port, among which connections are spread:
-    /// `SO_REUSEPORT` of Linux, `SO_REUSEPORT_LB` of FreeBSD.
+    /// In addition, sockets with an equal address and port, among which connections are
+    /// distributed: `SO_REUSEPORT` of Linux, `SO_REUSEPORT_LB` of FreeBSD.
     Port,
 }
 
-/// A [`Local`] in three words: what the maps hash and compare.
+/// A [`Local`] packed into three words: the key of the maps.
 ///
-/// A [`Local`] is written byte by byte, and reading it back in words waits for all of these stores to reach the
-/// cache, which took more than half of the time of a lookup.
+/// A [`Local`] is written field by field, and reading it back in words stalls until all of these
+/// stores reach the cache, which took more than half of the time of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LocalWords {
-    /// Kind of scope, protocol and port.
-    what: u64,
-    /// Upper half of the address, and the lower one.
+    /// The kind of the scope, the protocol and the port.
+    header: u64,
+    /// The upper and the lower half of the address.
     address: [u64; 2],
 }
 
-/// Kinds of scopes: any address, that of a version, one of it.
+/// Kinds of scopes: any address, any of a version, one of a version.
 const ANY: u64 = 0;
 const ANY_V4: u64 = 1;
 const V4: u64 = 2;
@@ -251,19 +270,20 @@ impl LocalWords {
     #[inline]
     fn of(kind: u64, address: u128, port: Option<u16>, protocol: u8) -> Self {
         let port = port.map_or(1 << 16, u64::from);
-        let what = kind << 32 | u64::from(protocol) << 24 | port;
-        Self { what, address: [(address >> 64) as u64, address as u64] }
+        let header = kind << 32 | u64::from(protocol) << 24 | port;
+        Self { header, address: [(address >> 64) as u64, address as u64] }
     }
 
-    /// Where a packet finds sockets, at its port or at all: its address, any of its version, any at all.
+    /// The keys of the sockets that match a packet, at its port or at all ports, best match first:
+    /// its address, any of its version, any.
     #[inline]
     pub(super) fn of_packet(packet: &FlowKey, all_ports: bool) -> [Self; 3] {
-        let (one, any, address) = match packet {
+        let (exact, any, address) = match packet {
             FlowKey::V4(key) => (V4, ANY_V4, key.dst.to_bits().into()),
             FlowKey::V6(key) => (V6, ANY_V6, key.dst.to_bits()),
         };
         let port = (!all_ports).then(|| packet.dport());
-        [(one, address), (any, 0), (ANY, 0)]
+        [(exact, address), (any, 0), (ANY, 0)]
             .map(|(kind, address)| Self::of(kind, address, port, packet.protocol()))
     }
 }
@@ -271,7 +291,7 @@ impl LocalWords {
 impl Hash for LocalWords {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.what);
+        state.write_u64(self.header);
         self.address.iter().for_each(|&half| state.write_u64(half));
     }
 }

@@ -1,87 +1,92 @@
-//! A table of sockets: connections, listeners, and who may bind what.
+//! A table of sockets: connections, listeners, and the rules of `bind`.
 //!
 //! ```text
-//!     a packet  ─▸ its connection                (remote address and port, local address and port)
-//!                  │ none
-//!                  ▾
-//!                  the best bound socket         address and port
-//!                                                any address of the version, the port
-//!                                                any address at all, the port
-//!                                                the same three with all ports
-//!                  │ several share the place
-//!                  ▾
-//!                  one of them, by the hash of the packet
+//!     packet  ─▸ its connection            (remote address and port, local address and port)
+//!                │ none
+//!                ▾
+//!                the best bound socket     address and port
+//!                                          any address of the version, and the port
+//!                                          any address, and the port
+//!                                          then these three with all ports
+//!                │ a group of several
+//!                ▾
+//!                one of them, selected by the hash of the packet
 //! ```
 //!
-//! The protocol is a part of each name, so one table serves TCP, UDP and others. Interfaces are not: a host with
-//! several realms of addresses (VRFs, link-local ones) has a table for each.
+//! The protocol is a part of each key, so one table serves TCP, UDP and others. Interfaces are not:
+//! a host with several address realms (VRFs, link-local addresses) has a table for each.
 //!
-//! Connections and bound sockets are kept apart, each kind in an array of up to 16, then in
-//! [`TrashMap`]s. So a host with a handful of sockets pays for comparing a handful of names, and neither kind
-//! slows the other down. See `connections.rs`, `listeners.rs`.
+//! Connections and bound sockets are stored separately, each kind in an array of up to 16, or else
+//! in [`TrashMap`]s. So a host with a handful of sockets pays for comparing a handful of keys, and
+//! neither kind slows the other down. See `connections.rs`, `listeners.rs`.
 //!
-//! # Who may bind
+//! # Rules of `bind`
 //!
-//! Sockets are in conflict if some packet would have to choose between them by chance.
+//! Two sockets conflict if a packet may match both, unless both allow it. Whether a new socket can
+//! be bound:
 //!
-//! | bound already, at the same port | a new socket without reuse | with [`Reuse::Address`] | with [`Reuse::Port`] |
+//! | existing socket, at the port | new: [`Reuse::No`] | [`Reuse::Address`] | [`Reuse::Port`] |
 //! |---|---|---|---|
-//! | at the same place | no | no | if both have it: they are a group |
-//! | at an overlapping one, such as any address | no | if both have either | if both have either |
-//! | at another address | yes | yes | yes |
-//! | a connection with that local port, and a local address that is taken | no | yes | yes |
+//! | bound to an equal address | no | no | if both have it: a group |
+//! | bound to an overlapping one, such as any | no | if both have either | if both have either |
+//! | bound to another address | yes | yes | yes |
+//! | a connection at an address covered | no | yes | yes |
 //!
-//! The rules are of no one system: both have to consent as in Linux, and listeners may be at overlapping addresses
-//! as in BSD. BSD asks only the new socket about overlapping addresses, lets 0.0.0.0 and `[::]` be together, and
-//! takes `SO_REUSEADDR` for `SO_REUSEPORT` at multicast addresses. Linux lets sockets of UDP with `SO_REUSEADDR` share
-//! a place, and refuses listeners of TCP at overlapping ones unless both have `SO_REUSEPORT`.
+//! The rules are not those of any one system: both sockets have to allow reuse as in Linux, and
+//! listeners may overlap as in BSD. BSD checks only the new socket for overlapping addresses,
+//! allows 0.0.0.0 and `[::]` together, and treats `SO_REUSEADDR` as `SO_REUSEPORT` at multicast
+//! addresses. Linux allows UDP sockets with `SO_REUSEADDR` at an equal address, and rejects TCP
+//! listeners at overlapping ones unless both have `SO_REUSEPORT`.
 //!
-//! # Price
+//! # Cost
 //!
-//! A connection of IPv4 takes the bytes of a [`TrashMap`] entry of 16 bytes and the socket. One with a local port
-//! of its own, as clients have, takes two entries of 32 bytes more, by which `bind` knows who has that port: some
-//! 140 bytes instead of 40. To find that a range has no free port takes a look-up for each: 2 ms for 28,232.
+//! An IPv4 connection takes a [`TrashMap`] entry of 16 bytes and the socket. One with a local port
+//! of its own, as clients have, takes two more entries of 32 bytes, which `bind` needs to find the
+//! port in use: some 140 bytes instead of 40. An ephemeral port from a range without a free one
+//! takes a lookup per port: 2 ms for 28,232.
 //!
 //! [`TrashMap`]: crate::TrashMap
 
 mod connections;
 mod ephemeral;
 mod error;
-mod few;
+mod insert;
 mod listeners;
 mod local;
 mod name;
+mod small_table;
 
+use alloc::string::ToString;
+use core::error::Error;
 use core::hash::BuildHasher;
-use core::net::{IpAddr, SocketAddr};
-use core::ops::RangeInclusive;
 
-use crate::demux::{Broken, NotFound};
+use crate::demux::NotFound;
 use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
 use connections::Connections;
 use ephemeral::Cursors;
 use listeners::{Listener, Listeners};
 
 pub use error::{RejectedSocket, SocketError};
-pub use local::{Local, Reuse};
-pub use name::{Match, Name, Specificity};
+pub use local::{Local, Reuse, Specificity};
+pub use name::{Match, Name};
 
-/// Packets that are looked up at a time in a batch.
+/// The number of packets looked up together in a batch.
 const BURST: usize = 32;
 
-/// The sockets of a host, by the packets that are for them.
+/// A table of the sockets of a host, which finds the socket of a packet.
 ///
-/// `T` is what the host has of a socket: the socket itself, its number, a pointer. It is found by the packet,
-/// and by the [`Name`] that the table gave it.
+/// `T` is the socket: its state, an index, a pointer. It is found by its packets, and by the
+/// [`Name`] that an insertion returns.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `lookup` | a connection: as [`TrashMap::get`](crate::TrashMap::get); a bound socket: up to six of these more |
-/// | `bind`, `connect`, `remove` | O(1), and a step of growth as [`TrashMap`](crate::TrashMap) has |
-/// | `bind_ephemeral`, `connect_ephemeral` | the same, and a look-up for each port that is taken: at most the range |
-/// | `lookup` in a group of N | O(N) |
-/// | `lookup_batch`, `matches` | the same as `lookup`, for each packet or socket |
+/// | `lookup` of a connection | as [`TrashMap::get`](crate::TrashMap::get) |
+/// | `lookup` of a bound socket | up to six more of these; in a group of N, O(N) |
+/// | `bind`, `connect`, `remove` | O(1), and a growth step of a [`TrashMap`](crate::TrashMap) |
+/// | `bind_ephemeral`, `connect_ephemeral` | as above, and a lookup per port in use of the range |
+/// | `lookup_batch`, `matches` | as `lookup`, per packet or socket |
 /// | `get`, `get_mut` | O(1); in a group of N, O(N) |
 /// | `len`, `capacity`; `iter`, `clear` | O(1); O(sockets) |
 ///
@@ -95,11 +100,12 @@ const BURST: usize = 32;
 /// let mut sockets = SocketTable::new(100_000);
 /// sockets.bind(Local::new("[::]:443".parse()?, tcp), Reuse::No, "listener")?;
 ///
-/// let segment = FlowKey::new("192.0.2.7".parse()?, "198.51.100.1".parse()?, 40_000, 443, tcp).unwrap();
+/// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+/// let segment = FlowKey::new(from, to, 40_000, 443, tcp).unwrap();
 /// let found = sockets.lookup(&segment).unwrap();
 /// assert_eq!((found.socket, found.by), (&"listener", Specificity::Port));
 ///
-/// // It is accepted: from now on the segments of this connection find it.
+/// // The connection is accepted: from now on its segments find it.
 /// sockets.connect("198.51.100.1:443".parse()?, "192.0.2.7:40000".parse()?, tcp, "connection")?;
 /// assert_eq!(sockets.lookup(&segment).unwrap().socket, &"connection");
 /// assert_eq!(sockets.remove(&Name::Connected(segment)), Ok("connection"));
@@ -111,14 +117,14 @@ pub struct SocketTable<T, S = DefaultHashBuilder> {
     connections: Connections<T, S>,
     listeners: Listeners<T, S>,
     cursors: Cursors,
-    /// The number of the next socket that is bound.
-    number: u64,
+    /// The id of the next bound socket.
+    next_id: u64,
     limit: usize,
     hasher: S,
 }
 
 impl<T> SocketTable<T> {
-    /// No sockets, and never more than `limit`. Allocates nothing.
+    /// Creates an empty table of at most `limit` sockets. Allocates nothing.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self::with_hasher(limit, DefaultHashBuilder::new())
@@ -126,10 +132,11 @@ impl<T> SocketTable<T> {
 }
 
 impl<T, S: Clone> SocketTable<T, S> {
-    /// The same, with a hash that is keyed with a secret: ports and the choice in groups come of it, too.
+    /// Creates an empty table of at most `limit` sockets with this hasher.
     ///
-    /// A hasher that panics, or hashes the same name in two ways, may leave sockets that are not found and ports
-    /// that nobody has; nothing worse.
+    /// The hasher should be seeded with a secret, as it also selects ephemeral ports and the
+    /// sockets of groups. A hasher that panics or is inconsistent may make sockets unreachable and
+    /// leave ports in use without a socket, but causes no other harm.
     ///
     /// # Example
     ///
@@ -137,8 +144,9 @@ impl<T, S: Clone> SocketTable<T, S> {
     /// use flowtable::DefaultHashBuilder;
     /// use flowtable::sockets::{Local, Reuse, SocketTable};
     ///
-    /// // A program on bare metal that has a secret of its own.
-    /// let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seeds([3, 1, 4, 1]));
+    /// // A program on bare metal, with seeds of its own.
+    /// let hasher = DefaultHashBuilder::with_seeds([3, 1, 4, 1]);
+    /// let mut sockets = SocketTable::with_hasher(100, hasher);
     /// sockets.bind(Local::new("0.0.0.0:53".parse()?, 17), Reuse::No, "resolver")?;
     /// assert_eq!((sockets.len(), sockets.capacity()), (1, 100));
     /// sockets.clear();
@@ -151,15 +159,15 @@ impl<T, S: Clone> SocketTable<T, S> {
             connections: Connections::new(&hasher),
             listeners: Listeners::new(&hasher),
             cursors: Cursors::new(),
-            number: 0,
+            next_id: 0,
             limit,
             hasher,
         }
     }
 
-    /// Takes all sockets out, and gives their memory back.
+    /// Removes all sockets, and frees their memory.
     pub fn clear(&mut self) {
-        // Nothing is half gone when a socket panics on its way.
+        // The table is empty before any socket is dropped, as a drop may panic.
         let connections = Connections::new(&self.hasher);
         let connections = core::mem::replace(&mut self.connections, connections);
         let listeners = Listeners::new(&self.hasher);
@@ -168,29 +176,29 @@ impl<T, S: Clone> SocketTable<T, S> {
 }
 
 impl<T, S> SocketTable<T, S> {
-    /// Number of sockets.
+    /// Returns the number of sockets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len() + self.listeners.len()
     }
 
-    /// Whether there are no sockets.
+    /// Returns whether there are no sockets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// As many sockets as there may be.
+    /// Returns the limit of the number of sockets.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.limit
     }
 
-    fn has_room(&self) -> Result<(), SocketError> {
+    fn check_limit(&self) -> Result<(), SocketError> {
         if self.len() < self.limit { Ok(()) } else { Err(SocketError::Full) }
     }
 
-    /// All sockets by name, in no order.
+    /// Iterates over all sockets and their names, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (Name, &T)> {
         let bound = self.listeners.iter().map(|listener| (listener.name(), &listener.socket));
         let connections = self.connections.iter();
@@ -199,10 +207,11 @@ impl<T, S> SocketTable<T, S> {
 }
 
 impl<T, S: BuildHasher> SocketTable<T, S> {
-    /// The socket that a packet is for: its `src` is the remote socket, its `dst` the local one.
+    /// Returns the socket that matches a packet best, if any does.
     ///
-    /// A packet of IPv6 between addresses of IPv4 mapped into it must not be on any wire (RFC 4942, section
-    /// 2.2), and finds nothing: it would pass for one of IPv4 in the hands of a dual-stack socket.
+    /// The `src` of the packet is the remote socket, its `dst` the local one. An IPv6 packet with
+    /// an IPv4-mapped address must not be on any wire (RFC 4942, section 2.2), and matches nothing,
+    /// as a dual-stack socket would mistake it for an IPv4 packet.
     #[inline]
     #[must_use]
     pub fn lookup(&self, packet: &FlowKey) -> Option<Match<&T>> {
@@ -212,7 +221,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         }
     }
 
-    /// The same, to change.
+    /// Returns a mutable reference to the socket that matches a packet best, if any does.
     #[inline]
     #[must_use]
     pub fn lookup_mut(&mut self, packet: &FlowKey) -> Option<Match<&mut T>> {
@@ -227,12 +236,13 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         Some(Match { by: listener.local.specificity(), socket: &mut listener.socket })
     }
 
-    /// The sockets of a burst of packets, each put where its packet is in the slice. The cache misses of
-    /// connections overlap.
+    /// Looks up the sockets of a burst of packets, whose cache misses overlap.
+    ///
+    /// The result for each packet is written to its position in `found`.
     ///
     /// # Panics
     ///
-    /// If there are not as many places as packets.
+    /// If the lengths of the slices differ.
     ///
     /// # Example
     ///
@@ -251,7 +261,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn lookup_batch<'a>(&'a self, packets: &[FlowKey], found: &mut [Option<Match<&'a T>>]) {
-        assert_eq!(packets.len(), found.len(), "a place for each packet");
+        assert_eq!(packets.len(), found.len(), "slices of equal lengths");
         for (packets, found) in packets.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut connected = [None; BURST];
             self.connections.get_burst(packets, &mut connected[..packets.len()]);
@@ -262,8 +272,9 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         }
     }
 
-    /// All sockets that would take a packet if they were alone, the best match first: who has to have a copy of
-    /// one that is sent to many, by multicast or broadcast.
+    /// Iterates over all sockets that match a packet, the best match first.
+    ///
+    /// A packet sent by multicast or broadcast is delivered to each of them.
     ///
     /// # Example
     ///
@@ -288,7 +299,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         connection.into_iter().chain(bound.into_iter().flatten().map(Listener::found))
     }
 
-    /// The bound socket that a packet is for, if it is for no connection.
+    /// Returns the bound socket that matches a packet best.
     #[inline]
     fn lookup_bound(&self, packet: &FlowKey) -> Option<Match<&T>> {
         if self.listeners.len() == 0 || is_mapped(packet) {
@@ -298,7 +309,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         Some(listener.found())
     }
 
-    /// The socket of that name.
+    /// Returns the socket with this name.
     ///
     /// # Example
     ///
@@ -309,8 +320,9 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// let udp = 17;
     /// let mut sockets = SocketTable::new(10);
     /// let name = sockets.bind(Local::new("0.0.0.0:53".parse()?, udp), Reuse::No, 0)?;
-    /// let query = FlowKey::new("192.0.2.7".parse()?, "198.51.100.1".parse()?, 5353, 53, udp).unwrap();
-    /// // A packet finds it, and so does its name.
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let query = FlowKey::new(from, to, 5353, 53, udp).unwrap();
+    /// // It is found by a packet, and by its name.
     /// *sockets.lookup_mut(&query).unwrap().socket += 1;
     /// *sockets.get_mut(&name).unwrap() += 1;
     /// assert_eq!(sockets.get(&name), Some(&2));
@@ -321,219 +333,41 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     pub fn get(&self, name: &Name) -> Option<&T> {
         match name {
             Name::Connected(key) => self.connections.get(key),
-            Name::Bound { local, number } => {
-                self.listeners.get(local, *number).map(|listener| &listener.socket)
+            Name::Bound { local, id } => {
+                self.listeners.get(local, *id).map(|listener| &listener.socket)
             }
         }
     }
 
-    /// The socket of that name, to change.
+    /// Returns a mutable reference to the socket with this name.
     #[must_use]
     pub fn get_mut(&mut self, name: &Name) -> Option<&mut T> {
         match name {
             Name::Connected(key) => self.connections.get_mut(key),
-            Name::Bound { local, number } => {
-                self.listeners.get_mut(local, *number).map(|listener| &mut listener.socket)
+            Name::Bound { local, id } => {
+                self.listeners.get_mut(local, *id).map(|listener| &mut listener.socket)
             }
         }
     }
 
-    /// Takes a socket out.
+    /// Removes the socket with this name and returns it.
     ///
     /// # Errors
     ///
-    /// If there is none of that name.
+    /// If there is none.
     pub fn remove(&mut self, name: &Name) -> Result<T, NotFound> {
         let removed = match name {
             Name::Connected(key) => self.connections.remove(key),
-            Name::Bound { local, number } => self.listeners.remove(local, *number),
+            Name::Bound { local, id } => self.listeners.remove(local, *id),
         };
         removed.ok_or(NotFound)
     }
 
-    /// Puts a socket in for what comes to an address and port and is for no connection.
+    /// Checks all invariants, for tests. O(sockets²).
     ///
     /// # Errors
     ///
-    /// If the port is 0, there are as many sockets as there may be, another one does not let it be there (see
-    /// the [module](super::sockets)), or the memory cannot be had. The socket is given back.
-    pub fn bind(
-        &mut self,
-        local: Local,
-        reuse: Reuse,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
-        let why = if local.port == Some(0) {
-            SocketError::PortZero
-        } else if let Err(why) = self.has_room() {
-            why
-        } else if self.listeners.refuse(&local, reuse)
-            || reuse == Reuse::No && local.port.is_some() && self.connections.occupy(&local)
-        {
-            SocketError::InUse
-        } else {
-            return self.insert_bound(local, reuse, socket);
-        };
-        Err(RejectedSocket { given: socket, why })
-    }
-
-    /// The same at a port of this range that nobody has; the one in `local` does not count.
-    ///
-    /// It is drawn by the hash, which should be keyed: who sees one port does not know the next. That is algorithm
-    /// 1 of RFC 6056. A port that is taken costs a look-up.
-    ///
-    /// # Errors
-    ///
-    /// If the range is empty or has port 0, there are as many sockets as there may be, all ports are taken, or the
-    /// memory cannot be had. The socket is given back.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::sockets::{Local, Name, Reuse, SocketTable};
-    ///
-    /// let mut sockets = SocketTable::new(10);
-    /// let any = Local::new("0.0.0.0:0".parse()?, 17);
-    /// let Name::Bound { local, .. } = sockets.bind_ephemeral(any, 49_152..=65_535, Reuse::No, "client")? else {
-    ///     unreachable!("it is bound");
-    /// };
-    /// assert!(local.port() >= Some(49_152));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn bind_ephemeral(
-        &mut self,
-        local: Local,
-        ports: RangeInclusive<u16>,
-        reuse: Reuse,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
-        if let Err(why) = ephemeral::check(&ports).and_then(|()| self.has_room()) {
-            return Err(RejectedSocket { given: socket, why });
-        }
-        let Self { connections, listeners, .. } = self;
-        let is_free = |port| {
-            let there = local.at_port(port);
-            !listeners.refuse(&there, Reuse::No) && !connections.occupy(&there)
-        };
-        // There is no destination to tell it from others, and one must not tell the next.
-        let hash = self.hasher.hash_one((local.at_port(0), self.number));
-        let random = |number| self.hasher.hash_one(number);
-        match self.cursors.next(hash, &ports, random, is_free) {
-            Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
-            Err(why) => Err(RejectedSocket { given: socket, why }),
-        }
-    }
-
-    fn insert_bound(
-        &mut self,
-        local: Local,
-        reuse: Reuse,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
-        let listener = Listener { local, reuse, number: self.number, socket };
-        let name = listener.name();
-        match self.listeners.insert(listener) {
-            Ok(()) => {
-                self.number += 1;
-                Ok(name)
-            }
-            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
-        }
-    }
-
-    /// Puts a connection in. A listener at the same port is no matter: that is how connections are accepted.
-    ///
-    /// # Errors
-    ///
-    /// If an address is unspecified or a port 0, the addresses are of different versions, there are as many
-    /// sockets as there may be, the connection is there already, or the memory cannot be had. The socket is given
-    /// back.
-    pub fn connect(
-        &mut self,
-        local: SocketAddr,
-        remote: SocketAddr,
-        protocol: u8,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
-        let key = match connection(local, remote, protocol) {
-            Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { given: socket, why }),
-        };
-        let why = if let Err(why) = self.has_room() {
-            why
-        } else if self.connections.get(&key).is_some() {
-            SocketError::InUse
-        } else {
-            return self.insert_connected(key, socket);
-        };
-        Err(RejectedSocket { given: socket, why })
-    }
-
-    /// The same from a port of this range that no bound socket has, and none to the same remote socket.
-    ///
-    /// Ports come in the order of RFC 6056, from a place that is secret if the hash is keyed. It takes a look-up for
-    /// each that is taken: if nearly all are, to the same remote socket, that is long.
-    ///
-    /// # Errors
-    ///
-    /// As [`connect`](Self::connect), and if the range is empty or has port 0, or all its ports are taken. The
-    /// socket is given back.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::sockets::{SocketError, SocketTable};
-    ///
-    /// let mut sockets = SocketTable::new(10);
-    /// let (here, there) = ("192.0.2.1".parse()?, "198.51.100.1:443".parse()?);
-    /// for number in 0..2 {
-    ///     sockets.connect_ephemeral(here, there, 6, 50_000..=50_001, number)?;
-    /// }
-    /// let refused = sockets.connect_ephemeral(here, there, 6, 50_000..=50_001, 2).unwrap_err();
-    /// assert_eq!((refused.given, refused.why), (2, SocketError::NoPort));
-    /// // Another destination has all ports for itself.
-    /// sockets.connect_ephemeral(here, "198.51.100.2:443".parse()?, 6, 50_000..=50_001, 2)?;
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn connect_ephemeral(
-        &mut self,
-        local: IpAddr,
-        remote: SocketAddr,
-        protocol: u8,
-        ports: RangeInclusive<u16>,
-        socket: T,
-    ) -> Result<Name, RejectedSocket<T>> {
-        let at_port = |port| connection(SocketAddr::new(local, port), remote, protocol);
-        let checked = ephemeral::check(&ports).and_then(|()| at_port(*ports.start()));
-        let key = match checked.and_then(|key| self.has_room().map(|()| key)) {
-            Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { given: socket, why }),
-        };
-        let Self { connections, listeners, .. } = self;
-        let is_free = |port| {
-            at_port(port).is_ok_and(|key| connections.get(&key).is_none())
-                && !listeners.has_port(key.dst(), port, protocol)
-        };
-        let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
-        let random = |number| self.hasher.hash_one(number);
-        match self.cursors.next(hash, &ports, random, is_free).and_then(at_port) {
-            Ok(key) => self.insert_connected(key, socket),
-            Err(why) => Err(RejectedSocket { given: socket, why }),
-        }
-    }
-
-    fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
-        match self.connections.insert(key, socket) {
-            Ok(()) => Ok(Name::Connected(key)),
-            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
-        }
-    }
-
-    /// Checks every invariant, for tests. O(sockets²).
-    ///
-    /// # Errors
-    ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The broken invariant: a bug in this crate, or an inconsistent hasher.
     ///
     /// # Example
     ///
@@ -546,25 +380,19 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
-        self.connections.validate()?;
-        self.listeners.validate()
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        let connections = self.connections.validate();
+        connections.map_err(|broken| broken.within(format_args!("connections")))?;
+        self.listeners.validate().map_err(|broken| broken.within(format_args!("bound sockets")))
     }
 }
 
-/// The name of a connection, as its packets arrive.
-fn connection(local: SocketAddr, remote: SocketAddr, protocol: u8) -> Result<FlowKey, SocketError> {
-    let [here, there] = [local, remote].map(|end| end.ip().to_canonical());
-    if here.is_unspecified() || there.is_unspecified() {
-        return Err(SocketError::Unspecified);
-    }
-    if local.port() == 0 || remote.port() == 0 {
-        return Err(SocketError::PortZero);
-    }
-    FlowKey::new(there, here, remote.port(), local.port(), protocol).ok_or(SocketError::Families)
+/// The error of a broken invariant in a map of the table.
+fn map_error(broken: impl Error) -> InvariantError {
+    InvariantError::new(broken.to_string())
 }
 
-/// Whether this is a packet of IPv6 that claims to be one of IPv4.
+/// Returns whether an IPv6 packet has an IPv4-mapped address.
 fn is_mapped(packet: &FlowKey) -> bool {
     let FlowKey::V6(packet) = packet else { return false };
     packet.src.to_ipv4_mapped().is_some() || packet.dst.to_ipv4_mapped().is_some()

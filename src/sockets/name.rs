@@ -1,25 +1,27 @@
-//! What sockets are known by, and what a packet finds.
+//! The names of sockets, and the results of lookups.
 
 use crate::key::flow::FlowKey;
 
-use super::Local;
+use super::local::{Local, Specificity};
 
-/// The name of a socket in its table. It says nothing to other tables, not even to a clone of its own.
+/// The name of a socket in its table: a handle for `get` and `remove`.
+///
+/// It is valid in the table that returned it, not in any other, nor in a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Name {
-    /// A connection: its packets as they arrive, from the remote socket to the local one. A later connection
-    /// between the same sockets has the same name.
+    /// A connection, named by its packets as they arrive: from the remote socket to the local one.
+    /// A later connection between the same sockets has an equal name.
     Connected(FlowKey),
     /// A bound socket.
     Bound {
-        /// Where it is bound.
+        /// The address, port and protocol that it is bound to.
         local: Local,
-        /// Which one of those that are or were bound there. Never used again in a table.
-        number: u64,
+        /// Distinguishes the sockets bound there. Unique in a table, and never reused.
+        id: u64,
     },
 }
 
-/// A socket that a packet is for.
+/// The result of a lookup: a socket, and how specifically it matches the packet.
 ///
 /// # Example
 ///
@@ -32,31 +34,17 @@ pub enum Name {
 /// for (address, socket) in [("0.0.0.0:80", "any"), ("192.0.2.1:80", "here")] {
 ///     sockets.bind(Local::new(address.parse()?, tcp), Reuse::Address, socket)?;
 /// }
-/// let segment = FlowKey::new("198.51.100.1".parse()?, "192.0.2.1".parse()?, 40_000, 80, tcp).unwrap();
+/// let [from, to] = ["198.51.100.1".parse()?, "192.0.2.1".parse()?];
+/// let segment = FlowKey::new(from, to, 40_000, 80, tcp).unwrap();
 /// let best = sockets.lookup(&segment).unwrap();
 /// assert_eq!((*best.socket, best.by), ("here", Specificity::AddressAndPort));
-/// assert!(best.by > Specificity::Port); // that of the other one
+/// assert!(best.by > Specificity::Port); // that of the other socket
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match<R> {
     /// The socket.
     pub socket: R,
-    /// What of the packet led to it.
+    /// The parts of the packet that the socket is bound or connected to.
     pub by: Specificity,
-}
-
-/// How much of a packet a socket's name has. The greatest one wins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Specificity {
-    /// Any address and all ports.
-    Everything,
-    /// The address, and all ports.
-    Address,
-    /// Any address, and the port.
-    Port,
-    /// Address and port.
-    AddressAndPort,
-    /// Both sockets: it is a connection.
-    Connection,
 }

@@ -1,29 +1,29 @@
-//! Distance vectors that carry indices.
+//! Distance-vector routing with labels in advertisements.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
-use super::check::Broken;
 use super::error::{InsertError, RouterError};
 use super::label::Label;
 use super::labels::Labels;
 use super::table::{Hop, Port, Table};
+use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
-/// What a router tells a neighbour about a destination.
+/// An advertisement of a destination, sent by a router to a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advert<D> {
+pub struct Advertisement<D> {
     /// The destination.
     pub destination: D,
-    /// What it costs from there on. Infinity if there is no way.
+    /// The cost from the sender to the destination. Infinity if there is no route.
     pub cost: u32,
-    /// The row that the router has for it: packets that come its way shall carry this.
-    /// [`Label::NONE`] from a router that does not thread.
+    /// The label of the sender's row for the destination, which packets sent to it must carry.
+    /// [`Label::NONE`] from a router without threaded indices.
     pub label: Label,
 }
 
-/// A router that knows destinations by what its neighbours say: Bellman-Ford, with indices threaded through it.
+/// A distance-vector router: Bellman-Ford, with threaded indices in its advertisements.
 ///
 /// ```text
 ///                        (D, 5, i)                     D's row at R:   cost 7, port of B, label j
@@ -33,44 +33,50 @@ pub struct Advert<D> {
 ///                        (D, 6, j)
 /// ```
 ///
-/// A neighbour advertises a destination, what it costs from there and the label of its own row for it. The router takes
-/// the neighbour with the least cost of link and advert together, the lowest port among equals, and makes a row of
-/// it: port and label. It tells its other neighbours the new cost and the label of that row.
+/// A neighbour advertises a destination, its cost from there, and the label of its own row. The
+/// router chooses the neighbour with the least sum of link and advertised cost, the lowest port
+/// among equals, and stores its port and label in a row. It advertises the new cost and the label
+/// of that row to its other neighbours.
 ///
-/// **What labels add to the messages.** A router's own label for a destination stays as long as the destination is
-/// known, whatever its neighbours do. So a label that changes is news for those who send there, and for nobody
-/// behind them: it changes a row and is not told on. There is one message that plain Bellman-Ford would not send: if a
-/// destination is forgotten and comes back at the same cost between two calls of [`flush`](Self::flush), it has
-/// another row, and neighbours are told its label.
+/// **Messages caused by labels.** A router's own label for a destination is constant while the
+/// destination is known, whatever its neighbours do. So a changed label concerns the routers that
+/// send there, and none beyond: it changes a row and is not propagated. There is one message that
+/// plain Bellman-Ford would not send: if a destination is removed and returns at equal cost between
+/// two calls of [`flush`](Self::flush), it has another row, and its label is advertised.
 ///
-/// **Bad news.** What every neighbour said is kept, so another way is taken at once. A router says infinity to the
-/// neighbour that it sends through (*split horizon with poisoned reverse*, RFC 2453): two routers that have heard each
-/// other do not send packets back and forth. If both turn to each other at once, as when a third dies, they do until
-/// their adverts have crossed. Three may go on for longer, and count up until a cost is infinity, so that should be no
-/// greater than the longest way needs.
+/// **Failures.** The advertisements of all neighbours are stored, so another route is chosen at
+/// once. A router advertises infinity to the neighbour that it sends through (*split horizon with
+/// poisoned reverse*, RFC 2453): two synchronised routers do not send packets back and forth. If
+/// both choose each other at once, as when a third fails, they do until their advertisements have
+/// crossed. Three may do so for longer, and count up to infinity, so that should be no greater than
+/// the longest route needs.
 ///
-/// **What it relies on.** Adverts over one link arrive in order and are not lost while it is up, as over TCP. When a
-/// link comes up, both ends are told, and say everything; when it goes down, everything that was heard over it is
-/// forgotten. An advert that was refused is not remembered: the neighbour can be asked to [repeat](Self::repeat).
+/// **Assumptions.** Advertisements over one link arrive in order and are not lost while it is up,
+/// as over TCP. When a link comes up, both ends are notified, and advertise everything; when it
+/// goes down, everything received over it is discarded. A rejected advertisement is not stored:
+/// request it again with [`resynchronise`](Self::resynchronise) at the neighbour.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`hear`](Self::hear), [`attach`](Self::attach), [`detach`](Self::detach) | O(log destinations + neighbours) |
-/// | [`link_up`](Self::link_up), [`repeat`](Self::repeat) | O(log neighbours) |
-/// | [`cost`](Self::cost), [`has_news`](Self::has_news) | O(log destinations), O(neighbours) |
-/// | [`link_cost`](Self::link_cost), [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
-/// | memory | rows of a [`Table`], 12 bytes for each neighbour that advertises a destination |
+/// | [`on_advertisement`](Self::on_advertisement) | O(log destinations + neighbours) |
+/// | [`attach`](Self::attach), [`detach`](Self::detach) | O(log destinations + neighbours) |
+/// | [`link_up`](Self::link_up), [`resynchronise`](Self::resynchronise) | O(log neighbours) |
+/// | [`cost`](Self::cost) | O(log destinations) |
+/// | [`has_pending`](Self::has_pending) | O(neighbours) |
+/// | [`link_cost`](Self::link_cost) | O(destinations (log destinations + neighbours)) |
+/// | [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
+/// | memory | rows of a [`Table`], 12 bytes for each advertisement of a neighbour |
 ///
 /// Paper: Chandranmenon and Varghese, on threading indices through Bellman-Ford.
 ///
 /// # Example
 ///
-/// The paper's:
+/// The example of the paper:
 ///
 /// ```
 /// use core::time::Duration;
 /// use flowtable::Timestamp;
-/// use flowtable::threaded::{Advert, DistanceVector, Hop, Label, Labels};
+/// use flowtable::threaded::{Advertisement, DistanceVector, Hop, Label, Labels};
 ///
 /// let now = Timestamp::ZERO;
 /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
@@ -79,19 +85,19 @@ pub struct Advert<D> {
 /// router.link_up(b, 1)?;
 ///
 /// let (i, j) = (Label::new(17, 0).unwrap(), Label::new(4, 0).unwrap());
-/// router.hear(a, Advert { destination: "D", cost: 5, label: i }, now)?;
+/// router.on_advertisement(a, Advertisement { destination: "D", cost: 5, label: i }, now)?;
 /// assert_eq!(router.cost(&"D"), Some(8));
-/// router.hear(b, Advert { destination: "D", cost: 6, label: j }, now)?;
+/// router.on_advertisement(b, Advertisement { destination: "D", cost: 6, label: j }, now)?;
 /// assert_eq!(router.cost(&"D"), Some(7));
 ///
-/// // Packets that carry the router's label go to B, and carry B's.
+/// // Packets with the router's label are sent to B, with B's label.
 /// let label = router.table().label(&"D").unwrap();
 /// assert_eq!(router.table().forward(label), Ok(Hop::Forward { port: b, label: j }));
 ///
-/// // A hears of it. B does not, as packets go there: it is told infinity, which it knew.
-/// let mut told = vec![];
-/// router.flush(|port, advert| told.push((port, advert)));
-/// assert_eq!(told, [(a, Advert { destination: "D", cost: 7, label })]);
+/// // The route is advertised to A. For B, the next hop, its cost is infinity as before.
+/// let mut sent = vec![];
+/// router.flush(|port, advertisement| sent.push((port, advertisement)));
+/// assert_eq!(sent, [(a, Advertisement { destination: "D", cost: 7, label })]);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -99,26 +105,33 @@ pub struct DistanceVector<D> {
     table: Table<D>,
     links: BTreeMap<Port, Link>,
     routes: BTreeMap<D, Route>,
-    /// Destinations that neighbours may have to hear about, and what they were told the last time. No more than
-    /// rows there are, and rows there were then.
-    changed: BTreeMap<D, Told>,
+    /// Destinations that changed since the last `flush`, with their state as of then. At most the
+    /// present rows and those of that time.
+    pending: BTreeMap<D, Advertised>,
     infinity: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
     cost: u32,
-    /// Whether the neighbour has heard of everything once.
-    greeted: bool,
+    /// Whether all destinations have been advertised to the neighbour.
+    synchronised: bool,
 }
 
-/// A destination. There is one for each row of the table.
+/// The routes to a destination. One for each row of the table.
 #[derive(Clone, Debug, Default)]
 struct Route {
     attached: bool,
-    /// What neighbours say, by port. Costs are below infinity. Not empty, unless it is attached.
+    /// The neighbours' advertisements, sorted by port. Costs are below infinity. Not empty, unless
+    /// the destination is attached.
     candidates: Vec<Candidate>,
-    best: Option<Best>,
+    best: Option<BestRoute>,
+}
+
+impl Route {
+    fn is_used(&self) -> bool {
+        self.attached || !self.candidates.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -130,96 +143,98 @@ struct Candidate {
 
 const _: () = assert!(size_of::<Candidate>() == 12);
 
-/// The way that is taken.
+/// The chosen route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Best {
+struct BestRoute {
     cost: u32,
-    /// `None` if it is attached.
+    /// The port of the next hop, `None` if the destination is attached.
     via: Option<Port>,
 }
 
-/// What neighbours are told: the way, and the label of the own row.
+/// The advertised state of a destination: the route, and the label of the own row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Told {
-    best: Option<Best>,
+struct Advertised {
+    best: Option<BestRoute>,
     label: Label,
 }
 
-impl Told {
-    /// The neighbour at `port`, who is not told of ways through itself.
-    fn to(self, port: Port, infinity: u32) -> (u32, Label) {
+impl Advertised {
+    /// Returns the cost and label for the neighbour at `port`: infinity for a route through itself.
+    fn for_neighbour(self, port: Port, infinity: u32) -> (u32, Label) {
         match self.best {
-            Some(Best { cost, via }) if via != Some(port) => (cost, self.label),
+            Some(BestRoute { cost, via }) if via != Some(port) => (cost, self.label),
             _ => (infinity, Label::NONE),
         }
     }
 }
 
 impl<D: Ord + Clone> DistanceVector<D> {
-    /// A router without neighbours. What costs `infinity` cannot be reached.
+    /// Creates a router without neighbours. A cost of `infinity` means that there is no route.
     ///
     /// # Errors
     ///
-    /// If infinity is 0 or 1: no link costs less.
+    /// If `infinity` is 0 or 1: no link cost is possible.
     pub fn new(labels: Labels, infinity: u32) -> Result<Self, RouterError> {
         if infinity < 2 {
             return Err(RouterError::Cost);
         }
-        let (links, routes, changed) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { table: Table::new(labels), links, routes, changed, infinity })
+        let (links, routes, pending) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Ok(Self { table: Table::new(labels), links, routes, pending, infinity })
     }
 
-    /// The rows: what packets are forwarded with.
+    /// Returns the forwarding table.
     #[must_use]
     pub const fn table(&self) -> &Table<D> {
         &self.table
     }
 
-    /// What a destination costs, unless there is no way to it.
+    /// Returns the cost of the route to a destination, if there is one.
     #[must_use]
     pub fn cost(&self, destination: &D) -> Option<u32> {
         Some(self.routes.get(destination)?.best?.cost)
     }
 
-    /// Whether neighbours are to be told something: [`flush`](Self::flush) would not be silent, perhaps.
+    /// Returns whether [`flush`](Self::flush) may have something to send.
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        !self.changed.is_empty() || self.links.values().any(|link| !link.greeted)
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty() || self.links.values().any(|link| !link.synchronised)
     }
 
-    /// There is a neighbour at `port`, and it costs so much to send there. It will be told everything.
+    /// Adds a neighbour at `port` with this link cost. The next [`flush`](Self::flush) advertises
+    /// all destinations to it.
     ///
     /// # Errors
     ///
-    /// If there is one, or the cost is 0 or infinity. Nothing has changed.
+    /// If the port has a link, or the cost is 0 or infinity. Nothing has changed.
     pub fn link_up(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
         self.check_link_cost(cost)?;
         if self.links.contains_key(&port) {
             return Err(RouterError::LinkIsUp);
         }
-        self.links.insert(port, Link { cost, greeted: false });
+        self.links.insert(port, Link { cost, synchronised: false });
         Ok(())
     }
 
-    /// It costs so much now.
+    /// Changes the cost of a link.
     ///
     /// # Errors
     ///
-    /// If there is no such link, or the cost is 0 or infinity. Nothing has changed.
+    /// If the port has no link, or the cost is 0 or infinity. Nothing has changed.
     ///
     /// # Example
     ///
     /// ```
     /// use core::time::Duration;
     /// use flowtable::Timestamp;
-    /// use flowtable::threaded::{Advert, DistanceVector, Label, Labels};
+    /// use flowtable::threaded::{Advertisement, DistanceVector, Label, Labels};
     ///
     /// let now = Timestamp::ZERO;
     /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
     /// for (port, cost) in [(1, 3), (2, 1)] {
     ///     router.link_up(port, cost)?;
     ///     let label = Label::new(port.into(), 0).unwrap();
-    ///     router.hear(port, Advert { destination: "D", cost: 5, label }, now)?;
+    ///     let advertisement = Advertisement { destination: "D", cost: 5, label };
+    ///     router.on_advertisement(port, advertisement, now)?;
     /// }
     /// assert_eq!(router.cost(&"D"), Some(5 + 1));
     /// router.link_cost(2, 10)?;
@@ -231,31 +246,32 @@ impl<D: Ord + Clone> DistanceVector<D> {
     pub fn link_cost(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
         self.check_link_cost(cost)?;
         self.links.get_mut(&port).ok_or(RouterError::NoLink)?.cost = cost;
-        for destination in self.heard_from(port) {
-            self.settle(&destination);
+        for destination in self.advertised_by(port) {
+            self.update_route(&destination);
         }
         Ok(())
     }
 
-    /// There is no neighbour at `port` any more, and nothing of what it said is true.
+    /// Removes the neighbour at `port`, and discards its advertisements.
     ///
     /// # Errors
     ///
-    /// If there was none.
+    /// If the port has no link.
     pub fn link_down(&mut self, port: Port, now: Timestamp) -> Result<(), RouterError> {
         self.links.remove(&port).ok_or(RouterError::NoLink)?;
-        for destination in self.heard_from(port) {
+        for destination in self.advertised_by(port) {
             self.withdraw(port, &destination, now);
         }
         Ok(())
     }
 
-    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again, and what
-    /// has gone since the last [`flush`](Self::flush).
+    /// Requests that the next [`flush`](Self::flush) advertises all destinations to the neighbour
+    /// at `port`, and those removed since the last one. For a neighbour that lost or rejected
+    /// advertisements.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If the port has no link.
     ///
     /// # Example
     ///
@@ -268,61 +284,61 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// let mut router = DistanceVector::new(Labels::new(1000, Duration::ZERO, 0)?, 64)?;
     /// router.link_up(1, 3)?;
     /// router.attach("D", now)?;
-    /// let mut told = vec![];
-    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
-    /// assert!(!router.has_news());
-    /// router.repeat(1)?; // it had no room
-    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
+    /// let mut sent = vec![];
+    /// router.flush(|_, advertisement| sent.push(advertisement.cost));
+    /// assert!(!router.has_pending());
+    /// router.resynchronise(1)?; // its table was full
+    /// router.flush(|_, advertisement| sent.push(advertisement.cost));
     /// router.detach(&"D", now)?;
-    /// router.flush(|_, advert| told.push((advert.destination, advert.cost)));
-    /// assert_eq!(told, [("D", 0), ("D", 0), ("D", 64)]);
+    /// router.flush(|_, advertisement| sent.push(advertisement.cost));
+    /// assert_eq!(sent, [0, 0, 64]);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn repeat(&mut self, port: Port) -> Result<(), RouterError> {
-        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.greeted = false;
+    pub fn resynchronise(&mut self, port: Port) -> Result<(), RouterError> {
+        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.synchronised = false;
         Ok(())
     }
 
-    /// The destination is here.
+    /// Attaches a destination to this router.
     ///
     /// # Errors
     ///
-    /// If it was, or there is no row for it. Nothing has changed.
+    /// If it is attached already, or no row is available. Nothing has changed.
     pub fn attach(&mut self, destination: D, now: Timestamp) -> Result<(), RouterError> {
         if self.routes.get(&destination).is_some_and(|route| route.attached) {
             return Err(RouterError::Attached);
         }
-        self.make_route(&destination, now)?.attached = true;
-        self.settle(&destination);
+        self.route_mut(&destination, now)?.attached = true;
+        self.update_route(&destination);
         Ok(())
     }
 
-    /// The destination is not here any more.
+    /// Detaches a destination from this router.
     ///
     /// # Errors
     ///
-    /// If it was not.
+    /// If it is not attached.
     pub fn detach(&mut self, destination: &D, now: Timestamp) -> Result<(), RouterError> {
         let route = self.routes.get_mut(destination).filter(|route| route.attached);
         route.ok_or(RouterError::Attached)?.attached = false;
-        self.settle(destination);
-        self.forget_if_unknown(destination, now);
+        self.update_route(destination);
+        self.remove_if_unused(destination, now);
         Ok(())
     }
 
-    /// The neighbour at `port` says this.
+    /// Processes an advertisement from the neighbour at `port`.
     ///
     /// # Errors
     ///
-    /// If there is no such neighbour, the cost is greater than infinity, or there is no row for the destination.
-    /// Nothing has changed.
-    pub fn hear(
+    /// If the port has no link, the cost is greater than infinity, or no row is available for the
+    /// destination. Nothing has changed.
+    pub fn on_advertisement(
         &mut self,
         port: Port,
-        advert: Advert<D>,
+        advertisement: Advertisement<D>,
         now: Timestamp,
     ) -> Result<(), RouterError> {
-        let Advert { destination, cost, label } = advert;
+        let Advertisement { destination, cost, label } = advertisement;
         if !self.links.contains_key(&port) {
             return Err(RouterError::NoLink);
         }
@@ -333,57 +349,58 @@ impl<D: Ord + Clone> DistanceVector<D> {
             self.withdraw(port, &destination, now);
             return Ok(());
         }
-        let candidates = &mut self.make_route(&destination, now)?.candidates;
+        let candidates = &mut self.route_mut(&destination, now)?.candidates;
         let candidate = Candidate { port, cost, label: label.threaded_or_none() };
         match candidates.binary_search_by_key(&port, |candidate| candidate.port) {
-            Ok(place) => candidates[place] = candidate,
-            Err(place) => candidates.insert(place, candidate),
+            Ok(index) => candidates[index] = candidate,
+            Err(index) => candidates.insert(index, candidate),
         }
-        self.settle(&destination);
+        self.update_route(&destination);
         Ok(())
     }
 
-    /// Tells neighbours what they have not heard, or heard otherwise.
+    /// Sends the pending advertisements to the neighbours.
     ///
-    /// Whatever happened since the last time, each hears of a destination once at most. How often this is called
-    /// is the caller's choice: after each advert, or some time later, for fewer messages.
-    pub fn flush(&mut self, mut send: impl FnMut(Port, Advert<D>)) {
+    /// Each neighbour gets at most one advertisement of a destination, however often it changed
+    /// since the last call. The caller chooses the frequency of calls: after each advertisement, or
+    /// some time later, for fewer messages.
+    pub fn flush(&mut self, mut send: impl FnMut(Port, Advertisement<D>)) {
         let infinity = self.infinity;
-        let advert = |destination: &D, (cost, label)| {
+        let advertisement = |destination: &D, (cost, label)| {
             let destination = destination.clone();
-            Advert { destination, cost, label }
+            Advertisement { destination, cost, label }
         };
-        for (destination, before) in mem::take(&mut self.changed) {
-            let now = self.told(&destination);
+        for (destination, before) in mem::take(&mut self.pending) {
+            let now = self.advertised(&destination);
             for (&port, link) in &self.links {
-                let tell = now.to(port, infinity);
-                // A greeting says what there is. Who asked for another must hear what there is no more as well.
-                let by_greeting = !link.greeted && tell.0 < infinity;
-                if !by_greeting && tell != before.to(port, infinity) {
-                    send(port, advert(&destination, tell));
+                let new = now.for_neighbour(port, infinity);
+                // The full advertisement below contains the existing routes, but not the removed
+                // ones.
+                let in_full = !link.synchronised && new.0 < infinity;
+                if !in_full && new != before.for_neighbour(port, infinity) {
+                    send(port, advertisement(&destination, new));
                 }
             }
         }
-        let strangers: Vec<Port> =
-            self.links.iter().filter(|(_, link)| !link.greeted).map(|(&port, _)| port).collect();
-        for port in strangers {
-            for destination in self.routes.keys() {
-                let tell = self.told(destination).to(port, infinity);
-                if tell.0 < infinity {
-                    send(port, advert(destination, tell));
+        let routes = &self.routes;
+        for (&port, link) in self.links.iter_mut().filter(|(_, link)| !link.synchronised) {
+            for (destination, route) in routes {
+                let label = self.table.label(destination).unwrap_or_default();
+                let new = Advertised { best: route.best, label }.for_neighbour(port, infinity);
+                if new.0 < infinity {
+                    send(port, advertisement(destination, new));
                 }
             }
-            if let Some(link) = self.links.get_mut(&port) {
-                link.greeted = true;
-            }
+            link.synchronised = true;
         }
     }
 
-    /// Checks every invariant, for tests. O(destinations × (log destinations + neighbours)).
+    /// Checks the invariants of the router, for tests. O(destinations × (log destinations +
+    /// neighbours)).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -397,100 +414,99 @@ impl<D: Ord + Clone> DistanceVector<D> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.table.validate()?;
-        let right = self.routes.iter().all(|(destination, route)| {
-            let known = route.attached || !route.candidates.is_empty();
-            let in_order = route.candidates.windows(2).all(|pair| pair[0].port < pair[1].port);
-            let (best, hop) = self.choose(route);
-            let row = self.table.label(destination).is_some();
-            known
-                && in_order
-                && row
-                && best == route.best
-                && hop == self.table.forward_to(destination)
-        });
-        if right && self.routes.len() == self.table.len() { Ok(()) } else { Err(Broken::Route) }
+        ensure(self.routes.len() == self.table.len(), || "the numbers of routes and rows differ")?;
+        self.routes.iter().try_for_each(|(destination, route)| {
+            let candidates = &route.candidates;
+            let in_order = candidates.windows(2).all(|pair| pair[0].port < pair[1].port);
+            let (best, hop) = self.best_route(route);
+            ensure(route.is_used(), || "a route is neither attached nor advertised")?;
+            ensure(in_order, || "the advertisements of a route are not sorted by port")?;
+            ensure(self.table.label(destination).is_some(), || "a route has no row")?;
+            ensure(best == route.best, || "a route is not the best one")?;
+            ensure(hop == self.table.forward_to(destination), || "a row differs from its route")
+        })
     }
 
     fn check_link_cost(&self, cost: u32) -> Result<(), RouterError> {
         if cost == 0 || cost >= self.infinity { Err(RouterError::LinkCost) } else { Ok(()) }
     }
 
-    /// Destinations that the neighbour at `port` advertises.
-    fn heard_from(&self, port: Port) -> Vec<D> {
-        let said = |route: &Route| route.candidates.iter().any(|candidate| candidate.port == port);
-        let heard = self.routes.iter().filter(|(_, route)| said(route));
-        heard.map(|(destination, _)| destination.clone()).collect()
+    /// Returns the destinations that the neighbour at `port` advertises.
+    fn advertised_by(&self, port: Port) -> Vec<D> {
+        let is_by = |route: &Route| route.candidates.iter().any(|candidate| candidate.port == port);
+        let routes = self.routes.iter().filter(|(_, route)| is_by(route));
+        routes.map(|(destination, _)| destination.clone()).collect()
     }
 
-    /// The route to a destination, which gets a row if it has none.
-    fn make_route(&mut self, destination: &D, now: Timestamp) -> Result<&mut Route, RouterError> {
+    /// Returns a mutable reference to the route of a destination, after allocating a row if needed.
+    fn route_mut(&mut self, destination: &D, now: Timestamp) -> Result<&mut Route, RouterError> {
         if !self.routes.contains_key(destination) {
             match self.table.insert(destination.clone(), None, now) {
                 Ok(_) | Err(InsertError::InUse) => {}
-                Err(InsertError::NoLabel(why)) => return Err(why.into()),
+                Err(InsertError::NoLabel(error)) => return Err(error.into()),
             }
         }
         Ok(self.routes.entry(destination.clone()).or_default())
     }
 
-    /// The neighbour at `port` knows no way to the destination.
+    /// Discards the advertisement of a destination by the neighbour at `port`.
     fn withdraw(&mut self, port: Port, destination: &D, now: Timestamp) {
         let Some(route) = self.routes.get_mut(destination) else { return };
         route.candidates.retain(|candidate| candidate.port != port);
-        self.settle(destination);
-        self.forget_if_unknown(destination, now);
+        self.update_route(destination);
+        self.remove_if_unused(destination, now);
     }
 
-    /// Takes the best way, and notes what neighbours were told before if that is another.
-    fn settle(&mut self, destination: &D) {
-        let before = self.told(destination);
+    /// Chooses the best route, and marks the destination as pending if the route has changed.
+    fn update_route(&mut self, destination: &D) {
+        let before = self.advertised(destination);
         let Some(route) = self.routes.get(destination) else { return };
-        let (best, hop) = self.choose(route);
-        // The label at the next router may be another though the cost is not.
+        let (best, hop) = self.best_route(route);
+        // The label at the next router may change without the route.
         self.table.set(destination, hop);
         if best != before.best {
-            self.changed.entry(destination.clone()).or_insert(before);
+            self.pending.entry(destination.clone()).or_insert(before);
             if let Some(route) = self.routes.get_mut(destination) {
                 route.best = best;
             }
         }
     }
 
-    /// The best way, and what it means for packets.
-    fn choose(&self, route: &Route) -> (Option<Best>, Option<Hop>) {
+    /// Returns the best route, and its hop.
+    fn best_route(&self, route: &Route) -> (Option<BestRoute>, Option<Hop>) {
         if route.attached {
-            return (Some(Best { cost: 0, via: None }), Some(Hop::Deliver));
+            return (Some(BestRoute { cost: 0, via: None }), Some(Hop::Deliver));
         }
-        let ways = route.candidates.iter().filter_map(|candidate| {
+        let routes = route.candidates.iter().filter_map(|candidate| {
             let cost = self.links.get(&candidate.port)?.cost.saturating_add(candidate.cost);
             (cost < self.infinity).then_some((cost, candidate.port, candidate.label))
         });
-        match ways.min() {
+        match routes.min() {
             None => (None, None),
             Some((cost, port, label)) => {
-                (Some(Best { cost, via: Some(port) }), Some(Hop::Forward { port, label }))
+                (Some(BestRoute { cost, via: Some(port) }), Some(Hop::Forward { port, label }))
             }
         }
     }
 
-    /// A destination that nobody knows has no row. Neighbours that were never told of it need not know.
-    fn forget_if_unknown(&mut self, destination: &D, now: Timestamp) {
-        let known = |route: &Route| route.attached || !route.candidates.is_empty();
-        if self.routes.get(destination).is_none_or(known) {
+    /// Removes a destination that is neither attached nor advertised, and frees its row. If it was
+    /// never advertised to neighbours, it is not pending either.
+    fn remove_if_unused(&mut self, destination: &D, now: Timestamp) {
+        if self.routes.get(destination).is_none_or(Route::is_used) {
             return;
         }
         self.routes.remove(destination);
         self.table.remove(destination, now);
-        if self.changed.get(destination).is_some_and(|told| told.best.is_none()) {
-            self.changed.remove(destination);
+        if self.pending.get(destination).is_some_and(|before| before.best.is_none()) {
+            self.pending.remove(destination);
         }
     }
 
-    /// What neighbours are told about a destination, now.
-    fn told(&self, destination: &D) -> Told {
+    /// Returns the present state of a destination, as to be advertised.
+    fn advertised(&self, destination: &D) -> Advertised {
         let best = self.routes.get(destination).and_then(|route| route.best);
-        Told { best, label: self.table.label(destination).unwrap_or_default() }
+        Advertised { best, label: self.table.label(destination).unwrap_or_default() }
     }
 }

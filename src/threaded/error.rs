@@ -1,10 +1,10 @@
-//! What can go wrong with labels, rows and what neighbours say.
+//! Errors of labels, tables and routers.
 
 use core::error::Error;
 use core::fmt;
 
-/// A label that is of no row any more: its row was freed, is another's, cannot be reached, or never was.
-/// The packet is to be [looked up](super::Table::forward_to) by its destination.
+/// The error of a stale label: its row was freed, has another owner, has no route, or never
+/// existed. [Look the destination up](super::Table::forward_to).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stale;
 
@@ -16,7 +16,7 @@ impl fmt::Display for Stale {
 
 impl Error for Stale {}
 
-/// A number of rows that cannot be.
+/// The error of [`Labels::new`](super::Labels::new): an invalid number of rows.
 ///
 /// # Example
 ///
@@ -32,75 +32,76 @@ impl Error for Stale {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LabelError {
-    /// There must be a row.
+    /// The capacity is zero.
     NoRows,
-    /// More than 2^23: a label has no more bits.
+    /// The capacity exceeds 2^23 rows, the range of an index.
     TooManyRows,
 }
 
 impl fmt::Display for LabelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoRows => "there must be a row",
-            Self::TooManyRows => "a label cannot tell more than 2^23 rows apart",
+            Self::NoRows => "the capacity must be at least one row",
+            Self::TooManyRows => "the capacity exceeds 2^23 rows, the range of a label",
         })
     }
 }
 
 impl Error for LabelError {}
 
-/// Why there is no label to give.
+/// The error of [`Labels::allocate`](super::Labels::allocate).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoLabel {
     /// All rows are live.
     Full,
-    /// The rows that are not live were freed a moment ago.
+    /// All free rows are held down.
     HeldDown,
-    /// The memory cannot be had.
+    /// The allocation of memory failed.
     NoMemory,
 }
 
 impl fmt::Display for NoLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full => "all rows are taken",
+            Self::Full => "all rows are in use",
             Self::HeldDown => "the free rows are held down",
-            Self::NoMemory => "the memory cannot be had",
+            Self::NoMemory => "the memory allocation failed",
         })
     }
 }
 
 impl Error for NoLabel {}
 
-/// Why a [`Table`](super::Table) does not take a destination.
+/// The error of [`Table::insert`](super::Table::insert).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertError {
-    /// It has a row.
+    /// The destination has a row already.
     InUse,
-    /// There is no row for it.
+    /// No row is available.
     NoLabel(NoLabel),
 }
 
 impl From<NoLabel> for InsertError {
-    fn from(why: NoLabel) -> Self {
-        Self::NoLabel(why)
+    fn from(error: NoLabel) -> Self {
+        Self::NoLabel(error)
     }
 }
 
 impl fmt::Display for InsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::InUse => f.write_str("the destination has a row"),
-            Self::NoLabel(why) => why.fmt(f),
+            Self::InUse => f.write_str("the destination has a row already"),
+            Self::NoLabel(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for InsertError {}
 
-/// Why a router does not believe what a neighbour says, or what it is told about its links. Nothing has changed.
+/// The error of a router that rejects a neighbour's message or a change of its links. Nothing has
+/// changed.
 ///
 /// # Example
 ///
@@ -108,54 +109,55 @@ impl Error for InsertError {}
 /// use core::time::Duration;
 /// use flowtable::threaded::{DistanceVector, Labels, RouterError};
 ///
-/// let mut router: DistanceVector<&str> = DistanceVector::new(Labels::new(10, Duration::ZERO, 0)?, 64)?;
+/// let labels = Labels::new(10, Duration::ZERO, 0)?;
+/// let mut router: DistanceVector<&str> = DistanceVector::new(labels, 64)?;
 /// router.link_up(1, 3)?;
 /// assert_eq!(router.link_up(1, 3), Err(RouterError::LinkIsUp));
 /// assert_eq!(router.link_up(2, 64), Err(RouterError::LinkCost)); // infinity
-/// assert_eq!(router.repeat(2), Err(RouterError::NoLink));
+/// assert_eq!(router.resynchronise(2), Err(RouterError::NoLink));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RouterError {
-    /// There is no link on that port, or it is down.
+    /// The port has no link.
     NoLink,
-    /// There is a link on that port.
+    /// The port has a link already.
     LinkIsUp,
-    /// Links cost something, or packets could circle for free, and less than infinity.
+    /// The cost of a link is zero, which would allow free cycles, or infinity.
     LinkCost,
-    /// A cost that is greater than infinity.
+    /// A cost exceeds infinity.
     Cost,
-    /// There is no row for one destination more.
+    /// No row is available for the destination.
     NoLabel(NoLabel),
-    /// The destination is attached, or is not.
+    /// The destination is attached already, or is not attached.
     Attached,
-    /// There are as many routers in the database as there may be.
+    /// The database has the maximum number of routers.
     TooManyRouters,
-    /// A router has as many links or destinations as nobody has.
+    /// A router has more links or destinations than the limit.
     TooLong,
-    /// No number is greater than that, or too few are: the router that it is about could not contradict it for good.
+    /// The sequence number is so great that the router it is about could not supersede it.
     Sequence,
 }
 
 impl From<NoLabel> for RouterError {
-    fn from(why: NoLabel) -> Self {
-        Self::NoLabel(why)
+    fn from(error: NoLabel) -> Self {
+        Self::NoLabel(error)
     }
 }
 
 impl fmt::Display for RouterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoLink => f.write_str("there is no link on that port"),
+            Self::NoLink => f.write_str("the port has no link"),
             Self::LinkIsUp => f.write_str("the link on that port is up"),
-            Self::LinkCost => f.write_str("a link costs at least 1, and less than infinity"),
+            Self::LinkCost => f.write_str("a link cost must be at least 1 and less than infinity"),
             Self::Cost => f.write_str("the cost is greater than infinity"),
-            Self::NoLabel(why) => why.fmt(f),
+            Self::NoLabel(error) => error.fmt(f),
             Self::Attached => f.write_str("the destination is attached already, or is not"),
             Self::TooManyRouters => f.write_str("there are too many routers"),
             Self::TooLong => f.write_str("a router has too many links or destinations"),
-            Self::Sequence => f.write_str("the sequence number is too great to be contradicted"),
+            Self::Sequence => f.write_str("the sequence number is too great to be superseded"),
         }
     }
 }

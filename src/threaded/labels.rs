@@ -1,35 +1,37 @@
-//! Which rows are whose: a free list with hold-down.
+//! The allocator of rows: a free list with generations and hold-down.
 
+use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::check::Broken;
 use super::error::{LabelError, NoLabel, Stale};
 use super::label::Label;
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
-/// The end of the free list.
-const END: u32 = u32::MAX;
-
-/// Gives labels to those who have none, and takes them back: the allocator of a router's rows.
+/// An allocator of labels: the rows of a router, with generations and hold-down.
 ///
 /// ```text
 ///     row          0      1      2      3      4
 ///     generation   7      9      8      7      7
-///                 live   free   live   free   live        free:  3 → 1 → end
-///                         ▴                                      ▴
-///                         └ freed last: given last               └ given next, if it was freed long enough ago
+///                 live   free   live   free   live      free list:  3 → 1 → none
+///                         ▴                                         ▴
+///                         └ freed last                              └ freed first: allocated next
 /// ```
 ///
-/// A row that is freed gets the next generation at once, so its old label is stale from then on. It waits at the end of
-/// a list; as all wait equally long, only the first of the list is ever looked at.
+/// Freeing a row increments its generation at once, so its old label is stale from then on. The row
+/// is appended to the free list; as the hold-down is equal for all rows, only the head of the list
+/// is checked.
 ///
-/// Invariants: each row is live or in the list, once; no label is given twice within 256 givings of its row.
+/// Invariants: each row is live or in the free list, once; no label is allocated twice within 256
+/// allocations of its row.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`give`](Self::give), [`take_back`](Self::take_back), [`is_live`](Self::is_live) | O(1), amortised for the growth of a vector |
-/// | memory | 16 bytes for a row: for as many as were ever live or held down at once |
+/// | [`allocate`](Self::allocate) | O(1), amortised for the growth of a vector |
+/// | [`free`](Self::free), [`is_live`](Self::is_live) | O(1) |
+/// | memory | 16 bytes per row: for the most rows that were ever live or held down at once |
 ///
 /// # Example
 ///
@@ -38,64 +40,67 @@ const END: u32 = u32::MAX;
 /// use flowtable::Timestamp;
 /// use flowtable::threaded::{Labels, NoLabel};
 ///
-/// // Two rows; a row rests for five seconds.
+/// // Two rows, and a hold-down of five seconds.
 /// let mut labels = Labels::new(2, Duration::from_secs(5), 0)?;
-/// let first = labels.give(Timestamp::ZERO)?;
-/// let second = labels.give(Timestamp::ZERO)?;
-/// assert_eq!(labels.give(Timestamp::ZERO), Err(NoLabel::Full));
+/// let first = labels.allocate(Timestamp::ZERO)?;
+/// let second = labels.allocate(Timestamp::ZERO)?;
+/// assert_eq!(labels.allocate(Timestamp::ZERO), Err(NoLabel::Full));
 ///
-/// labels.take_back(first, Timestamp::from_secs(10)).unwrap();
-/// assert_eq!(labels.give(Timestamp::from_secs(14)), Err(NoLabel::HeldDown));
-/// let third = labels.give(Timestamp::from_secs(15))?;
-/// // The row is the same, and its owner another.
+/// labels.free(first, Timestamp::from_secs(10)).unwrap();
+/// assert_eq!(labels.allocate(Timestamp::from_secs(14)), Err(NoLabel::HeldDown));
+/// let third = labels.allocate(Timestamp::from_secs(15))?;
+/// // The row is reused, with another generation.
 /// assert_eq!(third.index(), first.index());
 /// assert!(labels.is_live(third) && labels.is_live(second) && !labels.is_live(first));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Labels {
-    rows: Vec<Standing>,
-    /// The row that was freed first, and the one freed last.
-    first: u32,
-    last: u32,
+    rows: Vec<RowState>,
+    /// The head of the free list: the row that was freed first.
+    first: OptIndex,
+    /// The tail of the free list: the row that was freed last.
+    last: OptIndex,
     live: u32,
     capacity: u32,
     hold_down: Duration,
     start: u8,
 }
 
-/// Whether a row is somebody's.
+/// The allocation state of a row.
 #[derive(Clone, Copy, Debug)]
-struct Standing {
-    /// When it was freed.
+struct RowState {
+    /// When the row was freed.
     freed: Timestamp,
-    /// The row that was freed after it, or [`END`].
-    next: u32,
-    /// Of the owner it has, or will have.
+    /// The next row of the free list.
+    next: OptIndex,
+    /// The generation of the present or next owner.
     generation: u8,
     live: bool,
 }
 
-const _: () = assert!(size_of::<Standing>() == 16);
+const _: () = assert!(size_of::<RowState>() == 16);
 
 impl Labels {
-    /// No labels given of `capacity`, and none given again before `hold_down` has passed.
+    /// Creates an allocator of `capacity` labels, which reuses a row no earlier than `hold_down`
+    /// after it was freed.
     ///
-    /// The first owner of each row has the generation `start`. A router that restarts has forgotten what labels are
-    /// about, so it must start elsewhere than the last time: with 64 more if it can remember that much, or anywhere at
-    /// random, and then one in 256 rows may be taken for another's. Whoever will not have that waits for as long as a
-    /// label may live before it gives any, as TCP does before it gives sequence numbers (RFC 9293, section 3.4.3).
+    /// The first owner of each row has the generation `start`. A router that restarts has lost the
+    /// generations, so it must start with another one than the last time: with 64 more if it can
+    /// store that much, or with a random one, and then one in 256 rows may accept a stale label. To
+    /// exclude that, wait for the maximum life of a label before the first allocation, as TCP does
+    /// before it allocates sequence numbers (RFC 9293, section 3.4.3).
     ///
     /// # Errors
     ///
-    /// If `capacity` is none, or more than [`Label::ROWS`].
+    /// If `capacity` is zero, or more than [`Label::ROWS`].
     pub const fn new(capacity: u32, hold_down: Duration, start: u8) -> Result<Self, LabelError> {
         match capacity {
             0 => Err(LabelError::NoRows),
             1..=Label::ROWS => Ok(Self {
                 rows: Vec::new(),
-                first: END,
-                last: END,
+                first: OptIndex::NONE,
+                last: OptIndex::NONE,
                 live: 0,
                 capacity,
                 hold_down,
@@ -105,41 +110,44 @@ impl Labels {
         }
     }
 
-    /// The same, and none given.
-    pub(super) fn unused(self) -> Self {
-        Self { rows: Vec::new(), first: END, last: END, live: 0, ..self }
+    /// Returns the allocator in its initial state.
+    pub(super) fn reset(self) -> Self {
+        Self { rows: Vec::new(), first: OptIndex::NONE, last: OptIndex::NONE, live: 0, ..self }
     }
 
-    /// A label that nobody has: of the row that has been free for the longest time, or of a row more.
+    /// Allocates a label: of the row that has been free for the longest time, or of an additional
+    /// row.
     ///
     /// # Errors
     ///
-    /// If all rows are live, or those that are not are held down, or there is no memory. Nothing has changed.
-    pub fn give(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
-        if let Some(label) = self.rested(now) {
+    /// If all rows are live, or the free ones are held down, or the allocation of memory fails.
+    /// Nothing has changed.
+    pub fn allocate(&mut self, now: Timestamp) -> Result<Label, NoLabel> {
+        if let Some(label) = self.reuse(now) {
             return Ok(label);
         }
         if self.rows.len() as u32 == self.capacity {
-            return Err(if self.first == END { NoLabel::Full } else { NoLabel::HeldDown });
+            return Err(if self.first.is_none() { NoLabel::Full } else { NoLabel::HeldDown });
         }
         self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
-        let generation = self.start;
-        self.rows.push(Standing { freed: Timestamp::ZERO, next: END, generation, live: true });
+        let (generation, next) = (self.start, OptIndex::NONE);
+        self.rows.push(RowState { freed: Timestamp::ZERO, next, generation, live: true });
         self.live += 1;
         Ok(Label::of(self.rows.len() as u32 - 1, generation))
     }
 
-    /// The first of the list, if it has rested for long enough: the others were freed later.
-    fn rested(&mut self, now: Timestamp) -> Option<Label> {
-        let index = self.first;
+    /// Allocates the head of the free list, unless it is held down: the other rows were freed
+    /// later.
+    fn reuse(&mut self, now: Timestamp) -> Option<Label> {
+        let index = self.first.get()?;
         let row = self.rows.get_mut(index as usize)?;
         if now.since(row.freed) < self.hold_down {
             return None;
         }
         row.live = true;
         self.first = row.next;
-        if self.first == END {
-            self.last = END;
+        if self.first.is_none() {
+            self.last = OptIndex::NONE;
         }
         self.live += 1;
         Some(Label::of(index, row.generation))
@@ -149,8 +157,8 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// If it was stale before. Nothing has changed.
-    pub fn take_back(&mut self, label: Label, now: Timestamp) -> Result<(), Stale> {
+    /// If the label is stale already. Nothing has changed.
+    pub fn free(&mut self, label: Label, now: Timestamp) -> Result<(), Stale> {
         if !self.is_live(label) {
             return Err(Stale);
         }
@@ -159,17 +167,18 @@ impl Labels {
         row.live = false;
         row.generation = row.generation.wrapping_add(1);
         row.freed = now;
-        row.next = END;
-        match self.rows.get_mut(self.last as usize) {
-            Some(last) => last.next = index,
-            None => self.first = index,
+        row.next = OptIndex::NONE;
+        match self.last.get() {
+            Some(last) => self.rows[last as usize].next = OptIndex::some(index),
+            None => self.first = OptIndex::some(index),
         }
-        self.last = index;
+        self.last = OptIndex::some(index);
         self.live -= 1;
         Ok(())
     }
 
-    /// Whether a label was given and not taken back: always right for labels that lived less than 256 givings of a row.
+    /// Returns whether a label is allocated. Exact for labels that are fewer than 256 allocations
+    /// of their row old.
     #[must_use]
     pub fn is_live(&self, label: Label) -> bool {
         label.is_threaded()
@@ -179,19 +188,19 @@ impl Labels {
                 .is_some_and(|row| row.live && row.generation == label.generation())
     }
 
-    /// Labels that are live.
+    /// Returns the number of live labels.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.live as usize
     }
 
-    /// Whether none is.
+    /// Returns whether no label is live.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.live == 0
     }
 
-    /// Labels that can be live at once.
+    /// Returns the maximum number of live labels.
     ///
     /// # Example
     ///
@@ -201,9 +210,9 @@ impl Labels {
     /// use flowtable::threaded::Labels;
     ///
     /// let mut labels = Labels::new(1000, Duration::ZERO, 0)?;
-    /// let label = labels.give(Timestamp::ZERO)?;
+    /// let label = labels.allocate(Timestamp::ZERO)?;
     /// assert_eq!((labels.len(), labels.capacity()), (1, 1000));
-    /// labels.take_back(label, Timestamp::ZERO)?;
+    /// labels.free(label, Timestamp::ZERO)?;
     /// assert!(labels.is_empty());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -212,32 +221,34 @@ impl Labels {
         self.capacity as usize
     }
 
-    /// Checks every invariant, for tests. O(rows).
+    /// Checks the invariants of the allocator, for tests. O(rows).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
     /// ```
     /// let mut labels = flowtable::threaded::Labels::new(10, core::time::Duration::ZERO, 0)?;
-    /// labels.give(flowtable::Timestamp::ZERO)?;
+    /// labels.allocate(flowtable::Timestamp::ZERO)?;
     /// assert_eq!(labels.validate(), Ok(()));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         let live = self.rows.iter().filter(|row| row.live).count();
-        let (mut free, mut at, mut last) = (0, self.first, END);
-        while at != END && free <= self.rows.len() {
-            let row = self.rows.get(at as usize).filter(|row| !row.live);
-            last = at;
-            at = row.ok_or(Broken::FreeList)?.next;
+        let (mut free, mut at, mut last) = (0, self.first, OptIndex::NONE);
+        while let Some(index) = at.get().filter(|_| free <= self.rows.len()) {
+            let row = self.rows.get(index as usize).filter(|row| !row.live);
+            let broken = || InvariantError::new(format!("row {index} of the free list is live"));
+            (last, at) = (at, row.ok_or_else(broken)?.next);
             free += 1;
         }
-        let whole = at == END && last == self.last && live + free == self.rows.len();
-        let counted = live == self.live as usize && self.rows.len() <= self.capacity as usize;
-        if whole && counted { Ok(()) } else { Err(Broken::FreeList) }
+        ensure(at.is_none(), || "the free list has a cycle")?;
+        ensure(last == self.last, || "the tail of the free list is wrong")?;
+        ensure(live + free == self.rows.len(), || "a row is neither live nor in the free list")?;
+        ensure(live == self.live as usize, || "the number of live rows is wrong")?;
+        ensure(self.rows.len() <= self.capacity as usize, || "the rows exceed the capacity")
     }
 }

@@ -1,36 +1,37 @@
-//! Link states, with indices beside them.
+//! Link-state routing with labels sent to neighbours.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 
-use super::check::Broken;
 use super::error::{InsertError, NoLabel, RouterError};
 use super::label::Label;
 use super::labels::Labels;
 use super::router_state::{RouterId, RouterState};
 use super::shortest_paths::shortest_paths;
 use super::table::{Hop, Port, Table};
+use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
-/// What a router does not outbid, if it is said in its name: that many changes nobody lives through.
-const OUTBID: u64 = 1 << 63;
+/// The least sequence number that a router does not supersede if received for its own state: an
+/// unreachable number of changes.
+const SEQUENCE_LIMIT: u64 = 1 << 63;
 
-/// What a router tells a neighbour.
+/// A message of a link-state router to a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message<D> {
-    /// What some router says about itself: to be told on.
+    /// The state of any router, which the receiver floods to its other neighbours.
     State(RouterState<D>),
-    /// Its own row for a destination, [`Label::NONE`] if it has none any more. For the neighbour only.
+    /// The label of the sender's row for a destination, which is not propagated.
     Label {
         /// The destination.
         destination: D,
-        /// What packets for it shall carry.
+        /// The label that packets must carry, [`Label::NONE`] if the row was freed.
         label: Label,
     },
 }
 
-/// A router that knows the whole area, and its neighbours' labels.
+/// A link-state router, with a database of the whole area and the labels of its neighbours.
 ///
 /// ```text
 ///     all routers                       neighbours              table
@@ -40,31 +41,36 @@ pub enum Message<D> {
 ///                                       port 2: D ─▸ j  ─────┘
 /// ```
 ///
-/// Each router says what its links cost and what is attached to it, and everybody tells that on (*flooding*); so all
-/// know the same, and each computes the shortest paths by itself. Besides, it tells its neighbours its label for each
-/// destination. A row follows from both. Until a neighbour's label is there, packets go to it with [`Label::NONE`] and
-/// are looked up.
+/// Each router originates a state with its link costs and its attached destinations, and all
+/// routers propagate it (*flooding*); so all databases are equal, and each router computes the
+/// shortest paths by itself. It also sends its neighbours its label for each destination. A row
+/// follows from both. Until the neighbour's label arrives, packets are sent to it with
+/// [`Label::NONE`] and are looked up.
 ///
-/// Ties are the same for all who know the same: of equal paths the one over the lowest port, of equal routers that have
-/// a destination the one with the lowest number.
+/// Ties are broken deterministically: of equal paths by the lowest port, of equal routers with a
+/// destination by the lowest identifier.
 ///
-/// **What labels add to the messages.** One for each destination to each neighbour, when the row is made or freed. What
-/// happens to paths does not change labels.
+/// **Messages caused by labels.** One for each destination to each neighbour, when the row is
+/// allocated or freed. Changes of paths do not change labels.
 ///
-/// **What it relies on.** Messages over one link arrive in order and are not lost while it is up. Nothing is signed: a
-/// router that lies about others is believed. There is no ageing: a router that left stays in the database, where
-/// nothing leads to it, until it is [forgotten](Self::forget).
+/// **Assumptions.** Messages over one link arrive in order and are not lost while it is up. Nothing
+/// is signed: forged states of other routers are accepted. There is no ageing: a router that left
+/// remains in the database, unreachable, until it is [removed](Self::remove_router).
 ///
-/// **Sequence numbers.** A router outbids what is said in its name, but from 2^63 on it refuses to: else somebody who
-/// says 2^64 - 2 would make it say 2^64 - 1, after which it could say nothing more. So it has almost 2^63 numbers left.
-/// Others believe such a lie until they are made to forget that router.
+/// **Sequence numbers.** A router supersedes a received state of its own by a greater sequence
+/// number, but rejects numbers from 2^63: else a forged 2^64 - 2 would force it to 2^64 - 1, the
+/// last one. So it has almost 2^63 numbers left. Other routers accept such a forgery until they
+/// remove the router.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`hear`](Self::hear) | O(log routers + links of the router), a label O(log destinations) |
-/// | [`flush`](Self::flush) | O(links log links + destinations log destinations) after a change, and the messages |
+/// | [`on_message`](Self::on_message), a state | O(log routers + links of the router) |
+/// | [`on_message`](Self::on_message), a label | O(log destinations) |
+/// | [`flush`](Self::flush) | the messages, and after a change the paths: |
+/// | … paths | O(links log links + destinations log destinations) |
 /// | [`cost`](Self::cost), [`state`](Self::state) | O(log destinations), O(log routers) |
-/// | [`repeat`](Self::repeat), [`has_news`](Self::has_news) | O(log links), O(links) |
+/// | [`resynchronise`](Self::resynchronise) | O(log links) |
+/// | [`has_pending`](Self::has_pending) | O(links) |
 /// | memory | the database, rows of a [`Table`], and each neighbour's labels |
 ///
 /// Paper: Chandranmenon and Varghese, on threading indices through link state routing.
@@ -83,10 +89,10 @@ pub enum Message<D> {
 /// far.link_up(3, 1, 5)?;
 /// far.attach("D")?;
 ///
-/// // Until nobody has anything to say.
-/// while near.has_news() || far.has_news() {
-///     near.flush(now, |_port, message| far.hear(3, message).unwrap())?;
-///     far.flush(now, |_port, message| near.hear(7, message).unwrap())?;
+/// // Exchange messages until both are synchronised.
+/// while near.has_pending() || far.has_pending() {
+///     near.flush(now, |_port, message| far.on_message(3, message).unwrap())?;
+///     far.flush(now, |_port, message| near.on_message(7, message).unwrap())?;
 /// }
 /// assert_eq!(near.cost(&"D"), Some(5));
 /// let label = near.table().label(&"D").unwrap();
@@ -98,66 +104,70 @@ pub enum Message<D> {
 pub struct LinkState<D> {
     table: Table<D>,
     links: BTreeMap<Port, Link<D>>,
-    /// What is attached here.
+    /// The destinations attached to this router.
     attached: BTreeSet<D>,
-    /// What routers say, this one included. Links are in order.
+    /// The states of all routers, including this one. Links are sorted.
     database: BTreeMap<RouterId, RouterState<D>>,
-    /// How destinations are reached: one for each row, if there was room for it. Ways that are no more leave at once,
-    /// and their rows, which are closed, when other ways are computed.
-    ways: BTreeMap<D, Way>,
+    /// The paths to destinations: one for each row, and those for which no row was available. An
+    /// invalid path is removed at once and its row is closed; the row is freed when paths are
+    /// computed.
+    paths: BTreeMap<D, Path>,
     own: RouterId,
+    /// The maximum number of routers in the database.
     routers: usize,
-    /// What is not said yet.
-    news: News<D>,
+    /// The changes since the last `flush`.
+    pending: Pending<D>,
 }
 
 #[derive(Clone, Debug)]
 struct Link<D> {
     neighbour: RouterId,
     cost: u32,
-    /// Whether the neighbour has heard of everything once.
-    greeted: bool,
-    /// The neighbour's.
+    /// Whether all states and labels have been sent to the neighbour.
+    synchronised: bool,
+    /// The labels of the neighbour.
     labels: BTreeMap<D, Label>,
 }
 
-/// A cheapest path.
+/// A shortest path to a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct Path {
     cost: u32,
+    /// The router to which the destination is attached.
     router: RouterId,
-    /// `None` if it is attached here.
+    /// The port of the first hop, `None` if the destination is attached here.
     port: Option<Port>,
 }
 
 #[derive(Clone, Debug)]
-struct News<D> {
-    /// The own state is not that of the database.
-    own: bool,
-    /// The database is not what the ways were computed from.
+struct Pending<D> {
+    /// Whether the own state differs from that of the database.
+    own_state: bool,
+    /// Whether the database has changed since the paths were computed.
     paths: bool,
-    /// States that came or changed, and where from.
+    /// States to be flooded, and the ports on which they were received.
     states: BTreeMap<RouterId, Option<Port>>,
-    /// Own labels that changed, as neighbours know them.
+    /// Own labels that changed, with their last advertised values.
     labels: BTreeMap<D, Label>,
 }
 
 impl<D: Ord + Clone> LinkState<D> {
-    /// The router `own`, without neighbours, in an area of so many routers at most.
+    /// Creates a router with the identifier `own` and without neighbours, in an area of at most
+    /// `routers` routers.
     #[must_use]
     pub fn new(own: RouterId, labels: Labels, routers: usize) -> Self {
-        let nothing =
+        let initial =
             RouterState { router: own, sequence: 0, links: Vec::new(), destinations: Vec::new() };
         Self {
             table: Table::new(labels),
             links: BTreeMap::new(),
             attached: BTreeSet::new(),
-            database: BTreeMap::from([(own, nothing)]),
-            ways: BTreeMap::new(),
+            database: BTreeMap::from([(own, initial)]),
+            paths: BTreeMap::new(),
             own,
             routers,
-            news: News {
-                own: true,
+            pending: Pending {
+                own_state: true,
                 paths: false,
                 states: BTreeMap::new(),
                 labels: BTreeMap::new(),
@@ -165,39 +175,43 @@ impl<D: Ord + Clone> LinkState<D> {
         }
     }
 
-    /// The rows: what packets are forwarded with.
+    /// Returns the forwarding table.
     #[must_use]
     pub const fn table(&self) -> &Table<D> {
         &self.table
     }
 
-    /// What a destination costs as of the last [`flush`](Self::flush), unless there is no way to it, or that was over
-    /// a link that is down since.
+    /// Returns the cost of the path to a destination, as of the last [`flush`](Self::flush). `None`
+    /// if there is no path, or its first link is down now.
     #[must_use]
     pub fn cost(&self, destination: &D) -> Option<u32> {
-        Some(self.ways.get(destination)?.cost)
+        Some(self.paths.get(destination)?.cost)
     }
 
-    /// What a router says about itself, as far as is known.
+    /// Returns the state of a router in the database.
     #[must_use]
     pub fn state(&self, router: RouterId) -> Option<&RouterState<D>> {
         self.database.get(&router)
     }
 
-    /// Whether there is something to compute, or to tell neighbours.
+    /// Returns whether [`flush`](Self::flush) has something to compute or may have something to
+    /// send.
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        let News { own, paths, states, labels } = &self.news;
-        *own || *paths
+    pub fn has_pending(&self) -> bool {
+        let Pending { own_state, paths, states, labels } = &self.pending;
+        *own_state
+            || *paths
             || !(states.is_empty() && labels.is_empty())
-            || self.links.values().any(|link| !link.greeted)
+            || self.links.values().any(|link| !link.synchronised)
     }
 
-    /// There is a neighbour at `port`, and it costs so much to send there. It will be told everything.
+    /// Adds a neighbour at `port` with this link cost. The next [`flush`](Self::flush) sends all
+    /// states and labels to it.
     ///
     /// # Errors
     ///
-    /// If there is one, the cost is 0 or 2^32 - 1, or there are as many links as routers may be. Nothing has changed.
+    /// If the port has a link, the cost is 0 or 2^32 - 1, or the number of links is at the maximum
+    /// number of routers. Nothing has changed.
     pub fn link_up(
         &mut self,
         port: Port,
@@ -212,29 +226,29 @@ impl<D: Ord + Clone> LinkState<D> {
             return Err(RouterError::TooLong);
         }
         let labels = BTreeMap::new();
-        self.links.insert(port, Link { neighbour, cost, greeted: false, labels });
-        self.news.own = true;
+        self.links.insert(port, Link { neighbour, cost, synchronised: false, labels });
+        self.pending.own_state = true;
         Ok(())
     }
 
-    /// It costs so much now.
+    /// Changes the cost of a link.
     ///
     /// # Errors
     ///
-    /// If there is no such link, or the cost is 0 or 2^32 - 1. Nothing has changed.
+    /// If the port has no link, or the cost is 0 or 2^32 - 1. Nothing has changed.
     pub fn link_cost(&mut self, port: Port, cost: u32) -> Result<(), RouterError> {
         check_link_cost(cost)?;
         self.links.get_mut(&port).ok_or(RouterError::NoLink)?.cost = cost;
-        self.news.own = true;
+        self.pending.own_state = true;
         Ok(())
     }
 
-    /// There is no neighbour at `port` any more. Its labels are forgotten at once: packets that would go there are not
-    /// sent until other paths are computed, though there be another neighbour before.
+    /// Removes the neighbour at `port` and its labels. Rows that lead there are closed until other
+    /// paths are computed, even if the port gets another neighbour before.
     ///
     /// # Errors
     ///
-    /// If there was none.
+    /// If the port has no link.
     ///
     /// # Example
     ///
@@ -248,8 +262,9 @@ impl<D: Ord + Clone> LinkState<D> {
     /// for (port, neighbour) in [(7, 2), (8, 3)] {
     ///     router.link_up(port, neighbour, 5)?;
     ///     let links = vec![(1, 5)];
-    ///     let state = RouterState { router: neighbour, sequence: 1, links, destinations: vec!["D"] };
-    ///     router.hear(port, Message::State(state))?;
+    ///     let destinations = vec!["D"];
+    ///     let state = RouterState { router: neighbour, sequence: 1, links, destinations };
+    ///     router.on_message(port, Message::State(state))?;
     /// }
     /// router.link_cost(7, 9)?;
     /// router.flush(now, |_, _| ())?;
@@ -257,32 +272,33 @@ impl<D: Ord + Clone> LinkState<D> {
     /// router.link_down(8)?;
     /// router.flush(now, |_, _| ())?;
     /// assert_eq!(router.cost(&"D"), Some(9));
-    /// // Router 3 will not come back.
-    /// router.forget(3);
+    /// // Router 3 has left for good.
+    /// router.remove_router(3);
     /// assert!(router.state(3).is_none() && router.state(2).is_some());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn link_down(&mut self, port: Port) -> Result<(), RouterError> {
         self.links.remove(&port).ok_or(RouterError::NoLink)?;
-        let Self { ways, table, .. } = self;
-        // Without a way no label that comes opens the row again.
-        ways.retain(|destination, way| {
-            let leads_elsewhere = way.port != Some(port);
-            if !leads_elsewhere {
+        let Self { paths, table, .. } = self;
+        // Without a path, a label that arrives does not open the row again.
+        paths.retain(|destination, path| {
+            let is_valid = path.port != Some(port);
+            if !is_valid {
                 table.set(destination, None);
             }
-            leads_elsewhere
+            is_valid
         });
-        self.news.own = true;
+        self.pending.own_state = true;
         Ok(())
     }
 
-    /// The neighbour at `port` has forgotten, or refused, what it was told: it will be told everything again, and which
-    /// labels have gone since the last [`flush`](Self::flush).
+    /// Requests that the next [`flush`](Self::flush) sends all states and labels to the neighbour
+    /// at `port`, and the labels removed since the last one. For a neighbour that lost or rejected
+    /// messages.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If the port has no link.
     ///
     /// # Example
     ///
@@ -295,26 +311,27 @@ impl<D: Ord + Clone> LinkState<D> {
     /// let mut router = LinkState::new(1, Labels::new(10, Duration::ZERO, 0)?, 10);
     /// router.link_up(7, 2, 5)?;
     /// router.attach("D")?;
-    /// let mut said = vec![];
-    /// router.flush(now, |_, message| said.push(message))?;
-    /// router.repeat(7)?; // it had no room
+    /// let mut sent = vec![];
+    /// router.flush(now, |_, message| sent.push(message))?;
+    /// router.resynchronise(7)?; // its table was full
     /// let mut again = vec![];
     /// router.flush(now, |_, message| again.push(message))?;
-    /// assert!(!said.is_empty() && said == again);
+    /// assert!(!sent.is_empty() && sent == again);
     /// router.detach(&"D")?;
-    /// assert!(router.has_news());
+    /// assert!(router.has_pending());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn repeat(&mut self, port: Port) -> Result<(), RouterError> {
-        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.greeted = false;
+    pub fn resynchronise(&mut self, port: Port) -> Result<(), RouterError> {
+        self.links.get_mut(&port).ok_or(RouterError::NoLink)?.synchronised = false;
         Ok(())
     }
 
-    /// The destination is here.
+    /// Attaches a destination to this router.
     ///
     /// # Errors
     ///
-    /// If it was, or there are as many as there may be rows. Nothing has changed.
+    /// If it is attached already, or the attached destinations would exceed the rows of the table.
+    /// Nothing has changed.
     pub fn attach(&mut self, destination: D) -> Result<(), RouterError> {
         if self.attached.contains(&destination) {
             return Err(RouterError::Attached);
@@ -323,49 +340,50 @@ impl<D: Ord + Clone> LinkState<D> {
             return Err(NoLabel::Full.into());
         }
         self.attached.insert(destination);
-        self.news.own = true;
+        self.pending.own_state = true;
         Ok(())
     }
 
-    /// The destination is not here any more: packets for it are not delivered, and not sent until paths are computed.
+    /// Detaches a destination from this router. Its row is closed until paths are computed.
     ///
     /// # Errors
     ///
-    /// If it was not.
+    /// If it is not attached.
     pub fn detach(&mut self, destination: &D) -> Result<(), RouterError> {
         if !self.attached.remove(destination) {
             return Err(RouterError::Attached);
         }
         self.table.set(destination, None);
-        self.ways.remove(destination);
-        self.news.own = true;
+        self.paths.remove(destination);
+        self.pending.own_state = true;
         Ok(())
     }
 
-    /// A router has left for good: its place in the database is free. O(log routers).
-    pub fn forget(&mut self, router: RouterId) {
+    /// Removes a router that has left for good from the database. O(log routers).
+    pub fn remove_router(&mut self, router: RouterId) {
         if router != self.own && self.database.remove(&router).is_some() {
-            self.news.states.remove(&router);
-            self.news.paths = true;
+            self.pending.states.remove(&router);
+            self.pending.paths = true;
         }
     }
 
-    /// The neighbour at `port` says this.
+    /// Processes a message from the neighbour at `port`.
     ///
     /// # Errors
     ///
-    /// If there is no such neighbour, or what it says cannot be: see [`RouterError`]. Nothing has changed.
-    pub fn hear(&mut self, port: Port, message: Message<D>) -> Result<(), RouterError> {
+    /// If the port has no link, or the message is invalid: see [`RouterError`]. Nothing has
+    /// changed.
+    pub fn on_message(&mut self, port: Port, message: Message<D>) -> Result<(), RouterError> {
         if !self.links.contains_key(&port) {
             return Err(RouterError::NoLink);
         }
         match message {
-            Message::State(state) => self.hear_state(port, state),
-            Message::Label { destination, label } => self.hear_label(port, destination, label),
+            Message::State(state) => self.on_state(port, state),
+            Message::Label { destination, label } => self.on_label(port, destination, label),
         }
     }
 
-    fn hear_state(&mut self, port: Port, mut state: RouterState<D>) -> Result<(), RouterError> {
+    fn on_state(&mut self, port: Port, mut state: RouterState<D>) -> Result<(), RouterError> {
         if state.sequence == u64::MAX {
             return Err(RouterError::Sequence);
         }
@@ -374,68 +392,71 @@ impl<D: Ord + Clone> LinkState<D> {
         }
         state.links.iter().try_for_each(|&(_, cost)| check_link_cost(cost))?;
         state.links.sort_unstable();
-        let room = self.database.len() < self.routers;
+        let is_full = self.database.len() >= self.routers;
         match self.database.get_mut(&state.router) {
-            // A router that restarts hears what it said in its former life, and must outbid that.
+            // A router that restarts receives its old state, and must supersede it.
             Some(own) if state.router == self.own => {
                 if state > *own {
-                    if state.sequence >= OUTBID {
+                    if state.sequence >= SEQUENCE_LIMIT {
                         return Err(RouterError::Sequence);
                     }
                     own.sequence = state.sequence;
-                    self.news.own = true;
+                    self.pending.own_state = true;
                 }
                 return Ok(());
             }
             Some(known) if *known >= state => return Ok(()),
-            None if !room => return Err(RouterError::TooManyRouters),
+            None if is_full => return Err(RouterError::TooManyRouters),
             _ => {}
         }
-        self.news.states.insert(state.router, Some(port));
-        self.news.paths = true;
+        self.pending.states.insert(state.router, Some(port));
+        self.pending.paths = true;
         self.database.insert(state.router, state);
         Ok(())
     }
 
-    fn hear_label(&mut self, port: Port, of: D, label: Label) -> Result<(), RouterError> {
+    fn on_label(&mut self, port: Port, dest: D, label: Label) -> Result<(), RouterError> {
         let link = self.links.get_mut(&port).ok_or(RouterError::NoLink)?;
-        let (label, capacity) = (label.threaded_or_none(), self.table.capacity());
-        if label != Label::NONE && link.labels.len() >= capacity && !link.labels.contains_key(&of) {
+        let label = label.threaded_or_none();
+        let is_full = link.labels.len() >= self.table.capacity();
+        if label != Label::NONE && is_full && !link.labels.contains_key(&dest) {
             return Err(NoLabel::Full.into());
         }
-        if self.ways.get(&of).is_some_and(|way| way.port == Some(port)) {
-            self.table.set(&of, Some(Hop::Forward { port, label }));
+        if self.paths.get(&dest).is_some_and(|path| path.port == Some(port)) {
+            self.table.set(&dest, Some(Hop::Forward { port, label }));
         }
         match label {
-            Label::NONE => link.labels.remove(&of),
-            label => link.labels.insert(of, label),
+            Label::NONE => link.labels.remove(&dest),
+            label => link.labels.insert(dest, label),
         };
         Ok(())
     }
 
-    /// Computes what changed, and tells neighbours what they have not heard.
+    /// Computes the paths after changes, and sends pending states and labels to the neighbours.
     ///
-    /// How often this is called is the caller's choice: after each message, or some time later, for less work.
+    /// The caller chooses the frequency of calls: after each message, or some time later, for less
+    /// work.
     ///
     /// # Errors
     ///
-    /// If there are no rows for some destinations; all others have theirs. They are tried again the next time.
+    /// If no rows were available for some destinations; all others have theirs. The next call
+    /// retries.
     pub fn flush(
         &mut self,
         now: Timestamp,
         mut send: impl FnMut(Port, Message<D>),
     ) -> Result<(), NoLabel> {
-        if mem::take(&mut self.news.own) {
-            self.say();
+        if mem::take(&mut self.pending.own_state) {
+            self.originate_state();
         }
-        let computed = if self.news.paths { self.compute(now) } else { Ok(()) };
-        self.news.paths = computed.is_err();
-        let states = mem::take(&mut self.news.states);
-        let labels = mem::take(&mut self.news.labels);
+        let computed = if self.pending.paths { self.compute_rows(now) } else { Ok(()) };
+        self.pending.paths = computed.is_err();
+        let states = mem::take(&mut self.pending.states);
+        let labels = mem::take(&mut self.pending.labels);
         for (&port, link) in &mut self.links {
-            if mem::replace(&mut link.greeted, true) {
-                let to_tell = states.iter().filter(|&(_, from)| *from != Some(port));
-                let states = to_tell.filter_map(|(router, _)| self.database.get(router));
+            if mem::replace(&mut link.synchronised, true) {
+                let states = states.iter().filter(|&(_, from)| *from != Some(port));
+                let states = states.filter_map(|(router, _)| self.database.get(router));
                 states.for_each(|state| send(port, Message::State(state.clone())));
                 for (destination, &before) in &labels {
                     let label = self.table.label(destination).unwrap_or_default();
@@ -446,7 +467,7 @@ impl<D: Ord + Clone> LinkState<D> {
             } else {
                 let states = self.database.values();
                 states.for_each(|state| send(port, Message::State(state.clone())));
-                // Who asked for this has heard of labels that are gone now.
+                // The neighbour may have labels whose rows were freed.
                 for destination in labels.keys() {
                     if self.table.label(destination).is_none() {
                         let (destination, label) = (destination.clone(), Label::NONE);
@@ -461,8 +482,8 @@ impl<D: Ord + Clone> LinkState<D> {
         computed
     }
 
-    /// Puts the own state into the database, to be told.
-    fn say(&mut self) {
+    /// Stores a new own state in the database, to be flooded.
+    fn originate_state(&mut self) {
         let links = self.links.values().map(|link| (link.neighbour, link.cost));
         let mut links: Vec<(RouterId, u32)> = links.collect();
         links.sort_unstable();
@@ -471,65 +492,66 @@ impl<D: Ord + Clone> LinkState<D> {
         let sequence = before.saturating_add(1);
         let state = RouterState { router: self.own, sequence, links, destinations };
         self.database.insert(self.own, state);
-        self.news.states.insert(self.own, None);
-        self.news.paths = true;
+        self.pending.states.insert(self.own, None);
+        self.pending.paths = true;
     }
 
-    /// Makes the rows follow from the database and the neighbours' labels.
-    fn compute(&mut self, now: Timestamp) -> Result<(), NoLabel> {
-        self.ways = self.cheapest();
-        let gone: Vec<D> = self.table.iter().map(|(destination, _)| destination.clone()).collect();
-        for destination in gone.iter().filter(|&destination| !self.ways.contains_key(destination)) {
-            let label = self.table.remove(destination, now).unwrap_or_default();
-            self.news.labels.entry(destination.clone()).or_insert(label);
+    /// Computes the paths and rows from the database and the neighbours' labels.
+    fn compute_rows(&mut self, now: Timestamp) -> Result<(), NoLabel> {
+        self.paths = self.shortest_paths();
+        let rows = self.table.iter().map(|(destination, _)| destination);
+        let rows = rows.filter(|&destination| !self.paths.contains_key(destination));
+        for destination in rows.cloned().collect::<Vec<D>>() {
+            let label = self.table.remove(&destination, now).unwrap_or_default();
+            self.pending.labels.entry(destination).or_insert(label);
         }
         let mut computed = Ok(());
-        for (destination, &way) in &self.ways {
-            let hop = self.hop(destination, way);
+        for (destination, &path) in &self.paths {
+            let hop = self.hop(destination, path);
             if self.table.set(destination, Some(hop)).is_some() {
                 continue;
             }
             match self.table.insert(destination.clone(), Some(hop), now) {
                 Ok(_) => {
-                    self.news.labels.entry(destination.clone()).or_insert(Label::NONE);
+                    self.pending.labels.entry(destination.clone()).or_insert(Label::NONE);
                 }
-                Err(InsertError::NoLabel(why)) => computed = Err(why),
+                Err(InsertError::NoLabel(error)) => computed = Err(error),
                 Err(InsertError::InUse) => {}
             }
         }
         computed
     }
 
-    /// The ways to all destinations of all routers.
-    fn cheapest(&self) -> BTreeMap<D, Way> {
+    /// Returns the shortest paths to all destinations of all routers.
+    fn shortest_paths(&self) -> BTreeMap<D, Path> {
         let links = self.links.iter().map(|(&port, link)| (port, link.neighbour, link.cost));
         let reached = shortest_paths(self.own, links, &self.database);
-        let here = Way { cost: 0, router: self.own, port: None };
-        let mut ways: BTreeMap<D, Way> =
-            self.attached.iter().map(|destination| (destination.clone(), here)).collect();
+        let local = Path { cost: 0, router: self.own, port: None };
+        let mut paths: BTreeMap<D, Path> =
+            self.attached.iter().map(|destination| (destination.clone(), local)).collect();
         for (&router, to) in &reached {
-            let way = Way { cost: to.cost, router, port: Some(to.port) };
+            let path = Path { cost: to.cost, router, port: Some(to.port) };
             for destination in self.database.get(&router).iter().flat_map(|at| &at.destinations) {
-                let best = ways.entry(destination.clone()).or_insert(way);
-                *best = way.min(*best);
+                let best = paths.entry(destination.clone()).or_insert(path);
+                *best = path.min(*best);
             }
         }
-        ways
+        paths
     }
 
-    /// What a way means for packets.
-    fn hop(&self, destination: &D, way: Way) -> Hop {
-        let Some(port) = way.port else { return Hop::Deliver };
+    /// Returns the hop of a path.
+    fn hop(&self, destination: &D, path: Path) -> Hop {
+        let Some(port) = path.port else { return Hop::Deliver };
         let labels = self.links.get(&port).map(|link| &link.labels);
         let label = labels.and_then(|labels| labels.get(destination)).copied();
         Hop::Forward { port, label: label.unwrap_or_default() }
     }
 
-    /// Checks every invariant, for tests. O(all of [`flush`](Self::flush)).
+    /// Checks the invariants of the router, for tests. Costs as much as [`flush`](Self::flush).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -543,21 +565,23 @@ impl<D: Ord + Clone> LinkState<D> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.table.validate()?;
         let sorted = self.database.values().all(|state| state.links.is_sorted());
-        let follows = self.news.own
-            || self.news.paths
-            || self.ways == self.cheapest()
-                && self.ways.len() == self.table.len()
-                && self.ways.iter().all(|(destination, &way)| {
-                    self.table.forward_to(destination) == Some(self.hop(destination, way))
-                });
-        if sorted && follows { Ok(()) } else { Err(Broken::Route) }
+        ensure(sorted, || "the links of a state are not sorted")?;
+        if self.pending.own_state || self.pending.paths {
+            return Ok(());
+        }
+        ensure(self.paths == self.shortest_paths(), || "a path is not the shortest one")?;
+        ensure(self.paths.len() == self.table.len(), || "the numbers of paths and rows differ")?;
+        self.paths.iter().try_for_each(|(destination, &path)| {
+            let hop = Some(self.hop(destination, path));
+            ensure(self.table.forward_to(destination) == hop, || "a row differs from its path")
+        })
     }
 }
 
-/// A link costs something, or packets could circle for free.
+/// Checks that a link cost is not zero, which would allow free cycles, nor infinity.
 fn check_link_cost(cost: u32) -> Result<(), RouterError> {
     if cost == 0 || cost == u32::MAX { Err(RouterError::LinkCost) } else { Ok(()) }
 }

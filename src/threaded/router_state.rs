@@ -2,29 +2,31 @@
 
 use alloc::vec::Vec;
 
-/// Names a router. No two have the same.
+/// The unique identifier of a router.
 pub type RouterId = u32;
 
-/// What a router says about itself, and all routers hear.
+/// The state that a router floods to all others: its links and its destinations.
 ///
-/// Of two states of a router the greater one holds. The sequence number decides; a router that restarts may say two
-/// things under one number, before it hears what it said earlier, and then all must take the same one.
+/// Of two states of a router the greater one is valid. The sequence number decides; a router that
+/// restarts may send two states with one number before it receives its earlier one, and then all
+/// routers must choose the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RouterState<D> {
-    /// Who says it.
+    /// The router that originated the state.
     pub router: RouterId,
-    /// Greater than that of what it said before.
+    /// The sequence number, greater than that of earlier states.
     pub sequence: u64,
-    /// Neighbours, and what it costs to send to them.
+    /// The neighbours, and the costs of the links to them.
     pub links: Vec<(RouterId, u32)>,
-    /// What is attached.
+    /// The attached destinations.
     pub destinations: Vec<D>,
 }
 
 impl<D> RouterState<D> {
-    /// Whether it says so. Links of the database are in order.
+    /// Returns whether the state has a link to `router`. The links must be sorted, as in the
+    /// database.
     pub(super) fn has_link_to(&self, router: RouterId) -> bool {
-        let place = self.links.partition_point(|&(neighbour, _)| neighbour < router);
-        self.links.get(place).is_some_and(|&(neighbour, _)| neighbour == router)
+        let index = self.links.partition_point(|&(neighbour, _)| neighbour < router);
+        self.links.get(index).is_some_and(|&(neighbour, _)| neighbour == router)
     }
 }

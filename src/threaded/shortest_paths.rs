@@ -1,4 +1,4 @@
-//! Dijkstra over what routers say about their links.
+//! Dijkstra's algorithm over the link-state database.
 
 use alloc::collections::{BTreeMap, BinaryHeap};
 use core::cmp::Reverse;
@@ -6,39 +6,41 @@ use core::cmp::Reverse;
 use super::router_state::{RouterId, RouterState};
 use super::table::Port;
 
-/// How a router is reached.
+/// The shortest path to a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reached {
-    /// At least 1: one does not reach oneself.
+    /// The cost, at least 1.
     pub(super) cost: u32,
-    /// Through which link of one's own: the lowest of all that are on a cheapest path.
+    /// The port of the first hop: the lowest of all shortest paths.
     pub(super) port: Port,
 }
 
-/// All routers that can be reached over one's own links, which go to a neighbour and cost something.
+/// Returns the shortest paths to all routers that can be reached from `own` over its links, which
+/// are given by port, neighbour and cost.
 ///
-/// A link counts if both ends have it, so that what a router said before it vanished leads nowhere.
-/// O(links log links), whatever they are.
+/// A link counts only if both ends have it, so the last state of a router that vanished does not
+/// attract packets. O(links log links), for any links.
 pub(super) fn shortest_paths<D>(
     own: RouterId,
     links: impl Iterator<Item = (Port, RouterId, u32)>,
     database: &BTreeMap<RouterId, RouterState<D>>,
 ) -> BTreeMap<RouterId, Reached> {
     let mut frontier = Frontier::default();
-    let leads_to = |from: RouterId, to: RouterId| {
+    let has_link = |from: RouterId, to: RouterId| {
         database.get(&from).is_some_and(|state| state.has_link_to(to))
     };
     for (port, neighbour, cost) in links {
-        if neighbour != own && leads_to(neighbour, own) {
-            frontier.offer(neighbour, Reached { cost, port });
+        if neighbour != own && has_link(neighbour, own) {
+            frontier.relax(neighbour, Reached { cost, port });
         }
     }
-    // Links cost something: whatever offers a router a path is closer, and has been here before it.
+    // Costs are positive: any router on a shortest path to another is closer, and was visited
+    // before.
     while let Some((router, reached)) = frontier.closest() {
         for &(next, cost) in database.get(&router).map_or(&[][..], |state| &state.links) {
-            if next != own && leads_to(next, router) {
+            if next != own && has_link(next, router) {
                 let cost = reached.cost.saturating_add(cost);
-                frontier.offer(next, Reached { cost, port: reached.port });
+                frontier.relax(next, Reached { cost, port: reached.port });
             }
         }
     }
@@ -48,12 +50,12 @@ pub(super) fn shortest_paths<D>(
 #[derive(Default)]
 struct Frontier {
     reached: BTreeMap<RouterId, Reached>,
-    /// Routers by the costs that were offered. Those that were offered less since are passed over.
+    /// Routers by tentative cost. Entries with a cost that was lowered since are skipped.
     queue: BinaryHeap<Reverse<(u32, RouterId)>>,
 }
 
 impl Frontier {
-    /// The next router in order of costs.
+    /// Removes the next router in the order of costs.
     fn closest(&mut self) -> Option<(RouterId, Reached)> {
         while let Some(Reverse((cost, router))) = self.queue.pop() {
             let reached = self.reached[&router];
@@ -64,8 +66,9 @@ impl Frontier {
         None
     }
 
-    /// There is such a path. Among paths of equal costs the lowest port is taken; what costs 2^32 - 1 is none.
-    fn offer(&mut self, router: RouterId, path: Reached) {
+    /// Adds a path to a router, if it is better. Ties are broken by the lowest port. The greatest
+    /// cost, 2^32 - 1, is infinite.
+    fn relax(&mut self, router: RouterId, path: Reached) {
         let known = self.reached.get(&router).map_or((u32::MAX, 0), |old| (old.cost, old.port));
         if (path.cost, path.port) < known {
             self.reached.insert(router, path);

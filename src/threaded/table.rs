@@ -1,56 +1,58 @@
-//! The rows of a router: what to do with a packet that carries a label.
+//! The forwarding table of a router, indexed by label.
 
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::vec::Vec;
 
-use super::check::Broken;
 use super::error::{InsertError, NoLabel, Stale};
 use super::label::Label;
 use super::labels::Labels;
+use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
-/// A neighbour, as the router counts them: a link between two, or on a shared medium one of those who listen there.
+/// The index of a neighbour at a router: one per point-to-point link, one per other router on a
+/// shared medium.
 pub type Port = u16;
 
-/// What to do with a packet.
+/// The forwarding decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
-    /// Write the label into it, and send it.
+    /// Write the label into the packet, and send it.
     Forward {
-        /// Where it goes out.
+        /// The output port.
         port: Port,
-        /// What the next router shall find in it. [`Label::NONE`] if that has not said its label.
+        /// The label for the next router. [`Label::NONE`] if that has not sent one.
         label: Label,
     },
-    /// It is there.
+    /// Deliver the packet: the destination is attached here.
     Deliver,
 }
 
-/// The part of a row that forwarding reads: eight bytes, so eight rows are a cache line.
+/// The part of a row that forwarding reads: eight bytes, so a cache line holds eight rows.
 ///
-/// Never misaligned, so never in two lines.
+/// Aligned, so a row never spans two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 struct Row {
     /// The label at the next router, or [`Row::DELIVER`].
     next: u32,
     port: Port,
-    /// The tag of the row's own label if packets can go on from here, or [`Row::CLOSED`].
+    /// The tag of the row's own label if there is a route from here, or [`Row::CLOSED`].
     tag: u16,
 }
 
 const _: () = assert!(size_of::<Row>() == 8);
 
 impl Row {
-    /// No tag: those have nine bits.
+    /// Not a tag, which has nine bits.
     const CLOSED: u16 = u16::MAX;
 
-    /// No threaded label, and not none: so it is free to mean that the packet is there.
+    /// Neither a threaded label nor none, so it can encode [`Hop::Deliver`].
     const DELIVER: u32 = 1;
 
     const EMPTY: Self = Self { next: 0, port: 0, tag: Self::CLOSED };
 
-    /// The row of `own` that does this.
+    /// Creates the row of label `own` for this hop.
     const fn new(own: Label, hop: Option<Hop>) -> Self {
         let tag = own.tag();
         match hop {
@@ -71,29 +73,31 @@ impl Row {
     }
 }
 
-/// A row for each destination, found by its label: the table that packets are forwarded with.
+/// A forwarding table with one row per destination, indexed by label.
 ///
 /// ```text
 ///     packet's label │1│ 9 │ 2 │              rows               owners
 ///                       │    │         0   │ 8│ port 1 │ … │    A, …
 ///                       │    │         1   │ closed         │    ─
 ///                       │    └───────▸ 2   │ 9│ port 3 │ 7:41 │ D         D ─▸ row 2
-///                       └─ the same? ───────┘
+///                       └─ equal? ──────────┘
 /// ```
 ///
-/// A packet that comes with a label meets one row of eight bytes. Nine bits are compared, no destination is. What rows
-/// are about is kept elsewhere, and read by those who have no label.
+/// Forwarding a packet with a label reads one row of eight bytes, and compares nine bits, no
+/// destination. The destinations of the rows are stored elsewhere, for packets without a label.
 ///
-/// **Instructions.** A loop that reads the labels of packets, forwards them, writes the next labels back and counts the
-/// packets of each port took 20 for a packet (x86-64, rustc 1.95, counted by callgrind). 5 are the loop and the count.
-/// Of the 15 others 6 take the label out, read the row and write the next label, which are the paper's; 3 compare the
-/// tag, 2 the number of rows, 2 ask whether the packet is there, and 2 get ready to say that it is, or is lost. Where
-/// [`forward`](Self::forward) is not inlined, and the hop is handed over in a register, it was up to 37; a hit in a
-/// [`SourceHashCache`](crate::cache::SourceHashCache) was 27 to 34. So the paper's order, 8 before 20, holds in time,
-/// which the benchmarks measure, as one line of memory is read and nothing is written; in instructions it is not to be
-/// relied on.
+/// **Instructions.** A loop that reads the labels of packets, forwards them, writes the next labels
+/// and counts the packets of each port took 20 instructions per packet (x86-64, rustc 1.95, counted
+/// by callgrind). 5 are the loop and the count. Of the 15 others 6 read the label, read the row and
+/// write the next label, which are the paper's; 3 compare the tag, 2 the number of rows, 2 test for
+/// delivery, and 2 prepare the result for delivery or a stale label. Where
+/// [`forward`](Self::forward) is not inlined, and the hop is returned in a register, it took up to
+/// 37; a hit in a [`SourceHashCache`](crate::cache::SourceHashCache) took 27 to 34. So the paper's
+/// order, 8 before 20, holds in time, which the benchmarks measure, as one cache line is read and
+/// none is written; do not rely on it in instructions.
 ///
-/// Invariants: a row forwards packets for its owner only; a row without an owner or a way to it is closed.
+/// Invariants: a row forwards packets for its owner only; a row without an owner or a route is
+/// closed.
 ///
 /// | method | cost |
 /// |---|---|
@@ -101,7 +105,7 @@ impl Row {
 /// | [`forward_to`](Self::forward_to), [`label`](Self::label), [`set`](Self::set) | O(log rows) |
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | O(log rows) |
 /// | [`destination`](Self::destination), [`len`](Self::len); [`iter`](Self::iter) | O(1); O(rows) |
-/// | memory | 8 bytes for a row, 16 in [`Labels`], the destination with it, and once more in a tree with the label |
+/// | memory | 8 bytes per row, 16 in [`Labels`], the destination, and again in a tree |
 ///
 /// # Example
 ///
@@ -112,16 +116,16 @@ impl Row {
 ///
 /// let now = Timestamp::ZERO;
 /// let mut table = Table::new(Labels::new(1000, Duration::ZERO, 0)?);
-/// // The next router is behind port 3; its row for D is 41.
+/// // The next router is at port 3; its row for D is 41.
 /// let onward = Hop::Forward { port: 3, label: Label::new(41, 7).unwrap() };
 /// let label = table.insert("D", Some(onward), now)?;
 ///
 /// assert_eq!(table.forward(label), Ok(onward));
-/// // Without a label, by the destination.
+/// // Without a label, forward by the destination.
 /// assert_eq!(table.forward(Label::NONE), Err(Stale));
 /// assert_eq!(table.forward_to(&"D"), Some(onward));
 ///
-/// // The row becomes another's. Who carries the old label is not led astray.
+/// // The row gets another owner. Packets with the old label are not misdelivered.
 /// table.remove(&"D", now);
 /// let other = table.insert("E", Some(Hop::Deliver), now)?;
 /// assert_eq!(other.index(), label.index());
@@ -131,31 +135,32 @@ impl Row {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Table<D> {
-    /// As many as labels were ever given at once. Whatever an index says, there is a row or there is not.
+    /// The rows, as many as labels were ever live at once. Indices of packets are bounds-checked.
     rows: Vec<Row>,
-    /// Whose they are.
+    /// The owner of each row.
     owners: Vec<Option<D>>,
-    /// Where they are: the labels that are live.
+    /// The live label of each destination.
     destinations: BTreeMap<D, Label>,
     labels: Labels,
 }
 
 impl<D> Table<D> {
-    /// No rows. Labels that were given before are forgotten.
+    /// Creates a table without rows. Labels that were allocated before are discarded.
     #[must_use]
     pub fn new(labels: Labels) -> Self {
         let (rows, owners) = (Vec::new(), Vec::new());
-        Self { rows, owners, destinations: BTreeMap::new(), labels: labels.unused() }
+        Self { rows, owners, destinations: BTreeMap::new(), labels: labels.reset() }
     }
 
-    /// What to do with a packet that carries this label: no destination is compared.
+    /// Returns the hop of a packet with this label. Compares no destination.
     ///
-    /// For packets from those who were told their labels. What strangers write into a packet is no label: see
+    /// Only for packets from senders that got their labels from this router. The field of other
+    /// packets is not a label: see
     /// [`Border::forward_from_outside`](super::Border::forward_from_outside).
     ///
     /// # Errors
     ///
-    /// If the label is stale, or was never threaded. The packet is to be [looked up](Self::forward_to).
+    /// If the label is stale, or not threaded. Then [look the destination up](Self::forward_to).
     #[inline]
     pub fn forward(&self, label: Label) -> Result<Hop, Stale> {
         match self.rows.get(label.index() as usize) {
@@ -164,31 +169,31 @@ impl<D> Table<D> {
         }
     }
 
-    /// Whose row a label is of, unless it is stale: to ask whether tags do their work, not to forward packets.
+    /// Returns the destination of a live label. For checks of the generations, not for forwarding.
     #[must_use]
     pub fn destination(&self, label: Label) -> Option<&D> {
         let live = self.labels.is_live(label);
         self.owners.get(label.index() as usize).filter(|_| live)?.as_ref()
     }
 
-    /// All destinations with their labels, in order.
+    /// Iterates over the destinations with their labels, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&D, Label)> {
         self.destinations.iter().map(|(destination, &label)| (destination, label))
     }
 
-    /// Number of destinations.
+    /// Returns the number of destinations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.destinations.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no destinations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.destinations.is_empty()
     }
 
-    /// Number of destinations that there can be.
+    /// Returns the maximum number of destinations.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.labels.capacity()
@@ -196,25 +201,26 @@ impl<D> Table<D> {
 }
 
 impl<D: Ord + Clone> Table<D> {
-    /// What to do with a packet for this destination, whatever it carries: the full look-up.
+    /// Returns the hop of a packet for this destination, by a full lookup that ignores the label.
     ///
-    /// `None` if there is no way to it.
+    /// `None` if there is no route.
     #[must_use]
     pub fn forward_to(&self, destination: &D) -> Option<Hop> {
         self.forward(self.label(destination)?).ok()
     }
 
-    /// The label that neighbours and hosts shall put into packets for a destination.
+    /// Returns the label that neighbours and hosts must write into packets for a destination.
     #[must_use]
     pub fn label(&self, destination: &D) -> Option<Label> {
         self.destinations.get(destination).copied()
     }
 
-    /// Gives a destination a row, and its label. `None` if it is known, and there is no way to it.
+    /// Allocates a row for a destination, and returns its label. A `hop` of `None` closes the row:
+    /// there is no route.
     ///
     /// # Errors
     ///
-    /// If it has one, or there is none to be given. Nothing has changed.
+    /// If the destination has a row, or no row is available. Nothing has changed.
     pub fn insert(
         &mut self,
         destination: D,
@@ -224,22 +230,22 @@ impl<D: Ord + Clone> Table<D> {
         if self.destinations.contains_key(&destination) {
             return Err(InsertError::InUse);
         }
-        // Before a label is given: a row more is the most that can come.
+        // Reserve before the label is allocated: it needs at most one more row.
         self.rows.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
         self.owners.try_reserve(1).map_err(|_| NoLabel::NoMemory)?;
-        let label = self.labels.give(now)?;
-        let place = label.index() as usize;
-        if place == self.rows.len() {
+        let label = self.labels.allocate(now)?;
+        let index = label.index() as usize;
+        if index == self.rows.len() {
             self.rows.push(Row::EMPTY);
             self.owners.push(None);
         }
-        self.rows[place] = Row::new(label, hop);
-        self.owners[place] = Some(destination.clone());
+        self.rows[index] = Row::new(label, hop);
+        self.owners[index] = Some(destination.clone());
         self.destinations.insert(destination, label);
         Ok(label)
     }
 
-    /// Changes what is done with packets for a destination. Its label stays. Returns that, if there is such a row.
+    /// Sets the hop of a destination. Its label does not change, and is returned if there is a row.
     ///
     /// # Example
     ///
@@ -251,10 +257,11 @@ impl<D: Ord + Clone> Table<D> {
     /// let mut table = Table::new(Labels::new(1000, Duration::ZERO, 0)?);
     /// let over = |port| Hop::Forward { port, label: Label::NONE };
     /// let label = table.insert("D", Some(over(3)), Timestamp::ZERO)?;
-    /// // Another way is shorter by now. Those who send here go on with the label that they have.
+    /// // Another route is shorter now. Senders continue to use their label.
     /// assert_eq!(table.set(&"D", Some(over(4))), Some(label));
     /// assert_eq!(table.forward(label), Ok(over(4)));
-    /// assert_eq!((table.destination(label), table.len(), table.capacity()), (Some(&"D"), 1, 1000));
+    /// assert_eq!(table.destination(label), Some(&"D"));
+    /// assert_eq!((table.len(), table.capacity()), (1, 1000));
     /// assert!(table.iter().eq([(&"D", label)]));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -264,22 +271,22 @@ impl<D: Ord + Clone> Table<D> {
         Some(label)
     }
 
-    /// Frees the row of a destination. Its label, which is returned, is stale from now on.
+    /// Frees the row of a destination. Returns its label, which is stale from now on.
     pub fn remove(&mut self, destination: &D, now: Timestamp) -> Option<Label> {
         let label = self.destinations.remove(destination)?;
-        let place = label.index() as usize;
-        self.rows[place] = Row::EMPTY;
-        self.owners[place] = None;
-        let live = self.labels.take_back(label, now);
-        debug_assert_eq!(live, Ok(()), "labels of destinations are live");
+        let index = label.index() as usize;
+        self.rows[index] = Row::EMPTY;
+        self.owners[index] = None;
+        let freed = self.labels.free(label, now);
+        debug_assert_eq!(freed, Ok(()), "labels of destinations are live");
         Some(label)
     }
 
-    /// Checks every invariant, for tests. O(rows log rows).
+    /// Checks the invariants of the table, for tests. O(rows log rows).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -293,18 +300,21 @@ impl<D: Ord + Clone> Table<D> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.labels.validate()?;
-        let owned = self.iter().all(|(destination, label)| {
-            let row = self.rows.get(label.index() as usize);
-            self.destination(label) == Some(destination)
-                && row.is_some_and(|row| [label.tag(), Row::CLOSED].contains(&row.tag))
-        });
+        for (destination, label) in self.iter() {
+            let index = label.index();
+            let row = self.rows.get(index as usize);
+            let is_owner = self.destination(label) == Some(destination)
+                && row.is_some_and(|row| [label.tag(), Row::CLOSED].contains(&row.tag));
+            ensure(is_owner, || format!("row {index} does not belong to its destination"))?;
+        }
         let orphan = |(row, owner): (&Row, &Option<D>)| owner.is_none() && row.tag != Row::CLOSED;
-        let orphans = self.rows.iter().zip(&self.owners).any(orphan);
+        let orphan = self.rows.iter().zip(&self.owners).position(orphan);
+        ensure(orphan.is_none(), || format!("row {orphan:?} forwards without an owner"))?;
         let owners = self.owners.iter().flatten().count();
         let counts =
             [owners, self.labels.len()] == [self.len(); 2] && self.rows.len() == self.owners.len();
-        if owned && !orphans && counts { Ok(()) } else { Err(Broken::Rows) }
+        ensure(counts, || "the numbers of rows, owners and labels differ")
     }
 }

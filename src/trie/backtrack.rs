@@ -1,42 +1,43 @@
-//! The longest match: down to the key, and back up over what is almost the key.
+//! Longest-prefix match: a descent to the key, then backtracking.
 //!
 //! ```text
 //!     key 1 0 1 1 0 1 1 0         routes a = 1010/4, b = 10/2, c = 1001/4, d = 0100/4
 //!
 //!              0     1
 //!           ┌─────┬─────┐
-//!           │  d  │  ▾  │                     slen = 7: no route reaches over both slots
+//!           │  d  │  ▾  │                     slen = 7: no route spans both slots
 //!           └─────┴──┬──┘
 //!              ┌─────┼─────┬─────┬─────┐
-//!              │  b  │  c  │  a  │     │      slen = 6: turn back here
+//!              │  b  │  c  │  a  │     │      slen = 6: backtrack in this node
 //!              └─────┴─────┴─────┴─────┘
 //!                00    01    10    11
 //!
-//!     descend  1 0 1 1   nothing is there
-//!     climb    1 0 1 0   the last one cleared: a is there, and does not match
-//!     climb    1 0 0 0   the next one cleared: b is there, and does
+//!     descend  1 0 1 1   the slot is empty
+//!     climb    1 0 1 0   last 1 bit cleared: finds a, which does not match
+//!     climb    1 0 0 0   next 1 bit cleared: finds b, which matches
 //! ```
 //!
-//! The address of a route that matches is the key with its tail cleared. So of all routes only those
-//! come into question whose address is the key, or the key without its last one, or without its last
-//! two, and so on; the longer is always the earlier one. [`descend`](Trie::descend) looks for the key
-//! itself. [`climb`](Trie::climb) finds the slot with one bit less: in the node where the look-up has
-//! been if the number of its slot has a one, and in the nearest node above whose slot has one if not.
-//! From there on all bits of the address that is looked for are zero: the way down is slot 0 of each
-//! node, up to a leaf or to a skipped bit that is one.
+//! The address of a matching route is the key with its tail cleared. So only routes at these
+//! addresses can match: the key, the key without its last 1 bit, without its last two, and so on,
+//! the longer prefix always first. [`descend`](Trie::descend) searches for the key itself.
+//! [`climb`](Trie::climb) finds the slot with one 1 bit less: in the current node if the index of
+//! the last slot has a 1 bit, otherwise in the nearest node above whose slot index has one. All
+//! further bits of that address are zero: the descent takes slot 0 of each node, down to a leaf or
+//! to a skipped bit that is 1.
 //!
-//! Two things make the way short. A node below which no route reaches over a slot is never turned
-//! back to and never looked into on the way along the zeros: that is what
-//! [`slen`](super::node::Node::slen) is for. And ones of the key in bits that a node skips are not
-//! cleared one by one, because below that node there is nothing without them.
+//! Two rules keep the search short. A node below which no route spans several slots is skipped,
+//! both on the climb and on the descent along zeros: [`slen`](super::node::Node::slen) records
+//! this. And the 1 bits of the key that a node skips are not cleared one by one, because no key
+//! below that node lacks them.
 //!
-//! # Price
+//! # Cost
 //!
-//! The way to the key, and at most one more for each one in it, from the node that has the bit: with
-//! `b` ones and a depth of `d`, `(b + 1) * d` nodes at most. On real tables it is far from that.
+//! The descent to the key, and at most one more for each of its 1 bits, from the node that has the
+//! bit: with `b` 1 bits and a depth of `d`, at most `(b + 1) * d` nodes. Real tables stay far
+//! below.
 //!
-//! After: Linux, `net/ipv4/fib_trie.c`, `fib_table_lookup`. What differs: once it has turned back, the
-//! kernel looks into the slots of every node above, whether a route there reaches over or not.
+//! After Linux, `net/ipv4/fib_trie.c`, `fib_table_lookup`. Difference: once it backtracks, the
+//! kernel reads the slots of every node above, whether a route there spans several slots or not.
 
 use super::node::{Child, LeafId, Link};
 use super::{Suffixes, Trie};
@@ -44,60 +45,61 @@ use crate::key::bits::BitString;
 use crate::probes::Observer;
 
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
-    /// What `pick` makes of the first leaf that it makes something of. The leaves come in the order of
-    /// the longest match; `pick` is told how many bits the leaf and the key have in common.
+    /// Calls `matching` with candidate leaves until it returns a match. The candidates are in the
+    /// order of the longest match; `matching` also receives the number of bits common to leaf and
+    /// key.
     pub(crate) fn lookup<'t, R>(
         &'t self,
         key: &K,
-        pick: impl Fn(&'t K, &'t V, u32) -> Option<R>,
+        matching: impl Fn(&'t K, &'t V, u32) -> Option<R>,
         observer: &mut impl Observer,
     ) -> Option<R> {
-        let (mut candidate, mut turn) = self.descend(key, observer);
+        let (mut candidate, mut link) = self.descend(key, observer);
         loop {
             if let Some(id) = candidate {
                 observer.entry();
                 let leaf = &self.leaves[id.0];
                 let common = leaf.key.first_difference(key, 0).unwrap_or(K::BITS);
-                if let Some(picked) = pick(&leaf.key, &leaf.value, common) {
-                    return Some(picked);
+                if let Some(matched) = matching(&leaf.key, &leaf.value, common) {
+                    return Some(matched);
                 }
             }
-            turn = self.climb(turn)?;
+            link = self.climb(link)?;
             observer.node();
-            candidate = self.along_zeros(self.child(turn), self.end_of(turn), observer);
+            candidate = self.descend_zeros(self.child(link), self.end_of_slot(link), observer);
         }
     }
 
-    /// The leaf to which the bits of `key` lead, and the last slot on the way.
+    /// Follows the bits of `key`. Returns the leaf, if there is one, and the last slot on the path.
     fn descend(&self, key: &K, observer: &mut impl Observer) -> (Option<LeafId>, Link) {
-        let (mut child, mut tested, mut turn) = (self.root, 0, Link::Root);
+        let (mut child, mut tested, mut link) = (self.root, 0, Link::Root);
         while let Child::Node(id) = child {
             let node = &self.nodes[id.0];
             if let Some(bit) = node.skipped_difference(key, tested) {
-                return (self.along_zeros(child, bit, observer), turn);
+                return (self.descend_zeros(child, bit, observer), link);
             }
             observer.node();
-            turn = Link::Slot(id, node.slot_of(key));
-            (child, tested) = (self.child(turn), node.end());
+            link = Link::Slot(id, node.slot_of(key));
+            (child, tested) = (self.child(link), node.end());
         }
-        (child.leaf(), turn)
+        (child.leaf(), link)
     }
 
-    /// The slot before this one, on the way up, whose number has one one less: the last. Nothing if
-    /// there is none that a route could reach over from.
-    fn climb(&self, mut turn: Link) -> Option<Link> {
-        while let Link::Slot(id, index) = turn {
-            if index > 0 && self.reaches_over(id) {
+    /// Returns the next slot to backtrack to: the one whose index has the last 1 bit cleared, in
+    /// the lowest node on the path with such an index and with a route that spans several slots.
+    fn climb(&self, mut link: Link) -> Option<Link> {
+        while let Link::Slot(id, index) = link {
+            if index > 0 && self.spans_slots(id) {
                 return Some(Link::Slot(id, index & (index - 1)));
             }
-            turn = self.link_of(id);
+            link = self.link_of(id);
         }
         None
     }
 
-    /// The leaf at or below `child` whose key is zero from bit `from` on. If there is none, it may be
-    /// another one, with which no route of that key matches.
-    fn along_zeros(
+    /// Returns the leaf at or below `child` whose key is zero from bit `from` on. If there is none,
+    /// the result may be another leaf, whose routes do not match.
+    fn descend_zeros(
         &self,
         mut child: Child,
         mut from: u32,
@@ -105,7 +107,7 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     ) -> Option<LeafId> {
         while let Child::Node(id) = child {
             let node = &self.nodes[id.0];
-            if !self.reaches_over(id) || has_ones(&node.key, from, node.pos) {
+            if !self.spans_slots(id) || has_set_bits(&node.key, from, node.pos) {
                 return None;
             }
             observer.node();
@@ -114,13 +116,13 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         child.leaf()
     }
 
-    /// The first bit behind those that a slot stands for.
-    fn end_of(&self, link: Link) -> u32 {
+    /// The end of the node that has this slot; 0 at the root of the trie.
+    fn end_of_slot(&self, link: Link) -> u32 {
         link.node().map_or(0, |id| self.nodes[id.0].end())
     }
 }
 
-/// Whether one of the bits `from .. to` is a one.
-fn has_ones(key: &impl BitString, from: u32, to: u32) -> bool {
+/// Whether one of the bits `from .. to` is 1.
+fn has_set_bits(key: &impl BitString, from: u32, to: u32) -> bool {
     (from..to).step_by(64).any(|pos| key.slice(pos, (to - pos).min(64)) != 0)
 }

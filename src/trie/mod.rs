@@ -1,11 +1,11 @@
-//! The dynamic level-compressed trie.
+//! A dynamic level-compressed trie (LC-trie).
 //!
 //! ```text
 //!     key     0 1 │ 1 0 1 │ 0 0 │ 1 1 0 …
 //!             └┬┘   └─┬─┘   └┬┘
-//!              │      │      └ picks a child of n              n.pos = 5, n.bits = 2
-//!              │      └ skipped: the same for every key below n, so not tested on the way down
-//!              └ picks a child of p                            p.pos = 0, p.bits = 2
+//!              │      │      └ selects a child of n            n.pos = 5, n.bits = 2
+//!              │      └ skipped: equal in all keys below n, so not tested on the descent
+//!              └ selects a child of p                          p.pos = 0, p.bits = 2
 //!
 //!                  p ┌────┬────┬────┬────┐
 //!                    │ a  │ ▾  │    │ b  │                     p.used = 3, p.full = 0: n skips
@@ -15,19 +15,20 @@
 //!                         └────┴────┴────┴────┘
 //! ```
 //!
-//! A binary trie over bit strings, made short in two ways. *Path compression* leaves out nodes with
-//! one child: a node branches at `pos` and skips the bits between its parent and there. *Level
-//! compression* replaces the upper levels of a subtree, where they are filled well enough, by one
-//! node of `2^bits` children; `policy.rs` says when such a node is doubled or halved, `resize.rs`
-//! does it. Each insertion and removal resizes the nodes on its path, lowest first, and so keeps
-//! the trie in shape at all times.
+//! A binary trie over bit strings with two kinds of compression. *Path compression* removes nodes
+//! with a single child: a node branches at `pos` and skips the bits between its parent and `pos`.
+//! *Level compression* replaces the upper levels of a densely filled subtree by one node of
+//! `2^bits` children; `policy.rs` decides when a node is doubled or halved, `resize.rs` does it.
+//! Each insertion and removal resizes the nodes on its path, lowest first, so the trie never
+//! needs to be rebuilt as a whole.
 //!
-//! Leaves and nodes lie in two slabs and link each other by index; a node of more than two slots
-//! has them in an allocation of their own. A leaf holds one key and its value. It compares the whole
-//! key once, and that is where skipped bits are finally checked.
+//! Leaves and nodes are stored in two slabs and refer to each other by index. A node with more than
+//! two slots has them in a separate allocation. A leaf holds one key and its value. It compares the
+//! whole key once, which also checks the skipped bits.
 //!
-//! The nodes of a routing table know one thing more of what is below them: `suffix.rs` says what, and
-//! `backtrack.rs` finds the longest match with it. In all other tries that takes no byte and no time.
+//! The nodes of a route table also store the length of the longest suffix below them: `suffix.rs`
+//! maintains it, `backtrack.rs` uses it to find the longest match. In all other tries it takes no
+//! memory and no time.
 //!
 //! # Invariants
 //!
@@ -35,30 +36,31 @@
 //! 2. Child `i` of a node holds the keys whose bits `pos .. pos + bits` are `i`.
 //! 3. `pos` is at least the end of the parent, and `pos + bits` at most the width of the key.
 //! 4. A node has `2^bits` slots, `bits >= 1`, and at least two children.
-//! 5. `used` counts the children, `full` those that are nodes and skip nothing.
-//! 6. Every leaf and every node in the slabs hangs in the trie exactly once, its parent known to it.
-//! 7. `slen` is the longest suffix below, or the longest that fits into one slot if that is longer.
+//! 5. `used` counts the children, `full` the children that are nodes and skip no bits.
+//! 6. Every leaf and every node of the slabs is linked exactly once, and nodes link their parents.
+//! 7. `slen` is the longest suffix below a node, or the longest that fits into one slot if longer.
 //!
-//! `check.rs` names the first one that is broken.
+//! `check.rs` reports the first one that does not hold.
 //!
-//! # Price
+//! # Cost
 //!
-//! For n random keys a look-up passes Θ(log* n) nodes, 1.3 to 1.6 in practice and 6 at most for a
-//! million keys. A node costs a cache line or two: itself, unless it is the root, and its slot, unless
-//! it has only two. The leaf costs one or two. Keys that are not random give Θ(log log n) under mild
-//! assumptions, and at worst the width of the key. There are 2 or 3 slots per key, 4 bytes each.
+//! For n random keys a lookup visits Θ(log* n) nodes, 1.3 to 1.6 in practice and at most 6 for a
+//! million keys. A node costs one or two cache lines: the node, unless it is the root, and its
+//! slot, unless it has only two. The leaf costs one or two. Keys that are not random give
+//! Θ(log log n) under mild assumptions, and the width of the key in the worst case. There are 2 or
+//! 3 slots per key, 4 bytes each.
 //!
-//! An insertion or removal changes a node now and then: 4 to 6 slots are made per key on the way up
-//! to any size. But a single doubling of the root goes through all its slots at once, and looks into
-//! every leaf below it for the new bit: tens of milliseconds at a million keys. This is the readable
-//! reference; a table that never pauses is another structure.
+//! Insertions and removals resize nodes occasionally: growth to any size writes 4 to 6 slots per
+//! key in total. But one doubling of the root copies all of its slots at once, and reads every
+//! leaf below it for the new bit: tens of milliseconds at a million keys. This is the readable
+//! reference; a table without pauses is another structure.
 //!
 //! # Papers
 //!
 //! Nilsson and Tikkanen, *An experimental study of compression methods for dynamic tries*, 2002;
-//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2006. What differs here:
-//! rebalancing starts at a node that an insertion has made, not at its parent; a root of any width
-//! is possible; resized nodes stay in place; a cascade of resizing stops after some levels.
+//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, 2006. Differences:
+//! rebalancing starts at the node that an insertion creates, not at its parent; the root may have
+//! any width; a resized node keeps its index; a cascade of resizes is bounded.
 
 mod backtrack;
 mod check;
@@ -76,7 +78,6 @@ use crate::key::bits::BitString;
 use crate::probes::Observer;
 use crate::raw::slab::Slab;
 
-pub use check::Broken;
 pub(crate) use node::LeafId;
 use node::{Child, Leaf, Link, Node, NodeId};
 pub use policy::{RebalanceFrom, Thresholds, Tuning, TuningError};
@@ -84,48 +85,49 @@ pub use shape::TrieShape;
 pub(crate) use suffix::Suffixes;
 pub(crate) use walk::Walk;
 
-/// A level-compressed trie of leaves, whose nodes keep an `S` of the suffixes below them.
+/// A level-compressed trie. Each node stores the longest suffix below it as an `S`.
 #[derive(Clone, Debug)]
 pub(crate) struct Trie<K, V, S = ()> {
     root: Child,
     nodes: Slab<Node<K, S>>,
     leaves: Slab<Leaf<K, V>>,
-    /// Bytes of all slots that are allocations of their own.
+    /// Bytes of all slots outside of their nodes.
     slot_bytes: usize,
     tuning: Tuning,
 }
 
-/// Where a key is, or where it would go.
+/// The result of a search for a key with its position.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place {
-    Found(Seat),
-    Vacant(Gap),
+pub(crate) enum SearchResult {
+    Found(LeafPosition),
+    Vacant(InsertionPoint),
 }
 
-/// A leaf and where it hangs. Good until the trie changes.
+/// A leaf and the link to it. Valid until the trie is modified.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct LeafPosition {
     pub(crate) leaf: LeafId,
     link: Link,
 }
 
-/// Where a new leaf would go. Good until the trie changes.
+/// The position of a new leaf. Valid until the trie is modified.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Gap {
-    /// Into an empty slot.
+pub(crate) enum InsertionPoint {
+    /// An empty slot.
     Empty(Link),
-    /// Between a link and the child there, which differs from the key in this bit.
+    /// Between a link and its child; the bit is the first in which the child's keys differ from the
+    /// new one.
     Fork(Link, u32),
 }
 
-/// Values that may be changed without the trie, because its nodes keep nothing of them.
+/// Values that can be modified without updating the nodes, which store no suffixes.
 impl<K: BitString, V> Trie<K, V> {
     pub(crate) fn leaf_mut(&mut self, id: LeafId) -> (&K, &mut V) {
         let leaf = &mut self.leaves[id.0];
         (&leaf.key, &mut leaf.value)
     }
 
-    /// Every leaf in slab order, which is no order of keys.
+    /// All leaves in slab order, which is unrelated to the order of the keys.
     pub(crate) fn leaves_mut(&mut self) -> impl Iterator<Item = (LeafId, &K, &mut V)> {
         self.leaves.iter_mut().map(|(id, leaf)| (LeafId(id), &leaf.key, &mut leaf.value))
     }
@@ -149,7 +151,8 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         (&leaf.key, &leaf.value)
     }
 
-    /// The leaf of `key`. Skipped bits are not tested on the way down: the leaf tests all.
+    /// Returns the leaf of `key`. The descent does not test skipped bits: the leaf compares all
+    /// bits.
     #[inline]
     pub(crate) fn find(&self, key: &K, observer: &mut impl Observer) -> Option<LeafId> {
         let mut child = self.root;
@@ -162,8 +165,8 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         (self.leaves[id.0].key == *key).then_some(id)
     }
 
-    /// The leaf of `key`, or the gap where it would go.
-    pub(crate) fn locate(&self, key: &K) -> Place {
+    /// Returns the position of the leaf of `key`, or its insertion point.
+    pub(crate) fn locate(&self, key: &K) -> SearchResult {
         let mut link = Link::Root;
         let mut tested = 0;
         loop {
@@ -171,40 +174,41 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
                 Child::Node(id) => {
                     let node = &self.nodes[id.0];
                     if let Some(bit) = node.skipped_difference(key, tested) {
-                        return Place::Vacant(Gap::Fork(link, bit));
+                        return SearchResult::Vacant(InsertionPoint::Fork(link, bit));
                     }
                     tested = node.end();
                     link = Link::Slot(id, node.slot_of(key));
                 }
                 Child::Leaf(id) => {
                     return match key.first_difference(&self.leaves[id.0].key, tested) {
-                        None => Place::Found(Seat { leaf: id, link }),
-                        Some(bit) => Place::Vacant(Gap::Fork(link, bit)),
+                        None => SearchResult::Found(LeafPosition { leaf: id, link }),
+                        Some(bit) => SearchResult::Vacant(InsertionPoint::Fork(link, bit)),
                     };
                 }
-                Child::Empty => return Place::Vacant(Gap::Empty(link)),
+                Child::Empty => return SearchResult::Vacant(InsertionPoint::Empty(link)),
             }
         }
     }
 
-    /// Puts a new leaf into the gap that [`locate`](Self::locate) found for its key.
-    pub(crate) fn fill(&mut self, gap: Gap, key: K, value: V) -> LeafId {
-        let slen = S::of(&value);
+    /// Inserts a new leaf at the insertion point that [`locate`](Self::locate) returned for its
+    /// key.
+    pub(crate) fn insert_at(&mut self, point: InsertionPoint, key: K, value: V) -> LeafId {
+        let slen = S::longest_of(&value);
         let id = LeafId(self.leaves.insert(Leaf { key, value }));
         let leaf = Child::Leaf(id);
-        let (Gap::Empty(link) | Gap::Fork(link, _)) = gap;
-        self.push(link.node(), slen);
-        match gap {
-            Gap::Empty(link) => {
-                self.put(link, leaf);
+        let (InsertionPoint::Empty(link) | InsertionPoint::Fork(link, _)) = point;
+        self.push_suffix(link.node(), slen);
+        match point {
+            InsertionPoint::Empty(link) => {
+                self.set_child(link, leaf);
                 self.rebalance(link.node());
             }
-            Gap::Fork(link, bit) => {
+            InsertionPoint::Fork(link, bit) => {
                 let other = self.child(link);
                 let is_first = self.key_of(leaf).slice(bit, 1) == 0;
                 let pair = if is_first { [leaf, other] } else { [other, leaf] };
-                let fork = self.branch(bit, 1, leaf, pair.into_iter());
-                self.put(link, Child::Node(fork));
+                let fork = self.new_node(bit, 1, leaf, pair.into_iter());
+                self.set_child(link, Child::Node(fork));
                 self.rebalance(match self.tuning.rebalance_from {
                     RebalanceFrom::NewNode => Some(fork),
                     RebalanceFrom::Parent => link.node(),
@@ -214,52 +218,58 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         id
     }
 
-    /// Takes out the leaf of `key`.
+    /// Removes the leaf of `key`.
     pub(crate) fn remove(&mut self, key: &K) -> Option<(K, V)> {
         let mut link = Link::Root;
         loop {
             match self.child(link) {
                 Child::Node(id) => link = Link::Slot(id, self.nodes[id.0].slot_of(key)),
                 Child::Leaf(leaf) if self.leaves[leaf.0].key == *key => {
-                    return Some(self.vacate(Seat { leaf, link }));
+                    return Some(self.remove_at(LeafPosition { leaf, link }));
                 }
                 Child::Leaf(_) | Child::Empty => return None,
             }
         }
     }
 
-    /// Takes out the leaf in a seat that [`locate`](Self::locate) found.
-    pub(crate) fn vacate(&mut self, seat: Seat) -> (K, V) {
-        self.put(seat.link, Child::Empty);
-        let entry = self.take_leaf(seat.leaf);
-        self.pull(seat.link.node(), S::of(&entry.1));
-        self.rebalance(seat.link.node());
+    /// Removes the leaf at a position that [`locate`](Self::locate) returned.
+    pub(crate) fn remove_at(&mut self, position: LeafPosition) -> (K, V) {
+        let parent = position.link.node();
+        self.set_child(position.link, Child::Empty);
+        let entry = self.free_leaf(position.leaf);
+        self.pull_suffix(parent, S::longest_of(&entry.1));
+        self.rebalance(parent);
         entry
     }
 
-    /// Changes the value in a seat that [`locate`](Self::locate) found, and what nodes keep of it.
-    pub(crate) fn change<R>(&mut self, seat: Seat, change: impl FnOnce(&mut V) -> R) -> R {
-        let value = &mut self.leaves[seat.leaf.0].value;
-        let before = S::of(value);
-        let result = change(value);
-        let after = S::of(value);
+    /// Modifies the value at a position that [`locate`](Self::locate) returned, and updates the
+    /// suffix lengths of the nodes above.
+    pub(crate) fn update_at<R>(
+        &mut self,
+        position: LeafPosition,
+        update: impl FnOnce(&mut V) -> R,
+    ) -> R {
+        let value = &mut self.leaves[position.leaf.0].value;
+        let before = S::longest_of(value);
+        let result = update(value);
+        let after = S::longest_of(value);
         if after > before {
-            self.push(seat.link.node(), after);
+            self.push_suffix(position.link.node(), after);
         }
         if after < before {
-            self.pull(seat.link.node(), before);
+            self.pull_suffix(position.link.node(), before);
         }
         result
     }
 
-    /// Takes a leaf out of the slab but not out of the trie, which from then on is good for walking
-    /// on only.
-    pub(crate) fn take_leaf(&mut self, id: LeafId) -> (K, V) {
+    /// Removes a leaf from the slab, but not its link from the trie, which from then on is only
+    /// valid for walks that have passed the leaf.
+    pub(crate) fn free_leaf(&mut self, id: LeafId) -> (K, V) {
         let leaf = self.leaves.remove(id.0);
         (leaf.key, leaf.value)
     }
 
-    /// Gives back the memory that freed leaves and nodes have left behind. O(slots).
+    /// Frees the memory of removed leaves and nodes. O(slots).
     pub(crate) fn shrink_to_fit(&mut self) {
         let (leaves, nodes) = (self.leaves.compact(), self.nodes.compact());
         let renumbered = |child| match child {
@@ -281,9 +291,10 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// Hangs `child` by `link`, and keeps the parent of `child` and what the node there counts. Its
-    /// `slen` does not sink by what hung there before: that is for [`pull`](Self::pull).
-    fn put(&mut self, link: Link, child: Child) {
+    /// Replaces the child of `link`, and updates the parent of the new child and the counters of
+    /// the node. Does not decrease `slen` for the old child: see
+    /// [`pull_suffix`](Self::pull_suffix).
+    fn set_child(&mut self, link: Link, child: Child) {
         if let Child::Node(id) = child {
             self.nodes[id.0].parent = link.node();
         }
@@ -293,10 +304,10 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         };
         let end = self.nodes[id.0].end();
         let old = self.nodes[id.0].slots.get(index);
-        let (gains, loses) = (self.is_full(child, end), self.is_full(old, end));
+        let (is_full, was_full) = (self.is_full(child, end), self.is_full(old, end));
         let slen = self.slen_of(child);
         let node = &mut self.nodes[id.0];
-        node.full = node.full + u32::from(gains) - u32::from(loses);
+        node.full = node.full + u32::from(is_full) - u32::from(was_full);
         node.used = node.used + u32::from(child != Child::Empty) - u32::from(old != Child::Empty);
         node.slots.set(index, child);
         if slen > node.slen.get() {
@@ -304,12 +315,12 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// Whether a child is full: a node that branches at `end`, skipping nothing.
+    /// Whether a child is full: a node that branches at `end`, without skipped bits.
     fn is_full(&self, child: Child, end: u32) -> bool {
         matches!(child, Child::Node(id) if self.nodes[id.0].pos == end)
     }
 
-    /// Where a node hangs.
+    /// The link to a node.
     fn link_of(&self, id: NodeId) -> Link {
         let node = &self.nodes[id.0];
         match node.parent {
@@ -318,7 +329,7 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// A key that locates a child, which must not be empty.
+    /// The key that locates a child, which must not be empty.
     fn key_of(&self, child: Child) -> &K {
         match child {
             Child::Leaf(id) => &self.leaves[id.0].key,

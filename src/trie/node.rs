@@ -1,19 +1,19 @@
-//! What a trie is made of: leaves, nodes, the children between them, and the links they hang by.
+//! Leaves and nodes of a trie, and the links between them.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
 use crate::key::bits::BitString;
 
-/// Index of a leaf in the slab of leaves.
+/// The index of a leaf in the slab of leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeafId(pub(crate) u32);
 
-/// Index of a node in the slab of nodes.
+/// The index of a node in the slab of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeId(pub(crate) u32);
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Child {
     Empty,
@@ -22,7 +22,7 @@ pub(crate) enum Child {
 }
 
 impl Child {
-    /// The leaf, if it is one.
+    /// Returns the leaf, if the child is one.
     pub(crate) fn leaf(self) -> Option<LeafId> {
         match self {
             Self::Leaf(id) => Some(id),
@@ -31,13 +31,13 @@ impl Child {
     }
 }
 
-/// A [`Child`] in four bytes: the slots are most of the memory that a look-up misses the cache on.
+/// A [`Child`] in four bytes, as most cache misses of a lookup are reads of slots.
 ///
-/// The top bit tells a node from a leaf, and all ones is empty: indices in slabs stay below 2^31 - 1.
+/// The top bit is set for a node, and all bits for an empty slot: slab indices stay below 2^31 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packed(u32);
+pub(crate) struct PackedChild(u32);
 
-impl Packed {
+impl PackedChild {
     const EMPTY: Self = Self(u32::MAX);
     const NODE: u32 = 1 << 31;
 
@@ -59,31 +59,31 @@ impl Packed {
     }
 }
 
-/// The `2^bits` children of a node.
+/// The `2^bits` slots of a node.
 #[derive(Clone, Debug)]
-pub(crate) enum Slots {
-    /// Nine of ten nodes have two slots: they lie in the node itself, which saves a cache line.
-    Two([Packed; 2]),
-    Many(Box<[Packed]>),
+pub(crate) enum NodeSlots {
+    /// Nine of ten nodes have two slots: stored in the node itself, they save a cache line.
+    Two([PackedChild; 2]),
+    Many(Box<[PackedChild]>),
 }
 
-impl Slots {
-    /// Empty slots, `2^bits` of them; `bits` is at least 1.
+impl NodeSlots {
+    /// Creates `2^bits` empty slots; `bits` is at least 1.
     pub(crate) fn new(bits: u32) -> Self {
         match bits {
-            1 => Self::Two([Packed::EMPTY; 2]),
-            _ => Self::Many(vec![Packed::EMPTY; 1 << bits].into_boxed_slice()),
+            1 => Self::Two([PackedChild::EMPTY; 2]),
+            _ => Self::Many(vec![PackedChild::EMPTY; 1 << bits].into_boxed_slice()),
         }
     }
 
-    fn as_slice(&self) -> &[Packed] {
+    fn as_slice(&self) -> &[PackedChild] {
         match self {
             Self::Two(slots) => slots,
             Self::Many(slots) => slots,
         }
     }
 
-    fn as_mut_slice(&mut self) -> &mut [Packed] {
+    fn as_mut_slice(&mut self) -> &mut [PackedChild] {
         match self {
             Self::Two(slots) => slots,
             Self::Many(slots) => slots,
@@ -112,12 +112,14 @@ impl Slots {
     }
 
     pub(crate) fn set(&mut self, index: usize, child: Child) {
-        self.as_mut_slice()[index] = Packed::pack(child);
+        self.as_mut_slice()[index] = PackedChild::pack(child);
     }
 
-    /// Replaces each child by another one.
-    pub(crate) fn replace(&mut self, mut by: impl FnMut(Child) -> Child) {
-        self.as_mut_slice().iter_mut().for_each(|slot| *slot = Packed::pack(by(slot.unpack())));
+    /// Replaces each child by the result of `replacement`.
+    pub(crate) fn replace(&mut self, mut replacement: impl FnMut(Child) -> Child) {
+        self.as_mut_slice()
+            .iter_mut()
+            .for_each(|slot| *slot = PackedChild::pack(replacement(slot.unpack())));
     }
 
     /// The children in order, empty ones included.
@@ -125,23 +127,23 @@ impl Slots {
         self.as_slice().iter().map(|slot| slot.unpack())
     }
 
-    /// The children in order, empty ones left out.
+    /// The children in order, without empty slots.
     pub(crate) fn used(&self) -> impl Iterator<Item = Child> {
         self.iter().filter(|&child| child != Child::Empty)
     }
 
-    /// The first slot from `from` on that is not empty.
+    /// Returns the first slot at or after `from` that is not empty.
     pub(crate) fn next_used(&self, from: usize) -> Option<usize> {
         let rest = &self.as_slice()[from..];
-        Some(from + rest.iter().position(|&slot| slot != Packed::EMPTY)?)
+        Some(from + rest.iter().position(|&slot| slot != PackedChild::EMPTY)?)
     }
 
-    /// The last slot before `to` that is not empty.
+    /// Returns the last slot before `to` that is not empty.
     pub(crate) fn last_used(&self, to: usize) -> Option<usize> {
-        self.as_slice()[..to].iter().rposition(|&slot| slot != Packed::EMPTY)
+        self.as_slice()[..to].iter().rposition(|&slot| slot != PackedChild::EMPTY)
     }
 
-    /// Bytes allocated apart from the node.
+    /// Bytes allocated outside of the node.
     pub(crate) fn allocation_size(&self) -> usize {
         match self {
             Self::Two(_) => 0,
@@ -150,7 +152,7 @@ impl Slots {
     }
 }
 
-/// Where a child hangs: the root of the trie, or a slot of a node.
+/// A link to a child: the root of the trie, or a slot of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Root,
@@ -158,7 +160,7 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// The node that has the slot.
+    /// Returns the node that has the slot.
     pub(crate) fn node(self) -> Option<NodeId> {
         match self {
             Self::Root => None,
@@ -174,27 +176,27 @@ pub(crate) struct Leaf<K, V> {
     pub(crate) value: V,
 }
 
-/// A branch of `2^bits` ways.
+/// An inner node with `2^bits` slots.
 ///
-/// In the order of declaration, so that what a look-up reads is together at the front.
+/// `repr(C)` keeps the fields that a lookup reads together at the front.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Node<K, S> {
     /// Child `i` holds the keys whose bits `pos .. end` are `i`.
-    pub(crate) slots: Slots,
-    /// First bit that this node branches on. At least the parent's [`end`](Self::end); what lies
-    /// between the two is skipped.
+    pub(crate) slots: NodeSlots,
+    /// First bit that this node branches on. At least the parent's [`end`](Self::end); the bits
+    /// between the two are skipped.
     pub(crate) pos: u32,
-    /// The longest suffix below, at least `K::BITS - end`; or nothing.
+    /// Length of the longest suffix below, at least `K::BITS - end`; `()` where it is not tracked.
     pub(crate) slen: S,
-    /// Children that are not empty. At least 2, except while the trie is being changed.
+    /// Number of slots that are not empty. At least 2, except while the trie is being modified.
     pub(crate) used: u32,
-    /// Children that are nodes and skip nothing: whose `pos` is this node's `end`.
+    /// Number of children that are nodes and skip no bits: their `pos` is this node's `end`.
     pub(crate) full: u32,
-    /// The node that this one hangs under; `None` at the root.
+    /// The parent node; `None` at the root.
     pub(crate) parent: Option<NodeId>,
-    /// Agrees with every key below on the bits `0 .. pos`, and so locates this node itself. It is a
-    /// copy: keys come and go, and the node stays.
+    /// Agrees with every key below on the bits `0 .. pos`, and so locates this node. It is a copy,
+    /// as the node outlives the leaf with this key.
     pub(crate) key: K,
 }
 
@@ -205,33 +207,33 @@ impl<K: BitString, S> Node<K, S> {
         self.slots.bits()
     }
 
-    /// The bit behind the last one that this node branches on.
+    /// The first bit after those that this node branches on.
     #[inline]
     pub(crate) fn end(&self) -> u32 {
         self.pos + self.bits()
     }
 
-    /// The slot that `key` belongs to.
+    /// Returns the slot of `key`.
     #[inline]
     pub(crate) fn slot_of(&self, key: &K) -> usize {
         key.slice(self.pos, self.bits()) as usize
     }
 
-    /// The child on the way to `key`: `slots.get(slot_of(key))`, telling the kinds of slots apart
-    /// only once.
+    /// Returns the child on the path to `key`: `slots.get(slot_of(key))` with a single branch on
+    /// the kind of slots.
     #[inline]
     pub(crate) fn child_of(&self, key: &K) -> Child {
         match &self.slots {
-            Slots::Two(slots) => slots[key.slice(self.pos, 1) as usize & 1].unpack(),
-            Slots::Many(slots) => {
+            NodeSlots::Two(slots) => slots[key.slice(self.pos, 1) as usize & 1].unpack(),
+            NodeSlots::Many(slots) => {
                 let bits = slots.len().trailing_zeros();
                 slots[key.slice(self.pos, bits) as usize].unpack()
             }
         }
     }
 
-    /// The first bit that this node skips, behind a parent that ends at `from`, and in which `key`
-    /// differs from all keys below.
+    /// Returns the first of the skipped bits `from .. pos` in which `key` differs from the keys
+    /// below. `from` is the end of the parent.
     #[inline]
     pub(crate) fn skipped_difference(&self, key: &K, from: u32) -> Option<u32> {
         if from == self.pos {
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_keeps_nothing_of_suffixes_is_as_if_there_were_none() {
+    fn untracked_suffixes_take_no_space_in_nodes() {
         type Plain = Node<u64, ()>;
         assert_eq!(offset_of!(Plain, used), offset_of!(Plain, pos) + size_of::<u32>());
     }

@@ -1,22 +1,22 @@
-//! *Whether* to resize a node. How is in `resize.rs`.
+//! Resize policy: the decision *whether* to resize a node. `resize.rs` does it.
 //!
-//! A node is doubled when the doubled node would be filled well enough, and halved when it is
-//! filled badly. Doubling gives each full child two filled slots and every other child one, so of
-//! the 2^(bits+1) slots of the doubled node, `used + full` are filled at once. (A full child whose
-//! keys all lie on one side of the new bit fills one slot only. It is counted as two all the same:
-//! looking would cost a cache line per child.)
+//! A node is doubled if the doubled node would be filled well, and halved if it is filled badly.
+//! Doubling gives each full child two used slots and every other child one, so of the 2^(bits+1)
+//! slots of the doubled node, `used + full` are used at once. (A full child whose keys all lie on
+//! one side of the new bit fills one slot only. It still counts as two: a check would cost a cache
+//! line per child.)
 //!
-//! Halving must not undo doubling. After a halving, `used + full` is what `used` was, less than
-//! `halve` percent of *twice* the slots: no reason to double as long as `halve < inflate`, and that
-//! is what [`Thresholds::new`] demands. After a doubling, `used + full` slots are filled, and at the
-//! very least `used`, which is half of that: no reason to halve whatever the keys if
-//! `halve <= inflate / 2`, and hardly ever otherwise. Linux keeps to that for its nodes, and for the
-//! root since 2008.
+//! Halving must not undo doubling. After a halving, `used + full` is the former `used`, which was
+//! less than `halve` percent of *twice* the slots: no reason to double as long as
+//! `halve < inflate`, which [`Thresholds::new`] requires. After a doubling, `used + full` slots are
+//! used, and never less than `used`, which is half of that: no reason to halve whatever the keys
+//! are if `halve <= inflate / 2`, and rarely otherwise. Linux observes this for its nodes, and for
+//! the root since 2008.
 
 use core::error::Error;
 use core::fmt;
 
-/// The two fill levels that a node is kept between, in percent of its slots.
+/// The fill levels at which a node is doubled and halved, in percent of its slots.
 ///
 /// # Example
 ///
@@ -26,7 +26,7 @@ use core::fmt;
 /// assert!(Thresholds::new(50, 25).is_ok());
 /// let error = Thresholds::new(101, 25).unwrap_err();
 /// assert_eq!(error.to_string(), "inflate threshold of 101 %: must be 1 to 100");
-/// assert!(Thresholds::new(25, 25).is_err()); // would swing between doubling and halving
+/// assert!(Thresholds::new(25, 25).is_err()); // would oscillate between doubling and halving
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -36,12 +36,12 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// Doubles a node when the doubled node is filled to `inflate` percent or more, halves it when
-    /// it is filled to less than `halve` percent.
+    /// Creates thresholds: a node is doubled when the doubled node would be filled to `inflate`
+    /// percent or more, and halved when it is filled to less than `halve` percent.
     ///
     /// # Errors
     ///
-    /// If one of them is 0 or above 100, or `halve` is not below `inflate`.
+    /// If a threshold is 0 or above 100, or `halve` is not below `inflate`.
     pub const fn new(inflate: u8, halve: u8) -> Result<Self, TuningError> {
         if inflate == 0 || inflate > 100 {
             return Err(TuningError::Inflate(inflate));
@@ -55,7 +55,7 @@ impl Thresholds {
         Ok(Self { inflate, halve })
     }
 
-    /// Fill of the doubled node, in percent, from which a node is doubled.
+    /// Returns the fill of the doubled node, in percent, at which a node is doubled.
     ///
     /// # Example
     ///
@@ -70,29 +70,29 @@ impl Thresholds {
         self.inflate
     }
 
-    /// Fill in percent below which a node is halved.
+    /// Returns the fill, in percent, below which a node is halved.
     #[must_use]
     pub const fn halve(self) -> u8 {
         self.halve
     }
 
-    /// For a node of 2^bits slots, `used` of them filled and `full` of these with nodes that skip
-    /// nothing.
+    /// Whether to double a node of 2^bits slots, `used` of them filled and `full` of these with
+    /// nodes that skip no bits.
     pub(crate) fn should_inflate(self, bits: u32, used: u32, full: u32) -> bool {
         let filled = u64::from(used) + u64::from(full);
         full > 0 && 100 * filled >= u64::from(self.inflate) << (bits + 1)
     }
 
-    /// For a node of 2^bits slots, `used` of them filled.
+    /// Whether to halve a node of 2^bits slots, `used` of them filled.
     pub(crate) fn should_halve(self, bits: u32, used: u32) -> bool {
         bits > 1 && 100 * u64::from(used) < u64::from(self.halve) << bits
     }
 }
 
-/// When the nodes of a level-compressed trie are doubled and halved.
+/// The parameters by which a level-compressed trie doubles and halves its nodes.
 ///
-/// The root has thresholds of its own, because a wide root saves a level for all keys at once: the
-/// lower its thresholds, the shallower the trie and the more slots it has per key.
+/// The root has separate thresholds, because a wide root saves a level for all keys: the lower its
+/// thresholds, the shallower the trie, and the more slots it has per key.
 ///
 /// | | node | root | slots per key at a million random keys | average depth |
 /// |---|---|---|--:|--:|
@@ -113,18 +113,18 @@ impl Thresholds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tuning {
-    /// For every node but the root.
+    /// Thresholds of all nodes but the root.
     pub node: Thresholds,
-    /// For the root.
+    /// Thresholds of the root.
     pub root: Thresholds,
-    /// The root has at most 2^`root_bits` slots: the paper's kernel had no contiguous memory for
-    /// more than 2^19. [`Tuning::MAX_BITS`] is the most that counts.
+    /// log2 of the maximum number of slots of the root: the paper's kernel had no contiguous memory
+    /// for more than 2^19. Values above [`Tuning::MAX_BITS`] mean [`Tuning::MAX_BITS`].
     pub root_bits: u32,
-    /// Where rebalancing starts when an insertion has made a node.
+    /// The node at which rebalancing starts after an insertion has created a node.
     pub rebalance_from: RebalanceFrom,
 }
 
-/// Where rebalancing starts when an insertion has made a node of two children.
+/// The node at which rebalancing starts after an insertion has created a node of two children.
 ///
 /// # Example
 ///
@@ -140,19 +140,19 @@ pub struct Tuning {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RebalanceFrom {
-    /// At the node itself: if its old child is full, it can be doubled at once.
+    /// The new node: if its old child is full, the new node can be doubled at once.
     NewNode,
-    /// At its parent, as Linux did until 2008. The node waits for the next insertion below it,
-    /// which makes a crowded trie deeper: 2.13 instead of 2.08 for a million random keys under a
-    /// root of 19 bits.
+    /// The parent of the new node, as in Linux until 2008. The new node is not resized before the
+    /// next insertion below it, which makes a crowded trie deeper: 2.13 instead of 2.08 for a
+    /// million random keys under a root of 19 bits.
     Parent,
 }
 
 impl Tuning {
-    /// No node gets more bits than this, 2^30 slots, whatever the tuning asks for.
+    /// The maximum of log2 of the slots of any node: 2^30 slots, whatever the tuning.
     pub const MAX_BITS: u32 = 30;
 
-    /// What the kernel of the TRASH paper used.
+    /// The parameters of the kernel in the TRASH paper.
     pub const TRASH_2006: Self = Self {
         node: percent(50, 25),
         root: percent(25, 15),
@@ -160,7 +160,7 @@ impl Tuning {
         rebalance_from: RebalanceFrom::Parent,
     };
 
-    /// What Linux uses today: 50 / 25 for nodes, 30 / 15 for the root, which may grow freely.
+    /// The parameters of Linux today: 50 / 25 for nodes, 30 / 15 for the root, without a maximum.
     pub const LINUX: Self = Self {
         node: percent(50, 25),
         root: percent(30, 15),
@@ -169,7 +169,7 @@ impl Tuning {
     };
 }
 
-/// [`Tuning::LINUX`].
+/// The default is [`Tuning::LINUX`].
 impl Default for Tuning {
     fn default() -> Self {
         Self::LINUX
@@ -183,7 +183,7 @@ const fn percent(inflate: u8, halve: u8) -> Thresholds {
     }
 }
 
-/// Why thresholds were refused.
+/// An error for thresholds that are out of range or out of order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TuningError {
@@ -219,10 +219,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inflates_when_the_doubled_node_is_filled_well_enough() {
+    fn inflates_when_the_doubled_node_would_be_filled_well() {
         let half = percent(50, 25);
         for (bits, used, full, doubles) in [
-            (1, 2, 0, false), // nothing to win: no child would dissolve
+            (1, 2, 0, false), // no gain: no child would be dissolved
             (1, 2, 1, true),  // 3 of 4
             (1, 1, 1, true),  // 2 of 4
             (2, 2, 1, false), // 3 of 8
@@ -238,7 +238,7 @@ mod tests {
     fn halves_when_too_few_slots_are_filled() {
         let quarter = percent(50, 25);
         for (bits, used, halves) in [
-            (1, 0, false), // one bit is the least
+            (1, 0, false), // one bit is the minimum
             (2, 1, false), // 1 of 4
             (2, 0, true),
             (3, 2, false), // 2 of 8
@@ -250,10 +250,10 @@ mod tests {
         }
     }
 
-    /// The argument of the module documentation, for every pair of thresholds and every small node.
+    /// Checks the argument of the module documentation for all thresholds and all small nodes.
     #[test]
     #[cfg_attr(miri, ignore = "millions of cases of plain arithmetic")]
-    fn never_swings_between_doubling_and_halving() {
+    fn doubling_and_halving_never_oscillate() {
         for (inflate, halve) in (1..=100).flat_map(|i| (1..i).map(move |h| (i, h))) {
             let thresholds = percent(inflate, halve);
             for (bits, used) in (1..=6).flat_map(|b| (2..=1_u32 << b).map(move |u| (b, u))) {
@@ -262,8 +262,8 @@ mod tests {
                 for full in 1..=used {
                     let doubled = thresholds.should_inflate(bits, used, full);
                     assert!(!(doubled && thresholds.should_halve(bits + 1, used + full)));
-                    let surely = 2 * halve <= inflate;
-                    assert!(!(doubled && surely && thresholds.should_halve(bits + 1, used)));
+                    let never_halves = 2 * halve <= inflate;
+                    assert!(!(doubled && never_halves && thresholds.should_halve(bits + 1, used)));
                 }
             }
         }

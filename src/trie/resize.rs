@@ -1,37 +1,38 @@
-//! *How* a node is resized: inflate, halve, collapse. Whether is in `policy.rs`.
+//! Resizing of nodes: *how* they are inflated, halved and collapsed. `policy.rs` decides whether.
 //!
 //! ```text
-//!      inflate: one bit more                      halve: one bit less
+//!      inflate: one more bit                      halve: one bit less
 //!
 //!      ┌───┬───┐                                  ┌───┬───┬───┬───┐
-//!      │ a │ n │   n is full: it skips nothing    │ a │   │ b │ c │
+//!      │ a │ n │   n is full: it skips no bits    │ a │   │ b │ c │
 //!      └───┴─┬─┘                                  └───┴───┴───┴───┘
 //!          ┌─┴─┬───┐                                ┌───┬───┐
-//!          │ b │ c │                                │ a │ m │   m is made for the pair b, c
+//!          │ b │ c │                                │ a │ m │   m is created for the pair b, c
 //!          └───┴───┘                                └───┴─┬─┘
 //!      ┌───┬───┬───┬───┐                                ┌─┴─┬───┐
-//!      │ a │   │ b │ c │   n has dissolved              │ b │ c │
+//!      │ a │   │ b │ c │   n is dissolved               │ b │ c │
 //!      └───┴───┴───┴───┘                                └───┴───┘
 //! ```
 //!
-//! A full child of more than one bit does not dissolve but is split into two of one bit less. A
-//! node keeps its index and its `pos` in either case, so neither its parent nor its other children
-//! notice. The new slots are allocated before the first one is filled.
+//! A full child of more than one bit is not dissolved, but split into two nodes of one bit less.
+//! The resized node keeps its index and its `pos`, so its parent and its other children need no
+//! update. The new slots are allocated before the first one is written.
 
 use core::mem;
 
-use super::node::{Child, Link, Node, NodeId, Slots};
+use super::node::{Child, Link, Node, NodeId, NodeSlots};
 use super::policy::Tuning;
-use super::suffix::within_slot;
+use super::suffix::suffix_within_slot;
 use super::{Suffixes, Trie};
 use crate::key::bits::BitString;
 
-/// One call doubles or halves a node at most so often; the next change goes on from there. A
-/// doubling that is due ten times in a row means 2^10 slots for one insertion.
-const MAX_WORK: u32 = 10;
+/// The maximum number of doublings, and of halvings, of a node in one call; the next modification
+/// below the node continues. Ten doublings in a row are 2^10 slots for one insertion.
+const MAX_STEPS: u32 = 10;
 
-/// Halves of a split node are resized in their turn, down to this many levels, to bound the stack.
-/// Random keys do not come near; one key for each bit of a wide string goes on for a third of them.
+/// The maximum depth of the recursion that resizes the halves of split nodes, to bound the stack.
+/// Random keys stay far below; one key for each bit of a wide string recurses for a third of its
+/// bits.
 const MAX_CASCADE: u32 = 24;
 
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
@@ -44,18 +45,18 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// Doubles or halves a node as often as the policy says; removes it if it has fewer than two
-    /// children.
+    /// Doubles or halves a node until the policy is satisfied; collapses it if it has fewer than
+    /// two children.
     fn resize(&mut self, id: NodeId, cascade: u32) {
-        let mut work = 0;
-        while work < MAX_WORK && self.should_inflate(id) {
+        let mut steps = 0;
+        while steps < MAX_STEPS && self.should_inflate(id) {
             self.inflate(id, cascade);
-            work += 1;
+            steps += 1;
         }
-        work = 0;
-        while work < MAX_WORK && self.should_halve(id) {
+        steps = 0;
+        while steps < MAX_STEPS && self.should_halve(id) {
             self.halve(id, cascade);
-            work += 1;
+            steps += 1;
         }
         if self.nodes[id.0].used < 2 {
             self.collapse(id);
@@ -82,6 +83,7 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
+    /// Doubles the slots of a node.
     fn inflate(&mut self, id: NodeId, cascade: u32) {
         let new_bit = self.nodes[id.0].end();
         let old = self.replace_slots(id, self.nodes[id.0].bits() + 1);
@@ -89,32 +91,33 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
             let halves = match child {
                 Child::Empty => continue,
                 Child::Node(child) if self.nodes[child.0].pos == new_bit => self.split(child),
-                // A leaf, or a node that skips the new bit: it goes to one side whole.
+                // A leaf, or a node that skips the new bit, moves to one side as a whole.
                 child => match self.key_of(child).slice(new_bit, 1) {
                     0 => [child, Child::Empty],
                     _ => [Child::Empty, child],
                 },
             };
             for (half, child) in halves.into_iter().enumerate() {
-                self.put(Link::Slot(id, 2 * i + half), child);
-                self.resize_part(child, new_bit + 1, cascade);
+                self.set_child(Link::Slot(id, 2 * i + half), child);
+                self.resize_child(child, new_bit + 1, cascade);
             }
         }
     }
 
+    /// Halves the slots of a node.
     fn halve(&mut self, id: NodeId, cascade: u32) {
         let old = self.replace_slots(id, self.nodes[id.0].bits() - 1);
         let end = self.nodes[id.0].end();
         for i in 0..old.len() / 2 {
-            let child = self.gather(end, 1, [old.get(2 * i), old.get(2 * i + 1)].into_iter());
-            self.put(Link::Slot(id, i), child);
-            self.resize_part(child, end, cascade);
+            let child = self.subtrie(end, 1, [old.get(2 * i), old.get(2 * i + 1)].into_iter());
+            self.set_child(Link::Slot(id, i), child);
+            self.resize_child(child, end, cascade);
         }
     }
 
-    /// Resizes a child that inflating or halving may just have made: a node that skips nothing. One
-    /// that was there before comes by too, and is found to need nothing.
-    fn resize_part(&mut self, child: Child, end: u32, cascade: u32) {
+    /// Resizes a child that inflating or halving may have created: a node that skips no bits. Older
+    /// children pass the test too, and need no resizing.
+    fn resize_child(&mut self, child: Child, end: u32, cascade: u32) {
         if let Child::Node(id) = child {
             if self.nodes[id.0].pos == end && cascade < MAX_CASCADE {
                 self.resize(id, cascade + 1);
@@ -122,28 +125,28 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// Removes a node with one child or none: the child takes its place.
+    /// Replaces a node with one child by the child, or one without children by an empty slot.
     fn collapse(&mut self, id: NodeId) {
         let link = self.link_of(id);
-        // The parent counts the node out while it still is there.
-        self.put(link, Child::Empty);
+        // The node must still exist while the parent's counters are updated.
+        self.set_child(link, Child::Empty);
         let slots = self.free_node(id);
         if let Some(only) = slots.used().next() {
-            self.put(link, only);
+            self.set_child(link, only);
         }
     }
 
-    /// Takes a node apart, into the halves of its slots.
+    /// Splits a node into the two halves of its slots.
     fn split(&mut self, id: NodeId) -> [Child; 2] {
         let (pos, bits) = (self.nodes[id.0].pos + 1, self.nodes[id.0].bits() - 1);
         let slots = self.free_node(id);
-        let left = self.gather(pos, bits, slots.iter().take(slots.len() / 2));
-        let right = self.gather(pos, bits, slots.iter().skip(slots.len() / 2));
+        let left = self.subtrie(pos, bits, slots.iter().take(slots.len() / 2));
+        let right = self.subtrie(pos, bits, slots.iter().skip(slots.len() / 2));
         [left, right]
     }
 
-    /// What holds these `2^bits` children: nothing, the only one, or a new node at `pos`.
-    fn gather(
+    /// Returns a subtrie of these `2^bits` children: empty, the only child, or a new node at `pos`.
+    fn subtrie(
         &mut self,
         pos: u32,
         bits: u32,
@@ -153,15 +156,15 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         match (used.next(), used.next()) {
             (None, _) => Child::Empty,
             (Some(only), None) => only,
-            (Some(first), Some(_)) => Child::Node(self.branch(pos, bits, first, children)),
+            (Some(first), Some(_)) => Child::Node(self.new_node(pos, bits, first, children)),
         }
     }
 
-    /// A new node at `pos` with these `2^bits` children, one of which is `first`.
+    /// Creates a node at `pos` with these `2^bits` children, one of which is `first`.
     ///
-    /// Not inlined: a copy of a key, which can be wide, has no place in the frames of a cascade.
+    /// Not inlined, to keep the copy of a key, which can be wide, out of the frames of a cascade.
     #[inline(never)]
-    pub(super) fn branch(
+    pub(super) fn new_node(
         &mut self,
         pos: u32,
         bits: u32,
@@ -169,34 +172,35 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         children: impl Iterator<Item = Child>,
     ) -> NodeId {
         let key = *self.key_of(first);
-        let slots = Slots::new(bits);
+        let slots = NodeSlots::new(bits);
         self.slot_bytes += slots.allocation_size();
-        let slen = S::new(within_slot::<K>(pos + bits));
+        let slen = S::new(suffix_within_slot::<K>(pos + bits));
         let node = Node { slots, pos, slen, used: 0, full: 0, parent: None, key };
         let id = NodeId(self.nodes.insert(node));
         for (i, child) in children.enumerate() {
-            self.put(Link::Slot(id, i), child);
+            self.set_child(Link::Slot(id, i), child);
         }
         id
     }
 
-    /// Frees a node, whose key is not moved, and returns its slots.
-    fn free_node(&mut self, id: NodeId) -> Slots {
-        let slots = mem::replace(&mut self.nodes[id.0].slots, Slots::new(1));
+    /// Frees a node, without moving its key, and returns its slots.
+    fn free_node(&mut self, id: NodeId) -> NodeSlots {
+        let slots = mem::replace(&mut self.nodes[id.0].slots, NodeSlots::new(1));
         self.slot_bytes -= slots.allocation_size();
         self.nodes.free(id.0);
         slots
     }
 
-    /// Gives a node `2^bits` empty slots, and the counters of such, and returns the old ones.
-    fn replace_slots(&mut self, id: NodeId, bits: u32) -> Slots {
-        let slots = Slots::new(bits);
+    /// Replaces the slots of a node by `2^bits` empty ones, resets its counters, and returns the
+    /// old slots.
+    fn replace_slots(&mut self, id: NodeId, bits: u32) -> NodeSlots {
+        let slots = NodeSlots::new(bits);
         let node = &mut self.nodes[id.0];
         self.slot_bytes += slots.allocation_size();
         self.slot_bytes -= node.slots.allocation_size();
         node.used = 0;
         node.full = 0;
-        node.slen = S::new(within_slot::<K>(node.pos + bits));
+        node.slen = S::new(suffix_within_slot::<K>(node.pos + bits));
         mem::replace(&mut node.slots, slots)
     }
 }

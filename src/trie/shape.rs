@@ -1,4 +1,4 @@
-//! What a trie looks like: depths, node sizes, slots, bytes.
+//! Measurements of a trie: depths, node sizes, slots, bytes.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use super::node::Child;
 use super::{Suffixes, Trie};
 use crate::key::bits::BitString;
 
-/// The shape of a level-compressed trie at one moment.
+/// Depths, node sizes and memory of a level-compressed trie at one moment.
 ///
-/// The depth of a key is the number of nodes on the way to its leaf: 0 for a key alone in its trie,
-/// 1 for a leaf right under the root.
+/// The depth of a key is the number of nodes on the path to its leaf: 0 for the only key of a trie,
+/// 1 for a leaf directly below the root.
 ///
 /// # Example
 ///
@@ -42,38 +42,39 @@ pub struct TrieShape {
 }
 
 impl TrieShape {
-    /// Number of nodes.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.nodes_by_bits.iter().sum()
     }
 
-    /// Average depth over the keys; 0 if there are none. O(depths).
+    /// Returns the average depth of the keys; 0 if there are none. O(depths).
     #[must_use]
     pub fn average_depth(&self) -> f64 {
         let total: usize = self.leaves_by_depth.iter().enumerate().map(|(d, n)| d * n).sum();
         total as f64 / self.leaves.max(1) as f64
     }
 
-    /// Depth of the deepest key; 0 if there are none.
+    /// Returns the depth of the deepest key; 0 if there are no keys.
     #[must_use]
     pub fn max_depth(&self) -> usize {
         self.leaves_by_depth.len().saturating_sub(1)
     }
 
-    /// Slots per key; 0 if there are no keys.
+    /// Returns the number of slots per key; 0 if there are no keys.
     #[must_use]
     pub fn slots_per_leaf(&self) -> f64 {
         self.slots as f64 / self.leaves.max(1) as f64
     }
 }
 
-/// Three lines: the totals, the depths, the nodes by size.
+/// Formats three lines: the totals, the depths, the nodes by size.
 impl fmt::Display for TrieShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} keys, depth {:.2} on average, {} at most; root of {} bits; {:.2} slots and {} bytes per key",
+            "{} keys, depth {:.2} on average, {} at most; root of {} bits; {:.2} slots and {} \
+             bytes per key",
             self.leaves,
             self.average_depth(),
             self.max_depth(),
@@ -82,13 +83,14 @@ impl fmt::Display for TrieShape {
             self.bytes / self.leaves.max(1),
         )?;
         write!(f, "keys by depth:")?;
-        list(f, &self.leaves_by_depth)?;
+        write_counts(f, &self.leaves_by_depth)?;
         write!(f, "\nnodes by bits:")?;
-        list(f, &self.nodes_by_bits)
+        write_counts(f, &self.nodes_by_bits)
     }
 }
 
-fn list(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
+/// Writes the counts that are not zero, each with its index.
+fn write_counts(f: &mut fmt::Formatter<'_>, counts: &[usize]) -> fmt::Result {
     let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
     filled.into_iter().try_for_each(|(i, count)| write!(f, " {i}: {count}"))
 }
@@ -104,16 +106,16 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         if let Child::Node(id) = self.root {
             shape.root_bits = self.nodes[id.0].bits();
         }
-        let mut open = vec![(self.root, 0)];
-        while let Some((child, depth)) = open.pop() {
+        let mut stack = vec![(self.root, 0)];
+        while let Some((child, depth)) = stack.pop() {
             match child {
                 Child::Empty => {}
-                Child::Leaf(_) => count(&mut shape.leaves_by_depth, depth),
+                Child::Leaf(_) => increment(&mut shape.leaves_by_depth, depth),
                 Child::Node(id) => {
                     let node = &self.nodes[id.0];
-                    count(&mut shape.nodes_by_bits, node.bits() as usize);
+                    increment(&mut shape.nodes_by_bits, node.bits() as usize);
                     shape.slots += node.slots.len();
-                    open.extend(node.slots.used().map(|child| (child, depth + 1)));
+                    stack.extend(node.slots.used().map(|child| (child, depth + 1)));
                 }
             }
         }
@@ -126,7 +128,8 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
     }
 }
 
-fn count(counts: &mut Vec<usize>, index: usize) {
+/// Increments the count at `index`.
+fn increment(counts: &mut Vec<usize>, index: usize) {
     if counts.len() <= index {
         counts.resize(index + 1, 0);
     }

@@ -1,40 +1,41 @@
-//! The flow cache of the TRASH paper: a level-compressed trie that collects its own garbage.
+//! The flow cache of the TRASH paper: a level-compressed trie with garbage collection.
 //!
 //! ```text
 //!     leaves in the order of the trie:  … a  b  c  d │ e  f  g  h │ i  j …
 //!                                              rover ┘ └── ring ──┘
-//!                                       one of e f g h leaves: the one with the lowest score
+//!                                       evicts one of e f g h: the one with the lowest score
 //! ```
 //!
-//! *Passive* collection happens when a new key comes and [`PassiveGc`]'s threshold is reached: of each
-//! of the next `goal` rings of four leaves behind the rover, the one with the lowest score leaves. It
-//! goes once around at most, so one leaf in four, rounded up, is the most that leaves at once. The
-//! caller gives the score, usually the time of last use, and gets what left. Over `Headed` keys the
-//! order of the trie is random, so four leaves in a row are a random sample.
+//! *Passive* collection runs when a new key is inserted at the threshold of [`PassiveGc`]: from
+//! each of the next `goal` rings of four leaves after the rover, it evicts the one with the lowest
+//! score. It covers each leaf at most once, so it evicts at most one leaf in four, rounded up. The
+//! caller provides the score, usually the time of last use, and receives the evicted entries. Over
+//! [`Headed`] keys the order of the trie is random, so four successive leaves are a random sample.
 //!
-//! *Active* collection removes a TCP connection at its end, before it is garbage: [`FinWatch`] says
-//! when. It halves what the cache holds under short connections, and more.
+//! *Active* collection removes a TCP connection at its end, before it is garbage: [`FinWatch`]
+//! reports when. It reduces the entries of the cache to half or less where connections are short.
 //!
-//! Price: an insertion at the threshold looks at `4 * goal` leaves, or at all if they are fewer; the
-//! paper's goal of 100 costs tens of microseconds at once. As many insertions as leaves that left
-//! then collect nothing. Where all leaves are in use there is nothing to collect, and each insertion
-//! looks in vain.
+//! Cost: an insertion at the threshold reads `4 * goal` leaves, or all if there are fewer; the
+//! paper's goal of 100 costs tens of microseconds at once. Then as many insertions as leaves were
+//! evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
+//! scans the leaves without effect.
 //!
-//! Paper: Olsson and Nilsson, *TRASH*, section 4. What differs: the rover is a key, not a leaf, so
+//! Paper: Olsson and Nilsson, *TRASH*, section 4. Differences: the rover is a key, not a leaf, so
 //! it cannot dangle; and a reset ends a connection, too.
 //!
 //! [`FinWatch`]: crate::flow_cache::FinWatch
+//! [`Headed`]: crate::key::bits::Headed
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Bound;
 
-pub use crate::eviction::{GcError, PassiveGc};
+use crate::eviction::PassiveGc;
 use crate::key::bits::BitString;
 use crate::trie::Tuning;
 use crate::trie::map::{IntoIter, Iter, LcTrieMap};
 
-/// A map over bit strings that keeps itself at a threshold by evicting what scores lowest.
+/// A bounded map over bit strings that evicts the entries with the lowest scores.
 ///
 /// # Example
 ///
@@ -58,18 +59,18 @@ use crate::trie::map::{IntoIter, Iter, LcTrieMap};
 pub struct Unicache<K, V> {
     trie: LcTrieMap<K, V>,
     gc: PassiveGc,
-    /// The leaf looked at last; it may have left since.
+    /// The key of the last leaf scanned, which may have been removed since.
     rover: Option<K>,
 }
 
 impl<K: BitString, V> Unicache<K, V> {
-    /// An empty cache on a trie with the default tuning.
+    /// Creates an empty cache on a trie with the default tuning.
     #[must_use]
     pub const fn new(gc: PassiveGc) -> Self {
         Self::with_tuning(gc, Tuning::LINUX)
     }
 
-    /// An empty cache on a trie with a tuning of its own.
+    /// Creates an empty cache on a trie with the given tuning.
     ///
     /// # Example
     ///
@@ -78,54 +79,56 @@ impl<K: BitString, V> Unicache<K, V> {
     /// use flowtable::trie::Tuning;
     /// use flowtable::trie::unicache::Unicache;
     ///
-    /// // As the paper has it.
-    /// let cache: Unicache<u32, ()> = Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
-    /// assert_eq!((cache.gc(), cache.trie().tuning()), (PassiveGc::TRASH_2006, Tuning::TRASH_2006));
+    /// // The parameters of the paper.
+    /// let cache: Unicache<u32, ()> =
+    ///     Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
+    /// assert_eq!(cache.gc(), PassiveGc::TRASH_2006);
+    /// assert_eq!(cache.trie().tuning(), Tuning::TRASH_2006);
     /// ```
     #[must_use]
     pub const fn with_tuning(gc: PassiveGc, tuning: Tuning) -> Self {
         Self { trie: LcTrieMap::with_tuning(tuning), gc, rover: None }
     }
 
-    /// When it collects garbage.
+    /// Returns the parameters of garbage collection.
     #[must_use]
     pub const fn gc(&self) -> PassiveGc {
         self.gc
     }
 
-    /// The trie, to look at.
+    /// Returns the underlying trie.
     #[must_use]
     pub const fn trie(&self) -> &LcTrieMap<K, V> {
         &self.trie
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.trie.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether there are no entries.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.trie.is_empty()
     }
 
-    /// The value of `key`. Costs what it does in an [`LcTrieMap`].
+    /// Returns the value of `key`. Cost: see [`LcTrieMap`].
     #[inline]
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.trie.get(key)
     }
 
-    /// Whether `key` has a value. Costs what it does in an [`LcTrieMap`].
+    /// Returns whether `key` has a value. Cost: see [`LcTrieMap`].
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: &K) -> bool {
         self.trie.contains_key(key)
     }
 
-    /// The value of `key`, to change. Costs what it does in an [`LcTrieMap`].
+    /// Returns a mutable reference to the value of `key`. Cost: see [`LcTrieMap`].
     ///
     /// # Example
     ///
@@ -150,12 +153,12 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.get_mut(key)
     }
 
-    /// Gives `key` a value and returns the one that it had. A new key collects garbage first, if
-    /// the threshold is reached.
+    /// Inserts or replaces the value of `key` and returns the previous one. A new key collects
+    /// garbage first, if the threshold is reached.
     ///
-    /// The lower the `score` of an entry, the sooner it leaves; `None` is an entry in use, which
-    /// never leaves. What leaves is handed to `evicted`. If all entries that a collection looks at
-    /// are in use the cache grows past its threshold.
+    /// Entries with a lower `score` are evicted first; `None` marks an entry in use, which is never
+    /// evicted. Evicted entries are passed to `evicted`. If all entries that a collection scans are
+    /// in use, the cache grows past its threshold.
     ///
     /// # Panics
     ///
@@ -169,11 +172,11 @@ impl<K: BitString, V> Unicache<K, V> {
     ///
     /// let mut cache = Unicache::new(PassiveGc::new(2, 1)?);
     /// let in_use = |key: &u32, _: &char| (*key != 1).then_some(*key);
-    /// let mut left = vec![];
+    /// let mut evicted = vec![];
     /// for (key, value) in [(1, 'a'), (2, 'b'), (3, 'c')] {
-    ///     cache.insert(key, value, in_use, |key, value| left.push((key, value)));
+    ///     cache.insert(key, value, in_use, |key, value| evicted.push((key, value)));
     /// }
-    /// assert_eq!(left, [(2, 'b')]);
+    /// assert_eq!(evicted, [(2, 'b')]);
     /// # Ok::<(), flowtable::eviction::GcError>(())
     /// ```
     pub fn insert<S: Ord>(
@@ -189,17 +192,20 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.insert(key, value)
     }
 
-    /// Takes `key` out and returns its value. Costs what it does in an [`LcTrieMap`].
+    /// Removes `key` and returns its value. Cost: see [`LcTrieMap`].
     pub fn remove(&mut self, key: &K) -> Option<V> {
         self.trie.remove(key)
     }
 
-    /// Keeps the entries for which `keep` says so; asks in order of the keys. O(slots).
+    /// Retains the entries for which `keep` returns true, in the order of the keys. O(slots).
     ///
     /// # Example
     ///
     /// ```
-    /// let mut cache = flowtable::trie::unicache::Unicache::new(flowtable::eviction::PassiveGc::TRASH_2006);
+    /// use flowtable::eviction::PassiveGc;
+    /// use flowtable::trie::unicache::Unicache;
+    ///
+    /// let mut cache = Unicache::new(PassiveGc::TRASH_2006);
     /// for key in 0..10_u32 {
     ///     cache.insert(key, key % 3, |_, _| Some(0), |_, _| ());
     /// }
@@ -213,38 +219,38 @@ impl<K: BitString, V> Unicache<K, V> {
         self.trie.retain(keep);
     }
 
-    /// Takes out every entry. O(entries).
+    /// Removes all entries. O(entries).
     pub fn clear(&mut self) {
         self.trie.clear();
         self.rover = None;
     }
 
-    /// Entries in the order of their keys.
+    /// Iterates over the entries in the order of their keys.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.trie.iter()
     }
 
-    /// One collection: the lowest of each of the next `goal` rings leaves.
+    /// Runs one collection: evicts the lowest score of each of the next `goal` rings.
     fn collect<S: Ord>(
         &mut self,
         score: impl FnMut(&K, &V) -> Option<S>,
         mut evicted: impl FnMut(K, V),
     ) {
-        for key in self.lowest_of_rings(score) {
+        for key in self.victims(score) {
             if let Some((key, value)) = self.trie.remove_entry(&key) {
                 evicted(key, value);
             }
         }
     }
 
-    /// Moves the rover over the next `goal` rings of leaves, but once around at most. Returns the
-    /// one with the lowest score in each, the later one of two equals; none where all are in use.
-    fn lowest_of_rings<S: Ord>(&mut self, mut score: impl FnMut(&K, &V) -> Option<S>) -> Vec<K> {
-        let behind = self.rover.map_or(Bound::Unbounded, Bound::Excluded);
+    /// Advances the rover over the next `goal` rings of leaves, at most one full cycle. Returns the
+    /// key with the lowest score of each, the last of equal ones; rings in use have no victim.
+    fn victims<S: Ord>(&mut self, mut score: impl FnMut(&K, &V) -> Option<S>) -> Vec<K> {
+        let after_rover = self.rover.map_or(Bound::Unbounded, Bound::Excluded);
         let wrapped = core::iter::once(&self.trie).flatten();
-        let once_around = self.trie.range((behind, Bound::Unbounded)).chain(wrapped);
-        let mut leaves = once_around.take(self.trie.len());
+        let one_cycle = self.trie.range((after_rover, Bound::Unbounded)).chain(wrapped);
+        let mut leaves = one_cycle.take(self.trie.len());
         let mut victims = Vec::new();
         for _ in 0..self.gc.goal().min(self.trie.len().div_ceil(PassiveGc::RING)) {
             let mut lowest: Option<(S, K)> = None;

@@ -1,43 +1,44 @@
-//! Walking the leaves in the order of their keys, from either end.
+//! In-order walks over the leaves, from both ends.
 //!
-//! Slots are in the order of the bits, so a walk goes through the slots of a node upwards, down into
-//! each child node, and back up by the parent's link. It needs no stack and no memory.
+//! Slots are in the order of the bits, so a walk visits the slots of a node in ascending order,
+//! descends into each child node, and returns by the parent link. It needs no stack and no memory.
 //!
-//! Price: a step scans the empty slots between two leaves, 1 or 2 on average; starting at a key costs
-//! a descent. Where the keys crowd at one end of a wide root, finding the first one from the other
-//! end scans the root.
+//! Cost: a step scans the empty slots between two leaves, 1 or 2 on average; starting at a key
+//! costs a descent. Where the keys are crowded at one end of a wide root, a search for the first
+//! one from the other end scans the root.
 
 use core::ops::Bound;
 
 use super::node::{Child, LeafId, Link};
-use super::{Gap, Place, Suffixes, Trie};
+use super::{InsertionPoint, SearchResult, Suffixes, Trie};
 use crate::key::bits::BitString;
 
-/// A walk over leaves. Good until the trie changes.
+/// A double-ended walk over leaves. Valid until the trie is modified.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Walk {
-    /// The first and the last leaf still to come, which may be the same.
+    /// The first and the last remaining leaf, which may be the same.
     ends: Option<(Link, Link)>,
-    /// No more leaves than these are to come, whatever the keys say of themselves.
-    left: usize,
+    /// Upper bound of the remaining leaves. It ends the walk even if the order of the keys is
+    /// inconsistent.
+    remaining: usize,
 }
 
 impl Walk {
-    /// The most leaves that are still to come; exactly so many in a walk over all.
-    pub(crate) const fn left(&self) -> usize {
-        self.left
+    /// Returns an upper bound of the remaining leaves; it is exact in a walk over all leaves.
+    pub(crate) const fn remaining(&self) -> usize {
+        self.remaining
     }
 }
 
 impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
-    /// A walk over all leaves.
+    /// Starts a walk over all leaves.
     pub(crate) fn walk(&self) -> Walk {
-        self.walk_within(Bound::Unbounded, Bound::Unbounded)
+        self.walk_range(Bound::Unbounded, Bound::Unbounded)
     }
 
-    /// A walk over the leaves whose keys are within bounds; over none if the first bound is behind
-    /// the last.
-    pub(crate) fn walk_within(&self, from: Bound<&K>, to: Bound<&K>) -> Walk {
+    /// Starts a walk over the leaves whose keys are within bounds; it is empty if `from` is above
+    /// `to`.
+    pub(crate) fn walk_range(&self, from: Bound<&K>, to: Bound<&K>) -> Walk {
         let first = match from {
             Bound::Unbounded => self.first_below(Link::Root),
             Bound::Included(key) => self.first_from(key, true),
@@ -51,56 +52,64 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         let in_order = |(first, last): &(Link, Link)| {
             self.key_of(self.child(*first)) <= self.key_of(self.child(*last))
         };
-        Walk { ends: first.zip(last).filter(in_order), left: self.len() }
+        Walk { ends: first.zip(last).filter(in_order), remaining: self.len() }
     }
 
-    /// The first leaf still to come.
-    pub(crate) fn step(&self, walk: &mut Walk) -> Option<LeafId> {
+    /// Returns the first remaining leaf.
+    pub(crate) fn next_leaf(&self, walk: &mut Walk) -> Option<LeafId> {
         let (first, last) = walk.ends?;
-        walk.left -= 1;
-        let goes_on = first != last && walk.left > 0;
-        walk.ends = if goes_on { self.behind(first).map(|next| (next, last)) } else { None };
+        walk.remaining -= 1;
+        let continues = first != last && walk.remaining > 0;
+        walk.ends = if continues { self.leaf_after(first).map(|next| (next, last)) } else { None };
         self.leaf_at(first)
     }
 
-    /// The last leaf still to come.
-    pub(crate) fn step_back(&self, walk: &mut Walk) -> Option<LeafId> {
+    /// Returns the last remaining leaf.
+    pub(crate) fn next_leaf_back(&self, walk: &mut Walk) -> Option<LeafId> {
         let (first, last) = walk.ends?;
-        walk.left -= 1;
-        let goes_on = first != last && walk.left > 0;
-        walk.ends = if goes_on { self.before(last).map(|next| (first, next)) } else { None };
+        walk.remaining -= 1;
+        let continues = first != last && walk.remaining > 0;
+        walk.ends = if continues { self.leaf_before(last).map(|next| (first, next)) } else { None };
         self.leaf_at(last)
     }
 
     fn leaf_at(&self, link: Link) -> Option<LeafId> {
         match self.child(link) {
             Child::Leaf(id) => Some(id),
-            Child::Empty | Child::Node(_) => unreachable!("a walk is at a leaf"),
+            Child::Empty | Child::Node(_) => unreachable!("a walk links leaves only"),
         }
     }
 
-    /// The first leaf whose key is above `key`, or the one of `key` if that is included.
+    /// Returns the link of the first leaf whose key is above `key`, or equal to it if `included`.
     fn first_from(&self, key: &K, included: bool) -> Option<Link> {
         match self.locate(key) {
-            Place::Found(seat) if included => Some(seat.link),
-            Place::Found(seat) => self.behind(seat.link),
-            // All that hangs there differs from the key in this bit.
-            Place::Vacant(Gap::Fork(link, bit)) if key.slice(bit, 1) == 0 => self.first_below(link),
-            Place::Vacant(Gap::Fork(link, _) | Gap::Empty(link)) => self.behind(link),
+            SearchResult::Found(position) if included => Some(position.link),
+            SearchResult::Found(position) => self.leaf_after(position.link),
+            // All keys below the link differ from `key` in this bit.
+            SearchResult::Vacant(InsertionPoint::Fork(link, bit)) if key.slice(bit, 1) == 0 => {
+                self.first_below(link)
+            }
+            SearchResult::Vacant(InsertionPoint::Fork(link, _) | InsertionPoint::Empty(link)) => {
+                self.leaf_after(link)
+            }
         }
     }
 
-    /// The last leaf whose key is below `key`, or the one of `key` if that is included.
+    /// Returns the link of the last leaf whose key is below `key`, or equal to it if `included`.
     fn last_to(&self, key: &K, included: bool) -> Option<Link> {
         match self.locate(key) {
-            Place::Found(seat) if included => Some(seat.link),
-            Place::Found(seat) => self.before(seat.link),
-            Place::Vacant(Gap::Fork(link, bit)) if key.slice(bit, 1) == 1 => self.last_below(link),
-            Place::Vacant(Gap::Fork(link, _) | Gap::Empty(link)) => self.before(link),
+            SearchResult::Found(position) if included => Some(position.link),
+            SearchResult::Found(position) => self.leaf_before(position.link),
+            SearchResult::Vacant(InsertionPoint::Fork(link, bit)) if key.slice(bit, 1) == 1 => {
+                self.last_below(link)
+            }
+            SearchResult::Vacant(InsertionPoint::Fork(link, _) | InsertionPoint::Empty(link)) => {
+                self.leaf_before(link)
+            }
         }
     }
 
-    /// The link of the first leaf at or below `link`.
+    /// Returns the link of the first leaf at or below `link`.
     fn first_below(&self, mut link: Link) -> Option<Link> {
         loop {
             match self.child(link) {
@@ -112,7 +121,7 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// The link of the last leaf at or below `link`.
+    /// Returns the link of the last leaf at or below `link`.
     fn last_below(&self, mut link: Link) -> Option<Link> {
         loop {
             match self.child(link) {
@@ -126,8 +135,8 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// The link of the first leaf behind all that is at or below `link`.
-    fn behind(&self, mut link: Link) -> Option<Link> {
+    /// Returns the link of the first leaf after those at or below `link`.
+    fn leaf_after(&self, mut link: Link) -> Option<Link> {
         loop {
             let Link::Slot(id, index) = link else { return None };
             match self.nodes[id.0].slots.next_used(index + 1) {
@@ -137,8 +146,8 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         }
     }
 
-    /// The link of the last leaf before all that is at or below `link`.
-    fn before(&self, mut link: Link) -> Option<Link> {
+    /// Returns the link of the last leaf before those at or below `link`.
+    fn leaf_before(&self, mut link: Link) -> Option<Link> {
         loop {
             let Link::Slot(id, index) = link else { return None };
             match self.nodes[id.0].slots.last_used(index) {

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 use flowtable::cache::{
-    CacheError, ChainedConfig, DuplicateFilter, Inserted, Replacement, Statistics, Verdict,
+    CacheError, CallVerdict, ChainedConfig, DuplicateFilter, Inserted, Replacement, Statistics,
 };
 use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
@@ -26,14 +26,14 @@ use model::hashers::{Weak, mix};
 const REPLACEMENTS: [Replacement; 3] =
     [Replacement::SecondChance, Replacement::LeastRecentlyUsed, Replacement::Oldest];
 
-/// The result of `act`, its number of allocations, and the bytes that it allocates and keeps.
+/// The result of `act`, its number of allocations, and the bytes that stay allocated.
 fn measured<R>(act: impl FnOnce() -> R) -> (R, usize, usize) {
     let (result, usage) = alloc::measure(act);
     (result, usage.allocations, usage.kept as usize)
 }
 
 fn index(key: u64) -> SourceIndex {
-    // Some have equal indices.
+    // Each index belongs to two keys.
     SourceIndex::new(mix(key / 2) as u32)
 }
 
@@ -55,11 +55,11 @@ fn the_number_of_sets_is_a_power_of_two() {
     assert_eq!(capacities::<8>(), [8, 8, 8, 8, 16, 1024]);
 }
 
-/// The table of the type, and the rows between.
+/// The table in the documentation of the type, and the rows between.
 #[test]
-fn as_many_ways_as_the_table_says_are_in_a_line() {
+fn the_ways_per_cache_line_are_those_of_the_table() {
     fn ways<const SIZE: usize>() -> usize {
-        SourceHashCache::<[u8; SIZE], ()>::ways_in_line()
+        SourceHashCache::<[u8; SIZE], ()>::ways_per_cache_line()
     }
     assert_eq!([ways::<3>(), ways::<4>(), ways::<5>(), ways::<11>()], [8, 7, 6, 4]);
     assert_eq!([ways::<12>(), ways::<16>(), ways::<17>(), ways::<26>()], [3, 3, 2, 2]);
@@ -70,13 +70,17 @@ fn as_many_ways_as_the_table_says_are_in_a_line() {
         cache.allocation_size() / cache.capacity()
     }
     assert_eq!([bytes::<56, 1>(), bytes::<24, 1>()], [64, 32]);
-    assert_eq!([bytes::<57, 1>(), bytes::<25, 1>()], [128, 64], "a byte more is too much");
+    assert_eq!(
+        [bytes::<57, 1>(), bytes::<25, 1>()],
+        [128, 64],
+        "one byte too large for the cache line"
+    );
     assert_eq!([bytes::<26, 2>(), bytes::<16, 3>(), bytes::<11, 4>()], [32, 21, 16]);
     assert_eq!([bytes::<3, 8>(), bytes::<4, 8>()], [8, 16]);
 }
 
 #[test]
-fn what_cannot_be_is_an_error() {
+fn impossible_sizes_are_errors() {
     let sets = |capacity| SourceHashCache::<u32, u32, 2>::new(capacity).err();
     assert_eq!(sets(0), Some(CacheError::NoCapacity));
     for capacity in [usize::MAX, usize::MAX - 1, 1 << (usize::BITS - 1), 1 << (usize::BITS - 4)] {
@@ -108,7 +112,7 @@ fn what_cannot_be_is_an_error() {
 }
 
 #[test]
-fn bursts_of_unequal_lengths_panic() {
+fn batches_of_unequal_lengths_panic() {
     fn panics(act: impl FnOnce()) -> bool {
         catch_unwind(AssertUnwindSafe(act)).is_err()
     }
@@ -126,23 +130,24 @@ fn bursts_of_unequal_lengths_panic() {
 
 // Threads.
 
-/// Has one `is_it` for types that are not `Send`, and two, so that none is meant, for those that are.
+/// Has one `is_it` for types that are not `Send`, and two, which makes a call ambiguous, for those
+/// that are.
 trait AmbiguousIfSend<Which> {
     fn is_it() {}
 }
 impl<T: ?Sized> AmbiguousIfSend<()> for T {}
 impl<T: ?Sized + Send> AmbiguousIfSend<u8> for T {}
 
-/// The same for `Sync`.
+/// [`AmbiguousIfSend`] for `Sync`.
 trait AmbiguousIfSync<Which> {
     fn is_it() {}
 }
 impl<T: ?Sized> AmbiguousIfSync<()> for T {}
 impl<T: ?Sized + Sync> AmbiguousIfSync<u8> for T {}
 
-/// It compiles.
+/// The test is that this compiles.
 #[test]
-fn threads_share_what_they_may() {
+fn caches_are_send_and_sync_where_their_entries_are() {
     fn is_shared<T: Send + Sync>() {}
     fn is_sent<T: Send>() {}
     is_shared::<SourceHashCache<u32, String, 2>>();
@@ -155,7 +160,7 @@ fn threads_share_what_they_may() {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn threads_peek_together() {
+fn threads_peek_concurrently() {
     let mut cache = SourceHashCache::<u32, u32, 4>::new(64).unwrap();
     let index = |key: u32| SourceIndex::new(key * 7);
     (0..100).for_each(|key| _ = cache.insert(index(key), key, !key));
@@ -176,8 +181,8 @@ fn threads_peek_together() {
 
 const PACKETS: u64 = 10_000;
 
-/// Packets of so many flows, each with the index that the `index` gives by flow and packet: who gets a value gets its
-/// own.
+/// Sends packets of 300 flows with the index that `index` computes from flow and packet, and checks
+/// that every lookup returns the value of its own flow.
 fn traffic<const WAYS: usize>(replacement: Replacement, index: fn(u64, u64) -> u32) -> Statistics {
     let cache = SourceHashCache::<u64, u64, WAYS>::new(256).unwrap();
     let mut cache = cache.with_replacement(replacement);
@@ -195,7 +200,7 @@ fn traffic<const WAYS: usize>(replacement: Replacement, index: fn(u64, u64) -> u
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn no_index_finds_anothers_value() {
+fn a_forged_index_never_finds_another_flows_value() {
     fn all<const WAYS: usize>(replacement: Replacement) {
         let honest = traffic::<WAYS>(replacement, |flow, _| mix(flow) as u32);
         let others = [
@@ -206,7 +211,7 @@ fn no_index_finds_anothers_value() {
             traffic::<WAYS>(replacement, |_, packet| packet as u32),
         ];
         for hostile in others {
-            assert!(hostile.hits <= honest.hits, "{hostile:?} is better than {honest:?}");
+            assert!(hostile.hits <= honest.hits, "{hostile:?} has more hits than {honest:?}");
         }
     }
     for replacement in REPLACEMENTS {
@@ -219,14 +224,14 @@ fn no_index_finds_anothers_value() {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn each_index_spoils_one_set_only() {
+fn a_forged_index_evicts_from_one_set_only() {
     for replacement in REPLACEMENTS {
         let cache = SourceHashCache::<u32, u32, 2>::new(64).unwrap();
         let mut cache = cache.with_replacement(replacement);
         let honest = |key: u32| SourceIndex::new(key);
         (0..64).for_each(|key| _ = cache.insert(honest(key), key, key));
         assert_eq!(cache.len(), 64);
-        // 5 modulo 32, with all other bits as they like.
+        // 5 modulo 32, with all other bits varying.
         for attack in 0..1000 {
             _ = cache.insert(SourceIndex::new(attack << 5 | 5), 1000 + attack, 0);
         }
@@ -238,18 +243,19 @@ fn each_index_spoils_one_set_only() {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn ways_get_along_with_equal_indices() {
+fn entries_with_equal_indices_fill_the_ways_of_a_set() {
     let mut cache = SourceHashCache::<u32, u32, 8>::new(8 * 16).unwrap();
     for _ in 0..10 {
         (0..8).for_each(|key| _ = cache.get_or_insert_with(SourceIndex::ABSENT, key, |key| *key));
     }
-    assert_eq!(cache.statistics(), Statistics { hits: 72, misses: 8, insertions: 8, evictions: 0 });
+    let Statistics { hits, misses, insertions, evictions, .. } = cache.statistics();
+    assert_eq!((hits, misses, insertions, evictions), (72, 8, 8, 0));
     assert_eq!(cache.capacity(), 128);
 }
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn a_flood_with_one_hash_displaces_its_own() {
+fn a_flood_with_one_hash_evicts_its_own_entries_only() {
     let config = ChainedConfig::new(100).and_then(|it| it.with_elasticity(4)).unwrap();
     let hasher = DefaultHashBuilder::with_seed(1);
     let mut cache = ChainedCache::with_parts(config, SecondChance::new(), hasher).unwrap();
@@ -264,9 +270,10 @@ fn a_flood_with_one_hash_displaces_its_own() {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn chains_have_a_bound_whatever_the_hash() {
-    fn check<H: Hasher + Default + Clone>(seldom: usize) {
-        let config = ChainedConfig::new(1000).and_then(|it| it.with_elasticity(seldom)).unwrap();
+fn chains_are_bounded_with_every_hash() {
+    fn check<H: Hasher + Default + Clone>(elasticity: usize) {
+        let config =
+            ChainedConfig::new(1000).and_then(|it| it.with_elasticity(elasticity)).unwrap();
         let hasher = BuildHasherDefault::<H>::new();
         let mut cache = ChainedCache::with_parts(config, Lru::new(), hasher).unwrap();
         for key in 0..3000_u64 {
@@ -274,7 +281,7 @@ fn chains_have_a_bound_whatever_the_hash() {
             assert_eq!(cache.get(&key), Some(&!key));
         }
         cache.validate().unwrap();
-        assert!(cache.longest_chain() <= seldom && cache.len() <= 1000);
+        assert!(cache.longest_chain() <= elasticity && cache.len() <= 1000);
         cache.iter().for_each(|(key, value)| assert_eq!(*value, !key));
     }
     for elasticity in [1, 3, 8] {
@@ -287,10 +294,10 @@ fn chains_have_a_bound_whatever_the_hash() {
     }
 }
 
-/// The bound of chains is not asked where there is none.
+/// Without a bound on chains, the capacity alone limits a chain.
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn all_hashes_equal_is_one_chain() {
+fn equal_hashes_form_one_chain() {
     let config = ChainedConfig::new(50).and_then(|it| it.with_elasticity(usize::MAX)).unwrap();
     let mut cache = ChainedCache::with_parts(config, Lru::new(), Weak::Constant).unwrap();
     for key in 0..80 {
@@ -300,10 +307,10 @@ fn all_hashes_equal_is_one_chain() {
     assert_eq!((cache.longest_chain(), cache.len()), (50, 50));
 }
 
-/// Gives up nobody.
-struct Nobody;
+/// A policy that has no victim.
+struct NoVictim;
 
-impl Eviction for Nobody {
+impl Eviction for NoVictim {
     fn insert(&mut self, _slot: u32, _rank: u8) {}
     fn remove(&mut self, _slot: u32) {}
     fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
@@ -315,9 +322,9 @@ impl Eviction for Nobody {
 }
 
 #[test]
-fn a_full_cache_that_gives_up_nobody_takes_nobody() {
+fn a_full_cache_without_a_victim_refuses_new_entries() {
     let config = ChainedConfig::new(2).unwrap();
-    let mut cache = ChainedCache::with_parts(config, Nobody, Weak::Mixed).unwrap();
+    let mut cache = ChainedCache::with_parts(config, NoVictim, Weak::Mixed).unwrap();
     _ = cache.insert('a', 1);
     _ = cache.get_or_insert_with('b', |_| 2);
     let before = cache.statistics();
@@ -334,8 +341,8 @@ fn a_full_cache_that_gives_up_nobody_takes_nobody() {
 
 // Memory.
 
-/// Goes on with a cache of sets for long.
-fn stay<const WAYS: usize>(replacement: Replacement) {
+/// Runs a mixed load on a cache of sets and checks that it does not allocate.
+fn check_sets_allocate_once<const WAYS: usize>(replacement: Replacement) {
     let (cache, allocations, bytes) = measured(|| SourceHashCache::<u64, [u64; 3], WAYS>::new(100));
     let mut cache = cache.unwrap().with_replacement(replacement);
     assert_eq!((allocations, bytes), (1, cache.allocation_size()));
@@ -364,15 +371,15 @@ fn stay<const WAYS: usize>(replacement: Replacement) {
 #[test]
 fn sets_allocate_once() {
     for replacement in REPLACEMENTS {
-        stay::<1>(replacement);
-        stay::<3>(replacement);
-        stay::<8>(replacement);
+        check_sets_allocate_once::<1>(replacement);
+        check_sets_allocate_once::<3>(replacement);
+        check_sets_allocate_once::<8>(replacement);
     }
 }
 
-/// Goes on with a cache of chains for long: of what is allocated later all is the policy's, and
-/// when that has had as many entries as it can have, nothing is.
-fn stay_in_chains<P: Eviction>(policy: P) {
+/// Runs a mixed load on a cache of chains: allocations after construction are those of the policy,
+/// and they end when the cache has been full once.
+fn check_chains_allocate_for_policy<P: Eviction>(policy: P) {
     let config = ChainedConfig::new(3000).unwrap();
     let entries = config.capacity() as u64;
     let of_policy = policy.allocation_size();
@@ -381,14 +388,14 @@ fn stay_in_chains<P: Eviction>(policy: P) {
     let mut cache = cache.unwrap();
     assert_eq!((allocations, bytes + of_policy), (2, cache.allocation_size()));
     let ((), _, growth) = measured(|| {
-        // Chains are full before the cache is.
+        // Some chains are full before the cache is full.
         for key in 0..4 * entries {
             _ = cache.insert(key, [key; 3]);
         }
     });
     assert_eq!(bytes + of_policy + growth, cache.allocation_size());
     assert_eq!(cache.len() as u64, entries);
-    // 8 bytes for each slot, by 1024 slots, and the pointers to those.
+    // 8 bytes per slot in chunks of 1024 slots, and the pointers to the chunks.
     assert!(growth <= 8 * cache.capacity().next_multiple_of(1024) + 256, "{growth}");
     let ((), allocations, growth) = measured(|| {
         for key in 0..entries {
@@ -406,19 +413,19 @@ fn stay_in_chains<P: Eviction>(policy: P) {
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn chains_allocate_for_their_policy_only() {
-    stay_in_chains(Nobody);
-    stay_in_chains(Lru::new());
-    stay_in_chains(SecondChance::new());
-    stay_in_chains(ByClass::new());
-    stay_in_chains(Random::with_seed(1));
-    stay_in_chains(Passive::new(PassiveGc::new(3000, 10).unwrap()));
+    check_chains_allocate_for_policy(NoVictim);
+    check_chains_allocate_for_policy(Lru::new());
+    check_chains_allocate_for_policy(SecondChance::new());
+    check_chains_allocate_for_policy(ByClass::new());
+    check_chains_allocate_for_policy(Random::with_seed(1));
+    check_chains_allocate_for_policy(Passive::new(PassiveGc::new(3000, 10).unwrap()));
 }
 
-/// What was noted for one rule does not count for the next.
+/// Recorded uses under one replacement rule are ignored by the next rule.
 #[test]
-fn a_rule_that_changes_begins_anew() {
+fn a_change_of_the_replacement_rule_clears_recorded_uses() {
     let at = SourceIndex::ABSENT;
-    for (replacement, leaves) in [
+    for (replacement, evicted) in [
         (Replacement::SecondChance, 3),
         (Replacement::LeastRecentlyUsed, 1),
         (Replacement::Oldest, 1),
@@ -428,13 +435,13 @@ fn a_rule_that_changes_begins_anew() {
         assert!([1, 2].iter().all(|key| cache.get(at, key).is_some()));
         let mut cache = cache.with_replacement(replacement);
         assert_eq!(cache.replacement(), replacement);
-        assert_eq!(cache.insert(at, 4, ()).evicted, Some((leaves, ())), "{replacement:?}");
+        assert_eq!(cache.insert(at, 4, ()).evicted, Some((evicted, ())), "{replacement:?}");
     }
 }
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn what_was_cleared_is_not_cloned() {
+fn cleared_entries_are_not_cloned() {
     let counted = Rc::new(());
     let mut cache: SourceHashCache<u32, Rc<()>> = SourceHashCache::new(64).unwrap();
     for key in 0..64 {

@@ -1,5 +1,6 @@
 //! `SourceHashCache`, `ChainedCache` and `DuplicateFilter`.
 
+mod claims;
 mod contents;
 mod model;
 

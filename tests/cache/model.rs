@@ -1,4 +1,5 @@
-//! The caches and the duplicate filter against their naive twins, with the invariants checked after each step.
+//! The caches and the duplicate filter against their reference models; invariants are checked after
+//! each step.
 
 use core::time::Duration;
 
@@ -18,42 +19,42 @@ use proptest::sample::select;
 
 const KEYS: u32 = 24;
 
-/// Steps of a script that is not drawn by proptest.
+/// Steps of a script that proptest does not draw.
 const STEPS: u64 = 5000;
 
 const REPLACEMENTS: [Replacement; 3] =
     [Replacement::SecondChance, Replacement::LeastRecentlyUsed, Replacement::Oldest];
 
-/// Where the indices of keys are from.
+/// The distribution of the indices of keys.
 #[derive(Clone, Copy, Debug)]
 enum Indices {
-    /// Each key has one, as honest sources do it.
+    /// Each key has an index of its own, as with correct sources.
     Honest,
-    /// All are in one place.
+    /// All keys have one index.
     Constant,
-    /// They differ in bits that say nothing of the place.
+    /// The indices differ in bits that do not select the set.
     HighBits,
-    /// Another one with each packet.
-    Fickle,
+    /// Each packet has another index.
+    Random,
 }
 
 impl Indices {
-    const ALL: [Self; 4] = [Self::Honest, Self::Constant, Self::HighBits, Self::Fickle];
+    const ALL: [Self; 4] = [Self::Honest, Self::Constant, Self::HighBits, Self::Random];
 
     fn name(self, key: u32, random: u32) -> Name {
         let index = match self {
             Self::Honest => key.wrapping_mul(0x9e37_79b9),
             Self::Constant => 7,
-            // The first one tells entries apart, the other one does not.
+            // The first of the two bits is part of the tag of an entry, the second one is not.
             Self::HighBits => 7 | (random % 2) << 26 | (random / 2 % 2) << 29,
-            Self::Fickle => random,
+            Self::Random => random,
         };
         Name { index, key }
     }
 }
 
 fn step(indices: Indices) -> impl Strategy<Value = Step> {
-    // Some keys come often, as those of busy flows do.
+    // Some keys are drawn often, like those of busy flows.
     let key = || prop_oneof![2 => 0..4_u32, 3 => 0..KEYS];
     let name = move || (key(), 0..100_u32).prop_map(move |(key, random)| indices.name(key, random));
     let names = move || vec(name(), 0..80);
@@ -79,7 +80,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     select(&Indices::ALL).prop_flat_map(|indices| vec(step(indices), 1..150))
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(150))
@@ -93,41 +94,44 @@ fn with_ways<K: Make, V: Make>(capacity: usize, replacement: Replacement, steps:
     run(CheckedSets::<K, V, 8>::new(capacity, replacement), steps);
 }
 
-/// Gives up nobody, or only those who came with an odd number.
+/// A policy without victims, or with victims among every second inserted entry only.
 #[derive(Clone, Debug)]
-struct Miser {
-    gives_up_some: bool,
+struct Reluctant {
+    has_victims: bool,
     entries: Vec<(u32, bool)>,
-    came: u32,
+    inserted: u32,
 }
 
-impl Miser {
-    fn new(gives_up_some: bool) -> Self {
-        Self { gives_up_some, entries: Vec::new(), came: 0 }
+impl Reluctant {
+    fn new(has_victims: bool) -> Self {
+        Self { has_victims, entries: Vec::new(), inserted: 0 }
     }
 }
 
-impl Eviction for Miser {
+impl Eviction for Reluctant {
     fn insert(&mut self, slot: u32, rank: u8) {
         assert_eq!(rank, 0);
-        assert!(self.entries.iter().all(|(other, _)| *other != slot), "it has not left");
-        self.came += 1;
-        self.entries.push((slot, self.came % 2 == 1));
+        assert!(
+            self.entries.iter().all(|(other, _)| *other != slot),
+            "the slot was removed before"
+        );
+        self.inserted += 1;
+        self.entries.push((slot, self.inserted % 2 == 1));
     }
 
     fn remove(&mut self, slot: u32) {
         let position = self.entries.iter().position(|(other, _)| *other == slot);
-        self.entries.remove(position.expect("it is there"));
+        self.entries.remove(position.expect("the slot was inserted"));
     }
 
-    /// Also if there is room, now and then.
+    /// Sometimes true below the capacity.
     fn is_due(&mut self, len: usize) -> bool {
         assert_eq!(len, self.entries.len());
         len % 5 == 4
     }
 
     fn victim(&mut self, _look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let mut odd = self.entries.iter().filter(|(_, is_odd)| *is_odd && self.gives_up_some);
+        let mut odd = self.entries.iter().filter(|(_, is_odd)| *is_odd && self.has_victims);
         odd.next().map(|(slot, _)| *slot)
     }
 
@@ -144,11 +148,11 @@ fn config() -> impl Strategy<Value = ChainedConfig> {
     })
 }
 
-fn asked() -> impl Strategy<Value = AccessBy> {
+fn access() -> impl Strategy<Value = AccessBy> {
     select(&[AccessBy::Key, AccessBy::Either, AccessBy::Index])
 }
 
-/// A script as the property tests draw them, but quickly, and the same in each run.
+/// A script like those of the property tests, but drawn quickly and equal in each run.
 fn script(seed: u64, indices: Indices) -> Vec<Step> {
     let step = |number: u64| {
         let random = mix(seed << 32 | number);
@@ -179,7 +183,7 @@ fn script(seed: u64, indices: Indices) -> Vec<Step> {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn long_scripts() {
+fn long_scripts_match_the_model() {
     for (seed, indices) in (0..).zip(Indices::ALL) {
         let script = script(seed, indices);
         let [second_chance, lru, oldest] = REPLACEMENTS;
@@ -199,7 +203,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn sets_of_numbers(
+    fn sets_of_numbers_match_the_model(
         capacity in 1..40_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
         with_ways::<u32, u32>(capacity, replacement, &steps);
@@ -207,7 +211,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn sets_with_much_to_drop_or_nothing_to_keep(
+    fn sets_of_boxes_and_of_empty_types_match_the_model(
         capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
         with_ways::<Box<u32>, Box<u32>>(capacity, replacement, &steps);
@@ -217,7 +221,7 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn sets_of_more_than_a_line(
+    fn sets_larger_than_a_cache_line_match_the_model(
         capacity in 1..20_usize, replacement in select(&REPLACEMENTS), steps in steps(),
     ) {
         run(CheckedSets::<[u64; 12], u32, 1>::new(capacity, replacement), &steps);
@@ -228,37 +232,38 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn chains_with_each_policy(
-        config in config(), hasher in select(&Weak::ALL), asked in asked(), steps in steps(),
+    fn chains_match_the_model_with_each_policy(
+        config in config(), hasher in select(&Weak::ALL), access in access(), steps in steps(),
     ) {
-        run(CheckedChains::<u32, u32, _, _>::new(config, Lru::new(), hasher, asked), &steps);
-        run(CheckedChains::<u32, u32, _, _>::new(config, SecondChance::new(), hasher, asked), &steps);
-        run(CheckedChains::<u32, u32, _, _>::new(config, ByClass::new(), hasher, asked), &steps);
-        run(CheckedChains::<u32, u32, _, _>::new(config, Random::with_seed(5), hasher, asked), &steps);
+        type Chains<P> = CheckedChains<u32, u32, P, Weak>;
+        run(Chains::new(config, Lru::new(), hasher, access), &steps);
+        run(Chains::new(config, SecondChance::new(), hasher, access), &steps);
+        run(Chains::new(config, ByClass::new(), hasher, access), &steps);
+        run(Chains::new(config, Random::with_seed(5), hasher, access), &steps);
         let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));
-        run(CheckedChains::<u32, u32, _, _>::new(config, passive, hasher, asked), &steps);
+        run(Chains::new(config, passive, hasher, access), &steps);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn chains_with_policies_of_ones_own(
-        config in config(), asked in asked(), gives_up_some: bool, steps in steps(),
+    fn chains_match_the_model_with_foreign_policies(
+        config in config(), access in access(), has_victims: bool, steps in steps(),
     ) {
-        let (policy, hasher) = (Miser::new(gives_up_some), DefaultHashBuilder::with_seed(1));
-        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(config, policy, hasher, asked);
+        let (policy, hasher) = (Reluctant::new(has_victims), DefaultHashBuilder::with_seed(1));
+        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(config, policy, hasher, access);
         run(pair.with_refusals(), &steps);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn duplicates(
+    fn the_duplicate_filter_matches_the_model(
         capacity in 1..10_usize, lifetime in 0..20_u64, hasher in select(&Weak::ALL),
         packets in vec((0..12_u32, 0..8_u64, -3..8_i64, 0..10_usize), 1..200),
     ) {
         let mut pair = CheckedFilter::new(capacity, Duration::from_nanos(lifetime), hasher);
         let mut now = 5_i64;
         for (sender, sequence, later, budget) in packets {
-            // Sometimes time goes back.
+            // Timestamps sometimes decrease.
             now = (now + later).max(0);
             let at = Timestamp::from_nanos(now as u64);
             match budget {

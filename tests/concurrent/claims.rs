@@ -30,14 +30,14 @@ fn an_entry_of_24_bytes_takes_32_to_35() {
 }
 
 #[test]
-fn what_room_is_made_for_needs_no_more() {
+fn the_index_does_not_grow_within_the_reserved_capacity() {
     for entries in [1000, 10_000, 100_000_u64] {
         let map =
             Flows::with_capacity_and_hasher(entries as usize, DefaultHashBuilder::with_seed(7));
         let before = map.allocation_size();
         let pin = map.pin();
         (0..entries).for_each(|key| _ = pin.insert([key, key], key).unwrap());
-        // Chunks of entries and their tables come one by one; the index does not grow.
+        // Chunks of entries and their tables are allocated one by one; the index does not grow.
         let chunks =
             entries as usize * 24 + 64 * (64 * 24 + 2 * 8 * entries.div_ceil(1024) as usize + 64);
         assert!(map.allocation_size() <= before + chunks, "{entries}");

@@ -1,4 +1,4 @@
-//! The guarantees of `ConcurrentMap`, each with a test that has its letter.
+//! The guarantees of `ConcurrentMap`, each with tests that have its number.
 
 mod memory;
 mod progress;
@@ -12,23 +12,23 @@ use model::versioned::Versioned;
 
 type Map<K = u64, V = Versioned> = ConcurrentMap<K, V, Weak>;
 
-/// Steps of one thread. Less where a checker makes them slow.
+/// Steps of one thread. Fewer under a slow checker.
 const ROUNDS: u64 = match (cfg!(miri), option_env!("FEW_ROUNDS")) {
     (true, _) => 24,
     (_, Some(_)) => 20_000,
     _ => 100_000,
 };
-/// Reads of one pin.
+/// Reads with one pin.
 const BURST: u64 = if cfg!(miri) { 4 } else { 256 };
 
-/// A map that refuses nothing: pins of other tests may keep garbage, too.
+/// A map that refuses no write: pins of other tests may retain garbage, too.
 fn map<K, V>(hasher: Weak) -> Map<K, V> {
     ConcurrentMap::with_hasher(hasher).with_garbage_limit(usize::MAX, 0)
 }
 
-/// Keys that no test asks for come and go, for as long as `ROUNDS` writes take: the map grows and
-/// shrinks, three times.
-fn weather(map: &Map) {
+/// Inserts and removes keys that no test reads, with `ROUNDS` writes: the map grows and shrinks
+/// three times.
+fn churn_others(map: &Map) {
     let many = ROUNDS / 6;
     let mut pin = map.pin();
     for round in 0..6 * many {

@@ -1,8 +1,8 @@
-//! Pins of `ConcurrentMap` that do not end, or end late: they retain garbage, without further harm.
+//! Pins of `ConcurrentMap` that never end, or end late: they retain garbage only.
 //!
-//! crossbeam-epoch has one collector for all maps of a program, so a leaked pin affects all maps from
-//! then on, and tests that wait for garbage to be reclaimed would hang. That is why these tests have
-//! a process of their own.
+//! crossbeam-epoch has one collector for all maps of a program, so a leaked pin affects all maps
+//! from then on, and tests that wait for garbage to be reclaimed would hang. That is why these
+//! tests have a process of their own.
 
 use core::cell::RefCell;
 use std::sync::LazyLock;
@@ -17,6 +17,7 @@ use model::threads::{on_other_thread, without_hanging};
 use model::versioned::Versioned;
 
 type Map<V> = ConcurrentMap<u64, V, Weak>;
+type Pin = Pinned<'static, u64, Versioned, Weak>;
 
 const MANY: u64 = if cfg!(miri) { 50 } else { 5000 };
 
@@ -24,7 +25,7 @@ fn map<V>(limit: usize) -> Map<V> {
     ConcurrentMap::with_hasher(Weak::Mixed).with_garbage_limit(limit, 3)
 }
 
-/// All that there is works, but for what is refused.
+/// Checks that all operations work, except for refused writes.
 fn use_all(map: &Map<Versioned>) {
     let mut pin = map.pin();
     let mut refused = 0;
@@ -37,9 +38,9 @@ fn use_all(map: &Map<Versioned>) {
         pin.repin();
     }
     pin.flush();
-    let kept = map.allocation_size() + map.garbage();
+    let retained = map.allocation_size() + map.garbage();
     let allowed = map.garbage_limit().saturating_add(2 * MANY as usize * 80 + (1 << 20));
-    assert!(kept < allowed, "{kept}, {refused} refused");
+    assert!(retained < allowed, "{retained}, {refused} refused");
     assert_eq!(pin.iter().count(), map.len());
     pin.clear();
     assert_eq!((map.len(), pin.iter().count()), (0, 0));
@@ -53,7 +54,7 @@ fn tests_in_their_own_process() {
 
 #[test]
 #[ignore = "run in a process of its own"]
-fn a_pin_that_is_forgotten() {
+fn a_forgotten_pin_retains_garbage_only() {
     without_hanging(|| {
         for limit in [0, 10_000, usize::MAX] {
             let map = map(limit);
@@ -66,7 +67,7 @@ fn a_pin_that_is_forgotten() {
 
 #[test]
 #[ignore = "run in a process of its own"]
-fn a_pin_that_is_forgotten_by_a_thread_that_ends() {
+fn a_forgotten_pin_of_an_ended_thread_retains_garbage_only() {
     without_hanging(|| {
         let map = map(10_000);
         for _ in 0..3 {
@@ -79,10 +80,10 @@ fn a_pin_that_is_forgotten_by_a_thread_that_ends() {
     });
 }
 
-/// What is in a map is dropped with it, though somebody has a pin for ever.
+/// The entries of a map are dropped with it, even if a pin never ends.
 #[test]
 #[ignore = "run in a process of its own"]
-fn a_map_that_is_dropped_while_a_pin_of_it_is_forgotten() {
+fn a_map_with_a_forgotten_pin_drops_its_entries() {
     static LEDGER: Ledger = Ledger::new();
     let map: Map<Token> = map(usize::MAX);
     core::mem::forget(map.pin());
@@ -98,16 +99,17 @@ fn a_map_that_is_dropped_while_a_pin_of_it_is_forgotten() {
 static SHARED: LazyLock<Map<Versioned>> = LazyLock::new(|| map(usize::MAX));
 
 thread_local! {
-    static KEPT: RefCell<Option<Pinned<'static, u64, Versioned, Weak>>> = const { RefCell::new(None) };
+    static KEPT: RefCell<Option<Pin>> = const { RefCell::new(None) };
 }
 
 #[test]
 #[ignore = "run in a process of its own"]
-fn a_pin_that_a_thread_keeps_to_its_end() {
+fn a_pin_in_a_thread_local_ends_with_its_thread() {
     without_hanging(|| {
         let threads = (0..4).map(|thread| {
             thread::spawn(move || {
-                // Half of them have a thread-local before crossbeam has its own, which goes first then.
+                // Half of the threads initialise theirs before that of crossbeam, which is
+                // destroyed first then.
                 if thread % 2 == 0 {
                     KEPT.with_borrow(Option::is_none);
                 }
@@ -124,11 +126,11 @@ fn a_pin_that_a_thread_keeps_to_its_end() {
             })
         });
         let threads: Vec<_> = threads.collect();
-        threads.into_iter().for_each(|thread| thread.join().expect("it ends well"));
+        threads.into_iter().for_each(|thread| thread.join().expect("the thread does not panic"));
     });
 }
 
-/// Does something at the end of its thread.
+/// Runs a function at the end of its thread.
 struct AtTheEnd(fn());
 
 impl Drop for AtTheEnd {
@@ -143,7 +145,7 @@ thread_local! {
 
 #[test]
 #[ignore = "run in a process of its own"]
-fn a_thread_local_may_write_when_its_thread_ends() {
+fn a_thread_local_may_write_while_it_is_destroyed() {
     const KEY: u64 = 1 << 50;
     fn write() {
         let pin = SHARED.pin();
@@ -156,17 +158,17 @@ fn a_thread_local_may_write_when_its_thread_ends() {
     without_hanging(|| {
         for before in [true, false] {
             let thread = thread::spawn(move || {
-                // Thread-locals end in the reverse of the order in which they began.
+                // Thread-locals are destroyed in the reverse order of their initialisation.
                 if before {
                     LATE.set(Some(AtTheEnd(write)));
                 }
                 write();
                 LATE.set(Some(AtTheEnd(write)));
             });
-            thread.join().expect("it ends well");
+            thread.join().expect("the thread does not panic");
         }
         let pin = SHARED.pin();
         let version = pin.get(&KEY).map(|value| value.version_of(KEY));
-        assert_eq!(version, Some(5), "two threads, two writes each, and one that was replaced");
+        assert_eq!(version, Some(5), "two threads, two writes each, and one by a replaced value");
     });
 }

@@ -1,4 +1,4 @@
-//! Small histories of `ConcurrentMap` at random, each of which must be linearizable.
+//! Short random histories of `ConcurrentMap`, each of which must be linearizable.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ const BATCH: u64 = if cfg!(miri) { 2 } else { 40 };
 
 type Map = ConcurrentMap<u64, u64, Weak>;
 
-/// A history of its own.
+/// The map and the clock of one history.
 struct Scene {
     seed: u64,
     map: Map,
@@ -34,7 +34,7 @@ impl Scene {
         Self { seed, map, clock: Clock::new(), ready: AtomicUsize::new(0) }
     }
 
-    /// What a thread does, as soon as all have come.
+    /// The calls of one thread, which begin when all threads have arrived.
     fn play(&self, thread: u64) -> Vec<Call> {
         self.ready.fetch_add(1, Ordering::SeqCst);
         let mut spins = 0;
@@ -49,7 +49,7 @@ impl Scene {
         let calls = numbers.by_ref().take(CALLS as usize).map(|number| {
             pause();
             if mix(number) >> 60 == 0 {
-                self.crowd(number);
+                self.churn(number);
             }
             let (key, op) = random_op(number, KEYS);
             self.clock.call(key, op, || perform(&pin, key, op, &mut pause))
@@ -57,8 +57,8 @@ impl Scene {
         calls.collect()
     }
 
-    /// Other keys come and go, so that the keys of the history move.
-    fn crowd(&self, number: u64) {
+    /// Inserts and removes other keys, so that the keys of the history move.
+    fn churn(&self, number: u64) {
         let pin = self.map.pin();
         let keys = (0..if cfg!(miri) { 10 } else { 60 }).map(|i| 1000 + number * 100 + i);
         keys.clone().for_each(|key| _ = pin.insert(key, 0).unwrap());
@@ -66,7 +66,7 @@ impl Scene {
     }
 }
 
-/// A moment, or the rest of the time slice.
+/// Spins for a random time, or yields the rest of the time slice.
 fn spin(number: u64) {
     match number % 8 {
         0 => thread::yield_now(),
@@ -99,6 +99,7 @@ fn histories_are_linearizable() {
             map.validate().unwrap_or_else(|broken| panic!("seed {}: {broken}", scene.seed));
         }
     }
+    // Most histories overlap; the bound only detects threads that run in turns.
     println!("{overlaps} of {HISTORIES} histories have calls that overlap");
     assert!(cfg!(miri) || overlaps as u64 > HISTORIES / 100, "{overlaps} overlap, of {HISTORIES}");
 }
@@ -110,13 +111,13 @@ fn history(calls: &[(Op, Option<u64>, u64, u64)]) -> Vec<Call> {
 }
 
 #[test]
-fn good_histories_are_accepted() {
+fn linearizable_histories_are_accepted() {
     for calls in [
         vec![],
         vec![(Op::Get, None, 0, 1), (Op::Insert(1), None, 2, 3), (Op::Get, Some(1), 4, 5)],
-        // Seen by a call that began later, though the insertion is not done yet.
+        // Seen by a call that began later, before the insertion returned.
         vec![(Op::Insert(1), None, 0, 9), (Op::Get, None, 1, 2), (Op::Get, Some(1), 3, 4)],
-        // Two updates at the same time.
+        // Two concurrent updates.
         vec![(Op::Insert(5), None, 0, 1), (Op::Update, Some(7), 2, 5), (Op::Update, Some(6), 3, 4)],
         vec![
             (Op::Compute(3), None, 0, 5),
@@ -130,20 +131,20 @@ fn good_histories_are_accepted() {
 }
 
 #[test]
-fn wrong_histories_are_rejected() {
+fn histories_that_are_not_linearizable_are_rejected() {
     for calls in [
         vec![(Op::Get, Some(1), 0, 1)],
-        // An insertion that was done is not seen.
+        // An insertion that has returned is not seen.
         vec![(Op::Insert(1), None, 0, 1), (Op::Get, None, 2, 3)],
-        // Seen, and then unseen.
+        // Seen, and then not seen.
         vec![(Op::Insert(1), None, 0, 9), (Op::Get, Some(1), 1, 2), (Op::Get, None, 3, 4)],
         // A lost update.
         vec![(Op::Insert(5), None, 0, 1), (Op::Update, Some(6), 2, 5), (Op::Update, Some(6), 3, 4)],
         // Removed twice.
         vec![(Op::Insert(5), None, 0, 1), (Op::Remove, Some(5), 2, 5), (Op::Remove, Some(5), 3, 4)],
-        // Both were first.
+        // Both calls inserted first.
         vec![(Op::GetOrInsert(3), Some(3), 0, 5), (Op::GetOrInsertWith(4), Some(4), 1, 6)],
-        // Two readers do not agree on which of two insertions was later.
+        // Two readers see two insertions in different orders.
         vec![
             (Op::Insert(1), None, 0, 20),
             (Op::Insert(2), Some(1), 1, 21),
@@ -153,15 +154,15 @@ fn wrong_histories_are_rejected() {
     ] {
         assert!(!is_linearizable(&history(&calls)), "{calls:?}");
     }
-    // Keys do not mix.
+    // Keys are independent.
     let mut calls = history(&[(Op::Insert(1), None, 0, 1), (Op::Get, None, 2, 3)]);
     calls[1].key = 2;
     assert!(is_linearizable(&calls));
 }
 
-/// A history of calls one after the other is good, and almost never so with another result.
+/// A sequential history is linearizable, and with another result it is not.
 #[test]
-fn a_changed_result_is_found() {
+fn a_changed_result_is_rejected() {
     let map: Map = ConcurrentMap::default();
     let (pin, clock) = (map.pin(), Clock::new());
     for seed in 0..if cfg!(miri) { 5 } else { 200_u64 } {

@@ -1,4 +1,5 @@
-//! What callers may do to a `ConcurrentMap`, though they should not, and types at the edges.
+//! Misuse of `ConcurrentMap`: panics, inconsistent keys, reentrant drops; and types of unusual
+//! layouts.
 
 use core::fmt::Debug;
 use core::hash::{Hash, Hasher};
@@ -42,31 +43,31 @@ fn fails(act: impl FnOnce()) -> bool {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; others do as much")]
-fn closures_panic() {
+#[cfg_attr(miri, ignore = "slow; other tests cover the code")]
+fn a_map_stays_valid_if_closures_panic() {
     let mut map: Map = map(Weak::Mixed);
     (0..100).for_each(|key| _ = map.pin().insert(key, key).unwrap());
-    // Half way through a retention: those that have been told to go are gone.
-    let mut asked = BTreeSet::new();
+    // A panic half way through a retention: entries that were rejected before are removed.
+    let mut visited = BTreeSet::new();
     let failed = fails(|| {
         map.pin().retain(|key, _| {
-            if asked.len() == 50 {
+            if visited.len() == 50 {
                 fail::<()>();
             }
-            asked.insert(*key)
+            visited.insert(*key)
         });
     });
     assert!(failed && map.len() == 100);
-    let mut gone = 0;
+    let mut removed = 0;
     assert!(fails(|| {
         map.pin().retain(|_, _| {
-            gone += 1;
-            if gone > 50 { fail() } else { false }
+            removed += 1;
+            if removed > 50 { fail() } else { false }
         });
     }));
     assert_eq!(map.len(), 50);
     validate(&mut map);
-    // Many threads at once, all of which fail.
+    // Concurrent panics in two threads.
     let fail_often = || {
         for round in 0..MANY {
             assert!(fails(|| _ = map.pin().compute(round % 100, |_| fail())));
@@ -78,23 +79,23 @@ fn closures_panic() {
     validate(&mut map);
 }
 
-/// Whatever panics wherever, the map has what it had, or what it should have then.
+/// After a panic of any callback, the content is that before or after the write.
 #[test]
-#[cfg_attr(miri, ignore = "slow; others do as much")]
-fn hash_and_eq_panic() {
+#[cfg_attr(miri, ignore = "slow; other tests cover the code")]
+fn a_map_stays_valid_if_hash_or_eq_panics() {
     type Write = fn(&Map<Hooked, u64>, u64);
     let writes: [Write; 5] = [
         |map, key| _ = map.pin().insert(Hooked(key), 7).unwrap(),
         |map, key| _ = map.pin().remove(&Hooked(key)),
         |map, key| _ = map.pin().update(Hooked(key), |_| 7).unwrap(),
-        |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Put(7)).unwrap(),
+        |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(7)).unwrap(),
         |map, key| _ = map.pin().get_or_insert(Hooked(key), 7).unwrap(),
     ];
     let hashers = if cfg!(miri) { [Weak::Three].as_slice() } else { &[Weak::Mixed, Weak::Three] };
     for ((at, write), &hasher) in
         writes.iter().enumerate().flat_map(|w| hashers.iter().map(move |h| (w, h)))
     {
-        // New keys, so that segments grow, and old ones.
+        // New keys, which make segments grow, and present ones.
         for (key, callback) in
             [(3, Callback::Hash), (3, Callback::Eq), (1000, Callback::Hash), (1000, Callback::Eq)]
         {
@@ -114,11 +115,11 @@ fn hash_and_eq_panic() {
                     assert!(pin.get(&Hooked(key)).is_none_or(|&value| value == key || value == 7));
                 }
                 drop(pin);
-                // It still works, and to the end.
+                // The next write succeeds.
                 write(&map, key);
                 validate(&mut map);
                 before += 1;
-                // Sizes at which it grows, too.
+                // Include sizes at which the map grows.
                 len += 1;
                 if !failed && before > 30 {
                     break;
@@ -128,43 +129,43 @@ fn hash_and_eq_panic() {
     }
 }
 
-/// A key that is equal to some others, today, and hashes as it likes.
+/// A key with inconsistent `Hash` and `Eq`.
 #[derive(Debug)]
-struct Lawless(u64);
+struct Inconsistent(u64);
 
-static WHIM: AtomicU64 = AtomicU64::new(1);
+static NOISE: AtomicU64 = AtomicU64::new(1);
 
-fn whim() -> u64 {
-    mix(WHIM.fetch_add(1, Ordering::Relaxed))
+fn noise() -> u64 {
+    mix(NOISE.fetch_add(1, Ordering::Relaxed))
 }
 
-impl Hash for Lawless {
+impl Hash for Inconsistent {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let noise = if whim() % 8 == 0 { whim() % 4 } else { 0 };
+        let noise = if noise() % 8 == 0 { noise() % 4 } else { 0 };
         (self.0 + noise).hash(state);
     }
 }
 
-impl PartialEq for Lawless {
+impl PartialEq for Inconsistent {
     fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0 && whim() % 16 > 0
+        self.0 == other.0 && noise() % 16 > 0
     }
 }
 
-impl Eq for Lawless {}
+impl Eq for Inconsistent {}
 
-/// Nothing is promised but that every value is dropped once, and that it comes to an end.
+/// The only guarantees are that every value is dropped once, and that all calls return.
 #[test]
-#[cfg_attr(miri, ignore = "slow; others do as much")]
-fn keys_break_the_laws() {
+#[cfg_attr(miri, ignore = "slow; other tests cover the code")]
+fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
     static LEDGER: Ledger = Ledger::new();
     without_hanging(|| {
         for hasher in [Weak::Mixed, Weak::Three] {
-            let map: Map<Lawless, Token> = map(hasher);
+            let map: Map<Inconsistent, Token> = map(hasher);
             let write = || {
                 let pin = map.pin();
                 for round in 0..MANY {
-                    let key = || Lawless(whim() % 200);
+                    let key = || Inconsistent(noise() % 200);
                     match round % 6 {
                         0 | 1 => _ = pin.insert(key(), LEDGER.token()).unwrap(),
                         2 => _ = pin.remove(&key()),
@@ -186,40 +187,40 @@ fn keys_break_the_laws() {
     });
 }
 
-/// A value that goes back to its map when it is dropped.
-struct Homesick {
-    map: WeakArc<Map<u64, Homesick>>,
+/// A value that accesses its map when it is dropped.
+struct Reentrant {
+    map: WeakArc<Map<u64, Reentrant>>,
     key: u64,
     _token: Token,
 }
 
-impl Drop for Homesick {
+impl Drop for Reentrant {
     fn drop(&mut self) {
         let Some(map) = self.map.upgrade() else { return };
         let pin = map.pin();
         assert!(pin.get(&self.key).is_none_or(|other| other.key == self.key));
-        // Others, which come here, too, some day.
+        // Other values, whose drops access the map later.
         pin.remove(&(self.key + 1));
         pin.compute(self.key + 2, |_| Compute::Remove).unwrap();
         if self.key % 4 == 0 {
             pin.retain(|key, _| key % 64 > 0);
             pin.flush();
         }
-        // And perhaps the map has nobody but this one now.
+        // `map` may be the last reference to the map.
     }
 }
 
 #[test]
-fn values_go_back_to_their_map_when_they_are_dropped() {
+fn values_may_access_their_map_when_they_are_dropped() {
     static LEDGER: Ledger = Ledger::new();
     without_hanging(|| {
         for _ in 0..3 {
-            let map: Arc<Map<u64, Homesick>> = Arc::new(map(Weak::Mixed));
+            let map: Arc<Map<u64, Reentrant>> = Arc::new(map(Weak::Mixed));
             let write = || {
                 for round in 0..MANY {
                     let key = mix(round) % 500;
                     let home = Arc::downgrade(&map);
-                    let value = Homesick { map: home, key, _token: LEDGER.token() };
+                    let value = Reentrant { map: home, key, _token: LEDGER.token() };
                     _ = map.pin().insert(key, value).is_ok();
                     map.pin().remove(&(key / 2));
                 }
@@ -237,7 +238,7 @@ fn values_go_back_to_their_map_when_they_are_dropped() {
 }
 
 #[test]
-fn a_map_is_dropped_by_what_another_map_has_retired() {
+fn a_map_may_be_a_retired_value_of_another_map() {
     static LEDGER: Ledger = Ledger::new();
     without_hanging(|| {
         let outer: Map<u64, Map<u64, Token>> = map(Weak::Mixed);
@@ -263,7 +264,7 @@ fn a_map_is_dropped_by_what_another_map_has_retired() {
 }
 
 #[test]
-fn a_map_is_dropped_while_garbage_is_pending() {
+fn a_map_may_be_dropped_with_garbage_pending() {
     static LEDGER: Ledger = Ledger::new();
     let mine: Map<u64, (Box<u64>, Token)> = map(Weak::Mixed);
     let other: Map = map(Weak::Mixed);
@@ -287,8 +288,8 @@ fn a_map_is_dropped_while_garbage_is_pending() {
 
 #[test]
 #[cfg_attr(miri, ignore = "a batch has more entries than fit into its time")]
-fn limits_at_both_ends() {
-    // Few writes come up to the limit if all are to one shard.
+fn the_garbage_limit_may_be_zero_or_the_maximum() {
+    // Few writes reach the limit if all are in one shard.
     let hasher = if cfg!(miri) { Weak::Constant } else { Weak::Mixed };
     for limit in [0, usize::MAX] {
         let map: Map<u64, Versioned> =
@@ -302,17 +303,17 @@ fn limits_at_both_ends() {
             },
         );
         assert_eq!(refusals > 0, limit == 0, "{refusals} at {limit}");
-        // Nobody else has a pin, but other tests may.
+        // Only other tests may have pins.
         for key in 0..MANY {
             let put = || map.pin().insert(key, Versioned::new(key, 1)).is_ok();
-            eventually("there is room", put);
+            eventually("the insertion succeeds", put);
         }
         assert_eq!(map.len() as u64, MANY);
     }
 }
 
-/// Entries of a type, by number, against what they should be.
-fn try_type<K, V>(key: fn(u64) -> K, value: fn(u64) -> V, different: u64)
+/// Checks a map of any types of keys and values, with `distinct` keys.
+fn check_type<K, V>(key: fn(u64) -> K, value: fn(u64) -> V, distinct: u64)
 where
     K: Eq + Hash + Send + Sync + Debug + 'static,
     V: PartialEq + Send + Sync + Debug + 'static,
@@ -320,20 +321,20 @@ where
     let mut map: Map<K, V> = map(Weak::Mixed);
     let write = || {
         for round in 0..MANY / 2 {
-            let (pin, at) = (map.pin(), mix(round) % different);
+            let (pin, at) = (map.pin(), mix(round) % distinct);
             assert!(pin.insert(key(at), value(at)).unwrap().is_none_or(|old| *old == value(at)));
             assert!(pin.get(&key(at)).is_none_or(|found| *found == value(at)));
             assert!(
                 pin.update(key(at), |_| value(at)).unwrap().is_none_or(|new| *new == value(at))
             );
-            let other = mix(!round) % different;
+            let other = mix(!round) % distinct;
             assert!(pin.remove(&key(other)).is_none_or(|old| *old == value(other)));
         }
     };
     run_concurrently(&[&write, &write], &[]);
-    (0..different).for_each(|at| _ = map.pin().insert(key(at), value(at)).unwrap());
-    assert_eq!(map.pin().iter().count() as u64, different);
-    for at in 0..different {
+    (0..distinct).for_each(|at| _ = map.pin().insert(key(at), value(at)).unwrap());
+    assert_eq!(map.pin().iter().count() as u64, distinct);
+    for at in 0..distinct {
         assert_eq!(map.pin().get_key_value(&key(at)), Some((&key(at), &value(at))));
     }
     validate(&mut map);
@@ -345,18 +346,18 @@ struct Aligned(u64);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[repr(align(128))]
-struct AlignedNothing;
+struct AlignedEmpty;
 
 #[test]
-fn types_at_the_edges() {
-    try_type(|_| (), |_| (), 1);
-    try_type(|_| AlignedNothing, |_| [0_u64; 0], 1);
-    try_type(|at| at, |_| (), MANY / 3);
-    try_type(|_| (), |_| 7_u64, 1);
-    try_type(|at| at as u8, |at| [at; 25], 200.min(MANY));
-    try_type(Aligned, Aligned, MANY / 3);
-    try_type(|at| [at as u8; 201], |at| at as u8, 50);
-    try_type(|at| format!("{at}"), |at| vec![at; 3], MANY / 3);
+fn types_of_unusual_layouts_work() {
+    check_type(|_| (), |_| (), 1);
+    check_type(|_| AlignedEmpty, |_| [0_u64; 0], 1);
+    check_type(|at| at, |_| (), MANY / 3);
+    check_type(|_| (), |_| 7_u64, 1);
+    check_type(|at| at as u8, |at| [at; 25], 200.min(MANY));
+    check_type(Aligned, Aligned, MANY / 3);
+    check_type(|at| [at as u8; 201], |at| at as u8, 50);
+    check_type(|at| format!("{at}"), |at| vec![at; 3], MANY / 3);
 }
 
 #[test]
@@ -374,36 +375,37 @@ fn strings_are_found_by_slices() {
     assert!(pin.remove("key").is_none() && pin.remove_entry("key").is_none());
 }
 
-/// Puts another value where it was, when it is dropped, as often as it was told.
-struct Again(u64, u32);
+/// A value that inserts another one with its key when it is dropped, as often as the counter
+/// allows.
+struct Reinserted(u64, u32);
 
-static AGAIN: LazyLock<ConcurrentMap<u64, Again>> =
+static REINSERTED: LazyLock<ConcurrentMap<u64, Reinserted>> =
     LazyLock::new(|| ConcurrentMap::new().with_garbage_limit(usize::MAX, 0));
 
-impl Drop for Again {
+impl Drop for Reinserted {
     fn drop(&mut self) {
         let Self(key, times) = *self;
-        if times > 0 && AGAIN.pin().insert(key, Self(key, times - 1)).is_err() {
-            unreachable!("there is no limit");
+        if times > 0 && REINSERTED.pin().insert(key, Self(key, times - 1)).is_err() {
+            unreachable!("garbage is unlimited");
         }
     }
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn destructors_that_write_do_not_run_within_each_other() {
+fn destructors_that_write_do_not_nest() {
     let many = 100_000;
-    let pin = AGAIN.pin();
-    (0..many).for_each(|key| assert!(pin.insert(key, Again(key, 3)).is_ok()));
-    // Nothing is dropped under this pin; then all of it, each with an insertion, each of which retires.
-    (0..many).for_each(|key| assert!(pin.insert(key, Again(key, 3)).is_ok()));
+    let pin = REINSERTED.pin();
+    (0..many).for_each(|key| assert!(pin.insert(key, Reinserted(key, 3)).is_ok()));
+    // No value is dropped under this pin. Then all are, and each one inserts and retires another.
+    (0..many).for_each(|key| assert!(pin.insert(key, Reinserted(key, 3)).is_ok()));
     drop(pin);
-    (0..many / 10).for_each(|_| AGAIN.pin().flush());
-    assert_eq!(AGAIN.len() as u64, many);
+    (0..many / 10).for_each(|_| REINSERTED.pin().flush());
+    assert_eq!(REINSERTED.len() as u64, many);
 }
 
 #[test]
-fn to_clear_an_empty_map_retires_nothing() {
+fn clearing_an_empty_map_retires_nothing() {
     let map: Map<u64, u64> = map(Weak::Mixed);
     let _pin = map.pin();
     let before = map.allocation_size();
@@ -414,34 +416,34 @@ fn to_clear_an_empty_map_retires_nothing() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn entries_without_a_size_are_garbage_all_the_same() {
+fn entries_without_a_size_count_as_garbage() {
     let map: ConcurrentMap<(), ()> = ConcurrentMap::new().with_garbage_limit(1 << 20, 0);
     let _pin = map.pin();
     let refused = (0..1_000_000).any(|_| map.pin().insert((), ()).is_err());
     assert!(refused, "{} bytes", map.garbage());
 }
 
-/// What a panic carries, and panics again when it is dropped.
-struct Twice;
+/// A panic payload that panics when it is dropped.
+struct PanickingPayload;
 
-impl Drop for Twice {
+impl Drop for PanickingPayload {
     fn drop(&mut self) {
         panic!("the payload");
     }
 }
 
-/// Panics with that when it is dropped, and is counted.
+/// A counted value that panics with [`PanickingPayload`] when it is dropped.
 struct Bomb(&'static AtomicUsize);
 
 impl Drop for Bomb {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        std::panic::panic_any(Twice);
+        std::panic::panic_any(PanickingPayload);
     }
 }
 
 #[test]
-fn panics_that_panic_hinder_nobody() {
+fn panicking_payloads_do_not_affect_other_calls() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     let many = if cfg!(miri) { 20 } else { 1000 };
     let map: Map<u64, Bomb> = map(Weak::Mixed);
@@ -453,7 +455,8 @@ fn panics_that_panic_hinder_nobody() {
         DROPPED.load(Ordering::Relaxed) as u64 == many && map.garbage() == 0
     });
     fill();
-    let panic = catch_unwind(AssertUnwindSafe(|| drop(map))).expect_err("the first of them");
+    let panic =
+        catch_unwind(AssertUnwindSafe(|| drop(map))).expect_err("the first panic is propagated");
     std::mem::forget(panic);
     assert_eq!(DROPPED.load(Ordering::Relaxed) as u64, 2 * many);
 }

@@ -1,5 +1,5 @@
-//! `ConcurrentMap` against `HashMap` on one thread, whatever the hasher and the entries, with several pins
-//! that begin and end in between.
+//! `ConcurrentMap` against `HashMap` on one thread, with several hashers, types of entries, and
+//! pins that begin and end between operations.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -11,7 +11,7 @@ use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What keys and values are made of, by number.
+/// Keys and values made from numbers.
 trait Part: Clone + Debug + Eq + Hash + Send + 'static {
     fn make(number: u32) -> Self;
 }
@@ -26,7 +26,7 @@ impl Part for () {
     fn make(_: u32) -> Self {}
 }
 
-/// Only a hundred different ones, so that a wrong one in the map is found out.
+/// Only a hundred distinct values, so that wrong entries are detected.
 impl Part for Option<u8> {
     fn make(number: u32) -> Self {
         (number % 100).checked_sub(1).map(|number| number as u8)
@@ -55,7 +55,7 @@ impl Part for Aligned {
     }
 }
 
-/// One step of a test. Keys are numbers, all of them below [`KEYS`].
+/// One step of a test. Keys are numbers below [`KEYS`].
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u32, u32),
@@ -64,17 +64,17 @@ enum Op {
     GetOrInsert(u32, u32),
     GetOrInsertWith(u32, u32),
     Update(u32, u32),
-    /// Puts it in, or leaves it, or takes it out.
+    /// Inserts (`Some(Some)`), keeps (`None`) or removes (`Some(None)`).
     Compute(u32, Option<Option<u32>>),
-    /// All of a single key by the hash that the caller has.
+    /// Every operation on a single key by its hash.
     Hashed(u32, u32),
     GetMany([u32; 5]),
     GetBatch(Vec<u32>),
-    /// Many at a time, from the first one on, this far apart.
+    /// The first key, the distance between keys, and their number.
     InsertRun(u32, u32, u32),
     RemoveRun(u32, u32, u32),
     Extend(Vec<(u32, u32)>),
-    /// Keep the keys whose mixed numbers leave this remainder by 4, or do not.
+    /// Keeps the keys whose hash modulo 4 is, or is not, this remainder.
     Retain(u64, bool),
     Clear,
     Flush,
@@ -116,12 +116,12 @@ fn op() -> impl Strategy<Value = Op> {
 
 type Model<K, V> = HashMap<K, V>;
 
-/// A map with some pins, and what should be in it.
+/// A map with some pins, and its reference model.
 struct Pair<'m, K, V, S> {
     pins: Vec<Pinned<'m, K, V, S>>,
     ours: &'m ConcurrentMap<K, V, S>,
     model: &'m mut Model<K, V>,
-    /// Keys that are told apart: few, if all of them have one hash.
+    /// The number of distinct keys: few, if all keys have one hash.
     span: u32,
 }
 
@@ -130,9 +130,9 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
         K::make(number % self.span)
     }
 
-    /// What is done to a single key.
+    /// Performs an operation on a single key.
     fn one(&mut self, op: Op) {
-        // The oldest pin that there is, or a fresh one.
+        // The oldest pin, or a new one.
         let fresh = self.ours.pin();
         let (key, model) = (|number: u32| K::make(number % self.span), &mut *self.model);
         let pin = self.pins.first().unwrap_or(&fresh);
@@ -158,29 +158,29 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
                 assert_eq!(pin.contains_key(&key(at)), model.contains_key(&key(at)));
             }
             Op::GetOrInsert(at, value) => {
-                let there = model.entry(key(at)).or_insert(V::make(value));
-                assert_eq!(pin.get_or_insert(key(at), V::make(value)), Ok(&*there));
+                let current = model.entry(key(at)).or_insert(V::make(value));
+                assert_eq!(pin.get_or_insert(key(at), V::make(value)), Ok(&*current));
             }
             Op::GetOrInsertWith(at, value) => {
-                let is_there = model.contains_key(&key(at));
-                let there = model.entry(key(at)).or_insert(V::make(value));
+                let is_present = model.contains_key(&key(at));
+                let current = model.entry(key(at)).or_insert(V::make(value));
                 let make = || {
-                    assert!(!is_there);
+                    assert!(!is_present);
                     V::make(value)
                 };
-                assert_eq!(pin.get_or_insert_with(key(at), make), Ok(&*there));
+                assert_eq!(pin.get_or_insert_with(key(at), make), Ok(&*current));
             }
             Op::Update(at, value) => {
-                let there = model.get_mut(&key(at));
+                let current = model.get_mut(&key(at));
                 let update = |now: &V| {
-                    assert_eq!(Some(now), there.as_deref());
+                    assert_eq!(Some(now), current.as_deref());
                     V::make(value)
                 };
                 assert_eq!(
                     pin.update(key(at), update),
-                    Ok(there.is_some().then_some(&V::make(value)))
+                    Ok(current.is_some().then_some(&V::make(value)))
                 );
-                there.into_iter().for_each(|there| *there = V::make(value));
+                current.into_iter().for_each(|current| *current = V::make(value));
             }
             Op::Compute(at, what) => Self::compute(pin, model, key(at), what),
             Op::Hashed(at, value) => Self::hashed(pin, model, &key(at), &V::make(value)),
@@ -200,7 +200,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             match what {
                 None => Compute::Keep,
                 Some(None) => Compute::Remove,
-                Some(Some(value)) => Compute::Put(V::make(value)),
+                Some(Some(value)) => Compute::Insert(V::make(value)),
             }
         };
         let new = what.flatten().map(V::make);
@@ -231,7 +231,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
         }
     }
 
-    /// What is done to many keys at a time.
+    /// Performs an operation on several keys.
     fn many(&mut self, op: Op) {
         let fresh = self.ours.pin();
         let pin = self.pins.last().unwrap_or(&fresh);
@@ -254,10 +254,10 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             }
             Op::GetMany(keys) => {
                 let keys = keys.map(|number| self.key(number));
-                let theirs = keys.each_ref().map(|key| self.model.get(key));
-                assert_eq!(pin.get_many(keys.each_ref()), theirs);
+                let expected = keys.each_ref().map(|key| self.model.get(key));
+                assert_eq!(pin.get_many(keys.each_ref()), expected);
                 let hashed = keys.each_ref().map(|key| (pin.hash_of(key), key));
-                assert_eq!(pin.get_many_hashed(hashed), theirs);
+                assert_eq!(pin.get_many_hashed(hashed), expected);
             }
             Op::GetBatch(keys) => {
                 let keys: Vec<K> = keys.into_iter().map(|number| self.key(number)).collect();
@@ -279,18 +279,18 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
         }
     }
 
-    /// What is done to the whole map, and to the pins.
+    /// Performs an operation on the whole map, or on the pins.
     fn whole(&mut self, op: Op) {
         match op {
             Op::Retain(remainder, keep) => {
                 let kept = |key: &K| (mix(Weak::Mixed.hash_one(key)) % 4 == remainder) == keep;
-                let mut asked = 0;
+                let mut visited = 0;
                 self.ours.pin().retain(|key, value| {
-                    asked += 1;
+                    visited += 1;
                     assert_eq!(self.model.get(key), Some(value));
                     kept(key)
                 });
-                assert_eq!(asked, self.model.len());
+                assert_eq!(visited, self.model.len());
                 self.model.retain(|key, _| kept(key));
             }
             Op::Clear => {
@@ -315,7 +315,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
             (model.len(), model.len()),
             "after {after}"
         );
-        assert!(pin.keys().zip(pin.values()).eq(&pin), "one order for all");
+        assert!(pin.keys().zip(pin.values()).eq(&pin), "all iterators have one order");
         for (key, value) in &pin {
             assert_eq!(model.get(key), Some(value), "after {after}");
         }
@@ -325,7 +325,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone> Pair<'_, K, V, S> {
     }
 }
 
-/// Keys that a hasher can cope with.
+/// The number of keys for which a hasher is fast enough.
 fn span(hasher: Weak) -> u32 {
     match hasher {
         Weak::Three | Weak::Constant => KEYS.min(150),
@@ -333,14 +333,14 @@ fn span(hasher: Weak) -> u32 {
     }
 }
 
-/// All of `ops` on a map and on the model, which must agree in every respect after each. The invariants are
+/// Performs all operations on a map and on the model, and compares them after each. Invariants are
 /// checked after each burst, when no pin is left.
 fn run<K: Part, V: Part, S: BuildHasher + Clone>(bursts: Vec<Vec<Op>>, hasher: S, span: u32) {
     let mut map = ConcurrentMap::with_hasher(hasher);
     let mut model = Model::<K, V>::new();
     for ops in bursts {
         let what = format!("{ops:?}");
-        // What was there before stays as it was for this pin.
+        // References of this pin are not affected by later operations.
         let watcher = map.pin();
         let seen: Vec<(&K, &V)> = watcher.iter().collect();
         let as_seen: Vec<(K, V)> =
@@ -360,7 +360,7 @@ fn run<K: Part, V: Part, S: BuildHasher + Clone>(bursts: Vec<Vec<Op>>, hasher: S
     assert_eq!(format!("{map:?}").len(), format!("{:?}", Model::<K, V>::new()).len());
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 25 }))
@@ -380,36 +380,36 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
-    fn words_with_the_default_hasher(bursts in bursts()) {
+    #[cfg_attr(miri, ignore = "slow; words cover the code")]
+    fn words_with_the_default_hasher_match_the_model(bursts in bursts()) {
         run::<u64, u64, _>(bursts, DefaultHashBuilder::with_seed(1), KEYS);
     }
 
     #[test]
-    fn words(bursts in bursts(), hasher in weak()) {
+    fn words_match_the_model(bursts in bursts(), hasher in weak()) {
         run::<u64, u64, _>(bursts, hasher, span(hasher));
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
-    fn two_bytes(bursts in bursts(), hasher in weak()) {
+    #[cfg_attr(miri, ignore = "slow; words cover the code")]
+    fn two_bytes_match_the_model(bursts in bursts(), hasher in weak()) {
         run::<Option<u8>, (), _>(bursts, hasher, span(hasher));
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
-    fn no_bytes_at_all(bursts in bursts(), hasher in weak()) {
+    #[cfg_attr(miri, ignore = "slow; words cover the code")]
+    fn entries_without_a_size_match_the_model(bursts in bursts(), hasher in weak()) {
         run::<(), (), _>(bursts, hasher, span(hasher));
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
-    fn large_values(bursts in bursts(), hasher in weak()) {
+    #[cfg_attr(miri, ignore = "slow; words cover the code")]
+    fn large_values_match_the_model(bursts in bursts(), hasher in weak()) {
         run::<u64, [u64; 25], _>(bursts, hasher, span(hasher));
     }
 
     #[test]
-    fn strings(bursts in bursts(), hasher in weak()) {
+    fn strings_match_the_model(bursts in bursts(), hasher in weak()) {
         run::<String, Aligned, _>(bursts, hasher, span(hasher));
     }
 }

@@ -35,8 +35,8 @@ pub(crate) fn perform<S: BuildHasher>(
             let compute = |now: Option<&u64>| {
                 pause();
                 match now {
-                    None => Compute::Put(value),
-                    Some(now) if now % 2 == 1 => Compute::Put(2 * now),
+                    None => Compute::Insert(value),
+                    Some(now) if now % 2 == 1 => Compute::Insert(2 * now),
                     Some(_) => Compute::Remove,
                 }
             };
@@ -50,7 +50,7 @@ pub(crate) fn perform<S: BuildHasher>(
                     Some(*old)
                 }
                 Computed::Removed(old) => Some(*old),
-                Computed::Kept(now) => panic!("{now:?} was not to be kept"),
+                Computed::Kept(now) => panic!("{now:?} is unexpectedly kept"),
             }
         }
         Op::Look => {

@@ -1,10 +1,10 @@
-//! `ConcurrentMap` under interleavings that shuttle chooses. Segments are tiny there, so that a dozen
+//! `ConcurrentMap` under interleavings that shuttle chooses. Its segments are small there: a dozen
 //! entries make them grow.
 //!
-//! All threads run on one of the operating system, so what crossbeam-epoch knows of threads is not
-//! put to the test: it sees a single one, which gives nothing back as long as any has a pin. It also
-//! outlives an execution, so all garbage is given back before that ends: what the map counts it with
-//! belongs to the execution.
+//! All threads run on one thread of the operating system, so the per-thread state of
+//! crossbeam-epoch is not tested: there is a single thread, which reclaims nothing while any pin
+//! exists. It also outlives an execution, so all garbage is reclaimed before the execution ends:
+//! the counter of the map belongs to the execution.
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};
@@ -17,23 +17,23 @@ use shuttle::{check_pct, check_random, thread};
 
 use super::perform::perform;
 
-/// Executions of each test, about a second of them.
+/// Executions of each test, which take about a second.
 const EXECUTIONS: usize = 250;
-/// Threads are interrupted so often in the worst case that is looked for.
+/// The number of preemptions that a bug may need to be found.
 const DEPTH: usize = 3;
-/// A dozen of them make a segment grow.
+/// Keys of one test; a dozen make a segment grow.
 const MANY: u64 = 24;
 
 type Map<V> = ConcurrentMap<u64, V, Weak>;
 
 fn map<V>() -> Map<V> {
-    // A whole word of hash, or all in one bucket.
+    // A full hash, or one bucket for all keys.
     let hasher = if thread_rng().r#gen::<bool>() { Weak::Mixed } else { Weak::Constant };
     ConcurrentMap::with_hasher(hasher).with_garbage_limit(usize::MAX, 0)
 }
 
-/// Runs each of the acts in a thread, and then checks the map.
-fn beside<V: Send + Sync + 'static>(
+/// Runs each of the acts in a thread of its own, and then checks the map.
+fn run_all<V: Send + Sync + 'static>(
     map: Map<V>,
     acts: Vec<Box<dyn FnOnce(&Map<V>) + Send>>,
 ) -> Map<V> {
@@ -44,7 +44,7 @@ fn beside<V: Send + Sync + 'static>(
     };
     let threads: Vec<_> = acts.into_iter().map(start).collect();
     threads.into_iter().for_each(|thread| thread.join().expect("no thread panics"));
-    let mut map = Arc::into_inner(map).expect("no thread has it");
+    let mut map = Arc::into_inner(map).expect("all threads have ended");
     map.pin().flush();
     while map.garbage() > 0 {
         map.pin().flush();
@@ -53,17 +53,17 @@ fn beside<V: Send + Sync + 'static>(
     map
 }
 
-/// Only one test at a time: they would give each other's garbage back.
-static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+/// Only one test at a time: they would reclaim each other's garbage.
+static EXCLUSIVE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn both(executions: usize, test: fn()) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _exclusive = EXCLUSIVE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     check_random(test, executions);
     check_pct(test, executions, DEPTH);
 }
 
-/// Keys that nobody else has come and go, and make the segments grow, and shrink.
-fn weather(map: &Map<u64>) {
+/// Inserts and removes keys that no test uses, so that segments grow and shrink.
+fn churn(map: &Map<u64>) {
     let pin = map.pin();
     for key in 100..100 + MANY {
         pin.insert(key, key).unwrap();
@@ -92,9 +92,9 @@ fn histories_are_linearizable() {
         };
         let mut acts: Vec<_> = (0..3).map(play).collect();
         if seed % 2 == 0 {
-            acts.push(Box::new(weather));
+            acts.push(Box::new(churn));
         }
-        beside(map(), acts);
+        run_all(map(), acts);
         let mut calls = calls.lock().unwrap().clone();
         calls.sort_by_key(|call| call.begun);
         assert!(is_linearizable(&calls), "{calls:#?}");
@@ -102,7 +102,7 @@ fn histories_are_linearizable() {
 }
 
 #[test]
-fn what_stays_is_found_while_segments_grow_and_shrink() {
+fn present_keys_are_found_while_segments_grow_and_shrink() {
     both(EXECUTIONS, || {
         let map = map();
         (0..4).for_each(|key| _ = map.pin().insert(key, key).unwrap());
@@ -117,7 +117,7 @@ fn what_stays_is_found_while_segments_grow_and_shrink() {
                 assert_eq!(visited, [0, 1, 2, 3]);
             }
         };
-        let map = beside(map, vec![Box::new(weather), Box::new(read), Box::new(read)]);
+        let map = run_all(map, vec![Box::new(churn), Box::new(read), Box::new(read)]);
         assert_eq!(map.len(), 4);
     });
 }
@@ -131,7 +131,7 @@ fn two_writers_grow_the_same_segments() {
                 (from..MANY).step_by(2).for_each(|key| _ = pin.insert(key, key).unwrap());
             }
         };
-        let map = beside(map(), vec![Box::new(fill(0)), Box::new(fill(1))]);
+        let map = run_all(map(), vec![Box::new(fill(0)), Box::new(fill(1))]);
         assert_eq!(map.len() as u64, MANY);
         let pin = map.pin();
         assert!((0..MANY).all(|key| pin.get(&key) == Some(&key)));
@@ -145,23 +145,23 @@ fn updates_are_not_lost_in_a_growing_segment() {
             let pin = map.pin();
             for round in 0..6 {
                 let key = round % 2;
-                let add = |now: Option<&u64>| Compute::Put(now.map_or(1, |now| now + 1));
+                let add = |now: Option<&u64>| Compute::Insert(now.map_or(1, |now| now + 1));
                 _ = pin.compute(key, add).unwrap();
                 assert!(pin.update(key, |now| now + 1).unwrap().is_some());
             }
         };
-        let map = beside(map(), vec![Box::new(count), Box::new(count), Box::new(weather)]);
+        let map = run_all(map(), vec![Box::new(count), Box::new(count), Box::new(churn)]);
         assert_eq!([0, 1].map(|key| *map.pin().get(&key).unwrap()), [12, 12]);
     });
 }
 
 #[test]
-fn values_are_whole_and_do_not_go_back() {
+fn values_are_not_torn_and_versions_never_decrease() {
     both(EXECUTIONS, || {
         let write = |map: &Map<Versioned>| {
             let pin = map.pin();
             for version in 1..MANY {
-                // One key again and again, beside others that make its segment grow.
+                // One key repeatedly, and others that make its segment grow.
                 pin.insert(0, Versioned::new(0, version)).unwrap();
                 pin.insert(version, Versioned::new(version, 0)).unwrap();
             }
@@ -172,13 +172,13 @@ fn values_are_whole_and_do_not_go_back() {
                 |pin: &Pinned<'_, u64, Versioned, Weak>| pin.get(&0).map_or(0, |v| v.version_of(0));
             for round in 0..MANY {
                 let now = version(&pin);
-                assert!(last <= now, "{last} has been seen, and now {now}");
+                assert!(last <= now, "{now} was read after {last}");
                 last = now;
                 let key = 1 + mix(round) % (MANY - 1);
                 let found = pin.get(&key).map(|value| value.version_of(key));
                 assert!(found.is_some() || now < MANY - 1 || version(&pin) < key + 1 || key >= now);
             }
         };
-        beside(map(), vec![Box::new(write), Box::new(read), Box::new(read)]);
+        run_all(map(), vec![Box::new(write), Box::new(read), Box::new(read)]);
     });
 }

@@ -176,7 +176,7 @@ fn r4_a_stalled_reader_makes_nothing_grow() {
         for host in 0..TRIED {
             match routes.insert(Prefix::host(host), host.to_string()) {
                 Ok(_) => accepted += 1,
-                Err(WouldExceed { refused, retired, limit }) => {
+                Err(WouldExceed { refused, retired, limit, .. }) => {
                     assert_eq!(refused, (Prefix::host(host), host.to_string()));
                     assert!(retired <= limit && limit == LIMIT);
                 }

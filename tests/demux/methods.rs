@@ -1,5 +1,5 @@
-//! The demultiplexers, one by one: what they examine, and what they refuse. What they do in sequence is in
-//! `demux_model.rs`.
+//! The methods of the demultiplexers: PCBs examined, and errors. Sequences of operations are in
+//! `model`.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
@@ -12,14 +12,14 @@ use flowtable::demux::{
     RejectedPcb, SendReceive, Sequent, SequentMoveToFront, TrashDemux,
 };
 use flowtable::probes::Probes;
-use flowtable::{FlowKey, FourTuple};
+use flowtable::{DefaultHashBuilder, FlowKey, FourTuple};
 use model::counted::{Counted, alive};
 use model::hashers::{Weak, mix};
 
-/// A demultiplexer, and what it is called.
+/// The name of a demultiplexer, and the demultiplexer.
 type Named<T, K> = (&'static str, Box<dyn Demux<T, K>>);
 
-/// All of them but [`ConnectionId`].
+/// All demultiplexers except [`ConnectionId`].
 fn named<T: 'static, K: Eq + Hash + 'static>() -> Vec<Named<T, K>> {
     vec![
         ("BsdList", Box::new(BsdList::new())),
@@ -31,20 +31,20 @@ fn named<T: 'static, K: Eq + Hash + 'static>() -> Vec<Named<T, K>> {
     ]
 }
 
-/// All of them, by numbers below 1000.
+/// All demultiplexers, with numbers below 1000 as keys.
 fn numbered<T: 'static>() -> Vec<Named<T, u32>> {
     let mut all = named();
     all.push(("ConnectionId", Box::new(ConnectionId::new(1000))));
     all
 }
 
-/// PCBs 1, 2, 3, … in this order, each under its own number.
+/// Inserts the PCBs 1 to `count` in this order, with their numbers as keys.
 fn filled<D: Demux<u32, u32>>(mut demux: D, count: u32) -> D {
     (1..=count).for_each(|number| demux.insert(number, number).unwrap());
     demux
 }
 
-/// PCBs examined for the segments that arrive.
+/// The PCBs examined for each arriving segment.
 fn examined<const N: usize>(
     demux: &mut dyn Demux<u32, u32>,
     segments: [(u32, Arrival); N],
@@ -57,7 +57,7 @@ fn examined<const N: usize>(
 }
 
 #[test]
-fn an_empty_one_examines_nothing_and_finds_nothing() {
+fn an_empty_demux_examines_and_finds_nothing() {
     for (name, mut demux) in numbered::<u32>() {
         assert_eq!((demux.len(), demux.is_empty()), (0, true), "{name}");
         for arrival in [Data, Ack] {
@@ -71,7 +71,7 @@ fn an_empty_one_examines_nothing_and_finds_nothing() {
 }
 
 #[test]
-fn inserting_twice_gives_the_pcb_back_and_changes_nothing() {
+fn a_second_insertion_returns_the_pcb_and_changes_nothing() {
     for (name, mut demux) in numbered() {
         demux.insert(1, 10).unwrap();
         demux.insert(2, 20).unwrap();
@@ -82,19 +82,19 @@ fn inserting_twice_gives_the_pcb_back_and_changes_nothing() {
         assert_eq!(demux.lookup(&2, Data).pcb, Some(&mut 20), "{name}");
         demux.validate().unwrap();
     }
-    // Nor is the order in which they are searched another.
+    // The order of the search is unchanged, too.
     let mut list = filled(BsdList::new(), 2);
     assert_eq!(list.insert(1, 11).unwrap_err().given, 11);
     assert!(list.iter().eq([(&2, &2), (&1, &1)]));
 }
 
 #[test]
-fn removing_what_is_not_there_is_an_error_and_changes_nothing() {
+fn removing_an_absent_key_is_an_error_and_changes_nothing() {
     for (name, mut demux) in numbered() {
         demux.insert(7, 10_u32).unwrap();
         assert_eq!(demux.remove(&8), Err(NotFound), "{name}");
         assert_eq!((demux.len(), demux.remove(&7)), (1, Ok(10)), "{name}");
-        assert_eq!((demux.len(), demux.remove(&7)), (0, Err(NotFound)), "{name}: once is all");
+        assert_eq!((demux.len(), demux.remove(&7)), (0, Err(NotFound)), "{name}: removed once");
         assert_eq!(demux.lookup(&7, Data).pcb, None, "{name}");
         demux.insert(7, 20).unwrap();
         assert_eq!(demux.lookup(&7, Data).pcb, Some(&mut 20), "{name}");
@@ -103,7 +103,7 @@ fn removing_what_is_not_there_is_an_error_and_changes_nothing() {
 }
 
 #[test]
-fn a_pcb_changes_through_what_is_found() {
+fn a_lookup_returns_a_mutable_pcb() {
     for (name, mut demux) in numbered() {
         (0..100).for_each(|number| demux.insert(number, 0_u32).unwrap());
         for round in 1..4 {
@@ -118,7 +118,7 @@ fn a_pcb_changes_through_what_is_found() {
 }
 
 #[test]
-fn all_four_fields_make_the_name() {
+fn all_four_fields_are_compared() {
     let tuple = |src: u8, dst: u8, sport, dport| FourTuple {
         src: Ipv4Addr::new(10, 0, 0, src),
         dst: Ipv4Addr::new(10, 0, 0, dst),
@@ -144,22 +144,22 @@ fn all_four_fields_make_the_name() {
 }
 
 #[test]
-fn names_need_not_be_numbers() {
+fn keys_may_be_of_any_type() {
     let key = FlowKey::new("::1".parse().unwrap(), "::2".parse().unwrap(), 1, 2, 6).unwrap();
     for (name, mut demux) in named::<u32, FlowKey>() {
         demux.insert(key, 1).unwrap();
-        assert_eq!(demux.lookup(&key.reversed(), Data).pcb, None, "{name}: another direction");
+        assert_eq!(demux.lookup(&key.reversed(), Data).pcb, None, "{name}: the reverse direction");
         assert_eq!(demux.remove(&key), Ok(1), "{name}");
     }
 }
 
 #[test]
-fn the_list_of_bsd_is_newest_first_behind_the_one_found_last() {
+fn the_bsd_list_is_newest_first_after_the_cached_pcb() {
     let mut list = filled(BsdList::new(), 10);
     let segments = [(1, Data), (1, Data), (1, Ack), (10, Ack), (9, Data), (11, Data), (9, Data)];
-    // Nothing is remembered at first; a search in vain changes nothing.
+    // The cache is empty at first, and a failed search does not change it.
     assert_eq!(examined(&mut list, segments), [10, 1, 1, 2, 3, 11, 1]);
-    // It is neither the one put in last nor the one sent on.
+    // Neither an insertion nor a sent packet changes the cache.
     list.insert(12, 12).unwrap();
     list.sent(&5);
     assert_eq!(examined(&mut list, [(9, Data), (10, Data)]), [1, 3]);
@@ -176,7 +176,7 @@ fn a_train_examines_one_pcb_for_each_segment_but_the_first() {
 }
 
 #[test]
-fn what_is_found_moves_to_the_front() {
+fn a_found_pcb_moves_to_the_front() {
     let mut list = filled(MoveToFront::new(), 5);
     assert_eq!(
         examined(&mut list, [(1, Data), (1, Ack), (5, Data), (1, Data), (11, Ack)]),
@@ -193,7 +193,7 @@ fn what_is_found_moves_to_the_front() {
 }
 
 #[test]
-fn taking_turns_is_the_worst_for_moving_to_the_front() {
+fn round_robin_is_the_worst_case_of_move_to_front() {
     let mut list = filled(MoveToFront::new(), 10);
     for turn in 0..50 {
         let number = turn % 10 + 1;
@@ -202,32 +202,32 @@ fn taking_turns_is_the_worst_for_moving_to_the_front() {
 }
 
 #[test]
-fn acknowledgements_ask_the_one_sent_on_first_and_data_the_one_received_for() {
+fn acknowledgements_probe_the_last_sent_pcb_first_and_data_the_last_received() {
     let mut list = filled(SendReceive::new(), 10);
     list.sent(&2);
-    // There is only one to be asked.
+    // There is only one cached PCB.
     assert_eq!(examined(&mut list, [(1, Data)]), [1 + 10]);
-    // Received for 1, sent on 2.
+    // The last packet was received for 1 and sent on 2.
     assert_eq!(examined(&mut list, [(1, Data), (11, Data), (11, Ack)]), [1, 12, 12]);
     assert_eq!(examined(&mut list, [(1, Ack)]), [2]);
     assert_eq!(examined(&mut list, [(2, Ack)]), [1]);
-    // Received for 2 and sent on 2: that is one PCB, and asked once.
+    // Received for 2 and sent on 2: that is one PCB, and it is examined once.
     assert_eq!(examined(&mut list, [(11, Ack), (1, Data), (2, Data)]), [11, 11, 2]);
-    // To receive is not to send.
+    // A received packet does not change the PCB sent on.
     list.sent(&5);
     assert_eq!(examined(&mut list, [(10, Ack), (5, Ack), (10, Ack)]), [3, 1, 2]);
     list.sent(&99);
-    assert_eq!(examined(&mut list, [(5, Ack)]), [1], "nothing is sent on what is not there");
+    assert_eq!(examined(&mut list, [(5, Ack)]), [1], "sending on an absent key has no effect");
     assert!(list.iter().map(|(number, _)| *number).eq((1..=10).rev()));
 }
 
-/// The hash of a number is the number.
+/// A hasher whose hash of a number is the number.
 #[derive(Default)]
-struct Itself(u64);
+struct Identity(u64);
 
-impl Hasher for Itself {
+impl Hasher for Identity {
     fn write(&mut self, _: &[u8]) {
-        unreachable!("names are numbers");
+        unreachable!("keys are numbers");
     }
 
     fn write_u32(&mut self, number: u32) {
@@ -239,19 +239,20 @@ impl Hasher for Itself {
     }
 }
 
-type ByItself = BuildHasherDefault<Itself>;
+type ByIdentity = BuildHasherDefault<Identity>;
 
 #[test]
-fn there_are_nineteen_chains_each_with_a_pcb_remembered() {
-    let mut chains: Sequent<u32, u32, ByItself> = Sequent::default();
+fn by_default_there_are_nineteen_chains_with_a_cached_pcb_each() {
+    let mut chains: Sequent<u32, u32, ByIdentity> = Sequent::default();
     (0..38).for_each(|number| chains.insert(number, number).unwrap());
-    // Two in each chain, the greater number in front; and nobody spoils what others remember.
+    // Two PCBs in each chain, the greater number in front. Chains do not affect the caches of
+    // others.
     for (expected, numbers) in [(2, 0..19), (1, 0..19), (2, 19..38), (1, 19..38), (3, 0..19)] {
         for number in numbers {
             assert_eq!(chains.lookup(&number, Data).examined, expected, "{number}");
         }
     }
-    let mut chains: SequentMoveToFront<u32, u32, ByItself> = SequentMoveToFront::default();
+    let mut chains: SequentMoveToFront<u32, u32, ByIdentity> = SequentMoveToFront::default();
     (0..38).for_each(|number| chains.insert(number, number).unwrap());
     for (expected, numbers) in [(2, 0..19), (1, 0..19), (2, 19..38), (2, 0..19)] {
         for number in numbers {
@@ -274,17 +275,17 @@ fn one_chain_is_one_list() {
 }
 
 #[test]
-fn zero_chains_are_an_error() {
-    assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::None);
-    assert_eq!(SequentMoveToFront::<()>::with_chains(0).unwrap_err(), ChainsError::None);
+fn no_chains_are_an_error() {
+    assert_eq!(Sequent::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
+    assert_eq!(SequentMoveToFront::<()>::with_chains(0).unwrap_err(), ChainsError::NoChains);
     let chains = Sequent::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
-    assert_eq!(chains.unwrap_err(), ChainsError::None);
+    assert_eq!(chains.unwrap_err(), ChainsError::NoChains);
     let chains = SequentMoveToFront::<(), u32, Weak>::with_chains_and_hasher(0, Weak::Mixed);
-    assert_eq!(chains.unwrap_err(), ChainsError::None);
+    assert_eq!(chains.unwrap_err(), ChainsError::NoChains);
 }
 
 #[test]
-fn more_chains_than_there_is_memory_for_are_an_error() {
+fn chains_that_exceed_memory_are_an_error() {
     for chains in [usize::MAX, usize::MAX / 2, usize::MAX / 8, usize::MAX / 64] {
         assert_eq!(Sequent::<()>::with_chains(chains).unwrap_err(), ChainsError::NoMemory);
         assert_eq!(
@@ -295,9 +296,11 @@ fn more_chains_than_there_is_memory_for_are_an_error() {
 }
 
 #[test]
-fn more_chains_than_pcbs_examine_one() {
-    let mut chains = Sequent::with_chains(1 << 20).unwrap();
-    let mut to_front = SequentMoveToFront::with_chains(1 << 20).unwrap();
+fn with_many_chains_a_lookup_examines_one_pcb() {
+    // 0.5 collisions are expected; the seed is fixed.
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let mut chains = Sequent::with_chains_and_hasher(1 << 20, hasher.clone()).unwrap();
+    let mut to_front = SequentMoveToFront::with_chains_and_hasher(1 << 20, hasher).unwrap();
     let (mut first, mut second) = (0, 0);
     for number in 0..1000_u32 {
         chains.insert(number, number).unwrap();
@@ -311,7 +314,7 @@ fn more_chains_than_pcbs_examine_one() {
 }
 
 #[test]
-fn a_bad_hash_costs_time_and_nothing_else() {
+fn a_weak_hash_affects_costs_only() {
     for hasher in Weak::ALL {
         let demuxes: [Box<dyn Demux<u32, u32>>; 3] = [
             Box::new(Sequent::with_chains_and_hasher(7, hasher).unwrap()),
@@ -323,7 +326,7 @@ fn a_bad_hash_costs_time_and_nothing_else() {
             for number in 0..400 {
                 let found = demux.lookup(&number, Data);
                 assert_eq!(found.pcb.copied(), (number < 300).then_some(number), "{hasher:?}");
-                assert!(found.examined <= 301, "{hasher:?}: the remembered one, and all");
+                assert!(found.examined <= 301, "{hasher:?}: the cached PCB, and all PCBs");
             }
             assert!((0..300).all(|number| demux.remove(&number) == Ok(number)));
             demux.validate().unwrap();
@@ -332,60 +335,7 @@ fn a_bad_hash_costs_time_and_nothing_else() {
 }
 
 #[test]
-fn a_connection_id_is_a_place() {
-    let mut connections = ConnectionId::new(10);
-    connections.insert(9, 90).unwrap();
-    connections.insert(0, 10).unwrap();
-    assert_eq!(connections.len(), 2);
-    for (id, pcb) in [(0, Some(10)), (1, None), (9, Some(90)), (10, None), (u32::MAX, None)] {
-        for arrival in [Data, Ack] {
-            let found = connections.lookup(&id, arrival);
-            assert_eq!((found.pcb.copied(), found.examined), (pcb, u32::from(pcb.is_some())));
-        }
-    }
-    assert_eq!(connections.remove(&10), Err(NotFound));
-    assert_eq!(connections.remove(&9), Ok(90));
-    assert_eq!(connections.remove(&9), Err(NotFound));
-    assert_eq!(connections.len(), 1);
-}
-
-#[test]
-fn a_connection_id_past_the_capacity_is_refused() {
-    let refused = |connections: &mut ConnectionId<u32>, id| {
-        let refused = connections.insert(id, 5).unwrap_err();
-        assert_eq!(refused, RejectedPcb { given: 5, why: DemuxError::NoSuchId }, "{id}");
-    };
-    let mut none = ConnectionId::new(0);
-    let mut ten = ConnectionId::new(10);
-    for id in [10, 11, u32::MAX - 1, u32::MAX] {
-        refused(&mut none, id);
-        refused(&mut ten, id);
-    }
-    refused(&mut none, 0);
-    // There is an ID less than there are numbers.
-    refused(&mut ConnectionId::new(u32::MAX), u32::MAX);
-    assert_eq!((none.len(), ten.len()), (0, 0));
-    ten.insert(9, 5).unwrap();
-}
-
-#[test]
-fn a_connection_id_for_which_there_is_no_memory_is_refused() {
-    // 2^48 bytes: no process has so many addresses.
-    let mut connections = ConnectionId::new(u32::MAX);
-    let refused = connections.insert(u32::MAX - 1, [7_u8; 1 << 16]).unwrap_err();
-    assert_eq!((refused.why, refused.given[0]), (DemuxError::NoMemory, 7));
-    assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
-    // Smaller ones are taken as before, and cost no more than they need.
-    connections.insert(3, [8; 1 << 16]).unwrap();
-    assert_eq!(
-        connections.insert(u32::MAX - 1, [9; 1 << 16]).unwrap_err().why,
-        DemuxError::NoMemory
-    );
-    assert_eq!(connections.remove(&3).map(|pcb| pcb[0]), Ok(8));
-}
-
-#[test]
-fn a_removed_pcb_is_not_remembered() {
+fn a_removed_pcb_is_not_cached() {
     let lists: [Box<dyn Demux<u32, u32>>; 4] = [
         Box::new(filled(BsdList::new(), 10)),
         Box::new(filled(SendReceive::new(), 10)),
@@ -397,13 +347,13 @@ fn a_removed_pcb_is_not_remembered() {
         list.sent(&3);
         list.remove(&3).unwrap();
         list.validate().unwrap();
-        // Nine are left, and nothing is asked before them.
+        // Nine PCBs are left, and no cached PCB is examined before them.
         assert_eq!(examined(&mut *list, [(11, Data), (11, Ack)]), [9, 9]);
-        // Another one may have its place in memory: that is not remembered either.
+        // A new PCB may reuse its memory: that is not cached either.
         list.insert(11, 11).unwrap();
         assert_eq!(list.lookup(&99, Data).examined, 10);
         assert_eq!(list.lookup(&1, Data).examined, 10);
-        // The same name again is another PCB.
+        // A PCB inserted again with the same key is another PCB.
         list.remove(&1).unwrap();
         list.insert(1, 1).unwrap();
         assert_eq!(list.lookup(&99, Ack).examined, 10);
@@ -412,7 +362,7 @@ fn a_removed_pcb_is_not_remembered() {
 }
 
 #[test]
-fn the_other_remembered_pcb_stays_when_one_is_removed() {
+fn a_removal_does_not_affect_the_other_cached_pcb() {
     let mut list = filled(SendReceive::new(), 10);
     list.lookup(&1, Data);
     list.sent(&2);
@@ -427,7 +377,7 @@ fn the_other_remembered_pcb_stays_when_one_is_removed() {
 }
 
 #[test]
-fn a_removal_anywhere_leaves_the_others_in_their_order() {
+fn a_removal_keeps_the_order_of_other_pcbs() {
     for removed in 1..=5 {
         let mut list = filled(BsdList::new(), 5);
         let mut to_front = filled(MoveToFront::new(), 5);
@@ -445,23 +395,24 @@ fn a_removal_anywhere_leaves_the_others_in_their_order() {
     }
 }
 
-/// Puts in, refuses, finds, and takes out; the rest is dropped with the demultiplexer.
-fn live<K>(mut demux: Box<dyn Demux<Counted, K>>, make: fn(u64) -> K, names: usize) {
+/// Inserts, refuses, finds and removes PCBs; the rest is dropped with the demultiplexer. A key has
+/// `counted` counted objects.
+fn check_drops<K>(mut demux: Box<dyn Demux<Counted, K>>, make: fn(u64) -> K, counted: usize) {
     let before = alive();
     for number in 0..100 {
         demux.insert(make(number), Counted::new(number)).unwrap();
     }
-    assert_eq!(alive(), before + 100 * (1 + names));
+    assert_eq!(alive(), before + 100 * (1 + counted));
     for number in 0..100 {
         let refused = demux.insert(make(number), Counted::new(1000 + number)).unwrap_err();
         assert!(refused.given.is_alive() && refused.given.number == 1000 + number);
     }
-    assert_eq!(alive(), before + 100 * (1 + names), "what is refused is the caller's");
+    assert_eq!(alive(), before + 100 * (1 + counted), "the caller owns refused PCBs");
     for number in (0..150).step_by(3) {
-        let taken = demux.remove(&make(number));
-        assert!(taken.map_or(number >= 100, |pcb| pcb.is_alive() && pcb.number == number));
+        let removed = demux.remove(&make(number));
+        assert!(removed.map_or(number >= 100, |pcb| pcb.is_alive() && pcb.number == number));
     }
-    assert_eq!(alive(), before + 66 * (1 + names));
+    assert_eq!(alive(), before + 66 * (1 + counted));
     for number in (0..100).rev() {
         let found = demux.lookup(&make(number), Data).pcb;
         assert_eq!(found.is_some(), number % 3 > 0);
@@ -470,19 +421,19 @@ fn live<K>(mut demux: Box<dyn Demux<Counted, K>>, make: fn(u64) -> K, names: usi
             *pcb = Counted::new(number);
         }
     }
-    assert_eq!(alive(), before + 66 * (1 + names));
+    assert_eq!(alive(), before + 66 * (1 + counted));
     demux.insert(make(0), Counted::new(0)).unwrap();
     drop(demux);
     assert_eq!(alive(), before);
 }
 
 #[test]
-fn every_pcb_and_every_name_is_dropped_once() {
+fn every_pcb_and_every_key_is_dropped_once() {
     for (_, demux) in numbered() {
-        live(demux, |number| number as u32, 0);
+        check_drops(demux, |number| number as u32, 0);
     }
     for (_, demux) in named() {
-        live(demux, Counted::new, 1);
+        check_drops(demux, Counted::new, 1);
     }
     assert_eq!(alive(), 0);
 }
@@ -496,10 +447,10 @@ fn a_clone_has_pcbs_of_its_own() {
         demux.remove(&5).unwrap();
         let mut clone = demux.clone();
         assert_eq!(alive(), 98);
-        // It remembers what the other does, too.
+        // The clone has the same cached PCBs.
         for (number, arrival) in [(3, Ack), (4, Data), (99, Data), (3, Data)] {
-            let theirs = demux.lookup(&number, arrival).examined;
-            assert_eq!(clone.lookup(&number, arrival).examined, theirs);
+            let original = demux.lookup(&number, arrival).examined;
+            assert_eq!(clone.lookup(&number, arrival).examined, original);
         }
         (0..40).filter(|&number| number != 5).for_each(|number| _ = clone.remove(&number).unwrap());
         assert_eq!((clone.len(), demux.len(), alive()), (10, 49, 59));
@@ -520,7 +471,7 @@ fn a_clone_has_pcbs_of_its_own() {
 }
 
 #[test]
-fn a_map_examines_one_pcb_whatever_their_number() {
+fn a_map_examines_one_pcb_independently_of_their_number() {
     for count in [10_u32, 1000, 30_000] {
         let mut demux = TrashDemux::with_hasher(Weak::Mixed);
         (0..count).for_each(|number| demux.insert(number, number).unwrap());
@@ -528,13 +479,13 @@ fn a_map_examines_one_pcb_whatever_their_number() {
         assert!((count..=count + count / 16 + 1).contains(&found), "{found} for {count}");
         let absent = (count..2 * count).map(|number| demux.lookup(&number, Data).examined);
         let absent: u32 = absent.sum();
-        assert!(absent <= count / 10, "{absent} for {count} that are not there");
+        assert!(absent <= count / 10, "{absent} for {count} absent keys");
         assert_eq!(demux.map().len(), count as usize);
     }
 }
 
 #[test]
-fn a_map_counts_no_pcb_twice() {
+fn a_map_counts_each_pcb_once() {
     for hasher in Weak::ALL {
         let mut demux = TrashDemux::with_hasher(hasher);
         (0..100).for_each(|number| demux.insert(number, number).unwrap());
@@ -546,19 +497,19 @@ fn a_map_counts_no_pcb_twice() {
     }
     let mut demux = TrashDemux::with_hasher(Weak::Constant);
     demux.insert(1, 1).unwrap();
-    assert_eq!(demux.lookup(&2_u32, Data).examined, 1, "there is but one");
+    assert_eq!(demux.lookup(&2_u32, Data).examined, 1, "there is only one PCB");
 }
 
 #[test]
-fn they_are_what_they_are_made_of() {
-    fn sent_shared_cloned_and_shown<T: Send + Sync + Clone + Debug + Unpin>(_: &T) {}
+fn demultiplexers_are_send_sync_clone_and_debug() {
+    fn has_common_traits<T: Send + Sync + Clone + Debug + Unpin>(_: &T) {}
     fn made<T: Default + Send + Sync + Clone + Debug + Unpin>() -> T {
         let made = T::default();
-        sent_shared_cloned_and_shown(&made);
+        has_common_traits(&made);
         assert!(!format!("{made:?}").is_empty());
         made
     }
-    let empty: [Box<dyn Demux<u32, u32>>; 6] = [
+    let demuxes: [Box<dyn Demux<u32, u32>>; 6] = [
         Box::new(made::<BsdList<u32, u32>>()),
         Box::new(made::<MoveToFront<u32, u32>>()),
         Box::new(made::<SendReceive<u32, u32>>()),
@@ -566,34 +517,39 @@ fn they_are_what_they_are_made_of() {
         Box::new(made::<SequentMoveToFront<u32, u32>>()),
         Box::new(made::<TrashDemux<u32, u32>>()),
     ];
-    assert!(empty.iter().all(|demux| demux.is_empty()));
-    sent_shared_cloned_and_shown(&ConnectionId::<u32>::new(1));
+    assert!(demuxes.iter().all(|demux| demux.is_empty()));
+    has_common_traits(&ConnectionId::<u32>::new(1));
     const EMPTY: BsdList<u32, u32> = BsdList::new();
     assert_eq!(EMPTY.len(), 0);
 }
 
-/// Nothing is asked of a PCB, neither that it can be cloned nor shown: it is enough that this compiles.
-#[allow(dead_code, reason = "see above")]
-fn of_any_pcbs<T>(demux: &mut TrashDemux<T, u32>, pcb: T) -> Result<T, NotFound> {
+/// Compiles without bounds on the type of PCBs.
+fn insert_and_remove<T>(demux: &mut TrashDemux<T, u32>, pcb: T) -> Result<T, NotFound> {
     demux.insert(1, pcb).map_err(|_| NotFound)?;
     demux.remove(&1)
 }
 
 #[test]
-fn the_errors_say_what_is_wrong() {
-    fn said(error: &(dyn Error + Send + Sync + 'static)) -> String {
+fn a_pcb_may_be_of_any_type() {
+    struct Opaque;
+    assert!(insert_and_remove(&mut TrashDemux::new(), Opaque).is_ok());
+}
+
+#[test]
+fn error_messages_describe_the_cause() {
+    fn message(error: &(dyn Error + Send + Sync + 'static)) -> String {
         assert!(error.source().is_none());
         error.to_string()
     }
-    assert_eq!(said(&DemuxError::InUse), "there is a PCB of that name");
+    assert_eq!(message(&DemuxError::InUse), "the key has a PCB already");
     assert_eq!(
-        said(&RejectedPcb { given: 1, why: DemuxError::InUse }),
-        "there is a PCB of that name"
+        message(&RejectedPcb { given: 1, why: DemuxError::InUse }),
+        "the key has a PCB already"
     );
-    assert_eq!(said(&DemuxError::Full), "there are 2^31 - 1 PCBs");
-    assert_eq!(said(&DemuxError::NoSuchId), "the connection ID is past the capacity");
-    assert_eq!(said(&DemuxError::NoMemory), "the memory cannot be had");
-    assert_eq!(said(&NotFound), "there is nothing of that name");
-    assert_eq!(said(&ChainsError::None), "there must be a chain");
-    assert_eq!(said(&ChainsError::NoMemory), "there is no memory for so many chains");
+    assert_eq!(message(&DemuxError::Full), "the structure has 2^31 - 1 PCBs, the most it can have");
+    assert_eq!(message(&DemuxError::NoSuchId), "the connection ID is not below the capacity");
+    assert_eq!(message(&DemuxError::NoMemory), "memory allocation failed");
+    assert_eq!(message(&NotFound), "there is no entry with this key");
+    assert_eq!(message(&ChainsError::NoChains), "the number of chains is zero");
+    assert_eq!(message(&ChainsError::NoMemory), "memory allocation for the chains failed");
 }

@@ -1,5 +1,5 @@
-//! Every demultiplexer against its twin, which counts the PCBs examined anew, with the invariants checked
-//! after each step.
+//! Every demultiplexer against its reference model, which computes the PCBs examined; invariants
+//! are checked after each step.
 
 use core::fmt::Debug;
 use core::net::Ipv4Addr;
@@ -13,15 +13,15 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// One step of a test. Names are numbers below [`KEYS`].
+/// One step of a test. Keys are numbers below [`KEYS`].
 #[derive(Clone, Debug)]
 enum Op {
     Insert(u32),
-    /// As many, from this one on.
+    /// The first key, and the number of consecutive keys.
     InsertRun(u32, u32),
-    /// So many segments, one after the other.
+    /// A number of consecutive segments.
     Lookup(u32, Arrival, u32),
-    /// A look-up of each in turn.
+    /// A lookup of each key in turn.
     LookupAll(Arrival),
     Sent(u32),
     Remove(u32),
@@ -34,7 +34,7 @@ const KEYS: u32 = 48;
 
 fn op() -> impl Strategy<Value = Op> {
     let key = || 0..KEYS;
-    // Some names come often, as those of connections with traffic do.
+    // Some keys are drawn often, like those of busy connections.
     let some = || prop_oneof![2 => 0..4_u32, 3 => key()];
     let arrival = || select(vec![Arrival::Data, Arrival::Ack]);
     prop_oneof![
@@ -93,7 +93,7 @@ fn four_tuple(number: u32) -> FourTuple<Ipv4Addr> {
     }
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(300))
@@ -107,21 +107,25 @@ proptest! {
     #![proptest_config(proptest_config())]
 
     #[test]
-    fn by_four_tuple(ops in ops(), hasher in select(&Weak::ALL), chains in 1..40_usize) {
+    fn lookups_by_four_tuple_match_the_model(
+        ops in ops(), hasher in select(&Weak::ALL), chains in 1..40_usize,
+    ) {
         run(all(hasher, chains), four_tuple, &ops);
     }
 
     #[test]
-    fn by_number(ops in ops(), hasher in select(&Weak::ALL), chains in 1..40_usize) {
+    fn lookups_by_number_match_the_model(
+        ops in ops(), hasher in select(&Weak::ALL), chains in 1..40_usize,
+    ) {
         run(all(hasher, chains), |number| number, &ops);
     }
 
     #[test]
-    fn by_connection_id(ops in ops()) {
-        let twin = DemuxModels::one(Rule::ConnectionId);
-        // The last five are past the capacity, the last one by far.
+    fn lookups_by_connection_id_match_the_model(ops in ops()) {
+        let model = DemuxModels::one(Rule::ConnectionId);
+        // The last five numbers are past the capacity, the last one by far.
         let make = |number| if number == KEYS - 1 { u32::MAX } else { number };
-        let pair = CheckedDemux::new("ConnectionId", ConnectionId::new(KEYS - 5), twin);
+        let pair = CheckedDemux::new("ConnectionId", ConnectionId::new(KEYS - 5), model);
         let pair = pair.that_refuses(|&id| (id >= KEYS - 5).then_some(DemuxError::NoSuchId));
         run(vec![pair], make, &ops);
     }

@@ -1,10 +1,10 @@
-//! The data manipulation header: sums against RFC 1071, offsets under random stacks of headers, any bytes as a
-//! header. What receiving does is in `dml_receive.rs`.
+//! The data manipulation header: checksums against RFC 1071, offsets in random stacks of headers,
+//! and arbitrary bytes as a header. Receiving is in `receive`.
 
 use core::ops::Range;
 
 use flowtable::dml::{
-    BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS, NoRoom,
+    BufferTooSmall, BuildError, Checksum, DispatchFlags, DmlBuilder, DmlHeader, Kind, MAX_REGIONS,
     ParseError, ReceiveError, Receiver, Region,
 };
 use model::dml::frames::{bytes, frame};
@@ -15,24 +15,24 @@ use proptest::sample::{Index, select};
 
 const IPV4: u16 = 0x0800;
 
-// Sums.
+// Checksums.
 
 #[test]
-fn the_examples_of_rfc_1071() {
+fn checksums_match_the_examples_of_rfc_1071() {
     let packet = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
     assert_eq!(Checksum::of(&packet).sum(), 0xddf2);
     assert_eq!(Checksum::of(&packet).field(), [0x22, 0x0d]);
-    // In two groups, the second of which begins at an odd place.
+    // In two parts, the second of which begins at an odd offset.
     let (first, second) = (Checksum::of(&packet[..3]), Checksum::of(&packet[3..]));
     assert_eq!((first.sum(), second.sum()), (0xf201, 0xf0eb));
-    assert_eq!(first.plus(second.behind(3)).sum(), 0xddf2);
-    // Swapped bytes, swapped sum.
+    assert_eq!(first.plus(second.at_offset(3)).sum(), 0xddf2);
+    // Swapped bytes have a swapped sum.
     let swapped: Vec<u8> = packet.chunks(2).flat_map(|word| [word[1], word[0]]).collect();
     assert_eq!(Checksum::of(&swapped).sum(), 0xf2dd);
 }
 
 #[test]
-fn a_header_of_ip_verifies() {
+fn an_ip_header_verifies() {
     let header = *b"\x45\0\0\x73\0\0\x40\0\x40\x11\xb8\x61\xc0\xa8\0\x01\xc0\xa8\0\xc7";
     assert!(Checksum::of(&header).verifies());
     let mut blank = header;
@@ -46,7 +46,7 @@ fn a_header_of_ip_verifies() {
 }
 
 #[test]
-fn zeros_are_not_all_ones() {
+fn a_sum_of_zeros_is_not_all_ones() {
     for length in [0, 1, 2, 63, 64, 65, 200] {
         assert_eq!(Checksum::of(&vec![0; length]).sum(), 0, "{length}");
         assert!(!Checksum::of(&vec![0; length]).verifies(), "{length}");
@@ -61,7 +61,7 @@ fn zeros_are_not_all_ones() {
 }
 
 #[test]
-fn sums_of_all_short_lengths_and_alignments() {
+fn sums_of_short_slices_are_correct_at_every_length_and_alignment() {
     let (ones, mixed) = (vec![0xff; 400], bytes(400));
     for bytes in [&ones, &mixed] {
         for begin in 0..17 {
@@ -77,7 +77,7 @@ fn sums_of_all_short_lengths_and_alignments() {
 }
 
 #[test]
-fn sums_of_more_than_the_lanes_take_at_once() {
+fn sums_of_slices_longer_than_a_block_of_lanes_are_correct() {
     if cfg!(miri) {
         return;
     }
@@ -92,21 +92,29 @@ fn sums_of_more_than_the_lanes_take_at_once() {
 }
 
 #[test]
-fn copying_into_too_little_copies_nothing() {
+fn a_copy_into_a_short_buffer_copies_nothing() {
     let mut to = [7; 99];
-    assert_eq!(Checksum::copying(&[1; 100], &mut to), Err(NoRoom { needed: 100, room: 99 }));
+    assert_eq!(
+        Checksum::copying(&[1; 100], &mut to),
+        Err(BufferTooSmall { needed: 100, capacity: 99 })
+    );
     assert_eq!(to, [7; 99]);
-    assert_eq!(NoRoom { needed: 100, room: 99 }.to_string(), "100 bytes do not fit into 99");
+    assert_eq!(
+        BufferTooSmall { needed: 100, capacity: 99 }.to_string(),
+        "100 bytes do not fit into 99"
+    );
 }
 
 proptest! {
     #[test]
-    fn sums_of_parts_are_the_sum(packet in vec(any::<u8>(), 0..600), cuts in vec(any::<Index>(), 0..6)) {
+    fn sums_of_parts_add_up(
+        packet in vec(any::<u8>(), 0..600), cuts in vec(any::<Index>(), 0..6),
+    ) {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(packet.len() + 1)).collect();
         cuts.extend([0, packet.len()]);
         cuts.sort_unstable();
         let sum = cuts.windows(2).fold(Checksum::default(), |sum, cut| {
-            sum.plus(Checksum::of(&packet[cut[0]..cut[1]]).behind(cut[0]))
+            sum.plus(Checksum::of(&packet[cut[0]..cut[1]]).at_offset(cut[0]))
         });
         prop_assert_eq!(sum.sum(), checksum(&packet));
     }
@@ -114,12 +122,12 @@ proptest! {
 
 // Stacks of headers.
 
-/// What a layer does to the packet that it gets from above.
+/// The header, trailer and regions that a layer adds to a packet.
 #[derive(Clone, Debug)]
 struct Layer {
     header: u8,
     trailer: u8,
-    /// Kind, flags, and the ends.
+    /// Kind, flags, and both ends.
     regions: Vec<(u16, u16, Index, Index)>,
 }
 
@@ -131,7 +139,8 @@ fn layers() -> impl Strategy<Value = Vec<Layer>> {
     vec(layer, 0..12)
 }
 
-/// A packet whose bytes are numbered in the order in which layers make them, and the numbers that are in each region.
+/// A reference model: a packet whose bytes are numbered in the order of their creation, and the
+/// numbers in each region.
 #[derive(Default)]
 struct Model {
     packet: Vec<u32>,
@@ -160,7 +169,7 @@ impl Model {
         }
     }
 
-    /// The bytes of some numbers.
+    /// The bytes with these numbers.
     fn bytes(numbers: &[u32]) -> Vec<u8> {
         numbers.iter().map(|number| (number.wrapping_mul(0x9e37_79b9) >> 24) as u8).collect()
     }
@@ -169,8 +178,8 @@ impl Model {
         assert_eq!(dml.regions().len(), self.regions.len());
         for (region, (kind, flags, numbers)) in dml.regions().zip(&self.regions) {
             assert_eq!((region.kind, region.flags), (*kind, *flags));
-            let named = &self.packet[region.offset as usize..][..region.length as usize];
-            assert_eq!(named, numbers, "{region}");
+            let actual = &self.packet[region.offset as usize..][..region.length as usize];
+            assert_eq!(actual, numbers, "{region}");
         }
         let reach = dml.regions().map(|region| region.end()).max().unwrap_or(0);
         assert_eq!(u64::from(dml.reach()), reach);
@@ -181,7 +190,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 5 } else { 500 }))]
 
     #[test]
-    fn regions_name_the_bytes_that_their_layer_meant(layers in layers(), ethertype in any::<u16>()) {
+    fn regions_are_the_bytes_that_their_layer_added(layers in layers(), ethertype in any::<u16>()) {
         let (mut model, mut dml) = (Model::default(), DmlBuilder::new(ethertype));
         for layer in &layers {
             model.step(&mut dml, layer);
@@ -193,19 +202,20 @@ proptest! {
         prop_assert!(frame[dml.encoded_len()..].iter().all(|byte| *byte == 0xa5));
         frame[dml.encoded_len()..].copy_from_slice(&packet);
 
-        let (header, behind) = DmlHeader::parse(&frame).unwrap();
-        prop_assert_eq!(behind, &packet);
+        let (header, payload) = DmlHeader::parse(&frame).unwrap();
+        prop_assert_eq!(payload, &packet);
         prop_assert_eq!(header.encoded_len(), dml.encoded_len());
         prop_assert_eq!(header.ethertype(), ethertype);
         prop_assert_eq!(header.regions().len(), model.regions.len());
         for (region, (kind, flags, numbers)) in header.regions().zip(&model.regions) {
             prop_assert_eq!((region.kind, region.flags), (*kind, *flags));
-            prop_assert_eq!(region.slice(behind), Some(&Model::bytes(numbers)[..]));
+            prop_assert_eq!(region.slice(payload), Some(&Model::bytes(numbers)[..]));
         }
-        prop_assert!(header.regions().rev().eq(dml.regions().collect::<Vec<_>>().into_iter().rev()));
-        let _ = receive_checked(&mut Receiver::new(), &header, behind, packet.len());
+        let expected: Vec<Region> = dml.regions().collect();
+        prop_assert!(header.regions().rev().eq(expected.into_iter().rev()));
+        let _ = receive_checked(&mut Receiver::new(), &header, payload, packet.len());
 
-        // What is cut off is missed, unless no region has it.
+        // A truncated packet is an error if a region needs the missing bytes.
         let needed = dml.encoded_len() + dml.reach() as usize;
         for length in 0..frame.len() {
             prop_assert_eq!(DmlHeader::parse(&frame[..length]).is_ok(), length >= needed);
@@ -213,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_that_came_goes_on_in_another(layers in layers(), more in layers()) {
+    fn a_received_header_is_extended_by_further_layers(layers in layers(), more in layers()) {
         let (mut model, mut dml) = (Model::default(), DmlBuilder::new(IPV4));
         layers.iter().for_each(|layer| model.step(&mut dml, layer));
         let mut frame = vec![0; dml.encoded_len() + model.packet.len()];
@@ -232,7 +242,7 @@ proptest! {
 }
 
 #[test]
-fn a_wide_stack() {
+fn a_header_has_up_to_255_regions() {
     let mut dml = DmlBuilder::new(IPV4);
     for number in 0..MAX_REGIONS as u32 {
         dml.push_header(1 + number % 3).unwrap();
@@ -242,7 +252,7 @@ fn a_wide_stack() {
     dml.push_header(1000).unwrap();
     let regions: Vec<Region> = dml.regions().collect();
     assert_eq!((regions.len(), dml.encoded_len()), (255, 4 + 255 * 12));
-    // Headers that were pushed later: 1 + number % 3 bytes each, and a thousand.
+    // Later headers have 1 + number % 3 bytes each, and the last one has a thousand.
     for (number, region) in (0..).zip(&regions) {
         let above: u32 = (number + 1..255).map(|later| 1 + later % 3).sum();
         assert_eq!(region.offset, number % 2 + above + 1000, "{number}");
@@ -258,7 +268,7 @@ fn a_wide_stack() {
 }
 
 #[test]
-fn what_the_builder_refuses_changes_nothing() {
+fn a_refused_region_or_header_changes_nothing() {
     const MOST: u32 = u32::MAX;
     let mut dml = DmlBuilder::new(IPV4);
     let far = |offset, length| Region::new(Kind::DATA, offset, length);
@@ -277,23 +287,26 @@ fn what_the_builder_refuses_changes_nothing() {
     dml.add(far(MOST, 0)).unwrap();
     assert!(dml.regions().eq([far(MOST - 2, 2), far(13, 4), far(MOST, 0)]));
 
-    // The next packet has none of that.
+    // A cleared builder has no regions.
     dml.clear();
     assert_eq!((dml.regions().len(), dml.reach(), dml.encoded_len()), (0, 0, 4));
     dml.push_header(MOST).unwrap();
-    assert_eq!(dml.push_header(1), Err(BuildError::TooFar), "headers alone");
+    assert_eq!(dml.push_header(1), Err(BuildError::TooFar), "headers without regions");
     dml.add(far(0, MOST)).unwrap();
     assert_eq!(dml.reach(), MOST);
     assert!(dml.regions().eq([far(0, MOST)]));
 }
 
 #[test]
-fn a_buffer_too_small_is_not_written() {
+fn a_short_buffer_is_not_written() {
     let mut dml = DmlBuilder::new(IPV4);
     dml.add(Region::new(Kind::KEY, 1, 2)).unwrap();
     let mut out = [7; 17];
     for room in 0..16 {
-        assert_eq!(dml.write_to(&mut out[..room]), Err(NoRoom { needed: 16, room }));
+        assert_eq!(
+            dml.write_to(&mut out[..room]),
+            Err(BufferTooSmall { needed: 16, capacity: room })
+        );
     }
     assert_eq!(out, [7; 17]);
     assert_eq!(dml.write_to(&mut out), Ok(16));
@@ -301,7 +314,7 @@ fn a_buffer_too_small_is_not_written() {
 }
 
 #[test]
-fn the_three_regions_of_tcp_take_as_much_as_its_headers() {
+fn three_regions_of_tcp_take_40_bytes() {
     let mut dml = DmlBuilder::new(IPV4);
     dml.add(Region::new(Kind::DATA, 0, 100)).unwrap();
     dml.push_header(20).unwrap();
@@ -313,10 +326,10 @@ fn the_three_regions_of_tcp_take_as_much_as_its_headers() {
     assert_eq!(ranges, [(44, 100), (24, 120), (0, 24)]);
 }
 
-// Headers that lie.
+// Invalid headers.
 
 #[test]
-fn bytes_that_are_no_header() {
+fn invalid_headers_are_errors() {
     let region = Region::new(Kind::DATA, 2, 3);
     let good = frame(&[Region::new(Kind::KEY, 0, 0), region], b"12345");
     assert!(DmlHeader::parse(&good).is_ok());
@@ -364,34 +377,34 @@ fn offsets_and_lengths_do_not_overflow() {
 }
 
 #[test]
-fn errors_say_what_was_wrong() {
+fn error_messages_describe_the_cause() {
     let region = Region::new(Kind::new(77), 2, 3);
     for (error, text) in [
         (
             ParseError::Truncated { needed: 28, given: 5 },
-            "the header has 28 bytes at least, of which 5 are there",
+            "the header has at least 28 bytes, but 5 are given",
         ),
-        (ParseError::Version(9), "version 9 is not known"),
+        (ParseError::Version(9), "version 9 is unknown"),
         (
             ParseError::OutOfPacket { region, packet: 4 },
-            "kind 77 of 3 bytes at 2 ends behind the packet of 4 bytes",
+            "kind 77 of 3 bytes at 2 ends beyond the packet of 4 bytes",
         ),
     ] {
         assert_eq!(error.to_string(), text);
     }
-    assert_eq!(BuildError::TooMany.to_string(), "there are as many regions as a header can count");
-    assert_eq!(BuildError::TooFar.to_string(), "a packet ends at byte 2^32 - 1");
+    assert_eq!(BuildError::TooMany.to_string(), "a header has at most 255 regions");
+    assert_eq!(BuildError::TooFar.to_string(), "a packet ends at byte 2^32 - 1 at most");
     for (error, text) in [
-        (ReceiveError::OutOfPacket(region), "kind 77 of 3 bytes at 2 ends behind the packet"),
+        (ReceiveError::OutOfPacket(region), "kind 77 of 3 bytes at 2 ends beyond the packet"),
         (ReceiveError::DataOverlaps { at: 5 }, "byte 5 is in two regions of application data"),
-        (NoRoom { needed: 2, room: 1 }.into(), "2 bytes do not fit into 1"),
+        (BufferTooSmall { needed: 2, capacity: 1 }.into(), "2 bytes do not fit into 1"),
     ] {
         assert_eq!(error.to_string(), text);
     }
 }
 
 #[test]
-fn kinds_have_names_and_unknown_ones_survive() {
+fn kinds_have_names_and_unknown_kinds_are_preserved() {
     let names = ["checksum", "key", "decrypt", "destination", "data", "dispatch"];
     for (number, name) in (1..).zip(names) {
         assert_eq!(Kind::new(number).to_string(), name);
@@ -416,7 +429,7 @@ fn kinds_have_names_and_unknown_ones_survive() {
 }
 
 #[test]
-fn the_first_of_a_kind_and_all_of_it() {
+fn the_first_region_and_all_regions_of_a_kind_are_found() {
     let [a, b, c] = [0, 1, 2].map(|at| Region::new(Kind::new(4 + at % 2), at.into(), 1));
     let frame = frame(&[a, b, c], b"abc");
     let (header, packet) = DmlHeader::parse(&frame).unwrap();
@@ -432,7 +445,7 @@ fn the_first_of_a_kind_and_all_of_it() {
 }
 
 #[test]
-fn flags_of_dispatch() {
+fn dispatch_flags_are_bits() {
     let flags = DispatchFlags::PROCESS | DispatchFlags::SILENT;
     assert_eq!(flags, DispatchFlags(3));
     assert!(flags.contains(DispatchFlags::SILENT) && flags.contains(DispatchFlags::default()));
@@ -440,7 +453,7 @@ fn flags_of_dispatch() {
     assert_eq!(DispatchFlags::LATER, DispatchFlags(4));
 }
 
-/// Numbers at which something may overflow, and small ones.
+/// Numbers at which arithmetic may overflow, and small ones.
 fn number() -> impl Strategy<Value = u32> {
     prop_oneof![4 => 0..40_u32, 1 => select(vec![u32::MAX, u32::MAX - 1, 1 << 31, 1 << 16])]
 }
@@ -453,10 +466,10 @@ fn region() -> impl Strategy<Value = Region> {
     )
 }
 
-/// Whatever the bytes are: a header whose regions are within its packet, or an error that is true.
+/// Checks that any bytes are a header whose regions are within its packet, or a correct error.
 fn check_any_bytes(frame: &[u8]) {
     let mut copy = frame.to_vec();
-    let changeable = DmlHeader::parse_mut(&mut copy)
+    let mutable = DmlHeader::parse_mut(&mut copy)
         .map(|(header, packet)| (header.regions().collect::<Vec<_>>(), packet.to_vec()));
     let count = frame.get(1).map_or(0, |count| usize::from(*count));
     let (needed, given) = (4 + 12 * count, frame.len());
@@ -469,7 +482,7 @@ fn check_any_bytes(frame: &[u8]) {
                 assert_eq!(slice.len(), region.length as usize);
                 assert!(region.offset as usize + slice.len() <= packet.len());
             }
-            assert_eq!(changeable, Ok((header.regions().collect(), packet.to_vec())));
+            assert_eq!(mutable, Ok((header.regions().collect(), packet.to_vec())));
             let mut again = vec![0; needed];
             assert_eq!(DmlBuilder::from(header).write_to(&mut again), Ok(needed));
             assert_eq!(again, frame[..needed]);
@@ -478,10 +491,10 @@ fn check_any_bytes(frame: &[u8]) {
             }
         }
         Err(error) => {
-            assert_eq!(changeable, Err(error));
+            assert_eq!(mutable, Err(error));
             match error {
-                ParseError::Truncated { needed: least, given: all } => {
-                    assert_eq!((least, all), (if given < 4 { 4 } else { needed }, given));
+                ParseError::Truncated { needed: least, given: available } => {
+                    assert_eq!((least, available), (if given < 4 { 4 } else { needed }, given));
                     assert!(given < least);
                 }
                 ParseError::Version(version) => assert!(version == frame[0] && version != 1),
@@ -499,12 +512,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
     #[test]
-    fn any_bytes_are_a_header_or_not(frame in vec(any::<u8>(), 0..100)) {
+    fn arbitrary_bytes_are_a_header_or_an_error(frame in vec(any::<u8>(), 0..100)) {
         check_any_bytes(&frame);
     }
 
     #[test]
-    fn any_regions_are_within_or_not(
+    fn arbitrary_regions_are_inside_the_packet_or_an_error(
         regions in vec(region(), 0..6), packet in vec(any::<u8>(), 0..80), cut in any::<Index>()
     ) {
         let frame = frame(&regions, &packet);

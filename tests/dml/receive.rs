@@ -1,8 +1,6 @@
-//! Packets received in one pass, against as many as they have regions. The allocator of this program counts.
+//! Packets received in one pass, against a reference model with one pass per region.
 
-use flowtable::dml::{
-    DmlBuilder, DmlHeader, Kind, NoRoom, ReceiveError, Received, Receiver, Region,
-};
+use flowtable::dml::{BufferTooSmall, DmlBuilder, DmlHeader, Kind, ReceiveError, Receiver, Region};
 use model::alloc;
 use model::dml::frames::{bytes, frame};
 use model::dml::receive_checked;
@@ -10,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Random bytes, nothing but zeros or nothing but ones.
+/// Random bytes, only zeros, or only ones.
 fn packet(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         4 => vec(any::<u8>(), 0..longest),
@@ -19,7 +17,7 @@ fn packet(longest: usize) -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Regions of sums anywhere, and of data that overlaps hardly ever: where it begins and ends is cut from the packet.
+/// Checksum regions anywhere, and data regions that rarely overlap: `cuts` are their ends.
 fn regions_of(
     length: usize,
     sums: &[(Index, Index)],
@@ -34,7 +32,7 @@ fn regions_of(
     let data = cuts.chunks_exact(2).map(|cut| region(Kind::DATA, cut[0], cut[1]));
     let sums = sums.iter().map(|(a, b)| region(Kind::CHECKSUM, at(a), at(b)));
     let wild = wild.iter().map(|(a, b)| region(Kind::DATA, at(a), at(b)));
-    // Neither by place nor by kind.
+    // Ordered neither by offset nor by kind.
     let mut regions: Vec<Region> = data.chain(sums).chain(wild).collect();
     regions.sort_by_key(|region| region.length.wrapping_mul(0x9e37_79b9));
     regions
@@ -48,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 20 } else { 2000 }))]
 
     #[test]
-    fn one_pass_does_what_many_do(
+    fn one_pass_equals_a_pass_per_region(
         packets in vec((
             prop_oneof![packet(40), packet(2000)],
             vec(ends(), 0..5),
@@ -72,7 +70,7 @@ proptest! {
     }
 }
 
-/// Receives this, to be compared with what is expected.
+/// Receives a packet and compares the result with that of the reference model.
 fn received(regions: &[Region], packet: &[u8], room: usize) -> Result<(), ReceiveError> {
     let frame = frame(regions, packet);
     let (header, packet) = DmlHeader::parse(&frame).unwrap();
@@ -83,7 +81,7 @@ fn received(regions: &[Region], packet: &[u8], room: usize) -> Result<(), Receiv
 fn data_that_touches_is_copied_and_data_that_overlaps_is_not() {
     let data = |offset, length| Region::new(Kind::DATA, offset, length);
     let packet = bytes(20);
-    // In any order; empty ones are nowhere.
+    // In any order; empty regions do not overlap others.
     assert_eq!(received(&[data(5, 3), data(0, 5), data(8, 1)], &packet, 9), Ok(()));
     assert_eq!(received(&[data(0, 5), data(3, 0), data(5, 0), data(20, 0)], &packet, 5), Ok(()));
     assert_eq!(received(&[], &packet, 0), Ok(()));
@@ -96,10 +94,10 @@ fn data_that_touches_is_copied_and_data_that_overlaps_is_not() {
         ([data(3, 2), data(3, 9)], 3),
     ] {
         assert_eq!(received(&regions, &packet, 20), Err(ReceiveError::DataOverlaps { at }));
-        // It is what was wrong, even if there is no room either.
+        // An overlap is reported even if the buffer is too small, too.
         assert_eq!(received(&regions, &packet, 0), Err(ReceiveError::DataOverlaps { at }));
     }
-    let no_room = NoRoom { needed: 6, room: 5 };
+    let no_room = BufferTooSmall { needed: 6, capacity: 5 };
     assert_eq!(received(&[data(1, 4), data(9, 2)], &packet, 5), Err(no_room.into()));
 }
 
@@ -112,14 +110,15 @@ fn sums_of_nested_layers_overlap() {
     assert_eq!(received(&[sum(51, 100), data, sum(51, 100), sum(52, 99)], &packet, 100), Ok(()));
     assert_eq!(received(&[sum(0, 52), sum(150, 50), sum(70, 3), data], &packet, 100), Ok(()));
     assert_eq!(received(&[sum(200, 0), sum(7, 0), data, sum(0, 0)], &packet, 100), Ok(()));
-    // All that there may be, over all that there is; odd ones, too.
+    // The greatest number of regions, most of the packet each, some with odd lengths.
     let all: Vec<Region> = (0..255).map(|number| sum(number % 3, 190 + number % 7)).collect();
     assert_eq!(received(&all, &packet, 0), Ok(()));
 }
 
 #[test]
-fn a_sum_that_is_the_difference_of_equal_ones_knows_zeros() {
-    // In front of the zeros is something, so the sum up to them is not zero; what follows is zero modulo 65,535.
+fn a_sum_of_zeros_differs_from_a_sum_of_ones() {
+    // The sum of the bytes before the zeros is not zero; the bytes after them are zero modulo
+    // 65,535.
     let mut packet = vec![0x12, 0x34, 0, 0, 0, 0, 0xff, 0xff, 0x56];
     let sum = |offset, length| Region::new(Kind::CHECKSUM, offset, length);
     let regions = [sum(0, 9), sum(2, 4), sum(3, 2), sum(6, 2), sum(5, 3), sum(5, 4)];
@@ -132,7 +131,7 @@ fn a_sum_that_is_the_difference_of_equal_ones_knows_zeros() {
 }
 
 #[test]
-fn a_shorter_packet_than_the_header_was_parsed_with_is_refused() {
+fn a_packet_that_is_shorter_than_the_parsed_one_is_refused() {
     let key = Region::new(Kind::KEY, 8, 2);
     let frame = frame(&[Region::new(Kind::DATA, 0, 4), key], &bytes(10));
     let (header, packet) = DmlHeader::parse(&frame).unwrap();
@@ -140,14 +139,14 @@ fn a_shorter_packet_than_the_header_was_parsed_with_is_refused() {
     let mut receiver = Receiver::new();
     let error = receiver.receive(&header, &packet[..9], &mut to).unwrap_err();
     assert_eq!((error, to), (ReceiveError::OutOfPacket(key), [7; 10]));
-    // A longer one has the same regions.
+    // A longer packet has the same regions.
     let received = receiver.receive(&header, &[1; 11], &mut to).unwrap();
-    assert_eq!(received, Received { copied: 4, checksums: &[] });
+    assert_eq!((received.copied, received.checksums.len()), (4, 0));
     assert_eq!(to, [1, 1, 1, 1, 7, 7, 7, 7, 7, 7]);
 }
 
 #[test]
-fn a_receiver_has_all_its_memory_and_a_builder_keeps_it() {
+fn neither_a_receiver_nor_a_cleared_builder_allocates() {
     assert!(size_of::<Receiver>() <= 9 * 1024);
     let all: Vec<Region> = (0..255).map(|at| Region::new(Kind::CHECKSUM, at, 9)).collect();
     let (large, small) = (frame(&all, &[1; 300]), frame(&all[..9], &[1; 300]));
@@ -167,7 +166,7 @@ fn a_receiver_has_all_its_memory_and_a_builder_keeps_it() {
 }
 
 #[test]
-fn all_that_a_header_can_count_over_a_large_packet() {
+fn the_greatest_number_of_regions_covers_a_large_packet() {
     let packet = bytes(if cfg!(miri) { 500 } else { 65_535 });
     let length = packet.len() as u32;
     let sum = |at| Region::new(Kind::CHECKSUM, at, length - 2 * at);
@@ -176,6 +175,6 @@ fn all_that_a_header_can_count_over_a_large_packet() {
     let data = |at: u32| Region::new(Kind::DATA, 2 * at, 1);
     let all: Vec<Region> = (0..255).map(data).collect();
     assert_eq!(received(&all, &packet, 255), Ok(()));
-    let no_room = NoRoom { needed: 255, room: 254 };
+    let no_room = BufferTooSmall { needed: 255, capacity: 254 };
     assert_eq!(received(&all, &packet, 254), Err(no_room.into()));
 }

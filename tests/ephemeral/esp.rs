@@ -1,8 +1,9 @@
-//! Ephemeral state processing: packets from arbitrary bytes, instructions against a reference model.
+//! Ephemeral state processing: packets from arbitrary bytes, instructions against a reference
+//! model.
 
 use core::time::Duration;
 
-use flowtable::dml::NoRoom;
+use flowtable::dml::BufferTooSmall;
 use flowtable::ephemeral::esp::{
     Action, EspPacket, Instruction, Location, Locations, Operation, PacketError, Relation, Site,
     child_bits, execute,
@@ -29,7 +30,7 @@ const OPERATIONS: [Operation; 6] =
 
 const SITE: Site = Site { location: Location::Centre, identity: 1000 };
 
-/// One of each kind, with operands that tell each other apart.
+/// One packet of each kind, with distinct operands.
 fn one_of_each() -> [EspPacket; 5] {
     let number = |byte: u8| u64::from_be_bytes([byte; 8]) ^ 0x0001_0203_0405_0607;
     [
@@ -63,7 +64,7 @@ fn encoded(packet: &EspPacket) -> Vec<u8> {
 // Packets.
 
 #[test]
-fn the_format_is_what_the_documentation_says() {
+fn the_format_is_the_documented_one() {
     let [count, _, collect, _, robust] = one_of_each();
     let bytes = b"\x01\x01\x02\x00\x07\x3b\x00\x00\
         \xc0\xc1\xc2\xc3\xc4\xc5\xc6\xc7\x11\x10\x13\x12\x15\x14\x17\x16\x11\x22\x33\x44";
@@ -80,7 +81,7 @@ fn the_format_is_what_the_documentation_says() {
     let lengths = one_of_each().map(|packet| packet.encoded_len());
     assert_eq!(lengths, [28, 32, 40, 32, 56]);
     assert_eq!((EspPacket::MIN_LEN, EspPacket::MAX_LEN), (28, 56));
-    // Behind the headers of IPv4 and Ethernet the smallest is as long as the paper's.
+    // With the headers of IPv4 and Ethernet the shortest packet is as long as in the paper.
     assert_eq!(EspPacket::MIN_LEN + 20 + 14, 62);
     for (relation, number) in RELATIONS.into_iter().zip(1..) {
         let instruction = Instruction::Compare { tag: 0, relation, value: 0 };
@@ -93,33 +94,36 @@ fn the_format_is_what_the_documentation_says() {
 }
 
 #[test]
-fn what_is_behind_a_packet_is_not_looked_at() {
+fn bytes_after_a_packet_are_returned() {
     for packet in one_of_each() {
         let bytes = encoded(&packet);
-        for behind in [&b""[..], &[0; 18], b"a datagram", &bytes] {
-            let both = [&bytes, behind].concat();
-            assert_eq!(EspPacket::parse(&both), Ok((packet, behind)));
+        for rest in [&b""[..], &[0; 18], b"a datagram", &bytes] {
+            let both = [&bytes, rest].concat();
+            assert_eq!(EspPacket::parse(&both), Ok((packet, rest)));
         }
     }
 }
 
 #[test]
-fn a_buffer_that_is_too_short_is_not_written_to() {
+fn a_short_buffer_is_not_written() {
     for packet in one_of_each() {
         let needed = packet.encoded_len();
         for room in 0..needed {
             let mut buffer = vec![0xee; room];
-            assert_eq!(packet.write_to(&mut buffer), Err(NoRoom { needed, room }));
+            assert_eq!(
+                packet.write_to(&mut buffer),
+                Err(BufferTooSmall { needed, capacity: room })
+            );
             assert!(buffer.iter().all(|byte| *byte == 0xee));
         }
     }
 }
 
 #[test]
-fn each_thing_that_is_wrong_is_said() {
-    let with = |place: usize, byte: u8| {
+fn each_invalid_field_has_an_error() {
+    let with = |offset: usize, byte: u8| {
         let mut bytes = encoded(&one_of_each()[0]);
-        bytes[place] = byte;
+        bytes[offset] = byte;
         EspPacket::parse(&summed(bytes)).map(|(packet, _)| packet)
     };
     for version in (0..=255).filter(|version| *version != 1) {
@@ -145,11 +149,11 @@ fn each_thing_that_is_wrong_is_said() {
         assert_eq!(with(5, protocol).map(|packet| packet.protocol), Ok(protocol));
     }
     let messages = [
-        (with(0, 9).unwrap_err(), "version 9 is not known"),
-        (with(1, 9).unwrap_err(), "there is no instruction 9"),
-        (with(2, 9).unwrap_err(), "flags 0x09 name no location, or something that is not known"),
+        (with(0, 9).unwrap_err(), "unknown version 9"),
+        (with(1, 9).unwrap_err(), "unknown instruction 9"),
+        (with(2, 9).unwrap_err(), "flags 0x09 have no location, or reserved bits"),
         (with(3, 9).unwrap_err(), "instruction 1 has no operator 9"),
-        (with(4, 9).unwrap_err(), "it says 9 words of four bytes, and has 28 bytes"),
+        (with(4, 9).unwrap_err(), "the length field is 9 words, but the packet has 28 bytes"),
     ];
     for (error, message) in messages {
         assert_eq!(error.to_string(), message);
@@ -157,7 +161,7 @@ fn each_thing_that_is_wrong_is_said() {
 }
 
 #[test]
-fn each_instruction_has_its_operators_only() {
+fn each_instruction_accepts_its_own_operators_only() {
     for (packet, known) in one_of_each().into_iter().zip([0..1, 1..7, 17..23, 0..1, 17..23]) {
         let bytes = encoded(&packet);
         let opcode = bytes[1];
@@ -172,7 +176,7 @@ fn each_instruction_has_its_operators_only() {
 }
 
 #[test]
-fn a_packet_that_is_cut_says_how_much_it_has() {
+fn a_truncated_packet_is_an_error_with_both_lengths() {
     for packet in one_of_each() {
         let bytes = encoded(&packet);
         for given in 0..bytes.len() {
@@ -184,41 +188,43 @@ fn a_packet_that_is_cut_says_how_much_it_has() {
 }
 
 #[test]
-fn no_single_byte_changes_unseen() {
+fn a_change_of_any_single_byte_is_detected() {
     for packet in one_of_each() {
         let bytes = [encoded(&packet), vec![0; 32]].concat();
-        for place in 0..packet.encoded_len() {
+        for offset in 0..packet.encoded_len() {
             for change in 1..=255 {
                 let mut bytes = bytes.clone();
-                bytes[place] ^= change;
-                assert!(EspPacket::parse(&bytes).is_err(), "{packet:?} {place} {change}");
+                bytes[offset] ^= change;
+                assert!(EspPacket::parse(&bytes).is_err(), "{packet:?} {offset} {change}");
             }
         }
     }
 }
 
-/// Zeros that become ones are the checksum's blind spot, as is the order of words.
+/// The checksum does not detect a word of zeros that becomes ones, nor a change of the order of
+/// words.
 #[test]
-fn what_the_checksum_does_not_see_is_known() {
+fn the_checksum_misses_inverted_zeros_and_swapped_words_only() {
     let instruction = Instruction::Count { tag: 0, threshold: 1 << 16 };
     let packet = EspPacket::new(Locations::CENTRE, 0xffff_0000_0000_0000, instruction);
     let bytes = encoded(&packet);
-    for place in (0..bytes.len()).step_by(2).filter(|place| *place != 6) {
-        let word = [bytes[place], bytes[place + 1]];
+    for offset in (0..bytes.len()).step_by(2).filter(|offset| *offset != 6) {
+        let word = [bytes[offset], bytes[offset + 1]];
         let mut damaged = bytes.clone();
-        damaged[place] ^= 0xff;
-        damaged[place + 1] ^= 0xff;
-        let is_blind = word[0] == word[1] && [0x00, 0xff].contains(&word[0]);
-        assert_eq!(EspPacket::parse(&damaged).is_ok(), is_blind, "{place}");
+        damaged[offset] ^= 0xff;
+        damaged[offset + 1] ^= 0xff;
+        let is_missed = word[0] == word[1] && [0x00, 0xff].contains(&word[0]);
+        assert_eq!(EspPacket::parse(&damaged).is_ok(), is_missed, "{offset}");
     }
     let mut swapped = bytes.clone();
     swapped[8..12].rotate_left(2);
-    let (read, _) = EspPacket::parse(&swapped).expect("the sum is the same");
+    let (read, _) = EspPacket::parse(&swapped).expect("the checksum is unchanged");
     assert_eq!(read.computation, 0x0000_ffff_0000_0000);
-    // Even where the sum is all ones there is one checksum only: zeros, not ones.
-    let gap = |tag| EspPacket { instruction: Instruction::Count { tag, threshold: 1 }, ..packet };
-    let zero = (0..0x1_0000).map(gap).find(|packet| encoded(packet)[6..8] == [0, 0]);
-    let mut bytes = encoded(&zero.expect("one in 65,535 has it"));
+    // A sum of all ones has one valid checksum only: zeros, not ones.
+    let with_tag =
+        |tag| EspPacket { instruction: Instruction::Count { tag, threshold: 1 }, ..packet };
+    let zero = (0..0x1_0000).map(with_tag).find(|packet| encoded(packet)[6..8] == [0, 0]);
+    let mut bytes = encoded(&zero.expect("one tag in 65,535 has this checksum"));
     assert!(EspPacket::parse(&bytes).is_ok());
     bytes[6..8].fill(0xff);
     let (found, expected) = ([0xff; 2], [0; 2]);
@@ -263,21 +269,21 @@ fn locations() -> impl Strategy<Value = Locations> {
 
 proptest! {
     #[test]
-    fn packets_are_read_as_they_were_written(
+    fn packets_are_parsed_as_they_were_written(
         instruction in instructions(any::<u64>(), any::<u64>(), any::<u64>()),
         locations in locations(),
         (error, protocol, computation) in any::<(bool, u8, u64)>(),
-        behind in vec(any::<u8>(), 0..20),
+        rest in vec(any::<u8>(), 0..20),
     ) {
         let packet = EspPacket { locations, error, protocol, computation, instruction };
         let bytes = encoded(&packet);
         prop_assert_eq!(&summed(bytes.clone()), &bytes);
-        let both = [&bytes, &behind[..]].concat();
-        prop_assert_eq!(EspPacket::parse(&both), Ok((packet, &behind[..])));
+        let both = [&bytes, &rest[..]].concat();
+        prop_assert_eq!(EspPacket::parse(&both), Ok((packet, &rest[..])));
     }
 
     #[test]
-    fn any_bytes_are_an_error_or_are_written_as_they_were(
+    fn arbitrary_bytes_are_an_error_or_are_written_unchanged(
         bytes in vec(any::<u8>(), 0..80),
         first in prop_oneof![Just(None), (1..6_u8, any::<[bool; 4]>(), 0..24_u8).prop_map(Some)],
     ) {
@@ -287,8 +293,8 @@ proptest! {
             (*a, *b, *c) = (opcode, flags.map(|(_, bit)| bit).sum(), operator);
         }
         for bytes in [bytes.clone(), repaired(bytes)] {
-            if let Ok((packet, behind)) = EspPacket::parse(&bytes) {
-                prop_assert_eq!([&encoded(&packet), behind].concat(), bytes);
+            if let Ok((packet, rest)) = EspPacket::parse(&bytes) {
+                prop_assert_eq!([&encoded(&packet), rest].concat(), bytes);
             }
         }
     }
@@ -297,7 +303,7 @@ proptest! {
 // Instructions.
 
 #[test]
-fn relations_and_operations_are_what_their_names_say() {
+fn relations_and_operations_have_their_names_meaning() {
     let holds = |value, bound| RELATIONS.map(|relation| relation.holds(value, bound));
     assert_eq!(holds(3, 4), [true, true, false, true, false, false]);
     assert_eq!(holds(4, 4), [false, true, true, false, true, false]);
@@ -308,10 +314,11 @@ fn relations_and_operations_are_what_their_names_say() {
 }
 
 #[test]
-fn bits_of_children_are_few_and_random() {
+fn a_child_has_up_to_four_random_bits() {
     let all: Vec<u64> = (0..1000).map(|child| child_bits(7, child)).collect();
     assert!(all.iter().all(|bits| (1..=4).contains(&bits.count_ones())));
-    // Four in 64 with repetition: 3.91 of them on average, each bit 61 times in a thousand.
+    // Four of 64 with repetition: 3.91 distinct bits on average, and each bit 61 times in a
+    // thousand.
     let mean = all.iter().map(|bits| bits.count_ones()).sum::<u32>() as f64 / 1000.0;
     assert!((mean - 3.907).abs() < 0.03, "{mean}");
     for bit in 0..64 {
@@ -319,13 +326,13 @@ fn bits_of_children_are_few_and_random() {
         assert!((30..100).contains(&times), "{bit}: {times}");
     }
     assert!((0..1000).all(|child| child_bits(8, child) != all[child as usize]));
-    // All routers have to agree on them.
+    // The bits are part of the protocol: equal in all routers.
     assert_eq!(child_bits(0, 0), 1 << 47 | 1 << 25 | 1 << 6);
 }
 
 /// The table of the documentation, which has these numbers rounded.
 #[test]
-fn children_are_missed_as_rarely_as_the_documentation_says() {
+fn children_are_missed_with_the_documented_probability() {
     const COMPUTATIONS: u64 = 20_000;
     for (children, expected) in [(2, 0.00002), (4, 0.001), (8, 0.036), (12, 0.199), (16, 0.5)] {
         let is_missed = |computation: &u64| {
@@ -347,7 +354,7 @@ fn run(pair: &mut CheckedProcessor, instruction: Instruction, now: u64) -> (Acti
 }
 
 #[test]
-fn nothing_is_executed_elsewhere_or_after_an_error() {
+fn packets_for_other_locations_and_after_errors_are_not_executed() {
     let mut pair = CheckedProcessor::new(4);
     let locations = [Location::Input, Location::Centre, Location::Output];
     for packet in one_of_each() {
@@ -365,7 +372,7 @@ fn nothing_is_executed_elsewhere_or_after_an_error() {
 }
 
 #[test]
-fn a_counter_stops_at_its_end() {
+fn a_counter_saturates() {
     let mut pair = CheckedProcessor::new(1);
     let greatest = Instruction::Compare { tag: 5, relation: Relation::Greater, value: u64::MAX };
     assert_eq!(run(&mut pair, greatest, 0).0, Action::Forward);
@@ -375,7 +382,7 @@ fn a_counter_stops_at_its_end() {
 }
 
 #[test]
-fn writing_does_not_make_anything_live_longer() {
+fn writing_does_not_extend_the_lifetime() {
     let mut pair = CheckedProcessor::new(8);
     let count = Instruction::Count { tag: 1, threshold: 1 };
     let compare = |value| Instruction::Compare { tag: 2, relation: Relation::Greater, value };
@@ -383,7 +390,7 @@ fn writing_does_not_make_anything_live_longer() {
     for (begin, now) in [(true, 0), (false, 400), (false, 999), (true, 1000), (false, 1999)] {
         let is_first = if begin { Action::Forward } else { Action::Drop };
         assert_eq!(run(&mut pair, count, now).0, is_first);
-        // Each one is above the one before, and yet the binding is the one of the beginning.
+        // Each value exceeds the one before, but the binding is still the first one.
         assert_eq!(run(&mut pair, compare(now), now).0, Action::Forward);
         assert_eq!(run(&mut pair, child(7), now).0, is_first);
     }
@@ -392,7 +399,7 @@ fn writing_does_not_make_anything_live_longer() {
 }
 
 #[test]
-fn what_finds_no_room_changes_nothing_and_says_so() {
+fn an_instruction_without_room_sets_the_error_bit_and_changes_nothing() {
     let others = |pair: &mut CheckedProcessor, tags: std::ops::Range<u64>| {
         tags.for_each(|tag| {
             assert!(!run(pair, Instruction::Count { tag, threshold: 9 }, 0).1.error);
@@ -418,13 +425,13 @@ fn what_finds_no_room_changes_nothing_and_says_so() {
                 Instruction::RCollect { .. } => robust(1000, 2, 3, 4),
                 other => other,
             };
-            let (verdict, packet) = run(&mut pair, instruction, 1);
+            let (action, packet) = run(&mut pair, instruction, 1);
             assert_eq!(packet.error, room < missing, "{instruction:?}, room for {room}");
             if room < missing {
-                assert_eq!((verdict, packet.instruction), (Action::Forward, instruction));
+                assert_eq!((action, packet.instruction), (Action::Forward, instruction));
                 assert_eq!(pair.model.living(1), before);
             }
-            // There is room again when the others have gone.
+            // There is room again when the other bindings have expired.
             let count = Instruction::Count { tag: 1, threshold: 1 };
             assert!(!run(&mut pair, count, 1000).1.error);
         }
@@ -437,14 +444,14 @@ fn robust(children: u64, reported: u64, result: u64, value: u64) -> Instruction 
 }
 
 #[test]
-fn what_was_not_counted_or_announced_is_an_error() {
+fn uncounted_and_unannounced_reports_are_errors() {
     let mut pair = CheckedProcessor::new(8);
     let collect =
         |value| Instruction::Collect { count: 1, result: 2, operation: Operation::Max, value };
     assert!(run(&mut pair, collect(3), 0).1.error);
     _ = run(&mut pair, Instruction::Count { tag: 1, threshold: 1 }, 0);
     assert_eq!(run(&mut pair, collect(3), 0).0, Action::Forward);
-    // All have come: one more is a duplicate, or was not counted.
+    // All reports have arrived: another one is a duplicate, or was not counted.
     assert!(run(&mut pair, collect(9), 0).1.error);
     assert_eq!(pair.store.get(&2, Timestamp::ZERO), Some(&3));
 
@@ -456,7 +463,7 @@ fn what_was_not_counted_or_announced_is_an_error() {
 }
 
 #[test]
-fn a_router_answers_for_all_below_it_once() {
+fn a_router_reports_once_for_all_children() {
     let mut pair = CheckedProcessor::new(8);
     let announce = |child| Instruction::RChild { children: 1, child };
     let (children, reported, result, operation) = (1, 2, 3, Operation::Max);
@@ -468,12 +475,12 @@ fn a_router_answers_for_all_below_it_once() {
         child,
         value,
     };
-    for (child, is_news) in [(7, true), (8, true), (7, false), (9, true), (9, false), (8, false)] {
-        let (verdict, packet) = run(&mut pair, announce(child), 0);
-        assert_eq!(verdict == Action::Forward, is_news);
-        assert_eq!(packet.instruction, announce(if is_news { SITE.identity } else { child }));
+    for (child, is_new) in [(7, true), (8, true), (7, false), (9, true), (9, false), (8, false)] {
+        let (action, packet) = run(&mut pair, announce(child), 0);
+        assert_eq!(action == Action::Forward, is_new);
+        assert_eq!(packet.instruction, announce(if is_new { SITE.identity } else { child }));
     }
-    for (child, value, goes_on) in [
+    for (child, value, forwarded) in [
         (8, 20, None),
         (8, 99, None),
         (7, 10, None),
@@ -481,14 +488,15 @@ fn a_router_answers_for_all_below_it_once() {
         (9, 15, Some(20)),
         (9, 97, None),
     ] {
-        let (verdict, packet) = run(&mut pair, report(child, value), 1);
-        let expected = goes_on.map(|value| report(SITE.identity, value));
-        assert_eq!((verdict == Action::Forward).then_some(packet.instruction), expected);
+        let (action, packet) = run(&mut pair, report(child, value), 1);
+        let expected = forwarded.map(|value| report(SITE.identity, value));
+        assert_eq!((action == Action::Forward).then_some(packet.instruction), expected);
         assert!(!packet.error);
     }
 }
 
-/// Several hours of fate in short: what, of which computation, where, and how much later or earlier.
+/// Steps of a test: a packet, the site that receives it, and the time since the last step, which
+/// may be negative.
 fn steps() -> impl Strategy<Value = Vec<(EspPacket, Site, i64)>> {
     let few = prop_oneof![4 => 0..6_u64, 1 => select(&[u64::MAX, 1 << 63][..])];
     let values = prop_oneof![3 => 0..10_u64, 1 => select(&[u64::MAX, u64::MAX - 1, 1 << 63][..])];
@@ -507,7 +515,7 @@ fn steps() -> impl Strategy<Value = Vec<(EspPacket, Site, i64)>> {
 
 proptest! {
     #[test]
-    fn instructions_do_what_the_naive_twin_does(capacity in 1..9_usize, steps in steps()) {
+    fn instructions_match_the_reference_model(capacity in 1..9_usize, steps in steps()) {
         let (mut pair, mut now) = (CheckedProcessor::new(capacity), 0_u64);
         for (packet, site, later) in steps {
             now = now.saturating_add_signed(later);
@@ -516,14 +524,14 @@ proptest! {
     }
 }
 
-/// Tags that are the same are of no use, but take no more room than there is.
+/// Equal tags have no use, but need the room of one binding only.
 #[test]
-fn one_binding_for_two_tags_takes_one_place() {
+fn equal_tags_need_one_binding() {
     let mut store: EphemeralStore = EphemeralStore::new(2, Duration::from_secs(10)).unwrap();
     let mut run = |instruction| {
         let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
-        let verdict = execute(&mut store, &mut packet, SITE, Timestamp::ZERO);
-        (verdict, packet.error)
+        let action = execute(&mut store, &mut packet, SITE, Timestamp::ZERO);
+        (action, packet.error)
     };
     assert_eq!(run(Instruction::RChild { children: 1, child: 5 }), (Action::Forward, false));
     let (operation, child) = (Operation::Sum, 5);

@@ -1,5 +1,6 @@
 //! `EphemeralStore` and ephemeral state processing.
 
+mod claims;
 mod esp;
 mod model;
 mod store;

@@ -1,4 +1,5 @@
-//! The store of ephemeral state against a list in the order of expiry, with the invariants checked after each step.
+//! `EphemeralStore` against its reference model, a list in the order of expiry; invariants are
+//! checked after each step.
 
 use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
@@ -10,7 +11,7 @@ use proptest::sample::select;
 
 const TAGS: u32 = 40;
 
-/// Mostly little time passes, and sometimes much; sometimes it goes back.
+/// Durations between steps: mostly short, sometimes long, sometimes negative.
 fn by() -> impl Strategy<Value = i64> {
     prop_oneof![
         5 => Just(0_i64),
@@ -42,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(400))
@@ -52,7 +53,7 @@ proptest! {
     #![proptest_config(proptest_config())]
 
     #[test]
-    fn a_store_is_a_list_in_the_order_of_expiry(
+    fn a_store_matches_a_list_in_the_order_of_expiry(
         capacity in prop_oneof![1..5_usize, 1..50_usize],
         heads in select(&[Heads::Half, Heads::Equal, Heads::Double]),
         hasher in select(&Weak::ALL),
@@ -60,7 +61,8 @@ proptest! {
         start in select(&[0, 1_u64 << 20, (1 << 32) - 500, u64::MAX / 4]),
     ) {
         let store = EphemeralStore::with_parts(capacity, LIFETIME, heads, hasher);
-        let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store.expect("there is memory"));
+        let store = store.expect("there is memory");
+        let mut pair: CheckedStore<u32, u64, Weak> = CheckedStore::new(store);
         let mut now = start;
         for (number, step) in (0..).step_by(100).zip(&steps) {
             now = pair.step(step, now, number);
@@ -68,11 +70,14 @@ proptest! {
         }
     }
 
-    /// Values with something to drop, tags of another size, and a key.
+    /// Values that own memory, larger tags, and the default hasher.
     #[test]
-    fn so_is_one_of_larger_things(capacity in 1..30_usize, steps in vec(step(), 1..150)) {
+    fn a_store_of_larger_entries_matches_the_model(
+        capacity in 1..30_usize, steps in vec(step(), 1..150),
+    ) {
         let store = EphemeralStore::new(capacity, LIFETIME);
-        let mut pair: CheckedStore<Tag, Value, _> = CheckedStore::new(store.expect("there is memory"));
+        let store = store.expect("there is memory");
+        let mut pair: CheckedStore<Tag, Value, _> = CheckedStore::new(store);
         let mut now = 0;
         for (number, step) in (0..).step_by(100).zip(&steps) {
             now = pair.step(step, now, number);
@@ -81,7 +86,7 @@ proptest! {
     }
 }
 
-/// Of twelve bytes.
+/// A tag of twelve bytes.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, PartialOrd, Ord)]
 struct Tag([u32; 3]);
 

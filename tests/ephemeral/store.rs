@@ -1,4 +1,4 @@
-//! The store of ephemeral state: what users rely on, one by one.
+//! The documented properties of `EphemeralStore`, one per test.
 
 use core::time::Duration;
 
@@ -19,7 +19,7 @@ fn store<T, V>(capacity: usize, lifetime: Duration) -> EphemeralStore<T, V> {
 }
 
 #[test]
-fn what_cannot_be_is_an_error() {
+fn impossible_parameters_are_errors() {
     let error = |capacity, lifetime| EphemeralStore::<u64, u64>::new(capacity, lifetime).err();
     assert_eq!(error(0, LIFETIME), Some(StoreError::NoCapacity));
     assert_eq!(error(1, Duration::ZERO), Some(StoreError::NoLifetime));
@@ -30,10 +30,10 @@ fn what_cannot_be_is_an_error() {
 }
 
 #[test]
-fn there_is_room_for_a_power_of_two() {
+fn the_capacity_is_the_next_power_of_two() {
     let capacities = [(1, 1), (2, 2), (3, 4), (1000, 1024)];
-    for (asked, capacity) in capacities {
-        let mut store: EphemeralStore = store(asked, LIFETIME);
+    for (requested, capacity) in capacities {
+        let mut store: EphemeralStore = store(requested, LIFETIME);
         assert_eq!(store.capacity(), capacity);
         let created = (0..).take_while(|&tag| store.find_or_create(tag, at(0), || 0).is_ok());
         assert_eq!(created.count(), capacity);
@@ -42,14 +42,14 @@ fn there_is_room_for_a_power_of_two() {
 
 #[test]
 fn an_entry_of_the_paper_has_24_bytes() {
-    // And two heads of eight: a number, and what may be in the chain.
+    // And two heads of eight bytes per entry: an index, and a filter of the tags in the chain.
     let store: EphemeralStore = store(1 << 10, LIFETIME);
     assert_eq!(store.allocation_size(), (24 + 2 * 8) << 10);
 }
 
-/// The lifetime that `find` sees, to the nanosecond: of any length, from any time on.
+/// The lifetime observed by `find`, to the nanosecond, for several lengths and times of creation.
 #[test]
-fn no_binding_lives_longer_and_hardly_one_shorter() {
+fn bindings_live_for_the_lifetime_and_never_longer() {
     let lifetimes =
         [1, 2, 999, u64::from(u32::MAX), 1 << 32, 10_000_000_007, 1 << 45, u64::MAX / 3];
     for lifetime in lifetimes {
@@ -59,21 +59,21 @@ fn no_binding_lives_longer_and_hardly_one_shorter() {
             // Exact up to 32 bits of nanoseconds.
             let grain = if lifetime <= u64::from(u32::MAX) { 0 } else { lifetime >> 30 };
             let last = start + lifetime - 1 - grain;
-            assert_eq!(store.find(&1, at(last)), Some(binding), "{lifetime} from {start} on");
+            assert_eq!(store.find(&1, at(last)), Some(binding), "{lifetime} from {start}");
             assert_eq!(store.read(binding, at(last)), Some(&1));
             let end = start + lifetime;
-            for dead in [end, end + 1, end + lifetime, end + (1 << 32), u64::MAX] {
-                assert_eq!(store.find(&1, at(dead)), None, "{lifetime} from {start} on");
-                assert_eq!(store.read(binding, at(dead)), None);
+            for expired in [end, end + 1, end + lifetime, end + (1 << 32), u64::MAX] {
+                assert_eq!(store.find(&1, at(expired)), None, "{lifetime} from {start}");
+                assert_eq!(store.read(binding, at(expired)), None);
             }
-            // Time goes back, and it lives again: nothing was created or cleaned.
+            // With an earlier timestamp the binding is alive again: nothing was created or cleaned.
             assert_eq!(store.find(&1, at(start)), Some(binding));
         }
     }
 }
 
 #[test]
-fn nothing_makes_it_live_longer() {
+fn no_access_extends_the_lifetime() {
     let mut store: EphemeralStore = store(4, LIFETIME);
     let seconds = Timestamp::from_secs;
     let binding = store.find_or_create(1, seconds(0), || 0).unwrap().binding;
@@ -87,12 +87,13 @@ fn nothing_makes_it_live_longer() {
     assert!(second.is_new && second.binding != binding);
 }
 
-/// Long after the expiry of many, with numbers of 32 bits for time long round, nothing comes back.
+/// The 32-bit timestamps of entries wrap around several times; expired bindings stay expired.
 #[test]
-fn the_dead_stay_dead_whatever_time_passes() {
+fn expired_bindings_stay_expired_when_timestamps_wrap_around() {
     let mut store: EphemeralStore = store(2000, Duration::from_nanos(u64::from(u32::MAX)));
     (0..1000).for_each(|tag| _ = store.find_or_create(tag, at(tag), || tag));
-    // Three quarters of a lifetime pass between creations, so few of the dead are reclaimed while time goes round.
+    // Three quarters of a lifetime pass between creations, so few expired entries are reclaimed
+    // while timestamps wrap around.
     for round in 1..60_u64 {
         let now = at(round * (3 << 30));
         let tag = 1_000_000 + round;
@@ -110,7 +111,7 @@ fn a_full_store_creates_nothing_until_the_oldest_expires() {
     let mut store: EphemeralStore = store(4, LIFETIME);
     let seconds = Timestamp::from_secs;
     (0..4).for_each(|tag| _ = store.find_or_create(tag, seconds(tag), || tag).unwrap());
-    let make = || unreachable!("there is no room for it");
+    let make = || unreachable!("the store is full");
     assert_eq!(store.find_or_create(4, seconds(9), make), Err(Full));
     assert!(!store.find_or_create(0, seconds(9), || 0).unwrap().is_new);
     assert!(store.find_or_create(4, seconds(10), || 4).unwrap().is_new);
@@ -118,17 +119,17 @@ fn a_full_store_creates_nothing_until_the_oldest_expires() {
     assert_eq!((store.len(), store.live(seconds(10)), store.live(seconds(11))), (4, 4, 3));
 }
 
-/// State is freed as fast as it is made: at a steady rate a store that is large enough is never full, and has hardly
-/// more in it than is alive.
+/// At a steady rate of creation a store of sufficient capacity is never full and holds at most two
+/// expired entries.
 #[test]
-fn creation_keeps_up_with_expiry() {
+fn reclaiming_keeps_up_with_creation() {
     const RATE: u64 = 128;
     let mut store: EphemeralStore = store(RATE as usize, Duration::from_nanos(RATE));
     for now in 0..20 * RATE {
         assert!(store.find_or_create(now, at(now), || now).unwrap().is_new);
         assert!(store.len() - store.live(at(now)) <= 2);
     }
-    // After a burst of expiry each creation reclaims two.
+    // After many expire at the same time, each creation reclaims two.
     let later = at(30 * RATE);
     for created in 1..=RATE as usize / 2 {
         _ = store.find_or_create(u64::MAX - created as u64, later, || 0).unwrap();
@@ -147,7 +148,7 @@ fn a_sweep_is_due_once_in_a_tenth_of_a_lifetime() {
 }
 
 #[test]
-fn time_that_goes_back_is_that_of_the_last_creation() {
+fn an_earlier_timestamp_counts_as_that_of_the_last_creation() {
     let mut store: EphemeralStore = store(4, LIFETIME);
     _ = store.find_or_create(1, Timestamp::from_secs(100), || 1).unwrap();
     _ = store.find_or_create(2, Timestamp::from_secs(50), || 2).unwrap();
@@ -158,7 +159,7 @@ fn time_that_goes_back_is_that_of_the_last_creation() {
 }
 
 #[test]
-fn times_begin_anew_when_it_is_cleared() {
+fn a_cleared_store_accepts_earlier_timestamps() {
     let mut store: EphemeralStore = store(2, LIFETIME);
     for late in [Timestamp::from_secs(1_000_000), Timestamp::MAX] {
         _ = store.find_or_create(1, late, || 1).unwrap();
@@ -171,14 +172,14 @@ fn times_begin_anew_when_it_is_cleared() {
 }
 
 #[test]
-fn the_expired_cost_no_look_up_anything() {
+fn expired_entries_are_not_examined() {
     let hasher = Weak::ALL[0];
     let mut store: EphemeralStore<u32, u32, _> =
         EphemeralStore::with_parts(64, LIFETIME, Heads::Half, hasher).unwrap();
     (0..64).for_each(|tag| _ = store.find_or_create(tag, at(0), || tag).unwrap());
     let mut probes = Probes::default();
     assert_eq!(store.find_observed(&100, Timestamp::from_secs(10), &mut probes), None);
-    // The newest of the chain says that all are dead.
+    // The newest entry of the chain has expired, so all have.
     assert!(probes.entries <= 1, "{probes:?}");
     _ = store.find_or_create(100, Timestamp::from_secs(10), || 0).unwrap();
     let mut probes = Probes::default();
@@ -186,10 +187,10 @@ fn the_expired_cost_no_look_up_anything() {
     assert!(probes.entries <= 1, "{probes:?}");
 }
 
-/// What the module says of tags that are not there: an entry is looked at once in fifty times, in a store that has been
-/// full for long.
+/// The documented cost of absent tags in a store that has been full for several lifetimes: an entry
+/// is examined by one lookup in fifty.
 #[test]
-fn absent_tags_look_at_few_entries() {
+fn lookups_of_absent_tags_examine_few_entries() {
     const CAPACITY: u64 = 1 << 14;
     let hasher = DefaultHashBuilder::with_seed(1);
     for (heads, expected) in [(Heads::Half, 0.35), (Heads::Equal, 0.08), (Heads::Double, 0.02)] {
@@ -211,7 +212,7 @@ fn absent_tags_look_at_few_entries() {
 }
 
 #[test]
-fn bursts_do_as_one_after_the_other() {
+fn a_batch_has_the_effect_of_single_operations() {
     let now = Timestamp::ZERO;
     let mut store: EphemeralStore = store(100, LIFETIME);
     let tags: Vec<u64> = (0..150).map(|number| number % 120).collect();
@@ -229,30 +230,30 @@ fn bursts_do_as_one_after_the_other() {
     let mut found = vec![None; 150];
     store.get_batch(&tags, now, &mut found);
     assert!(found.into_iter().eq(tags.iter().map(Some)));
-    // As many as there are places for, and no more.
+    // As many as there are free entries, and no more.
     let more: Vec<u64> = (200..300).collect();
     store.get_or_insert_batch(&more, now, |_| 0, |_, value| full += usize::from(value.is_err()));
     assert_eq!((full, store.live(now)), (92, 128));
 }
 
 #[test]
-#[should_panic(expected = "a place for each tag")]
-fn a_burst_needs_as_many_places() {
+#[should_panic(expected = "the slices of tags and results differ in length")]
+fn a_batch_needs_a_result_for_each_tag() {
     store::<u64, u64>(1, LIFETIME).get_batch(&[1, 2], Timestamp::ZERO, &mut [None]);
 }
 
 #[test]
-fn values_are_dropped_when_they_are_reclaimed() {
+fn values_are_dropped_when_their_entries_are_reclaimed() {
     let mut store: EphemeralStore<Counted, Counted> = store(8, Duration::from_nanos(10));
     for tag in 0..8 {
         let value = || Counted::new(tag);
         assert!(store.find_or_create(Counted::new(tag), at(tag), value).unwrap().is_new);
     }
-    // Found: what was brought is dropped, and nothing else.
+    // The tag is found: the argument is dropped, and nothing else.
     assert!(!store.find_or_create(Counted::new(3), at(9), || Counted::new(3)).unwrap().is_new);
     assert_eq!(alive(), 16);
     assert_eq!((store.clean(at(13), 3), alive()), (3, 10));
-    // One is dead and not reclaimed: it stays behind.
+    // One expired entry is not reclaimed, and is not cloned.
     let clone = store.clone();
     assert_eq!(alive(), 18);
     store.clear();
@@ -262,7 +263,7 @@ fn values_are_dropped_when_they_are_reclaimed() {
 }
 
 #[test]
-fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
+fn a_panic_of_a_callback_leaves_a_valid_store() {
     for callback in [Callback::Drop, Callback::Eq, Callback::Hash, Callback::Clone] {
         for good in 0.. {
             let mut store: EphemeralStore<Counted, Counted, DefaultHashBuilder> =
@@ -285,7 +286,7 @@ fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
             alive();
             forget_leaked();
             if is_done {
-                assert!(good > 0, "{callback:?} is never done");
+                assert!(good > 0, "{callback:?} is never called");
                 break;
             }
         }
@@ -293,7 +294,7 @@ fn a_panic_of_a_drop_or_of_a_closure_leaves_a_good_store() {
 }
 
 #[test]
-fn threads_may_share_it() {
+fn a_store_is_send_and_sync() {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<EphemeralStore>();
 }

@@ -1,4 +1,4 @@
-//! Each policy against a twin that is obviously right: a vector, and the rule as one says it.
+//! Each eviction policy against a simple reference model on a vector.
 
 use std::mem;
 
@@ -8,86 +8,86 @@ use flowtable::eviction::{
 };
 use proptest::prelude::*;
 
-/// Places in a row, one of them free at most, and a hand that goes round.
+/// A reference model of CLOCK: positions, at most one of them free, and a hand.
 #[derive(Clone, Default)]
-struct Dial {
-    places: Vec<Option<u32>>,
+struct Clock {
+    positions: Vec<Option<u32>>,
     hand: usize,
 }
 
-impl Dial {
+impl Clock {
     fn len(&self) -> usize {
-        self.places.iter().flatten().count()
+        self.positions.iter().flatten().count()
     }
 
-    fn place(&self, of: Option<u32>) -> Option<usize> {
-        self.places.iter().position(|slot| *slot == of)
+    fn position_of(&self, of: Option<u32>) -> Option<usize> {
+        self.positions.iter().position(|slot| *slot == of)
     }
 
-    /// Who comes takes the free place.
+    /// Inserts at the free position, or at the end.
     fn insert(&mut self, slot: u32) {
-        match self.place(None) {
-            Some(free) => self.places[free] = Some(slot),
-            None => self.places.push(Some(slot)),
+        match self.position_of(None) {
+            Some(free) => self.positions[free] = Some(slot),
+            None => self.positions.push(Some(slot)),
         }
     }
 
-    /// Who leaves has its place free; the last one goes to the one that was free before.
+    /// Frees the position; the last slot moves to the position that was free before.
     fn remove(&mut self, slot: u32) {
-        let Some(left) = self.place(Some(slot)) else { return };
-        let free = self.place(None);
-        self.places[left] = None;
+        let Some(left) = self.position_of(Some(slot)) else { return };
+        let free = self.position_of(None);
+        self.positions[left] = None;
         if let Some(free) = free {
-            if let Some(last) = self.places.pop().flatten() {
-                self.places[free] = Some(last);
+            if let Some(last) = self.positions.pop().flatten() {
+                self.positions[free] = Some(last);
             }
         }
     }
 
-    /// Looks at the next eight, or up to one that was not used.
-    fn look(&mut self, look: &mut impl FnMut(u32) -> EntryStats) -> Vec<(EntryStats, u32)> {
-        let mut looked: Vec<(EntryStats, u32)> = vec![];
-        // A free place is passed over. In a short row it may come more than once in nine.
+    /// Examines the next eight slots, or up to the first unused one.
+    fn examine(&mut self, look: &mut impl FnMut(u32) -> EntryStats) -> Vec<(EntryStats, u32)> {
+        let mut examined: Vec<(EntryStats, u32)> = vec![];
+        // The free position is skipped. A short ring may reach it more than once in nine steps.
         for _ in 0..9 {
-            if looked.len() == 8 || looked.last().is_some_and(|(standing, _)| !standing.used) {
+            if examined.len() == 8 || examined.last().is_some_and(|(stats, _)| !stats.used) {
                 break;
             }
-            self.hand = if self.hand < self.places.len() { self.hand } else { 0 };
-            let here = self.places.get(self.hand).copied().flatten();
+            self.hand = if self.hand < self.positions.len() { self.hand } else { 0 };
+            let here = self.positions.get(self.hand).copied().flatten();
             self.hand += 1;
-            looked.extend(here.map(|slot| (look(slot), slot)));
+            examined.extend(here.map(|slot| (look(slot), slot)));
         }
-        looked
+        examined
     }
 }
 
-/// A second chance, in each of so many ranks.
-struct Dials(Vec<Dial>);
+/// A reference model of CLOCK with one ring per rank.
+struct Clocks(Vec<Clock>);
 
-impl Dials {
+impl Clocks {
     fn new(ranks: usize) -> Self {
-        Self(vec![Dial::default(); ranks])
+        Self(vec![Clock::default(); ranks])
     }
 
     fn rank(&self, rank: u8) -> usize {
         (self.0.len() - 1).min(rank.into())
     }
 
-    /// Whether one of the highest rank leaves for want of newcomers.
-    fn wants_newcomers(&self) -> bool {
-        let lens: Vec<usize> = self.0.iter().map(Dial::len).collect();
+    /// Whether the highest rank is evicted from because lower ranks have less than an eighth.
+    fn lacks_low_ranks(&self) -> bool {
+        let lens: Vec<usize> = self.0.iter().map(Clock::len).collect();
         lens.len() == 4 && lens[0] == 0 && 8 * (lens[1] + lens[2]) < lens.iter().sum()
     }
 }
 
-impl Eviction for Dials {
+impl Eviction for Clocks {
     fn insert(&mut self, slot: u32, rank: u8) {
         let rank = self.rank(rank);
         self.0[rank].insert(slot);
     }
 
     fn rerank(&mut self, slot: u32, rank: u8) {
-        let before = self.0.iter().position(|dial| dial.place(Some(slot)).is_some());
+        let before = self.0.iter().position(|clock| clock.position_of(Some(slot)).is_some());
         if before.is_some_and(|before| before != self.rank(rank)) {
             self.remove(slot);
             self.insert(slot, rank);
@@ -95,20 +95,20 @@ impl Eviction for Dials {
     }
 
     fn remove(&mut self, slot: u32) {
-        self.0.iter_mut().for_each(|dial| dial.remove(slot));
+        self.0.iter_mut().for_each(|clock| clock.remove(slot));
     }
 
     fn victim(&mut self, mut look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        if self.wants_newcomers() {
-            let looked = self.0[3].look(&mut look);
-            if let Some((_, slot)) = looked.last().filter(|(standing, _)| !standing.used) {
+        if self.lacks_low_ranks() {
+            let examined = self.0[3].examine(&mut look);
+            if let Some((_, slot)) = examined.last().filter(|(stats, _)| !stats.used) {
                 return Some(*slot);
             }
         }
         let is_only = self.0.len() == 1;
-        let lowest = self.0.iter_mut().find(|dial| is_only || dial.len() > 0)?;
-        let looked = lowest.look(&mut look).into_iter();
-        let victim = looked.min_by_key(|(standing, _)| (standing.used, standing.last_use));
+        let lowest = self.0.iter_mut().find(|clock| is_only || clock.len() > 0)?;
+        let examined = lowest.examine(&mut look).into_iter();
+        let victim = examined.min_by_key(|(stats, _)| (stats.used, stats.last_use));
         victim.map(|(_, slot)| slot)
     }
 
@@ -117,14 +117,14 @@ impl Eviction for Dials {
     }
 }
 
-/// Slots with a time of their own: how many steps were made before their last use.
+/// A reference model of LRU: slots with the step of their last use.
 #[derive(Default)]
-struct LongestAgo {
+struct LruModel {
     steps: u64,
     slots: Vec<(u64, u32)>,
 }
 
-impl Eviction for LongestAgo {
+impl Eviction for LruModel {
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.steps += 1;
         self.slots.push((self.steps, slot));
@@ -148,13 +148,13 @@ impl Eviction for LongestAgo {
     }
 }
 
-/// A vector and a generator.
-struct Any {
+/// A reference model of random eviction: a vector and a generator.
+struct RandomModel {
     slots: Vec<u32>,
     state: u64,
 }
 
-impl Eviction for Any {
+impl Eviction for RandomModel {
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.slots.push(slot);
     }
@@ -181,14 +181,13 @@ impl Eviction for Any {
     }
 }
 
-/// A ring that stays where it is, and a rover in it.
+/// A reference model of passive eviction: a ring in a vector, and a rover.
 struct Ring {
     gc: PassiveGc,
     slots: Vec<u32>,
-    /// The place in `slots` of the next one to be looked at.
+    /// The position in `slots` that is examined next.
     rover: usize,
-    /// When the threshold was reached, and was not paid since: what was owed then, and the number of
-    /// leaves since.
+    /// After the threshold is reached: the number of evictions that are due, and of removals since.
     owed: Option<(usize, usize)>,
 }
 
@@ -199,16 +198,16 @@ impl Ring {
 }
 
 impl Eviction for Ring {
-    /// In front of the rover, which comes to it last.
+    /// Inserts before the rover, which reaches the slot last.
     fn insert(&mut self, slot: u32, _rank: u8) {
         self.slots.insert(self.rover, slot);
         self.rover += 1;
     }
 
     fn remove(&mut self, slot: u32) {
-        let Some(place) = self.slots.iter().position(|&other| other == slot) else { return };
-        self.slots.remove(place);
-        self.rover -= usize::from(place < self.rover);
+        let Some(position) = self.slots.iter().position(|&other| other == slot) else { return };
+        self.slots.remove(position);
+        self.rover -= usize::from(position < self.rover);
         if let Some((owed, paid)) = &mut self.owed {
             *paid += 1;
             if paid == owed {
@@ -225,9 +224,9 @@ impl Eviction for Ring {
     }
 
     fn victim(&mut self, mut look: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let once_around = self.slots.iter().cycle().skip(self.rover).take(self.slots.len());
+        let revolution = self.slots.iter().cycle().skip(self.rover).take(self.slots.len());
         let four: Vec<(Timestamp, u32)> =
-            once_around.take(4).map(|&slot| (look(slot).last_use, slot)).collect();
+            revolution.take(4).map(|&slot| (look(slot).last_use, slot)).collect();
         let lowest = four.iter().map(|entry| entry.0).min()?;
         self.rover = (self.rover + four.len()) % self.slots.len();
         four.into_iter().rfind(|entry| entry.0 == lowest).map(|(_, slot)| slot)
@@ -240,30 +239,30 @@ impl Eviction for Ring {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Enter(u32, u8),
+    Insert(u32, u8),
     Touch(u32),
     TouchAll,
     Rerank(u32, u8),
-    Leave(u32),
-    /// Whether the victim leaves.
+    Remove(u32),
+    /// Whether the victim is removed.
     Victim(bool),
-    /// An entry comes to a cache that asks whether one is due.
-    Come(u32, u8),
+    /// Inserts an entry, and evicts one before if that is due.
+    Admit(u32, u8),
 }
 
-/// Slots in several chunks, and few enough that they meet. In every other case most have the highest
-/// rank.
+/// Steps on slots in several chunks, few enough to be drawn repeatedly. In every other case most
+/// have the highest rank.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = |ranks: u8| {
         let slot = || (0..24_u32).prop_map(|slot| slot * 97);
         let rank = move || 0..ranks;
         prop_oneof![
-            6 => (slot(), rank()).prop_map(|(slot, rank)| Step::Enter(slot, rank)),
-            6 => (slot(), rank()).prop_map(|(slot, rank)| Step::Come(slot, rank)),
+            6 => (slot(), rank()).prop_map(|(slot, rank)| Step::Insert(slot, rank)),
+            6 => (slot(), rank()).prop_map(|(slot, rank)| Step::Admit(slot, rank)),
             8 => slot().prop_map(Step::Touch),
             1 => Just(Step::TouchAll),
             2 => (slot(), rank()).prop_map(|(slot, rank)| Step::Rerank(slot, rank)),
-            2 => slot().prop_map(Step::Leave),
+            2 => slot().prop_map(Step::Remove),
             6 => any::<bool>().prop_map(Step::Victim),
         ]
     };
@@ -271,21 +270,21 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop_oneof![vec(6), vec(60)]
 }
 
-/// A cache: what it knows of its entries by slot, and what a policy was told and asked.
+/// A cache: its entries by slot, and the slots that the policy examined.
 struct Cache<P> {
     policy: P,
     now: Timestamp,
     entries: Vec<Option<EntryStats>>,
-    /// Every slot looked at.
-    looks: Vec<u32>,
-    /// The most looks for a victim.
-    most_looks: usize,
+    /// Every examined slot.
+    examined: Vec<u32>,
+    /// The most slots examined for a victim.
+    limit: usize,
 }
 
 impl<P: Eviction> Cache<P> {
     fn new(policy: P) -> Self {
         let entries = vec![None; 24 * 97];
-        Self { policy, now: Timestamp::ZERO, entries, looks: vec![], most_looks: 8 }
+        Self { policy, now: Timestamp::ZERO, entries, examined: vec![], limit: 8 }
     }
 
     fn len(&self) -> usize {
@@ -313,41 +312,41 @@ impl<P: Eviction> Cache<P> {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        let (looked, mut upcoming) = (self.looks.len(), [0]);
-        let foretold = self.policy.upcoming(&mut upcoming);
+        let (before, mut upcoming) = (self.examined.len(), [0]);
+        let predicted = self.policy.upcoming(&mut upcoming);
         let victim = self.policy.victim(|slot| {
-            self.looks.push(slot);
-            let entry = self.entries[slot as usize].as_mut().expect("an entry is there");
+            self.examined.push(slot);
+            let entry = self.entries[slot as usize].as_mut().expect("the slot has an entry");
             EntryStats { used: mem::take(&mut entry.used), ..*entry }
         });
-        let looks = &self.looks[looked..];
-        assert!(looks.len() <= self.most_looks);
+        let examined = &self.examined[before..];
+        assert!(examined.len() <= self.limit);
         assert_eq!(victim.is_some(), self.len() > 0);
-        let first = looks.first().copied().or(victim);
-        assert!(foretold == 0 || first == Some(upcoming[0]), "{upcoming:?}, then {first:?}");
+        let first = examined.first().copied().or(victim);
+        assert!(predicted == 0 || first == Some(upcoming[0]), "{upcoming:?}, then {first:?}");
         victim
     }
 
-    /// Takes the step; what the policy answered.
+    /// Performs a step; returns the results of the policy.
     fn step(&mut self, step: Step, number: u64) -> (bool, Option<u32>) {
-        // Every third time is that of the step before.
+        // Every third timestamp equals the one before.
         self.now = Timestamp::from_secs(number - number % 3 / 2);
         match step {
-            Step::Enter(slot, rank) => self.insert(slot, rank),
+            Step::Insert(slot, rank) => self.insert(slot, rank),
             Step::Touch(slot) => self.touch(slot),
             Step::TouchAll => {
-                let there = (0..).zip(&self.entries).filter(|(_, entry)| entry.is_some());
-                let slots: Vec<u32> = there.map(|(slot, _)| slot).collect();
+                let present = (0..).zip(&self.entries).filter(|(_, entry)| entry.is_some());
+                let slots: Vec<u32> = present.map(|(slot, _)| slot).collect();
                 slots.into_iter().for_each(|slot| self.touch(slot));
             }
             Step::Rerank(slot, rank) => self.policy.rerank(slot, rank),
-            Step::Leave(slot) => self.remove(slot),
-            Step::Victim(leaves) => {
+            Step::Remove(slot) => self.remove(slot),
+            Step::Victim(is_removed) => {
                 let victim = self.victim();
-                victim.filter(|_| leaves).into_iter().for_each(|slot| self.remove(slot));
+                victim.filter(|_| is_removed).into_iter().for_each(|slot| self.remove(slot));
                 return (false, victim);
             }
-            Step::Come(slot, rank) => {
+            Step::Admit(slot, rank) => {
                 let is_due = self.policy.is_due(self.len());
                 let victim = if is_due { self.victim() } else { None };
                 victim.into_iter().for_each(|slot| self.remove(slot));
@@ -359,61 +358,64 @@ impl<P: Eviction> Cache<P> {
     }
 }
 
-/// Those in three chunks.
+/// The slots of three chunks.
 const SLOTS: usize = 3 * 1024;
 
-/// The policy answers as its twin, and looks at the same slots in the same order.
-fn agree(policy: impl Eviction, twin: impl Eviction, steps: &[Step]) -> Result<(), TestCaseError> {
-    agree_within(policy, twin, steps, (8, SLOTS * 8))
+/// Checks that a policy has the results of the model, and examines the same slots in the same
+/// order.
+fn agree(policy: impl Eviction, model: impl Eviction, steps: &[Step]) -> Result<(), TestCaseError> {
+    agree_within(policy, model, steps, (8, SLOTS * 8))
 }
 
-/// The same with so many looks for a victim, and bytes.
+/// [`agree`] with limits on the slots examined for a victim, and on bytes.
 fn agree_within(
     policy: impl Eviction,
-    twin: impl Eviction,
+    model: impl Eviction,
     steps: &[Step],
-    (looks, bytes): (usize, usize),
+    (limit, bytes): (usize, usize),
 ) -> Result<(), TestCaseError> {
-    let (mut cache, mut twin) = (Cache::new(policy), Cache::new(twin));
-    (cache.most_looks, twin.most_looks) = (looks, looks);
+    let (mut cache, mut model) = (Cache::new(policy), Cache::new(model));
+    (cache.limit, model.limit) = (limit, limit);
     for (number, &step) in (1..).zip(steps) {
-        prop_assert_eq!(cache.step(step, number), twin.step(step, number), "step {}", number);
-        prop_assert_eq!(&cache.looks, &twin.looks, "step {}", number);
+        prop_assert_eq!(cache.step(step, number), model.step(step, number), "step {}", number);
+        prop_assert_eq!(&cache.examined, &model.examined, "step {}", number);
     }
-    // What is left leaves in the same order.
-    while twin.len() > 0 {
+    // The remaining slots are evicted in the same order.
+    while model.len() > 0 {
         let step = Step::Victim(true);
-        prop_assert_eq!(cache.step(step, 1000), twin.step(step, 1000));
+        prop_assert_eq!(cache.step(step, 1000), model.step(step, 1000));
     }
     prop_assert_eq!(cache.len(), 0);
-    // There are outer vectors, for four chunks each, and heads, too.
+    // Plus outer vectors, of four chunks each, and heads.
     prop_assert!(cache.policy.allocation_size() <= bytes + 5 * 4 * 24 + 4 * 8);
     Ok(())
 }
 
 proptest! {
     #[test]
-    fn by_class_is_four_dials(steps in steps()) {
-        agree_within(ByClass::new(), Dials::new(4), &steps, (16, SLOTS * 4 + 4 * 4096))?;
+    fn by_class_matches_four_clocks(steps in steps()) {
+        agree_within(ByClass::new(), Clocks::new(4), &steps, (16, SLOTS * 4 + 4 * 4096))?;
     }
 
     #[test]
-    fn clock_is_a_dial(steps in steps()) {
-        agree(SecondChance::new(), Dials::new(1), &steps)?;
+    fn second_chance_matches_a_clock(steps in steps()) {
+        agree(SecondChance::new(), Clocks::new(1), &steps)?;
     }
 
     #[test]
-    fn lru_gives_up_what_was_used_longest_ago(steps in steps()) {
-        agree(Lru::new(), LongestAgo::default(), &steps)?;
+    fn lru_evicts_the_least_recently_used_slot(steps in steps()) {
+        agree(Lru::new(), LruModel::default(), &steps)?;
     }
 
     #[test]
-    fn random_is_a_vector_and_a_generator(steps in steps(), seed: u64) {
-        agree(Random::with_seed(seed), Any { slots: vec![], state: seed }, &steps)?;
+    fn random_matches_a_vector_and_a_generator(steps in steps(), seed: u64) {
+        agree(Random::with_seed(seed), RandomModel { slots: vec![], state: seed }, &steps)?;
     }
 
     #[test]
-    fn passive_is_a_rover_on_a_ring(steps in steps(), threshold in 1..20_usize, goal in 1..8_usize) {
+    fn passive_matches_a_rover_on_a_ring(
+        steps in steps(), threshold in 1..20_usize, goal in 1..8_usize,
+    ) {
         let gc = PassiveGc::new(threshold, goal).unwrap();
         agree(Passive::new(gc), Ring::new(gc), &steps)?;
     }
@@ -424,13 +426,13 @@ proptest! {
         let mut cache = Cache::new(Passive::new(gc));
         for number in 0..1000 {
             let slot = (0..).find(|&slot: &u32| cache.entries[slot as usize].is_none());
-            cache.step(Step::Come(slot.unwrap(), 0), number);
+            cache.step(Step::Admit(slot.unwrap(), 0), number);
         }
         prop_assert_eq!(cache.len(), len as usize);
     }
 
     #[test]
-    fn passive_owes_nothing_from_better_times(steps in steps(), goal in 1..8_usize) {
+    fn passive_evicts_only_near_its_threshold(steps in steps(), goal in 1..8_usize) {
         let gc = PassiveGc::new(16, goal).unwrap();
         let mut cache = Cache::new(Passive::new(gc));
         for (number, step) in (1..).zip(steps) {

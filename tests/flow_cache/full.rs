@@ -1,4 +1,4 @@
-//! What happens when the cache is full: who leaves, who never does, and who is refused.
+//! Full caches: which flows are evicted, which never are, and which packets are refused.
 
 use core::fmt::Debug;
 use core::hash::BuildHasher;
@@ -26,32 +26,33 @@ fn seconds(seconds: u64) -> Timestamp {
 
 type Cache<P> = FlowCache<FlowKey, u32, P>;
 
-/// Who leaves for a flow that is established at once, so that it is not the next to leave.
-fn leaves_for<P: Eviction>(cache: &mut Cache<P>, number: u32) -> (Handle, Class) {
+/// The flow that is evicted for a new one. The new one becomes established, so it is not evicted
+/// next.
+fn evicted_for<P: Eviction>(cache: &mut Cache<P>, number: u32) -> (Handle, Class) {
     let now = cache.now();
     let observed = cache.observe(&key(number), Packet::tcp(ACK), now).expect("one can leave");
     let handle = observed.handle;
-    let departed = observed.departed.expect("it was full");
-    assert_eq!(departed.reason, EndReason::Resources);
+    let removed = observed.removed.expect("the cache was full");
+    assert_eq!(removed.reason, EndReason::Resources);
     cache.observe(&key(number).reversed(), Packet::tcp(ACK), now).expect("it is there");
-    assert!(cache.set_class(handle, Class::Established) && cache.get(departed.handle).is_none());
+    assert!(cache.set_class(handle, Class::Established) && cache.get(removed.handle).is_none());
     cache.validate().expect("invariant");
-    (departed.handle, departed.class)
+    (removed.handle, removed.class)
 }
 
 #[test]
-fn classes_leave_in_their_order() {
+fn classes_are_evicted_in_order() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(40));
     let mut order = vec![];
     for number in 0..40 {
-        // The best first, so that it is no matter who came first.
+        // The highest class first, so that the order of insertion has no effect.
         let class = Class::ALL[3 - number as usize % 4];
         order.push((class, add(&mut cache, number, class)));
     }
     order.sort();
     let mut left = HashSet::new();
     for (number, (class, _)) in (100..).zip(&order[..30]) {
-        let (handle, of) = leaves_for(&mut cache, number);
+        let (handle, of) = evicted_for(&mut cache, number);
         assert_eq!(of, *class, "the {number}th");
         assert!(left.insert(handle));
     }
@@ -60,42 +61,42 @@ fn classes_leave_in_their_order() {
 }
 
 #[test]
-fn a_class_that_changes_counts() {
+fn eviction_uses_the_current_class() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(4));
     let [a, b, c, d] = [0, 1, 2, 3].map(|number| add(&mut cache, number, Class::Unreplied));
     assert!(cache.set_class(c, Class::Closing) && cache.set_class(b, Class::Established));
     let reset = cache.observe(&key(3), Packet::tcp(RST), seconds(0)).expect("it is there");
     assert_eq!(reset.class, Class::Closing);
-    let mut first = [leaves_for(&mut cache, 10).0, leaves_for(&mut cache, 11).0];
+    let mut first = [evicted_for(&mut cache, 10).0, evicted_for(&mut cache, 11).0];
     first.sort();
-    assert_eq!(first, [c, d], "the closing ones");
-    assert_eq!(leaves_for(&mut cache, 12), (a, Class::Unreplied));
+    assert_eq!(first, [c, d], "the closing flows");
+    assert_eq!(evicted_for(&mut cache, 12), (a, Class::Unreplied));
     assert!(cache.get(b).is_some());
 }
 
 #[test]
-fn what_was_used_has_a_second_chance() {
+fn a_used_flow_has_a_second_chance() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(6));
     let handles: Vec<Handle> =
         (0..6).map(|number| add(&mut cache, number, Class::Unreplied)).collect();
-    // All but two send again.
+    // All flows but two send again.
     for number in [0, 1, 3, 5] {
         cache.observe(&key(number), Packet::tcp(ACK), seconds(1)).expect("it is there");
     }
-    let mut left = [leaves_for(&mut cache, 10).0, leaves_for(&mut cache, 11).0];
+    let mut left = [evicted_for(&mut cache, 10).0, evicted_for(&mut cache, 11).0];
     left.sort();
     assert_eq!(left, [handles[2], handles[4]]);
 }
 
 #[test]
-fn pinned_flows_never_leave_and_nothing_changes_when_all_are() {
+fn pinned_flows_are_never_evicted_and_a_refusal_changes_nothing() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(4));
     let handles = Class::ALL.map(|class| add(&mut cache, class as u32, class));
     let [closing, new, ..] = handles;
     assert!(cache.set_pinned(closing, true));
-    assert_eq!(leaves_for(&mut cache, 10), (new, Class::New));
-    let there = (0..11).filter_map(|number| cache.find(&key(number)));
-    for handle in there.map(|found| found.handle).collect::<Vec<_>>() {
+    assert_eq!(evicted_for(&mut cache, 10), (new, Class::New));
+    let present = (0..11).filter_map(|number| cache.find(&key(number)));
+    for handle in present.map(|found| found.handle).collect::<Vec<_>>() {
         assert!(cache.set_pinned(handle, true));
     }
     let before = (cache.metrics(), cache.version(), state(&cache));
@@ -108,12 +109,12 @@ fn pinned_flows_never_leave_and_nothing_changes_when_all_are() {
     let metrics = cache.metrics();
     assert_eq!((metrics.refused, metrics.created), (30, before.0.created));
     assert_eq!((metrics.pinned, metrics.evicted(), metrics.flows), (4, before.0.evicted(), 4));
-    // The next one finds room as soon as one may leave.
+    // The next flow is admitted as soon as one may be evicted.
     assert!(cache.set_pinned(closing, false));
-    assert_eq!(leaves_for(&mut cache, 60), (closing, Class::Closing));
+    assert_eq!(evicted_for(&mut cache, 60), (closing, Class::Closing));
 }
 
-/// All that can be seen of the flows.
+/// The observable state of the flows.
 fn state<K: FlowName + Debug, P: Eviction, S: BuildHasher>(
     cache: &FlowCache<K, u32, P, S>,
 ) -> Vec<String> {
@@ -127,10 +128,9 @@ fn state<K: FlowName + Debug, P: Eviction, S: BuildHasher>(
     flows.collect()
 }
 
-/// Ten times as many new connections as there is room for, and one packet of ten of a flow that is
-/// established.
+/// New connections of ten times the capacity; one packet of ten belongs to an established flow.
 #[test]
-fn a_flood_of_syns_takes_no_established_flow() {
+fn a_flood_of_syns_evicts_no_established_flow() {
     const FLOWS: usize = 4096;
     let mut cache: Cache<ByClass> = FlowCache::new(config(FLOWS));
     let mut rng = StdRng::seed_from_u64(3);
@@ -148,9 +148,9 @@ fn a_flood_of_syns_takes_no_established_flow() {
         }
         next += 1;
         let observed = cache.observe(&key(next), Packet::tcp(SYN), now).expect("there is room");
-        let departed = observed.departed.map(|departed| departed.class);
-        assert!(departed.is_none_or(|class| class == Class::New));
-        // Some hosts answer who did not ask.
+        let removed = observed.removed.map(|removed| removed.class);
+        assert!(removed.is_none_or(|class| class == Class::New));
+        // Some hosts answer the forged addresses.
         if packet % 3 == 0 {
             let answer = cache.observe(&key(next).reversed(), Packet::tcp(SYN_ACK), now);
             assert_eq!(answer.expect("it is there").class, Class::New);
@@ -160,14 +160,14 @@ fn a_flood_of_syns_takes_no_established_flow() {
     assert_eq!(cache.len(), FLOWS);
     cache.validate().expect("invariant");
     let metrics = cache.metrics();
-    assert_eq!(metrics.departed(EndReason::Resources, Class::Established), 0);
+    assert_eq!(metrics.removed(EndReason::Resources, Class::Established), 0);
     assert_eq!(metrics.created - metrics.evicted(), FLOWS as u64);
 }
 
-/// A connection that is set up in the midst of a flood gets through, if its handshake takes fewer
-/// packets of the flood than there is room.
+/// A connection becomes established during a flood if its handshake takes fewer packets of the
+/// flood than the capacity.
 #[test]
-fn connections_come_up_in_a_flood() {
+fn connections_become_established_during_a_flood() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(100));
     let mut next = 1_000_000;
     let mut flood = |cache: &mut Cache<ByClass>| {
@@ -177,9 +177,9 @@ fn connections_come_up_in_a_flood() {
         }
     };
     for number in 0..50 {
-        let there = [(false, SYN), (true, SYN_ACK), (false, ACK)];
+        let handshake = [(false, SYN), (true, SYN_ACK), (false, ACK)];
         let mut handles = vec![];
-        for (reverse, flags) in there {
+        for (reverse, flags) in handshake {
             flood(&mut cache);
             let key = if reverse { key(number).reversed() } else { key(number) };
             let observed = cache.observe(&key, Packet::tcp(flags), seconds(0)).expect("room");
@@ -190,14 +190,14 @@ fn connections_come_up_in_a_flood() {
     assert_eq!(cache.metrics().flows_of(Class::Established), 50);
 }
 
-/// A cache in which so many flows of 800 are established, and nobody sends.
+/// A cache of 800 flows, `count` of which are established and idle.
 fn established(count: u32) -> (Cache<ByClass>, Vec<Handle>) {
     let mut cache: Cache<ByClass> = FlowCache::new(config(800));
     let handles = (0..count).map(|number| add(&mut cache, number, Class::Established)).collect();
     (cache, handles)
 }
 
-/// New flows of one packet each.
+/// Adds new flows of one packet each.
 fn flood(cache: &mut Cache<ByClass>, count: u32, flags: TcpFlags) {
     let first = 1_000_000 + cache.metrics().created as u32;
     for number in first..first + count {
@@ -209,11 +209,11 @@ fn count_alive(cache: &Cache<ByClass>, handles: &[Handle]) -> usize {
     handles.iter().filter(|handle| cache.get(**handle).is_some()).count()
 }
 
-/// Each new flow is not given up for the next one before it can rise; who sends stays all the same.
+/// New flows are not evicted for the next ones before their handshake ends, and busy flows stay.
 #[test]
-fn connections_come_up_where_all_flows_are_established_and_idle() {
+fn connections_become_established_among_idle_established_flows() {
     let (mut cache, handles) = established(800);
-    // The packets that made them are forgotten when the first others come.
+    // The first new flows clear the use bits from the packets that established the old ones.
     flood(&mut cache, 200, SYN);
     let is_alive = |number: &u32| cache.get(handles[*number as usize]).is_some();
     let busy: Vec<u32> = (0..800).step_by(16).filter(is_alive).collect();
@@ -237,19 +237,19 @@ fn connections_come_up_where_all_flows_are_established_and_idle() {
             assert_eq!(observed.expect("it is there").handle, handles[*number as usize]);
         }
     }
-    assert!(count_alive(&cache, &handles) < 500, "others made room");
+    assert!(count_alive(&cache, &handles) < 500, "idle flows are evicted");
     assert!(cache.metrics().flows_of(Class::Established) >= 700);
     cache.validate().expect("invariant");
 }
 
-/// What fills less than seven eighths is safe, also when it is idle.
+/// Up to seven eighths of the capacity, established flows are not evicted, even if they are idle.
 #[test]
-fn a_flood_takes_nothing_of_seven_eighths() {
+fn a_flood_evicts_no_established_flow_of_seven_eighths() {
     for count in [1, 500, 699, 700, 720, 800] {
         for flags in [SYN, ACK, RST] {
             let (mut cache, handles) = established(count);
             flood(&mut cache, 8000, flags);
-            // While a flow is closing, it is the one that leaves.
+            // Closing flows are evicted first.
             let most = if flags == RST { 799 } else { 700 };
             let left = count_alive(&cache, &handles);
             assert_eq!(left, most.min(count as usize), "{count} and {flags}");
@@ -260,7 +260,7 @@ fn a_flood_takes_nothing_of_seven_eighths() {
 }
 
 #[test]
-fn a_tenant_over_its_share_loses_its_own() {
+fn a_tenant_over_its_share_evicts_its_own_flows() {
     let mut cache: Cache<ByClass> = FlowCache::new(config(100));
     let (greedy, modest) = (Tenant(7), Tenant(8));
     cache.set_share(greedy, Some(10));
@@ -272,47 +272,47 @@ fn a_tenant_over_its_share_loses_its_own() {
     let mut classes = vec![];
     for number in 200..400 {
         let observed = cache.observe(&key(number), from(greedy), seconds(1)).expect("room");
-        let (handle, departed) = (observed.handle, observed.departed);
-        assert_eq!(departed.is_some(), number >= 210);
+        let (handle, removed) = (observed.handle, observed.removed);
+        assert_eq!(removed.is_some(), number >= 210);
         if number < 204 {
             cache.set_class(handle, Class::Established);
         }
-        classes.extend(departed.map(|departed| (departed.tenant, departed.class, departed.reason)));
+        classes.extend(removed.map(|removed| (removed.tenant, removed.class, removed.reason)));
     }
     assert!(classes.iter().all(|left| *left == (greedy, Class::New, EndReason::Resources)));
     assert_eq!(cache.len(), 50);
-    let left = cache.drain().filter(|departed| departed.tenant == greedy);
-    assert_eq!(left.filter(|departed| departed.class == Class::Established).count(), 4);
+    let left = cache.drain().filter(|removed| removed.tenant == greedy);
+    assert_eq!(left.filter(|removed| removed.class == Class::Established).count(), 4);
 }
 
 #[test]
-fn a_share_is_raised_and_lowered_and_taken_away() {
+fn a_share_may_be_raised_lowered_and_removed() {
     let mut cache: Cache<Lru> = FlowCache::with_policy(config(100), Lru::new());
     let tenant = Tenant(9);
     let mut next = 0;
-    let mut come = |cache: &mut Cache<Lru>| {
+    let mut add = |cache: &mut Cache<Lru>| {
         next += 1;
         let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
-        observed.map(|observed| (observed.handle, observed.departed.is_some()))
+        observed.map(|observed| (observed.handle, observed.removed.is_some()))
     };
     cache.set_share(tenant, Some(0));
-    assert_eq!(come(&mut cache), Err(Refused::Tenant));
+    assert_eq!(add(&mut cache), Err(Refused::Tenant));
     cache.set_share(tenant, Some(2));
-    let first = come(&mut cache).expect("the first").0;
-    let second = come(&mut cache).expect("the second").0;
+    let first = add(&mut cache).expect("the first").0;
+    let second = add(&mut cache).expect("the second").0;
     assert!(cache.set_pinned(first, true));
-    assert!(come(&mut cache).expect("the second leaves").1 && cache.get(second).is_none());
+    assert!(add(&mut cache).expect("the second is evicted").1 && cache.get(second).is_none());
     assert!(cache.set_pinned(cache.find(&key(next_of(&cache))).expect("the last").handle, true));
-    assert_eq!(come(&mut cache), Err(Refused::Tenant));
+    assert_eq!(add(&mut cache), Err(Refused::Tenant));
     assert_eq!(cache.len(), 2);
     cache.set_share(tenant, Some(4));
-    assert!((0..2).all(|_| come(&mut cache).is_ok_and(|(_, left)| !left)));
+    assert!((0..2).all(|_| add(&mut cache).is_ok_and(|(_, left)| !left)));
     cache.set_share(tenant, None);
-    assert!((0..30).all(|_| come(&mut cache).is_ok_and(|(_, left)| !left)));
-    // What is too much now stays until another one comes, and then does not grow.
+    assert!((0..30).all(|_| add(&mut cache).is_ok_and(|(_, left)| !left)));
+    // Flows above a lowered share stay until another one is added, and then do not grow.
     cache.set_share(tenant, Some(1));
     assert_eq!(cache.len(), 34);
-    assert!((0..50).all(|_| come(&mut cache).is_ok_and(|(_, left)| left)));
+    assert!((0..50).all(|_| add(&mut cache).is_ok_and(|(_, left)| left)));
     assert!(cache.len() <= 34);
     cache.validate().expect("invariant");
 }
@@ -324,7 +324,7 @@ fn next_of(cache: &Cache<Lru>) -> u32 {
 }
 
 #[test]
-fn thresholds_and_limits_that_make_no_sense_are_refused() {
+fn invalid_thresholds_and_limits_are_refused() {
     assert!(matches!(Config::new(0), Err(ConfigError::Flows(0))));
     assert!(Config::new(1 << 31).is_err() && Config::new(usize::MAX).is_err());
     let second = Duration::from_secs(1);
@@ -343,7 +343,7 @@ fn thresholds_and_limits_that_make_no_sense_are_refused() {
     assert!(config(1).with_max_bytes(Config::MIN_BYTES).is_ok());
 }
 
-/// Random traffic on a cache with this policy; it never has more than it may.
+/// Random traffic on a cache with this policy, which never exceeds its capacity.
 fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
     let mut cache: FlowCache<K, u32, P> = FlowCache::with_policy(config(flows), policy);
     let mut rng = StdRng::seed_from_u64(4);
@@ -354,9 +354,9 @@ fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
         let key = if rng.random() { key } else { key.reversed() };
         let seen = Packet::tcp(flags[rng.random_range(0..flags.len())]);
         let now = Timestamp::from_micros(packet.into());
-        let observed = cache.observe(&key, seen, now).expect("nobody is pinned");
+        let observed = cache.observe(&key, seen, now).expect("no flow is pinned");
         let handle = observed.handle;
-        left += usize::from(observed.departed.is_some());
+        left += usize::from(observed.removed.is_some());
         assert!(cache.len() <= flows && cache.get(handle).is_some());
         assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle));
         if packet % 97 == 0 {
@@ -370,7 +370,7 @@ fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
 }
 
 #[test]
-fn no_policy_keeps_more_than_the_capacity() {
+fn no_policy_exceeds_the_capacity() {
     for flows in [1, 2, 3, 50, 1025] {
         let packets = if flows > 1000 { 40_000 } else { 20_000 };
         churn::<FlowKey, _>(flows, ByClass::new(), packets);
@@ -385,7 +385,7 @@ fn no_policy_keeps_more_than_the_capacity() {
 }
 
 #[test]
-fn the_least_recently_used_leaves_exactly() {
+fn lru_evicts_exactly_the_least_recently_used_flow() {
     let mut cache: Cache<Lru> = FlowCache::with_policy(config(50), Lru::new());
     let mut order: Vec<u32> = vec![];
     let mut rng = StdRng::seed_from_u64(5);
@@ -393,14 +393,14 @@ fn the_least_recently_used_leaves_exactly() {
         let number = rng.random_range(0..120);
         let observed = cache.observe(&key(number), Packet::UDP, seconds(0)).expect("room");
         order.retain(|other| *other != number);
-        if let Some(departed) = observed.departed {
-            assert_eq!(departed.key, key(order.remove(0)));
+        if let Some(removed) = observed.removed {
+            assert_eq!(removed.key, key(order.remove(0)));
         }
         order.push(number);
     }
 }
 
-/// A policy of a user's that has no victim, or one that is not there.
+/// A policy without a victim, or with one that may be absent.
 #[derive(Default)]
 struct Useless(Option<u32>);
 
@@ -417,7 +417,7 @@ impl Eviction for Useless {
         &mut self,
         mut look: impl FnMut(u32) -> flowtable::eviction::EntryStats,
     ) -> Option<u32> {
-        // Also at what was never there.
+        // Including slots that never existed.
         (0..5).chain([u32::MAX, 1 << 31]).for_each(|slot| _ = look(slot));
         self.0
     }
@@ -428,7 +428,7 @@ impl Eviction for Useless {
 }
 
 #[test]
-fn a_policy_that_breaks_its_law_does_no_harm() {
+fn an_inconsistent_policy_violates_no_invariant() {
     for victim in [None, Some(0), Some(3), Some(4), Some(1 << 31), Some(u32::MAX)] {
         let mut cache: Cache<Useless> = FlowCache::with_policy(config(4), Useless(victim));
         for number in 0..100 {
@@ -442,7 +442,7 @@ fn a_policy_that_breaks_its_law_does_no_harm() {
         for number in 100..110 {
             _ = cache.observe(&key(number), Packet::UDP, seconds(0));
         }
-        assert!(handle.is_none_or(|handle| cache.get(handle).is_some()), "it is pinned");
+        assert!(handle.is_none_or(|handle| cache.get(handle).is_some()), "pinned flows stay");
         let there = cache.len();
         assert_eq!(cache.drain().count(), there);
     }

@@ -1,11 +1,11 @@
-//! When flows end and are reported: never early, never twice, and within a tick of their time, unless
-//! the budget was too small; judged by sorted deadlines.
+//! Expiry and active reports: never early, never twice, and within a tick of their deadline unless
+//! the budget is too small. The reference model is a sorted set of deadlines.
 
 use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
 use flowtable::flow_cache::{
-    Class, Config, Departed, EndReason, Event, Handle, Observed, Progress, Protocol, Report,
+    Class, Config, EndReason, Event, Handle, Observed, Progress, Protocol, RemovedFlow, Report,
     Timeouts,
 };
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
@@ -16,21 +16,21 @@ use rand::{Rng, SeedableRng};
 
 const TICK: Duration = Duration::from_millis(10);
 
-/// What is known of a flow.
+/// The reference model of a flow.
 #[derive(Clone, Copy)]
 struct Known {
     end: Option<Timestamp>,
-    /// When it has been reported, at the latest; nothing is if there are no packets to report.
+    /// The deadline of the next report, if there are packets to report.
     report: Option<Timestamp>,
-    /// The last report.
+    /// The time of the last report.
     since: Timestamp,
     last_seen: Timestamp,
-    /// Packets since the last report, and when the first of them came.
+    /// Packets since the last report, and the time of the first of them.
     packets: u64,
-    news: Timestamp,
+    first: Timestamp,
 }
 
-/// A cache, and all deadlines in order.
+/// A cache, and the deadlines of all flows in order.
 struct Timed {
     cache: FlowCache<FlowKey, u64>,
     timeouts: Timeouts,
@@ -38,7 +38,7 @@ struct Timed {
     ends: BTreeSet<(Timestamp, Handle)>,
     reports: BTreeSet<(Timestamp, Handle)>,
     now: Timestamp,
-    /// Packets seen, and those of which has been told.
+    /// Packets observed, and packets reported.
     packets: [u64; 2],
     examined: usize,
     events: usize,
@@ -61,31 +61,31 @@ impl Timed {
     }
 
     fn observe(&mut self, key: &FlowKey, seen: PacketInfo) -> Handle {
-        let Observed { flow, handle, class, departed, .. } =
-            self.cache.observe(key, seen.packet(), self.now).expect("nobody is pinned");
+        let Observed { flow, handle, class, removed, .. } =
+            self.cache.observe(key, seen.packet(), self.now).expect("no flow is pinned");
         *flow += 1;
         self.packets[0] += 1;
-        if let Some(departed) = departed {
-            self.forget(&departed);
+        if let Some(removed) = removed {
+            self.forget(&removed);
         }
         let (now, end) = (self.now, self.timeouts.idle(seen.protocol, class));
         let begins =
-            Known { end: None, report: None, since: now, last_seen: now, packets: 0, news: now };
+            Known { end: None, report: None, since: now, last_seen: now, packets: 0, first: now };
         let before = *self.known.get(&handle).unwrap_or(&begins);
-        let news = if before.packets == 0 { now } else { before.news };
+        let first = if before.packets == 0 { now } else { before.first };
         let known = Known {
             end: end.map(|idle| now + idle),
-            report: self.timeouts.active().map(|active| news + active),
+            report: self.timeouts.active().map(|active| first + active),
             last_seen: now,
             packets: before.packets + 1,
-            news,
+            first,
             ..before
         };
-        self.learn(handle, known);
+        self.update(handle, known);
         handle
     }
 
-    fn learn(&mut self, handle: Handle, known: Known) {
+    fn update(&mut self, handle: Handle, known: Known) {
         self.unlist(handle);
         self.ends.extend(known.end.map(|end| (end, handle)));
         self.reports.extend(known.report.map(|report| (report, handle)));
@@ -99,48 +99,48 @@ impl Timed {
         }
     }
 
-    fn forget(&mut self, departed: &Departed<FlowKey, u64>) {
-        self.unlist(departed.handle);
-        let known = self.known.remove(&departed.handle).expect("nobody leaves twice");
-        assert_eq!((departed.value, departed.last_seen), (known.packets, known.last_seen));
+    fn forget(&mut self, removed: &RemovedFlow<FlowKey, u64>) {
+        self.unlist(removed.handle);
+        let known = self.known.remove(&removed.handle).expect("a flow departs once");
+        assert_eq!((removed.value, removed.last_seen), (known.packets, known.last_seen));
         self.packets[1] += known.packets;
     }
 
-    fn ended(&mut self, departed: &Departed<FlowKey, u64>) {
-        let known = &self.known[&departed.handle];
-        assert!(known.end.is_some_and(|end| end <= self.now), "early: {departed:?}");
-        let closing = departed.class == Class::Closing;
-        assert_eq!(departed.reason, if closing { EndReason::Ended } else { EndReason::Idle });
-        self.forget(departed);
+    fn ended(&mut self, removed: &RemovedFlow<FlowKey, u64>) {
+        let known = &self.known[&removed.handle];
+        assert!(known.end.is_some_and(|end| end <= self.now), "early: {removed:?}");
+        let closing = removed.class == Class::Closing;
+        assert_eq!(removed.reason, if closing { EndReason::Ended } else { EndReason::Idle });
+        self.forget(removed);
     }
 
     fn reported(&mut self, report: &mut Report<'_, FlowKey, u64>) {
         let known = self.known[&report.handle];
-        let active = self.timeouts.active().expect("reports are asked for");
+        let active = self.timeouts.active().expect("reports are configured");
         assert!(known.packets > 0 && report.since + active <= self.now, "early: {report:?}");
-        // It may have been looked at since the last report, and had nothing to report.
-        assert!((known.since..=known.news).contains(&report.since), "{report:?}");
+        // A report without packets may have been skipped since the last report.
+        assert!((known.since..=known.first).contains(&report.since), "{report:?}");
         assert_eq!(*report.value, known.packets);
         self.packets[1] += core::mem::take(report.value);
         let known = Known { report: None, since: self.now, packets: 0, ..known };
-        self.learn(report.handle, known);
+        self.update(report.handle, known);
     }
 
     fn advance(&mut self, budget: usize) -> Progress {
         let mut events = vec![];
-        // The cache is borrowed: what comes is looked at behind it.
+        // The closure borrows `self`, so the cache is replaced meanwhile.
         let mut cache =
             core::mem::replace(&mut self.cache, FlowCache::new(Config::new(1).unwrap()));
         let progress = cache.advance(self.now, budget, |event| {
             events.push(());
             match event {
-                Event::Ended(departed) => self.ended(&departed),
+                Event::Ended(removed) => self.ended(&removed),
                 Event::Active(mut report) => self.reported(&mut report),
             }
         });
         self.cache = cache;
         assert_eq!(progress.ended + progress.reported, events.len());
-        assert!(progress.is_done || progress.examined == budget, "it could have done more");
+        assert!(progress.is_done || progress.examined == budget, "the budget is not exhausted");
         self.examined += progress.examined;
         self.events += events.len();
         if progress.is_done {
@@ -149,7 +149,7 @@ impl Timed {
         progress
     }
 
-    /// What was due a tick ago has come, and whoever comes back at `next` is in time.
+    /// Checks that no deadline passed more than a tick ago, and that `next` is early enough.
     fn assert_done(&self, progress: &Progress) {
         let first = [self.ends.first(), self.reports.first()].into_iter().flatten();
         let due = first.map(|(due, _)| *due).min();
@@ -160,15 +160,15 @@ impl Timed {
         }
     }
 
-    /// Until all is done, with budgets of this size; how many it took.
+    /// Calls `advance` with this budget until all is done; returns the number of calls.
     fn catch_up(&mut self, budget: usize) -> usize {
         (1..1_000_000).find(|_| self.advance(budget).is_done).expect("it ends")
     }
 
-    /// All packets are in reports, or still there to be reported.
+    /// Checks that all packets are reported, or still to be reported.
     fn assert_sums(&self) {
-        let there: u64 = self.known.values().map(|known| known.packets).sum();
-        assert_eq!(self.packets[0], self.packets[1] + there);
+        let unreported: u64 = self.known.values().map(|known| known.packets).sum();
+        assert_eq!(self.packets[0], self.packets[1] + unreported);
         assert_eq!(self.known.len(), self.cache.len());
         self.cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
     }
@@ -192,8 +192,8 @@ fn nanos(nanos: u64) -> Duration {
     Duration::from_nanos(nanos)
 }
 
-/// One of several paces of time.
-fn pace(rng: &mut StdRng) -> Duration {
+/// A random time between two operations.
+fn random_delay(rng: &mut StdRng) -> Duration {
     match rng.random_range(0..100_000) {
         0 => nanos(rng.random_range(0..30_000_000_000_000_000)),
         1..10 => nanos(rng.random_range(0..100_000_000_000)),
@@ -206,7 +206,7 @@ fn pace(rng: &mut StdRng) -> Duration {
 fn churn(timed: &mut Timed, operations: u32, keys: u32, budget: impl Fn(&mut StdRng) -> usize) {
     let mut rng = StdRng::seed_from_u64(5);
     for at in 0..operations {
-        timed.now = timed.now + pace(&mut rng);
+        timed.now = timed.now + random_delay(&mut rng);
         match rng.random_range(0..100) {
             0..80 => {
                 let key = key(rng.random_range(0..keys));
@@ -216,8 +216,8 @@ fn churn(timed: &mut Timed, operations: u32, keys: u32, budget: impl Fn(&mut Std
             }
             80..82 => {
                 let found = timed.cache.find(&key(rng.random_range(0..keys)));
-                let departed = found.and_then(|found| timed.cache.remove(found.handle));
-                departed.iter().for_each(|departed| timed.forget(departed));
+                let removed = found.and_then(|found| timed.cache.remove(found.handle));
+                removed.iter().for_each(|removed| timed.forget(removed));
             }
             _ => _ = timed.advance(budget(&mut rng)),
         }
@@ -230,7 +230,7 @@ fn churn(timed: &mut Timed, operations: u32, keys: u32, budget: impl Fn(&mut Std
     assert!(timed.events > operations as usize / 1000, "{} events", timed.events);
 }
 
-/// Idle times that come to pass within a test.
+/// Timeouts short enough to expire within a test.
 fn short() -> Timeouts {
     let mut timeouts = Timeouts::METER;
     for (class, millis) in Class::ALL.into_iter().zip([15, 300, 1000, 4000]) {
@@ -245,23 +245,23 @@ fn short() -> Timeouts {
 const MANY: u32 = 250_000;
 
 #[test]
-fn in_time_with_a_budget_for_all() {
+fn flows_expire_in_time_with_a_sufficient_budget() {
     churn(&mut Timed::new(3000, short()), 2 * MANY, 2000, |_| 100_000);
 }
 
 #[test]
-fn as_soon_as_small_budgets_allow() {
+fn flows_expire_late_with_small_budgets_but_none_is_lost() {
     churn(&mut Timed::new(1000, short()), MANY, 2000, |rng| rng.random_range(0..4));
 }
 
 #[test]
-fn in_time_with_the_timeouts_of_connection_tracking() {
+fn flows_expire_in_time_with_the_timeouts_of_connection_tracking() {
     churn(&mut Timed::new(500, Timeouts::CONNTRACK), MANY, 800, |_| 100_000);
 }
 
-/// Nobody sends, and time is asked for only when the cache said so.
+/// Without packets, `advance` is called only at the times that it returns.
 #[test]
-fn in_time_without_packets() {
+fn flows_expire_in_time_without_packets() {
     let mut timed = Timed::new(5000, short());
     let mut rng = StdRng::seed_from_u64(6);
     for number in 0..4000 {
@@ -283,17 +283,17 @@ fn in_time_without_packets() {
 }
 
 #[test]
-fn a_lag_is_made_up_for() {
+fn an_expiry_backlog_is_worked_off() {
     let mut timed = Timed::new(1000, short());
     (0..1000).for_each(|number| _ = timed.observe(&key(number), udp()));
     timed.now = timed.now + Duration::from_secs(3600);
-    // One by one, and nothing is looked at in vain for long.
+    // One by one, with at most three flows examined for each that ends.
     let calls = timed.catch_up(1);
     assert!(timed.cache.is_empty() && calls <= 3000, "{calls} calls");
 }
 
 #[test]
-fn a_flow_with_packets_is_looked_at_rarely() {
+fn a_busy_flow_is_rarely_examined() {
     let timeouts = Timeouts::OFF.with_all_idle(Duration::from_secs(10)).expect("it is short");
     let mut timed = Timed::new(100, timeouts);
     for _ in 0..10_000 {
@@ -302,13 +302,13 @@ fn a_flow_with_packets_is_looked_at_rarely() {
         assert!(timed.advance(100_000).is_done);
     }
     assert_eq!((timed.cache.len(), timed.events), (100, 0));
-    // A hundred times ten seconds have gone by.
-    assert!(timed.examined <= 3 * 100 * 100, "{} looks", timed.examined);
+    // A hundred timeouts of ten seconds have passed.
+    assert!(timed.examined <= 3 * 100 * 100, "{} examined", timed.examined);
 }
 
-/// Of more than a year at once a year passes: a wrong time may come as often as it likes.
+/// A step of more than a year counts as one year: wrong timestamps may be frequent.
 #[test]
-fn years_go_by() {
+fn a_step_of_time_is_limited_to_a_year() {
     let config = Config::new(100).expect("some").with_timeouts(short());
     let mut cache: FlowCache<FlowKey, ()> = FlowCache::new(config);
     let year = Duration::from_secs(366 * 86_400);
@@ -320,15 +320,15 @@ fn years_go_by() {
         now = now + year * years;
         let calls = (1..1000).find(|_| {
             let progress = cache.advance(now, 50, |event| {
-                let Event::Ended(departed) = event else { panic!("{event:?}") };
-                let silent = now.since(departed.last_seen);
+                let Event::Ended(removed) = event else { panic!("{event:?}") };
+                let silent = now.since(removed.last_seen);
                 assert!((year - TICK..=year).contains(&silent), "{silent:?}");
             });
             progress.is_done
         });
         assert_eq!((cache.now(), cache.is_empty()), (now, true));
         assert!(calls.is_some_and(|calls| calls < 100), "{calls:?} calls after {years} years");
-        // And on as if nothing had been.
+        // The cache works as before.
         cache.observe(&key(1), udp().packet(), now).expect("there is room");
         assert_eq!(cache.advance(now, 10, |_| ()).ended, 0);
         if now == Timestamp::MAX {
@@ -341,7 +341,7 @@ fn years_go_by() {
 }
 
 #[test]
-fn time_may_stand_still_or_run_backwards() {
+fn time_may_stand_still_or_decrease() {
     let mut cache: FlowCache<FlowKey, ()> =
         FlowCache::new(Config::new(10).unwrap().with_timeouts(Timeouts::METER));
     let at = Timestamp::from_secs(1000);
@@ -360,7 +360,7 @@ fn time_may_stand_still_or_run_backwards() {
 }
 
 #[test]
-fn ages_are_kept_when_the_clock_is_set() {
+fn setting_the_clock_preserves_ages() {
     for set in [0, 10, 1_000_000, 10_000_000_000_000] {
         let mut cache: FlowCache<FlowKey, ()> =
             FlowCache::new(Config::new(10).unwrap().with_timeouts(Timeouts::METER));
@@ -375,8 +375,8 @@ fn ages_are_kept_when_the_clock_is_set() {
         let mut ended = 0;
         let late = set + Duration::from_secs(20) + TICK;
         cache.advance(late, 10, |event| {
-            let Event::Ended(departed) = event else { panic!("{event:?}") };
-            assert_eq!(departed.reason, EndReason::Idle);
+            let Event::Ended(removed) = event else { panic!("{event:?}") };
+            assert_eq!(removed.reason, EndReason::Idle);
             ended += 1;
         });
         assert_eq!(ended, 1, "{set:?}");
@@ -384,7 +384,7 @@ fn ages_are_kept_when_the_clock_is_set() {
 }
 
 #[test]
-fn active_flows_are_reported_each_period_and_the_deltas_add_up() {
+fn active_flows_are_reported_periodically_and_deltas_add_up() {
     let timeouts = Timeouts::METER.with_active(Duration::from_secs(5)).expect("it is short");
     let mut timed = Timed::new(10, timeouts);
     let handle = timed.observe(&key(1), tcp(ACK));

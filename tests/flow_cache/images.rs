@@ -1,5 +1,5 @@
-//! Restart images that are written and read again: cut short anywhere, changed anywhere, hostile. Each
-//! is refused, and the cache unchanged; or it is taken, and the cache is a good one.
+//! Serialized restart images: truncated, modified, hostile. An image is refused and the cache
+//! unchanged, or it is restored and the cache is valid.
 #![cfg(feature = "serde")]
 
 use core::time::Duration;
@@ -19,7 +19,7 @@ fn cache(flows: usize) -> Cache {
     FlowCache::new(Config::new(flows).expect("some").with_timeouts(Timeouts::METER))
 }
 
-/// Some flows of all kinds, one with more names.
+/// Flows of all kinds, one of them with aliases.
 fn original() -> Cache {
     let mut cache = cache(10);
     for (number, flags) in (1..6).zip([SYN, SYN_ACK, ACK, FIN_ACK, RST]) {
@@ -41,7 +41,7 @@ fn image(cache: &Cache) -> Image<FlowKey, u32> {
     cache.page(&mut Cursor::new(), usize::MAX).collect()
 }
 
-/// All that can be seen of a cache.
+/// The observable state of a cache.
 fn state(cache: &Cache) -> (Vec<String>, Version, flowtable::flow_cache::Metrics) {
     let mut cursor = Cursor::new();
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
@@ -58,8 +58,8 @@ fn state(cache: &Cache) -> (Vec<String>, Version, flowtable::flow_cache::Metrics
     (flows, cache.version(), cache.metrics())
 }
 
-/// Refused and unchanged, or taken and good. Which one it was.
-fn take(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageError> {
+/// Restores an image and checks that it is refused without a change, or that the cache works.
+fn check_restore(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageError> {
     let mut other = cache(10);
     other.observe(&FlowKey::make(9), Packet::UDP, seconds(3)).expect("there is room");
     let (before, flows) = (state(&other), image.len());
@@ -70,7 +70,7 @@ fn take(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageError> {
         return Err(error);
     }
     assert_eq!((result, other.len()), (Ok(flows), flows + 1), "{what}");
-    // What has come can be used.
+    // Restored flows can be used.
     for number in 0..30 {
         for key in [FlowKey::make(number), FlowKey::make(number).reversed()] {
             other.observe(&key, Packet::tcp(ACK), seconds(501)).expect("one can leave");
@@ -84,12 +84,12 @@ fn take(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageError> {
 }
 
 #[test]
-fn an_image_is_written_and_read_again() {
+fn an_image_is_serialized_and_deserialized() {
     let original = original();
     let written = to_string(&image(&original)).expect("it can be written");
     let read: Image<FlowKey, u32> = from_str(&written).expect("it can be read");
     assert_eq!(read, image(&original));
-    assert_eq!(take(read.clone(), "what was written"), Ok(()));
+    assert_eq!(check_restore(read.clone(), "the serialized image"), Ok(()));
     let mut copy = cache(10);
     assert_eq!(copy.restore(read, original.now()), Ok(5));
     assert_eq!(state(&copy).0, state(&original).0);
@@ -99,12 +99,12 @@ fn an_image_is_written_and_read_again() {
         });
         assert_eq!(direction(&copy, &key), direction(&original, &key));
     }
-    let found = copy.find(&FlowKey::make(22)).expect("a further name");
+    let found = copy.find(&FlowKey::make(22)).expect("an alias");
     assert_eq!((found.direction, found.name), (Direction::Reverse, 3));
 }
 
 #[test]
-fn an_image_that_is_cut_short() {
+fn a_truncated_image_is_an_error() {
     let written = to_string(&image(&original())).expect("it can be written").into_bytes();
     for end in 0..written.len() {
         let read: Result<Image<FlowKey, u32>, _> = from_slice(&written[..end]);
@@ -112,7 +112,7 @@ fn an_image_that_is_cut_short() {
     }
 }
 
-/// The parts of a value: where they are, as pointers of JSON.
+/// The parts of a value, as JSON pointers.
 fn parts(value: &Value, at: &str, found: &mut Vec<String>) {
     found.push(at.to_string());
     match value {
@@ -127,9 +127,9 @@ fn parts(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Each part by itself becomes something else, or something from elsewhere.
+/// Each part is replaced by constants, and by other parts of the image.
 #[test]
-fn an_image_that_is_changed_anywhere() {
+fn a_modified_image_is_refused_or_restored() {
     let written = to_value(image(&original())).expect("it can be written");
     let mut places = vec![];
     parts(&written, "", &mut places);
@@ -154,7 +154,7 @@ fn an_image_that_is_changed_anywhere() {
         json!([]),
         json!({}),
     ];
-    let (mut unreadable, mut refused, mut taken) = (0, 0, 0);
+    let (mut unreadable, mut refused, mut restored) = (0, 0, 0);
     for place in &places {
         let elsewhere =
             places.iter().step_by(7).map(|place| written.pointer(place).expect("there"));
@@ -163,20 +163,19 @@ fn an_image_that_is_changed_anywhere() {
             *changed.pointer_mut(place).expect("it is there") = other.clone();
             match from_value::<Image<FlowKey, u32>>(changed) {
                 Err(_) => unreadable += 1,
-                Ok(image) => match take(image, &format!("{other} at {place}")) {
+                Ok(image) => match check_restore(image, &format!("{other} at {place}")) {
                     Err(_) => refused += 1,
-                    Ok(()) => taken += 1,
+                    Ok(()) => restored += 1,
                 },
             }
         }
     }
-    println!("{unreadable} cannot be read, {refused} were refused, {taken} taken");
-    assert!(unreadable > 1000 && refused > 50 && taken > 100);
+    println!("{unreadable} are unreadable, {refused} refused, {restored} restored");
+    assert!(unreadable > 1000 && refused > 50 && restored > 100);
 }
 
-/// One error for each thing that is wrong.
 #[test]
-fn what_is_wrong_with_an_image() {
+fn each_defect_of_an_image_has_an_error() {
     let written = to_value(image(&original())).expect("it can be written");
     let changed = |changes: &[(&str, Value)]| {
         let mut changed = written.clone();
@@ -186,19 +185,19 @@ fn what_is_wrong_with_an_image() {
         from_value::<Image<FlowKey, u32>>(changed).expect("it can be read")
     };
     let flow = |number: usize| written["flows"][number].clone();
-    let is = |changes: &[(&str, Value)]| take(changed(changes), &format!("{changes:?}"));
+    let is = |changes: &[(&str, Value)]| check_restore(changed(changes), &format!("{changes:?}"));
     assert_eq!(is(&[]), Ok(()));
     for format in [0, 2, u32::MAX] {
         assert_eq!(is(&[("/format", json!(format))]), Err(ImageError::Format(format)));
     }
     let many = json!(vec![flow(0); 10]);
-    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, room: 9 }));
+    assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));
     assert_eq!(is(&[("/flows/1", flow(0))]), Err(ImageError::Names { flow: 1 }));
     for age in ["age", "silent", "unreported"] {
         let place = format!("/flows/2/{age}");
         assert_eq!(is(&[(&place, json!(u64::MAX))]), Err(ImageError::Ages { flow: 2 }), "{age}");
     }
-    // As old as time, all of them.
+    // The same age for all flows, up to the age of the clock.
     let all = |age: u64| {
         let fields = ["age", "silent", "unreported"];
         let places = (0..5).flat_map(|flow| fields.map(|field| format!("/flows/{flow}/{field}")));

@@ -1,6 +1,6 @@
-//! Code of the user's may panic wherever a `FlowCache` calls it, and its keys may lie. Behind a panic
-//! is a good cache; with keys that lie flows are not found, and nothing worse: no panic of ours, each
-//! key and value is dropped once, and the bounds hold.
+//! Callbacks of a `FlowCache` that panic, and keys with inconsistent `Hash`, `Eq` and
+//! normalization. After a panic the cache is valid. With inconsistent keys flows may not be found,
+//! but the cache does not panic, each key and value is dropped once, and the bounds hold.
 
 use core::cell::Cell;
 use core::hash::{Hash, Hasher};
@@ -17,41 +17,41 @@ use model::counted::{Callback, Counted, alive, forget_leaked, with_panic};
 use model::hashers::{Weak, mix};
 
 thread_local! {
-    /// How many answers of keys are right before one is not; all are if that is negative.
-    static RIGHT: Cell<i32> = const { Cell::new(-1) };
+    /// The number of correct results of keys before a wrong one; all are correct if it is negative.
+    static CORRECT: Cell<i32> = const { Cell::new(-1) };
     static FAULT: Cell<Fault> = const { Cell::new(Fault::None) };
     static STATE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// What is wrong with keys.
+/// The fault of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Turning a key panics, once.
+    /// A method of a key panics, once.
     Panic,
-    /// An answer is wrong, once.
+    /// A result is wrong, once.
     Once,
-    /// From some time on, answers are wrong at random.
+    /// After some correct results, others are wrong at random.
     FromThenOn,
 }
 
-/// Whether this answer is a wrong one. It may panic instead.
+/// Whether the next result is wrong. May panic instead.
 fn is_wrong() -> bool {
-    let right = RIGHT.get();
-    if right > 0 {
-        RIGHT.set(right - 1);
+    let correct = CORRECT.get();
+    if correct > 0 {
+        CORRECT.set(correct - 1);
     }
-    if right != 0 {
+    if correct != 0 {
         return false;
     }
     match FAULT.get() {
         Fault::None => false,
         Fault::Panic => {
-            RIGHT.set(-1);
-            resume_unwind(Box::new("asked for"))
+            CORRECT.set(-1);
+            resume_unwind(Box::new("injected"))
         }
         Fault::Once => {
-            RIGHT.set(-1);
+            CORRECT.set(-1);
             true
         }
         Fault::FromThenOn => {
@@ -61,28 +61,28 @@ fn is_wrong() -> bool {
     }
 }
 
-/// A number and a direction; it is a good key until it is told otherwise.
+/// A number and a direction; a consistent key unless a fault is set.
 #[derive(Clone, Debug)]
-struct Lawless {
+struct Inconsistent {
     number: Counted,
     reverse: bool,
 }
 
-impl Lawless {
+impl Inconsistent {
     fn new(number: u64) -> Self {
         Self { number: Counted::new(number), reverse: false }
     }
 }
 
-impl PartialEq for Lawless {
+impl PartialEq for Inconsistent {
     fn eq(&self, other: &Self) -> bool {
         (self.number == other.number && self.reverse == other.reverse) ^ is_wrong()
     }
 }
 
-impl Eq for Lawless {}
+impl Eq for Inconsistent {}
 
-impl Hash for Lawless {
+impl Hash for Inconsistent {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
         if is_wrong() {
@@ -91,7 +91,7 @@ impl Hash for Lawless {
     }
 }
 
-impl FlowName for Lawless {
+impl FlowName for Inconsistent {
     fn normalized(&self) -> (Self, Direction) {
         let direction = match self.reverse ^ is_wrong() {
             true => Direction::Reverse,
@@ -110,7 +110,7 @@ impl FlowName for Lawless {
     }
 }
 
-/// Its default may panic as its clone does.
+/// A value whose `default` may panic like its `clone`.
 #[derive(Clone, Debug)]
 struct Value(Counted);
 
@@ -120,7 +120,7 @@ impl Default for Value {
     }
 }
 
-type Cache = FlowCache<Lawless, Value, ByClass, Weak>;
+type Cache = FlowCache<Inconsistent, Value, ByClass, Weak>;
 
 const FLOWS: u64 = 40;
 const TCP: Packet = Packet::tcp(TcpFlags::ACK);
@@ -134,16 +134,16 @@ fn empty(hasher: Weak) -> Cache {
     FlowCache::with_policy_and_hasher(config, ByClass::new(), hasher)
 }
 
-/// A full one, in which every other flow has more names.
+/// A full cache, in which every other flow has aliases.
 fn full(hasher: Weak) -> Cache {
     let mut cache = empty(hasher);
     cache.set_share(Tenant(1), Some(FLOWS as usize / 2));
     for number in 0..FLOWS {
         let packet = TCP.from_tenant(Tenant((number % 3) as u16));
-        let observed = cache.observe(&Lawless::new(number), packet, seconds(number));
+        let observed = cache.observe(&Inconsistent::new(number), packet, seconds(number));
         let handle = observed.expect("there is room").handle;
         for name in 0..number % 2 * 3 {
-            let name = Lawless::new(1000 * (1 + name) + number);
+            let name = Inconsistent::new(1000 * (1 + name) + number);
             assert!(cache.add_name(handle, &name).is_ok());
         }
     }
@@ -155,30 +155,31 @@ fn handles(cache: &Cache) -> Vec<Handle> {
     cache.page(&mut cursor, usize::MAX).map(|flow| flow.handle()).collect()
 }
 
-/// What is there is alive, and no more than may be; all of it leaves when it is told to.
+/// Checks that all flows are alive, and that there are no more than the capacity.
 fn check(cache: &Cache, what: &str) {
     let handles = handles(cache);
     assert_eq!((handles.len(), cache.metrics().flows), (cache.len(), cache.len()), "{what}");
     assert!(cache.len() <= cache.capacity(), "{what}");
     for handle in handles {
-        let flow = cache.resident(handle).expect("it was met");
+        let flow = cache.resident(handle).expect("the scan returned the flow");
         assert!(flow.value().0.is_alive() && flow.key().number.is_alive(), "{what}");
         assert!(flow.names().all(|name| name.number.is_alive()), "{what}");
         assert!(cache.get(handle).is_some_and(|value| value.0.is_alive()), "{what}");
     }
 }
 
-/// A flow that was about to leave when something panicked may have lost names. If that was its first one,
-/// it ends in its time, and what has the name by then stays and is found.
-fn heal(cache: &mut Cache, what: &str) {
+/// Checks that the cache recovers. A flow that was being removed during a panic may have lost keys.
+/// If it lost the primary one, it expires, and the flow that has the key by then stays and is
+/// found.
+fn check_recovery(cache: &mut Cache, what: &str) {
     let start = cache.now();
     for number in 0..FLOWS {
-        _ = cache.observe(&Lawless::new(number), TCP, start + Duration::from_secs(30));
+        _ = cache.observe(&Inconsistent::new(number), TCP, start + Duration::from_secs(30));
     }
     let progress = cache.advance(start + Duration::from_secs(61), usize::MAX, |_| ());
     assert!(progress.is_done, "{what}: {progress:?}");
     for handle in handles(cache) {
-        let flow = cache.resident(handle).expect("it was met");
+        let flow = cache.resident(handle).expect("the scan returned the flow");
         let found = |key| cache.find(key).map(|found| found.handle);
         assert_eq!(found(flow.key()), Some(handle), "{what}: {flow:?}");
         let mut others = flow.names().map(found);
@@ -186,66 +187,66 @@ fn heal(cache: &mut Cache, what: &str) {
     }
 }
 
-/// It takes new flows, finds them, and ends all in their time.
-fn use_on(mut cache: Cache, what: &str) {
+/// Checks that new flows are admitted, found and expired.
+fn check_use(mut cache: Cache, what: &str) {
     let start = cache.now();
     for number in 5000..5000 + 2 * FLOWS {
-        let key = Lawless::new(number);
+        let key = Inconsistent::new(number);
         let observed =
             cache.observe(&key, TCP, start).unwrap_or_else(|why| panic!("{what}: {why}"));
         let handle = observed.handle;
         assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle), "{what}");
     }
     check(&cache, what);
-    let there = cache.len();
+    let flows = cache.len();
     let progress = cache.advance(start + Duration::from_secs(1000), usize::MAX, |_| ());
     assert!(
-        progress.is_done && progress.ended + progress.reported >= there,
+        progress.is_done && progress.ended + progress.reported >= flows,
         "{what}: {progress:?}"
     );
     assert!(cache.is_empty(), "{what}");
-    cache.validate().unwrap_or_else(|broken| panic!("{what}, in the end: {broken}"));
+    cache.validate().unwrap_or_else(|broken| panic!("{what}, at the end: {broken}"));
 }
 
 type Act = (&'static str, fn(&mut Cache));
 
-/// Everything that calls what the user wrote.
+/// All operations that call code of keys and values.
 const ACTS: [Act; 14] = [
-    ("a hit", |cache| drop(cache.observe(&Lawless::new(3), TCP, seconds(50)))),
-    ("a hit of a further name", |cache| drop(cache.observe(&Lawless::new(2003), TCP, seconds(50)))),
-    ("a miss", |cache| drop(cache.observe(&Lawless::new(999), TCP, seconds(50)))),
+    ("a hit", |cache| drop(cache.observe(&Inconsistent::new(3), TCP, seconds(50)))),
+    ("a hit of an alias", |cache| drop(cache.observe(&Inconsistent::new(2003), TCP, seconds(50)))),
+    ("a miss", |cache| drop(cache.observe(&Inconsistent::new(999), TCP, seconds(50)))),
     ("a miss of a tenant", |cache| {
         let packet = TCP.from_tenant(Tenant(1));
         (0..FLOWS).for_each(|number| {
-            drop(cache.observe(&Lawless::new(900 + number), packet, seconds(50)));
+            drop(cache.observe(&Inconsistent::new(900 + number), packet, seconds(50)));
         });
     }),
-    ("a tuple that is used again", |cache| {
+    ("a reused tuple", |cache| {
         let answer = Packet::tcp(TcpFlags::RST);
-        drop(cache.observe(&Lawless::new(3), answer, seconds(50)));
-        drop(cache.observe(&Lawless::new(3), Packet::tcp(TcpFlags::SYN), seconds(50)));
+        drop(cache.observe(&Inconsistent::new(3), answer, seconds(50)));
+        drop(cache.observe(&Inconsistent::new(3), Packet::tcp(TcpFlags::SYN), seconds(50)));
     }),
     ("an answer", |cache| {
         let answer = Packet::tcp(TcpFlags::SYN | TcpFlags::ACK);
-        drop(cache.observe(&Lawless::new(999), answer, seconds(50)));
+        drop(cache.observe(&Inconsistent::new(999), answer, seconds(50)));
     }),
-    ("a burst", |cache| {
+    ("a batch", |cache| {
         let numbers = (0..50).chain(900..950).chain(940..960);
-        let burst: Vec<_> = numbers.map(|number| (Lawless::new(number), TCP)).collect();
-        cache.observe_batch(&burst, seconds(50), |_, observed| drop(observed));
+        let batch: Vec<_> = numbers.map(|number| (Inconsistent::new(number), TCP)).collect();
+        cache.observe_batch(&batch, seconds(50), |_, observed| drop(observed));
     }),
     ("advancing", |cache| while !cache.advance(seconds(80), 7, |event| drop(event)).is_done {}),
     ("removal", |cache| {
         let handles = handles(cache);
         handles.into_iter().step_by(3).for_each(|handle| drop(cache.remove(handle)));
     }),
-    ("names", |cache| {
+    ("aliases", |cache| {
         for handle in handles(cache).into_iter().step_by(3) {
-            let name = Lawless::new(3000 + handle.id());
+            let name = Inconsistent::new(3000 + handle.id());
             _ = cache.add_name(handle, &name);
-            _ = cache.add_name(handle, &Lawless::new(2001));
+            _ = cache.add_name(handle, &Inconsistent::new(2001));
             _ = cache.remove_name(handle, &name);
-            _ = cache.remove_name(handle, &Lawless::new(1000 + handle.id()));
+            _ = cache.remove_name(handle, &Inconsistent::new(1000 + handle.id()));
         }
     }),
     ("draining", |cache| cache.drain().take(10).for_each(drop)),
@@ -254,11 +255,11 @@ const ACTS: [Act; 14] = [
             cache.set_class(handle, Class::ALL[at % 4]);
             cache.set_pinned(handle, at % 3 == 0);
         }
-        drop(cache.observe(&Lawless::new(999), TCP, seconds(50)));
+        drop(cache.observe(&Inconsistent::new(999), TCP, seconds(50)));
     }),
     ("an image", |cache| {
         let mut cursor = Cursor::new();
-        let image: Image<Lawless, Value> = cache.page(&mut cursor, usize::MAX).collect();
+        let image: Image<Inconsistent, Value> = cache.page(&mut cursor, usize::MAX).collect();
         handles(cache).into_iter().for_each(|handle| drop(cache.remove(handle)));
         _ = cache.restore(image, seconds(60));
     }),
@@ -267,12 +268,13 @@ const ACTS: [Act; 14] = [
     }),
 ];
 
-/// What a function is about to return leaks when one of its arguments panics while it is dropped: a
-/// fault of the compiler, <https://github.com/rust-lang/rust/issues/47949>. That much is forgiven.
-fn check_behind(mut cache: Cache, what: &str, leaks: usize) {
+/// Checks a cache after a panic. The return value of a function leaks if the drop of an argument
+/// panics, a bug of the compiler, <https://github.com/rust-lang/rust/issues/47949>: up to `leaks`
+/// are allowed.
+fn check_after_panic(mut cache: Cache, what: &str, leaks: usize) {
     check(&cache, what);
-    heal(&mut cache, what);
-    use_on(cache, what);
+    check_recovery(&mut cache, what);
+    check_use(cache, what);
     assert!(alive() <= leaks, "{what}: {} have leaked", alive());
     forget_leaked();
 }
@@ -284,7 +286,7 @@ fn panic_everywhere(hasher: Weak) {
                 let what = format!("{name}, {hasher:?}, {callback:?} no. {good}");
                 let mut cache = full(hasher);
                 let done = with_panic(callback, good, || act(&mut cache));
-                check_behind(cache, &what, if callback == Callback::Drop { 4 } else { 0 });
+                check_after_panic(cache, &what, if callback == Callback::Drop { 4 } else { 0 });
                 if done.is_some() {
                     break;
                 }
@@ -294,70 +296,70 @@ fn panic_everywhere(hasher: Weak) {
 }
 
 #[test]
-fn keys_and_values_may_panic() {
+fn the_cache_stays_valid_if_keys_or_values_panic() {
     panic_everywhere(Weak::Mixed);
     panic_everywhere(Weak::Three);
 }
 
-/// Runs something that gets a wrong answer after so many right ones. Whether it came to that, and
-/// whether it panicked.
-fn wrong_after(right: i32, fault: Fault, work: impl FnOnce()) -> (bool, bool) {
+/// Runs `work` with a fault after some correct results. Returns whether the fault occurred, and
+/// whether `work` panicked.
+fn with_fault(correct: i32, fault: Fault, work: impl FnOnce()) -> (bool, bool) {
     FAULT.set(fault);
-    RIGHT.set(right);
+    CORRECT.set(correct);
     let result = catch_unwind(AssertUnwindSafe(work));
-    let came = RIGHT.replace(-1) <= 0;
+    let occurred = CORRECT.replace(-1) <= 0;
     FAULT.set(Fault::None);
-    (came, result.is_err())
+    (occurred, result.is_err())
 }
 
 #[test]
-fn turning_a_key_may_panic() {
+fn the_cache_stays_valid_if_a_method_of_a_key_panics() {
     for (name, act) in ACTS {
-        for right in (0..).map(|step| step + step * step / 16) {
-            let what = format!("{name}, panic no. {right}");
+        for correct in (0..).map(|step| step + step * step / 16) {
+            let what = format!("{name}, panic no. {correct}");
             let mut cache = full(Weak::Mixed);
-            let (came, _) = wrong_after(right, Fault::Panic, || act(&mut cache));
-            check_behind(cache, &what, 0);
-            if !came {
+            let (occurred, _) = with_fault(correct, Fault::Panic, || act(&mut cache));
+            check_after_panic(cache, &what, 0);
+            if !occurred {
                 break;
             }
         }
     }
 }
 
-/// Whatever its keys have said before, the cache is no larger than it may be, drops each once, and says
-/// of as many as there are that they left.
-fn check_lied_to(mut cache: Cache, what: &str) {
+/// Checks a cache after faults of keys: it respects its capacity, drops each object once, and
+/// reports as many departures as it had flows.
+fn check_after_fault(mut cache: Cache, what: &str) {
     check(&cache, what);
     for number in 6000..6000 + 2 * FLOWS {
-        _ = cache.observe(&Lawless::new(number), TCP, seconds(60));
+        _ = cache.observe(&Inconsistent::new(number), TCP, seconds(60));
     }
     check(&cache, what);
-    let gone = handles(&cache)[..5].to_vec();
-    gone.iter().for_each(|handle| assert!(cache.remove(*handle).is_some(), "{what}"));
-    assert!(gone.iter().all(|handle| cache.get(*handle).is_none()), "{what}");
-    let (there, mut ended) = (cache.len(), 0);
+    let removed = handles(&cache)[..5].to_vec();
+    removed.iter().for_each(|handle| assert!(cache.remove(*handle).is_some(), "{what}"));
+    assert!(removed.iter().all(|handle| cache.get(*handle).is_none()), "{what}");
+    let (flows, mut ended) = (cache.len(), 0);
     let progress = cache.advance(seconds(2000), 100_000, |event| match event {
         Event::Ended(_) => ended += 1,
         Event::Active(_) => {}
     });
-    assert_eq!((progress.is_done, ended, cache.len()), (true, there, 0), "{what}");
+    assert_eq!((progress.is_done, ended, cache.len()), (true, flows, 0), "{what}");
     drop(cache);
     assert_eq!(alive(), 0, "{what}");
 }
 
-fn lie(fault: Fault, hasher: Weak) {
+fn check_fault(fault: Fault, hasher: Weak) {
     for (name, act) in ACTS {
-        for right in (0..).map(|step| step + step * step / 8) {
-            let what = format!("{name}, {fault:?} {right}, {hasher:?}");
+        for correct in (0..).map(|step| step + step * step / 8) {
+            let what = format!("{name}, {fault:?} {correct}, {hasher:?}");
             let mut cache = full(hasher);
-            let (came, panicked) = wrong_after(right, fault, || {
+            let (occurred, panicked) = with_fault(correct, fault, || {
                 act(&mut cache);
                 act(&mut cache);
             });
-            assert!(!panicked, "{what}: a panic of ours");
-            check_lied_to(cache, &what);
-            if !came {
+            assert!(!panicked, "{what}: the cache panicked");
+            check_after_fault(cache, &what);
+            if !occurred {
                 break;
             }
         }
@@ -365,56 +367,55 @@ fn lie(fault: Fault, hasher: Weak) {
 }
 
 #[test]
-fn keys_may_lie_once() {
-    lie(Fault::Once, Weak::Mixed);
-    lie(Fault::Once, Weak::Three);
+fn a_single_wrong_result_of_a_key_violates_no_invariant() {
+    check_fault(Fault::Once, Weak::Mixed);
+    check_fault(Fault::Once, Weak::Three);
 }
 
 #[test]
-fn keys_may_lie_from_some_time_on() {
-    lie(Fault::FromThenOn, Weak::Mixed);
-    lie(Fault::FromThenOn, Weak::Constant);
+fn keys_may_become_inconsistent() {
+    check_fault(Fault::FromThenOn, Weak::Mixed);
+    check_fault(Fault::FromThenOn, Weak::Constant);
 }
 
-/// A cache that is built and taken apart by keys that never tell the truth twice.
+/// All operations with keys that are inconsistent from the beginning.
 #[test]
-fn keys_may_lie_all_the_time() {
+fn keys_may_always_be_inconsistent() {
     for hasher in [Weak::Mixed, Weak::Three, Weak::Constant] {
         for seed in 0..100 {
             let mut cache = full(hasher);
             STATE.set(seed << 32);
-            let (_, panicked) = wrong_after(0, Fault::FromThenOn, || {
+            let (_, panicked) = with_fault(0, Fault::FromThenOn, || {
                 ACTS.iter().chain(&ACTS[..12]).for_each(|(_, act)| act(&mut cache));
             });
-            assert!(!panicked, "{hasher:?}, {seed}: a panic of ours");
-            check_lied_to(cache, &format!("{hasher:?}, {seed}"));
+            assert!(!panicked, "{hasher:?}, {seed}: the cache panicked");
+            check_after_fault(cache, &format!("{hasher:?}, {seed}"));
         }
     }
 }
 
-/// Closures panic when they have been called this often.
 #[test]
-fn closures_may_panic() {
+fn the_cache_stays_valid_if_closures_panic() {
     type Closures = (&'static str, fn(&mut Cache, &dyn Fn()));
     let acts: [Closures; 3] = [
-        ("a new value", |cache, burn| {
+        ("a new value", |cache, call| {
             for number in 900..950 {
-                drop(cache.observe_with(&Lawless::new(number), TCP, seconds(50), || {
-                    burn();
+                drop(cache.observe_with(&Inconsistent::new(number), TCP, seconds(50), || {
+                    call();
                     Value::default()
                 }));
             }
         }),
-        ("a burst", |cache, burn| {
-            let burst: Vec<_> = (0..100).map(|number| (Lawless::new(number), TCP)).collect();
-            cache.observe_batch(&burst, seconds(50), |_, observed| {
-                burn();
+        ("a batch", |cache, call| {
+            let batch: Vec<_> = (0..100).map(|number| (Inconsistent::new(number), TCP)).collect();
+            cache.observe_batch(&batch, seconds(50), |_, observed| {
+                call();
                 drop(observed);
             });
         }),
-        ("an event", |cache, burn| {
+        ("an event", |cache, call| {
             cache.advance(seconds(80), 100, |event| {
-                burn();
+                call();
                 drop(event);
             });
         }),
@@ -423,12 +424,12 @@ fn closures_may_panic() {
         for good in 0..FLOWS {
             let mut cache = full(Weak::Mixed);
             let left = Cell::new(good);
-            let burn = || match left.get() {
-                0 => resume_unwind(Box::new("asked for")),
+            let call = || match left.get() {
+                0 => resume_unwind(Box::new("injected")),
                 more => left.set(more - 1),
             };
-            let done = catch_unwind(AssertUnwindSafe(|| act(&mut cache, &burn)));
-            check_behind(cache, &format!("{name}, call {good}"), 0);
+            let done = catch_unwind(AssertUnwindSafe(|| act(&mut cache, &call)));
+            check_after_panic(cache, &format!("{name}, call {good}"), 0);
             if done.is_ok() {
                 break;
             }
@@ -437,13 +438,13 @@ fn closures_may_panic() {
 }
 
 #[test]
-fn all_are_dropped_once() {
+fn every_key_and_value_is_dropped_once() {
     let mut cache = full(Weak::Mixed);
-    let image = || -> Image<Lawless, Value> {
+    let image = || -> Image<Inconsistent, Value> {
         let mut cursor = Cursor::new();
         full(Weak::Mixed).page(&mut cursor, usize::MAX).collect()
     };
-    assert!(cache.restore(image(), seconds(60)).is_err(), "the names are taken");
+    assert!(cache.restore(image(), seconds(60)).is_err(), "the keys are in use");
     ACTS.iter().for_each(|(_, act)| act(&mut cache));
     let mut other = full(Weak::Constant);
     let half = other.drain().take(FLOWS as usize / 2).count();
@@ -452,7 +453,7 @@ fn all_are_dropped_once() {
     assert_eq!(other.restore(image(), seconds(60)), Ok(FLOWS as usize));
     assert_eq!(other.drain().take(7).filter(|left| left.value.0.is_alive()).count(), 7);
     drop(other);
-    check(&cache, "in the end");
+    check(&cache, "at the end");
     drop(cache);
     assert_eq!(alive(), 0);
 }

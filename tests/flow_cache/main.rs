@@ -1,5 +1,6 @@
 //! `FlowCache` and its eviction policies.
 
+mod claims;
 mod emergency;
 mod evict;
 mod full;

@@ -1,4 +1,4 @@
-//! Memory has a bound, with whatever there is in the cache: what is really allocated is counted.
+//! The memory of a cache is bounded with any content; actual allocations are counted.
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{Class, Config, Cursor, ImageError, Packet, Refused, Tenant, Timeouts};
@@ -13,22 +13,27 @@ type Cache<P> = FlowCache<FlowKey, [u64; 5], P>;
 
 fn config(flows: usize, bytes: usize) -> Config {
     let config = Config::new(flows).expect("some").with_timeouts(Timeouts::OFF);
-    config.with_max_bytes(bytes).expect("it is not too little")
+    config.with_max_bytes(bytes).expect("the limit is above the minimum")
 }
 
-/// Told of all flows that left.
+/// A cache with a fixed seed, as memory depends on the distribution of hashes.
+fn cache<P: Eviction>(config: Config, policy: P) -> Cache<P> {
+    FlowCache::with_policy_and_hasher(config, policy, DefaultHashBuilder::with_seed(1))
+}
+
+/// A cache under a flood, and the number of removed flows.
 struct Flood<P> {
     cache: Cache<P>,
     left: u64,
 }
 
 impl<P: Eviction> Flood<P> {
-    /// Sees a packet; whether it has a flow.
+    /// Observes a packet; returns whether it has a flow.
     fn observe(&mut self, number: u32, tenant: u16) -> bool {
         let packet = Packet::UDP.from_tenant(Tenant(tenant));
         match self.cache.observe(&key(number), packet, Timestamp::ZERO) {
             Ok(observed) => {
-                self.left += u64::from(observed.departed.is_some());
+                self.left += u64::from(observed.removed.is_some());
                 let handle = observed.handle;
                 if number % 5 == 0 {
                     _ = self.cache.add_name(handle, &key(number | 1 << 23));
@@ -42,26 +47,26 @@ impl<P: Eviction> Flood<P> {
         }
     }
 
-    /// Who left for a flow that was refused in the end is told, too.
-    fn assert_told(&mut self) {
+    /// Checks that every removed flow is reported, including those evicted for a refused flow.
+    fn assert_reported(&mut self) {
         let progress = self.cache.advance(Timestamp::ZERO, 0, |_| ());
         self.left += progress.ended as u64;
         assert_eq!(self.cache.metrics().created, self.left + self.cache.len() as u64);
     }
 }
 
-/// Flows at most, and bytes at most, of a flood that is ten times as large as the cache.
+/// The most flows and bytes under a flood of ten times the capacity.
 fn flood<P: Eviction>(
     policy: fn() -> P,
     bytes: usize,
     flows: usize,
     tenants: u16,
 ) -> (usize, usize) {
-    // The first one of a program allocates what all others use.
+    // The first hasher of a program allocates global state.
     drop(DefaultHashBuilder::new());
     let before = alloc::bytes();
     let (most, usage) = alloc::measure(|| {
-        let cache = Cache::with_policy(config(flows, bytes), policy());
+        let cache = cache(config(flows, bytes), policy());
         let (mut flood, mut most) = (Flood { cache, left: 0 }, 0);
         for number in 0..10 * flows as u32 {
             let has_flow = flood.observe(number, (number % (u32::from(tenants) + 1)) as u16);
@@ -69,9 +74,9 @@ fn flood<P: Eviction>(
             assert!(size <= bytes, "{size} bytes of {bytes} with {} flows", flood.cache.len());
             assert_eq!(size, (alloc::bytes() - before) as usize, "{number}");
             most = most.max(flood.cache.len());
-            assert!(has_flow || bytes < 1 << 20, "who could leave makes room in {bytes}");
+            assert!(has_flow || bytes < 1 << 20, "a flow is evicted in {bytes}");
         }
-        flood.assert_told();
+        flood.assert_reported();
         flood.cache.validate().expect("invariant");
         drop(flood);
         most
@@ -81,21 +86,21 @@ fn flood<P: Eviction>(
 }
 
 #[test]
-fn memory_has_a_bound() {
+fn memory_is_bounded() {
     let kilobytes = [LEAST, LEAST + 2, 100, 300, 600, 1000, 3000, 5000, 20_000];
     for (kilobytes, tenants) in kilobytes.into_iter().flat_map(|size| [(size, 3), (size, 20_000)]) {
         let bytes = kilobytes << 10;
         let (flows, peak) = flood(ByClass::new, bytes, 20_000, tenants);
         println!("{kilobytes} KiB: {flows} flows, at most {} KiB", peak >> 10);
         assert!(peak <= bytes, "{peak} of {bytes}");
-        // What there is room for is used: a flow takes some 250 bytes.
+        // The memory is used: a flow takes about 250 bytes, and 800 are allowed.
         let enough = bytes.saturating_sub(600 << 10) / 800;
         assert!(flows >= enough.min(20_000), "{flows} in {bytes}");
     }
 }
 
 #[test]
-fn memory_has_a_bound_with_each_policy() {
+fn memory_is_bounded_with_each_policy() {
     for kilobytes in [LEAST, 500, 1500] {
         let bytes = kilobytes << 10;
         let passive = || Passive::new(PassiveGc::new(1000, 10).expect("both are above 0"));
@@ -109,16 +114,16 @@ fn memory_has_a_bound_with_each_policy() {
     }
 }
 
-/// What a policy needs for other classes is reserved.
+/// The memory of a policy for other classes is reserved.
 #[test]
-fn memory_has_a_bound_whatever_becomes_of_flows() {
+fn memory_is_bounded_when_classes_change() {
     let bytes = 30 << 20;
-    let mut cache: Cache<ByClass> = FlowCache::new(config(1_000_000, bytes));
+    let mut cache = cache(config(1_000_000, bytes), ByClass::new());
     let mut handles = vec![];
     for number in 0.. {
         let packet = Packet::tcp(TcpFlags::SYN);
         let observed = cache.observe(&key(number), packet, Timestamp::ZERO).expect("room");
-        if observed.departed.is_some() {
+        if observed.removed.is_some() {
             break;
         }
         handles.push(observed.handle);
@@ -131,21 +136,21 @@ fn memory_has_a_bound_whatever_becomes_of_flows() {
 }
 
 #[test]
-fn memory_has_a_bound_for_images_too() {
+fn memory_is_bounded_for_restored_images() {
     for flows in [1, 10, 1000, 1025, 5000] {
-        let mut original: Cache<ByClass> = FlowCache::new(config(flows, usize::MAX));
+        let mut original = cache(config(flows, usize::MAX), ByClass::new());
         for number in 0..flows as u32 {
             let now = Timestamp::ZERO;
             original.observe(&key(number), Packet::UDP, now).expect("there is room");
         }
-        let mut taken = 0;
+        let mut restored = 0;
         for kilobytes in [LEAST, LEAST + 2, 20, 50, 100, 200, 400, 800, 1600, 3200, 10_000] {
             let bytes = kilobytes << 10;
-            let mut copy: Cache<ByClass> = FlowCache::new(config(flows, bytes));
+            let mut copy = cache(config(flows, bytes), ByClass::new());
             let image = original.page(&mut Cursor::new(), usize::MAX).collect();
             match copy.restore(image, Timestamp::ZERO) {
-                Ok(count) => taken += usize::from(count == flows),
-                Err(ImageError::TooMany { flows: of, room }) => {
+                Ok(count) => restored += usize::from(count == flows),
+                Err(ImageError::TooMany { flows: of, capacity: room }) => {
                     assert!(of == flows && room <= flows, "{room} of {flows}");
                     assert_eq!((copy.len(), copy.find(&key(0))), (0, None));
                     copy.validate().expect("invariant");
@@ -155,6 +160,6 @@ fn memory_has_a_bound_for_images_too() {
             let size = copy.allocation_size();
             assert!(size <= bytes, "{flows} flows took {size} bytes of {bytes}");
         }
-        assert!(taken > 0, "10 MB are enough for {flows}");
+        assert!(restored > 0, "10 MB are enough for {flows}");
     }
 }

@@ -1,5 +1,5 @@
-//! `FlowCache` against a naive twin that keeps its flows in a row, compared after each step; and bursts
-//! against the same packets one by one.
+//! `FlowCache` against its reference model, a vector of flows, compared after each step; and
+//! batches against single packets.
 
 use core::fmt::Debug;
 use core::hash::BuildHasher;
@@ -20,7 +20,7 @@ use proptest::sample::select;
 const KEYS: u32 = 20;
 const TICK: Duration = Duration::from_millis(10);
 
-/// A packet of the flow of this number, one way or the other.
+/// A packet of the flow with this number, in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     number: u32,
@@ -35,16 +35,16 @@ impl Sent {
     }
 }
 
-/// What happens.
+/// One operation of a test.
 #[derive(Clone, Debug)]
 enum Op {
     Observe(Sent),
-    Burst(Vec<Sent>),
-    /// A conversation of TCP, from the first packet to this one.
-    Talk(u32, bool, usize),
+    Batch(Vec<Sent>),
+    /// A TCP connection, from the first packet to this one.
+    Connect(u32, bool, usize),
     Advance(usize),
     AdvanceToNext,
-    /// To a flow that is there, or to one that has been.
+    /// On a flow that is present, or has removed.
     Flow(usize, FlowOp),
     SetShare(u16, Option<usize>),
     SetClock(Duration),
@@ -61,15 +61,15 @@ enum FlowOp {
     SetClass(Class),
 }
 
-/// How time goes on.
+/// The time that passes between two operations.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     By(Duration),
     Back(Duration),
 }
 
-/// Who says what in a conversation that is closed by both sides.
-const TALK: [(bool, u8); 8] = [
+/// Directions and flags of a connection that both sides close.
+const CONNECTION: [(bool, u8); 8] = [
     (false, 0x02),
     (true, 0x12),
     (false, 0x10),
@@ -107,8 +107,8 @@ fn sent() -> impl Strategy<Value = Sent> {
     })
 }
 
-/// Anything, twice, or packets both ways of so many flows.
-fn burst() -> impl Strategy<Value = Vec<Sent>> {
+/// Random packets, packets that occur twice, or packets of both directions of consecutive flows.
+fn batch() -> impl Strategy<Value = Vec<Sent>> {
     let both_directions = |(first, count): (u32, u32)| {
         let seen = model::flow_cache::keys::udp();
         let numbers = (first..first + count).map(|number| number % KEYS);
@@ -150,9 +150,9 @@ fn flow_op() -> impl Strategy<Value = FlowOp> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         16 => sent().prop_map(Op::Observe),
-        3 => burst().prop_map(Op::Burst),
-        6 => (0..KEYS, any::<bool>(), 1..=TALK.len())
-            .prop_map(|(number, reverse, count)| Op::Talk(number, reverse, count)),
+        3 => batch().prop_map(Op::Batch),
+        6 => (0..KEYS, any::<bool>(), 1..=CONNECTION.len())
+            .prop_map(|(number, reverse, count)| Op::Connect(number, reverse, count)),
         8 => prop_oneof![0..4_usize, Just(1000)].prop_map(Op::Advance),
         2 => Just(Op::AdvanceToNext),
         14 => (0..40_usize, flow_op()).prop_map(|(nth, op)| Op::Flow(nth, op)),
@@ -213,9 +213,10 @@ fn ops() -> impl Strategy<Value = Vec<(Step, Op)>> {
     vec((step(), op()), STEPS / 2..STEPS)
 }
 
-/// What runs: a cache that gets bursts, and one that gets their packets one by one; each with its twin.
+/// A cache that observes batches, and one that observes their packets one by one; each with a
+/// reference model.
 struct Run<K, P, S> {
-    burst: CheckedFlowCache<K, P, S>,
+    batch: CheckedFlowCache<K, P, S>,
     single: CheckedFlowCache<K, P, S>,
     keys: Vec<K>,
 }
@@ -223,16 +224,16 @@ struct Run<K, P, S> {
 impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
     fn new(setting: Setting, policy: P, hasher: S) -> Self {
         Self {
-            burst: CheckedFlowCache::new(setting, policy.clone(), hasher.clone()),
+            batch: CheckedFlowCache::new(setting, policy.clone(), hasher.clone()),
             single: CheckedFlowCache::new(setting, policy, hasher),
             keys: both_directions((0..KEYS).map(K::make)),
         }
     }
 
     fn handle(&self, nth: usize) -> Option<Handle> {
-        let naive = &self.single.model;
-        let alive = naive.flows.iter().map(|flow| flow.handle);
-        let handles: Vec<Handle> = alive.chain(naive.dead.iter().rev().take(4).copied()).collect();
+        let model = &self.single.model;
+        let alive = model.flows.iter().map(|flow| flow.handle);
+        let handles: Vec<Handle> = alive.chain(model.dead.iter().rev().take(4).copied()).collect();
         (!handles.is_empty()).then(|| handles[nth % handles.len()])
     }
 
@@ -247,77 +248,77 @@ impl<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone> Run<K, P, S> {
         }
     }
 
-    /// Takes the step on both, which agree with their twins and with each other then: so they have
-    /// answered the same, and the same flows have left in the same order.
+    /// Performs an operation on both caches, and compares them with their reference models and with
+    /// each other: the results, and the removed flows in their order.
     fn step(&mut self, op: &Op, now: Timestamp) {
         let handle = if let Op::Flow(nth, _) = op { self.handle(*nth) } else { None };
-        for twin in [&mut self.burst, &mut self.single] {
+        for cache in [&mut self.batch, &mut self.single] {
             match op {
-                Op::Burst(_) => {}
-                Op::Flow(_, op) => handle.iter().for_each(|handle| change(twin, *handle, *op)),
-                op => happen(twin, op, now),
+                Op::Batch(_) => {}
+                Op::Flow(_, op) => handle.iter().for_each(|handle| change(cache, *handle, *op)),
+                op => perform(cache, op, now),
             }
         }
-        if let Op::Burst(sent) = op {
+        if let Op::Batch(sent) = op {
             let sent: Vec<(K, PacketInfo)> =
                 sent.iter().map(|sent| (sent.key(), sent.seen)).collect();
-            self.burst.observe_batch(&sent, now);
-            // Time passes with a burst of nothing, too.
+            self.batch.observe_batch(&sent, now);
+            // An empty batch advances time, too.
             self.single.advance(now, 0);
             sent.iter().for_each(|(key, seen)| self.single.observe(key, *seen, now));
         }
-        self.burst.compare(&self.keys);
+        self.batch.compare(&self.keys);
         self.single.compare(&self.keys);
-        assert_eq!(self.burst.model, self.single.model, "a burst is not its packets");
-        let [burst, single] = [&self.burst, &self.single].map(|twin| twin.ours.metrics());
-        assert_eq!((burst.hits, burst.misses), (single.hits, single.misses));
-        assert_eq!(self.burst.ours.version(), self.single.ours.version());
+        assert_eq!(self.batch.model, self.single.model, "a batch differs from its packets");
+        let [batch, single] = [&self.batch, &self.single].map(|cache| cache.ours.metrics());
+        assert_eq!((batch.hits, batch.misses), (single.hits, single.misses));
+        assert_eq!(self.batch.ours.version(), self.single.ours.version());
     }
 }
 
-fn happen<K: NumberedKey, P: Eviction, S: BuildHasher>(
-    twin: &mut CheckedFlowCache<K, P, S>,
+fn perform<K: NumberedKey, P: Eviction, S: BuildHasher>(
+    cache: &mut CheckedFlowCache<K, P, S>,
     op: &Op,
     now: Timestamp,
 ) {
     match *op {
-        Op::Observe(sent) => twin.observe(&sent.key(), sent.seen, now),
-        Op::Talk(number, swapped, count) => {
-            for &(reverse, flags) in &TALK[..count] {
+        Op::Observe(sent) => cache.observe(&sent.key(), sent.seen, now),
+        Op::Connect(number, swapped, count) => {
+            for &(reverse, flags) in &CONNECTION[..count] {
                 let seen = model::flow_cache::keys::tcp(TcpFlags(flags));
                 let sent = Sent { number, reverse: reverse != swapped, seen };
-                twin.observe(&sent.key(), seen, now);
+                cache.observe(&sent.key(), seen, now);
             }
         }
-        Op::Advance(budget) => _ = twin.advance(now, budget),
+        Op::Advance(budget) => _ = cache.advance(now, budget),
         Op::AdvanceToNext => {
-            if let Some(next) = twin.advance(now, 1000).next {
-                twin.advance(next, 1000);
+            if let Some(next) = cache.advance(now, 1000).next {
+                cache.advance(next, 1000);
             }
         }
-        Op::SetShare(tenant, share) => twin.set_share(Tenant(tenant), share),
-        Op::SetClock(time) => twin.set_clock(Timestamp::from(time)),
-        Op::Drain(count) => twin.drain(count),
-        Op::Burst(_) | Op::Flow(..) => unreachable!("they are different for each"),
+        Op::SetShare(tenant, share) => cache.set_share(Tenant(tenant), share),
+        Op::SetClock(time) => cache.set_clock(Timestamp::from(time)),
+        Op::Drain(count) => cache.drain(count),
+        Op::Batch(_) | Op::Flow(..) => unreachable!("handled by `step`"),
     }
 }
 
 fn change<K: NumberedKey, P: Eviction, S: BuildHasher>(
-    twin: &mut CheckedFlowCache<K, P, S>,
+    cache: &mut CheckedFlowCache<K, P, S>,
     handle: Handle,
     op: FlowOp,
 ) {
     match op {
-        FlowOp::Add(more) => twin.add(handle, more),
-        FlowOp::AddName(sent) => twin.add_name(handle, &sent.key()),
-        FlowOp::RemoveName(sent) => twin.remove_name(handle, &sent.key()),
-        FlowOp::Remove => twin.remove(handle),
-        FlowOp::Pin(pinned) => twin.set_pinned(handle, pinned),
-        FlowOp::SetClass(class) => twin.set_class(handle, class),
+        FlowOp::Add(more) => cache.add(handle, more),
+        FlowOp::AddName(sent) => cache.add_name(handle, &sent.key()),
+        FlowOp::RemoveName(sent) => cache.remove_name(handle, &sent.key()),
+        FlowOp::Remove => cache.remove(handle),
+        FlowOp::Pin(pinned) => cache.set_pinned(handle, pinned),
+        FlowOp::SetClass(class) => cache.set_class(handle, class),
     }
 }
 
-/// Runs the operations on all, which must agree after each.
+/// Runs the operations and compares the caches after each.
 fn run<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone>(
     setting: Setting,
     policy: P,
@@ -329,13 +330,13 @@ fn run<K: NumberedKey, P: Eviction + Clone, S: BuildHasher + Clone>(
         let now = run.time(step);
         run.step(&op, now);
     }
-    // All that is to end does.
+    // All timeouts expire.
     let end = run.time(Step::By(Duration::from_secs(60 * 60 * 24 * 365)));
     run.step(&Op::Advance(10_000), end);
     assert!(run.single.advance(end, 10_000).is_done);
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases is `PROPTEST_CASES`, or else one that takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(300))
@@ -348,34 +349,39 @@ proptest! {
     #![proptest_config(proptest_config())]
 
     #[test]
-    fn five_tuples(setting in setting(), ops in ops()) {
+    fn five_tuples_match_the_model(setting in setting(), ops in ops()) {
         let setting = Setting { victims: Victims::Lowest, ..setting };
-        run::<FiveTuple<Ipv4Addr>, _, _>(setting, ByClass::new(), DefaultHashBuilder::with_seed(1), ops);
+        let hasher = DefaultHashBuilder::with_seed(1);
+        run::<FiveTuple<Ipv4Addr>, _, _>(setting, ByClass::new(), hasher, ops);
     }
 
     #[test]
-    fn four_tuples(setting in setting(), ops in ops(), hasher in select(&Weak::ALL)) {
+    fn four_tuples_match_the_model(
+        setting in setting(), ops in ops(), hasher in select(&Weak::ALL),
+    ) {
         let setting = Setting { victims: Victims::Lowest, ..setting };
         run::<FourTuple<Ipv6Addr>, _, _>(setting, ByClass::new(), hasher, ops);
     }
 
     #[test]
-    fn in_zones(setting in setting(), ops in ops()) {
+    fn keys_with_zones_match_the_model(setting in setting(), ops in ops()) {
         run::<(u16, FlowKey), _, _>(setting, SecondChance::new(), Weak::Mixed, ops);
     }
 
     #[test]
-    fn names_of_one_direction(setting in setting(), ops in ops()) {
+    fn keys_of_one_direction_match_the_model(setting in setting(), ops in ops()) {
         run::<u64, _, _>(setting, Lru::new(), Weak::Three, ops);
     }
 
     #[test]
-    fn any_may_leave(setting in setting(), ops in ops(), seed in any::<u64>()) {
+    fn random_victims_match_the_model(setting in setting(), ops in ops(), seed in any::<u64>()) {
         run::<[u8; 20], _, _>(setting, Random::with_seed(seed), Weak::Mixed, ops);
     }
 
     #[test]
-    fn they_leave_early(setting in setting(), ops in ops(), gc in (1..10_usize, 1..10_usize)) {
+    fn early_victims_match_the_model(
+        setting in setting(), ops in ops(), gc in (1..10_usize, 1..10_usize),
+    ) {
         let setting = Setting { victims: Victims::AnyEarly, ..setting };
         let gc = PassiveGc::new(gc.0, gc.1).expect("both are above 0");
         run::<FlowKey, _, _>(setting, Passive::new(gc), Weak::Mixed, ops);

@@ -1,4 +1,4 @@
-//! Who walks through a cache while it changes, and what a restart image brings back.
+//! Scans of a cache during changes, and restart images.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,20 +30,20 @@ fn add(cache: &mut Cache, number: u32) -> Handle {
     observed.handle
 }
 
-/// All of a walk, in pages of this size.
-fn walk(cache: &Cache, mut cursor: Cursor, budget: usize) -> Vec<Handle> {
-    let mut met = vec![];
+/// All flows of a scan, in pages of this size.
+fn scan(cache: &Cache, mut cursor: Cursor, budget: usize) -> Vec<Handle> {
+    let mut visited = vec![];
     for _ in 0..1_000_000 {
         if cursor.is_done() {
-            return met;
+            return visited;
         }
-        met.extend(cache.page(&mut cursor, budget).map(|flow| flow.handle()));
+        visited.extend(cache.page(&mut cursor, budget).map(|flow| flow.handle()));
     }
-    panic!("the walk does not end");
+    panic!("the scan does not end");
 }
 
 #[test]
-fn each_flow_is_met_once_whatever_the_page() {
+fn each_flow_is_visited_once_with_every_page_size() {
     for flows in [0, 1, 2, 100, 3000] {
         let mut cache = cache(5000, Timeouts::OFF);
         let mut handles: Vec<Handle> = (0..flows).map(|number| add(&mut cache, number)).collect();
@@ -52,49 +52,49 @@ fn each_flow_is_met_once_whatever_the_page() {
         }
         handles.sort();
         for budget in [1, 2, 7, 1024, usize::MAX] {
-            let mut met = walk(&cache, Cursor::new(), budget);
-            met.sort();
-            assert_eq!(met, handles, "{budget} of {flows}");
+            let mut visited = scan(&cache, Cursor::new(), budget);
+            visited.sort();
+            assert_eq!(visited, handles, "{budget} of {flows}");
         }
     }
 }
 
 #[test]
-fn a_page_is_bounded_and_may_be_left_half_way() {
+fn a_page_is_bounded_and_may_be_dropped_early() {
     let mut cache = cache(1000, Timeouts::OFF);
     let handles: Vec<Handle> = (0..500).map(|number| add(&mut cache, number)).collect();
     handles[..450].iter().for_each(|handle| _ = cache.remove(*handle));
-    let (mut cursor, mut met, mut pages) = (Cursor::new(), vec![], 0);
+    let (mut cursor, mut visited, mut pages) = (Cursor::new(), vec![], 0);
     while !cursor.is_done() {
         assert!(cache.page(&mut cursor, 0).next().is_none());
         let page: Vec<Handle> = cache.page(&mut cursor, 10).map(|flow| flow.handle()).collect();
         assert!(page.len() <= 10);
-        met.extend(page);
+        visited.extend(page);
         pages += 1;
     }
-    assert_eq!((met, pages), (handles[450..].to_vec(), 50));
-    // It has been shown what a page had, also to who did not look.
-    let (mut cursor, mut met) = (Cursor::new(), vec![]);
+    assert_eq!((visited, pages), (handles[450..].to_vec(), 50));
+    // Flows of a page count as visited, even if the iterator is dropped before.
+    let (mut cursor, mut visited) = (Cursor::new(), vec![]);
     while !cursor.is_done() {
-        met.extend(cache.page(&mut cursor, 20).take(1).map(|flow| flow.handle()));
+        visited.extend(cache.page(&mut cursor, 20).take(1).map(|flow| flow.handle()));
     }
-    assert_eq!(met, [450, 460, 480].map(|at| handles[at]));
+    assert_eq!(visited, [450, 460, 480].map(|at| handles[at]));
 }
 
 #[test]
-fn each_flow_that_stays_is_met_once_while_others_come_and_go() {
+fn each_present_flow_is_visited_once_during_insertions_and_removals() {
     for round in 0..20 {
         let mut rng = StdRng::seed_from_u64(round);
         let mut cache = cache(20_000, Timeouts::OFF);
         let first = rng.random_range(1..2000);
         let mut stay: BTreeSet<Handle> = (0..first).map(|number| add(&mut cache, number)).collect();
-        let (mut cursor, mut met, mut next) = (Cursor::new(), BTreeSet::new(), first);
+        let (mut cursor, mut visited, mut next) = (Cursor::new(), BTreeSet::new(), first);
         while !cursor.is_done() {
             let budget = rng.random_range(0..50);
             for flow in cache.page(&mut cursor, budget) {
-                assert!(met.insert(flow.handle()), "{:?} was met before", flow.handle());
+                assert!(visited.insert(flow.handle()), "{:?} was visited before", flow.handle());
             }
-            // It grows faster than it is walked through, until it does not.
+            // The cache grows faster than the scan, up to a limit.
             for _ in 0..rng.random_range(0..60) {
                 if next < 15_000 {
                     add(&mut cache, next);
@@ -107,15 +107,15 @@ fn each_flow_that_stays_is_met_once_while_others_come_and_go() {
                 }
             }
         }
-        assert!(stay.is_subset(&met), "round {round}: {} flows were passed over", stay.len());
+        assert!(stay.is_subset(&visited), "round {round}: {} flows were skipped", stay.len());
     }
 }
 
 #[test]
-fn changes_and_nothing_else_are_met() {
+fn a_scan_of_changes_visits_changed_flows_only() {
     let mut cache = cache(100, Timeouts::OFF);
     let handles: Vec<Handle> = (0..20).map(|number| add(&mut cache, number)).collect();
-    assert_eq!(walk(&cache, Cursor::changed_since(Version::default()), 3).len(), 20);
+    assert_eq!(scan(&cache, Cursor::changed_since(Version::default()), 3).len(), 20);
     type Change = dyn Fn(&mut Cache, Handle);
     let changes: [&Change; 7] = [
         &|cache, _| _ = cache.observe(&key(7), Packet::tcp(ACK), seconds(0)),
@@ -128,34 +128,38 @@ fn changes_and_nothing_else_are_met() {
     ];
     for (number, change) in changes.iter().enumerate() {
         let before = cache.version();
-        assert!(walk(&cache, Cursor::changed_since(before), 3).is_empty(), "nothing has changed");
+        assert!(scan(&cache, Cursor::changed_since(before), 3).is_empty(), "nothing has changed");
         change(&mut cache, handles[7]);
         assert!(cache.version() > before);
-        assert_eq!(walk(&cache, Cursor::changed_since(before), 3), [handles[7]], "change {number}");
+        assert_eq!(scan(&cache, Cursor::changed_since(before), 3), [handles[7]], "change {number}");
         let flow = cache.resident(handles[7]).expect("it is there");
         assert!(flow.version() > before && flow.version() <= cache.version());
     }
     let before = cache.version();
-    // Who looks changes nothing.
+    // Lookups change nothing.
     assert!(cache.find(&key(3)).is_some() && cache.get(handles[3]).is_some());
     cache.advance(seconds(5), 10, |event| panic!("{event:?}"));
     assert!(cache.add_name(handles[3], &key(4)).is_err());
-    assert!(walk(&cache, Cursor::changed_since(before), 3).is_empty());
+    assert!(scan(&cache, Cursor::changed_since(before), 3).is_empty());
     let new = add(&mut cache, 50);
     cache.remove(handles[0]).expect("it is there");
-    assert_eq!(walk(&cache, Cursor::changed_since(before), 3), [new], "who is gone is not met");
+    assert_eq!(
+        scan(&cache, Cursor::changed_since(before), 3),
+        [new],
+        "removed flows are not visited"
+    );
 }
 
-/// What a copy elsewhere knows of a flow.
+/// The fields of a flow that a copy has.
 fn copied(cache: &Cache, handle: Handle) -> (u32, Class, bool, Vec<FlowKey>, Timestamp) {
     let flow = cache.resident(handle).expect("it is there");
     let names = flow.names().copied().collect();
     (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen())
 }
 
-/// A copy that is told of changes, page by page, and of who left.
+/// A copy that is updated by scans of changes and by departures.
 #[test]
-fn a_copy_keeps_up() {
+fn a_copy_follows_the_changes() {
     let mut rng = StdRng::seed_from_u64(8);
     let mut cache = cache(300, Timeouts::METER);
     let (mut copy, mut since, mut version) = (BTreeMap::new(), Version::default(), cache.version());
@@ -166,20 +170,20 @@ fn a_copy_keeps_up() {
             copy.insert(flow, copied(&cache, flow));
         }
         if cursor.is_done() {
-            // From where this walk began: what changed behind its back comes with the next one.
+            // From the beginning of this scan: later changes are visited by the next one.
             since = version;
             version = cache.version();
             cursor = Cursor::changed_since(since);
         }
     }
     for since in [since, version] {
-        for handle in walk(&cache, Cursor::changed_since(since), 10) {
+        for handle in scan(&cache, Cursor::changed_since(since), 10) {
             copy.insert(handle, copied(&cache, handle));
         }
     }
-    let there = walk(&cache, Cursor::new(), 10).into_iter();
-    let there: BTreeMap<_, _> = there.map(|handle| (handle, copied(&cache, handle))).collect();
-    assert_eq!(copy, there);
+    let present = scan(&cache, Cursor::new(), 10).into_iter();
+    let present: BTreeMap<_, _> = present.map(|handle| (handle, copied(&cache, handle))).collect();
+    assert_eq!(copy, present);
 }
 
 fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>, step: u64) {
@@ -204,19 +208,19 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
             let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST][rng.random_range(0..6)];
             if let Ok(observed) = cache.observe(&key, Packet::tcp(flags), now) {
                 *observed.flow += 1;
-                observed.departed.iter().for_each(|left| _ = copy.remove(&left.handle));
+                observed.removed.iter().for_each(|left| _ = copy.remove(&left.handle));
             }
         }
     }
 }
 
-/// All flows, the most recently seen first.
+/// An image of all flows, the most recently seen first.
 pub(crate) fn image(cache: &Cache) -> Image<FlowKey, u32> {
     let mut cursor = Cursor::new();
     cache.page(&mut cursor, usize::MAX).collect()
 }
 
-/// All that can be seen of the flows but their handles and versions, by key.
+/// The observable state of the flows except their handles and versions, by key.
 fn content(cache: &Cache) -> BTreeMap<FlowKey, String> {
     let mut cursor = Cursor::new();
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
@@ -231,7 +235,7 @@ fn content(cache: &Cache) -> BTreeMap<FlowKey, String> {
     flows.collect()
 }
 
-/// A cache of some age, with flows of all kinds.
+/// A cache with flows of all kinds and ages.
 fn aged() -> Cache {
     let mut rng = StdRng::seed_from_u64(9);
     let mut cache = cache(500, Timeouts::METER);
@@ -258,7 +262,7 @@ fn aged() -> Cache {
 }
 
 #[test]
-fn an_image_is_in_the_order_of_use_and_can_be_cut_short() {
+fn an_image_is_ordered_by_last_use_and_may_be_truncated() {
     let cache = aged();
     let mut recent: Vec<(Timestamp, FlowKey)> = vec![];
     let mut cursor = Cursor::new();
@@ -278,7 +282,7 @@ fn an_image_is_in_the_order_of_use_and_can_be_cut_short() {
 }
 
 #[test]
-fn an_image_brings_back_all_with_its_age() {
+fn an_image_restores_flows_with_their_ages() {
     let original = aged();
     for now in [200, 1_000_000, 120] {
         let mut copy = cache(500, Timeouts::METER);
@@ -287,17 +291,17 @@ fn an_image_brings_back_all_with_its_age() {
         assert_eq!((copy.now(), content(&copy)), (seconds(now), content(&original)));
         let counts = |cache: &Cache| {
             let metrics = cache.metrics();
-            (metrics.by_class, metrics.pinned, metrics.names, metrics.flows)
+            (metrics.by_class, metrics.pinned, metrics.aliases, metrics.flows)
         };
         assert_eq!(counts(&copy), counts(&original));
     }
 }
 
-/// They end when they would have, and what has been seen of a connection is not forgotten.
+/// Restored flows end when they would have ended, and keep the state of their connections.
 #[test]
-fn an_image_goes_on_as_if_nothing_had_been() {
+fn a_restored_cache_continues_like_the_original() {
     let mut original = aged();
-    // Less than some flows are old, too.
+    // Including times that are less than the ages of some flows.
     for now in [seconds(1000), seconds(0), seconds(1)] {
         let mut copy = cache(500, Timeouts::METER);
         copy.restore(image(&original), now).expect("there is room");
@@ -335,12 +339,12 @@ fn ended(cache: &mut Cache, now: Timestamp) -> BTreeSet<(FlowKey, EndReason, Cla
     ended
 }
 
-/// It is refused, and nothing has changed.
+/// Checks that an image is refused and changes nothing; returns the error.
 #[track_caller]
 fn refused(cache: &mut Cache, image: Image<FlowKey, u32>, now: Timestamp) -> ImageError {
     let before = (content(cache), cache.version(), cache.metrics(), cache.now(), image.len());
-    let mut handles = walk(cache, Cursor::new(), 100);
-    let error = cache.restore(image, now).expect_err("it is a bad one");
+    let mut handles = scan(cache, Cursor::new(), 100);
+    let error = cache.restore(image, now).expect_err("the image is refused");
     assert_eq!(
         (content(cache), cache.version(), cache.metrics(), cache.now(), before.4),
         before,
@@ -353,15 +357,15 @@ fn refused(cache: &mut Cache, image: Image<FlowKey, u32>, now: Timestamp) -> Ima
 }
 
 #[test]
-fn more_flows_than_room() {
+fn an_image_with_more_flows_than_room_is_refused() {
     let original = aged();
     let mut small = cache(original.len() - 1, Timeouts::METER);
     let error = refused(&mut small, image(&original), seconds(200));
     let (flows, room) = (original.len(), original.len() - 1);
-    assert_eq!(error, ImageError::TooMany { flows, room });
+    assert_eq!(error, ImageError::TooMany { flows, capacity: room });
     add(&mut small, 5000);
     let error = refused(&mut small, image(&original), seconds(200));
-    assert_eq!(error, ImageError::TooMany { flows, room: room - 1 });
+    assert_eq!(error, ImageError::TooMany { flows, capacity: room - 1 });
     let mut image = image(&original);
     image.truncate(room - 1);
     assert_eq!(small.restore(image, seconds(200)), Ok(room - 1));
@@ -369,17 +373,18 @@ fn more_flows_than_room() {
 }
 
 #[test]
-fn names_that_are_taken() {
+fn an_image_with_keys_in_use_is_refused() {
     let mut original = cache(10, Timeouts::METER);
     let [_, second, _] = [0, 1, 2].map(|number| add(&mut original, number));
     original.add_name(second, &key(77)).expect("it is free");
-    // A first name or a further one, there as a first one or as a further one, one way or the other.
-    for (taken, further) in [(1, false), (77, false), (1, true), (77, true)] {
+    // A primary key or an alias of the image is a primary key or an alias of the cache, in either
+    // direction.
+    for (number, is_alias) in [(1, false), (77, false), (1, true), (77, true)] {
         for reversed in [false, true] {
             let mut other = cache(10, Timeouts::METER);
             let handle = add(&mut other, 200);
-            let name = if reversed { key(taken).reversed() } else { key(taken) };
-            match further {
+            let name = if reversed { key(number).reversed() } else { key(number) };
+            match is_alias {
                 true => _ = other.add_name(handle, &name).expect("it is free"),
                 false => _ = other.observe(&name, Packet::UDP, seconds(1)).expect("there is room"),
             }
@@ -387,7 +392,7 @@ fn names_that_are_taken() {
             assert!(matches!(error, ImageError::Names { flow: 0..3 }), "{error:?}");
         }
     }
-    // Twice in the image itself.
+    // A key that occurs twice in the image itself.
     let mut cursors = [Cursor::new(), Cursor::new()];
     let [one, two] = &mut cursors;
     let twice: Image<FlowKey, u32> =
@@ -398,7 +403,7 @@ fn names_that_are_taken() {
 }
 
 #[test]
-fn an_image_joins_what_is_there() {
+fn an_image_may_be_restored_into_a_used_cache() {
     let original = aged();
     let config = Config::new(1000).expect("some").with_timeouts(Timeouts::METER);
     let mut joined: FlowCache<FlowKey, u32, Lru> = FlowCache::with_policy(config, Lru::new());
@@ -407,15 +412,15 @@ fn an_image_joins_what_is_there() {
     assert_eq!(joined.restore(image(&original), now), Ok(original.len()));
     joined.validate().expect("invariant");
     assert_eq!(joined.len(), original.len() + 1);
-    // Those that it brought are counted.
+    // Restored flows count for the share of their tenant.
     joined.set_share(Tenant(1), Some(3));
     let packet = Packet::tcp(SYN).from_tenant(Tenant(1));
     let observed = joined.observe(&key(8888), packet, now).expect("one can leave");
-    assert_eq!(observed.departed.map(|left| left.tenant), Some(Tenant(1)));
+    assert_eq!(observed.removed.map(|left| left.tenant), Some(Tenant(1)));
 }
 
 #[test]
-fn more_of_a_tenant_than_its_share() {
+fn an_image_that_exceeds_a_share_is_refused() {
     let original = aged();
     let mut cursor = Cursor::new();
     let of =
@@ -438,7 +443,7 @@ fn more_of_a_tenant_than_its_share() {
 }
 
 #[test]
-fn an_image_of_nothing() {
+fn an_empty_image_restores_nothing() {
     let empty = cache(10, Timeouts::METER);
     assert_eq!(image(&empty).len(), 0);
     let mut other = cache(10, Timeouts::METER);

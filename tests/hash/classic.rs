@@ -1,4 +1,4 @@
-//! The hashes without a key: their published values, what they are bit by bit, and names that come in pieces.
+//! The hashes without a key: published values, bitwise reference models, and input in pieces.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
@@ -18,36 +18,36 @@ fn hashes_have_their_published_values() {
     for (text, sum) in vectors {
         assert_eq!(Fletcher16::of(text), sum);
     }
-    // By hand.
+    // Computed by hand.
     assert_eq!(XorFold16::of(CHECK), 0x0031 ^ 0x3233 ^ 0x3435 ^ 0x3637 ^ 0x3839);
     assert_eq!(XorFold8::of(CHECK), 0x31);
     assert_eq!(XorFold16::of(&[10, 1, 3, 28, 10, 2, 7, 5, 0, 0, 0, 9]), 0x0413);
 }
 
-/// A CRC of so many bits, one bit after the other, most significant first.
+/// A reference model of CRCs of `width` bits: bit by bit, the most significant bit first.
 fn bitwise(width: u32, polynomial: u64, start: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     let mask = (1 << width) - 1;
     bytes.fold(start, |register, byte| {
         (0..8).rev().fold(register, |register, bit| {
-            let leaves = register >> (width - 1) & 1 ^ u64::from(byte) >> bit & 1;
-            ((register << 1) ^ (leaves * polynomial)) & mask
+            let carry = register >> (width - 1) & 1 ^ u64::from(byte) >> bit & 1;
+            ((register << 1) ^ (carry * polynomial)) & mask
         })
     })
 }
 
-fn naive_pair(bytes: &[u8]) -> u64 {
+fn model_pair(bytes: &[u8]) -> u64 {
     let (first, second) = bytes.split_at(bytes.len().min(6));
     let crc = |bytes: &[u8]| bitwise(8, 0x07, 0, bytes.iter().copied());
     crc(first) << 8 | crc(second)
 }
 
-fn naive_crc32(bytes: &[u8]) -> u64 {
-    let turned = bytes.iter().map(|byte| byte.reverse_bits());
-    let crc = bitwise(32, 0x04c1_1db7, u64::from(u32::MAX), turned) as u32;
+fn model_crc32(bytes: &[u8]) -> u64 {
+    let reflected = bytes.iter().map(|byte| byte.reverse_bits());
+    let crc = bitwise(32, 0x04c1_1db7, u64::from(u32::MAX), reflected) as u32;
     (!crc.reverse_bits()).into()
 }
 
-fn naive_fletcher(bytes: &[u8]) -> u64 {
+fn model_fletcher(bytes: &[u8]) -> u64 {
     let step = |(first, second), &byte: &u8| {
         let first = (first + u64::from(byte)) % 255;
         (first, (second + first) % 255)
@@ -56,20 +56,20 @@ fn naive_fletcher(bytes: &[u8]) -> u64 {
     second << 8 | first
 }
 
-fn naive_fold(bytes: &[u8]) -> u64 {
+fn model_fold(bytes: &[u8]) -> u64 {
     let padding = vec![0; bytes.len() % 2];
     let words = [&padding, bytes].concat();
     words.chunks(2).fold(0, |fold, word| fold ^ (u64::from(word[0]) << 8 | u64::from(word[1])))
 }
 
-/// What a hasher makes of bytes that come in pieces.
+/// The hash of bytes that are written in pieces, cut at `cuts`.
 fn in_pieces<H: Hasher + Default>(bytes: &[u8], cuts: &[usize]) -> u64 {
     let mut hasher = BuildHasherDefault::<H>::default().build_hasher();
     let mut rest = bytes;
     for cut in cuts {
-        let (piece, behind) = rest.split_at(cut % (rest.len() + 1));
+        let (piece, next) = rest.split_at(cut % (rest.len() + 1));
         hasher.write(piece);
-        rest = behind;
+        rest = next;
     }
     hasher.write(rest);
     hasher.finish()
@@ -77,19 +77,19 @@ fn in_pieces<H: Hasher + Default>(bytes: &[u8], cuts: &[usize]) -> u64 {
 
 proptest! {
     #[test]
-    fn hashes_are_what_they_are_bit_by_bit(bytes in vec(any::<u8>(), 0..300)) {
-        prop_assert_eq!(u64::from(Crc8Pair::of(&bytes)), naive_pair(&bytes));
+    fn hashes_match_their_bitwise_models(bytes in vec(any::<u8>(), 0..300)) {
+        prop_assert_eq!(u64::from(Crc8Pair::of(&bytes)), model_pair(&bytes));
         let crc16 = bitwise(16, 0x1021, 0xffff, bytes.iter().copied());
         prop_assert_eq!(u64::from(Crc16::of(&bytes)), crc16);
-        prop_assert_eq!(u64::from(Crc32::of(&bytes)), naive_crc32(&bytes));
-        prop_assert_eq!(u64::from(Fletcher16::of(&bytes)), naive_fletcher(&bytes));
-        prop_assert_eq!(u64::from(XorFold16::of(&bytes)), naive_fold(&bytes));
+        prop_assert_eq!(u64::from(Crc32::of(&bytes)), model_crc32(&bytes));
+        prop_assert_eq!(u64::from(Fletcher16::of(&bytes)), model_fletcher(&bytes));
+        prop_assert_eq!(u64::from(XorFold16::of(&bytes)), model_fold(&bytes));
         let [high, low] = XorFold16::of(&bytes).to_be_bytes();
         prop_assert_eq!(XorFold8::of(&bytes), high ^ low);
     }
 
     #[test]
-    fn it_does_not_matter_where_a_name_is_cut(
+    fn a_hash_is_independent_of_the_pieces(
         bytes in vec(any::<u8>(), 0..40),
         cuts in vec(any::<usize>(), 0..5),
     ) {
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn a_crc_tells_bursts_apart_and_is_linear(
+    fn a_crc_detects_bursts_and_is_linear(
         [a, b, c] in any::<[[u8; 12]; 3]>(),
         burst in 1_u32..=u32::MAX,
         at in 0_u32..64,
@@ -126,16 +126,16 @@ proptest! {
 #[test]
 fn fletcher_does_not_overflow_and_has_65025_values() {
     for length in [4095, 4096, 4097, 20_000] {
-        // One byte of the sums, then all of the largest.
+        // A first byte that is not the largest one, then only the largest.
         let bytes = [vec![254], vec![255; length]].concat();
-        assert_eq!(u64::from(Fletcher16::of(&bytes)), naive_fletcher(&bytes));
+        assert_eq!(u64::from(Fletcher16::of(&bytes)), model_fletcher(&bytes));
     }
     let pairs = (0..=u16::MAX).map(|pair| Fletcher16::of(&pair.to_be_bytes()));
     assert_eq!(pairs.collect::<HashSet<_>>().len(), 255 * 255);
 }
 
 #[test]
-fn an_array_says_its_length_and_a_name_does_not() {
+fn the_hash_of_an_array_includes_its_length() {
     let hasher = BuildHasherDefault::<Crc32>::default();
     assert_ne!(hasher.hash_one(*b"123456789"), 0xcbf4_3926);
     let mut hasher = hasher.build_hasher();

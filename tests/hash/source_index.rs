@@ -1,4 +1,4 @@
-//! Indices: where they come from, and what there is on paper about them.
+//! Source indices: their origins, and their analysis.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroUsize;
@@ -15,9 +15,10 @@ use proptest::prelude::*;
 
 // The hash of network cards.
 
-/// *Verifying the RSS hash calculation*: from, to, hash of the addresses, and of addresses and ports.
+/// *Verifying the RSS hash calculation*: source, destination, the hash of the addresses, and of
+/// addresses and ports.
 #[test]
-fn network_cards_hash_the_published_names_so() {
+fn toeplitz_hashes_have_the_published_values() {
     for (src, dst, of_addresses, of_all) in [
         (([66, 9, 149, 187], 2794), ([161, 142, 100, 80], 1766), 0x323e_8fc2, 0x51cc_c178),
         (([199, 92, 111, 2], 14_230), ([65, 69, 140, 83], 4739), 0xd718_262a, 0xc626_b0ea),
@@ -27,7 +28,7 @@ fn network_cards_hash_the_published_names_so() {
     ] {
         let ((src, sport), (dst, dport)) = (src, dst);
         let (src, dst) = (Ipv4Addr::from(src), Ipv4Addr::from(dst));
-        published(FourTuple { src, dst, sport, dport }, of_addresses, of_all);
+        check_published(FourTuple { src, dst, sport, dport }, of_addresses, of_all);
     }
     for (src, dst, of_addresses, of_all) in [
         (("3ffe:2501:200:1fff::7", 2794), ("3ffe:2501:200:3::1", 1766), 0x2cc1_8cd5, 0x4020_7d3d),
@@ -41,17 +42,18 @@ fn network_cards_hash_the_published_names_so() {
     ] {
         let ((src, sport), (dst, dport)) = (src, dst);
         let [src, dst]: [Ipv6Addr; 2] = [src, dst].map(|address| address.parse().unwrap());
-        published(FourTuple { src, dst, sport, dport }, of_addresses, of_all);
+        check_published(FourTuple { src, dst, sport, dport }, of_addresses, of_all);
     }
 }
 
-fn published<A: BitString + Copy>(name: FourTuple<A>, of_addresses: u32, of_all: u32) {
+fn check_published<A: BitString + Copy>(name: FourTuple<A>, of_addresses: u32, of_all: u32) {
     assert_eq!(Toeplitz::MICROSOFT.hash(&(name.src, name.dst)), of_addresses);
     assert_eq!(Toeplitz::MICROSOFT.hash(&name), of_all);
 }
 
-/// Bit by bit: the hash has the key from bit i on where bit i is set, and the key begins again and again.
-fn naive_toeplitz(key: &[u8; 40], name: &[bool]) -> u32 {
+/// A reference model, bit by bit: the exclusive or of the 32 bits of the key from bit i for each
+/// set bit i; the key repeats.
+fn model_toeplitz(key: &[u8; 40], name: &[bool]) -> u32 {
     let key_bit = |at: usize| key[at / 8 % 40] >> (7 - at % 8) & 1 == 1;
     let mut hash = 0;
     for at in (0..name.len()).filter(|at| name[*at]) {
@@ -66,7 +68,7 @@ fn bits(bytes: &[u8]) -> Vec<bool> {
     bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> (7 - bit) & 1 == 1)).collect()
 }
 
-/// A name of so many bits, up to 128: the uppermost ones.
+/// A name of `BITS` bits, up to 128: the most significant ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Odd<const BITS: u32>(u128);
 
@@ -80,18 +82,18 @@ impl<const BITS: u32> BitString for Odd<BITS> {
 }
 
 fn odd<const BITS: u32>(key: &[u8; 40], name: u128) {
-    let expected = naive_toeplitz(key, &bits(&name.to_be_bytes())[..BITS as usize]);
+    let expected = model_toeplitz(key, &bits(&name.to_be_bytes())[..BITS as usize]);
     assert_eq!(Toeplitz::new(*key).hash(&Odd::<BITS>(name)), expected, "{BITS} bits");
 }
 
 fn long<const BYTES: usize>(key: &[u8; 40], name: &[u8]) {
-    let name = name.first_chunk::<BYTES>().expect("there are more");
-    assert_eq!(Toeplitz::new(*key).hash(name), naive_toeplitz(key, &bits(name)), "{BYTES} bytes");
+    let name = name.first_chunk::<BYTES>().expect("the name is longer");
+    assert_eq!(Toeplitz::new(*key).hash(name), model_toeplitz(key, &bits(name)), "{BYTES} bytes");
 }
 
 proptest! {
     #[test]
-    fn toeplitz_is_as_defined(
+    fn toeplitz_matches_its_definition(
         half in uniform32(any::<u8>()), rest: u64, name: u128, bytes in vec(any::<u8>(), 100),
     ) {
         let mut key = [0; 40];
@@ -114,7 +116,7 @@ proptest! {
         long::<1>(&key, &bytes);
         long::<3>(&key, &bytes);
         long::<13>(&key, &bytes);
-        // The last that the key has bits for, and those for which it begins again.
+        // The longest name for which the key has bits, and names for which it repeats.
         long::<36>(&key, &bytes);
         long::<37>(&key, &bytes);
         long::<40>(&key, &bytes);
@@ -123,9 +125,10 @@ proptest! {
         let (src, dst) = (name as u32, (name >> 32) as u32);
         let (sport, dport, protocol) = (rest as u16, (rest >> 16) as u16, (rest >> 32) as u8);
         let tuple = FiveTuple { src, dst, sport, dport, protocol };
-        let (ports, addresses) = ([sport, dport].map(u16::to_be_bytes), [src, dst].map(u32::to_be_bytes));
+        let ports = [sport, dport].map(u16::to_be_bytes);
+        let addresses = [src, dst].map(u32::to_be_bytes);
         let parts = [addresses.as_flattened(), ports.as_flattened(), &[protocol]].concat();
-        assert_eq!(Toeplitz::new(key).hash(&tuple), naive_toeplitz(&key, &bits(&parts)));
+        assert_eq!(Toeplitz::new(key).hash(&tuple), model_toeplitz(&key, &bits(&parts)));
     }
 
     /// Both directions of a flow have one hash, and its halves are equal.
@@ -158,7 +161,7 @@ proptest! {
 
     /// Bit by bit: CRC-32 as in Ethernet.
     #[test]
-    fn an_index_that_all_compute_is_the_crc(name in vec(any::<u8>(), 0..50)) {
+    fn the_index_of_a_name_is_its_crc_32(name in vec(any::<u8>(), 0..50)) {
         let crc = name.iter().fold(u32::MAX, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| crc >> 1 ^ (0xedb8_8320 * (crc & 1)))
         });
@@ -166,36 +169,38 @@ proptest! {
     }
 
     #[test]
-    fn an_index_of_a_card_has_all_bits_of_the_hash(hash: u32) {
-        // By Newton's steps: it times 0x9e37_79b1 is 1.
-        let inverse = (0..5).fold(1_u32, |x, _| x.wrapping_mul(2_u32.wrapping_sub(x.wrapping_mul(0x9e37_79b1))));
+    fn the_index_from_an_rss_hash_is_a_bijection(hash: u32) {
+        // Newton's method: the inverse times 0x9e37_79b1 is 1.
+        let newton = |x: u32, _| x.wrapping_mul(2_u32.wrapping_sub(x.wrapping_mul(0x9e37_79b1)));
+        let inverse = (0..5).fold(1_u32, newton);
         let back = SourceIndex::from_rss(hash).get().rotate_right(16).wrapping_mul(inverse);
         assert_eq!(back, hash);
     }
 }
 
-/// A card with 128 queues takes the low bits: packets of one queue still have indices everywhere.
+/// A card with 128 queues selects by the low bits: packets of one queue still have distributed
+/// indices.
 #[test]
-fn packets_of_one_queue_are_spread() {
+fn packets_of_one_queue_are_distributed() {
     let hashes = (0..40_000_u32).map(|flow| Toeplitz::MICROSOFT.hash(&(flow, 0x0a00_0001_u32)));
     let of_queue = hashes.filter(|hash| hash % 128 == 5).map(SourceIndex::from_rss);
     let of_queue: HashSet<u32> = of_queue.map(|index| index.get() % 256).collect();
-    assert!(of_queue.len() > 150, "{} of 256 places", of_queue.len());
+    assert!(of_queue.len() > 150, "{} of 256 slots", of_queue.len());
 }
 
-/// With a symmetric key there are 2^16 hashes, and a queue has its share of them: 25,000 packets of one of 8 queues
-/// come to most of 4096 places all the same.
+/// With a symmetric key there are 2^16 hashes, and a queue has its share of them: 25,000 packets of
+/// one of 8 queues still reach most of 4096 slots.
 #[test]
-fn packets_of_one_queue_are_spread_with_a_symmetric_key() {
+fn packets_of_one_queue_are_distributed_with_a_symmetric_key() {
     let name = |flow: u32| (flow.wrapping_mul(0x9e37_79b9), 0x0a00_0001_u32);
     let hashes = (0..200_000_u32).map(|flow| Toeplitz::SYMMETRIC.hash(&name(flow)));
     let of_queue = hashes.filter(|hash| hash % 8 == 5).map(SourceIndex::from_rss);
-    let places: HashSet<u32> = of_queue.map(|index| index.get() % 4096).collect();
-    assert!(places.len() > 3000, "{} of 4096 places", places.len());
+    let slots: HashSet<u32> = of_queue.map(|index| index.get() % 4096).collect();
+    assert!(slots.len() > 3000, "{} of 4096 slots", slots.len());
 }
 
 #[test]
-fn what_a_packet_does_not_bring_is_absent() {
+fn a_missing_or_zero_index_is_absent() {
     assert_eq!(SourceIndex::default(), SourceIndex::ABSENT);
     assert_eq!(SourceIndex::from(0), SourceIndex::ABSENT);
     assert_eq!(SourceIndex::from_flow_label(0), SourceIndex::ABSENT);
@@ -211,7 +216,7 @@ fn list(source: u64, entropy: u64, len: usize) -> RandomIndices {
 }
 
 #[test]
-fn a_list_is_handed_out_in_turn() {
+fn indices_of_a_list_are_used_in_turn() {
     for len in [1, 2, 3, 100] {
         let twice: Vec<SourceIndex> = list(1, 2, len).take(2 * len).collect();
         assert_eq!(twice[..len], twice[len..]);
@@ -222,9 +227,9 @@ fn a_list_is_handed_out_in_turn() {
     assert!(RandomIndices::new(1, 2, too_long).is_err());
 }
 
-/// Neighbours, as the addresses of machines that were bought together, and times of boots.
+/// Consecutive sources, like the addresses of machines of one series, and consecutive boot times.
 #[test]
-fn sources_and_boots_have_lists_of_their_own() {
+fn lists_differ_by_source_and_boot_time() {
     let of = |source, entropy| list(source, entropy, 1000).take(1000).map(SourceIndex::get);
     let mut all = HashSet::new();
     for (source, entropy) in
@@ -232,14 +237,14 @@ fn sources_and_boots_have_lists_of_their_own() {
     {
         all.extend(of(0x0200_5e00_0000 + source, 1_795_331_400 + entropy));
     }
-    // 400 000 numbers of 32 bits meet 18.6 times.
-    assert!(all.len() > 400_000 - 45, "{} are different", all.len());
+    // 18.6 collisions are expected among 400 000 numbers of 32 bits.
+    assert!(all.len() > 400_000 - 45, "{} are distinct", all.len());
     assert!(of(1, 2).eq(of(1, 2)));
-    // Also where a name and a time are added up to the same.
+    // Also if the sums of name and time are equal.
     assert!(!of(1, 2).eq(of(2, 1)) && !of(0, 3).eq(of(3, 0)));
 }
 
-/// Chi-square for 256 classes: 255 on average, 22.6 the deviation.
+/// Chi-square for 256 classes: 255 on average, with a standard deviation of 22.6.
 fn chi_square(indices: impl Iterator<Item = u32>, class: impl Fn(u32) -> u32) -> f64 {
     let mut counts = [0_u32; 256];
     indices.for_each(|index| counts[class(index) as usize % 256] += 1);
@@ -255,7 +260,7 @@ fn all_bits_of_random_indices_are_random() {
             let chi_square = chi_square(indices(), |index| index >> shift);
             assert!((chi_square - 255.0).abs() < 5.0 * 22.6, "{source}, {shift}: {chi_square}");
         }
-        // One says nothing of the next, in their low bits or high ones.
+        // Consecutive indices are independent in their low bits and in their high bits.
         for shift in [0, 28] {
             let pairs = indices().zip(indices().skip(1));
             let pairs = pairs.map(|(one, next)| (one >> shift & 15) << 4 | next >> shift & 15);
@@ -266,7 +271,7 @@ fn all_bits_of_random_indices_are_random() {
 }
 
 #[test]
-fn an_address_has_two_bytes_more() {
+fn a_hardware_address_has_two_random_bytes() {
     let assigned = [0x02, 0, 0x5e, 0x10, 0x20, 0x30];
     for random in [0, 1, 0x00ff, 0xff00, 0xbeef, 0xffff] {
         let address = HardwareAddress::new(assigned, random);
@@ -278,12 +283,12 @@ fn an_address_has_two_bytes_more() {
 }
 
 #[test]
-fn names_do_not_come_again() {
+fn flow_ids_are_unique_across_incarnations() {
     let names =
         |incarnation| FlowIds::new('a', incarnation, list(1, incarnation.into(), 10)).take(1000);
     let all: Vec<FlowId<char>> = names(7).chain(names(8)).collect();
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 2000);
-    // Without the part that tells lives apart they would.
+    // Without the incarnation they would repeat.
     assert_eq!(
         all.iter().map(|name| (name.source, name.number)).collect::<HashSet<_>>().len(),
         1000
@@ -294,88 +299,86 @@ fn names_do_not_come_again() {
     assert_eq!(FlowIds::new('a', 1, list(1, 1, 1)).size_hint(), (usize::MAX, None));
 }
 
-// On paper.
+// Analysis.
 
-/// For so few names and places that all that can happen is gone through: how many places are taken with which
-/// probability.
-fn taken(names: u64, places: u64) -> Vec<f64> {
-    let mut taken = vec![0.0; places as usize + 1];
-    taken[0] = 1.0;
+/// The probability of each number of occupied slots, by dynamic programming.
+fn occupied(names: u64, slots: u64) -> Vec<f64> {
+    let mut occupied = vec![0.0; slots as usize + 1];
+    occupied[0] = 1.0;
     for _ in 0..names {
-        for count in (0..taken.len()).rev() {
-            let stays = taken[count] * count as f64 / places as f64;
-            let before = if count > 0 { taken[count - 1] } else { 0.0 };
-            taken[count] = stays
-                + before * (places as usize - count + 1).min(places as usize) as f64
-                    / places as f64;
+        for count in (0..occupied.len()).rev() {
+            let stays = occupied[count] * count as f64 / slots as f64;
+            let before = if count > 0 { occupied[count - 1] } else { 0.0 };
+            occupied[count] = stays
+                + before * (slots as usize - count + 1).min(slots as usize) as f64 / slots as f64;
         }
     }
-    taken
+    occupied
 }
 
 #[test]
-fn collisions_are_those_of_all_cases() {
-    for (names, places) in (0..60).flat_map(|names| (1..30).map(move |places| (names, places))) {
+fn expected_collisions_match_an_enumeration() {
+    for (names, slots) in (0..60).flat_map(|names| (1..30).map(move |slots| (names, slots))) {
         let of_count = |count: usize| names as f64 - count as f64;
-        let taken = taken(names, places);
+        let occupied = occupied(names, slots);
         let mean = |of: &dyn Fn(usize) -> f64| -> f64 {
-            taken.iter().enumerate().map(|(count, probability)| probability * of(count)).sum()
+            occupied.iter().enumerate().map(|(count, probability)| probability * of(count)).sum()
         };
         let expected = mean(&of_count);
-        let ours = expected_collisions(names, places);
-        assert!((ours - expected).abs() < 1e-9, "{names} in {places}: {ours}, not {expected}");
-        // Three times the root of the number itself is a safe bound.
+        let ours = expected_collisions(names, slots);
+        assert!((ours - expected).abs() < 1e-9, "{names} in {slots}: {ours}, not {expected}");
+        // The variance is at most the mean, so three times its root is a safe bound.
         let variance = mean(&|count| (of_count(count) - expected).powi(2));
-        assert!(variance <= expected + 1e-9, "{names} in {places}: {variance} above {expected}");
+        assert!(variance <= expected + 1e-9, "{names} in {slots}: {variance} above {expected}");
     }
     assert_eq!([expected_collisions(0, 0), expected_collisions(9, 0)], [0.0; 2]);
 }
 
 #[test]
-fn collisions_are_those_of_the_formula() {
-    for places in [1_u64, 2, 256, 65_536, 1 << 20] {
+fn expected_collisions_match_the_formula() {
+    for slots in [1_u64, 2, 256, 65_536, 1 << 20] {
         for names in [0_u64, 1, 2, 3, 100, 1000, 65_536, 1_000_000] {
-            let (n, m) = (names as f64, places as f64);
+            let (n, m) = (names as f64, slots as f64);
             let formula = n - m * (1.0 - (1.0 - 1.0 / m).powf(n));
-            let ours = expected_collisions(names, places);
-            assert!((ours - formula).abs() <= 1e-3, "{names} in {places}: {ours}, not {formula}");
+            let ours = expected_collisions(names, slots);
+            assert!((ours - formula).abs() <= 1e-3, "{names} in {slots}: {ours}, not {formula}");
         }
     }
 }
 
-/// Where there are far more places than names, the formula itself is the difference of equal numbers.
+/// With far more slots than names, the formula is a difference of nearly equal numbers.
 #[test]
-fn hardly_any_collisions_are_counted_too() {
-    for (names, places) in
+fn expected_collisions_are_exact_with_many_slots() {
+    for (names, slots) in
         [(1_u64, 1_u64 << 54), (2, 3_000_000_019), (1000, 1 << 60), (1000, 1_000_000_000_000)]
     {
-        let ours = expected_collisions(names, places);
-        let (n, m) = (names as f64, places as f64);
+        let ours = expected_collisions(names, slots);
+        let (n, m) = (names as f64, slots as f64);
         let pairs = n * (n - 1.0) / (2.0 * m);
-        assert!((ours - pairs).abs() <= 1e-6 * pairs, "{names} in {places}: {ours}, not {pairs}");
+        assert!((ours - pairs).abs() <= 1e-6 * pairs, "{names} in {slots}: {ours}, not {pairs}");
     }
     assert!((expected_collisions(u64::MAX, 2) - u64::MAX as f64).abs() <= 4096.0);
 }
 
 #[test]
-fn collisions_are_those_of_a_simulation() {
-    for (names, places) in [(1000, 4096_usize), (10_000, 65_536), (300, 64)] {
+fn expected_collisions_match_a_simulation() {
+    for (names, slots) in [(1000, 4096_usize), (10_000, 65_536), (300, 64)] {
         let runs = 40;
         let collisions = (0..runs).map(|run| {
-            let places =
-                list(run, 1995, names).take(names).map(|index| index.get() as usize % places);
-            names - places.collect::<HashSet<_>>().len()
+            let slots =
+                list(run, 1995, names).take(names).map(|index| index.get() as usize % slots);
+            names - slots.collect::<HashSet<_>>().len()
         });
         let mean = collisions.sum::<usize>() as f64 / runs as f64;
-        let expected = expected_collisions(names as u64, places as u64);
+        let expected = expected_collisions(names as u64, slots as u64);
         let bound = 4.0 * (expected / runs as f64).sqrt();
-        assert!((mean - expected).abs() < bound, "{names} in {places}: {mean}, not {expected}");
+        assert!((mean - expected).abs() < bound, "{names} in {slots}: {mean}, not {expected}");
     }
 }
 
 /// A round trip of 60 ms, 200 and 20 µs: to the hundredth of a millisecond.
 #[test]
-fn transfers_take_as_long_as_the_model_says() {
+fn transfer_times_match_the_model() {
     let transfer = Transfer { round_trip: 60.0, long: 0.2, short: 0.02, hops: 1 };
     for (packets, expected) in [
         (1, [30.20, 90.02, 30.20, 30.02]),
@@ -396,7 +399,7 @@ fn transfers_take_as_long_as_the_model_says() {
         }
     }
     assert!((transfer.packets_for_a_circuit() - 1000.0 / 3.0).abs() < 1e-9);
-    // Each hop takes the long way once, and they work at the same time.
+    // Each hop uses the slow path once, and hops work concurrently.
     let far = Transfer { hops: 5, ..transfer };
     assert!((far.source_hashing(100) - (5.0 * 0.2 + 99.0 * 0.02 + 30.0)).abs() < 1e-9);
     assert!((far.threaded(100) - (5.0 * 0.02 + 99.0 * 0.02 + 30.0)).abs() < 1e-9);

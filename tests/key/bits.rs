@@ -1,4 +1,4 @@
-//! Bit strings against strings of booleans: every width that can be tried out, random wider ones.
+//! Bit strings against strings of booleans: all short ones, and random longer ones.
 
 use core::cmp::Ordering;
 use core::fmt::Debug;
@@ -10,7 +10,7 @@ use flowtable::key::bits::{BitString, Headed};
 use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowKey, FourTuple, TcpFlags};
 use proptest::prelude::*;
 
-/// The naive twin: one `bool` per bit.
+/// The reference model: one `bool` per bit.
 fn bools<B: BitString>(bits: &B) -> Vec<bool> {
     (0..B::BITS).map(|pos| bits.slice(pos, 1) == 1).collect()
 }
@@ -20,7 +20,7 @@ fn bits_of(bytes: &[u8]) -> Vec<bool> {
     bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> (7 - bit) & 1 == 1)).collect()
 }
 
-/// What the twin says of a window: its 64 bits from `pos` on, `false` behind the end.
+/// The window of the reference model: 64 bits from `pos`, `false` after the end.
 fn window_of(bools: &[bool], pos: u32) -> u64 {
     (0..64).fold(0, |word, i| {
         let bit = bools.get(pos as usize + i).copied().unwrap_or(false);
@@ -28,7 +28,7 @@ fn window_of(bools: &[bool], pos: u32) -> u64 {
     })
 }
 
-/// Checks the law of [`BitString`] and all its methods on one pair.
+/// Checks the contract of [`BitString`] and all its methods for one pair.
 fn check<B: BitString + Debug>(a: &B, b: &B) {
     let (x, y) = (bools(a), bools(b));
     assert_eq!(a.cmp(b), x.cmp(&y), "bit order is Ord: {a:?} {b:?}");
@@ -47,7 +47,7 @@ fn check<B: BitString + Debug>(a: &B, b: &B) {
 }
 
 #[test]
-fn every_pair_of_eight_bits() {
+fn strings_of_eight_bits_match_the_model() {
     let step = if cfg!(miri) { 101 } else { 1 };
     for a in (0..=255_u8).step_by(step) {
         for b in (0..=255).step_by(step) {
@@ -62,25 +62,25 @@ fn every_pair_of_eight_bits() {
 }
 
 #[test]
-fn every_value_of_sixteen_bits() {
+fn strings_of_sixteen_bits_match_the_model() {
     let step = if cfg!(miri) { 4099 } else { 1 };
     for a in (0..=u16::MAX).step_by(step) {
         let bits = bits_of(&a.to_be_bytes());
-        assert_eq!(bools(&a), bits, "an integer is its bytes, the high one first");
+        assert_eq!(bools(&a), bits, "an integer is its bytes in big-endian order");
         assert_eq!(bools(&a.to_be_bytes()), bits);
-        assert_eq!(bools(&((a >> 8) as u8, a as u8)), bits, "and their concatenation");
+        assert_eq!(bools(&((a >> 8) as u8, a as u8)), bits, "the concatenation of its bytes");
     }
 }
 
 #[test]
-fn a_string_of_no_bits() {
+fn empty_strings_match_the_model() {
     check(&[0_u8; 0], &[]);
     check(&([0_u8; 0], 5_u8), &([], 6));
     check(&(5_u8, [0_u8; 0]), &(6, []));
 }
 
 #[test]
-fn addresses_are_their_bits() {
+fn addresses_are_strings_of_their_bits() {
     let v4 = Ipv4Addr::new(192, 0, 2, 77);
     assert_eq!(bools(&v4), bits_of(&v4.octets()));
     let v6: Ipv6Addr = "2001:db8::7:8000:1".parse().unwrap();
@@ -88,7 +88,7 @@ fn addresses_are_their_bits() {
 }
 
 #[test]
-fn widths_hold_the_information_and_no_more() {
+fn widths_are_those_of_the_fields() {
     assert_eq!(FourTuple::<Ipv4Addr>::BITS, 12 * 8);
     assert_eq!(FourTuple::<Ipv6Addr>::BITS, 36 * 8);
     assert_eq!(FiveTuple::<Ipv4Addr>::BITS, 13 * 8);
@@ -125,7 +125,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn integers(a: u32, b: u32, c: u64, d: u64, e: u128, f: u128) {
+    fn integers_match_the_model(a: u32, b: u32, c: u64, d: u64, e: u128, f: u128) {
         check(&a, &b);
         check(&c, &d);
         check(&e, &f);
@@ -137,7 +137,9 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn arrays(a: [u8; 3], b: [u8; 3], c: [u8; 9], d: [u8; 9], e: [u8; 32], bit in 0..256_u32) {
+    fn arrays_match_the_model(
+        a: [u8; 3], b: [u8; 3], c: [u8; 9], d: [u8; 9], e: [u8; 32], bit in 0..256_u32,
+    ) {
         check(&a, &b);
         check(&c, &d);
         let mut near = e;
@@ -149,14 +151,16 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn concatenations(a: (u16, u8), b: (u16, u8), c: (u128, [u8; 5]), d: (u128, [u8; 5])) {
+    fn concatenations_match_the_model(
+        a: (u16, u8), b: (u16, u8), c: (u128, [u8; 5]), d: (u128, [u8; 5]),
+    ) {
         check(&a, &b);
         check(&c, &d);
         check(&(c, a), &(d, b));
     }
 
     #[test]
-    fn headed_keys(key: u64, other: u64, seed: u64) {
+    fn headed_keys_match_the_model(key: u64, other: u64, seed: u64) {
         let hasher = DefaultHashBuilder::with_seed(seed);
         check(&Headed::new(key, &hasher), &Headed::new(other, &hasher));
         check(&Headed::<u64, u32>::with_header(7, key), &Headed::with_header(7, other));
@@ -168,15 +172,17 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn tuples(a in five(v4()), b in five(v4()), c in five(v6()), d in five(v6())) {
+    fn tuples_match_the_model(
+        a in five(v4()), b in five(v4()), c in five(v6()), d in five(v6()),
+    ) {
         check(&a, &b);
         check(&a.sockets(), &b.sockets());
         check(&c, &d);
         check(&c.sockets(), &d.sockets());
         check(&a, &FiveTuple { protocol: b.protocol, ..a });
         check(&c, &FiveTuple { dport: d.dport, ..c });
-        let (ports, protocol) = ([c.sport.to_be_bytes(), c.dport.to_be_bytes()].concat(), [c.protocol]);
-        let bytes = [&c.src.octets()[..], &c.dst.octets(), &ports, &protocol].concat();
+        let ports = [c.sport.to_be_bytes(), c.dport.to_be_bytes()].concat();
+        let bytes = [&c.src.octets()[..], &c.dst.octets(), &ports, &[c.protocol]].concat();
         prop_assert_eq!(bools(&c), bits_of(&bytes));
         let flow = bools(&FlowKey::V6(c));
         prop_assert!(flow[0] && flow[1..] == bits_of(&bytes));
@@ -184,13 +190,13 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn flows(a in flow(), b in flow()) {
+    fn flow_keys_match_the_model(a in flow(), b in flow()) {
         check(&a, &b);
         check(&a, &a.reversed());
         prop_assert_eq!(a.reversed().reversed(), a);
         let (key, direction) = a.normalized();
         prop_assert_eq!(key, if direction == Direction::Forward { a } else { a.reversed() });
-        prop_assert_eq!(a.reversed().normalized().0, key, "one name for both directions");
+        prop_assert_eq!(a.reversed().normalized().0, key, "one key for both directions");
         let fields = FlowKey::new(a.src(), a.dst(), a.sport(), a.dport(), a.protocol());
         prop_assert_eq!(fields, Some(a));
         if matches!((a, b), (FlowKey::V4(_), FlowKey::V6(_))) {
@@ -200,21 +206,23 @@ proptest! {
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn equal_flows_hash_equally(flow in flow(), seed: u64) {
+    fn equal_flow_keys_have_equal_hashes(flow in flow(), seed: u64) {
         let hasher = DefaultHashBuilder::with_seed(seed);
         prop_assert_eq!(hasher.hash_one(flow), hasher.hash_one(flow.reversed().reversed()));
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
-    fn every_field_counts_in_the_hash(a in five(v4()), b in five(v6()), seed: u64) {
-        every_field(a, Ipv4Addr::from(!a.src.to_bits()), &DefaultHashBuilder::with_seed(seed));
-        every_field(b, Ipv6Addr::from(!b.dst.to_bits()), &DefaultHashBuilder::with_seed(seed));
+    fn every_field_changes_the_hash(a in five(v4()), b in five(v6()), seed: u64) {
+        let hasher = DefaultHashBuilder::with_seed(seed);
+        check_every_field(a, Ipv4Addr::from(!a.src.to_bits()), &hasher);
+        check_every_field(b, Ipv6Addr::from(!b.dst.to_bits()), &hasher);
     }
 }
 
-/// Tuples that differ in one field only, in one bit where it is a number, have different hashes.
-fn every_field<A>(tuple: FiveTuple<A>, other: A, hasher: &DefaultHashBuilder)
+/// Checks that tuples that differ in one field, for numbers in one bit, have different hashes.
+/// Fifteen pairs of 64-bit hashes are equal by chance with a probability of 1e-18.
+fn check_every_field<A>(tuple: FiveTuple<A>, other: A, hasher: &DefaultHashBuilder)
 where
     A: BitString,
     FlowKey: From<FiveTuple<A>>,
@@ -236,9 +244,9 @@ where
     assert_eq!(distinct(sockets.collect()), tuples - 1);
 }
 
-/// A key made of several flows: the words of one do not run into those of the next.
+/// In a key of several flows, the words of one flow are not confused with those of the next.
 #[test]
-fn the_hash_says_which_version_comes() {
+fn the_first_hashed_bit_is_the_ip_version() {
     #[derive(Default)]
     struct Words(Vec<u64>);
     impl core::hash::Hasher for Words {
@@ -278,7 +286,7 @@ fn a_flow_to_itself_is_its_own_reverse() {
 }
 
 #[test]
-fn mapped_addresses_are_another_flow() {
+fn mapped_addresses_are_another_flow_than_ipv4_addresses() {
     let v4 = FlowKey::new("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap(), 1, 2, 6);
     let v6 = FlowKey::new(
         "::ffff:10.0.0.1".parse().unwrap(),
@@ -292,7 +300,7 @@ fn mapped_addresses_are_another_flow() {
 }
 
 #[test]
-fn flags_of_tcp() {
+fn tcp_flags_are_written_as_letters() {
     let mut seen = TcpFlags::default();
     assert_eq!(seen.to_string(), "........");
     seen |= TcpFlags::SYN | TcpFlags::ACK;

@@ -1,4 +1,4 @@
-//! `Prefix` and `Address`: made, written, read back, put in order, refused.
+//! `Prefix` and `Address`: construction, parsing, formatting, order, and errors.
 
 use core::fmt::{Debug, Display};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -21,7 +21,7 @@ fn v6(text: &str) -> V6 {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// Any string of this width, from bytes of which it takes the first ones.
+/// A bit string of any width, from the first bits of `bytes`.
 fn from_bytes<A: Address>(bytes: [u8; 40]) -> A {
     use flowtable::key::bits::BitString;
     A::from_windows(|pos| bytes.window(pos))
@@ -46,7 +46,7 @@ fn host_bits_are_cleared_by_new_and_refused_by_try_from() {
     for len in [33, 64, 65_535, 65_536, 65_537, u32::MAX] {
         let too_long = PrefixError::Length { len, max: 32 };
         assert_eq!(Prefix::new(address, len), Err(too_long));
-        assert_eq!(V4::try_from((address, len)), Err(too_long), "the length is looked at first");
+        assert_eq!(V4::try_from((address, len)), Err(too_long), "the length is checked first");
     }
     assert_eq!(Prefix::new(7_u8, 9), Err(PrefixError::Length { len: 9, max: 8 }));
     assert_eq!(
@@ -56,7 +56,7 @@ fn host_bits_are_cleared_by_new_and_refused_by_try_from() {
 }
 
 #[test]
-fn the_default_route_and_host_routes_are_prefixes_like_others() {
+fn the_default_route_and_host_routes_are_ordinary_prefixes() {
     assert_eq!(V4::default_route(), v4("0.0.0.0/0"));
     assert_eq!(V4::default_route(), Prefix::new(Ipv4Addr::BROADCAST, 0).unwrap());
     assert_eq!(V6::default_route(), v6("::/0"));
@@ -71,8 +71,8 @@ fn the_default_route_and_host_routes_are_prefixes_like_others() {
 }
 
 #[test]
-fn prefixes_of_addresses_too_wide_for_them() {
-    // 72,000 bits: a length has sixteen.
+fn prefixes_of_wide_addresses_have_at_most_65535_bits() {
+    // 72,000 bits; the type of lengths has sixteen bits.
     let wide = [0xff_u8; 9000];
     let longest = Prefix::new(wide, 65_535).unwrap();
     assert_eq!(
@@ -81,7 +81,7 @@ fn prefixes_of_addresses_too_wide_for_them() {
     );
     assert_eq!(Prefix::new(wide, 65_536), Err(PrefixError::Length { len: 65_536, max: 65_535 }));
     assert!(longest.contains(&wide) && Prefix::default_route().covers(&longest));
-    // The widest whose host routes there are.
+    // The widest addresses that have host routes.
     let host = Prefix::host([1_u8; 8191]);
     assert_eq!(
         (host.len(), host.contains(&[1; 8191]), host.contains(&[0; 8191])),
@@ -96,7 +96,7 @@ fn a_host_route_of_more_bits_panics() {
 }
 
 #[test]
-fn what_contains_and_covers_what() {
+fn a_prefix_covers_longer_prefixes_with_its_bits() {
     let ten = v4("10.0.0.0/8");
     for (address, is_inside) in [
         ([10, 0, 0, 0], true),
@@ -118,7 +118,7 @@ fn what_contains_and_covers_what() {
     ] {
         assert_eq!(ten.covers(&v4(other)), is_covered, "{other}");
     }
-    // A difference in each bit, in front of the length and behind it.
+    // A difference in each bit before and after the length.
     let base = v6("2001:db8:ffff:0:8000::/67");
     for bit in 0..128 {
         let other = Ipv6Addr::from_bits(base.address().to_bits() ^ (1 << (127 - bit)));
@@ -128,7 +128,7 @@ fn what_contains_and_covers_what() {
 }
 
 #[test]
-fn a_v4_mapped_prefix_is_one_of_v6() {
+fn an_ipv4_mapped_prefix_is_an_ipv6_prefix() {
     let mapped = v6("::ffff:10.0.0.0/104");
     assert_eq!(mapped.to_string(), "::ffff:10.0.0.0/104");
     assert!(mapped.contains(&Ipv4Addr::new(10, 1, 2, 3).to_ipv6_mapped()));
@@ -140,7 +140,7 @@ fn a_v4_mapped_prefix_is_one_of_v6() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_prefixes_are_parsed_back() {
     fn check<A: Address + Display + FromStr + Debug>(prefix: Prefix<A>, text: &str) {
         assert_eq!(prefix.to_string(), text);
         assert_eq!(text.parse::<Prefix<A>>(), Ok(prefix));
@@ -160,7 +160,7 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn invalid_text_is_an_error() {
     for text in [
         "",
         "/",
@@ -208,19 +208,19 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn errors_say_what_is_wrong() {
-    let says = |error: PrefixError, words: &[&str]| {
+fn error_messages_describe_the_cause() {
+    let check = |error: PrefixError, words: &[&str]| {
         let boxed: Box<dyn Error> = error.into();
         let text = boxed.to_string();
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     };
-    says(PrefixError::Length { len: 33, max: 32 }, &["33 bits", "at most 32"]);
-    says(PrefixError::HostBits { len: 8 }, &["bit after the first 8"]);
-    says(PrefixError::Syntax, &["address", "slash", "length"]);
+    check(PrefixError::Length { len: 33, max: 32 }, &["33 bits", "at most 32"]);
+    check(PrefixError::HostBits { len: 8 }, &["bit after the first 8"]);
+    check(PrefixError::Syntax, &["address", "slash", "length"]);
 }
 
 #[test]
-fn a_prefix_comes_right_before_all_that_it_covers() {
+fn a_prefix_is_ordered_directly_before_the_prefixes_that_it_covers() {
     let sorted = [
         "0.0.0.0/0",
         "0.0.0.0/1",
@@ -239,10 +239,10 @@ fn a_prefix_comes_right_before_all_that_it_covers() {
     let again: BTreeSet<V4> = sorted.into_iter().rev().collect();
     assert!(again.into_iter().eq(sorted));
     let set: HashSet<V4> = sorted.into_iter().chain(sorted).collect();
-    assert_eq!(set.len(), sorted.len(), "equal ones have equal hashes");
+    assert_eq!(set.len(), sorted.len(), "equal prefixes have equal hashes");
 }
 
-/// Bytes in the few patterns that go wrong, and any.
+/// Bytes in patterns of edge cases, and random ones.
 fn bytes() -> impl Strategy<Value = [u8; 40]> {
     let pattern = proptest::sample::select(&[0_u8, 0xff, 0x80, 1, 0xa5][..]);
     let flipped = (pattern, 0..320_usize).prop_map(|(byte, bit)| {
@@ -257,10 +257,10 @@ fn prefix<A: Address>(bytes: [u8; 40], len: u16) -> Prefix<A> {
     Prefix::new(from_bytes(bytes), u32::from(len) % (A::BITS + 1)).expect("the length is bounded")
 }
 
-/// What [`Prefix`] says of two prefixes, against what bit after bit says.
+/// Checks all methods of [`Prefix`] for two prefixes, bit by bit.
 fn check<A: Address + Debug>(one: ([u8; 40], u16), other: ([u8; 40], u16)) {
     let (a, b): (A, A) = (from_bytes(one.0), from_bytes(other.0));
-    assert_eq!(A::from_windows(|pos| a.window(pos)), a, "the law");
+    assert_eq!(A::from_windows(|pos| a.window(pos)), a, "the contract of `Address`");
     let (p, q): (Prefix<A>, Prefix<A>) = (prefix(one.0, one.1), prefix(other.0, other.1));
     let bit = |a: &A, at| a.window(at) >> 63;
     let first = p.address();
@@ -274,7 +274,7 @@ fn check<A: Address + Debug>(one: ([u8; 40], u16), other: ([u8; 40], u16)) {
     assert_eq!(p.covers(&q), p.len() <= q.len() && p.contains(&q.address()));
     assert_eq!(p == q, p.covers(&q) && q.covers(&p));
     assert_eq!(p.cmp(&q), (p.address(), p.len()).cmp(&(q.address(), q.len())));
-    assert!(!p.covers(&q) || p <= q, "in order of the walk");
+    assert!(!p.covers(&q) || p <= q, "ordered like a traversal");
     assert_eq!(Prefix::try_from((first, p.len())), Ok(p));
     assert_eq!(Prefix::try_from((a, p.len())).is_ok(), a == first);
 }
@@ -283,7 +283,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn of_every_kind_of_address(one in (bytes(), any::<u16>()), other in (bytes(), any::<u16>())) {
+    fn prefixes_of_every_type_match_the_bitwise_check(
+        one in (bytes(), any::<u16>()), other in (bytes(), any::<u16>()),
+    ) {
         check::<u8>(one, other);
         check::<u16>(one, other);
         check::<u32>(one, other);
@@ -296,13 +298,13 @@ proptest! {
         check::<[u8; 40]>(one, other);
         check::<(u8, u16)>(one, other);
         check::<(Ipv6Addr, (u8, [u8; 9]))>(one, other);
-        // Nearer to each other than two at random.
+        // Closer to each other than two random ones.
         check::<Ipv6Addr>(one, (one.0, other.1));
         check::<[u8; 40]>(one, (one.0, other.1));
     }
 
     #[test]
-    fn of_any_text(bits in any::<u128>(), len in 0..=128_u32) {
+    fn random_prefixes_are_parsed_back(bits in any::<u128>(), len in 0..=128_u32) {
         let prefix = Prefix::new(Ipv6Addr::from_bits(bits), len).unwrap();
         prop_assert_eq!(prefix.to_string().parse(), Ok(prefix));
         let prefix = Prefix::new(Ipv4Addr::from_bits(bits as u32), len % 33).unwrap();
@@ -328,7 +330,7 @@ mod serialized {
         for (text, words) in [
             (r#""10.0.0.0""#, "slash"),
             (r#""10.0.0.0/33""#, "33 bits"),
-            (r#""10.0.0.1/8""#, "behind the first 8"),
+            (r#""10.0.0.1/8""#, "after the first 8"),
             (r#""2001:db8::/32""#, "slash"),
             ("8", "8"),
             ("[\"10.0.0.0\",8]", ""),
@@ -351,7 +353,7 @@ mod converted {
     use super::*;
 
     #[test]
-    fn from_and_to_ipnet() {
+    fn prefixes_convert_from_and_to_ipnet() {
         let net = Ipv4Net::new(Ipv4Addr::new(10, 1, 2, 3), 8).unwrap();
         assert_eq!(V4::from(net), v4("10.0.0.0/8"), "its host bits are cleared");
         assert_eq!(Ipv4Net::from(v4("10.0.0.0/8")), net.trunc());

@@ -1,4 +1,4 @@
-//! `RouteTable` in its corners: every length, nodes that have all they can, values of all kinds.
+//! Edge cases of `RouteTable`: every prefix length, full nodes, values of all kinds.
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// Every invariant.
+/// Checks every invariant.
 fn check<A: Address, V>(table: &RouteTable<A, V>) {
     table.validate().unwrap_or_else(|broken| panic!("{broken}"));
 }
@@ -34,7 +34,7 @@ fn every_length() {
             Some((prefix_of(address, len), len))
         };
         assert_eq!(found(&address), longest(A::BITS));
-        // An address that differs first in this bit matches what is not longer.
+        // An address that differs first in this bit matches routes up to this length.
         let bits = (0..A::BITS).step_by(if A::BITS > 64 { 3 } else { 1 });
         for bit in bits {
             assert_eq!(found(&flipped(&address, bit)), longest(bit), "bit {bit}");
@@ -48,8 +48,8 @@ fn every_length() {
         for &len in &lens {
             check_all(&RouteTable::from([(prefix_of(address, len), len)]), address, &[len]);
         }
-        let turned = lens.iter().copied().rev().collect();
-        let mut orders = vec![lens.clone(), turned, shuffled(&lens, 1), shuffled(&lens, 2)];
+        let reversed = lens.iter().copied().rev().collect();
+        let mut orders = vec![lens.clone(), reversed, shuffled(&lens, 1), shuffled(&lens, 2)];
         orders.iter_mut().for_each(Vec::dedup);
         for order in &orders {
             let (mut table, mut there) = (RouteTable::new(), vec![]);
@@ -84,15 +84,16 @@ fn every_length() {
     test([0_u8; 40], 6);
 }
 
-/// A route somewhere in what leads to a far one: at every length, and beside it at every bit.
+/// A second route that splits the path to a long one: at every length, and branching off at every
+/// bit.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn a_long_way_is_split_anywhere() {
+fn a_path_is_split_at_any_bit() {
     fn test<A: Address + Debug>(far: A, step: usize) {
         let far_route = Prefix::host(far);
         for at in (0..A::BITS).step_by(step) {
-            let beside = flipped(&far, at);
-            for other in [prefix_of(far, at), prefix_of(beside, at + 1), Prefix::host(beside)] {
+            let branch = flipped(&far, at);
+            for other in [prefix_of(far, at), prefix_of(branch, at + 1), Prefix::host(branch)] {
                 for first_far in [true, false] {
                     let mut table = RouteTable::new();
                     let mut routes = [(far_route, "far"), (other, "other")];
@@ -100,16 +101,16 @@ fn a_long_way_is_split_anywhere() {
                     table.extend(routes);
                     check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
-                    let near = other.contains(&beside).then_some((other, &"other"));
-                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    let near = other.contains(&branch).then_some((other, &"other"));
+                    assert_eq!(table.lookup(&branch), near, "{at}");
                     assert_eq!(table.remove(&other), Some("other"));
                     check(&table);
                     assert_eq!(table.lookup(&far), Some((far_route, &"far")), "{at}");
-                    assert_eq!(table.lookup(&beside), None);
+                    assert_eq!(table.lookup(&branch), None);
                     table.insert(other, "other");
                     assert_eq!(table.remove(&far_route), Some("far"));
                     check(&table);
-                    assert_eq!(table.lookup(&beside), near, "{at}");
+                    assert_eq!(table.lookup(&branch), near, "{at}");
                     let left = other.contains(&far).then_some((other, &"other"));
                     assert_eq!(table.lookup(&far), left, "{at}");
                     table.remove(&other);
@@ -123,10 +124,10 @@ fn a_long_way_is_split_anywhere() {
     test([0x99_u8; 40], 3);
 }
 
-/// All prefixes of eight bits: each address against what is in the table, however it is filled.
+/// All prefixes of 8-bit addresses: each address is compared at each state of the table.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn all_there_is_in_a_byte() {
+fn all_prefixes_of_a_byte() {
     let all: Vec<Prefix<u8>> = (0..=8_u32)
         .flat_map(|len| (0..1 << len).map(move |i: u16| prefix_of((i << (8 - len)) as u8, len)))
         .collect();
@@ -134,7 +135,7 @@ fn all_there_is_in_a_byte() {
     let mut table = RouteTable::new();
     let mut model = BTreeMap::new();
     for round in 0..3 * 511 {
-        // Its greatest common divisor with 511 is 1; the third time round, they are taken out.
+        // The factor is coprime to 511; the third round removes them.
         let route = all[round * 100 % 511];
         if round < 2 * 511 {
             assert_eq!(table.insert(route, round), model.insert(route, round));
@@ -152,10 +153,10 @@ fn all_there_is_in_a_byte() {
     assert!(table.is_empty());
 }
 
-/// Every route and every way on that a node can have, at each place where there is one.
+/// Nodes with every route and every child that they can have, at each position.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn nodes_with_all_they_can_have() {
+fn full_nodes() {
     fn test<A: Address + Debug>(base: A, at: u32) {
         let deepest = A::BITS.min(at + 7);
         let mut routes = vec![prefix_of(base, at)];
@@ -199,7 +200,7 @@ fn nodes_with_all_they_can_have() {
     }
 }
 
-/// Values that take no memory, that have an alignment, that own memory, and that are large.
+/// Zero-sized, aligned, owning and large values.
 #[test]
 fn values_of_all_kinds() {
     fn test<V: Clone + Debug + PartialEq>(make: impl Fn(u32) -> V) {

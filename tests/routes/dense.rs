@@ -1,5 +1,5 @@
-//! `RouteTable` back and forth across the thresholds of its direct tables, against a twin that is asked
-//! for each length.
+//! `RouteTable` across the thresholds of its direct tables in both directions, compared with a
+//! reference model.
 
 use core::cmp::Ordering;
 use core::fmt::Debug;
@@ -16,16 +16,16 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-/// A large table and its twin, with routes below a few prefixes of six bits, which have a direct table
-/// from [`MANY`] routes on until there are fewer than [`FEW`].
+/// A large table and its reference model, with routes below a few prefixes of six bits, which have
+/// a direct table from [`MANY`] routes on until there are fewer than [`FEW`].
 struct Dense<A> {
     ours: RouteTable<A, u32>,
-    twin: RoutesByLength<A, u32>,
-    /// In any order.
-    there: Vec<Prefix<A>>,
-    /// How many are below each prefix of six bits, without that itself.
+    model: RoutesByLength<A, u32>,
+    /// The present prefixes, in any order.
+    present: Vec<Prefix<A>>,
+    /// The number of routes below each prefix of six bits, without that itself.
     below: HashMap<A, usize>,
-    random: StdRng,
+    rng: StdRng,
     now: u32,
 }
 
@@ -34,42 +34,42 @@ const FEW: usize = 1024;
 
 impl<A: Address + Debug + Hash> Dense<A> {
     fn new(seed: u64) -> Self {
-        let random = StdRng::seed_from_u64(seed);
-        let (ours, twin, below) = (RouteTable::new(), RoutesByLength::new(), HashMap::new());
-        Self { ours, twin, there: vec![], below, random, now: 0 }
+        let rng = StdRng::seed_from_u64(seed);
+        let (ours, model, below) = (RouteTable::new(), RoutesByLength::new(), HashMap::new());
+        Self { ours, model, present: vec![], below, rng, now: 0 }
     }
 
     fn random_address(&mut self) -> A {
-        let windows: [u64; 6] = self.random.random();
+        let windows: [u64; 6] = self.rng.random();
         A::from_windows(|pos| match (windows[pos as usize / 64], pos % 64) {
             (window, 0) => window,
             (window, odd) => window << odd | windows[(pos as usize / 64 + 1) % 6] >> (64 - odd),
         })
     }
 
-    /// An address below the first six bits of `base`, mostly near to others: bits 6 to 18 have few
+    /// An address below the first six bits of `base`, mostly close to others: bits 6 to 18 have few
     /// values.
     fn address_below(&mut self, base: &A) -> A {
-        let (address, near) = (self.random_address(), self.random.random_range(0..8));
+        let (address, near) = (self.random_address(), self.rng.random_range(0..8));
         let near = flipped(&flipped(base, 6 + near), 17 - near / 3);
-        let front = if self.random.random_bool(0.5) { spliced(base, 6, &address) } else { near };
-        spliced(&front, self.random.random_range(6..20), &address)
+        let front = if self.rng.random_bool(0.5) { spliced(base, 6, &address) } else { near };
+        spliced(&front, self.rng.random_range(6..20), &address)
     }
 
     fn insert(&mut self, prefix: Prefix<A>) {
         self.now += 1;
-        let old = self.twin.insert(prefix, self.now);
+        let old = self.model.insert(prefix, self.now);
         assert_eq!(self.ours.insert(prefix, self.now), old, "{prefix:?}");
         if old.is_none() {
-            self.there.push(prefix);
+            self.present.push(prefix);
             *self.count_at(&prefix) += usize::from(prefix.len() > 6);
         }
         self.check_at(&prefix);
     }
 
     fn remove(&mut self, at: usize) {
-        let prefix = self.there.swap_remove(at);
-        let old = self.twin.remove(&prefix);
+        let prefix = self.present.swap_remove(at);
+        let old = self.model.remove(&prefix);
         assert!(old.is_some());
         *self.count_at(&prefix) -= usize::from(prefix.len() > 6);
         assert_eq!(self.ours.remove(&prefix), old, "{prefix:?}");
@@ -81,31 +81,31 @@ impl<A: Address + Debug + Hash> Dense<A> {
         self.below.entry(prefix.address().truncated(6)).or_insert(0)
     }
 
-    /// Looks up what is at both ends of the prefix, beside it and somewhere in it.
+    /// Looks up addresses at both ends of the prefix, next to it and inside it.
     fn check_at(&mut self, prefix: &Prefix<A>) {
         let (first, last) = (prefix.address(), last_address(prefix));
         let inside = spliced(&first, prefix.len(), &self.random_address());
-        let beside = flipped(&first, prefix.len().saturating_sub(1));
-        let asked = [first, last, inside, beside];
+        let outside = flipped(&first, prefix.len().saturating_sub(1));
+        let addresses = [first, last, inside, outside];
         let mut found = [None; 4];
-        self.ours.lookup_batch(&asked, &mut found);
-        for (address, found) in asked.iter().zip(found) {
-            assert_eq!(found, self.twin.lookup(address), "{address:?}");
+        self.ours.lookup_batch(&addresses, &mut found);
+        for (address, found) in addresses.iter().zip(found) {
+            assert_eq!(found, self.model.lookup(address), "{address:?}");
             assert_eq!(found, self.ours.lookup(address), "{address:?}");
         }
     }
 
-    /// A change of one of the lengths that a direct table has in itself, or that are above it.
+    /// Changes a route of a length that is stored in a direct table or above it.
     fn change_short(&mut self, base: &A) {
         let address = self.address_below(base);
-        let prefix = prefix_of(address, self.random.random_range(0..=19));
-        match self.there.iter().position(|there| *there == prefix) {
-            Some(at) if self.random.random_bool(0.7) => self.remove(at),
+        let prefix = prefix_of(address, self.rng.random_range(0..=19));
+        match self.present.iter().position(|present| *present == prefix) {
+            Some(at) if self.rng.random_bool(0.7) => self.remove(at),
             _ => self.insert(prefix),
         }
     }
 
-    /// Adds and removes routes below the base, one at a time, until there are so many.
+    /// Adds and removes routes below the base, one at a time, until there are `count`.
     fn go_to(&mut self, base: &A, count: usize) {
         let base = prefix_of(*base, 6);
         loop {
@@ -113,12 +113,12 @@ impl<A: Address + Debug + Hash> Dense<A> {
                 Ordering::Equal => break,
                 Ordering::Less => {
                     let address = self.address_below(&base.address());
-                    let len = self.random.random_range(15..=A::BITS.min(36));
+                    let len = self.rng.random_range(15..=A::BITS.min(36));
                     self.insert(prefix_of(address, len));
                 }
                 Ordering::Greater => {
-                    let at = self.random.random_range(0..self.there.len());
-                    if base.covers(&self.there[at]) {
+                    let at = self.rng.random_range(0..self.present.len());
+                    if base.covers(&self.present[at]) {
                         self.remove(at);
                     }
                 }
@@ -136,52 +136,52 @@ impl<A: Address + Debug + Hash> Dense<A> {
         self.compare();
     }
 
-    /// All of it.
+    /// Compares the whole tables.
     fn compare(&mut self) {
         self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
-        self.there.sort_unstable();
-        assert_eq!((self.ours.len(), self.twin.len()), (self.there.len(), self.there.len()));
-        assert!(self.ours.prefixes().eq(self.there.iter().copied()));
-        let asked: Vec<A> =
-            self.there.iter().flat_map(|one| [one.address(), last_address(one)]).collect();
-        let mut found = vec![None; asked.len()];
-        self.ours.lookup_batch(&asked, &mut found);
-        for (address, found) in asked.iter().zip(found) {
-            assert_eq!(found, self.twin.lookup(address), "{address:?}");
+        self.present.sort_unstable();
+        assert_eq!((self.ours.len(), self.model.len()), (self.present.len(), self.present.len()));
+        assert!(self.ours.prefixes().eq(self.present.iter().copied()));
+        let addresses: Vec<A> =
+            self.present.iter().flat_map(|one| [one.address(), last_address(one)]).collect();
+        let mut found = vec![None; addresses.len()];
+        self.ours.lookup_batch(&addresses, &mut found);
+        for (address, found) in addresses.iter().zip(found) {
+            assert_eq!(found, self.model.lookup(address), "{address:?}");
             assert_eq!(found, self.ours.lookup(address), "{address:?}");
         }
-        for prefix in self.there.iter().step_by(17) {
-            assert_eq!(self.ours.get(prefix), self.twin.get(prefix));
+        for prefix in self.present.iter().step_by(17) {
+            assert_eq!(self.ours.get(prefix), self.model.get(prefix));
             let covers = (0..=prefix.len()).map(|len| prefix_of(prefix.address(), len));
-            let covers = covers.filter_map(|cover| Some((cover, self.twin.get(&cover)?)));
+            let covers = covers.filter_map(|cover| Some((cover, self.model.get(&cover)?)));
             assert!(self.ours.covering(prefix).eq(covers), "{prefix:?}");
-            let from = self.there.partition_point(|one| one < prefix);
-            let covered = self.there[from..].iter().take_while(|one| prefix.covers(one));
+            let from = self.present.partition_point(|one| one < prefix);
+            let covered = self.present[from..].iter().take_while(|one| prefix.covers(one));
             assert!(self.ours.covered(prefix).map(|(one, _)| one).eq(covered.copied()));
         }
     }
 
-    /// Knows what is in the twin.
-    fn take_over(&mut self) {
-        self.there = self.twin.prefixes();
+    /// Updates the prefixes and counts from the model.
+    fn recount(&mut self) {
+        self.present = self.model.prefixes();
         self.below.clear();
-        for prefix in self.there.clone() {
+        for prefix in self.present.clone() {
             *self.count_at(&prefix) += usize::from(prefix.len() > 6);
         }
     }
 
-    /// Keeps one of so many routes, all at once.
+    /// Retains one of `one_of` routes.
     fn retain(&mut self, one_of: u32) {
-        let twin = &mut self.twin;
+        let model = &mut self.model;
         self.ours.retain(|prefix, value| {
-            assert_eq!(twin.get(&prefix), Some(&*value));
+            assert_eq!(model.get(&prefix), Some(&*value));
             let is_kept = *value % one_of == 0;
             if !is_kept {
-                twin.remove(&prefix);
+                model.remove(&prefix);
             }
             is_kept
         });
-        self.take_over();
+        self.recount();
         self.compare();
     }
 }
@@ -195,24 +195,24 @@ fn across_the_thresholds<A: Address + Debug + Hash>(base: A, seed: u64) {
             dense.change_short(&base);
             dense.change_short(&other);
         }
-        // There and back, and to and fro at each of them.
+        // Across both thresholds, and back and forth at each.
         let base = if round == 0 { base } else { other };
         for count in [FEW, FEW - 1, FEW, MANY - 1, MANY, MANY - 1, FEW + 1, FEW - 1, MANY + 9] {
             dense.go_to(&base, count);
         }
-        // A copy goes its own way.
-        let (ours, twin) = (dense.ours.clone(), dense.twin.clone());
+        // A clone is independent.
+        let (ours, model) = (dense.ours.clone(), dense.model.clone());
         dense.retain(6 + round);
         dense.ours.shrink_to_fit();
         (0..100).for_each(|_| dense.change_short(&base));
         dense.compare();
-        dense = Dense { ours, twin, ..dense };
-        dense.take_over();
+        dense = Dense { ours, model, ..dense };
+        dense.recount();
         dense.compare();
     }
     dense.go_to(&base, 0);
     dense.go_to(&other, 0);
-    while !dense.there.is_empty() {
+    while !dense.present.is_empty() {
         dense.remove(0);
     }
     assert_eq!(dense.ours.allocation_size(), 0);
@@ -234,12 +234,12 @@ fn across_the_thresholds_of_a_direct_table_for_v6() {
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn across_the_thresholds_of_a_direct_table_for_narrow_addresses() {
-    // 24 bits: six behind a direct table.
+    // 24 bits: six below a direct table.
     across_the_thresholds([0xfd_u8, 0x80, 0], 4);
 }
 
-/// Far behind a direct table: a node at every stride on the way to one address, and paths on that to
-/// another, looked up together.
+/// Deep below a direct table: a node at every stride to one address, paths to another, and batches
+/// of both.
 fn deep_below_a_direct_table<A: Address + Debug + Hash>(near: A, far: A) {
     let mut dense = Dense::new(6);
     dense.go_to(&near, MANY + 100);
@@ -247,20 +247,22 @@ fn deep_below_a_direct_table<A: Address + Debug + Hash>(near: A, far: A) {
     lens().for_each(|len| dense.insert(prefix_of(near, len)));
     lens().step_by(35).for_each(|len| dense.insert(prefix_of(far, len)));
     dense.compare();
-    let beside = |address: A| (0..A::BITS).map(move |bit| flipped(&address, bit));
-    let mut asked: Vec<A> = beside(near).chain(beside(far)).chain([near, far]).collect();
+    let outside = |address: A| (0..A::BITS).map(move |bit| flipped(&address, bit));
+    let mut addresses: Vec<A> = outside(near).chain(outside(far)).chain([near, far]).collect();
     for seed in 0..10 {
-        asked.shuffle(&mut StdRng::seed_from_u64(seed));
-        let mut found = vec![None; asked.len()];
-        dense.ours.lookup_batch(&asked, &mut found);
-        for (address, found) in asked.iter().zip(found) {
-            assert_eq!(found, dense.twin.lookup(address), "{address:?}");
+        addresses.shuffle(&mut StdRng::seed_from_u64(seed));
+        let mut found = vec![None; addresses.len()];
+        dense.ours.lookup_batch(&addresses, &mut found);
+        for (address, found) in addresses.iter().zip(found) {
+            assert_eq!(found, dense.model.lookup(address), "{address:?}");
             assert_eq!(found, dense.ours.lookup(address), "{address:?}");
         }
         // Fewer of them, so that there are other nodes and longer paths.
-        let lens = lens().filter(|_| dense.random.random_bool(0.3)).collect::<Vec<u32>>();
+        let lens = lens().filter(|_| dense.rng.random_bool(0.3)).collect::<Vec<u32>>();
         for len in lens {
-            if let Some(at) = dense.there.iter().position(|there| *there == prefix_of(near, len)) {
+            if let Some(at) =
+                dense.present.iter().position(|present| *present == prefix_of(near, len))
+            {
                 dense.remove(at);
             }
         }
@@ -277,11 +279,11 @@ fn deep_below_a_direct_table_for_wide_addresses() {
     deep_below_a_direct_table(near, flipped(&near, 17));
 }
 
-/// All routes of 18 bits below one of six, and then those of 17, and so on: a direct table full of
-/// covers, each of which is uncovered in turn.
+/// All routes of 18 bits below one of six, then those of 17 bits and so on: a direct table in which
+/// all slots are covered by other routes, and each of these is removed in turn.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn a_direct_table_full_of_covers() {
+fn a_direct_table_of_covered_routes() {
     let mut dense = Dense::<Ipv4Addr>::new(5);
     for len in (6..=18).rev() {
         for slot in 0..1_u32 << (len - 6) {
@@ -292,8 +294,8 @@ fn a_direct_table_full_of_covers() {
     dense.compare();
     for len in [18, 6, 12, 17, 7, 16, 8, 15, 9, 14, 10, 13, 11] {
         let mut at = 0;
-        while at < dense.there.len() {
-            if dense.there[at].len() == len { dense.remove(at) } else { at += 1 }
+        while at < dense.present.len() {
+            if dense.present[at].len() == len { dense.remove(at) } else { at += 1 }
         }
         dense.compare();
     }

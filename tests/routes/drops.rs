@@ -1,5 +1,5 @@
-//! Every value that a `RouteTable` gets is dropped exactly once, whatever way it takes, and also when
-//! what its user hands in panics.
+//! Every value inserted into a `RouteTable` is dropped exactly once by each of its methods, also
+//! when user code panics.
 
 use core::net::Ipv6Addr;
 
@@ -18,7 +18,7 @@ fn value<const PAD: usize>(number: u64) -> Value<PAD> {
     (Counted::new(number), [number as u8; PAD])
 }
 
-/// Many in each node, some below others, and some far away from all.
+/// Many routes in each node, some below others, and some far from all others.
 fn route(number: u64) -> Prefix<Ipv6Addr> {
     let low = u128::from(number % 700);
     let (bits, len) = match number % 4 {
@@ -30,12 +30,12 @@ fn route(number: u64) -> Prefix<Ipv6Addr> {
     Prefix::new(Ipv6Addr::from_bits(bits), len).unwrap()
 }
 
-/// The table of the first routes; a value has the number of the last one with its prefix.
+/// A table of the first `count` routes; a value has the number of the last route with its prefix.
 fn table<const PAD: usize>(count: u64) -> Table<PAD> {
     (0..count).map(|number| (route(number), value(number))).collect()
 }
 
-/// What is in the table is alive, and nothing else but so many others.
+/// Checks that the values of the table are alive, besides `others`.
 fn check<const PAD: usize>(table: &Table<PAD>, others: usize) {
     if !cfg!(miri) {
         table.validate().unwrap();
@@ -112,7 +112,7 @@ fn by_removal() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn by_a_random_sequence() {
     fn test<const PAD: usize>() {
         let mut random = StdRng::seed_from_u64(2);
@@ -203,8 +203,8 @@ fn by_clones() {
     with_both(test::<0>, test::<200>);
 }
 
-/// The places at which something is made to panic: the first and the last ones, and some between.
-fn places(count: usize) -> impl Iterator<Item = u32> {
+/// The calls at which something panics: the first ones, the last ones, and some between.
+fn positions(count: usize) -> impl Iterator<Item = u32> {
     let (few, step) = if cfg!(miri) { (0, count) } else { (8, count / 12 + 1) };
     let is_one = move |&at: &usize| at < few || at % step == 1 || at + 1 == count;
     (0..count).filter(is_one).map(|at| at as u32)
@@ -214,19 +214,23 @@ fn places(count: usize) -> impl Iterator<Item = u32> {
 fn when_the_closure_of_retain_panics() {
     fn test<const PAD: usize>() {
         let count = table::<PAD>(MANY).len();
-        for at in places(count) {
+        for at in positions(count) {
             let mut table: Table<PAD> = table(MANY);
-            let mut asked = 0;
+            let mut calls = 0;
             let result = with_panic(Callback::Eq, at, || {
                 table.retain(|_, value| {
                     // The comparison is what panics.
-                    asked += usize::from(value.0 == value.0);
+                    calls += usize::from(value.0 == value.0);
                     value.0.number % 3 == 0
                 });
             });
-            assert_eq!((result, asked, table.len()), (None, at as usize, count), "all stay");
+            assert_eq!(
+                (result, calls, table.len()),
+                (None, at as usize, count),
+                "all routes remain"
+            );
             check(&table, 0);
-            // It works as before.
+            // The table can be used afterwards.
             table.insert(route(0), value(0));
             table.retain(|_, value| value.0.number % 2 == 0);
             check(&table, 0);
@@ -239,7 +243,7 @@ fn when_the_closure_of_retain_panics() {
 fn when_the_clone_of_a_value_panics() {
     fn test<const PAD: usize>() {
         let table: Table<PAD> = table(MANY);
-        for at in places(table.len()) {
+        for at in positions(table.len()) {
             assert!(with_panic(Callback::Clone, at, || table.clone()).is_none());
             check(&table, 0);
             let mut other: Table<PAD> = RouteTable::from([(route(0), value(0))]);
@@ -248,8 +252,7 @@ fn when_the_clone_of_a_value_panics() {
             assert_eq!(alive(), table.len() + other.len());
         }
         let all = table.len() as u32;
-        let clone =
-            with_panic(Callback::Clone, all, || table.clone()).expect("nobody is left to panic");
+        let clone = with_panic(Callback::Clone, all, || table.clone()).expect("no clone panics");
         check(&clone, table.len());
     }
     with_both(test::<0>, test::<200>);
@@ -258,7 +261,7 @@ fn when_the_clone_of_a_value_panics() {
 #[test]
 fn when_the_iterator_of_extend_panics() {
     fn test<const PAD: usize>() {
-        for at in places(MANY as usize) {
+        for at in positions(MANY as usize) {
             let mut table: Table<PAD> = table(MANY / 2);
             let one = Counted::new(0);
             let routes = (0..MANY).map(|number| {
@@ -272,7 +275,7 @@ fn when_the_iterator_of_extend_panics() {
     with_both(test::<0>, test::<200>);
 }
 
-/// One value cannot be dropped. The others are, or are still there; none is dropped twice.
+/// The drop of one value panics. The others are dropped or remain; none is dropped twice.
 #[test]
 fn when_the_drop_of_a_value_panics() {
     fn test<const PAD: usize>() {
@@ -306,16 +309,17 @@ fn when_the_drop_of_a_value_panics() {
                 Some(table)
             },
         ];
-        for (way, at) in ways.into_iter().flat_map(|way| places(count - 2).map(move |at| (way, at)))
+        for (way, at) in
+            ways.into_iter().flat_map(|way| positions(count - 2).map(move |at| (way, at)))
         {
             let table = table(MANY);
             assert!(with_panic(Callback::Drop, at, || way(table)).is_none());
-            // Nothing has been dropped twice; what has leaked is forgiven.
+            // Nothing has been dropped twice; leaks are allowed.
             assert!(alive() <= count);
             forget_leaked();
         }
-        // A table that is cleared by halves is a table.
-        for at in places(count) {
+        // A partially cleared table remains valid.
+        for at in positions(count) {
             let mut table: Table<PAD> = table(MANY);
             assert!(with_panic(Callback::Drop, at, || table.clear()).is_none());
             table.validate().unwrap();

@@ -1,7 +1,8 @@
-//! Addresses that break the law of `BitString`, or panic: answers may be wrong, and panics may come of
-//! it, but what is read is always the value of some route, and each is dropped once.
+//! Addresses that violate the contract of `BitString`, or panic: results may be wrong and methods
+//! may panic, but each returned reference is to the value of a route, and each value is dropped
+//! once.
 //!
-//! Miri and AddressSanitizer see whether that is so; values are boxed for them.
+//! Values are boxed so that Miri and AddressSanitizer detect violations.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,12 +11,12 @@ use flowtable::key::bits::{Address, BitString};
 use flowtable::{Prefix, RouteTable};
 
 thread_local! {
-    /// How many windows are right before one is not; none is wrong if that is negative.
+    /// The number of correct windows before a wrong one; negative for no wrong ones.
     static RIGHT: Cell<i32> = const { Cell::new(-1) };
     static FAULT: Cell<Fault> = const { Cell::new(Fault::Panic) };
 }
 
-/// What is wrong with a window.
+/// The fault of a window.
 #[derive(Clone, Copy)]
 enum Fault {
     Panic,
@@ -24,9 +25,9 @@ enum Fault {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Lawless(u32);
+struct Inconsistent(u32);
 
-impl BitString for Lawless {
+impl BitString for Inconsistent {
     const BITS: u32 = 32;
 
     fn window(&self, pos: u32) -> u64 {
@@ -40,7 +41,7 @@ impl BitString for Lawless {
         match FAULT.get() {
             Fault::Panic => {
                 RIGHT.set(-1);
-                panic!("a window that cannot be had")
+                panic!("a window panics")
             }
             Fault::Once(flipped) => {
                 RIGHT.set(-1);
@@ -51,7 +52,7 @@ impl BitString for Lawless {
     }
 }
 
-impl Address for Lawless {
+impl Address for Inconsistent {
     fn from_windows(window: impl Fn(u32) -> u64) -> Self {
         Self(u32::from_windows(window))
     }
@@ -61,32 +62,32 @@ impl Address for Lawless {
     }
 }
 
-/// Runs something that gets a wrong window after so many right ones.
+/// Runs `work`, in which a window is wrong after `right` correct ones.
 fn wrong_after(right: i32, work: impl FnOnce()) {
     RIGHT.set(right);
-    // A panic is all right.
+    // A panic is allowed.
     let _ = catch_unwind(AssertUnwindSafe(work));
     RIGHT.set(-1);
 }
 
-fn address(group: u32) -> Lawless {
-    Lawless(0x0800_0001 | group << 14)
+fn address(group: u32) -> Inconsistent {
+    Inconsistent(0x0800_0001 | group << 14)
 }
 
-fn prefix(group: u32, len: u32) -> Prefix<Lawless> {
-    Prefix::new(address(group), len).expect("it is not too long")
+fn prefix(group: u32, len: u32) -> Prefix<Inconsistent> {
+    Prefix::new(address(group), len).expect("the length is in range")
 }
 
-/// Enough routes for a direct table, with some that its slots tell of.
-fn table() -> RouteTable<Lawless, Box<u32>> {
+/// Enough routes for a direct table, some of which are stored in its slots.
+fn table() -> RouteTable<Inconsistent, Box<u32>> {
     let (routes, groups) = if cfg!(miri) { (5, 3) } else { (4200, 40) };
-    let long = (0..routes).map(|i| (Lawless(0x0800_0000 | i << 10), 24, i));
+    let long = (0..routes).map(|i| (Inconsistent(0x0800_0000 | i << 10), 24, i));
     let short = (0..groups).map(|group| (address(group), 18, group));
     let make = |(at, len, value)| (Prefix::new(at, len).expect("it fits"), Box::new(value));
     long.chain(short).map(make).collect()
 }
 
-fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
+fn read_all(table: &RouteTable<Inconsistent, Box<u32>>) {
     let addresses: Vec<_> = (0..if cfg!(miri) { 4 } else { 64 }).map(address).collect();
     let mut found = vec![None; addresses.len()];
     table.lookup_batch(&addresses, &mut found);
@@ -97,7 +98,7 @@ fn read_all(table: &RouteTable<Lawless, Box<u32>>) {
     }
 }
 
-fn survives(fault: Fault) {
+fn assert_sound(fault: Fault) {
     let (most, step) = if cfg!(miri) { (6, 4) } else { (40, 1) };
     for right in (1..most).step_by(step) {
         FAULT.set(fault);
@@ -121,22 +122,22 @@ fn survives(fault: Fault) {
 
 #[test]
 fn a_window_may_panic() {
-    survives(Fault::Panic);
+    assert_sound(Fault::Panic);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "the other two say as much")]
+#[cfg_attr(miri, ignore = "covered by the other two")]
 fn a_window_may_be_wrong_once() {
-    survives(Fault::Once(u64::MAX));
-    survives(Fault::Once(1 << 63));
+    assert_sound(Fault::Once(u64::MAX));
+    assert_sound(Fault::Once(1 << 63));
 }
 
 #[test]
-fn windows_may_be_wrong_from_some_time_on() {
-    survives(Fault::FromThenOn(u64::MAX));
+fn windows_may_be_wrong_from_some_call_on() {
+    assert_sound(Fault::FromThenOn(u64::MAX));
 }
 
-/// The same wrong window each time: zeros where there are ones, and only if it is asked for at bit 24.
+/// An address whose window at bit 24 is always inverted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Skewed(u64);
 
@@ -155,7 +156,7 @@ impl Address for Skewed {
 }
 
 #[test]
-fn windows_need_not_agree_with_each_other() {
+fn windows_may_contradict_each_other() {
     let mut table = RouteTable::new();
     let at = 0x1234_5678_9ABC_DEF0;
     table.insert(Prefix::new(Skewed(at), 30).expect("it fits"), Box::new(2));

@@ -1,5 +1,5 @@
-//! `RouteTable` with the routes of the Internet, against a reference model, and a sample of them
-//! against `LcRouteTable`.
+//! `RouteTable` with the routes of the Internet, compared with a reference model, and a sample of
+//! them with `LcRouteTable`.
 //!
 //! The routes are in the data folder (see `capture::data`); without it these tests are skipped.
 
@@ -26,25 +26,25 @@ struct Real<A> {
     ours: RouteTable<A, u32>,
     model: RoutesByLength<A, u32>,
     routes: Vec<Prefix<A>>,
-    random: StdRng,
+    rng: StdRng,
 }
 
-/// Addresses of each kind.
-const ASKED: usize = 100_000;
+/// The number of addresses of each kind.
+const ADDRESSES: usize = 100_000;
 
 impl<A: Address + Debug + Hash> Real<A> {
     fn new(mut routes: Vec<Prefix<A>>) -> Self {
-        let mut random = StdRng::seed_from_u64(1);
-        routes.shuffle(&mut random);
+        let mut rng = StdRng::seed_from_u64(1);
+        routes.shuffle(&mut rng);
         let (mut ours, mut model) = (RouteTable::new(), RoutesByLength::new());
         for (&route, value) in routes.iter().zip(0..) {
             assert_eq!((ours.insert(route, value), model.insert(route, value)), (None, None));
         }
-        Self { ours, model, routes, random }
+        Self { ours, model, routes, rng }
     }
 
     fn anywhere(&mut self) -> A {
-        let bits: [u64; 2] = self.random.random();
+        let bits: [u64; 2] = self.rng.random();
         A::from_windows(|pos| bits[usize::from(pos > 0)])
     }
 
@@ -58,39 +58,41 @@ impl<A: Address + Debug + Hash> Real<A> {
     /// Uniform ones, those in any route, those in a few popular ones, and both ends of routes.
     fn addresses(&mut self) -> [Vec<A>; 4] {
         let count = self.routes.len() as f64;
-        let uniform = (0..ASKED).map(|_| self.anywhere()).collect();
-        let covered = (0..ASKED).map(|_| {
-            let at = self.random.random_range(0..self.routes.len());
+        let uniform = (0..ADDRESSES).map(|_| self.anywhere()).collect();
+        let covered = (0..ADDRESSES).map(|_| {
+            let at = self.rng.random_range(0..self.routes.len());
             let route = self.routes[at];
             self.inside(&route)
         });
         let covered = covered.collect();
-        let popular = (0..ASKED).map(|_| {
+        let popular = (0..ADDRESSES).map(|_| {
             // The logarithms of Zipf's ranks are uniform, about.
-            let route = self.routes[count.powf(self.random.random::<f64>()) as usize - 1];
+            let route = self.routes[count.powf(self.rng.random::<f64>()) as usize - 1];
             self.inside(&route)
         });
         let popular = popular.collect();
         let all = A::from_windows(|_| u64::MAX);
-        let ends = self.routes.iter().step_by(self.routes.len() / ASKED + 1).flat_map(|route| {
-            let (first, hidden) = (route.address(), all.truncated(route.len()));
-            let last =
-                A::from_windows(|pos| first.window(pos) | (all.window(pos) ^ hidden.window(pos)));
-            [first, last]
-        });
+        let ends =
+            self.routes.iter().step_by(self.routes.len() / ADDRESSES + 1).flat_map(|route| {
+                let (first, hidden) = (route.address(), all.truncated(route.len()));
+                let last = A::from_windows(|pos| {
+                    first.window(pos) | (all.window(pos) ^ hidden.window(pos))
+                });
+                [first, last]
+            });
         [uniform, covered, popular, ends.collect()]
     }
 
-    /// All that is asked, one by one and in bursts.
+    /// Compares all lookups, one by one and in batches.
     fn compare(&mut self) {
         self.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
         assert_eq!(self.ours.len(), self.model.len());
-        for asked in self.addresses() {
-            let mut found = vec![None; asked.len()];
-            for (asked, found) in asked.chunks(32).zip(found.chunks_mut(32)) {
-                self.ours.lookup_batch(asked, found);
+        for addresses in self.addresses() {
+            let mut found = vec![None; addresses.len()];
+            for (addresses, found) in addresses.chunks(32).zip(found.chunks_mut(32)) {
+                self.ours.lookup_batch(addresses, found);
             }
-            for (address, found) in asked.iter().zip(found) {
+            for (address, found) in addresses.iter().zip(found) {
                 assert_eq!(found, self.model.lookup(address), "{address:?}");
                 assert_eq!(found, self.ours.lookup(address), "{address:?}");
             }
@@ -106,7 +108,7 @@ impl<A: Address + Debug + Hash> Real<A> {
         }
     }
 
-    /// Every so many routes in the reference, too.
+    /// Compares lookups with `LcRouteTable` for one route in `every`.
     fn compare_with_reference(&mut self, every: usize) {
         let sample = self.routes.iter().zip(0..).step_by(every);
         let sample: Vec<(Prefix<A>, u32)> = sample.map(|(&route, value)| (route, value)).collect();
@@ -116,14 +118,14 @@ impl<A: Address + Debug + Hash> Real<A> {
             assert_eq!(reference.insert(route, value), None);
         }
         assert!(ours.iter().eq(reference.iter()));
-        for asked in self.addresses() {
-            for address in asked.iter().step_by(5) {
+        for addresses in self.addresses() {
+            for address in addresses.iter().step_by(5) {
                 assert_eq!(ours.lookup(address), reference.lookup(address), "{address:?}");
             }
         }
     }
 
-    /// Takes out the last routes, and says in how many bytes the others are left.
+    /// Removes the last routes until `left` remain, and returns the allocated bytes.
     fn withdraw(&mut self, left: usize) -> usize {
         for route in self.routes.drain(left..) {
             let value = self.model.remove(&route);
@@ -134,7 +136,7 @@ impl<A: Address + Debug + Hash> Real<A> {
     }
 }
 
-/// All of it, with so many bytes for a route at most.
+/// Runs all comparisons; `bytes_per_route` is the upper bound of the memory. Seeds are fixed.
 fn test<A: Address + FromStr + Debug + Hash>(count: usize, every: usize, bytes_per_route: f64) {
     let Some(lines) = capture::data::routes("routes::internet") else { return };
     let mut real: Real<A> = Real::new(routes(&lines));
@@ -149,7 +151,7 @@ fn test<A: Address + FromStr + Debug + Hash>(count: usize, every: usize, bytes_p
     let half = real.withdraw(count / 2);
     println!("{half} bytes for half of them");
     real.compare();
-    assert_eq!(real.withdraw(0), 0, "all memory is back");
+    assert_eq!(real.withdraw(0), 0, "all memory is freed");
     assert!(real.ours.is_empty() && real.ours.iter().next().is_none());
     real.ours.validate().unwrap_or_else(|broken| panic!("{broken}"));
 }
@@ -164,9 +166,9 @@ fn v6_routes_of_the_whole_internet() {
     test::<Ipv6Addr>(160_147, 2, 46.0);
 }
 
-/// What the documentation of `RouteTable` says of these routes, put in in random order.
+/// The numbers in the documentation of `RouteTable`, for these routes in random order.
 #[test]
-fn the_shape_that_the_documentation_tells_of() {
+fn the_documented_shape() {
     fn shape<A: Address + FromStr>(lines: &str) -> RouteShape {
         let mut routes = routes::<A>(lines);
         routes.shuffle(&mut StdRng::seed_from_u64(1));

@@ -1,4 +1,4 @@
-//! `RouteTable` and the allocator: what it takes, what it says it has, and what it gives back.
+//! `RouteTable` and the allocator: allocated, reported and freed memory.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,8 +14,8 @@ fn peak_of(act: impl FnOnce()) -> usize {
     alloc::measure(act).1.peak
 }
 
-/// Lengths of a table of the whole Internet, each so many times in a thousand; of how many kinds the
-/// first 16 bits of its routes are, and the next 16.
+/// The distribution of routes of the whole Internet: lengths with their frequencies per thousand,
+/// the number of distinct first 16 bits, and that of the next 16.
 trait Family: Address {
     const LENS: &[(u32, u32)];
     const BLOCKS: u64;
@@ -58,7 +58,7 @@ impl Family for Ipv6Addr {
     const NETWORKS: u64 = 1 << 9;
 }
 
-/// Routes like those of the Internet: in blocks, near to each other, some below others.
+/// A route like those of the Internet: in a block with others, some below others.
 fn route<A: Family>(random: &mut StdRng) -> Prefix<A> {
     let all: u32 = A::LENS.iter().map(|(_, share)| share).sum();
     let mut at = random.random_range(0..all);
@@ -78,7 +78,7 @@ fn route<A: Family>(random: &mut StdRng) -> Prefix<A> {
     Prefix::new(address, len.expect("shares add up")).expect("lengths are in range")
 }
 
-/// So many, all different.
+/// `count` distinct routes.
 fn routes<A: Family>(count: usize, seed: u64) -> Vec<Prefix<A>> {
     let mut random = StdRng::seed_from_u64(seed);
     let mut routes = vec![];
@@ -130,7 +130,7 @@ fn the_allocation_size_is_what_is_allocated() {
             table.remove(route);
             assert_eq!(table.allocation_size(), allocated(), "with {} routes left", table.len());
         }
-        assert_eq!((table.len(), allocated()), (0, 0), "all is given back");
+        assert_eq!((table.len(), allocated()), (0, 0), "all memory is freed");
         table.extend(routes.iter().map(|&route| (route, value.clone())));
         assert_eq!(table.allocation_size(), allocated());
         table.clear();
@@ -150,13 +150,13 @@ fn the_allocation_size_is_what_is_allocated() {
 }
 
 #[test]
-fn questions_take_no_memory() {
+fn lookups_and_iterators_allocate_nothing() {
     let routes = routes::<Ipv6Addr>(MANY, 3);
     let table = filled(&routes);
-    let asked: Vec<Ipv6Addr> = routes.iter().map(Prefix::address).collect();
-    let mut found = vec![None; asked.len()];
+    let addresses: Vec<Ipv6Addr> = routes.iter().map(Prefix::address).collect();
+    let mut found = vec![None; addresses.len()];
     let taken = peak_of(|| {
-        table.lookup_batch(&asked, &mut found);
+        table.lookup_batch(&addresses, &mut found);
         for prefix in &routes {
             assert!(table.get(prefix).is_some() && table.lookup(&prefix.address()).is_some());
             assert!(table.overlaps(prefix) && table.covering(prefix).last().is_some());
@@ -166,7 +166,7 @@ fn questions_take_no_memory() {
     assert_eq!(taken, 0);
 }
 
-/// All routes come and go, ten times.
+/// All routes are inserted and removed, ten times.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn deleting_everything_returns_the_memory() {
@@ -195,10 +195,10 @@ fn deleting_everything_returns_the_memory() {
     test::<Ipv6Addr>();
 }
 
-/// A tenth of the routes leaves and others come, many times: in all, each route has been replaced often.
+/// A tenth of the routes is replaced at a time, until each route has been replaced often.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn churn_does_not_wear_the_memory_out() {
+fn churn_does_not_fragment_the_memory() {
     fn test<A: Family>() {
         let mut all = routes::<A>(70_000, 6);
         let there = 50_000;
@@ -207,7 +207,7 @@ fn churn_does_not_wear_the_memory_out() {
         let first = table.allocation_size();
         let mut most = first;
         for round in 0..60 {
-            // The last tenth of what is there takes turns with what is not.
+            // The last tenth of the present routes is exchanged with absent ones.
             all[..there].shuffle(&mut random);
             let (stay, rest) = all.split_at_mut(there);
             let leave = &mut stay[there - there / 10..];
@@ -222,14 +222,15 @@ fn churn_does_not_wear_the_memory_out() {
         table.validate().unwrap();
         let fresh = filled(&all[..there]).allocation_size();
         let now = table.allocation_size();
-        println!("{first} bytes at first, {most} at most, {now} at the end, {fresh} afresh");
+        println!("{first} bytes at first, {most} at most, {now} at the end, {fresh} rebuilt");
         assert!(most <= first.max(fresh) * 5 / 4, "{most} bytes at most, {first} at first");
     }
     test::<Ipv4Addr>();
     test::<Ipv6Addr>();
 }
 
-/// Most of the table goes; what it keeps is in proportion, by itself or when it is asked to shrink.
+/// Most of the routes are removed; the memory becomes proportional, with and without
+/// `shrink_to_fit`.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn a_table_that_was_large_shrinks() {
@@ -246,30 +247,30 @@ fn a_table_that_was_large_shrinks() {
             let kept = table.allocation_size();
             table.shrink_to_fit();
             let shrunk = table.allocation_size();
-            println!("{left} left: {kept} bytes of {large}, {shrunk} when shrunk, {fresh} afresh");
+            println!("{left} left: {kept} bytes of {large}, {shrunk} when shrunk, {fresh} rebuilt");
             table.validate().unwrap();
-            // What is remembered of gaps takes a little.
+            // The free lists take a little memory.
             assert!(
                 kept <= large * 4 / 3,
                 "{left} left: {kept} bytes, {large} when there were all"
             );
             assert!(
                 shrunk <= kept && shrunk <= fresh,
-                "{left} left: {shrunk} bytes, {fresh} afresh"
+                "{left} left: {shrunk} bytes, {fresh} rebuilt"
             );
             let clone = table.clone().allocation_size();
-            assert!(clone <= 2 * fresh, "{left} left: {clone} bytes in a clone, {fresh} afresh");
+            assert!(clone <= 2 * fresh, "{left} left: {clone} bytes in a clone, {fresh} rebuilt");
         }
     }
     test::<Ipv4Addr>();
     test::<Ipv6Addr>();
 }
 
-/// Routes that come in turn to many nodes, and leave them in turn: all runs of memory pass all sizes at
-/// the same time.
+/// Routes are inserted into many nodes in turn and removed in turn: all blocks pass through all
+/// sizes at the same time.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn no_order_of_updates_wears_the_memory_out() {
+fn interleaved_updates_do_not_fragment_the_memory() {
     let group = |group: u32| {
         let inside = (18..=24).flat_map(move |len| (0..1 << (len - 18)).map(move |i| (i, len)));
         inside.map(move |(i, len): (u32, u32)| {
@@ -301,10 +302,10 @@ fn no_order_of_updates_wears_the_memory_out() {
     assert!(most <= 2 * full, "{most} bytes at most, {full} when full");
 }
 
-/// An update takes little memory at a time, however large the table is.
+/// An update of a large table allocates little memory.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn an_update_takes_little_at_a_time() {
+fn an_update_allocates_little() {
     fn test<A: Family>() {
         let routes = routes::<A>(100_000, 9);
         let mut table: RouteTable<A, u32> = RouteTable::new();

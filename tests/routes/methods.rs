@@ -1,5 +1,5 @@
-//! `RouteTable`, its methods one by one. What they do in sequence is in
-//! `lpm_model.rs`, their corners in `lpm_corners.rs`.
+//! The methods of `RouteTable`. Random sequences of them are in `model.rs`, edge cases in
+//! `corners.rs`.
 
 use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -27,14 +27,14 @@ fn prefix<A: Address>(address: A, len: u32) -> Prefix<A> {
     Prefix::new(address, len).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every invariant. Miri has seen enough without them.
+/// Checks every invariant, except in Miri, where that is slow.
 fn check<A: Address, V>(table: &RouteTable<A, V>) {
     if !cfg!(miri) {
         table.validate().unwrap_or_else(|broken| panic!("{broken}"));
     }
 }
 
-/// Routes of a small network, each of which knows its own name.
+/// Routes of a small network, whose values are their names.
 const NETWORK: [&str; 8] = [
     "0.0.0.0/0",
     "10.0.0.0/8",
@@ -57,7 +57,7 @@ fn names<'a, A: Address>(
 }
 
 #[test]
-fn an_empty_table_has_nothing_and_takes_nothing() {
+fn an_empty_table_has_no_routes_and_no_memory() {
     fn test<A: Address + Debug>() {
         let mut table: RouteTable<A, u64> = RouteTable::new();
         let (zero, all) = (A::from_windows(|_| 0), A::from_windows(|_| u64::MAX));
@@ -77,7 +77,7 @@ fn an_empty_table_has_nothing_and_takes_nothing() {
         }
         let mut found = [Some((Prefix::default_route(), &5)); 3];
         table.lookup_batch(&[zero, all, zero], &mut found);
-        assert_eq!(found, [None; 3], "what was there before is overwritten");
+        assert_eq!(found, [None; 3], "previous contents are overwritten");
         table.lookup_batch(&[], &mut []);
         table.retain(|_, _| unreachable!());
         table.extend([]);
@@ -132,30 +132,30 @@ fn the_longest_match_is_found() {
 }
 
 #[test]
-fn a_route_under_another_is_uncovered_when_that_goes() {
+fn removing_a_route_uncovers_the_next_longest() {
     let mut table = network();
-    let asked = ip4("10.1.2.3");
-    // From the longest up, the route to the address is the next one that is left.
+    let address = ip4("10.1.2.3");
+    // Longest first: the longest remaining route matches.
     for name in ["10.1.2.3/32", "10.1.2.0/24", "10.1.0.0/16", "10.0.0.0/8", "0.0.0.0/0"] {
-        assert_eq!(table.lookup(&asked), Some((v4(name), &name)));
+        assert_eq!(table.lookup(&address), Some((v4(name), &name)));
         assert_eq!(table.remove(&v4(name)), Some(name));
         assert_eq!(table.remove(&v4(name)), None);
         check(&table);
     }
-    assert_eq!(table.lookup(&asked), None);
+    assert_eq!(table.lookup(&address), None);
     assert_eq!(table.lookup(&ip4("10.2.0.0")), Some((v4("10.2.0.0/16"), &"10.2.0.0/16")));
-    // From the shortest down, nothing changes for it until the last one goes.
+    // Shortest first: the match does not change until the last removal.
     let mut table = network();
     for name in ["0.0.0.0/0", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"] {
-        assert_eq!(table.lookup(&asked), Some((v4("10.1.2.3/32"), &"10.1.2.3/32")));
+        assert_eq!(table.lookup(&address), Some((v4("10.1.2.3/32"), &"10.1.2.3/32")));
         assert_eq!(table.remove(&v4(name)), Some(name));
         check(&table);
     }
-    assert_eq!((table.lookup(&asked), table.len()), (None, 3));
+    assert_eq!((table.lookup(&address), table.len()), (None, 3));
 }
 
 #[test]
-fn exactly_this_route() {
+fn get_finds_exact_prefixes_only() {
     let mut table = network();
     assert_eq!(table.get(&v4("10.1.0.0/16")), Some(&"10.1.0.0/16"));
     for absent in ["10.1.0.0/17", "10.0.0.0/15", "10.1.0.0/32", "0.0.0.0/1", "0.0.0.0/32"] {
@@ -173,7 +173,7 @@ fn exactly_this_route() {
 }
 
 #[test]
-fn insertion_gives_the_old_value_back() {
+fn insertion_returns_the_old_value() {
     let mut table = RouteTable::new();
     for (round, old) in [(1, None), (2, Some(1)), (3, Some(2))] {
         for name in NETWORK {
@@ -186,7 +186,7 @@ fn insertion_gives_the_old_value_back() {
 }
 
 #[test]
-fn a_value_is_changed_by_an_address_below_it() {
+fn lookup_mut_changes_the_longest_match() {
     let mut table = network();
     let (found, name) = table.lookup_mut(&ip4("10.1.2.9")).unwrap();
     assert_eq!((found, *name), (v4("10.1.2.0/24"), "10.1.2.0/24"));
@@ -198,10 +198,10 @@ fn a_value_is_changed_by_an_address_below_it() {
 }
 
 #[test]
-fn bursts_of_all_lengths() {
+fn batches_of_all_lengths() {
     let mut table = network();
     table.remove(&V4::default_route());
-    let asked = |i: u32| match i % 5 {
+    let address = |i: u32| match i % 5 {
         0 => ip4("10.1.2.3"),
         1 => ip4("192.0.2.200"),
         2 => Ipv4Addr::from_bits(i.wrapping_mul(0x9e37_79b9)),
@@ -210,24 +210,24 @@ fn bursts_of_all_lengths() {
     };
     let counts = (0..70).chain([127, 128, 129, 1000]);
     for count in counts.filter(|count| !cfg!(miri) || count % 33 == 0) {
-        let asked: Vec<Ipv4Addr> = (0..count).map(asked).collect();
-        let mut found = vec![Some((V4::default_route(), &"before")); asked.len()];
-        table.lookup_batch(&asked, &mut found);
-        assert!(found.into_iter().eq(asked.iter().map(|one| table.lookup(one))), "{count}");
+        let addresses: Vec<Ipv4Addr> = (0..count).map(address).collect();
+        let mut found = vec![Some((V4::default_route(), &"before")); addresses.len()];
+        table.lookup_batch(&addresses, &mut found);
+        assert!(found.into_iter().eq(addresses.iter().map(|one| table.lookup(one))), "{count}");
     }
-    let short = AssertUnwindSafe(|| table.lookup_batch(&[asked(0)], &mut []));
+    let short = AssertUnwindSafe(|| table.lookup_batch(&[address(0)], &mut []));
     assert!(catch_unwind(short).is_err());
-    let long = AssertUnwindSafe(|| table.lookup_batch(&[asked(0)], &mut [None; 2]));
+    let long = AssertUnwindSafe(|| table.lookup_batch(&[address(0)], &mut [None; 2]));
     assert!(catch_unwind(long).is_err());
 }
 
 #[test]
-fn what_a_burst_found_outlives_the_addresses() {
+fn results_of_a_batch_outlive_the_addresses() {
     let table = network();
     let mut found = [None; 2];
     {
-        let asked = vec![ip4("10.1.2.3"), ip4("192.0.2.1")];
-        table.lookup_batch(&asked, &mut found);
+        let addresses = vec![ip4("10.1.2.3"), ip4("192.0.2.1")];
+        table.lookup_batch(&addresses, &mut found);
     }
     assert_eq!(found.map(|found| *found.unwrap().1), ["10.1.2.3/32", "192.0.2.0/25"]);
 }
@@ -241,13 +241,13 @@ fn all_routes_to_an_address_shortest_first() {
     assert_eq!(to("192.0.2.1"), ["0.0.0.0/0", "192.0.2.0/25"]);
     assert_eq!(to("8.8.8.8"), ["0.0.0.0/0"]);
     assert!(table.matches(&ip4("10.1.2.3")).all(|(prefix, name)| prefix == v4(name)));
-    // Whatever there is for an address, the last of it is its longest match.
+    // The last match of an address is its longest match.
     let last = table.matches(&ip4("10.1.2.3")).last();
     assert_eq!(last, table.lookup(&ip4("10.1.2.3")));
 }
 
 #[test]
-fn what_covers_a_prefix_and_what_it_covers() {
+fn covering_and_covered_routes() {
     let mut table = network();
     let covering = |table: &RouteTable<_, _>, of| names(table.covering(&v4(of)));
     let covered = |table: &RouteTable<_, _>, by| names(table.covered(&v4(by)));
@@ -285,9 +285,9 @@ fn what_covers_a_prefix_and_what_it_covers() {
 }
 
 #[test]
-fn in_order_each_before_what_it_covers() {
+fn iteration_is_in_order_with_covering_routes_first() {
     let table: RouteTable<_, _> = NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
-    assert_eq!(names(table.iter()), NETWORK, "the names are in order, too");
+    assert_eq!(names(table.iter()), NETWORK, "the names are in this order");
     assert!(table.prefixes().eq(NETWORK.map(v4)));
     assert!(table.values().eq(NETWORK.iter()));
     let mut count = 0;
@@ -301,16 +301,16 @@ fn in_order_each_before_what_it_covers() {
 }
 
 #[test]
-fn retain_asks_once_for_each_in_order() {
+fn retain_calls_its_closure_once_for_each_route_in_order() {
     let mut table = network();
-    let mut asked = vec![];
+    let mut called = vec![];
     table.retain(|prefix, name| {
-        asked.push(prefix);
+        called.push(prefix);
         assert_eq!(prefix, v4(name));
         *name = "kept";
         prefix.len() % 16 == 0
     });
-    assert_eq!(asked, NETWORK.map(v4));
+    assert_eq!(called, NETWORK.map(v4));
     assert_eq!(names(table.iter()), ["kept"; 4]);
     check(&table);
     assert_eq!(table.lookup(&ip4("10.1.2.4")), Some((v4("10.1.0.0/16"), &"kept")));
@@ -321,7 +321,7 @@ fn retain_asks_once_for_each_in_order() {
 }
 
 #[test]
-fn clear_leaves_a_table_that_can_be_used() {
+fn a_cleared_table_can_be_used() {
     let mut table = network();
     table.clear();
     assert_eq!((table.len(), table.lookup(&ip4("10.1.2.3"))), (0, None));
@@ -332,11 +332,12 @@ fn clear_leaves_a_table_that_can_be_used() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "its like has been seen")]
-fn tables_are_equal_whatever_the_order_of_insertion() {
+#[cfg_attr(miri, ignore = "covered by other tests")]
+fn equality_ignores_the_order_of_insertion() {
     let table = network();
-    let turned: RouteTable<_, _> = NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
-    assert_eq!(table, turned);
+    let reversed: RouteTable<_, _> =
+        NETWORK.into_iter().rev().map(|name| (v4(name), name)).collect();
+    assert_eq!(table, reversed);
     assert_eq!(table, RouteTable::from(NETWORK.map(|name| (v4(name), name))));
     let mut other = table.clone();
     assert_eq!(other, table);
@@ -345,17 +346,21 @@ fn tables_are_equal_whatever_the_order_of_insertion() {
     other.remove(&v4("10.1.2.3/32"));
     assert_ne!(other, table);
     other.insert(v4("10.1.2.4/32"), "10.1.2.3/32");
-    assert_ne!(other, table, "as many routes with the same values");
-    assert_eq!(table.get(&v4("10.1.2.3/32")), Some(&"10.1.2.3/32"), "the original stays");
+    assert_ne!(other, table, "equal lengths and values, another prefix");
+    assert_eq!(table.get(&v4("10.1.2.3/32")), Some(&"10.1.2.3/32"), "the original is unchanged");
     let debugged = format!("{:?}", RouteTable::from([(v4("10.0.0.0/8"), 'a')]));
     assert!(debugged.starts_with('{') && debugged.contains("'a'"), "{debugged}");
 }
 
 #[test]
-fn collected_routes_that_repeat() {
+fn collecting_keeps_the_last_of_duplicates() {
     let twice = [(v4("10.0.0.0/8"), 1), (v4("11.0.0.0/8"), 2), (v4("10.0.0.0/8"), 3)];
     for table in [RouteTable::from(twice), twice.into_iter().collect()] {
-        assert_eq!((table.len(), table.get(&v4("10.0.0.0/8"))), (2, Some(&3)), "the last counts");
+        assert_eq!(
+            (table.len(), table.get(&v4("10.0.0.0/8"))),
+            (2, Some(&3)),
+            "the last value is kept"
+        );
     }
 }
 
@@ -370,7 +375,7 @@ fn host_bits_do_not_count() {
 }
 
 #[test]
-fn v4_mapped_addresses_are_of_v6() {
+fn v4_mapped_addresses_are_ipv6_addresses() {
     let mapped = v6("::ffff:10.0.0.0/104");
     let mut table = RouteTable::from([(mapped, "ten"), (v6("::/96"), "compatible")]);
     let ten = Ipv4Addr::new(10, 1, 2, 3);
@@ -386,20 +391,20 @@ fn v4_mapped_addresses_are_of_v6() {
 }
 
 #[test]
-fn a_table_can_go_where_its_values_can() {
+fn a_table_is_send_and_sync_if_its_values_are() {
     fn is_send_and_sync<T: Send + Sync>(_: &T) {}
     is_send_and_sync(&network());
     let table = network();
     let found = std::thread::scope(|scope| {
-        let ask = || table.lookup(&ip4("10.1.2.3")).map(|(_, name)| *name);
-        [scope.spawn(ask), scope.spawn(ask)].map(|thread| thread.join().ok().flatten())
+        let find = || table.lookup(&ip4("10.1.2.3")).map(|(_, name)| *name);
+        [scope.spawn(find), scope.spawn(find)].map(|thread| thread.join().ok().flatten())
     });
     assert_eq!(found, [Some("10.1.2.3/32"); 2]);
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "nothing unsafe in it")]
-fn the_shape_says_what_there_is() {
+fn the_shape_counts_routes_nodes_and_bytes() {
     let mut table = network();
     let shape = table.shape();
     assert_eq!((shape.routes, shape.direct_tables), (table.len(), 0));
@@ -414,7 +419,7 @@ fn the_shape_says_what_there_is() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn written_in_order_and_read_back() {
+fn a_table_is_serialised_in_order_and_deserialised() {
     use serde_json::{from_str, to_string};
     let table = RouteTable::from([(v4("10.0.0.0/8"), 'b'), (V4::default_route(), 'a')]);
     let written = to_string(&table).unwrap();

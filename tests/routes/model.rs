@@ -1,5 +1,5 @@
-//! `RouteTable` against the linear table and against the reference on the LC-trie, with the invariants
-//! checked after each step.
+//! `RouteTable` compared with a list of routes and with `LcRouteTable`, with the invariants checked
+//! after each step.
 
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -16,7 +16,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-/// What values are made of, by number.
+/// A value made of a number.
 trait Value: Clone + Debug + PartialEq {
     fn make(number: u32) -> Self;
 }
@@ -43,23 +43,23 @@ impl Value for [u64; 25] {
     }
 }
 
-/// A prefix whose address has no width yet. Those of a pattern share all bits up to the first that is
-/// turned in one of them.
+/// A prefix for any address width. Those of one pattern share all bits up to the first that is
+/// flipped in one of them.
 #[derive(Clone, Copy, Debug)]
 struct Seed {
     pattern: u8,
-    turned: [u32; 2],
+    flipped_bits: [u32; 2],
     tail: u8,
     len: Len,
 }
 
-/// A length that goes with an address of any width.
+/// A prefix length for any address width.
 #[derive(Clone, Copy, Debug)]
 enum Len {
     Any(u32),
     Host,
-    /// So many bits behind the first bit that is turned.
-    BehindTurned(u32),
+    /// This many bits after the first flipped bit.
+    AfterFlipped(u32),
     /// Around a multiple of six, where nodes end.
     Stride(u32, u32),
 }
@@ -69,7 +69,7 @@ impl Seed {
         use flowtable::key::bits::BitString;
         let mut bytes = [self.pattern; 40];
         bytes[A::BITS as usize / 8 - 1] ^= self.tail;
-        for bit in self.turned.map(|bit| bit % A::BITS) {
+        for bit in self.flipped_bits.map(|bit| bit % A::BITS) {
             bytes[bit as usize / 8] ^= 0x80 >> (bit % 8);
         }
         A::from_windows(|pos| bytes.window(pos))
@@ -79,21 +79,21 @@ impl Seed {
         let len = match self.len {
             Len::Any(len) => len,
             Len::Host => A::BITS,
-            Len::BehindTurned(more) => self.turned[0] % A::BITS + more,
+            Len::AfterFlipped(more) => self.flipped_bits[0] % A::BITS + more,
             Len::Stride(count, more) => (6 * count % A::BITS + more).saturating_sub(1),
         };
         prefix_of(self.address(), len % (A::BITS + 1))
     }
 }
 
-/// A prefix to do something with: a new one, or one that is near to a route that is there, by number.
+/// The prefix of an operation: a new one, or one close to the present route with this index.
 #[derive(Clone, Copy, Debug)]
 enum Pick {
     New(Seed),
     There(usize),
     Longer(usize, u32, Seed),
     Shorter(usize, u32),
-    /// Of the same length; the bit so far in front of its end is another.
+    /// Of equal length; the bit this far before its end is flipped.
     Beside(usize, u32),
 }
 
@@ -109,7 +109,7 @@ enum Op {
     Lookup(Pick, u32),
     LookupBatch(Vec<(Pick, u32)>),
     Walk(Pick, u32),
-    /// Keeps the routes whose bits are set, and changes some of them.
+    /// Retains the routes whose bits are set, and changes some of them.
     Retain(u64),
     IntoIter(usize),
     Clone,
@@ -121,17 +121,17 @@ enum Op {
 
 fn seed() -> impl Strategy<Value = Seed> + Clone {
     let pattern = proptest::sample::select(&[0_u8, 0xff, 0xa5][..]);
-    let turned = proptest::array::uniform2(0..320_u32);
+    let flipped_bits = proptest::array::uniform2(0..320_u32);
     let len = prop_oneof![
         3 => (0..=320_u32).prop_map(Len::Any),
         1 => Just(Len::Host),
-        2 => (0..3_u32).prop_map(Len::BehindTurned),
+        2 => (0..3_u32).prop_map(Len::AfterFlipped),
         2 => (0..54_u32, 0..3_u32).prop_map(|(count, more)| Len::Stride(count, more)),
     ];
     let tail = prop_oneof![0..4_u8, any::<u8>()];
-    (pattern, turned, tail, len).prop_map(|(pattern, turned, tail, len)| Seed {
+    (pattern, flipped_bits, tail, len).prop_map(|(pattern, flipped_bits, tail, len)| Seed {
         pattern,
-        turned,
+        flipped_bits,
         tail,
         len,
     })
@@ -162,7 +162,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => pick().prop_map(Op::RemoveCovered),
         2 => (pick(), value).prop_map(|(pick, value)| Op::Get(pick, value)),
         3 => (pick(), bit.clone()).prop_map(|(pick, bit)| Op::Lookup(pick, bit)),
-        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 }).prop_map(Op::LookupBatch),
+        2 => vec((pick(), bit.clone()), 0..if cfg!(miri) { 5 } else { 100 })
+            .prop_map(Op::LookupBatch),
         3 => (pick(), bit).prop_map(|(pick, bit)| Op::Walk(pick, bit)),
         2 => prop_oneof![any::<u64>(), Just(0), Just(!1), Just(u64::MAX)].prop_map(Op::Retain),
         1 => (0..50_usize).prop_map(Op::IntoIter),
@@ -174,7 +175,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// The table, the linear one, and the reference.
+/// The table, the list, and the `LcRouteTable`.
 struct Trio<A, V> {
     ours: RouteTable<A, V>,
     linear: RouteList<A, V>,
@@ -254,11 +255,11 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 let covered: Vec<Prefix<A>> = covered.map(|(prefix, _)| prefix).collect();
                 covered.iter().for_each(|prefix| self.remove(prefix));
             }
-            op => self.ask(op),
+            op => self.query(op),
         }
     }
 
-    fn ask(&mut self, op: Op) {
+    fn query(&mut self, op: Op) {
         match op {
             Op::Get(pick, value) => {
                 let prefix = self.prefix(pick);
@@ -272,7 +273,7 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
             }
             Op::Lookup(pick, bit) => {
                 let address = self.address(pick, bit);
-                self.look_up(&address);
+                self.lookup(&address);
                 let Some((prefix, _)) = self.linear.lookup(&address) else {
                     return assert!(self.ours.lookup_mut(&address).is_none());
                 };
@@ -282,12 +283,12 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 self.linear.insert(prefix, V::make(bit));
                 self.reference.insert(prefix, V::make(bit));
             }
-            Op::LookupBatch(asked) => {
-                let asked: Vec<A> =
-                    asked.into_iter().map(|(pick, bit)| self.address(pick, bit)).collect();
-                let mut found = vec![None; asked.len()];
-                self.ours.lookup_batch(&asked, &mut found);
-                for (address, found) in asked.iter().zip(found) {
+            Op::LookupBatch(picks) => {
+                let addresses: Vec<A> =
+                    picks.into_iter().map(|(pick, bit)| self.address(pick, bit)).collect();
+                let mut found = vec![None; addresses.len()];
+                self.ours.lookup_batch(&addresses, &mut found);
+                for (address, found) in addresses.iter().zip(found) {
                     assert_eq!(found, self.linear.lookup(address), "{address:?}");
                 }
             }
@@ -296,7 +297,7 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
         }
     }
 
-    fn look_up(&self, address: &A) {
+    fn lookup(&self, address: &A) {
         let longest = self.linear.lookup(address);
         assert_eq!(self.ours.lookup(address), longest, "{address:?}");
         assert_eq!(self.reference.lookup(address), longest, "{address:?}");
@@ -314,14 +315,14 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
         assert_eq!(ours.overlaps(&shorter), linear.overlaps(&shorter), "{shorter:?}");
     }
 
-    /// Keeps the routes whose bits are set, in order, and changes some of these.
+    /// Retains the routes whose bits are set, in order, and changes some of these.
     fn retain(&mut self, bits: u64) {
         let Self { ours, linear, reference } = self;
         let is_set = |at: usize| bits >> (at % 64) & 1 == 1;
         let routes = linear.clone();
         let mut routes = routes.iter().into_iter().enumerate();
         ours.retain(|prefix, value| {
-            let (at, (theirs, theirs_value)) = routes.next().expect("as many");
+            let (at, (theirs, theirs_value)) = routes.next().expect("equal numbers of routes");
             assert_eq!((prefix, &*value), (theirs, theirs_value));
             if is_set(at) && at % 5 == 0 {
                 *value = V::make(at as u32);
@@ -333,10 +334,10 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
             }
             is_set(at)
         });
-        assert!(routes.next().is_none(), "each is asked for");
+        assert!(routes.next().is_none(), "the closure is called for each route");
     }
 
-    /// What is done to the whole table.
+    /// Applies an operation on the whole table.
     fn whole(&mut self, op: Op) {
         let Self { ours, linear, reference } = self;
         match op {
@@ -357,7 +358,7 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 let mut routes: Vec<(Prefix<A>, V)> = ours.clone().into_iter().collect();
                 routes.shuffle(&mut StdRng::seed_from_u64(seed));
                 let collected: RouteTable<A, V> = routes.into_iter().collect();
-                assert_eq!(&collected, ours, "whatever the order");
+                assert_eq!(&collected, ours, "equality ignores the order");
                 assert_eq!(ours, &collected);
                 *ours = collected;
             }
@@ -378,11 +379,11 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 linear.clear();
                 *reference = LcRouteTable::new();
             }
-            op => unreachable!("{op:?} has been dealt with"),
+            op => unreachable!("{op:?} is handled by the callers"),
         }
     }
 
-    /// All of it, but look-ups only around every so many routes, from this one on.
+    /// Compares the tables, and lookups around every `step`th route from this one on.
     fn compare(&self, from: usize, step: usize) {
         let Self { ours, linear, reference } = self;
         if !cfg!(miri) {
@@ -398,17 +399,17 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
         for (prefix, value) in theirs.into_iter().skip(from % step).step_by(step) {
             assert_eq!(ours.get(&prefix), Some(value));
             let (first, last) = (prefix.address(), last_address(&prefix));
-            self.look_up(&first);
-            self.look_up(&last);
+            self.lookup(&first);
+            self.lookup(&last);
             if let Some(bit) = prefix.len().checked_sub(1) {
-                self.look_up(&flipped(&first, bit));
-                self.look_up(&flipped(&last, bit));
+                self.lookup(&flipped(&first, bit));
+                self.lookup(&flipped(&last, bit));
             }
         }
     }
 }
 
-/// All of `ops` on the tables, which must agree in every respect after each.
+/// Applies `ops` to the tables, which must agree in every respect after each.
 fn run<A: Address + Debug + Hash, V: Value>(ops: Vec<Op>) {
     let (ours, linear, reference) = (RouteTable::new(), RouteList::new(), LcRouteTable::new());
     let mut trio: Trio<A, V> = Trio { ours, linear, reference };
@@ -426,7 +427,7 @@ fn run<A: Address + Debug + Hash, V: Value>(ops: Vec<Op>) {
     trio.compare(0, 1);
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 40 }))
@@ -443,13 +444,13 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; its like has been seen")]
+    #[cfg_attr(miri, ignore = "slow; covered by other tests")]
     fn addresses_of_a_byte(ops in ops()) {
         run::<u8, u32>(ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; its like has been seen")]
+    #[cfg_attr(miri, ignore = "slow; covered by other tests")]
     fn v4(ops in ops()) {
         run::<Ipv4Addr, u32>(ops);
     }
@@ -460,20 +461,23 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; its like has been seen")]
+    #[cfg_attr(miri, ignore = "slow; covered by other tests")]
     fn wide_addresses_without_values(ops in ops()) {
         run::<[u8; 40], ()>(ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; its like has been seen")]
+    #[cfg_attr(miri, ignore = "slow; covered by other tests")]
     fn two_part_addresses_with_large_values(ops in ops()) {
         run::<(u16, [u8; 6]), [u64; 25]>(ops);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; its like has been seen")]
-    fn any_order_of_insertion_makes_the_same_table(seeds in vec(seed(), 0..300), order in any::<u64>()) {
+    #[cfg_attr(miri, ignore = "slow; covered by other tests")]
+    fn the_order_of_insertion_does_not_matter(
+        seeds in vec(seed(), 0..300),
+        order in any::<u64>(),
+    ) {
         fn test<A: Address + Debug>(seeds: &[Seed], order: u64) {
             let mut routes: Vec<(Prefix<A>, u32)> =
                 seeds.iter().map(|seed| seed.prefix()).zip(0..).collect();

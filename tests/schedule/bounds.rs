@@ -1,4 +1,4 @@
-//! What is promised of turns: how long they are, how much they switch, how soon they come.
+//! Bounds of turns: their length, their switching overhead, and the waiting time before them.
 
 use flowtable::schedule::simulator::{Flow, Simulation};
 use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, Thread, ThreadConfig};
@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_turn_is_a_timeslice_and_a_packet_at_most(
+    fn a_turn_takes_at_most_a_timeslice_and_one_packet(
         flows in vec(flow(), 1..12),
         slice in 1..500_u64,
         limit in 1..50_u32,
@@ -36,7 +36,7 @@ proptest! {
     }
 
     #[test]
-    fn switching_is_no_more_than_the_throttle_allows(
+    fn switching_stays_below_the_limit_of_the_throttle(
         flows in vec(flow(), 1..12),
         percent in 2..60_u32,
         more in 0..50_u64,
@@ -46,14 +46,14 @@ proptest! {
         let (switch, duration) = (us(3), us(10_000));
         let outcome =
             Simulation { flows: &flows, policy, switch, whole: 200, duration }.run().unwrap();
-        // The end of time may cut the last turn short.
+        // The end of the simulation may truncate the last turn.
         let switching = outcome.account.switching.saturating_sub(switch);
         let allowed = outcome.account.processing * percent / 100;
         prop_assert!(switching <= allowed, "{switching:?} of {allowed:?}");
     }
 
     #[test]
-    fn a_privileged_thread_waits_for_its_timeout_and_its_share(
+    fn the_wait_of_a_privileged_thread_is_bounded_by_timeout_and_share(
         others in vec((1..40_u64, 1..12_u32), 1..8),
         (cost, share, timeout, gap) in (1..40_u64, 1..20_u32, 1..2000_u64, 0..3000_u64),
         slice in 30..400_u64,
@@ -62,18 +62,18 @@ proptest! {
         let mut scheduler = Scheduler::new(9, 200, us(3), policy).unwrap();
         let privileged = ThreadConfig::new(share, us(cost)).with_timeout(us(timeout));
         let privileged = scheduler.add(privileged).unwrap();
-        // The others always have more to do than a slice can hold.
+        // The others always have more work than fits into a slice.
         let mut runs = vec![];
         for (cost, share) in others {
             let thread = scheduler.add(ThreadConfig::new(share, us(cost))).unwrap();
-            scheduler.tell(thread, Occupancy::queued(1000), at(0)).unwrap();
+            scheduler.set_occupancy(thread, Occupancy::queued(1000), at(0)).unwrap();
             runs.push(slice.div_ceil(cost) * cost);
         }
-        let mut router = Busy { scheduler, privileged, runs, now: 0 };
+        let mut router = Router { scheduler, privileged, runs, now: 0 };
         for _ in 0..20 {
-            router.works_until(router.now + gap);
-            let (processing, time) = router.waits_with_one_packet(cost, timeout);
-            // Its packet at its share, and whoever runs; rounded up.
+            router.work_until(router.now + gap);
+            let (processing, time) = router.serve_one_packet(cost, timeout);
+            // Its packet at its share, and one turn of another thread; rounded up.
             let at_share = (cost * 200).div_ceil(share.into());
             let bound = at_share + router.runs.iter().max().unwrap();
             prop_assert!(processing <= bound, "{processing} of {bound}");
@@ -83,36 +83,38 @@ proptest! {
     }
 }
 
-/// A router with one privileged thread, which is idle mostly.
-struct Busy {
+/// A router with one privileged thread, which is mostly idle.
+struct Router {
     scheduler: Scheduler,
     privileged: Thread,
-    /// How long the turns of the other threads are.
+    /// The lengths of the turns of the other threads.
     runs: Vec<u64>,
     now: u64,
 }
 
-impl Busy {
-    fn works_until(&mut self, end: u64) {
+impl Router {
+    fn work_until(&mut self, end: u64) {
         while self.now < end {
-            let turn = self.scheduler.next(at(self.now)).expect("there is always something to do");
+            let turn =
+                self.scheduler.next(at(self.now)).expect("the other threads always have work");
             let run = self.runs[turn.thread().index() - 1];
             self.now += 3 + run;
             self.scheduler.finish(turn, us(run), Occupancy::queued(1000), at(self.now)).unwrap();
         }
     }
 
-    /// A packet comes for the privileged thread. Returns how much processing, and how much time, was between the end of
-    /// the timeout and its turn, and does it.
-    fn waits_with_one_packet(&mut self, cost: u64, timeout: u64) -> (u64, u64) {
+    /// A packet arrives for the privileged thread. Runs threads until its turn has ended, and
+    /// returns the processing and the time between the end of the timeout and the turn.
+    fn serve_one_packet(&mut self, cost: u64, timeout: u64) -> (u64, u64) {
         let late = self.now + timeout;
         // A threshold of one is reached at once.
         let counts_from =
             if self.scheduler.threshold(self.privileged) == Some(1) { self.now } else { late };
-        self.scheduler.tell(self.privileged, Occupancy::queued(1), at(self.now)).unwrap();
+        self.scheduler.set_occupancy(self.privileged, Occupancy::queued(1), at(self.now)).unwrap();
         let mut between = 0;
         loop {
-            let turn = self.scheduler.next(at(self.now)).expect("there is always something to do");
+            let turn =
+                self.scheduler.next(at(self.now)).expect("the other threads always have work");
             if turn.thread() == self.privileged {
                 let waited = self.now.saturating_sub(counts_from);
                 assert!(self.now >= counts_from);
@@ -122,7 +124,7 @@ impl Busy {
                 return (between, waited);
             }
             let run = self.runs[turn.thread().index() - 1];
-            // Of the turn in which the timeout ended only what was after it counts.
+            // Only the part of a turn after the timeout counts.
             let (begun, ended) = (self.now + 3, self.now + 3 + run);
             between += ended.saturating_sub(counts_from.max(begun).min(ended));
             self.now = ended;
@@ -131,9 +133,9 @@ impl Busy {
     }
 }
 
-/// However small its share, and however others come and go, a thread with a packet has its turn.
+/// A thread with a small share gets its turns while others become idle and active again.
 #[test]
-fn nobody_starves() {
+fn no_thread_starves() {
     let mut scheduler =
         Scheduler::new(5, 1000, us(1), Policy::Budget(Budget::slice(us(100)))).unwrap();
     let small = scheduler.add(ThreadConfig::new(1, us(5))).unwrap();
@@ -141,9 +143,9 @@ fn nobody_starves() {
     let mut waited = 0_u64;
     let mut turns = 0;
     for thread in large {
-        scheduler.tell(thread, Occupancy::queued(500), at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy::queued(500), at(0)).unwrap();
     }
-    scheduler.tell(small, Occupancy::queued(1), at(0)).unwrap();
+    scheduler.set_occupancy(small, Occupancy::queued(1), at(0)).unwrap();
     for step in 0..20_000 {
         let now = at(100 * step);
         let turn = scheduler.next(now).unwrap();
@@ -153,10 +155,10 @@ fn nobody_starves() {
             (waited, turns) = (0, turns + 1);
             scheduler.finish(turn, us(5), Occupancy::queued(1), now).unwrap();
         } else {
-            // Each of them is idle for a moment after each turn, and comes back at once.
+            // Each of them becomes idle after its turn, and active again at once.
             let thread = turn.thread();
             scheduler.finish(turn, us(100), Occupancy::queued(0), now).unwrap();
-            scheduler.tell(thread, Occupancy::queued(500), now).unwrap();
+            scheduler.set_occupancy(thread, Occupancy::queued(500), now).unwrap();
             waited += 100;
         }
     }

@@ -1,7 +1,8 @@
-//! The scheduler and its parts: bad input, states, bounds; its simulator against a naive twin; whatever callers do,
-//! with the invariants checked after each step.
+//! The scheduler and its parts: invalid input, states, bounds; its simulator compared with a
+//! reference model; and random calls, with the invariants checked after each step.
 
 mod bounds;
+mod claims;
 mod parts;
 mod share;
 mod stages;
@@ -43,13 +44,13 @@ fn policy(rule: Rule) -> Policy {
     }
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(200))
 }
 
-// The simulator and its twin.
+// The simulator and its reference model.
 
 fn rule() -> impl Strategy<Value = Rule> {
     prop_oneof![
@@ -61,7 +62,7 @@ fn rule() -> impl Strategy<Value = Rule> {
     ]
 }
 
-fn twin_flow() -> impl Strategy<Value = FlowModel> {
+fn flow_model() -> impl Strategy<Value = FlowModel> {
     // Periods of whole microseconds, and shares whose factors are exact.
     let period = select(&[10, 20, 50, 64, 100, 125, 200, 500, 1000][..]);
     let phase = prop_oneof![Just(0), 0..300_u64];
@@ -79,20 +80,20 @@ fn twin_flow() -> impl Strategy<Value = FlowModel> {
     )
 }
 
-fn flow(twin: &FlowModel) -> Flow {
-    let rate = 1_000_000 / twin.period;
-    let flow = Flow::new(rate as u32, us(twin.cost), twin.share as u32)
-        .with_buffers(twin.buffers as u32)
-        .with_phase(us(twin.phase));
-    if twin.timeout == 0 { flow } else { flow.with_timeout(us(twin.timeout)) }
+fn flow(model: &FlowModel) -> Flow {
+    let rate = 1_000_000 / model.period;
+    let flow = Flow::new(rate as u32, us(model.cost), model.share as u32)
+        .with_buffers(model.buffers as u32)
+        .with_phase(us(model.phase));
+    if model.timeout == 0 { flow } else { flow.with_timeout(us(model.timeout)) }
 }
 
 proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn the_simulator_does_what_its_twin_does(rule in rule(), flows in vec(twin_flow(), 1..10)) {
-        let twin = SimulationModel {
+    fn the_simulator_equals_its_reference_model(rule in rule(), flows in vec(flow_model(), 1..10)) {
+        let model = SimulationModel {
             rule,
             expected: Expected::Queued,
             is_lower_first: false,
@@ -100,7 +101,7 @@ proptest! {
             whole: 200,
             end: 8_000,
         };
-        let expected = twin.run(&flows);
+        let expected = model.run(&flows);
         let flows: Vec<Flow> = flows.iter().map(flow).collect();
         let (policy, switch, duration) = (policy(rule), us(3), us(8_000));
         let outcome =
@@ -116,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_callers_do_the_invariants_hold(
+    fn invariants_hold_after_any_calls(
         rule in rule(),
         steps in vec(step(), 1..200),
     ) {
@@ -124,13 +125,13 @@ proptest! {
     }
 }
 
-// Whatever callers do.
+// Random calls.
 
 #[derive(Clone, Debug)]
 enum Step {
     Add { share: u32, cost: u64, timeout: Option<u64>, buffers: u32 },
     Remove(Index),
-    Tell(Index, Occupancy),
+    SetOccupancy(Index, Occupancy),
     Wait(u64),
     Next,
     Finish(Index, u64, Occupancy),
@@ -142,7 +143,7 @@ fn step() -> impl Strategy<Value = Step> {
     let thread = any::<Index>;
     let occupancy = || {
         let room = prop_oneof![1 => 0..30_u32, 2 => Just(u32::MAX)];
-        (0..70_u32, room).prop_map(|(queued, room)| Occupancy { queued, room })
+        (0..70_u32, room).prop_map(|(queued, room)| Occupancy { queued, free: room })
     };
     let timeout = prop_oneof![Just(None), (0..400_u64).prop_map(Some)];
     prop_oneof![
@@ -150,7 +151,8 @@ fn step() -> impl Strategy<Value = Step> {
             |(share, cost, timeout, buffers)| Step::Add { share, cost, timeout, buffers }
         ),
         1 => thread().prop_map(Step::Remove),
-        10 => (thread(), occupancy()).prop_map(|(thread, occupancy)| Step::Tell(thread, occupancy)),
+        10 => (thread(), occupancy())
+            .prop_map(|(thread, occupancy)| Step::SetOccupancy(thread, occupancy)),
         4 => (0..200_u64).prop_map(Step::Wait),
         6 => Just(Step::Next),
         7 => (thread(), 0..300_u64, occupancy())
@@ -160,12 +162,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Keeps in mind what it told the scheduler.
+/// A caller that records the occupancies which it has reported to the scheduler.
 struct Caller {
     scheduler: Scheduler,
     now: u64,
-    /// By number: what was told, since when there is something to do, the timeout.
-    told: Vec<(Occupancy, Option<u64>, Option<u64>)>,
+    /// By thread index: the reported occupancy, the time since when there is work, the timeout.
+    reported: Vec<(Occupancy, Option<u64>, Option<u64>)>,
     given: Vec<Thread>,
     turns: Vec<Turn>,
 }
@@ -173,7 +175,7 @@ struct Caller {
 impl Caller {
     fn new(rule: Rule) -> Self {
         let scheduler = Scheduler::new(6, 200, us(3), policy(rule)).unwrap();
-        Self { scheduler, now: 0, told: vec![], given: vec![], turns: vec![] }
+        Self { scheduler, now: 0, reported: vec![], given: vec![], turns: vec![] }
     }
 
     fn run(&mut self, steps: &[Step]) {
@@ -194,8 +196,9 @@ impl Caller {
                 let config = ThreadConfig::new(*share, us(*cost)).with_buffers(*buffers, 50);
                 let config = timeout.map_or(config, |timeout| config.with_timeout(us(timeout)));
                 let Ok(thread) = self.scheduler.add(config) else { return };
-                self.told.resize(self.told.len().max(thread.index() + 1), Default::default());
-                self.told[thread.index()] = (Occupancy::default(), None, *timeout);
+                self.reported
+                    .resize(self.reported.len().max(thread.index() + 1), Default::default());
+                self.reported[thread.index()] = (Occupancy::default(), None, *timeout);
                 if !self.given.contains(&thread) {
                     self.given.push(thread);
                 }
@@ -208,7 +211,7 @@ impl Caller {
                 let thread = turn.thread();
                 self.now += run;
                 self.scheduler.finish(turn, us(*run), *occupancy, at(self.now)).unwrap();
-                self.note(thread, *occupancy, true);
+                self.record(thread, *occupancy, true);
             }
             _ if self.given.is_empty() => {}
             Step::Finish(..) => {}
@@ -218,43 +221,45 @@ impl Caller {
             Step::SetCost(index, cost) => {
                 let _refused = self.scheduler.set_cost(*index.get(&self.given), us(*cost));
             }
-            Step::Tell(index, occupancy) => {
+            Step::SetOccupancy(index, occupancy) => {
                 let thread = *index.get(&self.given);
                 let running = self.turns.iter().any(|turn| turn.thread() == thread);
-                if self.scheduler.tell(thread, *occupancy, at(self.now)).is_ok() && !running {
-                    self.note(thread, *occupancy, false);
+                if self.scheduler.set_occupancy(thread, *occupancy, at(self.now)).is_ok()
+                    && !running
+                {
+                    self.record(thread, *occupancy, false);
                 }
             }
         }
     }
 
-    fn note(&mut self, thread: Thread, occupancy: Occupancy, anew: bool) {
-        let told = &mut self.told[thread.index()];
-        let since = told.1.filter(|_| !anew).or(Some(self.now));
-        let works = occupancy.queued > 0 && occupancy.room > 0;
-        (told.0, told.1) = (occupancy, since.filter(|_| works));
+    fn record(&mut self, thread: Thread, occupancy: Occupancy, restart: bool) {
+        let reported = &mut self.reported[thread.index()];
+        let since = reported.1.filter(|_| !restart).or(Some(self.now));
+        let works = occupancy.queued > 0 && occupancy.free > 0;
+        (reported.0, reported.1) = (occupancy, since.filter(|_| works));
     }
 
     fn next(&mut self) {
         let wake = self.scheduler.wake_at();
         let Some(turn) = self.scheduler.next(at(self.now)) else {
             assert!(self.scheduler.wake_at().is_none_or(|wake| wake > at(self.now)), "{wake:?}");
-            return self.assert_nobody_could();
+            return self.assert_none_eligible();
         };
-        let (occupancy, since, timeout) = self.told[turn.thread().index()];
+        let (occupancy, since, timeout) = self.reported[turn.thread().index()];
         let threshold = self.scheduler.threshold(turn.thread()).unwrap();
         let late = since.zip(timeout).is_some_and(|(since, timeout)| since + timeout <= self.now);
-        let enough = occupancy.queued >= threshold && occupancy.room >= threshold;
+        let enough = occupancy.queued >= threshold && occupancy.free >= threshold;
         assert!(since.is_some() && (enough || late), "{occupancy:?} of {threshold}, {since:?}");
         self.turns.push(turn);
     }
 
-    fn assert_nobody_could(&self) {
+    fn assert_none_eligible(&self) {
         for thread in &self.given {
-            let (occupancy, since, timeout) = self.told[thread.index()];
+            let (occupancy, since, timeout) = self.reported[thread.index()];
             let state = self.scheduler.state(*thread);
             let Some(threshold) = self.scheduler.threshold(*thread) else { continue };
-            let enough = occupancy.queued.min(occupancy.room) >= threshold;
+            let enough = occupancy.queued.min(occupancy.free) >= threshold;
             let late = since.zip(timeout).is_some_and(|(since, after)| since + after <= self.now);
             let could = state != Some(State::Running) && since.is_some() && (enough || late);
             assert!(!could, "{thread:?} {state:?}: {occupancy:?} of {threshold}, since {since:?}");
@@ -262,7 +267,7 @@ impl Caller {
     }
 }
 
-// States, one by one.
+// States.
 
 fn scheduler(policy: Policy) -> Scheduler {
     Scheduler::new(4, 100, us(3), policy).unwrap()
@@ -274,37 +279,37 @@ fn a_thread_goes_through_its_states() {
     let thread = scheduler.add(ThreadConfig::new(10, us(10)).with_timeout(us(500))).unwrap();
     let state = |scheduler: &Scheduler| scheduler.state(thread).unwrap();
     assert_eq!((state(&scheduler), scheduler.threshold(thread)), (State::Idle, Some(3)));
-    scheduler.tell(thread, Occupancy::queued(1), at(100)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(1), at(100)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Eligible, Some(at(600))));
-    scheduler.tell(thread, Occupancy::queued(2), at(300)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(2), at(300)).unwrap();
     assert!(scheduler.next(at(599)).is_none());
-    assert_eq!(scheduler.wake_at(), Some(at(600)), "it counts from the first packet");
+    assert_eq!(scheduler.wake_at(), Some(at(600)), "the timeout begins with the first packet");
     let turn = scheduler.next(at(600)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Running, None));
     scheduler.finish(turn, us(10), Occupancy::queued(2), at(613)).unwrap();
     assert_eq!((state(&scheduler), scheduler.wake_at()), (State::Eligible, Some(at(1113))));
-    scheduler.tell(thread, Occupancy::queued(3), at(620)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(3), at(620)).unwrap();
     let other = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
-    scheduler.tell(other, Occupancy::queued(3), at(620)).unwrap();
+    scheduler.set_occupancy(other, Occupancy::queued(3), at(620)).unwrap();
     let turn = scheduler.next(at(620)).unwrap();
     assert_eq!((turn.thread(), state(&scheduler)), (other, State::Active));
     scheduler.finish(turn, us(30), Occupancy::queued(0), at(653)).unwrap();
-    scheduler.tell(thread, Occupancy::default(), at(654)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::default(), at(654)).unwrap();
     assert_eq!((state(&scheduler), scheduler.next(at(5000))), (State::Idle, None));
     assert_eq!(scheduler.wake_at(), None);
 }
 
 #[test]
-fn a_full_output_queue_stops_a_thread_until_places_are_free() {
+fn a_full_output_queue_stops_a_thread_until_slots_are_free() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
     let thread = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
-    let tell = |scheduler: &mut Scheduler, room| {
-        scheduler.tell(thread, Occupancy { queued: 9, room }, at(0)).unwrap();
+    let set_room = |scheduler: &mut Scheduler, room| {
+        scheduler.set_occupancy(thread, Occupancy { queued: 9, free: room }, at(0)).unwrap();
         (scheduler.state(thread).unwrap(), scheduler.next(at(0)).is_some())
     };
-    assert_eq!(tell(&mut scheduler, 0), (State::Idle, false));
-    assert_eq!(tell(&mut scheduler, 2), (State::Eligible, false));
-    assert_eq!(tell(&mut scheduler, 3), (State::Eligible, true));
+    assert_eq!(set_room(&mut scheduler, 0), (State::Idle, false));
+    assert_eq!(set_room(&mut scheduler, 2), (State::Eligible, false));
+    assert_eq!(set_room(&mut scheduler, 3), (State::Eligible, true));
 }
 
 #[test]
@@ -312,15 +317,15 @@ fn an_active_thread_whose_output_fills_waits_again() {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(4)));
     let [a, b] = [10, 10].map(|share| scheduler.add(ThreadConfig::new(share, us(10))).unwrap());
     for thread in [a, b] {
-        scheduler.tell(thread, Occupancy { queued: 4, room: 4 }, at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy { queued: 4, free: 4 }, at(0)).unwrap();
     }
     let turn = scheduler.next(at(0)).unwrap();
     assert_eq!((turn.thread(), scheduler.state(a)), (b, Some(State::Active)));
-    // Both write into one queue.
-    scheduler.tell(a, Occupancy { queued: 4, room: 0 }, at(40)).unwrap();
-    scheduler.finish(turn, us(40), Occupancy { queued: 0, room: 0 }, at(43)).unwrap();
+    // Both write to one queue.
+    scheduler.set_occupancy(a, Occupancy { queued: 4, free: 0 }, at(40)).unwrap();
+    scheduler.finish(turn, us(40), Occupancy { queued: 0, free: 0 }, at(43)).unwrap();
     assert_eq!((scheduler.next(at(43)), scheduler.state(a)), (None, Some(State::Idle)));
-    scheduler.tell(a, Occupancy { queued: 4, room: 1 }, at(50)).unwrap();
+    scheduler.set_occupancy(a, Occupancy { queued: 4, free: 1 }, at(50)).unwrap();
     assert_eq!(scheduler.next(at(50)).map(|turn| turn.thread()), Some(a));
 }
 
@@ -328,7 +333,7 @@ fn an_active_thread_whose_output_fills_waits_again() {
 fn a_policy_and_a_cost_change_thresholds_at_once() {
     let mut scheduler = scheduler(Policy::Throttle(throttle(10, 30)));
     let thread = scheduler.add(ThreadConfig::new(10, us(1)).with_buffers(128, 128)).unwrap();
-    scheduler.tell(thread, Occupancy::queued(10), at(0)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(10), at(0)).unwrap();
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(30), None));
     scheduler.set_cost(thread, us(3)).unwrap();
     assert_eq!(scheduler.threshold(thread), Some(10));
@@ -336,12 +341,12 @@ fn a_policy_and_a_cost_change_thresholds_at_once() {
     assert_eq!((scheduler.threshold(thread), scheduler.next(at(0))), (Some(20), None));
     scheduler.set_policy(Policy::Budget(Budget::packets(2)));
     let turn = scheduler.next(at(0)).unwrap();
-    assert!(turn.goes_on(1, us(3)) && !turn.goes_on(2, us(6)));
+    assert!(turn.allows_more(1, us(3)) && !turn.allows_more(2, us(6)));
 }
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn memory_is_what_the_docs_say() {
+fn memory_is_as_documented() {
     let scheduler = Scheduler::new(1000, 100, us(3), Policy::Budget(Budget::UNTIL_EMPTY)).unwrap();
     let shares = flowtable::schedule::share::ProportionalShare::new(1000, 100).unwrap();
     assert_eq!(shares.allocation_size(), 140 * 1000);
@@ -349,62 +354,62 @@ fn memory_is_what_the_docs_say() {
 }
 
 #[test]
-fn a_number_that_is_given_again_has_no_past() {
+fn a_reused_index_has_no_old_state() {
     let mut scheduler = scheduler(Policy::Budget(Budget::UNTIL_EMPTY));
     let config = ThreadConfig::new(60, us(1)).with_timeout(us(5));
     let old = scheduler.add(config).unwrap();
-    scheduler.tell(old, Occupancy::queued(5), at(0)).unwrap();
+    scheduler.set_occupancy(old, Occupancy::queued(5), at(0)).unwrap();
     scheduler.remove(old).unwrap();
     assert_eq!((scheduler.state(old), scheduler.wake_at()), (None, None));
-    assert!(scheduler.tell(old, Occupancy::queued(5), at(0)).is_err());
+    assert!(scheduler.set_occupancy(old, Occupancy::queued(5), at(0)).is_err());
     assert_eq!(scheduler.add(config), Ok(old));
     assert_eq!((scheduler.state(old), scheduler.next(at(9))), (Some(State::Idle), None));
     assert_eq!(scheduler.validate(), Ok(()));
 }
 
 #[test]
-fn bad_input_is_refused_and_changes_nothing() {
+fn invalid_input_is_refused_and_changes_nothing() {
     let policy = Policy::Budget(Budget::packets(1));
     let new = |threads, whole| Scheduler::new(threads, whole, us(1), policy).map(drop);
-    assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Nothing)));
-    assert_eq!(new(1, 0), Err(ScheduleError::Share(ShareError::Nothing)));
+    assert_eq!(new(0, 100), Err(ScheduleError::Share(ShareError::Empty)));
+    assert_eq!(new(1, 0), Err(ScheduleError::Share(ShareError::Empty)));
     let mut one = Scheduler::new(2, 100, us(1), policy).unwrap();
     assert_eq!(one.add(ThreadConfig::new(1, us(0))), Err(ScheduleError::NoCost));
     let config = ThreadConfig::new(60, us(1));
     assert_eq!(one.add(config.with_buffers(0, 9)), Err(ScheduleError::Buffers));
     assert_eq!(one.add(config.with_buffers(9, 0)), Err(ScheduleError::Buffers));
     let thread = one.add(config).unwrap();
-    assert_eq!(one.add(config), Err(ScheduleError::Share(ShareError::TooMuch { left: 40 })));
+    assert_eq!(one.add(config), Err(ScheduleError::Share(ShareError::Oversubscribed { left: 40 })));
     assert_eq!(one.set_cost(thread, us(0)), Err(ScheduleError::NoCost));
-    one.tell(thread, Occupancy::queued(1), at(0)).unwrap();
+    one.set_occupancy(thread, Occupancy::queued(1), at(0)).unwrap();
     let turn = one.next(at(0)).unwrap();
     assert_eq!(one.remove(thread), Err(ScheduleError::Share(ShareError::Running)));
-    // A turn of another scheduler, in which nobody runs, or nobody is.
+    // A turn of another scheduler, which has no thread or one that does not run.
     for threads in [0, 1] {
         let mut other = Scheduler::new(2, 100, us(1), policy).unwrap();
         if threads == 1 {
             other.add(config).unwrap();
         }
-        let finished = other.finish(turn_of_another(), us(1), Occupancy::queued(0), at(1));
-        assert_eq!(finished, Err(ForeignTurn(turn_of_another())));
+        let finished = other.finish(foreign_turn(), us(1), Occupancy::queued(0), at(1));
+        assert_eq!(finished, Err(ForeignTurn(foreign_turn())));
         assert_eq!((other.account().turns, other.validate()), (0, Ok(())));
     }
     one.finish(turn, us(1), Occupancy::queued(0), at(1)).unwrap();
 }
 
-fn turn_of_another() -> Turn {
+fn foreign_turn() -> Turn {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(1)));
     let thread = scheduler.add(ThreadConfig::new(10, us(10))).unwrap();
-    scheduler.tell(thread, Occupancy::queued(1), at(0)).unwrap();
+    scheduler.set_occupancy(thread, Occupancy::queued(1), at(0)).unwrap();
     scheduler.next(at(0)).unwrap()
 }
 
 #[test]
-fn turns_that_seem_to_take_no_time_starve_nobody() {
+fn turns_without_measured_time_do_not_starve_others() {
     let mut scheduler = scheduler(Policy::Budget(Budget::packets(1)));
     let threads = [10, 1].map(|cost| scheduler.add(ThreadConfig::new(50, us(cost))).unwrap());
     for thread in threads {
-        scheduler.tell(thread, Occupancy::queued(1000), at(0)).unwrap();
+        scheduler.set_occupancy(thread, Occupancy::queued(1000), at(0)).unwrap();
     }
     let mut turns = [0; 2];
     for _ in 0..1100 {
@@ -416,17 +421,17 @@ fn turns_that_seem_to_take_no_time_starve_nobody() {
 }
 
 #[test]
-fn a_turn_is_given_back_or_abandoned() {
+fn a_turn_is_finished_or_abandoned() {
     let policy = Policy::Budget(Budget::packets(1));
     let [mut one, mut other] = [scheduler(policy), scheduler(policy)];
     let thread = one.add(ThreadConfig::new(50, us(10))).unwrap();
     _ = other.add(ThreadConfig::new(50, us(10))).unwrap();
-    one.tell(thread, Occupancy::queued(5), at(0)).unwrap();
+    one.set_occupancy(thread, Occupancy::queued(5), at(0)).unwrap();
     let turn = one.next(at(0)).unwrap();
     let error = other.finish(turn, us(10), Occupancy::queued(4), at(10)).unwrap_err();
     assert_eq!(other.account().turns, 0);
     one.finish(error.0, us(10), Occupancy::queued(4), at(10)).unwrap();
-    // The next one is lost.
+    // The next turn is dropped.
     drop(one.next(at(10)).unwrap());
     assert_eq!((one.state(thread), one.next(at(20))), (Some(State::Running), None));
     one.abandon(thread, at(20)).unwrap();

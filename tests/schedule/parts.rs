@@ -1,4 +1,4 @@
-//! Throttle, adaptive choice, estimator, queues and paths, one by one.
+//! The parts of the scheduler: throttle, adaptive overhead, estimator, queues and paths.
 
 use core::time::Duration;
 
@@ -33,9 +33,9 @@ fn formula_1_is_enforced() {
     }
     let overhead = Overhead::from_percent(10).unwrap();
     assert_eq!(Throttle::new(us(0), overhead, us(30)), Err(ThrottleError::NoSwitch));
-    let hardly = Overhead::from_ppm(1).unwrap();
-    assert!(Throttle::new(Duration::MAX, hardly, us(30)).is_err());
-    assert!(Throttle::new(us(3), hardly, Duration::MAX).is_ok());
+    let tiny = Overhead::from_ppm(1).unwrap();
+    assert!(Throttle::new(Duration::MAX, tiny, us(30)).is_err());
+    assert!(Throttle::new(us(3), tiny, Duration::MAX).is_ok());
 }
 
 #[test]
@@ -47,12 +47,12 @@ fn thresholds_round_up_and_are_capped() {
     assert_eq!(ten.threshold(us(1), 29), 29);
     assert_eq!(ten.with_strict_thresholds().threshold(us(1), 29), 30);
     assert_eq!(ten.threshold(us(1), 0), 1);
-    assert_eq!(ten.threshold(us(0), u32::MAX), 30_000, "as if it cost a nanosecond");
-    // A batch of look-ups: 40 ns for a batch, 25 for a look-up.
+    assert_eq!(ten.threshold(us(0), u32::MAX), 30_000, "counted as a nanosecond");
+    // A batch of lookups: 40 ns for a batch, 25 ns for a lookup.
     let nanos = Duration::from_nanos;
-    let look_ups =
+    let lookups =
         Throttle::new(nanos(40), Overhead::from_percent(10).unwrap(), nanos(400)).unwrap();
-    assert_eq!(look_ups.threshold(nanos(25), u32::MAX), 16);
+    assert_eq!(lookups.threshold(nanos(25), u32::MAX), 16);
 }
 
 const FLOW: Demand =
@@ -64,7 +64,7 @@ fn the_largest_overhead_that_meets_the_demand_is_chosen() {
     for (flows, ppm) in [(1, 1_000_000), (5, 1_000_000), (6, 666_666), (8, 250_000), (9, 111_111)] {
         let throttle = adaptive.plan(&vec![FLOW; flows]).unwrap();
         assert_eq!(throttle.overhead().ppm(), ppm, "{flows} flows");
-        // All of the demand and all of the switching fit into a second, and a millionth more does not.
+        // The demand with its switching fits into a second; with a millionth more it does not.
         let demanded = flows as f64 / 10.0;
         assert!(demanded * (1.0 + f64::from(ppm) / 1e6) <= 1.0);
         assert!(ppm == 1_000_000 || demanded * (1.0 + f64::from(ppm + 1) / 1e6) > 1.0);
@@ -74,7 +74,7 @@ fn the_largest_overhead_that_meets_the_demand_is_chosen() {
 }
 
 #[test]
-fn who_does_not_fit_is_not_admitted() {
+fn a_flow_that_does_not_fit_is_not_admitted() {
     let adaptive = Adaptive::new(us(3), us(100)).unwrap();
     let nine = [FLOW; 9];
     let overload = Inadmissible::Overload { demanded: 1_000_000_000 };
@@ -89,7 +89,7 @@ fn who_does_not_fit_is_not_admitted() {
     // At 95 % a flow of 1 µs needs 58 buffers.
     let short = |buffers| Demand { packets_per_second: 50_000, cost: us(1), buffers };
     assert!(adaptive.admits(&nine, short(58)).is_ok());
-    // Who wants nothing stands in nobody's way.
+    // A flow without demand does not constrain others.
     let silent = Demand { packets_per_second: 0, cost: Duration::from_nanos(1), buffers: 1 };
     assert!(adaptive.admits(&nine, silent).is_ok());
     let error = Inadmissible::Buffers { flow: 9, needed: 58 };
@@ -103,9 +103,9 @@ fn who_does_not_fit_is_not_admitted() {
 }
 
 #[test]
-fn an_estimator_finds_the_sleep_that_keeps_polls_in_their_range() {
+fn an_estimator_converges_to_a_sleep_with_polls_in_range() {
     let longest = longest_sleep(64, 148_800);
-    // A poll takes 10 µs; packets come at these rates.
+    // A poll takes 10 µs; packets arrive at these rates.
     for (rate, in_range) in [(0, false), (20_000, true), (60_000, true), (148_800, true)] {
         let mut port = QueueEstimator::new(16, longest).unwrap();
         let (mut card, mut lost, mut polls, mut in_polls) = (0.0_f64, 0.0, 0_u32, 0_u32);
@@ -130,7 +130,7 @@ fn an_estimator_finds_the_sleep_that_keeps_polls_in_their_range() {
 }
 
 #[test]
-fn an_estimator_counts_in_eighths() {
+fn an_estimator_averages_with_a_gain_of_an_eighth() {
     let mut port = QueueEstimator::new(16, us(430)).unwrap();
     assert_eq!(port.average(), 8.0);
     port.polled(16);
@@ -147,9 +147,9 @@ fn an_estimator_counts_in_eighths() {
     assert!(port.average() > 15.9 && port.sleep().is_zero());
 }
 
-/// Whatever the batch and the range: who sees nothing falls asleep, and who is busy then wakes up.
+/// For any batch and range: empty polls lead to the longest sleep, full ones to none.
 #[test]
-fn estimators_fall_asleep_and_wake_up() {
+fn estimators_reach_both_extremes() {
     for batch in [4, 5, 7, 16, 1000] {
         let port = QueueEstimator::new(batch, us(430)).unwrap();
         let ranges = [(1, 1), (1, batch - 1), (batch - 1, batch - 1)];
@@ -164,7 +164,7 @@ fn estimators_fall_asleep_and_wake_up() {
 }
 
 #[test]
-fn bad_estimators_are_refused() {
+fn invalid_estimators_are_refused() {
     let new = |batch, longest| QueueEstimator::new(batch, us(longest));
     assert_eq!(new(3, 430), Err(EstimatorError::SmallBatch));
     assert_eq!(new(16, 0), Err(EstimatorError::Step));
@@ -183,7 +183,7 @@ fn bad_estimators_are_refused() {
 }
 
 #[test]
-fn queues_are_full_at_some_point() {
+fn queues_are_bounded() {
     for capacity in [0, u32::MAX as usize] {
         assert!(matches!(BoundedQueue::<u64>::new(capacity), Err(ScheduleError::Buffers)));
     }
@@ -192,8 +192,11 @@ fn queues_are_full_at_some_point() {
     for packet in 0..10 {
         assert_eq!(queue.push(packet), if packet < 3 { Ok(()) } else { Err(packet) });
     }
-    assert_eq!((queue.len(), queue.room(), queue.dropped(), queue.longest()), (3, 0, 7, 3));
-    assert_eq!((queue.pop(), queue.len(), queue.room()), (Some(0), 2, 1));
+    assert_eq!(
+        (queue.len(), queue.remaining_capacity(), queue.dropped(), queue.longest()),
+        (3, 0, 7, 3)
+    );
+    assert_eq!((queue.pop(), queue.len(), queue.remaining_capacity()), (Some(0), 2, 1));
     assert_eq!(queue.push(10), Ok(()));
     assert!(std::iter::from_fn(|| queue.pop()).eq([1, 2, 10]) && queue.is_empty());
     assert_eq!((queue.dropped(), queue.longest(), queue.capacity()), (7, 3, 3));
@@ -206,38 +209,38 @@ fn a_path_stops_when_its_output_is_full() {
     let mut path: SwitchingPath<u32, String> = SwitchingPath::new(8, 3, us(2)).unwrap();
     let thread = scheduler.add(ThreadConfig::new(100, path.cost()).with_buffers(8, 3)).unwrap();
     for packet in 0..8 {
-        path.arrive(packet).unwrap();
+        path.enqueue(packet).unwrap();
     }
-    assert_eq!(path.arrive(8), Err(8));
-    scheduler.tell(thread, path.occupancy(), at(0)).unwrap();
+    assert_eq!(path.enqueue(8), Err(8));
+    scheduler.set_occupancy(thread, path.occupancy(), at(0)).unwrap();
     let turn = scheduler.next(at(0)).unwrap();
     // Every second packet is consumed.
     let forward = |packet: u32| (packet % 2 == 0).then(|| packet.to_string());
     assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 5);
-    assert_eq!(path.occupancy(), Occupancy { queued: 3, room: 0 });
+    assert_eq!(path.occupancy(), Occupancy { queued: 3, free: 0 });
     scheduler.finish(turn, us(10), path.occupancy(), at(11)).unwrap();
     assert_eq!(scheduler.next(at(11)), None);
-    assert_eq!(path.take().as_deref(), Some("0"));
-    scheduler.tell(thread, path.occupancy(), at(12)).unwrap();
+    assert_eq!(path.dequeue().as_deref(), Some("0"));
+    scheduler.set_occupancy(thread, path.occupancy(), at(12)).unwrap();
     let turn = scheduler.next(at(12)).unwrap();
     assert_eq!(path.run(&turn, forward, |packets| us(2) * packets), 2);
     assert_eq!((path.input().dropped(), path.output().longest()), (1, 3));
-    assert!(std::iter::from_fn(|| path.take()).eq(["2", "4", "6"]));
+    assert!(std::iter::from_fn(|| path.dequeue()).eq(["2", "4", "6"]));
 }
 
 #[test]
-fn a_path_measures_what_its_packets_cost() {
+fn a_path_measures_the_cost_of_its_packets() {
     let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, us(1)).unwrap();
-    assert_eq!(path.measured(0, us(100)), us(1));
+    assert_eq!(path.update_cost(0, us(100)), us(1));
     for _ in 0..100 {
-        path.measured(4, us(40));
+        path.update_cost(4, us(40));
     }
     assert_eq!(path.cost(), us(10));
-    // From wherever it begins, it comes to what is measured.
+    // From any start it converges to the measured cost.
     for (from, to) in [(24, 31), (8, 15), (7, 1), (100, 107), (1, u64::MAX >> 8)] {
         let (from, to) = (Duration::from_nanos(from), Duration::from_nanos(to));
         let mut path: SwitchingPath<()> = SwitchingPath::new(1, 1, from).unwrap();
-        (0..1000).for_each(|_| _ = path.measured(1, to));
+        (0..1000).for_each(|_| _ = path.update_cost(1, to));
         assert!(
             path.cost().abs_diff(to) <= to / 1_000_000,
             "{from:?} to {to:?}: {:?}",
@@ -245,24 +248,24 @@ fn a_path_measures_what_its_packets_cost() {
         );
     }
     for _ in 0..200 {
-        path.measured(u32::MAX, us(0));
+        path.update_cost(u32::MAX, us(0));
     }
     assert_eq!(path.cost(), Duration::from_nanos(1));
-    path.measured(1, Duration::MAX);
+    path.update_cost(1, Duration::MAX);
     assert!(path.cost() > us(1_000_000));
 }
 
-/// Paths, and the threads that work for them.
+/// Paths and their scheduler.
 struct Router {
     scheduler: Scheduler,
     paths: Vec<SwitchingPath<(u16, u32)>>,
-    /// What came out of the paths: flow and number.
+    /// The packets that left the paths: flow and number.
     sent: Vec<(u16, u32)>,
     now: u64,
 }
 
 impl Router {
-    /// Has a turn, or says that nobody can have one.
+    /// Runs one turn. Returns `false` if no thread may run.
     fn turn(&mut self) -> bool {
         let Some(turn) = self.scheduler.next(at(self.now)) else { return false };
         let path = &mut self.paths[turn.thread().index()];
@@ -270,14 +273,15 @@ impl Router {
         let packets = path.run(&turn, Some, |packets| cost * packets);
         assert!(packets > 0);
         self.now += 3 + (cost * packets).as_micros() as u64;
-        self.sent.extend(std::iter::from_fn(|| path.take()));
+        self.sent.extend(std::iter::from_fn(|| path.dequeue()));
         let occupancy = path.occupancy();
         self.scheduler.finish(turn, cost * packets, occupancy, at(self.now)).unwrap();
         true
     }
 }
 
-/// Packets are classified by their flow; each path gets its own, in order, and nothing is lost or made up.
+/// Packets are classified by their flow; each path forwards its own in order, without loss or
+/// duplication.
 #[test]
 fn packets_of_flows_go_through_their_paths() {
     const FLOWS: u16 = 40;
@@ -285,7 +289,7 @@ fn packets_of_flows_go_through_their_paths() {
     let paths: Vec<SwitchingPath<_>> =
         (1..=4).map(|cost| SwitchingPath::new(16, 16, us(cost)).unwrap()).collect();
     let mut add = |path: &SwitchingPath<_>| {
-        let config = ThreadConfig::new(25, path.cost()).with_own_buffers(16, 16);
+        let config = ThreadConfig::new(25, path.cost()).with_unshared_buffers(16, 16);
         scheduler.add(config.with_timeout(us(300))).unwrap()
     };
     let threads: Vec<Thread> = paths.iter().map(&mut add).collect();
@@ -295,22 +299,22 @@ fn packets_of_flows_go_through_their_paths() {
         (0..FLOWS).map(|port| (flow(port), threads[usize::from(port) % 4])).collect();
 
     let mut router = Router { scheduler, paths, sent: vec![], now: 0 };
-    let (mut came, mut refused) = (vec![], 0);
+    let (mut accepted, mut refused) = (vec![], 0);
     for number in 0..5_000_u32 {
         let port = (number.wrapping_mul(2_654_435_761) >> 16) as u16 % FLOWS;
         let thread = *classes.get(&flow(port)).unwrap();
         let path = &mut router.paths[thread.index()];
-        match path.arrive((port, number)) {
-            Ok(()) => came.push((port, number)),
+        match path.enqueue((port, number)) {
+            Ok(()) => accepted.push((port, number)),
             Err(back) => {
                 assert_eq!(back, (port, number));
                 refused += 1;
             }
         }
         let occupancy = path.occupancy();
-        router.scheduler.tell(thread, occupancy, at(router.now)).unwrap();
+        router.scheduler.set_occupancy(thread, occupancy, at(router.now)).unwrap();
         router.now += 2;
-        // The router looks up from its work now and then.
+        // Threads run after every eighth packet.
         while number % 8 == 0 && router.turn() {}
     }
     loop {
@@ -321,7 +325,7 @@ fn packets_of_flows_go_through_their_paths() {
     // Each path keeps the order of its packets.
     for path in 0..4 {
         let of_path = |packet: &&(u16, u32)| packet.0 % 4 == path;
-        assert!(router.sent.iter().filter(of_path).eq(came.iter().filter(of_path)));
+        assert!(router.sent.iter().filter(of_path).eq(accepted.iter().filter(of_path)));
     }
     assert_eq!(router.paths.iter().map(|path| path.input().dropped()).sum::<u64>(), refused);
     assert_eq!(router.sent.len() as u64 + refused, 5_000);

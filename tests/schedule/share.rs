@@ -1,77 +1,77 @@
-//! Proportional shares against a naive twin that scans all threads, with the invariants checked after each step; and
-//! what is promised of shares, whatever the threads do.
+//! Proportional shares compared with a reference model that scans all threads, with the invariants
+//! checked after each step; and the guarantees of shares for any behaviour of the threads.
 
 use flowtable::schedule::share::{ProportionalShare, ShareError, Thread};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A thread of the twin.
+/// A thread of the reference model.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct ModelThread {
     share: u32,
     start: u128,
     finish: u128,
-    doing: Doing,
+    activity: Activity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Doing {
-    Nothing,
-    /// It waits, and expects to run for so long.
+enum Activity {
+    Idle,
+    /// It is active with this expected run.
     Waits(u64),
     Runs,
 }
 
-/// Scans all threads for each question.
+/// A reference model: each operation scans all threads.
 #[derive(Debug)]
-struct Twin {
+struct Model {
     whole: u32,
     capacity: usize,
     now: u128,
-    threads: Vec<Option<Known>>,
-    /// The numbers of threads that were removed, the last one at the end.
+    threads: Vec<Option<ModelThread>>,
+    /// The indices of removed threads, the last one at the end.
     removed: Vec<usize>,
 }
 
 const SCALE: u128 = 720_720;
 
-impl Twin {
+impl Model {
     fn new(capacity: usize, whole: u32) -> Self {
         Self { whole, capacity, now: 0, threads: vec![], removed: vec![] }
     }
 
-    fn after(&self, known: &Known, run: u64) -> u128 {
-        let (whole, share) = (u128::from(self.whole), u128::from(known.share));
+    fn after(&self, thread: &ModelThread, run: u64) -> u128 {
+        let (whole, share) = (u128::from(self.whole), u128::from(thread.share));
         // To the nearest integer.
-        known.start + u128::from(run) * ((2 * SCALE * whole + share) / (2 * share))
+        thread.start + u128::from(run) * ((2 * SCALE * whole + share) / (2 * share))
     }
 
     fn add(&mut self, share: u32) -> Result<usize, ShareError> {
-        let claimed: u32 = self.threads.iter().flatten().map(|known| known.share).sum();
+        let claimed: u32 = self.threads.iter().flatten().map(|thread| thread.share).sum();
         let left = self.whole - claimed;
         if share == 0 {
             return Err(ShareError::NoShare);
         }
         if share > left {
-            return Err(ShareError::TooMuch { left });
+            return Err(ShareError::Oversubscribed { left });
         }
         if self.threads.iter().flatten().count() == self.capacity {
             return Err(ShareError::Full);
         }
-        let known = Known { share, start: 0, finish: 0, doing: Doing::Nothing };
+        let thread = ModelThread { share, start: 0, finish: 0, activity: Activity::Idle };
         let number = self.removed.pop().unwrap_or(self.threads.len());
         self.threads.resize(self.threads.len().max(number + 1), None);
-        self.threads[number] = Some(known);
+        self.threads[number] = Some(thread);
         Ok(number)
     }
 
-    fn get(&mut self, number: usize) -> Result<&mut Known, ShareError> {
+    fn get(&mut self, number: usize) -> Result<&mut ModelThread, ShareError> {
         self.threads.get_mut(number).and_then(Option::as_mut).ok_or(ShareError::NoThread)
     }
 
     fn remove(&mut self, number: usize) -> Result<(), ShareError> {
-        if self.get(number)?.doing == Doing::Runs {
+        if self.get(number)?.activity == Activity::Runs {
             return Err(ShareError::Running);
         }
         self.threads[number] = None;
@@ -81,28 +81,28 @@ impl Twin {
 
     fn activate(&mut self, number: usize, expected: u64) -> Result<(), ShareError> {
         let now = self.now;
-        let known = self.get(number)?;
-        if known.doing != Doing::Nothing {
+        let thread = self.get(number)?;
+        if thread.activity != Activity::Idle {
             return Err(ShareError::NotIdle);
         }
-        known.start = known.finish.max(now);
-        known.doing = Doing::Waits(expected);
+        thread.start = thread.finish.max(now);
+        thread.activity = Activity::Waits(expected);
         Ok(())
     }
 
-    fn change(&mut self, number: usize, to: Doing) -> Result<(), ShareError> {
-        let known = self.get(number)?;
-        if !matches!(known.doing, Doing::Waits(_)) {
+    fn change(&mut self, number: usize, to: Activity) -> Result<(), ShareError> {
+        let thread = self.get(number)?;
+        if !matches!(thread.activity, Activity::Waits(_)) {
             return Err(ShareError::NotActive);
         }
-        known.doing = to;
+        thread.activity = to;
         Ok(())
     }
 
     fn pick(&mut self) -> Option<usize> {
-        let waits = |(number, known): (usize, &Option<Known>)| match known.as_ref()? {
-            known @ Known { doing: Doing::Waits(expected), .. } => {
-                Some((known.start, self.after(known, *expected), number))
+        let waits = |(number, thread): (usize, &Option<ModelThread>)| match thread.as_ref()? {
+            thread @ ModelThread { activity: Activity::Waits(expected), .. } => {
+                Some((thread.start, self.after(thread, *expected), number))
             }
             _ => None,
         };
@@ -111,20 +111,20 @@ impl Twin {
         let eligible = waiting.iter().filter(|(start, _, _)| *start <= self.now);
         let first = eligible.min_by_key(|(_, finish, number)| (*finish, usize::MAX - number));
         let number = first?.2;
-        self.get(number).ok()?.doing = Doing::Runs;
+        self.get(number).ok()?.activity = Activity::Runs;
         Some(number)
     }
 
     fn charge(&mut self, number: usize, run: u64, more: Option<u64>) -> Result<(), ShareError> {
-        let known = *self.get(number)?;
-        if known.doing != Doing::Runs {
+        let thread = *self.get(number)?;
+        if thread.activity != Activity::Runs {
             return Err(ShareError::NotRunning);
         }
-        // None is taken for one.
+        // A run of zero counts as one.
         let run = run.max(1);
-        let finish = self.after(&known, run);
-        let doing = more.map_or(Doing::Nothing, Doing::Waits);
-        *self.get(number)? = Known { start: finish, finish, doing, ..known };
+        let finish = self.after(&thread, run);
+        let activity = more.map_or(Activity::Idle, Activity::Waits);
+        *self.get(number)? = ModelThread { start: finish, finish, activity, ..thread };
         self.now += SCALE * u128::from(run);
         Ok(())
     }
@@ -142,7 +142,7 @@ enum Step {
 }
 
 fn run_length() -> impl Strategy<Value = u64> {
-    // Equal ones often, so that there are ties.
+    // Often equal, so that there are ties.
     prop_oneof![4 => 1..4_u64, 4 => (1..10_u64).prop_map(|tens| 10 * tens), 1 => 0..100_000_u64]
 }
 
@@ -161,101 +161,101 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Both do each step, and say the same.
+/// Applies each step to both and compares the results.
 fn compare(capacity: usize, whole: u32, steps: &[Step]) {
     let mut shares = ProportionalShare::new(capacity, whole).unwrap();
-    let mut twin = Twin::new(capacity, whole);
+    let mut model = Model::new(capacity, whole);
     let allocated = shares.allocation_size();
-    // All that were ever given, those included that were removed.
+    // All threads ever added, including removed ones.
     let mut given: Vec<Thread> = vec![];
     let mut running: Vec<Thread> = vec![];
     for step in steps {
         match step {
             Step::Add(share) => {
                 let thread = shares.add(*share);
-                assert_eq!(thread.map(Thread::index), twin.add(*share));
+                assert_eq!(thread.map(Thread::index), model.add(*share));
                 given.extend(thread.ok().filter(|thread| !given.contains(thread)));
             }
             Step::Pick => {
                 let thread = shares.pick();
-                assert_eq!(thread.map(Thread::index), twin.pick());
+                assert_eq!(thread.map(Thread::index), model.pick());
                 running.extend(thread);
             }
-            // Mostly one that runs.
+            // Mostly a running thread.
             Step::Charge(index, run, more) if !running.is_empty() => {
                 let thread = running.swap_remove(index.index(running.len()));
                 let charged = shares.charge(thread, *run, *more);
-                assert_eq!(charged, twin.charge(thread.index(), *run, *more));
+                assert_eq!(charged, model.charge(thread.index(), *run, *more));
                 assert_eq!(charged, Ok(()));
             }
             _ if given.is_empty() => {}
             Step::Remove(index) => {
                 let thread = *index.get(&given);
-                assert_eq!(shares.remove(thread), twin.remove(thread.index()));
+                assert_eq!(shares.remove(thread), model.remove(thread.index()));
             }
             Step::Activate(index, run) => {
                 let thread = *index.get(&given);
-                assert_eq!(shares.activate(thread, *run), twin.activate(thread.index(), *run));
+                assert_eq!(shares.activate(thread, *run), model.activate(thread.index(), *run));
             }
             Step::Expect(index, run) => {
                 let thread = *index.get(&given);
-                let expected = twin.change(thread.index(), Doing::Waits(*run));
-                assert_eq!(shares.expect(thread, *run), expected);
+                let expected = model.change(thread.index(), Activity::Waits(*run));
+                assert_eq!(shares.set_expected_run(thread, *run), expected);
             }
             Step::Deactivate(index) => {
                 let thread = *index.get(&given);
-                let expected = twin.change(thread.index(), Doing::Nothing);
+                let expected = model.change(thread.index(), Activity::Idle);
                 assert_eq!(shares.deactivate(thread), expected);
             }
             Step::Charge(index, run, more) => {
                 let thread = *index.get(&given);
-                let expected = twin.charge(thread.index(), *run, *more);
+                let expected = model.charge(thread.index(), *run, *more);
                 assert_eq!(shares.charge(thread, *run, *more), expected);
             }
         }
         assert_eq!(shares.validate(), Ok(()), "after {step:?}");
-        let known = twin.threads.iter().flatten();
-        assert_eq!(shares.len(), known.clone().count());
-        assert_eq!(whole - shares.unclaimed(), known.map(|known| known.share).sum::<u32>());
+        let thread = model.threads.iter().flatten();
+        assert_eq!(shares.len(), thread.clone().count());
+        assert_eq!(whole - shares.unclaimed(), thread.map(|thread| thread.share).sum::<u32>());
     }
     assert_eq!(shares.allocation_size(), allocated);
 }
 
-/// A thread that always has work, or one that sometimes has none.
+/// The behaviour of a thread that always has work, or sometimes has none.
 #[derive(Clone, Debug)]
-struct Habit {
+struct Workload {
     share: u32,
-    /// How long its runs are, in turn.
+    /// The lengths of its runs, repeated cyclically.
     runs: Vec<u64>,
-    /// Whether it has no work after each of these runs.
+    /// Whether it becomes idle after each of these runs, repeated cyclically.
     pauses: Vec<bool>,
 }
 
-fn habit(always: bool) -> impl Strategy<Value = Habit> {
+fn workload(always: bool) -> impl Strategy<Value = Workload> {
     let pauses =
         if always { vec(Just(false), 1).boxed() } else { vec(any::<bool>(), 1..6).boxed() };
-    (1..40_u32, vec(1..200_u64, 1..6), pauses).prop_map(|(share, runs, pauses)| Habit {
+    (1..40_u32, vec(1..200_u64, 1..6), pauses).prop_map(|(share, runs, pauses)| Workload {
         share,
         runs,
         pauses,
     })
 }
 
-/// What is done, in each step, by each thread. Who pauses comes back after three steps.
-fn live(whole: u32, habits: &[Habit], steps: usize) -> Vec<Vec<u64>> {
-    let mut shares = ProportionalShare::new(habits.len(), whole).unwrap();
+/// The work done by each thread before each step. An idle thread becomes active after three steps.
+fn simulate(whole: u32, workloads: &[Workload], steps: usize) -> Vec<Vec<u64>> {
+    let mut shares = ProportionalShare::new(workloads.len(), whole).unwrap();
     let threads: Vec<Thread> =
-        habits.iter().map(|habit| shares.add(habit.share).unwrap()).collect();
-    let mut turns = vec![0; habits.len()];
+        workloads.iter().map(|workload| shares.add(workload.share).unwrap()).collect();
+    let mut turns = vec![0; workloads.len()];
     let run = |thread: Thread, turns: &[usize]| {
-        let runs = &habits[thread.index()].runs;
+        let runs = &workloads[thread.index()].runs;
         runs[turns[thread.index()] % runs.len()]
     };
     let mut back = vec![];
     for thread in threads {
         shares.activate(thread, run(thread, &turns)).unwrap();
     }
-    let mut done = vec![vec![0; habits.len()]];
+    let mut done = vec![vec![0; workloads.len()]];
     for step in 0..steps {
         back.retain(|&(at, thread)| {
             if at == step {
@@ -268,7 +268,7 @@ fn live(whole: u32, habits: &[Habit], steps: usize) -> Vec<Vec<u64>> {
             let length = run(next, &turns);
             work[next.index()] += length;
             turns[next.index()] += 1;
-            let pauses = &habits[next.index()].pauses;
+            let pauses = &workloads[next.index()].pauses;
             let more = !pauses[turns[next.index()] % pauses.len()];
             shares.charge(next, length, more.then(|| run(next, &turns))).unwrap();
             back.extend((!more).then_some((step + 3, next)));
@@ -278,12 +278,12 @@ fn live(whole: u32, habits: &[Habit], steps: usize) -> Vec<Vec<u64>> {
     done
 }
 
-fn longest(habits: &[Habit], but: usize) -> u64 {
-    let others = habits.iter().enumerate().filter(|(index, _)| *index != but);
-    others.flat_map(|(_, habit)| &habit.runs).copied().max().unwrap_or(0)
+fn longest(workloads: &[Workload], but: usize) -> u64 {
+    let others = workloads.iter().enumerate().filter(|(index, _)| *index != but);
+    others.flat_map(|(_, workload)| &workload.runs).copied().max().unwrap_or(0)
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(300))
@@ -293,7 +293,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn it_does_what_its_twin_does(
+    fn shares_equal_their_reference_model(
         capacity in 1..12_usize,
         whole in prop_oneof![Just(100_u32), 1..300_u32, Just(u32::MAX)],
         steps in vec(step(), 1..250),
@@ -302,22 +302,22 @@ proptest! {
     }
 
     #[test]
-    fn whoever_always_has_work_gets_his_share(
-        first in habit(true),
-        others in vec(habit(false), 0..8),
+    fn a_thread_that_always_has_work_gets_its_share(
+        first in workload(true),
+        others in vec(workload(false), 0..8),
         free in 0..20_u32,
     ) {
-        let habits: Vec<Habit> = [first].into_iter().chain(others).collect();
-        let whole = habits.iter().map(|habit| habit.share).sum::<u32>() + free;
-        let share = f64::from(habits[0].share) / f64::from(whole);
-        let bound = (habits[0].runs.iter().max().unwrap() + longest(&habits, 0)) as f64;
-        let done = live(whole, &habits, 400);
-        // From any moment on.
+        let workloads: Vec<Workload> = [first].into_iter().chain(others).collect();
+        let whole = workloads.iter().map(|workload| workload.share).sum::<u32>() + free;
+        let share = f64::from(workloads[0].share) / f64::from(whole);
+        let bound = (workloads[0].runs.iter().max().unwrap() + longest(&workloads, 0)) as f64;
+        let done = simulate(whole, &workloads, 400);
+        // From any step on.
         for (from, begin) in done.iter().enumerate().step_by(37) {
             for end in &done[from..] {
                 let work = (end[0] - begin[0]) as f64;
                 let all = (end.iter().sum::<u64>() - begin.iter().sum::<u64>()) as f64;
-                // One bound behind at the end, one ahead at the beginning.
+                // One bound of lag at the end, and one of lead at the beginning.
                 let slack = if from == 0 { bound } else { 2.0 * bound };
                 prop_assert!(work >= share * all - slack, "{work} of {all}, share {share}");
             }
@@ -325,20 +325,24 @@ proptest! {
     }
 
     #[test]
-    fn nobody_gets_more_than_his_share_when_all_have_work(habits in vec(habit(true), 2..8)) {
-        let whole = habits.iter().map(|habit| habit.share).sum::<u32>();
-        for work in live(whole, &habits, 400) {
+    fn no_thread_exceeds_its_share_when_all_have_work(workloads in vec(workload(true), 2..8)) {
+        let whole = workloads.iter().map(|workload| workload.share).sum::<u32>();
+        for work in simulate(whole, &workloads, 400) {
             let all = work.iter().sum::<u64>() as f64;
-            for (habit, work) in habits.iter().zip(work) {
-                let share = f64::from(habit.share) / f64::from(whole);
-                let run = *habit.runs.iter().max().unwrap() as f64;
+            for (workload, work) in workloads.iter().zip(work) {
+                let share = f64::from(workload.share) / f64::from(whole);
+                let run = *workload.runs.iter().max().unwrap() as f64;
                 prop_assert!(work as f64 <= share * all + run, "{work} of {all}, share {share}");
             }
         }
     }
 
     #[test]
-    fn an_idle_thread_does_not_save_up(idle in 1..400_usize, share in 1..99_u32, run in 1..50_u64) {
+    fn an_idle_thread_accumulates_no_credit(
+        idle in 1..400_usize,
+        share in 1..99_u32,
+        run in 1..50_u64,
+    ) {
         let mut shares = ProportionalShare::new(2, 100).unwrap();
         let (sleeper, worker) = (shares.add(share).unwrap(), shares.add(100 - share).unwrap());
         shares.activate(worker, run).unwrap();
@@ -352,7 +356,7 @@ proptest! {
             let next = shares.pick().unwrap();
             work += if next == sleeper { run } else { 0 };
             shares.charge(next, run, Some(run)).unwrap();
-            // What the worker did beyond its share is lost to nobody: it pays for its last runs only.
+            // The worker is charged for its last runs only, not for the excess before.
             let due = turn * run * u64::from(share);
             prop_assert!(100 * work <= due + 200 * run + 100 * run * 100 / u64::from(100 - share));
         }
@@ -361,7 +365,7 @@ proptest! {
 
 #[test]
 fn the_excess_is_divided_by_share() {
-    // A quarter is nobody's, and half is that of a thread without work.
+    // Of the whole, a quarter is unclaimed, and half belongs to an idle thread.
     let mut shares = ProportionalShare::new(3, 80).unwrap();
     let [_, small, large] = [40, 5, 15].map(|share| shares.add(share).unwrap());
     shares.activate(small, 7).unwrap();
@@ -376,7 +380,7 @@ fn the_excess_is_divided_by_share() {
 }
 
 #[test]
-fn the_higher_number_wins_ties() {
+fn the_higher_index_wins_ties() {
     let mut shares = ProportionalShare::new(9, 90).unwrap();
     let threads = [10; 9].map(|share| shares.add(share).unwrap());
     for thread in threads {
@@ -388,8 +392,8 @@ fn the_higher_number_wins_ties() {
 
 #[test]
 fn factors_are_rounded_to_the_nearest_integer() {
-    // 37 % is 1947891.9 units of virtual time for a unit of work. Rounded down both would finish at once, and the
-    // higher number would be first.
+    // 37 % is 1947891.9 units of virtual time for a unit of work. Rounded down, both would finish
+    // at the same time, and the higher index would be first.
     let mut shares = ProportionalShare::new(2, 100).unwrap();
     let [half, odd] = [50, 37].map(|share| shares.add(share).unwrap());
     shares.activate(half, 1_947_891).unwrap();
@@ -398,19 +402,19 @@ fn factors_are_rounded_to_the_nearest_integer() {
 }
 
 #[test]
-fn bad_input_is_refused_and_changes_nothing() {
+fn invalid_input_is_refused_and_changes_nothing() {
     let new = |capacity, whole| ProportionalShare::new(capacity, whole).map(drop);
-    assert_eq!(new(0, 100), Err(ShareError::Nothing));
-    assert_eq!(new(1, 0), Err(ShareError::Nothing));
+    assert_eq!(new(0, 100), Err(ShareError::Empty));
+    assert_eq!(new(1, 0), Err(ShareError::Empty));
     assert_eq!(new(u32::MAX as usize, 1), Err(ShareError::TooManyThreads));
     let mut shares = ProportionalShare::new(2, 100).unwrap();
     assert_eq!(shares.add(0), Err(ShareError::NoShare));
-    assert_eq!(shares.add(101), Err(ShareError::TooMuch { left: 100 }));
+    assert_eq!(shares.add(101), Err(ShareError::Oversubscribed { left: 100 }));
     let (a, b) = (shares.add(60).unwrap(), shares.add(30).unwrap());
-    assert_eq!(shares.add(11), Err(ShareError::TooMuch { left: 10 }));
+    assert_eq!(shares.add(11), Err(ShareError::Oversubscribed { left: 10 }));
     assert_eq!(shares.add(10), Err(ShareError::Full));
     assert_eq!((shares.share(a), shares.share(b), shares.unclaimed()), (Some(60), Some(30), 10));
-    for error in [shares.expect(a, 1), shares.deactivate(a)] {
+    for error in [shares.set_expected_run(a, 1), shares.deactivate(a)] {
         assert_eq!(error, Err(ShareError::NotActive));
     }
     assert_eq!(shares.charge(a, 1, None), Err(ShareError::NotRunning));
@@ -427,7 +431,7 @@ fn bad_input_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn the_end_of_virtual_time_is_no_panic() {
+fn overflow_of_virtual_time_does_not_panic() {
     let mut shares = ProportionalShare::new(2, u32::MAX).unwrap();
     let [a, b] = [1, 1].map(|share| shares.add(share).unwrap());
     for thread in [a, b] {
@@ -440,9 +444,9 @@ fn the_end_of_virtual_time_is_no_panic() {
     }
 }
 
-/// A clock that does not move gives nobody all the turns.
+/// With a clock that stands still, turns alternate.
 #[test]
-fn runs_of_nothing_starve_nobody() {
+fn runs_of_zero_length_do_not_starve_others() {
     let mut shares = ProportionalShare::new(2, 100).unwrap();
     let threads = [50, 50].map(|share| shares.add(share).unwrap());
     for thread in threads {
@@ -457,14 +461,15 @@ fn runs_of_nothing_starve_nobody() {
     assert_eq!(turns, [500, 500]);
 }
 
-/// Who expects far too much is behind by one run of each of the others at most, for however long it goes on.
+/// A thread with far too long expected runs lags by at most one run of each of the others, at any
+/// time.
 #[test]
-fn expectations_cost_order_and_no_shares() {
+fn wrong_expectations_affect_order_but_not_shares() {
     const RUN: u64 = 1000;
     for others in [1, 10, 100] {
         let mut shares = ProportionalShare::new(101, 2 * others).unwrap();
-        let boastful = shares.add(others).unwrap();
-        shares.activate(boastful, 1 << 40).unwrap();
+        let overestimated = shares.add(others).unwrap();
+        shares.activate(overestimated, 1 << 40).unwrap();
         for _ in 0..others {
             let thread = shares.add(1).unwrap();
             shares.activate(thread, RUN).unwrap();
@@ -472,12 +477,12 @@ fn expectations_cost_order_and_no_shares() {
         let (mut work, mut all) = (0, 0);
         for _ in 0..200 * others {
             let next = shares.pick().unwrap();
-            let is_it = next == boastful;
+            let is_it = next == overestimated;
             shares.charge(next, RUN, Some(if is_it { 1 << 40 } else { RUN })).unwrap();
             work += if is_it { RUN } else { 0 };
             all += RUN;
-            let behind = (all / 2).saturating_sub(work);
-            assert!(behind <= u64::from(others + 1) * RUN, "{behind} of {all}");
+            let lag = (all / 2).saturating_sub(work);
+            assert!(lag <= u64::from(others + 1) * RUN, "{lag} of {all}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Two threads with a queue between them: one waits for packets, the other one for places.
+//! Two threads with a queue between them: one waits for packets, the other for free slots.
 
 use flowtable::Timestamp;
 use flowtable::schedule::{
@@ -10,23 +10,23 @@ use super::{config, throttle, us};
 
 const SWITCH: u64 = 3;
 
-/// A router of one path: who forwards, and who writes what was forwarded.
-struct Line {
+/// A router of one path, with a thread that forwards and a thread that writes.
+struct Pipeline {
     scheduler: Scheduler,
     path: SwitchingPath<u32>,
     forwards: Thread,
     writes: Thread,
-    /// Microseconds of a packet.
+    /// Microseconds per packet of each thread.
     costs: [u64; 2],
     now: u64,
     sent: u64,
 }
 
-impl Line {
-    fn new(throttle: Throttle, places: [u32; 2], costs: [u64; 2]) -> Self {
+impl Pipeline {
+    fn new(throttle: Throttle, slots: [u32; 2], costs: [u64; 2]) -> Self {
         let policy = Policy::Throttle(throttle);
         let mut scheduler = Scheduler::new(2, 100, us(SWITCH), policy).unwrap();
-        let [input, output] = places;
+        let [input, output] = slots;
         let path = SwitchingPath::new(input as usize, output as usize, us(costs[0])).unwrap();
         let forwards = ThreadConfig::new(50, us(costs[0])).with_buffers(input, output);
         let writes = ThreadConfig::new(50, us(costs[1])).with_buffers(output, u32::MAX);
@@ -43,9 +43,9 @@ impl Line {
     }
 
     fn arrive(&mut self) {
-        _ = self.path.arrive(0);
+        _ = self.path.enqueue(0);
         let (occupancy, now) = (self.path.occupancy(), self.at());
-        self.scheduler.tell(self.forwards, occupancy, now).unwrap();
+        self.scheduler.set_occupancy(self.forwards, occupancy, now).unwrap();
     }
 
     fn forward(&mut self, turn: Turn) {
@@ -54,14 +54,14 @@ impl Line {
         self.now += SWITCH + self.costs[0] * u64::from(packets);
         let (occupancy, now) = (self.path.occupancy(), self.at());
         self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
-        self.scheduler.tell(self.writes, self.written(), now).unwrap();
+        self.scheduler.set_occupancy(self.writes, self.written(), now).unwrap();
     }
 
     fn write(&mut self, turn: Turn) {
         let (mut packets, cost) = (0, us(self.costs[1]));
-        while self.path.take().is_some() {
+        while self.path.dequeue().is_some() {
             packets += 1;
-            if !turn.goes_on(packets, cost * packets) {
+            if !turn.allows_more(packets, cost * packets) {
                 break;
             }
         }
@@ -69,11 +69,11 @@ impl Line {
         self.now += SWITCH + self.costs[1] * u64::from(packets);
         let (occupancy, now) = (self.written(), self.at());
         self.scheduler.finish(turn, cost * packets, occupancy, now).unwrap();
-        self.scheduler.tell(self.forwards, self.path.occupancy(), now).unwrap();
+        self.scheduler.set_occupancy(self.forwards, self.path.occupancy(), now).unwrap();
     }
 
-    /// Works until nobody may have a turn.
-    fn work(&mut self) {
+    /// Runs turns until no thread may run.
+    fn run(&mut self) {
         while let Some(turn) = self.scheduler.next(self.at()) {
             if turn.thread() == self.forwards { self.forward(turn) } else { self.write(turn) }
         }
@@ -83,31 +83,34 @@ impl Line {
 proptest! {
     #![proptest_config(config())]
 
-    /// Whatever the sizes and costs: at most one queue of packets is left waiting in each stage, and all others are sent.
+    /// For any sizes and costs, each stage is left with fewer packets than its threshold, and all
+    /// others are sent.
     #[test]
     fn two_threads_never_wait_for_each_other(
         percent in prop_oneof![1..6_u32, 1..40_u32],
-        places in [1..200_u32, 1..200_u32],
+        slots in [1..200_u32, 1..200_u32],
         costs in [1..12_u64, 1..12_u64],
         burst in 1..20_u64,
     ) {
         let throttle = throttle(percent, 300_u64.div_ceil(percent.into()));
-        let mut line = Line::new(throttle, places, costs);
+        let mut pipeline = Pipeline::new(throttle, slots, costs);
         let mut arrived = 0;
         for _ in 0..300 {
             for _ in 0..burst {
-                line.arrive();
+                pipeline.arrive();
                 arrived += 1;
             }
-            line.now += 1;
-            line.work();
+            pipeline.now += 1;
+            pipeline.run();
         }
-        let lost = line.path.input().dropped();
-        let left = line.path.input().len() + line.path.output().len();
-        prop_assert_eq!(arrived, line.sent + lost + left as u64);
-        // Who waits has less than his threshold, and nobody waits for places.
-        let thresholds = [line.forwards, line.writes].map(|it| line.scheduler.threshold(it).unwrap());
-        prop_assert!(line.path.input().len() < thresholds[0] as usize, "{:?}", line.path.occupancy());
-        prop_assert!(line.path.output().len() < thresholds[1] as usize, "{:?}", line.path.occupancy());
+        let lost = pipeline.path.input().dropped();
+        let left = pipeline.path.input().len() + pipeline.path.output().len();
+        prop_assert_eq!(arrived, pipeline.sent + lost + left as u64);
+        // A waiting thread has less than its threshold, and none waits for slots.
+        let thresholds = [pipeline.forwards, pipeline.writes]
+            .map(|thread| pipeline.scheduler.threshold(thread).unwrap() as usize);
+        let occupancy = pipeline.path.occupancy();
+        prop_assert!(pipeline.path.input().len() < thresholds[0], "{occupancy:?}");
+        prop_assert!(pipeline.path.output().len() < thresholds[1], "{occupancy:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Sockets that share a place, and who of them gets a packet.
+//! Groups of sockets at one local endpoint, and the member that is selected for a packet.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,10 +8,10 @@ use flowtable::sockets::{Local, Name, Reuse, SocketTable, Specificity};
 
 use crate::{TCP, UDP, end, flow, ip, tcp};
 
-/// Which socket gets each of the flows.
+/// The socket selected for each of the flows.
 fn spread(sockets: &SocketTable<u32>, flows: u32) -> Vec<u32> {
     (0..flows)
-        .map(|number| *sockets.lookup(&flow(number)).expect("there are some").socket)
+        .map(|number| *sockets.lookup(&flow(number)).expect("the group has members").socket)
         .collect()
 }
 
@@ -25,7 +25,7 @@ fn shares(chosen: &[u32]) -> BTreeMap<u32, usize> {
 fn a_group_shares_its_flows_evenly() {
     for seed in 0..20 {
         let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(seed));
-        // With others before them, the numbers of the members do not begin at 0.
+        // Sockets bound earlier, so that the ids of the members do not begin at 0.
         for number in 0..seed as u16 * 3 {
             sockets
                 .bind(Local::new(SocketAddr::new(ip("::"), 1000 + number), UDP), Reuse::No, 0)
@@ -41,16 +41,16 @@ fn a_group_shares_its_flows_evenly() {
 }
 
 #[test]
-fn who_joins_a_group_or_leaves_it_moves_nobody_elses_flows() {
+fn joining_or_leaving_a_group_moves_only_the_flows_of_that_member() {
     const FLOWS: u32 = 2000;
     let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(7));
     let mut names = vec![];
     let mut before = vec![];
-    // Past the size at which the array becomes a map, and back.
+    // Beyond the size at which the array is replaced by a map, and back.
     for number in 0..40 {
         names.push(sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
         let now = spread(&sockets, FLOWS);
-        assert_eq!(now, spread(&sockets, FLOWS), "the same packet, the same member");
+        assert_eq!(now, spread(&sockets, FLOWS), "selection is deterministic");
         let moved = before.iter().zip(&now).filter(|(before, now)| before != now);
         let moved: Vec<u32> = moved.map(|(_, now)| *now).collect();
         assert!(moved.iter().all(|now| *now == number), "{number} joins");
@@ -74,16 +74,17 @@ fn who_joins_a_group_or_leaves_it_moves_nobody_elses_flows() {
         before = now;
     }
     assert_eq!(shares(&before).len(), 13);
-    // What the one that leaves had, is spread over all the others.
+    // The flows of the removed member are distributed over all the others.
     let left = sockets.remove(&names[0]).unwrap();
     let now = spread(&sockets, FLOWS);
-    let heirs = before.iter().zip(&now).filter(|(before, _)| **before == left).map(|(_, now)| *now);
-    assert!(heirs.collect::<BTreeSet<u32>>().len() > 6);
+    let successors =
+        before.iter().zip(&now).filter(|(before, _)| **before == left).map(|(_, now)| *now);
+    assert!(successors.collect::<BTreeSet<u32>>().len() > 6);
     sockets.validate().unwrap();
 }
 
 #[test]
-fn a_group_stays_what_it_is_when_others_come_and_go() {
+fn inserting_and_removing_other_sockets_leaves_a_group_unchanged() {
     let mut sockets = SocketTable::with_hasher(1000, DefaultHashBuilder::with_seed(3));
     (0..4).for_each(|number| _ = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, number).unwrap());
     let before = spread(&sockets, 1000);
@@ -100,14 +101,14 @@ fn a_group_stays_what_it_is_when_others_come_and_go() {
     assert_eq!(spread(&sockets.clone(), 1000), before);
     names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
     assert_eq!(spread(&sockets, 1000), before);
-    // A better place is another group.
+    // Sockets at a more specific endpoint are another group.
     sockets.bind(tcp("192.0.2.1:443"), Reuse::Port, 5).unwrap();
     assert_eq!(shares(&spread(&sockets, 1000)), BTreeMap::from([(5, 1000)]));
 }
 
 #[test]
-fn a_group_spreads_connections_of_other_places_too() {
-    let mut sockets = SocketTable::new(100);
+fn a_group_bound_to_all_ports_distributes_flows() {
+    let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(5));
     for number in 0..4 {
         sockets.bind(Local::all_ports(ip("::"), TCP), Reuse::Port, number).unwrap();
     }

@@ -1,5 +1,5 @@
-//! `SocketTable` as a host uses it: servers, clients, groups, ports, and what goes wrong. What happens in
-//! sequence is in `sockets_model.rs`.
+//! `SocketTable` as a host uses it: servers, clients, groups, ports and errors. Random sequences of
+//! operations are in `model.rs`.
 
 mod groups;
 mod matching;
@@ -39,7 +39,8 @@ fn udp(socket: &str) -> Local {
 }
 
 fn packet(from: SocketAddr, to: SocketAddr, protocol: u8) -> FlowKey {
-    FlowKey::new(from.ip(), to.ip(), from.port(), to.port(), protocol).expect("of one version")
+    FlowKey::new(from.ip(), to.ip(), from.port(), to.port(), protocol)
+        .expect("both addresses are of one version")
 }
 
 fn segment(from: &str, to: &str) -> FlowKey {
@@ -50,7 +51,7 @@ fn datagram(from: &str, to: &str) -> FlowKey {
     packet(end(from), end(to), UDP)
 }
 
-/// What gets a packet, and by what.
+/// The socket selected for a packet, and the specificity of the match.
 fn found<T: Copy + Debug + PartialEq>(
     sockets: &SocketTable<T>,
     packet: FlowKey,
@@ -62,23 +63,23 @@ fn found<T: Copy + Debug + PartialEq>(
     found
 }
 
-/// Connections of others, so many that they are no longer kept in an array.
-fn crowd(sockets: &mut SocketTable<&'static str>) {
+/// Inserts unrelated sockets, more than an array holds.
+fn insert_unrelated(sockets: &mut SocketTable<&'static str>) {
     for number in 0..20 {
         let (here, there) = (end("192.0.2.200:9999"), end("198.51.100.200:1"));
         let there = SocketAddr::new(there.ip(), 1 + number);
-        sockets.connect(here, there, 99, "somebody else's").unwrap();
+        sockets.connect(here, there, 99, "unrelated").unwrap();
         let at = Local::new(SocketAddr::new(ip("192.0.2.200"), 1 + number), 99);
-        sockets.bind(at, Reuse::No, "somebody else's").unwrap();
+        sockets.bind(at, Reuse::No, "unrelated").unwrap();
     }
 }
 
-/// Runs a test on a table of a few sockets, and on one of many.
+/// Runs a test on a table of few sockets (an array) and on one of many (a map).
 fn with_few_and_many(test: fn(&mut SocketTable<&'static str>)) {
-    for is_crowded in [false, true] {
+    for is_large in [false, true] {
         let mut sockets = SocketTable::new(1000);
-        if is_crowded {
-            crowd(&mut sockets);
+        if is_large {
+            insert_unrelated(&mut sockets);
         }
         test(&mut sockets);
         sockets.validate().unwrap();
@@ -101,10 +102,10 @@ fn a_web_server_accepts() {
         let [one, none] = ["198.51.100.7:40001", "198.51.100.8:40001"]
             .map(|client| segment(client, "192.0.2.1:80"));
         assert_eq!(found(sockets, none), Some(("listener", Specificity::Port)));
-        // The same names of another protocol, and the way back, are other packets.
+        // The same endpoints with another protocol and the reverse direction are other keys.
         assert_eq!(found(sockets, datagram("198.51.100.7:40001", "192.0.2.1:80")), None);
         assert_eq!(found(sockets, one.reversed()), None);
-        // The listener goes, and the connections stay.
+        // Removing the listener leaves the connections.
         assert_eq!(sockets.remove(&listener), Ok("listener"));
         assert_eq!(found(sockets, one), Some(("connection", Specificity::Connection)));
         assert_eq!(found(sockets, none), None);
@@ -114,7 +115,7 @@ fn a_web_server_accepts() {
 }
 
 #[test]
-fn a_dual_stack_socket_takes_both_versions_and_is_in_the_way_of_both() {
+fn a_dual_stack_socket_accepts_both_versions_and_conflicts_with_both() {
     with_few_and_many(|sockets| {
         let dual = sockets.bind(tcp("[::]:80"), Reuse::No, "dual stack").unwrap();
         let v4 = segment("198.51.100.7:40000", "192.0.2.1:80");
@@ -129,8 +130,8 @@ fn a_dual_stack_socket_takes_both_versions_and_is_in_the_way_of_both() {
             }
         }
         // Another port and another protocol are free.
-        sockets.bind(tcp("[::]:81"), Reuse::No, "beside").unwrap();
-        sockets.bind(udp("0.0.0.0:80"), Reuse::No, "beside").unwrap();
+        sockets.bind(tcp("[::]:81"), Reuse::No, "other").unwrap();
+        sockets.bind(udp("0.0.0.0:80"), Reuse::No, "other").unwrap();
         sockets.remove(&dual).unwrap();
         assert_eq!((found(sockets, v4), found(sockets, v6)), (None, None));
         sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "IPv4").unwrap();
@@ -140,7 +141,7 @@ fn a_dual_stack_socket_takes_both_versions_and_is_in_the_way_of_both() {
 }
 
 #[test]
-fn a_socket_of_ipv6_only_leaves_ipv4_to_others() {
+fn an_ipv6_only_socket_does_not_conflict_with_ipv4() {
     with_few_and_many(|sockets| {
         sockets.bind(tcp("[::]:80").v6_only(), Reuse::No, "IPv6").unwrap();
         let v4 = segment("198.51.100.7:40000", "192.0.2.1:80");
@@ -156,7 +157,7 @@ fn a_socket_of_ipv6_only_leaves_ipv4_to_others() {
             assert_eq!(sockets.bind(local, Reuse::Port, "").unwrap_err().why, SocketError::InUse);
         }
     });
-    // It changes nothing of what is not any address.
+    // `v6_only` affects the unspecified IPv6 address only.
     for local in ["192.0.2.1:80", "0.0.0.0:80", "[2001:db8::1]:80", "[::ffff:0.0.0.0]:80"].map(tcp)
     {
         assert_eq!(local.v6_only(), local);
@@ -166,7 +167,7 @@ fn a_socket_of_ipv6_only_leaves_ipv4_to_others() {
 }
 
 #[test]
-fn with_consent_of_both_the_more_specific_one_gets_the_packet() {
+fn with_reuse_on_both_sockets_the_more_specific_one_is_selected() {
     for (first, second) in REUSES.into_iter().flat_map(|one| REUSES.map(|other| (one, other))) {
         let agree = first != Reuse::No && second != Reuse::No;
         for (one, other) in [("0.0.0.0:53", "192.0.2.1:53"), ("192.0.2.1:53", "[::]:53")] {
@@ -177,19 +178,19 @@ fn with_consent_of_both_the_more_specific_one_gets_the_packet() {
             let got = found(&sockets, datagram("198.51.100.7:5353", "192.0.2.1:53")).unwrap();
             assert!(got.1 == Specificity::AddressAndPort || !agree);
         }
-        // At different addresses nobody asks.
+        // Different addresses do not conflict.
         let mut sockets = SocketTable::new(10);
         for one in ["192.0.2.1:53", "192.0.2.2:53", "[2001:db8::1]:53"] {
             sockets.bind(udp(one), first, one).unwrap();
         }
-        // At the very same one, both are to share the port.
+        // At the same address both need `Reuse::Port`.
         let result = sockets.bind(udp("192.0.2.1:53"), second, "again");
         assert_eq!(result.is_ok(), first == Reuse::Port && second == Reuse::Port);
     }
 }
 
 #[test]
-fn a_server_restarts_beside_the_connections_of_the_one_before() {
+fn a_server_restarts_while_its_old_connections_remain() {
     for connections in [1, 40] {
         let mut sockets = SocketTable::new(1000);
         let listener = sockets.bind(tcp("0.0.0.0:80"), Reuse::No, 0).unwrap();
@@ -205,7 +206,7 @@ fn a_server_restarts_beside_the_connections_of_the_one_before() {
         refused(&mut sockets, tcp("0.0.0.0:80"));
         refused(&mut sockets, tcp("[::]:80"));
         refused(&mut sockets, tcp("192.0.2.1:80"));
-        // Where no connection is, nobody is in the way.
+        // Endpoints without a connection are free.
         for free in ["192.0.2.2:80", "192.0.2.1:40001", "0.0.0.0:81", "[2001:db8::1]:80"] {
             let name = sockets.bind(tcp(free), Reuse::No, 0).unwrap();
             sockets.remove(&name).unwrap();
@@ -222,7 +223,7 @@ fn a_server_restarts_beside_the_connections_of_the_one_before() {
             assert_eq!(found(&sockets, old), Some((1, Specificity::Connection)));
             sockets.remove(&name).unwrap();
         }
-        // When the last connection is gone, it may be bound without.
+        // When the last connection has been removed, no reuse is needed.
         let names: Vec<Name> = sockets.iter().map(|(name, _)| name).collect();
         for name in names {
             refused(&mut sockets, tcp("[::]:80"));
@@ -246,7 +247,7 @@ fn a_connected_socket_of_udp_takes_its_own_from_the_bound_one() {
         for other in ["198.51.100.7:5354", "198.51.100.8:5353"] {
             assert_eq!(found(sockets, from(other)), Some(("server", Specificity::AddressAndPort)));
         }
-        // The same connection again is not to be had.
+        // A duplicate connection is refused.
         let again = sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "again");
         assert_eq!(again.unwrap_err(), RejectedSocket { given: "again", why: SocketError::InUse });
         sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), TCP, "over TCP").unwrap();

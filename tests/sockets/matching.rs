@@ -1,4 +1,4 @@
-//! What a packet finds: the best match, all matches, in bursts, and what is not to be on a wire.
+//! Matching of packets: the best match, all matches, batches, and addresses invalid on a wire.
 
 use core::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 #[test]
-fn the_best_match_wins_and_the_next_best_when_it_is_gone() {
+fn the_best_match_wins_and_after_its_removal_the_next_best() {
     with_few_and_many(|sockets| {
         let all = |address| Local::all_ports(ip(address), TCP);
         let mut names = vec![];
@@ -61,19 +61,19 @@ fn in_ipv6_the_best_match_wins_as_well() {
             assert_eq!(found(sockets, arrived), Some(("the best so far", by)));
             *sockets.get_mut(&name).unwrap() = "beaten";
         }
-        // What is for IPv4 is not for IPv6.
+        // A socket for IPv4 does not accept IPv6.
         sockets.bind(tcp("0.0.0.0:80"), Reuse::Address, "IPv4").unwrap();
         assert_eq!(found(sockets, arrived), Some(("beaten", Specificity::AddressAndPort)));
     });
 }
 
 #[test]
-fn a_proxy_takes_what_nobody_else_does() {
+fn a_proxy_on_all_ports_gets_packets_without_another_match() {
     with_few_and_many(|sockets| {
         let proxy = Local::all_ports(ip("::"), TCP);
         assert_eq!((proxy.port(), proxy.protocol()), (None, TCP));
         sockets.bind(tcp("0.0.0.0:80"), Reuse::No, "server").unwrap();
-        // It is in nobody's way, and nobody is in its.
+        // A socket on all ports conflicts with no socket on one port.
         let name = sockets.bind(proxy, Reuse::No, "proxy").unwrap();
         let late = sockets.bind(tcp("192.0.2.1:22"), Reuse::No, "late").unwrap();
         let to = |to| segment("198.51.100.7:40000", to);
@@ -87,7 +87,7 @@ fn a_proxy_takes_what_nobody_else_does() {
         let v6 = segment("[2001:db8::7]:40000", "[2001:db8::1]:80");
         assert_eq!(found(sockets, v6), Some(("proxy", Specificity::Everything)));
         assert_eq!(found(sockets, datagram("198.51.100.7:40000", "192.0.2.1:81")), None);
-        // Another one of an address is better; to be there takes the consent of both.
+        // One bound to an address is more specific; both need to allow reuse.
         let other = Local::all_ports(ip("192.0.2.1"), TCP);
         assert_eq!(sockets.bind(other, Reuse::Port, "").unwrap_err().why, SocketError::InUse);
         sockets.remove(&name).unwrap();
@@ -136,7 +136,7 @@ fn packets_between_mapped_addresses_find_nothing() {
             assert!(sockets.lookup_mut(&segment(from, to)).is_none());
             assert!(sockets.get(&Name::Connected(segment(from, to))).is_none());
         }
-        // Those are not mapped, but nearly.
+        // These addresses are close to the mapped range, but outside of it.
         for from in ["[::198.51.100.7]:4000", "[64:ff9b::198.51.100.7]:4000", "[::fffe:1:1]:4000"] {
             let found = found(sockets, segment(from, "[2001:db8::1]:80"));
             assert_eq!(found, Some(("IPv6", Specificity::Port)));
@@ -164,7 +164,7 @@ fn a_mapped_address_of_a_socket_is_the_ipv4_address() {
         let name = sockets.connect(here, there, TCP, "connection").unwrap();
         assert_eq!(name, Name::Connected(arrived));
         assert_eq!(found(sockets, arrived), Some(("connection", Specificity::Connection)));
-        // One end alone is of the same version then.
+        // One mapped address counts as IPv4, so the versions match.
         sockets.connect(here, end("198.51.100.7:4001"), TCP, "half").unwrap();
         let name = sockets
             .connect_ephemeral(here.ip(), end("[::ffff:198.51.100.7]:80"), TCP, EPHEMERAL, "client")
@@ -174,7 +174,7 @@ fn a_mapped_address_of_a_socket_is_the_ipv4_address() {
 }
 
 #[test]
-fn a_packet_to_many_has_matches_the_best_first() {
+fn a_multicast_packet_has_several_matches_the_best_first() {
     with_few_and_many(|sockets| {
         let mdns = datagram("192.0.2.7:5353", "224.0.0.251:5353");
         assert_eq!(sockets.matches(&mdns).count(), 0);
@@ -205,7 +205,7 @@ fn a_packet_to_many_has_matches_the_best_first() {
 }
 
 #[test]
-fn sockets_change_through_packets_and_names() {
+fn sockets_are_mutable_by_packet_and_by_name() {
     let mut sockets = SocketTable::new(100);
     let name = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, 0).unwrap();
     (1..4).for_each(|_| _ = sockets.bind(tcp("0.0.0.0:443"), Reuse::Port, 0).unwrap());
@@ -221,7 +221,7 @@ fn sockets_change_through_packets_and_names() {
 }
 
 #[test]
-fn a_burst_finds_what_its_packets_find_one_by_one() {
+fn a_batch_lookup_equals_single_lookups() {
     let mut sockets = SocketTable::new(1000);
     for round in 0..3_u16 {
         for number in 0..round * 100 {
@@ -257,8 +257,8 @@ fn a_burst_finds_what_its_packets_find_one_by_one() {
 }
 
 #[test]
-#[should_panic = "a place for each packet"]
-fn a_burst_has_a_place_for_each_packet() {
+#[should_panic = "slices of equal lengths"]
+fn a_batch_needs_a_slot_for_each_packet() {
     let sockets: SocketTable<u32> = SocketTable::new(1);
     sockets.lookup_batch(&[flow(1), flow(2)], &mut [None]);
 }

@@ -1,4 +1,4 @@
-//! What is refused: it is said why, the socket is given back, and nothing has changed.
+//! Refused calls: the error states the reason and returns the socket, and nothing has changed.
 
 use std::error::Error;
 
@@ -6,29 +6,29 @@ use flowtable::sockets::{Name, RejectedSocket, Reuse, SocketError, SocketTable};
 
 use crate::{EPHEMERAL, TCP, end, tcp, udp, with_few_and_many};
 
-/// What is there, by value.
-fn standing(sockets: &SocketTable<&'static str>) -> Vec<(&'static str, Name)> {
+/// The sockets and their names, sorted.
+fn contents(sockets: &SocketTable<&'static str>) -> Vec<(&'static str, Name)> {
     let mut standing: Vec<(&str, Name)> =
         sockets.iter().map(|(name, socket)| (*socket, name)).collect();
     standing.sort_by_key(|(socket, _)| *socket);
     standing
 }
 
-/// Does what is to be refused, with a socket that is given back.
+/// Checks that `act` is refused for this reason and returns its socket.
 fn refuses(
     sockets: &mut SocketTable<&'static str>,
     why: SocketError,
     act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, RejectedSocket<&'static str>>,
 ) {
-    let before = standing(sockets);
+    let before = contents(sockets);
     assert_eq!(act(sockets).unwrap_err(), RejectedSocket { given: "given", why });
-    assert_eq!(standing(sockets), before, "nothing has changed");
+    assert_eq!(contents(sockets), before, "nothing has changed");
     assert_eq!(sockets.len(), before.len());
     sockets.validate().unwrap();
 }
 
 #[test]
-fn what_is_wrong_is_said_and_the_socket_given_back() {
+fn an_error_states_the_reason_and_returns_the_socket() {
     with_few_and_many(|sockets| {
         let (here, there) = (end("192.0.2.1:80"), end("198.51.100.7:4000"));
         sockets.bind(tcp("0.0.0.0:80"), Reuse::Port, "bound").unwrap();
@@ -54,12 +54,12 @@ fn what_is_wrong_is_said_and_the_socket_given_back() {
             });
         }
         let v6 = end("[2001:db8::1]:80");
-        refuses(sockets, SocketError::Families, |all| all.connect(v6, there, TCP, "given"));
-        refuses(sockets, SocketError::Families, |all| all.connect(here, v6, TCP, "given"));
-        refuses(sockets, SocketError::Families, |all| {
+        refuses(sockets, SocketError::MixedFamilies, |all| all.connect(v6, there, TCP, "given"));
+        refuses(sockets, SocketError::MixedFamilies, |all| all.connect(here, v6, TCP, "given"));
+        refuses(sockets, SocketError::MixedFamilies, |all| {
             all.connect_ephemeral(v6.ip(), there, TCP, EPHEMERAL, "given")
         });
-        #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
+        #[allow(clippy::reversed_empty_ranges, reason = "an empty range is the test case")]
         for bad in [0..=10, 0..=0, 2..=1, 0..=u16::MAX, u16::MAX..=0] {
             refuses(sockets, SocketError::BadRange, |all| {
                 all.bind_ephemeral(udp("0.0.0.0:5"), bad.clone(), Reuse::No, "given")
@@ -101,7 +101,7 @@ fn a_full_table_is_an_error_and_both_kinds_count() {
     refuses(&mut sockets, SocketError::Full, |all| {
         all.connect_ephemeral(here.ip(), there, TCP, EPHEMERAL, "given")
     });
-    // That it is full is said before that it is taken, and after that it is wrong.
+    // `Full` has priority over `InUse`; invalid arguments have priority over `Full`.
     refuses(&mut sockets, SocketError::Full, |all| all.bind(tcp("[::]:80"), Reuse::No, "given"));
     refuses(&mut sockets, SocketError::Full, |all| all.connect(here, there, TCP, "given"));
     refuses(&mut sockets, SocketError::Full, |all| {
@@ -115,29 +115,29 @@ fn a_full_table_is_an_error_and_both_kinds_count() {
         all.connect_ephemeral(here.ip(), there, TCP, 0..=80, "given")
     });
     sockets.remove(&name).unwrap();
-    sockets.connect(here, other, TCP, "there is room again").unwrap();
+    sockets.connect(here, other, TCP, "after a removal").unwrap();
 }
 
 #[test]
-fn the_errors_say_what_is_wrong() {
-    fn said(error: &(dyn Error + Send + Sync + 'static)) -> String {
+fn errors_display_their_reasons() {
+    fn shown(error: &(dyn Error + Send + Sync + 'static)) -> String {
         assert!(error.source().is_none());
         error.to_string()
     }
     let all = [
         (SocketError::InUse, "another socket has the address, or the connection"),
-        (SocketError::Full, "there are as many sockets as there may be"),
-        (SocketError::NoMemory, "the memory cannot be had"),
+        (SocketError::Full, "the table has reached its limit"),
+        (SocketError::NoMemory, "memory allocation failed"),
         (SocketError::PortZero, "port 0 cannot be bound or connected"),
-        (SocketError::Unspecified, "a connection needs an address at both ends"),
-        (SocketError::Families, "a connection is of one IP version"),
-        (SocketError::NoPort, "all ports of the range are taken"),
-        (SocketError::BadRange, "the range of ports is empty, or has port 0"),
+        (SocketError::Unspecified, "an address of the connection is unspecified"),
+        (SocketError::MixedFamilies, "the addresses are of different IP versions"),
+        (SocketError::NoPort, "all ports of the range are in use"),
+        (SocketError::BadRange, "the range of ports is empty, or contains port 0"),
     ];
-    for (why, says) in all {
+    for (why, message) in all {
         assert_eq!(
-            (said(&why), said(&RejectedSocket { given: 1, why })),
-            (says.into(), says.into())
+            (shown(&why), shown(&RejectedSocket { given: 1, why })),
+            (message.into(), message.into())
         );
     }
 }

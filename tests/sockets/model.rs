@@ -1,5 +1,5 @@
-//! `SocketTable` against its naive twin, which asks every rule of every socket, with the invariants checked
-//! after each step.
+//! `SocketTable` compared with its reference model, which applies every rule to every socket, with
+//! the invariants checked after each step.
 
 use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
@@ -18,19 +18,19 @@ use proptest::sample::select;
 #[derive(Clone, Debug)]
 enum Op {
     Bind(Endpoint, Reuse),
-    /// As many at the same place, or at ports that come one after the other.
+    /// This many at the same endpoint, or at consecutive ports.
     BindRun(Endpoint, Reuse, u16, bool),
     BindEphemeral(Endpoint, RangeInclusive<u16>, Reuse),
     Connect(SocketAddr, SocketAddr, u8),
-    /// From as many remote ports.
+    /// From this many consecutive remote ports.
     ConnectRun(SocketAddr, SocketAddr, u8, u16),
     ConnectEphemeral(IpAddr, SocketAddr, u8, RangeInclusive<u16>, u16),
     Remove(usize),
-    /// As many, from this one on: the oldest first, or every other one.
+    /// This many from this one on: the oldest first, or every other one.
     RemoveRun(usize, u16, bool),
-    /// By a name that was right once.
+    /// By the name of a removed socket.
     RemoveGone(usize),
-    /// By a name made up of those of two, or of one read backwards.
+    /// By a name forged from two others, or from a reversed key.
     Forge(usize, usize),
     Set(usize),
     SetFound(usize),
@@ -43,7 +43,7 @@ fn address() -> impl Strategy<Value = IpAddr> {
     select(addresses())
 }
 
-/// Mostly one that has a socket at both ends.
+/// Mostly one of few, so that both ends have sockets.
 fn end() -> impl Strategy<Value = IpAddr> {
     prop_oneof![
         8 => select(vec![V4[0].into(), V4[1].into()]),
@@ -72,7 +72,7 @@ fn reuse() -> impl Strategy<Value = Reuse> {
 }
 
 fn range() -> impl Strategy<Value = RangeInclusive<u16>> {
-    #[allow(clippy::reversed_empty_ranges, reason = "it is to be refused")]
+    #[allow(clippy::reversed_empty_ranges, reason = "an empty range is a test case")]
     let bad = vec![0..=2, 0..=0, 0..=u16::MAX, 3..=2, u16::MAX..=1];
     prop_oneof![
         2 => Just(1..=2),
@@ -91,11 +91,13 @@ fn op() -> impl Strategy<Value = Op> {
         12 => (at(), reuse()).prop_map(|(at, reuse)| Op::Bind(at, reuse)),
         4 => (at(), reuse(), 1..24_u16, any::<bool>())
             .prop_map(|(at, reuse, count, spread)| Op::BindRun(at, reuse, count, spread)),
-        4 => (at(), range(), reuse()).prop_map(|(at, ports, reuse)| Op::BindEphemeral(at, ports, reuse)),
+        4 => (at(), range(), reuse())
+            .prop_map(|(at, ports, reuse)| Op::BindEphemeral(at, ports, reuse)),
         10 => (socket(), socket(), protocol())
             .prop_map(|(local, remote, protocol)| Op::Connect(local, remote, protocol)),
-        4 => (socket(), socket(), protocol(), 1..24_u16)
-            .prop_map(|(local, remote, protocol, count)| Op::ConnectRun(local, remote, protocol, count)),
+        4 => (socket(), socket(), protocol(), 1..24_u16).prop_map(
+            |(local, remote, protocol, count)| Op::ConnectRun(local, remote, protocol, count)
+        ),
         5 => (end(), socket(), protocol(), range(), 1..10_u16).prop_map(
             |(local, remote, protocol, ports, count)| {
                 Op::ConnectEphemeral(local, remote, protocol, ports, count)
@@ -115,7 +117,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 struct Run<S> {
-    twin: CheckedSockets<S>,
+    pair: CheckedSockets<S>,
     packets: Vec<FlowKey>,
     steps: u64,
 }
@@ -127,77 +129,77 @@ impl<S: BuildHasher + Clone> Run<S> {
 
     fn step(&mut self, op: &Op) {
         match op {
-            Op::SetFound(number) => self.twin.set_found(&self.packet(*number)),
+            Op::SetFound(number) => self.pair.set_found(&self.packet(*number)),
             Op::LookupBatch(numbers) => {
                 let packets = numbers.iter().map(|number| self.packet(*number));
-                self.twin.lookup_batch(&packets.collect::<Vec<FlowKey>>());
+                self.pair.lookup_batch(&packets.collect::<Vec<FlowKey>>());
             }
-            op => happen(&mut self.twin, op),
+            op => apply(&mut self.pair, op),
         }
-        // Some of the packets, others each time.
+        // A different sample of the packets after each step.
         self.steps += 1;
         let numbers = (0..40).map(|at| mix(self.steps << 8 | at) as usize % self.packets.len());
-        self.twin.compare(numbers.map(|number| &self.packets[number]));
+        self.pair.compare(numbers.map(|number| &self.packets[number]));
     }
 }
 
-fn happen<S: BuildHasher + Clone>(twin: &mut CheckedSockets<S>, op: &Op) {
+fn apply<S: BuildHasher + Clone>(pair: &mut CheckedSockets<S>, op: &Op) {
     match op.clone() {
-        Op::Bind(at, reuse) => twin.bind(at, reuse),
+        Op::Bind(at, reuse) => pair.bind(at, reuse),
         Op::BindRun(at, reuse, count, spread) => {
             for more in 0..count {
                 let port = at.port.map(|port| if spread { port.wrapping_add(more) } else { port });
-                twin.bind(Endpoint { port, ..at }, reuse);
+                pair.bind(Endpoint { port, ..at }, reuse);
             }
         }
-        Op::BindEphemeral(at, ports, reuse) => twin.bind_ephemeral(at, ports, reuse),
-        Op::Connect(local, remote, protocol) => twin.connect(local, remote, protocol),
+        Op::BindEphemeral(at, ports, reuse) => pair.bind_ephemeral(at, ports, reuse),
+        Op::Connect(local, remote, protocol) => pair.connect(local, remote, protocol),
         Op::ConnectRun(local, mut remote, protocol, count) => {
             for _ in 0..count {
-                twin.connect(local, remote, protocol);
+                pair.connect(local, remote, protocol);
                 remote.set_port(remote.port().wrapping_add(1));
             }
         }
         Op::ConnectEphemeral(local, remote, protocol, ports, count) => {
             for _ in 0..count {
-                twin.connect_ephemeral(local, remote, protocol, ports.clone());
+                pair.connect_ephemeral(local, remote, protocol, ports.clone());
             }
         }
-        Op::Remove(number) => twin.nth(number).iter().for_each(|name| twin.remove(name)),
+        Op::Remove(number) => pair.nth(number).iter().for_each(|name| pair.remove(name)),
         Op::RemoveRun(number, count, every_other) => {
             for more in 0..usize::from(count) {
                 let at = if every_other { number + more } else { number };
-                twin.nth(at).iter().for_each(|name| twin.remove(name));
+                pair.nth(at).iter().for_each(|name| pair.remove(name));
             }
         }
         Op::RemoveGone(number) => {
-            twin.nth_removed(number).iter().for_each(|name| twin.remove(name))
+            pair.nth_removed(number).iter().for_each(|name| pair.remove(name))
         }
         Op::Forge(one, other) => {
-            let Some(forged) = twin.forged(one, other) else { return };
-            twin.set(&forged);
-            twin.remove(&forged);
+            let Some(forged) = pair.forged(one, other) else { return };
+            pair.set(&forged);
+            pair.remove(&forged);
         }
-        Op::Set(number) => twin.nth(number).iter().for_each(|name| twin.set(name)),
-        Op::Clear => twin.clear(),
-        Op::Clone => twin.clone_ours(),
-        Op::SetFound(_) | Op::LookupBatch(_) => unreachable!("they need packets"),
+        Op::Set(number) => pair.nth(number).iter().for_each(|name| pair.set(name)),
+        Op::Clear => pair.clear(),
+        Op::Clone => pair.clone_ours(),
+        Op::SetFound(_) | Op::LookupBatch(_) => unreachable!("handled by the caller"),
     }
 }
 
 fn run<S: BuildHasher + Clone>(limit: usize, hasher: S, ops: &[Op]) {
-    let mut run = Run { twin: CheckedSockets::new(limit, hasher), packets: packets(), steps: 0 };
+    let mut run = Run { pair: CheckedSockets::new(limit, hasher), packets: packets(), steps: 0 };
     ops.iter().for_each(|op| run.step(op));
-    let Run { mut twin, packets, .. } = run;
-    twin.compare(&packets);
-    twin.lookup_batch(&packets);
-    while let Some(name) = twin.nth(0) {
-        twin.remove(&name);
+    let Run { mut pair, packets, .. } = run;
+    pair.compare(&packets);
+    pair.lookup_batch(&packets);
+    while let Some(name) = pair.nth(0) {
+        pair.remove(&name);
     }
-    twin.compare(&packets[..100]);
+    pair.compare(&packets[..100]);
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases from the environment, or else one that takes a second or two.
 fn proptest_config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(300))
@@ -207,7 +209,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     vec(op(), 1..100)
 }
 
-/// So few that it is full at once, as many as are in an array, and enough.
+/// Full after few steps, around the size of the array, and unlimited.
 fn limit() -> impl Strategy<Value = usize> {
     prop_oneof![1 => 0..6_usize, 2 => 14..20_usize, 2 => 30..60_usize, 3 => Just(usize::MAX)]
 }

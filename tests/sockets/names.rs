@@ -1,4 +1,4 @@
-//! How long names are good, and sockets live.
+//! The validity of names and the lifetime of sockets.
 
 use core::fmt::Debug;
 use core::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::{EPHEMERAL, TCP, UDP, end, flow, ip, tcp, udp, with_few_and_many};
 use model::counted::{Counted, alive};
 
 #[test]
-fn a_name_is_good_until_its_socket_is_gone_and_never_again() {
+fn a_name_is_valid_until_its_socket_is_removed_and_never_again() {
     with_few_and_many(|sockets| {
         let first = sockets.bind(tcp("[::]:80"), Reuse::No, "first").unwrap();
         assert_eq!(sockets.get(&first), Some(&"first"));
@@ -22,15 +22,15 @@ fn a_name_is_good_until_its_socket_is_gone_and_never_again() {
         assert_eq!(sockets.get_mut(&first), None);
         assert_eq!(sockets.remove(&first), Err(NotFound));
         assert_eq!(sockets.get(&second), Some(&"second"));
-        // A name made up of two finds neither.
+        // A name forged from two others is invalid.
         let third = sockets.bind(tcp("[::]:81"), Reuse::No, "third").unwrap();
-        let (Name::Bound { local, .. }, Name::Bound { number, .. }) = (second, third) else {
-            panic!("they are bound")
+        let (Name::Bound { local, .. }, Name::Bound { id, .. }) = (second, third) else {
+            panic!("not bound")
         };
-        let forged = Name::Bound { local, number };
+        let forged = Name::Bound { local, id };
         assert_eq!(sockets.get(&forged), None);
         assert_eq!(sockets.remove(&forged), Err(NotFound));
-        // Nor do names come again when all is cleared.
+        // Clearing does not make names repeat.
         sockets.clear();
         assert_eq!((sockets.get(&second), sockets.len(), sockets.iter().count()), (None, 0, 0));
         let again = sockets.bind(tcp("[::]:80"), Reuse::No, "again").unwrap();
@@ -40,7 +40,7 @@ fn a_name_is_good_until_its_socket_is_gone_and_never_again() {
 }
 
 #[test]
-fn a_connection_that_is_set_up_again_has_its_name_again() {
+fn a_connection_that_is_inserted_again_has_its_old_name() {
     with_few_and_many(|sockets| {
         let (here, there) = (end("192.0.2.1:80"), end("198.51.100.7:4000"));
         let name = sockets.connect(here, there, TCP, "first").unwrap();
@@ -75,7 +75,7 @@ fn every_socket_is_dropped_once() {
         assert!(refused.why == SocketError::InUse && refused.given.is_alive());
     }
     assert_eq!(alive(), 66);
-    // Down to the array.
+    // Few enough for the array.
     for name in names
         .iter()
         .filter(|name| sockets.get(name).is_some())
@@ -99,7 +99,7 @@ fn every_socket_is_dropped_once() {
 }
 
 #[test]
-fn places_say_what_they_are() {
+fn local_endpoints_have_accessors_and_a_display() {
     assert_eq!((tcp("192.0.2.1:80").port(), udp("[::]:53").port()), (Some(80), Some(53)));
     assert_eq!((tcp("192.0.2.1:80").protocol(), udp("[::]:53").protocol()), (TCP, UDP));
     assert_eq!(Local::all_ports(ip("::"), TCP).v6_only().port(), None);
@@ -124,21 +124,25 @@ fn places_say_what_they_are() {
 }
 
 #[test]
-fn tables_are_what_they_are_made_of() {
-    fn sent_shared_cloned_and_shown<T: Send + Sync + Clone + Debug + Unpin>(shown: &T) {
+fn auto_traits() {
+    fn check<T: Send + Sync + Clone + Debug + Unpin>(shown: &T) {
         assert!(!format!("{shown:?}").is_empty());
     }
-    sent_shared_cloned_and_shown(&SocketTable::<u32>::new(1));
-    sent_shared_cloned_and_shown(&tcp("[::]:80"));
-    sent_shared_cloned_and_shown(&Name::Connected(flow(1)));
-    sent_shared_cloned_and_shown(&Reuse::No);
-    sent_shared_cloned_and_shown(&Match { socket: 1, by: Specificity::Port });
+    check(&SocketTable::<u32>::new(1));
+    check(&tcp("[::]:80"));
+    check(&Name::Connected(flow(1)));
+    check(&Reuse::No);
+    check(&Match { socket: 1, by: Specificity::Port });
 }
 
-/// Nothing is asked of a socket: it is enough that this compiles.
-#[allow(dead_code, reason = "see above")]
-fn of_any_sockets<T>(sockets: &mut SocketTable<T>, socket: T) -> Result<T, NotFound> {
-    let name = sockets.bind(tcp("[::]:80"), Reuse::No, socket).map_err(|_| NotFound)?;
-    let _ = (sockets.lookup(&flow(1)), sockets.iter().count(), sockets.validate());
-    sockets.remove(&name)
+#[test]
+fn sockets_need_no_traits() {
+    fn insert_and_remove<T>(sockets: &mut SocketTable<T>, socket: T) -> Result<T, NotFound> {
+        let name = sockets.bind(tcp("[::]:80"), Reuse::No, socket).map_err(|_| NotFound)?;
+        assert_eq!(sockets.iter().count(), 1);
+        assert!(sockets.lookup(&flow(1)).is_none() && sockets.validate().is_ok());
+        sockets.remove(&name)
+    }
+    struct Opaque;
+    assert!(insert_and_remove(&mut SocketTable::new(1), Opaque).is_ok());
 }

@@ -1,4 +1,4 @@
-//! Ports for who does not ask for one.
+//! Ephemeral ports.
 
 use core::net::SocketAddr;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use flowtable::sockets::{
 
 use crate::{EPHEMERAL, REUSES, TCP, UDP, end, found, ip, packet, tcp, udp, with_few_and_many};
 
-/// The port that a socket has got.
+/// The port of a socket.
 fn port(name: Name) -> u16 {
     match name {
         Name::Connected(key) => key.dport(),
@@ -19,14 +19,14 @@ fn port(name: Name) -> u16 {
 }
 
 #[test]
-fn connections_from_ephemeral_ports_do_not_meet() {
+fn connections_from_ephemeral_ports_have_distinct_ports() {
     let mut sockets = SocketTable::new(10_000);
     let there = end("198.51.100.7:443");
     let mut ports = BTreeSet::new();
     for _ in 0..1000 {
         let name = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, EPHEMERAL, 5).unwrap();
         assert!(EPHEMERAL.contains(&port(name)));
-        assert!(ports.insert(port(name)), "each has a port of its own");
+        assert!(ports.insert(port(name)), "ports are distinct");
         let answer = packet(there, SocketAddr::new(ip("192.0.2.1"), port(name)), TCP);
         assert_eq!(name, Name::Connected(answer));
         assert_eq!(found(&sockets, answer), Some((5, Specificity::Connection)));
@@ -35,7 +35,7 @@ fn connections_from_ephemeral_ports_do_not_meet() {
 }
 
 #[test]
-fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
+fn a_range_can_be_exhausted_and_released_ports_are_reused() {
     for ports in [50_000..=50_000, 50_000..=50_002, 60_000..=60_999, 65_530..=65_535, 1..=u16::MAX]
     {
         let count = ports.len();
@@ -53,13 +53,13 @@ fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
                 Err(RejectedSocket { given: 1, why: SocketError::NoPort })
             );
         }
-        // One removal makes room for one.
+        // One removal releases one port.
         for at in [0, count / 2, count - 1] {
             sockets.remove(&names[at]).unwrap();
             assert_eq!(connect(&mut sockets), Ok(names[at]));
             assert_eq!(connect(&mut sockets).unwrap_err().why, SocketError::NoPort);
         }
-        // Elsewhere all are free: to another address, from another one, of another protocol.
+        // All ports are free for another remote or local address and for another protocol.
         for (here, there, protocol) in [
             ("192.0.2.1", "198.51.100.8:443", TCP),
             ("192.0.2.1", "198.51.100.7:444", TCP),
@@ -71,40 +71,40 @@ fn a_whole_range_can_be_used_up_and_what_is_given_up_comes_again() {
     }
 }
 
-/// The ports of so many connections to a destination, all of which stay.
+/// The ports of `count` new connections to a destination.
 fn ports_to(sockets: &mut SocketTable<u32>, there: SocketAddr, count: usize) -> Vec<u16> {
     let mut one = || {
         let name = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, EPHEMERAL, 0);
-        port(name.expect("there are enough"))
+        port(name.expect("the range is large enough"))
     };
     (0..count).map(|_| one()).collect()
 }
 
-/// How many ports further, round the end of the range.
-fn ahead(from: u16, to: u16) -> usize {
+/// The distance from one port to another, modulo the range.
+fn distance(from: u16, to: u16) -> usize {
     let (first, count) = (usize::from(*EPHEMERAL.start()), EPHEMERAL.len());
     (usize::from(to) - first + count - (usize::from(from) - first)) % count
 }
 
 #[test]
-fn ports_to_a_destination_come_one_after_the_other() {
+fn ports_to_a_destination_are_consecutive() {
     for seed in 0..20 {
         let mut sockets = SocketTable::with_hasher(usize::MAX, DefaultHashBuilder::with_seed(seed));
         let ports = ports_to(&mut sockets, end("198.51.100.7:443"), 300);
-        assert!(ports.windows(2).all(|pair| ahead(pair[0], pair[1]) == 1));
-        // That goes on when they are given up: the one that was given up last is used again last.
+        assert!(ports.windows(2).all(|pair| distance(pair[0], pair[1]) == 1));
+        // Released ports do not change the order: the one released last is reused last.
         sockets.clear();
         let next = ports_to(&mut sockets, end("198.51.100.7:443"), 1)[0];
-        assert_eq!(ahead(ports[299], next), 1);
-        // What is taken is left out.
+        assert_eq!(distance(ports[299], next), 1);
+        // A port in use is skipped.
         let taken = *EPHEMERAL.start() + ((next - EPHEMERAL.start()) + 1) % EPHEMERAL.len() as u16;
         sockets.bind(Local::new(SocketAddr::new(ip("::"), taken), TCP), Reuse::Port, 0).unwrap();
-        assert_eq!(ahead(next, ports_to(&mut sockets, end("198.51.100.7:443"), 1)[0]), 2);
+        assert_eq!(distance(next, ports_to(&mut sockets, end("198.51.100.7:443"), 1)[0]), 2);
     }
 }
 
 #[test]
-fn ports_come_in_turn_however_many_there_have_been() {
+fn ports_remain_cyclic_over_many_allocations() {
     let ports = 50_000..=50_002;
     let mut sockets = SocketTable::with_hasher(10, DefaultHashBuilder::with_seed(5));
     let there = end("198.51.100.7:443");
@@ -123,7 +123,7 @@ fn ports_come_in_turn_however_many_there_have_been() {
 }
 
 #[test]
-fn ports_to_others_move_a_destination_only_if_they_share_its_counter() {
+fn other_destinations_advance_a_port_counter_only_if_they_share_it() {
     let (mut moved, all) = (0, 400);
     let mut sockets = SocketTable::with_hasher(usize::MAX, DefaultHashBuilder::with_seed(11));
     let there = end("198.51.100.7:443");
@@ -132,8 +132,8 @@ fn ports_to_others_move_a_destination_only_if_they_share_its_counter() {
         let other = SocketAddr::new(ip("203.0.113.1"), 1 + number);
         ports_to(&mut sockets, other, 3);
         let next = ports_to(&mut sockets, there, 1)[0];
-        assert!([1, 4].contains(&ahead(last, next)));
-        moved += usize::from(ahead(last, next) == 4);
+        assert!([1, 4].contains(&distance(last, next)));
+        moved += usize::from(distance(last, next) == 4);
         last = next;
     }
     // RFC 6056 gives ten counters as an example.
@@ -141,7 +141,7 @@ fn ports_to_others_move_a_destination_only_if_they_share_its_counter() {
 }
 
 #[test]
-fn where_ports_begin_is_secret() {
+fn the_first_port_depends_on_the_seed() {
     let destination = |port: u16| SocketAddr::new(ip("198.51.100.7"), port);
     let firsts = |seed| -> Vec<u16> {
         let hasher = DefaultHashBuilder::with_seed(seed);
@@ -153,10 +153,10 @@ fn where_ports_begin_is_secret() {
             .collect()
     };
     let (one, other) = (firsts(1), firsts(2));
-    assert_eq!(one, firsts(1), "the same secret, the same ports");
+    assert_eq!(one, firsts(1), "the same seed, the same ports");
     let same = one.iter().zip(&other).filter(|(one, other)| one == other).count();
-    assert!(same <= 1, "{same} of 50 are the same under another secret");
-    // They are all over the range, and tell nothing of each other.
+    assert!(same <= 1, "{same} of 50 are the same under another seed");
+    // They are distributed over the whole range.
     let distinct: BTreeSet<u16> = one.iter().copied().collect();
     assert!(distinct.len() >= 48);
     let sixteenths: BTreeSet<u16> =
@@ -165,11 +165,11 @@ fn where_ports_begin_is_secret() {
 }
 
 #[test]
-fn ephemeral_ports_keep_out_of_the_way_of_bound_sockets() {
+fn ephemeral_ports_avoid_bound_sockets() {
     with_few_and_many(|sockets| {
         let ports = 50_001..=50_006;
         let there = end("198.51.100.7:443");
-        // Each of them takes the port of 192.0.2.1, whatever its reuse.
+        // Each of these occupies its port of 192.0.2.1, with any reuse.
         sockets.bind(tcp("192.0.2.1:50001"), Reuse::Port, "").unwrap();
         sockets.bind(tcp("0.0.0.0:50002"), Reuse::Address, "").unwrap();
         sockets.bind(tcp("[::]:50003"), Reuse::No, "").unwrap();
@@ -190,7 +190,7 @@ fn ephemeral_ports_keep_out_of_the_way_of_bound_sockets() {
 }
 
 #[test]
-fn a_socket_bound_to_an_ephemeral_port_is_alone_there() {
+fn an_ephemeral_bind_selects_a_port_without_other_sockets() {
     with_few_and_many(|sockets| {
         let ports = 50_001..=50_008;
         sockets.bind(udp("192.0.2.1:50001"), Reuse::Port, "").unwrap();
@@ -213,7 +213,7 @@ fn a_socket_bound_to_an_ephemeral_port_is_alone_there() {
             names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
             names.into_iter().map(port).map(|port| port - 50_000).collect::<BTreeSet<u16>>()
         };
-        // The port that is asked for, or that all are, does not count.
+        // The port given in `local` is ignored, and so are sockets on all ports.
         let all = Local::all_ports(ip("0.0.0.0"), UDP);
         for reuse in REUSES {
             assert!(free(udp("[::]:1"), reuse).into_iter().eq(7..=8));
@@ -232,18 +232,18 @@ fn a_socket_bound_to_an_ephemeral_port_is_alone_there() {
 fn an_ephemeral_port_may_be_shared_afterwards() {
     let mut sockets = SocketTable::new(10);
     let name = sockets.bind_ephemeral(udp("0.0.0.0:0"), 50_001..=50_001, Reuse::Port, 1).unwrap();
-    let Name::Bound { local, .. } = name else { panic!("it is bound") };
+    let Name::Bound { local, .. } = name else { panic!("{name:?} is not bound") };
     assert_eq!(local, udp("0.0.0.0:50001"));
     sockets.bind(local, Reuse::Port, 2).unwrap();
     assert_eq!(sockets.bind(local, Reuse::No, 3).unwrap_err().given, 3);
 }
 
 #[test]
-fn a_port_that_is_bound_does_not_tell_the_next() {
+fn bound_ephemeral_ports_are_not_consecutive() {
     let mut sockets = SocketTable::with_hasher(100, DefaultHashBuilder::with_seed(1));
     let any = Local::new("0.0.0.0:0".parse().unwrap(), UDP);
     let mut bind = || port(sockets.bind_ephemeral(any, EPHEMERAL, Reuse::No, 0).unwrap());
     let ports: Vec<u16> = (0..64).map(|_| bind()).collect();
-    let near = ports.windows(2).filter(|pair| ahead(pair[0], pair[1]) < 16).count();
+    let near = ports.windows(2).filter(|pair| distance(pair[0], pair[1]) < 16).count();
     assert!(near < 4, "{ports:?}");
 }

@@ -1,33 +1,33 @@
-//! Where an area ends.
+//! Border routers: random indices on one side, threaded labels on the other.
 
 use flowtable::cache::{Replacement, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::threaded::{Border, Hop, Label, Table, Way};
+use flowtable::threaded::{Border, BorderRoute, Hop, Label, Table};
 
 use super::{ZERO, labels, theirs};
 
 #[test]
-fn a_border_follows_the_row_of_what_is_active() {
+fn a_border_follows_changes_of_the_row_of_a_cached_destination() {
     let mut table = Table::new(labels(10));
     let way = |port| Hop::Forward { port, label: theirs(port.into()) };
     let own = table.insert("D", Some(way(1)), ZERO).unwrap();
     let mut border: Border<&str> = Border::new(64).unwrap();
     let random = Label::random(SourceIndex::new(0xabcd_ef01));
-    let asked = core::cell::Cell::new(0);
+    let lookups = core::cell::Cell::new(0);
     let inside = |table: &Table<&'static str>| {
         let label = table.label(&"D");
-        let asked = &asked;
+        let lookups = &lookups;
         move |_: &&str| {
-            asked.set(asked.get() + 1);
-            label.map(Way::Inside)
+            lookups.set(lookups.get() + 1);
+            label.map(BorderRoute::Inside)
         }
     };
     for port in [1, 2, 3] {
         table.set(&"D", Some(way(port))).unwrap();
         assert_eq!(border.forward(&table, random, &"D", inside(&table)), Some(way(port)));
     }
-    assert_eq!(asked.get(), 1, "the row changes, the cache does not");
-    // The row is another's: its label is stale, and what the cache says as well.
+    assert_eq!(lookups.get(), 1, "the row changes, the cache does not");
+    // The row belongs to another destination: its label is stale, and so is the cached one.
     table.remove(&"D", ZERO);
     table.insert("E", Some(way(9)), ZERO).unwrap();
     assert_eq!(border.forward(&table, random, &"D", inside(&table)), None);
@@ -37,11 +37,11 @@ fn a_border_follows_the_row_of_what_is_active() {
         assert_eq!(border.forward(&table, random, &"D", inside(&table)), Some(way(4)));
         assert_eq!(border.forward(&table, own, &"D", inside(&table)), Some(way(4)));
     }
-    // Stale ones are looked up each time, the active destination was so once.
-    assert_eq!(asked.get(), 1 + 1 + 1 + 1 + 2);
+    // Stale labels are looked up each time, the cached destination once.
+    assert_eq!(lookups.get(), 1 + 1 + 1 + 1 + 2);
 
-    // What goes out keeps its random index. A label of this area means nothing there.
-    let outside = |_: &&str| Some(Way::Outside(5));
+    // A packet that leaves keeps its random index. A label of this area is removed.
+    let outside = |_: &&str| Some(BorderRoute::Outside(5));
     let out = |label| Some(Hop::Forward { port: 5, label });
     assert_eq!(border.forward(&table, random, &"far", outside), out(random));
     assert_eq!(border.forward(&table, random, &"far", |_| unreachable!()), out(random));
@@ -52,24 +52,24 @@ fn a_border_follows_the_row_of_what_is_active() {
 }
 
 #[test]
-fn no_stranger_chooses_a_row() {
+fn labels_from_outside_never_select_a_row() {
     let mut table = Table::new(labels(4));
     let secret = table.insert("secret", Some(Hop::Deliver), ZERO).unwrap();
     let mut border: Border<&str> = Border::new(64).unwrap();
-    // Believed, it leads to a row that is not the destination's: that is for those who were told a label.
+    // `forward` trusts labels, also where the row belongs to another destination.
     assert_eq!(border.forward(&table, secret, &"far", |_| unreachable!()), Some(Hop::Deliver));
     for index in 0..5 {
         for generation in 0..=u8::MAX {
             let forged = Label::new(index, generation).unwrap();
             let random = Label::random(SourceIndex::new(forged.get()));
             let out = Some(Hop::Forward { port: 5, label: random });
-            let look_up = |name: &&str| (*name == "far").then_some(Way::Outside(5));
-            assert_eq!(border.forward_from_outside(&table, forged, &"far", look_up), out);
-            assert_eq!(border.forward_from_outside(&table, forged, &"none", look_up), None);
+            let lookup = |name: &&str| (*name == "far").then_some(BorderRoute::Outside(5));
+            assert_eq!(border.forward_from_outside(&table, forged, &"far", lookup), out);
+            assert_eq!(border.forward_from_outside(&table, forged, &"none", lookup), None);
         }
     }
-    // Nor does it matter to its own packets what the first bit says.
-    let own = |_: &&str| Some(Way::Inside(secret));
+    // The flag bit makes no difference to valid packets.
+    let own = |_: &&str| Some(BorderRoute::Inside(secret));
     for label in [secret, Label::random(secret.source_index())] {
         let hop = border.forward_from_outside(&table, label, &"secret", own);
         assert_eq!(hop, Some(Hop::Deliver));
@@ -77,49 +77,49 @@ fn no_stranger_chooses_a_row() {
 }
 
 #[test]
-fn what_the_cache_is_not_good_for() {
+fn a_cached_label_that_is_stale_is_looked_up() {
     let mut table = Table::new(labels(4));
     let old = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     let mut border: Border<&str> = Border::new(64).unwrap();
     let random = Label::random(SourceIndex::new(7));
-    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(Way::Inside(old)));
+    let _ = border.forward_from_outside(&table, random, &"D", |_| Some(BorderRoute::Inside(old)));
     table.remove(&"D", ZERO);
     let new = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
-    // A hit that takes the long way.
+    // A cache hit whose label is stale.
     let before = border.statistics();
-    let look_up = |_: &&str| Some(Way::Inside(new));
-    assert_eq!(border.forward_from_outside(&table, random, &"D", look_up), Some(Hop::Deliver));
+    let lookup = |_: &&str| Some(BorderRoute::Inside(new));
+    assert_eq!(border.forward_from_outside(&table, random, &"D", lookup), Some(Hop::Deliver));
     assert_eq!(border.statistics().hits, before.hits + 1);
-    // What cannot be reached is looked up each time.
-    let mut asked = 0;
+    // An unreachable destination is not cached.
+    let mut lookups = 0;
     for _ in 0..3 {
         let nowhere = |_: &&str| {
-            asked += 1;
+            lookups += 1;
             None
         };
         assert_eq!(border.forward_from_outside(&table, random, &"nowhere", nowhere), None);
     }
-    assert_eq!(asked, 3);
+    assert_eq!(lookups, 3);
 }
 
 #[test]
-fn a_border_takes_the_cache_that_it_is_given() {
+fn a_border_uses_the_given_cache() {
     let cache = SourceHashCache::new(2).unwrap().with_replacement(Replacement::Oldest);
     let mut border: Border<u8, 2> = Border::with_cache(cache);
     let table = Table::<u8>::new(labels(1));
     let random = Label::random(SourceIndex::new(1));
-    let pass = |border: &mut Border<u8, 2>, destination| {
-        let mut asked = false;
-        let look_up = |_: &u8| {
-            asked = true;
-            Some(Way::Outside(1))
+    let misses = |border: &mut Border<u8, 2>, destination| {
+        let mut missed = false;
+        let lookup = |_: &u8| {
+            missed = true;
+            Some(BorderRoute::Outside(1))
         };
-        let _ = border.forward_from_outside(&table, random, &destination, look_up);
-        asked
+        let _ = border.forward_from_outside(&table, random, &destination, lookup);
+        missed
     };
-    assert!(pass(&mut border, 1) && pass(&mut border, 2) && !pass(&mut border, 1));
-    let mut twin = border.clone();
-    // The oldest goes, though it was used last; the least recently used would be the other.
-    assert!(pass(&mut border, 3) && !pass(&mut border, 2) && pass(&mut border, 1));
-    assert!(!pass(&mut twin, 1) && !pass(&mut twin, 2), "a clone is on its own");
+    assert!(misses(&mut border, 1) && misses(&mut border, 2) && !misses(&mut border, 1));
+    let mut clone = border.clone();
+    // `Oldest` evicts 1, although it was used last; LRU would evict 2.
+    assert!(misses(&mut border, 3) && !misses(&mut border, 2) && misses(&mut border, 1));
+    assert!(!misses(&mut clone, 1) && !misses(&mut clone, 2), "a clone is independent");
 }

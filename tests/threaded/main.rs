@@ -1,5 +1,5 @@
-//! Threaded indices: labels, rows, both kinds of routers, borders; a table against its twin; and whole networks in
-//! which everything changes while packets are under way.
+//! Threaded indices: labels, rows, both kinds of routers, borders; a table compared with its
+//! reference model; and simulated networks that change while packets are in flight.
 
 mod border;
 mod state;
@@ -24,7 +24,7 @@ fn labels(capacity: u32) -> Labels {
     Labels::new(capacity, Duration::ZERO, 0).unwrap()
 }
 
-/// A label of some other router.
+/// A label of another router.
 fn theirs(index: u32) -> Label {
     Label::new(index, 77).unwrap()
 }
@@ -34,7 +34,7 @@ fn at(seconds: u64) -> Timestamp {
 }
 
 #[test]
-fn a_label_is_one_bit_and_eight_and_twenty_three() {
+fn a_label_has_a_flag_an_8_bit_generation_and_a_23_bit_index() {
     for generation in 0..=u8::MAX {
         for index in [0, 1, 255, 65_536, Label::ROWS - 1] {
             let label = Label::new(index, generation).unwrap();
@@ -61,7 +61,7 @@ fn a_label_is_one_bit_and_eight_and_twenty_three() {
 }
 
 #[test]
-fn there_is_one_row_at_least_and_two_to_the_twenty_third_at_most() {
+fn a_table_has_1_to_2_to_the_23_rows() {
     let new = |capacity| Labels::new(capacity, Duration::ZERO, 0).map(|labels| labels.capacity());
     assert_eq!(new(0), Err(LabelError::NoRows));
     assert_eq!(new(1), Ok(1));
@@ -70,54 +70,54 @@ fn there_is_one_row_at_least_and_two_to_the_twenty_third_at_most() {
 }
 
 #[test]
-fn rows_are_given_again_in_the_order_in_which_they_were_freed_and_not_too_early() {
+fn rows_are_reused_in_fifo_order_after_the_hold_down() {
     let mut labels = Labels::new(3, Duration::from_secs(10), 250).unwrap();
-    let given: Vec<Label> = (0..3).map(|_| labels.give(ZERO).unwrap()).collect();
+    let given: Vec<Label> = (0..3).map(|_| labels.allocate(ZERO).unwrap()).collect();
     assert_eq!(given.iter().map(|label| label.index()).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(given.iter().all(|label| label.generation() == 250));
-    assert_eq!(labels.give(at(99)), Err(NoLabel::Full));
+    assert_eq!(labels.allocate(at(99)), Err(NoLabel::Full));
 
     for (row, time) in [(2, 100), (0, 101), (1, 102)] {
-        assert_eq!(labels.take_back(given[row], at(time)), Ok(()));
-        assert_eq!(labels.take_back(given[row], at(time)), Err(Stale), "once is all");
+        assert_eq!(labels.free(given[row], at(time)), Ok(()));
+        assert_eq!(labels.free(given[row], at(time)), Err(Stale), "a label is released once");
         labels.validate().unwrap();
     }
     assert!(labels.is_empty());
-    assert_eq!(labels.give(at(109)), Err(NoLabel::HeldDown));
-    assert_eq!(labels.give(at(110)), Ok(Label::new(2, 251).unwrap()));
-    assert_eq!(labels.give(at(110)), Err(NoLabel::HeldDown));
-    // A clock that goes back lets rows rest for longer.
-    assert_eq!(labels.give(ZERO), Err(NoLabel::HeldDown));
-    assert_eq!(labels.give(at(112)), Ok(Label::new(0, 251).unwrap()));
-    assert_eq!(labels.give(at(112)), Ok(Label::new(1, 251).unwrap()));
-    assert_eq!((labels.give(at(112)), labels.len()), (Err(NoLabel::Full), 3));
+    assert_eq!(labels.allocate(at(109)), Err(NoLabel::HeldDown));
+    assert_eq!(labels.allocate(at(110)), Ok(Label::new(2, 251).unwrap()));
+    assert_eq!(labels.allocate(at(110)), Err(NoLabel::HeldDown));
+    // A clock that goes back extends the hold-down.
+    assert_eq!(labels.allocate(ZERO), Err(NoLabel::HeldDown));
+    assert_eq!(labels.allocate(at(112)), Ok(Label::new(0, 251).unwrap()));
+    assert_eq!(labels.allocate(at(112)), Ok(Label::new(1, 251).unwrap()));
+    assert_eq!((labels.allocate(at(112)), labels.len()), (Err(NoLabel::Full), 3));
     for label in [Label::NONE, Label::from(2), Label::new(3, 250).unwrap(), given[0]] {
         assert!(!labels.is_live(label), "{label:?}");
-        assert_eq!(labels.take_back(label, at(113)), Err(Stale));
+        assert_eq!(labels.free(label, at(113)), Err(Stale));
     }
     labels.validate().unwrap();
 }
 
 #[test]
-fn a_label_comes_again_after_its_row_was_freed_256_times_and_never_sooner() {
-    let rest = Duration::from_secs(1);
-    let mut table = Table::new(Labels::new(1, rest, 200).unwrap());
+fn a_label_repeats_after_its_row_was_freed_256_times_and_not_earlier() {
+    let hold_down = Duration::from_secs(1);
+    let mut table = Table::new(Labels::new(1, hold_down, 200).unwrap());
     let first = table.insert("D", Some(Hop::Deliver), ZERO).unwrap();
     let mut now = ZERO;
     for freed in 1..=256 {
         assert!(table.remove(&"D", now).is_some() || table.remove(&"E", now).is_some());
         assert_eq!(table.insert("E", None, now), Err(InsertError::NoLabel(NoLabel::HeldDown)));
-        now = now + rest;
+        now = now + hold_down;
         table.insert("E", Some(Hop::Deliver), now).unwrap();
         assert_eq!(table.forward(first).is_ok(), freed == 256, "freed {freed} times");
     }
-    // Here is what the module says: 256 hold-downs have passed.
-    assert_eq!(now.since(ZERO), 256 * rest);
+    // The bound of the module documentation: 256 hold-downs have passed.
+    assert_eq!(now.since(ZERO), 256 * hold_down);
     assert_eq!(table.destination(first), Some(&"E"));
 }
 
 #[test]
-fn a_router_that_restarts_with_the_same_generation_takes_old_labels_for_new_ones() {
+fn a_restart_with_the_same_generation_accepts_stale_labels() {
     let table = |destinations: [&'static str; 3], start| {
         let mut table = Table::new(Labels::new(10, Duration::ZERO, start).unwrap());
         for destination in destinations {
@@ -126,19 +126,19 @@ fn a_router_that_restarts_with_the_same_generation_takes_old_labels_for_new_ones
         table
     };
     let old = table(["C", "D", "E"], 0).label(&"D").unwrap();
-    assert_eq!(table(["D", "E", "F"], 0).destination(old), Some(&"E"), "that is the danger");
+    assert_eq!(table(["D", "E", "F"], 0).destination(old), Some(&"E"), "another row");
     let elsewhere = table(["D", "E", "F"], 64);
     assert_eq!((elsewhere.forward(old), elsewhere.destination(old)), (Err(Stale), None));
 }
 
 #[test]
-fn no_label_but_a_live_one_meets_a_row() {
+fn only_a_live_label_selects_a_row() {
     let mut table = Table::new(labels(10));
     let hop = Hop::Forward { port: u16::MAX, label: theirs(Label::ROWS - 1) };
     let closed = table.insert('c', None, ZERO).unwrap();
     let open = table.insert('o', Some(hop), ZERO).unwrap();
     assert_eq!((table.forward(open), table.forward_to(&'o')), (Ok(hop), Some(hop)));
-    // One that cannot be reached has a label, by which nothing is forwarded.
+    // An unreachable destination has a label, by which nothing is forwarded.
     assert_eq!((table.forward(closed), table.forward_to(&'c')), (Err(Stale), None));
     assert_eq!(table.destination(closed), Some(&'c'));
     for index in [0, 1, 2, Label::ROWS - 1] {
@@ -155,7 +155,7 @@ fn no_label_but_a_live_one_meets_a_row() {
 }
 
 #[test]
-fn a_random_index_is_not_told_as_a_label_of_the_next_router() {
+fn a_random_index_is_not_stored_as_the_label_of_the_next_router() {
     let mut table = Table::new(labels(10));
     for field in [0, 1, 2, 0x7fff_ffff] {
         let hop = Hop::Forward { port: 1, label: Label::from(field) };
@@ -189,7 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_table_is_like_its_twin(
+    fn a_table_equals_its_reference_model(
         capacity in 1..10_u32,
         hold_down in prop_oneof![Just(0), 0..100_u8],
         start: u8,
@@ -205,10 +205,11 @@ proptest! {
 
 const PROTOCOLS: [Protocol; 2] = [Protocol::DistanceVector, Protocol::LinkState];
 
-/// Longer than a packet is under way, and its label in a neighbour's row.
-const LIFE_OF_A_LABEL: u64 = 20_000;
+/// Longer than a packet is in flight and its label is in a neighbour's row.
+const LABEL_LIFETIME: u64 = 20_000;
 
-/// Simulates so many networks with so many events each, and looks at what has become of them.
+/// Simulates a network for each seed and protocol, with `events` events each, and sums the
+/// counters. A simulation depends on its seed alone.
 fn simulate(seeds: core::ops::Range<u64>, events: usize, setup: impl Fn(Setup) -> Setup) -> Counts {
     let mut sum = Counts::default();
     for seed in seeds {
@@ -234,7 +235,7 @@ fn simulate(seeds: core::ops::Range<u64>, events: usize, setup: impl Fn(Setup) -
 fn no_packet_is_forwarded_by_a_row_of_another_destination() {
     let counts = simulate(0..150, 200, |setup| setup);
     assert_eq!(counts.wrong, 0);
-    // Tags had something to do, and packets arrived.
+    // Tags were needed, and packets arrived.
     assert!(counts.stale > 1000 && counts.caught > 100, "{counts:?}");
     assert!(
         counts.delivered * 4 > counts.packets && counts.by_label > counts.packets,
@@ -243,30 +244,31 @@ fn no_packet_is_forwarded_by_a_row_of_another_destination() {
 }
 
 #[test]
-fn hold_down_and_tags_together() {
-    let counts = simulate(500..550, 200, |setup| Setup { hold_down: LIFE_OF_A_LABEL, ..setup });
+fn hold_down_and_tags_work_together() {
+    let counts = simulate(500..550, 200, |setup| Setup { hold_down: LABEL_LIFETIME, ..setup });
     assert_eq!(counts.wrong, 0);
     assert!(counts.stale > 100, "{counts:?}");
 }
 
 #[test]
-fn without_tags_the_ghost_check_fails() {
+fn without_tags_packets_are_misrouted() {
     let counts = simulate(0..40, 200, |setup| Setup { tags: false, ..setup });
     assert!(counts.wrong > 50, "{counts:?}");
 }
 
 #[test]
-fn hold_down_does_without_tags_if_no_label_lives_longer() {
+fn hold_down_suffices_without_tags_if_no_label_lives_longer() {
     let counts = |hold_down| {
         simulate(0..20, 300, |setup| Setup { tags: false, orderly: true, hold_down, ..setup })
     };
-    let (none, enough) = (counts(0), counts(LIFE_OF_A_LABEL));
+    let (none, enough) = (counts(0), counts(LABEL_LIFETIME));
     assert!(none.wrong > 0, "{none:?}");
     assert_eq!(enough.wrong, 0);
 }
 
-/// The same routers with all labels left out: what neighbours say about labels is told to nobody. What a row adds that
-/// is another's for a moment is in both, and in `neighbours_hear_what_changed_once_and_nothing_else`.
+/// Compares routers with and without labels: a change of a neighbour's label is not advertised. The
+/// messages for a row that was reused in between are in both, and tested in
+/// `neighbours_get_each_change_once_and_nothing_else`.
 #[test]
 fn indices_add_no_messages_to_distance_vectors() {
     for seed in 0..10 {
@@ -279,6 +281,6 @@ fn indices_add_no_messages_to_distance_vectors() {
         let [with, without] = counts;
         assert_eq!((with.messages, with.converged), (without.messages, without.converged));
         assert_eq!((with.packets, with.delivered), (without.packets, without.delivered));
-        assert!(with.by_label > 0 && with.look_ups < without.look_ups);
+        assert!(with.by_label > 0 && with.lookups < without.lookups);
     }
 }

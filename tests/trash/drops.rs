@@ -1,4 +1,4 @@
-//! Every key and value that a `TrashMap` gets is dropped exactly once, whatever way it takes.
+//! Every key and value inserted into a `TrashMap` is dropped exactly once by each of its methods.
 
 use flowtable::TrashMap;
 use flowtable::trash::Entry;
@@ -21,7 +21,7 @@ fn map<const PAD: usize>(count: u64, hasher: Weak) -> Map<PAD> {
     map
 }
 
-/// What is in the map is alive, and nothing else.
+/// Checks that the entries of the map are alive, and nothing else.
 fn check<const PAD: usize>(map: &Map<PAD>) {
     map.validate().unwrap();
     for (key, value) in map {
@@ -172,10 +172,10 @@ fn by_clones() {
     with_all(test::<0>, test::<150>);
 }
 
-/// In the midst of a move there are two tables to be dropped.
+/// During a migration there are two tables to be dropped.
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn by_a_rekeying_at_any_time() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn during_a_reseeding_at_any_time() {
     fn test<const PAD: usize>(_: Weak) {
         for count in (60..400).step_by(3) {
             let mut map: Map<PAD> = map(count, Weak::Three);

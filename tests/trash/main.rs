@@ -1,5 +1,6 @@
 //! `TrashMap`.
 
+mod claims;
 mod drops;
 mod floods;
 mod memory;

@@ -1,5 +1,5 @@
-//! `TrashMap` and the allocator: what it takes, what it says it has, and what it does when there is
-//! no more. The allocator of this program refuses when it is told to.
+//! `TrashMap` and the allocator: allocated memory, reported memory, and failed allocations. The
+//! allocator of this program can be made to fail.
 
 use core::fmt::Debug;
 use std::collections::HashMap;
@@ -10,12 +10,12 @@ use model::hashers::{Weak, mix};
 
 /// Runs `act`, in which `allowed` allocations succeed and further ones fail.
 fn with_allocations<R>(allowed: usize, act: impl FnOnce() -> R) -> R {
-    // The first seed of a process allocates memory for itself.
+    // The first seed of a process allocates memory.
     drop(DefaultHashBuilder::new());
     alloc::with_allocations(allowed, act)
 }
 
-/// What has no address of its own in memory, what is in a slot, and what is in a box.
+/// Zero-sized values, values in slots, and values in boxes.
 trait Value: Clone + Debug + PartialEq {
     fn make(number: u64) -> Self;
 }
@@ -51,12 +51,12 @@ fn check<V: Value>(map: &Map<V>, model: &HashMap<u64, V>) {
 }
 
 const MANY: u64 = if cfg!(miri) { 20 } else { 4000 };
-/// The last one rekeys on its way.
+/// The last one causes a reseeding.
 const HASHERS: [Weak; 3] = [Weak::Mixed, Weak::TopHalf, Weak::Constant];
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn an_insertion_without_memory_gives_the_entry_back() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn an_insertion_without_memory_returns_the_entry() {
     fn test<V: Value>(hasher: Weak) {
         let (mut map, mut model) = (Map::<V>::with_hasher(hasher), HashMap::new());
         let mut refused = 0;
@@ -70,7 +70,7 @@ fn an_insertion_without_memory_gives_the_entry_back() {
                 };
                 assert_eq!((error.key, error.value), (key, V::make(key)));
                 assert!(error.error.bytes().is_some_and(|bytes| bytes > 0));
-                assert!(allowed < 20, "so many allocations for one insertion");
+                assert!(allowed < 20, "{allowed} allocations for one insertion");
                 assert_eq!((map.len(), map.get(&key)), (model.len(), None));
                 refused += 1;
                 if refused % 64 == 0 {
@@ -84,7 +84,7 @@ fn an_insertion_without_memory_gives_the_entry_back() {
         for key in 0..MANY {
             let value = V::make(key + 1);
             let result = with_allocations(0, || map.try_insert(key, value));
-            assert_eq!(result, Ok(Some(V::make(key))), "overwriting takes no memory");
+            assert_eq!(result, Ok(Some(V::make(key))), "overwriting allocates nothing");
         }
     }
     for hasher in HASHERS {
@@ -94,9 +94,9 @@ fn an_insertion_without_memory_gives_the_entry_back() {
     }
 }
 
-/// While the map cannot grow it fills its last slots, and grows when it can again.
+/// A map that cannot grow fills its last slots, and grows when memory is available again.
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn a_map_that_cannot_grow_is_used_until_it_is_full() {
     let (mut map, mut model): (Map<u64>, _) = (map(Weak::Mixed, MANY), HashMap::new());
     model.extend((0..MANY).map(|key| (key, key)));
@@ -116,11 +116,11 @@ fn a_map_that_cannot_grow_is_used_until_it_is_full() {
     }
     check(&map, &model);
     assert!(map.shape().load() < 0.85, "{:?}", map.shape());
-    assert_eq!(map.rekeys(), 0, "want of memory is not a flood");
+    assert_eq!(map.rekeys(), 0, "a failed allocation is no flood");
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn removal_needs_no_memory() {
     fn test<V: Value>(hasher: Weak, count: u64) {
         let (mut map, mut model): (Map<V>, _) = (map(hasher, count), HashMap::new());
@@ -135,12 +135,12 @@ fn removal_needs_no_memory() {
         check(&map, &model);
         map.insert(1, V::make(1));
         map.shrink_to_fit();
-        assert!(map.allocation_size() < 5000, "what could not be made smaller then is so now");
+        assert!(map.allocation_size() < 5000, "the delayed shrinking has happened");
         map.remove(&1);
         map.validate().unwrap();
     }
     for hasher in HASHERS {
-        // Among these are maps in the middle of a move.
+        // Some of these maps are migrating.
         for count in (60..200).chain([MANY]) {
             test::<()>(hasher, count);
             test::<u64>(hasher, count);
@@ -167,7 +167,7 @@ fn retain_clear_and_drain_need_no_memory() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn reserving_without_memory_changes_nothing() {
     for hasher in HASHERS {
         for count in [0, 1, 80, 140, MANY] {
@@ -189,14 +189,18 @@ fn reserving_without_memory_changes_nothing() {
             let reserved = map.allocation_size();
             if hasher == Weak::Mixed {
                 assert!((0..5000).all(|key| map.insert(key << 32 | 1 << 31, key).is_none()));
-                assert_eq!(map.allocation_size(), reserved, "what is reserved is there");
+                assert_eq!(
+                    map.allocation_size(),
+                    reserved,
+                    "reserved capacity needs no allocation"
+                );
             }
         }
     }
 }
 
 #[test]
-fn absurd_reservations_are_refused() {
+fn huge_reservations_are_refused() {
     for count in [0, 1, MANY] {
         let mut map: Map<u64> = map(Weak::Mixed, count);
         let before = map.allocation_size();
@@ -223,9 +227,9 @@ fn reserving_more_than_there_are_addresses_panics() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn the_allocation_size_is_what_is_allocated() {
-    // The first one of a program allocates what all others use.
+    // The first seed of a process allocates memory.
     drop(DefaultHashBuilder::new());
     fn test<V: Value>(hasher: Weak) {
         let before = alloc::bytes();
@@ -251,7 +255,7 @@ fn the_allocation_size_is_what_is_allocated() {
         map.reserve(1000);
         assert_eq!(map.allocation_size(), allocated());
         drop(map);
-        assert_eq!(allocated(), 0, "all is given back");
+        assert_eq!(allocated(), 0, "all memory is freed");
     }
     for hasher in HASHERS {
         test::<()>(hasher);
@@ -260,11 +264,11 @@ fn the_allocation_size_is_what_is_allocated() {
     }
 }
 
-/// No operation needs another table for a moment: a step takes a segment or two, and sometimes the
-/// directory, which has 16 bytes for some hundred entries.
+/// No operation needs a second table: a step allocates one or two segments, and sometimes the
+/// directory, which has 16 bytes for some hundreds of entries.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn growth_and_shrinking_take_little_at_a_time() {
+fn growth_and_shrinking_allocate_little_at_a_time() {
     let mut map: Map<u64> = TrashMap::with_hasher(Weak::Mixed);
     let mut most = 0;
     let mut measured = |map: &mut Map<u64>, act: &dyn Fn(&mut Map<u64>)| {

@@ -1,5 +1,5 @@
-//! `TrashMap`, its methods one by one. What they do in sequence is in `trash_model.rs`, what they do
-//! with a bad hash in `trash_floods.rs`.
+//! The methods of `TrashMap`. Random sequences of them are in `model.rs`, weak hashes in
+//! `floods.rs`.
 
 use core::hash::Hash;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ fn squares(count: u32) -> TrashMap<u32, u64> {
 }
 
 #[test]
-fn an_empty_map_has_nothing_and_takes_nothing() {
+fn an_empty_map_has_no_entries_and_no_memory() {
     let mut map: TrashMap<u32, u64> = TrashMap::default();
     assert_eq!((map.get(&0), map.get_key_value(&0), map.iter().next()), (None, None, None));
     assert_eq!(map.get_mut(&0), None);
@@ -27,7 +27,7 @@ fn an_empty_map_has_nothing_and_takes_nothing() {
     assert_eq!(map.get_many_mut([&1, &2]), [None, None]);
     let mut found = [Some(&5); 3];
     map.get_batch(&[1, 2, 3], &mut found);
-    assert_eq!(found, [None; 3], "what was there before is overwritten");
+    assert_eq!(found, [None; 3], "previous contents are overwritten");
     map.get_batch_mut(&[1], |_, found| assert_eq!(found, None));
     map.retain(|_, _| unreachable!());
     map.insert_batch([], |_, _| unreachable!());
@@ -43,7 +43,7 @@ fn an_empty_map_has_nothing_and_takes_nothing() {
 }
 
 #[test]
-fn looked_up_by_other_forms_of_the_key() {
+fn keys_are_looked_up_by_equivalent_types() {
     let mut map: TrashMap<String, u8> = TrashMap::new();
     map.extend([("one".to_string(), 1), ("two".to_string(), 2)]);
     assert_eq!((map.get("one"), map["two"], map.contains_key("three")), (Some(&1), 2, false));
@@ -55,21 +55,21 @@ fn looked_up_by_other_forms_of_the_key() {
     map.get_many_mut(["two"]).into_iter().flatten().for_each(|value| *value = 20);
     assert_eq!((map.remove("one"), map.remove_entry("two")), (Some(10), Some(("two".into(), 20))));
 
-    /// The two halves of a key.
+    /// A borrowed key.
     #[derive(Hash)]
-    struct Halves<'a>(&'a str, u16);
-    impl Equivalent<(String, u16)> for Halves<'_> {
+    struct Borrowed<'a>(&'a str, u16);
+    impl Equivalent<(String, u16)> for Borrowed<'_> {
         fn equivalent(&self, key: &(String, u16)) -> bool {
             self.0 == key.0 && self.1 == key.1
         }
     }
     let ports: TrashMap<_, _> =
         TrashMap::from([(("http".to_string(), 80), 'a'), (("http".to_string(), 8080), 'b')]);
-    assert_eq!(ports.get(&Halves("http", 8080)), Some(&'b'));
-    assert_eq!(ports.get(&Halves("http", 81)), None);
+    assert_eq!(ports.get(&Borrowed("http", 8080)), Some(&'b'));
+    assert_eq!(ports.get(&Borrowed("http", 81)), None);
 }
 
-/// A key whose name does not count.
+/// A key whose name is ignored by `Hash` and `Eq`.
 #[derive(Clone, Debug)]
 struct Named(u8, &'static str);
 
@@ -88,7 +88,7 @@ impl Hash for Named {
 }
 
 #[test]
-fn the_key_that_was_first_stays() {
+fn overwriting_keeps_the_first_key() {
     let mut map: TrashMap<_, _> = TrashMap::from([(Named(1, "first"), 'a')]);
     assert_eq!(map.insert(Named(1, "second"), 'b'), Some('a'));
     assert_eq!(map.try_insert(Named(1, "third"), 'c'), Ok(Some('b')));
@@ -110,16 +110,16 @@ fn entries_as_in_std() {
     map.entry(2).or_insert_with_key(|key| vec![*key]).push(3);
     map.entry(2).and_modify(|value| value.push(4)).or_default();
     map.entry(3).and_modify(|_| unreachable!()).or_insert(vec![9]);
-    let Entry::Occupied(mut entry) = map.entry(1) else { panic!("1 is there") };
+    let Entry::Occupied(mut entry) = map.entry(1) else { panic!("1 is present") };
     assert_eq!((*entry.key(), entry.get().as_slice()), (1, [1, 2].as_slice()));
     entry.get_mut().push(5);
     assert_eq!(entry.insert(vec![6]), [1, 2, 5]);
     entry.into_mut().push(7);
-    let Entry::Occupied(entry) = map.entry(3) else { panic!("3 is there") };
+    let Entry::Occupied(entry) = map.entry(3) else { panic!("3 is present") };
     assert_eq!(entry.remove(), [9]);
-    let Entry::Occupied(entry) = map.entry(2) else { panic!("2 is there") };
+    let Entry::Occupied(entry) = map.entry(2) else { panic!("2 is present") };
     assert_eq!(entry.remove_entry(), (2, vec![2, 3, 4]));
-    let Entry::Vacant(entry) = map.entry(3) else { panic!("3 has left") };
+    let Entry::Vacant(entry) = map.entry(3) else { panic!("3 was removed") };
     assert_eq!((*entry.key(), entry.into_key(), map.len()), (3, 3, 1));
     assert_eq!(map[&1], [6, 7]);
     assert!(format!("{:?}", map.entry(1)).contains('7'));
@@ -127,10 +127,10 @@ fn entries_as_in_std() {
 }
 
 #[test]
-fn bursts_of_every_length_and_with_duplicates() {
+fn batches_of_every_length_and_with_duplicates() {
     let mut map = squares(MANY);
     for length in (0..100).step_by(if cfg!(miri) { 40 } else { 1 }) {
-        // One in three is not there, and each comes twice.
+        // One key in three is absent, and each occurs twice.
         let keys: Vec<u32> = (0..length).map(|i| i / 2 * 7 % (MANY * 3 / 2)).collect();
         let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
         let expected: Vec<Option<&u64>> = keys.iter().map(|key| map.get(key)).collect();
@@ -142,16 +142,16 @@ fn bursts_of_every_length_and_with_duplicates() {
         assert_eq!(found, expected);
 
         let mut plus = map.clone();
-        let mut asked = vec![];
+        let mut indices = vec![];
         plus.get_batch_mut(&keys, |at, found| {
-            asked.push(at);
+            indices.push(at);
             found.into_iter().for_each(|value| *value += 1);
         });
         plus.get_batch_mut_hashed(&hashes, &keys, |at, found| {
-            asked.push(at);
+            indices.push(at);
             found.into_iter().for_each(|value| *value += 1);
         });
-        assert!(asked.into_iter().eq((0..keys.len()).chain(0..keys.len())));
+        assert!(indices.into_iter().eq((0..keys.len()).chain(0..keys.len())));
         for (key, value) in &plus {
             let times = 2 * keys.iter().filter(|other| *other == key).count() as u64;
             assert_eq!(*value, map[key] + times);
@@ -168,7 +168,7 @@ fn bursts_of_every_length_and_with_duplicates() {
 }
 
 #[test]
-fn many_at_a_time() {
+fn several_keys_at_a_time() {
     let mut map = squares(50);
     assert_eq!(map.get_many([&3, &3, &60]), [Some(&9), Some(&9), None]);
     assert_eq!(map.get_many::<u32, 0>([]), [None; 0]);
@@ -180,54 +180,54 @@ fn many_at_a_time() {
             .all(Option::is_some)
     );
     let [Some(two), None, Some(three)] = map.get_many_mut([&2, &99, &3]) else {
-        panic!("2 and 3 are there")
+        panic!("2 and 3 are present")
     };
     core::mem::swap(two, three);
     assert_eq!((map[&2], map[&3]), (9, 4));
     let both_missing = map.get_many_mut([&99, &99]);
-    assert_eq!(both_missing, [None, None], "nothing is not the same entry");
+    assert_eq!(both_missing, [None, None], "absent keys are no duplicates");
     assert!(map.get_many_mut(wide.each_ref()).iter().all(Option::is_some));
 }
 
 #[test]
 #[should_panic]
-fn many_to_change_must_be_different() {
+fn get_many_mut_refuses_duplicates() {
     let _ = squares(10).get_many_mut([&1, &2, &1]);
 }
 
 #[test]
 #[should_panic]
-fn a_burst_needs_a_place_for_each_key() {
+fn a_batch_needs_a_result_for_each_key() {
     squares(10).get_batch(&[1, 2, 3], &mut [None; 2]);
 }
 
 #[test]
 #[should_panic]
-fn a_burst_does_not_fill_more_places_than_it_has_keys() {
+fn a_batch_needs_a_key_for_each_result() {
     squares(10).get_batch(&[1, 2, 3], &mut [None; 4]);
 }
 
 #[test]
 #[should_panic]
-fn a_burst_needs_a_hash_for_each_key() {
+fn a_batch_needs_a_hash_for_each_key() {
     squares(10).get_batch_hashed(&[1, 2], &[1, 2, 3], &mut [None; 3]);
 }
 
 #[test]
 #[should_panic]
-fn a_burst_of_changes_needs_a_hash_for_each_key() {
+fn a_mutable_batch_needs_a_hash_for_each_key() {
     squares(10).get_batch_mut_hashed(&[1, 2], &[1, 2, 3], |_, _| ());
 }
 
 #[test]
-#[should_panic(expected = "the map does not have the key")]
-fn indexing_what_is_not_there_panics() {
+#[should_panic(expected = "the map does not")]
+fn indexing_an_absent_key_panics() {
     let _ = squares(3)[&3];
 }
 
-/// Every iterator knows how many are left, gives each once, and stays at its end.
+/// Every iterator reports its exact length, returns each entry once, and is fused.
 #[test]
-fn iterators_keep_their_word() {
+fn iterators_report_their_exact_length() {
     fn check<I: ExactSizeIterator<Item: Ord>>(mut iterator: I, count: usize) -> BTreeSet<I::Item> {
         let mut seen = BTreeSet::new();
         assert_eq!(iterator.len(), count);
@@ -254,13 +254,13 @@ fn iterators_keep_their_word() {
         check(map.values_mut(), count).into_iter().for_each(|value| *value += 1);
         assert!(expected.iter().all(|(key, value)| map[key] == value + 3));
         let half = map.iter();
-        assert!(half.clone().eq(half), "a clone goes the same way");
+        assert!(half.clone().eq(half), "a clone has the same order");
     }
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; it reads what others read")]
-fn equality_knows_no_order_and_no_hasher() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn equality_ignores_order_and_hasher() {
     let forth: TrashMap<u32, u32, Weak> = (0..MANY).map(|key| (key, key)).collect();
     let mut back = TrashMap::with_hasher(Weak::Constant);
     back.extend((0..MANY).rev().map(|key| (key, key)));
@@ -271,14 +271,14 @@ fn equality_knows_no_order_and_no_hasher() {
     back.insert(MANY, MANY);
     assert_ne!(forth, back);
     back.remove(&5);
-    assert_ne!(forth, back, "as many, but others");
+    assert_ne!(forth, back, "equal lengths, different keys");
     assert_eq!(squares(0), TrashMap::new());
 }
 
 #[test]
 fn conversions() {
     let map: TrashMap<_, _> = TrashMap::from([(1, 'a'), (2, 'b'), (1, 'c')]);
-    assert_eq!((map.len(), map[&1]), (2, 'c'), "the last one counts");
+    assert_eq!((map.len(), map[&1]), (2, 'c'), "the last value is kept");
     assert_eq!(map, [(2, 'b'), (1, 'c')].into_iter().collect::<TrashMap<_, _>>());
     let mut other: TrashMap<i32, char> = TrashMap::with_capacity(10);
     other.extend(&map);
@@ -290,7 +290,7 @@ fn conversions() {
     assert!(["(1, 'c')", "(3, 'd')"].iter().all(|entry| shown.contains(entry)), "{shown}");
 }
 
-/// What a user puts into statics and across threads, and where lifetimes get shorter.
+/// Maps can be statics, can move between threads, and are covariant.
 #[test]
 fn auto_traits() {
     fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
@@ -309,9 +309,9 @@ fn auto_traits() {
     assert_eq!(sum, 328_350);
 }
 
-/// Observed look-ups touch what the shape says: a bucket more for each that an entry is from home.
+/// An observed lookup visits one bucket more than the distance of the entry from its home bucket.
 #[test]
-#[cfg_attr(miri, ignore = "slow; it reads what others read")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn counted_lookups_agree_with_the_shape() {
     let count = 20_000;
     let mut map = TrashMap::with_hasher(DefaultHashBuilder::with_seed(5));
@@ -336,7 +336,7 @@ fn counted_lookups_agree_with_the_shape() {
 }
 
 #[test]
-fn errors_say_what_was_wrong() {
+fn errors_display_their_reasons() {
     let mut map: TrashMap<u64, u64> = TrashMap::new();
     let error = map.try_reserve(usize::MAX).unwrap_err();
     assert!(!error.to_string().is_empty() && error.bytes().is_none());

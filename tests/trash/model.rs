@@ -1,5 +1,5 @@
-//! `TrashMap` against `HashMap`, whatever the hasher and the entries, with the invariants checked
-//! after each step.
+//! `TrashMap` compared with `HashMap`, for several hashers and types of entries, with the
+//! invariants checked after each step.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -11,7 +11,7 @@ use model::hashers::{Weak, mix};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What keys and values are made of, by number.
+/// A key or value made of a number.
 trait Part: Clone + Debug + Eq + Hash {
     fn make(number: u32) -> Self;
 }
@@ -28,7 +28,7 @@ impl Part for [u8; 37] {
     }
 }
 
-/// Only a hundred different ones, so that a wrong one in the map is found out.
+/// Only a hundred distinct values, so that unequal keys often have equal values.
 impl Part for Option<u8> {
     fn make(number: u32) -> Self {
         (number % 100).checked_sub(1).map(|number| number as u8)
@@ -45,7 +45,7 @@ impl Part for String {
     }
 }
 
-/// Larger than what is kept in a slot.
+/// Too large for a slot.
 impl Part for [u64; 25] {
     fn make(number: u32) -> Self {
         [mix(number.into()); 25]
@@ -84,9 +84,9 @@ enum Op {
     EntryAdd(u32, u32),
     EntrySet(u32, u32),
     EntryRemove(u32),
-    /// All of a single key by the hash that the caller has.
+    /// All operations on one key by a hash passed by the caller.
     Hashed(u32, u32),
-    /// Many at a time, from the first one on, this far apart.
+    /// This many keys from the first one on, this far apart.
     InsertRun(u32, u32, u32),
     RemoveRun(u32, u32, u32),
     GetMany([u32; 4], u32),
@@ -94,7 +94,7 @@ enum Op {
     GetBatchMut(Vec<u32>, bool, u32),
     InsertBatch(Vec<(u32, u32)>, bool),
     Extend(Vec<(u32, u32)>),
-    /// Keep the keys whose mixed numbers leave this remainder by 4, or do not.
+    /// Keeps the keys whose mixed numbers have this remainder modulo 4, or the others.
     Retain(u64, bool),
     SetAll(u32),
     Drain(usize),
@@ -154,7 +154,7 @@ struct Pair<K, V, S> {
 }
 
 impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
-    /// What is done to a single key.
+    /// Applies an operation on one key.
     fn one(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
@@ -210,7 +210,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                 Entry::Vacant(entry) => assert!(!model.contains_key(&entry.into_key())),
             },
             Op::Hashed(key, value) => self.hashed(&K::make(key), &V::make(value)),
-            op => self.burst(op),
+            op => self.batch(op),
         }
     }
 
@@ -229,8 +229,8 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         }
     }
 
-    /// What is done to many keys at a time.
-    fn burst(&mut self, op: Op) {
+    /// Applies an operation on many keys.
+    fn batch(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
             Op::InsertRun(first, apart, count) => {
@@ -262,7 +262,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                 let each = |at: usize, found: Option<&mut V>| {
                     assert_eq!(at, next, "in order, and each once");
                     next += 1;
-                    // One that is asked for twice has changed by then.
+                    // A duplicate key has been changed already.
                     let theirs = model.get_mut(&keys[at]);
                     assert_eq!(found, theirs);
                     let both = found.into_iter().chain(theirs);
@@ -288,14 +288,14 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
 
     fn get_many(&mut self, keys: &[K; 4], value: u32) {
         let Self { ours, model } = self;
-        let asked = keys.each_ref();
-        let theirs = asked.map(|key| model.get(key));
-        assert_eq!(ours.get_many(asked), theirs);
-        let hashed = asked.map(|key| (ours.hash_of(key), key));
+        let keys_ref = keys.each_ref();
+        let theirs = keys_ref.map(|key| model.get(key));
+        assert_eq!(ours.get_many(keys_ref), theirs);
+        let hashed = keys_ref.map(|key| (ours.hash_of(key), key));
         assert_eq!(ours.get_many_hashed(hashed), theirs);
         let duplicate = |at: usize| keys[..at].contains(&keys[at]) && model.contains_key(&keys[at]);
         if !(0..4).any(duplicate) {
-            for (key, found) in keys.iter().zip(ours.get_many_mut(asked)) {
+            for (key, found) in keys.iter().zip(ours.get_many_mut(keys_ref)) {
                 let theirs = model.get_mut(key);
                 assert_eq!(found, theirs);
                 found.into_iter().chain(theirs).for_each(|now| *now = V::make(value));
@@ -322,21 +322,21 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         assert_eq!(replaced, expected);
     }
 
-    /// Keeps a quarter of the keys, or the others; asks once for each.
+    /// Keeps a quarter of the keys, or the others; the predicate is called once for each.
     fn retain(&mut self, remainder: u64, keep: bool) {
         let Self { ours, model } = self;
         let kept = |key: &K| (mix(Weak::Mixed.hash_one(key)) % 4 == remainder) == keep;
-        let mut asked = 0;
+        let mut calls = 0;
         ours.retain(|key, value| {
-            asked += 1;
+            calls += 1;
             assert_eq!(model.get(key), Some(&*value));
             kept(key)
         });
-        assert_eq!(asked, model.len());
+        assert_eq!(calls, model.len());
         model.retain(|key, _| kept(key));
     }
 
-    /// Takes so many entries from a drain, which drops the others.
+    /// Takes `count` entries from a drain, which drops the others.
     fn drain(&mut self, count: usize) {
         let Self { ours, model } = self;
         let mut drain = ours.drain();
@@ -350,7 +350,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         model.clear();
     }
 
-    /// What is done to the whole map.
+    /// Applies an operation on the whole map.
     fn all(&mut self, op: Op) {
         let Self { ours, model } = self;
         match op {
@@ -376,7 +376,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
             }
             Op::Collect => {
                 let collected: TrashMap<K, V, S> = ours.clone().into_iter().collect();
-                assert_eq!(&collected, ours, "whatever the hasher");
+                assert_eq!(&collected, ours, "equality ignores the hasher");
                 assert_eq!(ours, &collected);
             }
             Op::Reserve(more) => {
@@ -395,7 +395,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                 model.clear();
             }
             Op::Iterate => self.iterate(),
-            op => unreachable!("{op:?} has been dealt with"),
+            op => unreachable!("{op:?} is handled by the callers"),
         }
     }
 
@@ -403,8 +403,11 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         let Self { ours, model } = self;
         let collected: HashMap<&K, &V> = ours.iter().collect();
         assert_eq!((ours.iter().len(), collected.len()), (model.len(), model.len()));
-        assert!(ours.keys().zip(ours.values()).eq(&*ours), "one order for all");
-        assert!(ours.clone().into_keys().eq(ours.keys().cloned()), "also for a clone");
+        assert!(
+            ours.keys().zip(ours.values()).eq(&*ours),
+            "keys, values and entries have one order"
+        );
+        assert!(ours.clone().into_keys().eq(ours.keys().cloned()), "a clone has the same order");
         assert!(ours.clone().into_values().eq(ours.values().cloned()));
         let copied: Vec<(K, V)> = ours.iter_mut().map(|(k, v)| (k.clone(), v.clone())).collect();
         assert!(ours.iter().eq(copied.iter().map(|(key, value)| (key, value))));
@@ -426,7 +429,7 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
     }
 }
 
-/// All of `ops` on a map and on the model, which must agree in every respect after each.
+/// Applies `ops` to a map and to the model, which must agree in every respect after each.
 fn run<K: Part, V: Part, S: BuildHasher + Clone + Default>(ops: Vec<Op>, hasher: S) {
     let mut pair: Pair<K, V, S> =
         Pair { ours: TrashMap::with_hasher(hasher), model: HashMap::new() };
@@ -439,7 +442,7 @@ fn run<K: Part, V: Part, S: BuildHasher + Clone + Default>(ops: Vec<Op>, hasher:
     assert!(pair.model.is_empty());
 }
 
-/// As many cases as the environment says, or else what takes a second or two.
+/// The number of cases from the environment, or else one that takes a second or two.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig::with_cases(cases.unwrap_or(if cfg!(miri) { 1 } else { 40 }))
@@ -460,36 +463,36 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
-    fn words_with_the_default_hasher(ops in ops()) {
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
+    fn numbers_with_the_default_hasher(ops in ops()) {
         run::<u64, u64, _>(ops, DefaultHashBuilder::default());
     }
 
     #[test]
-    fn words(ops in ops(), hasher in weak()) {
+    fn numbers(ops in ops(), hasher in weak()) {
         run::<u64, u64, _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn flow_keys(ops in ops(), hasher in weak()) {
         run::<[u8; 37], u64, _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn two_bytes(ops in ops(), hasher in weak()) {
         run::<Option<u8>, (), _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen words")]
+    #[cfg_attr(miri, ignore = "slow; covered by numbers")]
     fn no_bytes_at_all(ops in ops(), hasher in weak()) {
         run::<(), AlignedNothing, _>(ops, hasher);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen boxes")]
+    #[cfg_attr(miri, ignore = "slow; covered by boxed_for_their_size")]
     fn strings(ops in ops(), hasher in weak()) {
         run::<String, String, _>(ops, hasher);
     }
@@ -500,7 +503,7 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen boxes")]
+    #[cfg_attr(miri, ignore = "slow; covered by boxed_for_their_size")]
     fn boxed_for_their_alignment(ops in ops(), hasher in weak()) {
         run::<u64, Aligned, _>(ops, hasher);
     }

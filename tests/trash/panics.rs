@@ -1,5 +1,5 @@
-//! Code of the user's may panic wherever a `TrashMap` calls it. What is behind that is a good map:
-//! nothing is lost but what was to leave, nothing is there twice, and nothing leaks.
+//! User code may panic wherever a `TrashMap` calls it. The map remains valid: only entries that
+//! were to be removed are lost, none is duplicated, and none leaks.
 
 use core::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,25 +27,25 @@ fn map<const PAD: usize>(hasher: Weak, count: u64) -> Map<PAD> {
 
 fn content<const PAD: usize>(map: &Map<PAD>) -> Content {
     let content: Content = map.iter().map(|(key, value)| (key.number, value.0.number)).collect();
-    assert_eq!(content.len(), map.len(), "no key is there twice");
+    assert_eq!(content.len(), map.len(), "keys are unique");
     content
 }
 
-/// Behind an operation that panicked half way from one content to the other: the map has what both
-/// have, and nothing that neither has.
+/// Checks a map after an operation that panicked between two contents: it has the entries that both
+/// have, and none that neither has.
 ///
-/// What a function is about to return leaks when one of its arguments panics while it is dropped: a
-/// fault of the compiler, <https://github.com/rust-lang/rust/issues/47949>. That much is forgiven.
-fn check<const PAD: usize>(map: &Map<PAD>, before: &Content, behind: &Content, what: &str) {
+/// The return value of a function leaks when one of its arguments panics in its drop: a bug of the
+/// compiler, <https://github.com/rust-lang/rust/issues/47949>. These leaks are allowed.
+fn check<const PAD: usize>(map: &Map<PAD>, before: &Content, after: &Content, what: &str) {
     map.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
     let now = content(map);
     for (key, value) in &now {
-        let allowed = before.get(key) == Some(value) || behind.get(key) == Some(value);
-        assert!(allowed, "{what}: {key} has come with the value {value}");
+        let allowed = before.get(key) == Some(value) || after.get(key) == Some(value);
+        assert!(allowed, "{what}: {key} has the wrong value {value}");
         let key = Counted::new(*key);
         assert!(map.contains_key(&key), "{what}: {key:?} cannot be found");
     }
-    for key in before.keys().filter(|key| behind.contains_key(key)) {
+    for key in before.keys().filter(|key| after.contains_key(key)) {
         assert!(now.contains_key(key), "{what}: {key} is lost");
     }
     assert!(map.iter().all(|(key, value)| key.is_alive() && value.0.is_alive()), "{what}");
@@ -54,14 +54,14 @@ fn check<const PAD: usize>(map: &Map<PAD>, before: &Content, behind: &Content, w
     assert!(leaked <= forgiven, "{what}: {leaked} have leaked");
 }
 
-/// One operation, and what it makes of the content.
+/// An operation on a map and on its content.
 struct Act<const PAD: usize> {
     name: &'static str,
     on_map: fn(&mut Map<PAD>),
     on_model: fn(&mut Content),
 }
 
-/// Keys beyond those that are in the map.
+/// Keys that are not in the map.
 const NEW: core::ops::Range<u64> = 100_000..100_100;
 
 fn changes<const PAD: usize>() -> [Act<PAD>; 8] {
@@ -167,7 +167,8 @@ fn wholes<const PAD: usize>() -> [Act<PAD>; 9] {
     ]
 }
 
-/// Lets a callback of each kind panic in each of the operations, later and later, until it does not.
+/// Makes each kind of callback panic in each operation, one call later each time, until it does
+/// not.
 fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64) {
     for act in acts {
         for callback in [Callback::Hash, Callback::Eq, Callback::Clone, Callback::Drop] {
@@ -176,17 +177,17 @@ fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64
                 let what = format!("{} of {count}, {hasher:?}, {callback:?} no. {good}", act.name);
                 let mut map: Map<PAD> = map(hasher, count);
                 let before = content(&map);
-                let mut behind = before.clone();
-                (act.on_model)(&mut behind);
+                let mut after = before.clone();
+                (act.on_model)(&mut after);
                 let done = with_panic(callback, good, || (act.on_map)(&mut map));
-                check(&map, &before, &behind, &what);
+                check(&map, &before, &after, &what);
                 if done.is_some() {
-                    assert_eq!((content(&map), alive()), (behind, 2 * map.len()), "{what}");
+                    assert_eq!((content(&map), alive()), (after, 2 * map.len()), "{what}");
                     break;
                 }
-                // It still works, and to the end.
+                // The map can be used afterwards.
                 (act.on_map)(&mut map);
-                check(&map, &behind, &behind, &what);
+                check(&map, &after, &after, &what);
                 drop(map);
                 forget_leaked();
                 good += 1 + good / 8;
@@ -196,7 +197,7 @@ fn fail_everywhere<const PAD: usize>(acts: &[Act<PAD>], hasher: Weak, count: u64
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn in_slots() {
     let count = 300;
     fail_everywhere::<0>(&changes(), Weak::Mixed, count);
@@ -204,22 +205,22 @@ fn in_slots() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn in_boxes() {
     fail_everywhere::<150>(&changes(), Weak::Mixed, 300);
     fail_everywhere::<150>(&wholes(), Weak::Mixed, 300);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; it has seen few")]
-fn where_many_segments_are() {
+#[cfg_attr(miri, ignore = "slow; covered by in_slots")]
+fn in_many_segments() {
     fail_everywhere::<0>(&changes(), Weak::Mixed, 3000);
     fail_everywhere::<0>(&wholes(), Weak::Mixed, 3000);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn in_the_middle_of_a_move() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn during_a_migration() {
     for count in [72, 100, 138, 150, 190] {
         fail_everywhere::<0>(&changes(), Weak::Constant, count);
         fail_everywhere::<0>(&wholes(), Weak::Constant, count);
@@ -228,9 +229,9 @@ fn in_the_middle_of_a_move() {
     }
 }
 
-/// A step of growth, of shrinking or of a move is broken off anywhere, and taken again.
+/// Steps of growth, shrinking and migration are interrupted at any call, and repeated.
 #[test]
-fn on_the_way_up_and_down() {
+fn during_growth_and_shrinking() {
     fn test<const PAD: usize>(hasher: Weak, top: u64) {
         let (mut map, mut model): (Map<PAD>, Content) =
             (TrashMap::with_hasher(hasher), BTreeMap::new());
@@ -239,7 +240,7 @@ fn on_the_way_up_and_down() {
             let (callback, good) =
                 ([Callback::Hash, Callback::Eq][i as usize % 2], mix(i) as u32 % 300);
             let key = i % top;
-            let mut behind = model.clone();
+            let mut after = model.clone();
             let done = with_panic(callback, good, || {
                 if i < top {
                     drop(map.insert(Counted::new(key), value(key)));
@@ -248,16 +249,16 @@ fn on_the_way_up_and_down() {
                 }
             });
             if i < top {
-                behind.insert(key, key)
+                after.insert(key, key)
             } else {
-                behind.remove(&key)
+                after.remove(&key)
             };
             if done.is_none() {
                 panics += 1;
                 check(
                     &map,
                     &model,
-                    &behind,
+                    &after,
                     &format!("{hasher:?}, {i} with {callback:?} no. {good}"),
                 );
                 if i < top {
@@ -266,7 +267,7 @@ fn on_the_way_up_and_down() {
                     map.remove(&Counted::new(key));
                 }
             }
-            model = behind;
+            model = after;
             assert_eq!(map.len(), model.len());
         }
         assert!(panics > 5 || cfg!(miri), "{hasher:?}: {panics}");
@@ -284,10 +285,10 @@ fn on_the_way_up_and_down() {
     }
 }
 
-/// An operation with closures that call another one first, and what it makes of the content.
+/// An operation whose closures call another one first, on a map and on its content.
 type Closures<const PAD: usize> = (&'static str, fn(&mut Map<PAD>, &dyn Fn()), fn(&mut Content));
 
-/// Operations on an entry at a time.
+/// Operations on one entry at a time.
 fn closures_of_entries<const PAD: usize>() -> [Closures<PAD>; 3] {
     [
         (
@@ -372,9 +373,9 @@ fn closures_of_batches<const PAD: usize>() -> [Closures<PAD>; 4] {
     ]
 }
 
-/// Closures panic when they have been called this often.
+/// Closures that panic after some number of calls.
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn by_closures() {
     fn test<const PAD: usize>(hasher: Weak, good: u64) {
         let count = 200;
@@ -383,18 +384,18 @@ fn by_closures() {
         {
             let mut map: Map<PAD> = map(hasher, count);
             let before = content(&map);
-            let mut behind = before.clone();
-            on_model(&mut behind);
+            let mut after = before.clone();
+            on_model(&mut after);
             let left = Cell::new(good);
             let burn = || match left.get() {
-                0 => resume_unwind(Box::new("asked for")),
+                0 => resume_unwind(Box::new("intended")),
                 more => left.set(more - 1),
             };
             let done =
                 std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_map(&mut map, &burn)));
-            check(&map, &before, &behind, &format!("{name}, {hasher:?}, call {good}"));
+            check(&map, &before, &after, &format!("{name}, {hasher:?}, call {good}"));
             if done.is_ok() {
-                assert_eq!(content(&map), behind, "{name}");
+                assert_eq!(content(&map), after, "{name}");
             }
         }
         assert_eq!(alive(), 0);

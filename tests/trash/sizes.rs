@@ -1,4 +1,4 @@
-//! `TrashMap` at size: long sequences, memory for an entry, and that nothing wears out.
+//! Large `TrashMap`s: long sequences, memory per entry, and no degradation by churn.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use model::hashers::{Weak, mix};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// As many as the large tests have.
+/// The entries of the large tests.
 const MANY: u64 = 300_000;
 
 type Map<V> = TrashMap<u64, V, DefaultHashBuilder>;
@@ -16,8 +16,8 @@ fn seeded<V>() -> Map<V> {
     TrashMap::with_hasher(DefaultHashBuilder::with_seed(3))
 }
 
-/// The bytes for an entry are those of the slots, with their headers, of a map between the load at
-/// which its segments split, 83 % on average, and that of segments about to merge; and those of its box.
+/// Checks the bytes per entry: those of its box, and of slots with their headers at a load between
+/// 84 %, at which most segments split, and 31 %, that of segments about to merge.
 fn assert_memory<V>(map: &Map<V>, slot: usize, boxed: usize) {
     let per_entry = map.allocation_size() as f64 / map.len() as f64 - boxed as f64;
     let slot = slot as f64 + 9.0 / 8.0;
@@ -28,7 +28,7 @@ fn assert_memory<V>(map: &Map<V>, slot: usize, boxed: usize) {
     assert!(shape.buckets_per_hit() < 1.1, "{shape:?}");
 }
 
-/// All inserted, all removed in another order; memory is bounded at every size on the way.
+/// Inserts all and removes all in another order; memory is bounded at every size.
 fn up_and_down<V: Clone + PartialEq>(value: V, slot: usize, boxed: usize) {
     let mut map = seeded();
     for key in 0..MANY {
@@ -44,7 +44,7 @@ fn up_and_down<V: Clone + PartialEq>(value: V, slot: usize, boxed: usize) {
     assert!((0..MANY).all(|key| map.get(&mix(key)) == Some(&value)));
     assert_eq!(map.len() as u64, MANY);
     for i in 0..MANY {
-        // Its greatest common divisor with MANY is 1, so each comes once.
+        // The factor is coprime to MANY, so each key occurs once.
         let key = mix(i * 70_001 % MANY);
         assert!(map.remove(&key).as_ref() == Some(&value));
         let is_checked = map.len().is_power_of_two() || i % (MANY / 10) == 0;
@@ -66,30 +66,30 @@ fn up_and_down<V: Clone + PartialEq>(value: V, slot: usize, boxed: usize) {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn up_and_down_with_a_word_of_value() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn up_and_down_with_word_values() {
     up_and_down(7_u64, 16, 0);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn up_and_down_without_values() {
     up_and_down((), 8, 0);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn up_and_down_with_flow_state() {
     up_and_down([5_u64; 7], 64, 0);
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn up_and_down_in_boxes() {
     up_and_down([5_u64; 8], 8, 72);
 }
 
-/// A map in which every entry has been replaced often, one at a time.
+/// A map, and the map after each entry was replaced 19 times, one at a time.
 fn churned() -> (Map<u64>, Map<u64>) {
     let count = 50_000;
     let mut map = seeded();
@@ -105,26 +105,26 @@ fn churned() -> (Map<u64>, Map<u64>) {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn churn_at_one_size_takes_no_memory() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn churn_at_constant_size_needs_no_more_memory() {
     let (fresh, churned) = churned();
     let (least, most) = (fresh.allocation_size() * 95 / 100, fresh.allocation_size() * 105 / 100);
     assert!((least..=most).contains(&churned.allocation_size()), "{}", churned.allocation_size());
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn churn_at_one_size_leaves_entries_near_their_homes() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn churn_at_constant_size_keeps_entries_near_their_home_buckets() {
     let (fresh, churned) = churned();
     let (far, now) = (fresh.shape().buckets_per_hit(), churned.shape().buckets_per_hit());
     assert!(now < far + 0.05, "{far} buckets for a hit have become {now}");
 }
 
-/// An operation at the size at which the map grows, and its reverse, do not make it grow and shrink
-/// each time.
+/// Hysteresis: insertions and removals around the size at which the map grows do not make it grow
+/// and shrink each time.
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn there_and_back_again_takes_no_steps() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn repeated_insertion_and_removal_does_not_resize() {
     let top = 5000;
     let mut map = seeded();
     for key in 0..top {
@@ -140,18 +140,18 @@ fn there_and_back_again_takes_no_steps() {
             map.insert(other, ());
             map.remove(&other);
         }
-        assert!(!steps || map.allocation_size() == after, "it swings at {key}");
+        assert!(!steps || map.allocation_size() == after, "it resizes each time at {key}");
     }
     map.validate().unwrap();
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn a_million_operations() {
     let mut rng = StdRng::seed_from_u64(7);
     let (mut ours, mut model) = (seeded(), HashMap::new());
     for i in 0..1_000_000_u64 {
-        // The number of keys swings between some hundred and some ten thousand.
+        // The number of keys swings between some hundreds and some tens of thousands.
         let growing = (i / 100_000) % 2 == 0;
         let key = rng.random_range(0..40_000_u64);
         if rng.random_bool(if growing { 0.8 } else { 0.2 }) {
@@ -186,8 +186,8 @@ fn every_size_up_and_down() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn what_is_reserved_is_kept_until_it_is_given_back() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn reserved_capacity_is_kept_until_shrink_to_fit() {
     let count = 10_000;
     let hasher = DefaultHashBuilder::with_seed(3);
     let mut map: TrashMap<u64, u64> = TrashMap::with_capacity_and_hasher(count, hasher);
@@ -208,8 +208,8 @@ fn what_is_reserved_is_kept_until_it_is_given_back() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "slow; its like has been seen")]
-fn shrinking_to_fit_leaves_room_for_what_is_there() {
+#[cfg_attr(miri, ignore = "slow; covered by other tests")]
+fn shrink_to_fit_keeps_room_for_the_entries() {
     let top = 3000;
     for count in (1..top).step_by(7) {
         let mut map = seeded();

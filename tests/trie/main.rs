@@ -1,5 +1,6 @@
 //! `LcTrieMap`, `LcRouteTable` and `Unicache`.
 
+mod claims;
 mod map;
 mod routes;
 #[cfg(feature = "serde")]

@@ -1,5 +1,5 @@
-//! `LcTrieMap` against `BTreeMap`, whose order is the same, with the invariants checked after each
-//! step; and the corners by name.
+//! `LcTrieMap` compared with `BTreeMap`, with the invariants checked after each step; and edge
+//! cases.
 
 use core::fmt::Debug;
 use core::hash::{BuildHasher, Hash};
@@ -27,7 +27,7 @@ enum Op<K> {
     EntryAdd(K, u32),
     EntryRemove(K),
     Range(Bound<K>, Bound<K>),
-    /// Keep the values that leave this remainder by 4.
+    /// Keeps the values with this remainder modulo 4.
     Retain(u32),
     AddToAll(u32),
     Rebuild,
@@ -58,7 +58,7 @@ fn op<K: Debug + Clone + 'static>(
     ]
 }
 
-/// `BTreeMap::range` panics where the start is behind the end; ours is empty there.
+/// `BTreeMap::range` panics when the start is greater than the end; `LcTrieMap::range` is empty.
 fn within<K: Ord>(key: &K, from: &Bound<K>, to: &Bound<K>) -> bool {
     let above = match from {
         Bound::Unbounded => true,
@@ -73,7 +73,7 @@ fn within<K: Ord>(key: &K, from: &Bound<K>, to: &Bound<K>) -> bool {
         }
 }
 
-/// A range of both, forwards and backwards.
+/// Compares a range of both, forwards and backwards.
 fn compare_range<K: BitString + Debug>(
     ours: &LcTrieMap<K, u32>,
     model: &BTreeMap<K, u32>,
@@ -143,7 +143,7 @@ fn step<K: BitString + Debug>(
     }
 }
 
-/// All of `ops` on a map and on the model, which must agree in every respect after each.
+/// Applies `ops` to a map and to the model, which must agree in every respect after each.
 fn run<K: BitString + Debug>(ops: Vec<Op<K>>, tuning: Tuning) {
     let (mut ours, mut model) = (LcTrieMap::with_tuning(tuning), BTreeMap::new());
     for op in ops {
@@ -197,28 +197,31 @@ proptest! {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen dense keys")]
+    #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn clustered_keys(ops in vec(op(clustered()), 0..STEPS), tuning in tuning()) {
         run(ops, tuning);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen dense keys")]
+    #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn random_keys(ops in vec(op(any::<u64>()), 0..STEPS), tuning in tuning()) {
         run(ops, tuning);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen dense keys")]
+    #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn headed_keys_whose_headers_collide(
-        ops in vec(op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))), 0..STEPS),
+        ops in vec(
+            op((0..3_u32, any::<u8>()).prop_map(|(h, k)| Headed::with_header(h, k))),
+            0..STEPS,
+        ),
         tuning in tuning(),
     ) {
         run(ops, tuning);
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow; it has seen dense keys")]
+    #[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
     fn long_keys(
         ops in vec(op((0..60_usize, any::<u8>()).prop_map(|(at, byte)| {
             let mut key = [0x55; 60];
@@ -231,16 +234,16 @@ proptest! {
     }
 }
 
-/// The acceptance test of the structure: a million random operations, sizes up and down, checked
-/// against the model at each and validated often (each step would be O(n²)).
+/// A million random operations with growing and shrinking sizes. Each is compared with the model;
+/// some are validated, because validating all would be O(n²).
 #[test]
-#[cfg_attr(miri, ignore = "slow; it has seen dense keys")]
+#[cfg_attr(miri, ignore = "slow; the code is covered by dense_keys")]
 fn a_million_operations() {
     let operations = 1_000_000;
     let mut rng = StdRng::seed_from_u64(7);
     let (mut ours, mut model) = (LcTrieMap::new(), BTreeMap::new());
     for i in 0..operations {
-        // The number of keys swings between some hundred and some ten thousand.
+        // The number of keys swings between some hundreds and some tens of thousands.
         let growing = (i / 100_000) % 2 == 0;
         let key = rng.random_range(0..40_000_u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         if rng.random_bool(if growing { 0.8 } else { 0.2 }) {
@@ -269,9 +272,9 @@ fn an_empty_map_and_a_map_of_one() {
     assert!(map.range(5..=5).next().is_some() && map.range(0..).next().is_some());
 }
 
-/// Steps from both ends meet in the middle, and each key comes once.
+/// Steps from both ends meet in the middle, and each key is returned once.
 #[test]
-#[cfg_attr(miri, ignore = "slow; iterators_keep_their_word")]
+#[cfg_attr(miri, ignore = "slow; the code is covered by iterators_report_their_exact_length")]
 fn iterators_meet() {
     let map: LcTrieMap<u32, u32> = (0..101).map(|i| (i * 0x0101_0101, i)).collect();
     let mut rng = StdRng::seed_from_u64(4);
@@ -293,9 +296,9 @@ fn iterators_meet() {
     }
 }
 
-/// Every iterator knows how many are left, and stays at its end.
+/// Every iterator reports the number of remaining entries, and is fused.
 #[test]
-fn iterators_keep_their_word() {
+fn iterators_report_their_exact_length() {
     fn check<I: ExactSizeIterator>(mut iterator: I) {
         for left in (0..10).rev() {
             assert!(iterator.next().is_some());
@@ -317,7 +320,7 @@ fn iterators_keep_their_word() {
     assert_eq!(format!("{:?}", map.values_mut()), format!("{:?}", map.values()));
 }
 
-/// What a user puts into statics and across threads.
+/// Maps can be statics and can move between threads.
 #[test]
 fn auto_traits() {
     fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
@@ -330,16 +333,16 @@ fn auto_traits() {
 }
 
 #[test]
-fn the_string_of_no_bits_has_room_for_one() {
+fn the_empty_bit_string_is_a_key() {
     let mut map = LcTrieMap::new();
     assert_eq!((map.insert([0_u8; 0], 1), map.insert([], 2), map.len()), (None, Some(1), 1));
     map.validate().unwrap();
     assert_eq!(map.remove(&[]), Some(2));
 }
 
-/// Neighbouring bits of a wide key, one key each, from the last to the first: every node is the full
-/// child of the one above, so that resizing cascades as far as it may. That must fit a small stack,
-/// whatever the width of the keys.
+/// One key for each bit of a wide key, from the last to the first: every node is the full child of
+/// its parent, so resizing cascades as far as possible. That must fit a small stack for any key
+/// width.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn keys_of_extreme_width() {
@@ -365,7 +368,7 @@ fn keys_of_extreme_width() {
     thread.unwrap().join().unwrap();
 }
 
-/// Every bit of a key in turn, from either end, ones in front or behind.
+/// Every bit of a key in turn, from either end, with ones before or after it.
 #[test]
 fn a_caterpillar() {
     for reverse in [false, true] {
@@ -386,14 +389,14 @@ fn a_caterpillar() {
     }
 }
 
-/// One insertion doubles a node ten times at most, and the next one goes on.
+/// One insertion doubles a node at most ten times, and the next one continues.
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
 fn work_is_bounded() {
-    // 2^15 keys behind a skipped bit: a root that is full to the last slot, and cannot grow.
+    // 2^15 keys below a skipped bit: a root whose slots are all full, and which cannot grow.
     let mut map: LcTrieMap<u32, ()> = (0..1_u32 << 15).map(|i| (i << 16, ())).collect();
     assert_eq!(map.shape().root_bits, 15);
-    // The bit is no longer skipped. The new root, of one bit, has a full child to dissolve.
+    // The bit is no longer skipped. The new root has one bit and a full child to absorb.
     map.insert(1 << 31, ());
     assert_eq!(map.shape().root_bits, 1 + 10);
     map.insert(1 << 31 | 1, ());
@@ -429,16 +432,16 @@ fn large_and_empty_values() {
 }
 
 #[test]
-fn a_panic_in_the_callers_code_leaves_a_good_map() {
+fn a_panic_in_a_closure_leaves_the_map_valid() {
     let mut map: LcTrieMap<u32, u32> = (45..55).map(|key| (key << 20, key)).collect();
     let before = map.clone();
     let retained = catch_unwind(AssertUnwindSafe(|| {
-        map.retain(|_, value| if *value == 50 { panic!("asked for") } else { false });
+        map.retain(|_, value| if *value == 50 { panic!("intended") } else { false });
     }));
     assert!(retained.is_err());
     assert_eq!(map, before);
     let entered = catch_unwind(AssertUnwindSafe(|| {
-        map.entry(7).or_insert_with(|| panic!("asked for"));
+        map.entry(7).or_insert_with(|| panic!("intended"));
     }));
     assert!(entered.is_err());
     assert_eq!(map, before);
@@ -446,39 +449,39 @@ fn a_panic_in_the_callers_code_leaves_a_good_map() {
 }
 
 #[test]
-#[should_panic(expected = "the map does not have the key")]
-fn indexing_what_is_not_there_panics() {
+#[should_panic(expected = "the map does not contain the key")]
+fn indexing_an_absent_key_panics() {
     let map: LcTrieMap<u8, u8> = [(1, 1)].into();
     let _ = map[&2];
 }
 
 #[test]
-fn thresholds_out_of_range_are_refused_by_value() {
-    for (inflate, halve, says) in [
+fn thresholds_out_of_range_are_refused_with_their_values() {
+    for (inflate, halve, message) in [
         (0, 25, "inflate threshold of 0 %: must be 1 to 100"),
         (101, 25, "inflate threshold of 101 %: must be 1 to 100"),
         (50, 0, "halve threshold of 0 %: must be 1 to 100"),
         (50, 200, "halve threshold of 200 %: must be 1 to 100"),
         (50, 50, "halve threshold of 50 %: must be below the 50 % to inflate"),
     ] {
-        assert_eq!(Thresholds::new(inflate, halve).unwrap_err().to_string(), says);
+        assert_eq!(Thresholds::new(inflate, halve).unwrap_err().to_string(), message);
     }
 }
 
 #[test]
-fn a_root_of_any_cap() {
+fn the_size_of_the_root_is_limited() {
     let keys = if cfg!(miri) { 8 } else { 2000_u16 };
     for root_bits in [0, 1, 2, 5, u32::MAX] {
         let mut map = LcTrieMap::with_tuning(Tuning { root_bits, ..Tuning::default() });
         map.extend((0..keys).map(|key| (key * 31, ())));
         map.validate().unwrap();
-        assert!(map.shape().root_bits <= root_bits.max(1), "a node has one bit at least");
+        assert!(map.shape().root_bits <= root_bits.max(1), "a node has at least one bit");
         assert_eq!(map.len(), usize::from(keys));
     }
 }
 
 #[test]
-fn memory_is_given_back() {
+fn memory_is_freed() {
     let mut map: LcTrieMap<u64, u64> = LcTrieMap::new();
     let mut rng = StdRng::seed_from_u64(3);
     let keys: Vec<u64> = (0..if cfg!(miri) { 40 } else { 50_000 }).map(|_| rng.random()).collect();
@@ -490,12 +493,12 @@ fn memory_is_given_back() {
     }
     map.shrink_to_fit();
     assert!(map.allocation_size() * 4 < full, "{} of {full} bytes", map.allocation_size());
-    assert_eq!(map.allocation_size(), map.clone().allocation_size(), "no byte to spare");
+    assert_eq!(map.allocation_size(), map.clone().allocation_size(), "no spare capacity");
     assert_eq!(map.len(), keys.len() / 10);
     map.validate().unwrap();
 }
 
-/// Observed look-ups touch what the shape says: as many nodes as the key is deep, and one leaf.
+/// An observed lookup visits as many nodes as the depth of its key in the shape, and one leaf.
 #[test]
 fn counted_lookups_agree_with_the_shape() {
     let hasher = DefaultHashBuilder::with_seed(5);
@@ -513,11 +516,11 @@ fn counted_lookups_agree_with_the_shape() {
     assert_eq!(by_depth, shape.leaves_by_depth);
 }
 
-/// A type that breaks the law of `BitString`: its order is not that of its bits.
+/// A type that violates the contract of `BitString`: its order is not that of its bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Liar(u8);
+struct Disordered(u8);
 
-impl BitString for Liar {
+impl BitString for Disordered {
     const BITS: u32 = 8;
 
     fn window(&self, pos: u32) -> u64 {
@@ -527,17 +530,18 @@ impl BitString for Liar {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow")]
-fn a_key_type_that_lies_about_its_order_loses_only_the_order() {
-    let mut map: LcTrieMap<Liar, u8> = (0..=255).map(|byte| (Liar(byte), byte)).collect();
+fn keys_with_an_inconsistent_order_lose_only_the_order() {
+    let mut map: LcTrieMap<Disordered, u8> =
+        (0..=255).map(|byte| (Disordered(byte), byte)).collect();
     assert_eq!((map.len(), map.iter().count(), map.iter().rev().count()), (256, 256, 256));
-    assert!((0..=255).all(|byte| map.remove(&Liar(byte)) == Some(byte)));
+    assert!((0..=255).all(|byte| map.remove(&Disordered(byte)) == Some(byte)));
 }
 
-/// A type whose bits are not its own: windows that do not begin on a byte are those that do.
+/// A type with inconsistent bits: the start of a window is rounded down to a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Careless(u64);
+struct Inconsistent(u64);
 
-impl BitString for Careless {
+impl BitString for Inconsistent {
     const BITS: u32 = 64;
 
     fn window(&self, pos: u32) -> u64 {
@@ -545,14 +549,14 @@ impl BitString for Careless {
     }
 }
 
-/// It may lose keys and panic; it may not go on for ever.
+/// Operations may lose keys and panic, but they terminate.
 #[test]
-fn a_key_type_with_wrong_bits_ends() {
+fn operations_on_keys_with_inconsistent_bits_terminate() {
     let mut rng = StdRng::seed_from_u64(1);
-    let keys: Vec<Careless> =
-        (0..if cfg!(miri) { 8 } else { 500 }).map(|_| Careless(rng.random())).collect();
+    let keys: Vec<Inconsistent> =
+        (0..if cfg!(miri) { 8 } else { 500 }).map(|_| Inconsistent(rng.random())).collect();
     let _ = catch_unwind(|| {
-        let mut map: LcTrieMap<Careless, ()> = keys.iter().map(|&key| (key, ())).collect();
+        let mut map: LcTrieMap<Inconsistent, ()> = keys.iter().map(|&key| (key, ())).collect();
         assert!(map.iter().count() <= map.len() && map.range(..).rev().count() <= map.len());
         map.retain(|key, ()| key.0 % 2 == 0);
         map.values_mut().for_each(drop);
@@ -560,9 +564,9 @@ fn a_key_type_with_wrong_bits_ends() {
     });
 }
 
-/// A hash that sends all keys to one header: the keys behind it separate them.
+/// A constant hash: all keys have one header, and the keys after it separate them.
 #[test]
-fn a_hash_without_any_entropy() {
+fn a_hash_without_entropy() {
     struct Constant;
     impl BuildHasher for Constant {
         type Hasher = std::hash::DefaultHasher;
@@ -585,5 +589,5 @@ fn a_hash_without_any_entropy() {
         (0..count).map(|i| (Headed::new(tuple(i), &Constant), i)).collect();
     map.validate().unwrap();
     assert!((0..count).all(|i| map.get(&Headed::new(tuple(i), &Constant)) == Some(&i)));
-    assert!(map.shape().max_depth() <= 104, "never deeper than a key has bits");
+    assert!(map.shape().max_depth() <= 104, "at most the bits of a key");
 }

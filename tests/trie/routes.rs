@@ -1,5 +1,5 @@
-//! `LcRouteTable` against the linear table, with the invariants checked after each step; on the routes
-//! of the whole Internet where they are at hand; and the corners by name.
+//! `LcRouteTable` compared with a list of routes, with the invariants checked after each step; with
+//! the routes of the whole Internet if they are available; and edge cases.
 
 use core::fmt::{Debug, Write as _};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -23,10 +23,10 @@ use rand::{Rng, SeedableRng};
 enum Op<A> {
     Insert(Prefix<A>, u32),
     Remove(Prefix<A>),
-    /// Remove the route of this number, if there are so many.
+    /// Removes the route with this index, if there is one.
     RemoveNth(usize),
     Get(Prefix<A>),
-    /// Insert all routes into an empty table, in an order made of this seed.
+    /// Inserts all routes into an empty table, shuffled with this seed.
     Rebuild(u64),
 }
 
@@ -42,16 +42,16 @@ fn op<A: Address + Debug + 'static>(
     ]
 }
 
-/// Prefixes of all lengths of addresses that share a lot: one of few bases with a bit turned.
+/// Prefixes of all lengths, of addresses that share many bits: one of few bases with a bit flipped.
 fn clustered<A: Address + Debug + 'static>(
     base: fn(usize) -> A,
 ) -> impl Strategy<Value = Prefix<A>> + Clone {
     (0..4_usize, 0..=A::BITS, 0..=A::BITS)
-        .prop_map(move |(number, bit, len)| prefix(turned(base(number), bit), len))
+        .prop_map(move |(number, bit, len)| prefix(flipped(base(number), bit), len))
 }
 
-/// The address with one bit turned; none if it is behind the end.
-fn turned<A: Address>(address: A, bit: u32) -> A {
+/// The address with one bit flipped; unchanged if the bit is beyond its end.
+fn flipped<A: Address>(address: A, bit: u32) -> A {
     let one = |pos| if (pos..pos + 64).contains(&bit) { 1 << 63 >> (bit - pos) } else { 0_u64 };
     A::from_windows(|pos| address.window(pos) ^ one(pos))
 }
@@ -89,8 +89,8 @@ fn step<A: Address + Debug>(
     }
 }
 
-/// The first and the last address of a prefix and what is beside them, each with and without the
-/// bits around the end of the prefix.
+/// Compares lookups of the first and the last address of a prefix, with bits flipped around the end
+/// of the prefix and at both ends of the address.
 fn compare_around<A: Address + Debug>(
     ours: &LcRouteTable<A, u32>,
     model: &RouteList<A, u32>,
@@ -103,7 +103,7 @@ fn compare_around<A: Address + Debug>(
     });
     for edge in [first, last] {
         let bits = [prefix.len().wrapping_sub(1), prefix.len(), 0, A::BITS - 1, A::BITS];
-        for address in bits.map(|bit| turned(edge, bit)) {
+        for address in bits.map(|bit| flipped(edge, bit)) {
             compare(ours, model, &address);
         }
     }
@@ -118,7 +118,7 @@ fn compare<A: Address + Debug>(
     assert_eq!(ours.lookup(address), model.lookup(address), "{address:?} in {ours:?}");
 }
 
-/// All of `ops` on a table and on the model, which must agree in every respect after each.
+/// Applies `ops` to a table and to the model, which must agree in every respect after each.
 fn run<A: Address + Debug>(ops: Vec<Op<A>>, tuning: Tuning) {
     let (mut ours, mut model) = (LcRouteTable::with_tuning(tuning), RouteList::new());
     for op in ops {
@@ -158,7 +158,7 @@ fn tuning() -> impl Strategy<Value = Tuning> {
     prop_oneof![Just(Tuning::default()), Just(Tuning::TRASH_2006), any]
 }
 
-/// What addresses have in common.
+/// Bases of clustered addresses.
 const V4: [u32; 4] = [0, !0, 0x0a0a_0a0a, 0xc0a8_ff00];
 const V6: [u128; 4] = [0, !0, 0xffff_c0a8_0101, 0x2001_0db8 << 96];
 
@@ -228,21 +228,21 @@ fn an_empty_table() {
 }
 
 #[test]
-fn a_default_route_and_host_routes_are_nothing_special() {
+fn default_routes_and_host_routes() {
     fn check<A: Address + Debug>(zero: A, ones: A) {
         let mut table = LcRouteTable::from([(Prefix::default_route(), 'd')]);
-        for address in [zero, ones, turned(zero, A::BITS / 2)] {
+        for address in [zero, ones, flipped(zero, A::BITS / 2)] {
             assert_eq!(table.lookup(&address), Some((Prefix::default_route(), &'d')));
         }
         table.extend([(Prefix::host(zero), 'z'), (Prefix::host(ones), 'o')]);
         table.validate().unwrap();
         assert_eq!(table.lookup(&zero), Some((Prefix::host(zero), &'z')));
         assert_eq!(table.lookup(&ones), Some((Prefix::host(ones), &'o')));
-        for address in [zero, ones].map(|address| turned(address, A::BITS - 1)) {
+        for address in [zero, ones].map(|address| flipped(address, A::BITS - 1)) {
             assert_eq!(table.lookup(&address), Some((Prefix::default_route(), &'d')));
         }
         assert_eq!(table.remove(&Prefix::default_route()), Some('d'));
-        assert_eq!(table.lookup(&turned(zero, A::BITS - 1)), None);
+        assert_eq!(table.lookup(&flipped(zero, A::BITS - 1)), None);
         assert_eq!((table.len(), table.lookup(&zero).unwrap().1), (2, &'z'));
         table.validate().unwrap();
     }
@@ -253,7 +253,7 @@ fn a_default_route_and_host_routes_are_nothing_special() {
     check((0_u16, 0_u8), (u16::MAX, u8::MAX));
 }
 
-/// A route of each length, all of one address or each of its own, in any order.
+/// A route of each length to one address, in random orders.
 #[test]
 fn chains_of_all_lengths() {
     for address in [0, u32::MAX, 0xaaaa_aaaa, 0xffff_0000] {
@@ -266,7 +266,7 @@ fn chains_of_all_lengths() {
                 table.validate().unwrap();
             }
             for len in 0..=32 {
-                let longest = table.lookup(&turned(address, len)).unwrap();
+                let longest = table.lookup(&flipped(address, len)).unwrap();
                 assert_eq!(longest, (prefix(address, len), &len), "bit {len} is another one");
             }
             for (gone, &len) in lens.iter().enumerate() {
@@ -281,7 +281,7 @@ fn chains_of_all_lengths() {
 }
 
 #[test]
-fn addresses_of_no_bits_have_one_route() {
+fn zero_width_addresses_have_one_route() {
     let mut table = LcRouteTable::new();
     assert_eq!(table.insert(Prefix::host([0_u8; 0]), 1), None);
     assert_eq!(table.insert(Prefix::default_route(), 2), Some(1));
@@ -302,16 +302,16 @@ fn ipv4_addresses_mapped_into_ipv6_are_found() {
     assert_eq!((name("::fffe:10.1.2.3"), name("2001:db8::")), ("all", "all"));
 }
 
-/// What a look-up finds, and how many nodes and leaves it looks into.
+/// The result of a lookup, and the numbers of visited nodes and leaves.
 fn probe(table: &LcRouteTable<u8, char>, address: u8) -> (Option<char>, u32, u32) {
     let mut probes = Probes::default();
     let found = table.lookup_observed(&address, &mut probes).map(|(_, value)| *value);
     (found, probes.nodes, probes.entries)
 }
 
-/// The look-ups that the module of the backtracking draws.
+/// The lookups of the figure in the module documentation of backtracking.
 #[test]
-fn look_ups_come_back_only_where_a_route_reaches_over() {
+fn lookups_backtrack_only_where_a_shorter_route_may_match() {
     let [a, b, c, d] = [(0b1010_0000_u8, 4), (0b1000_0000, 2), (0b1001_0000, 4), (0b0100_0000, 4)]
         .map(|(address, len)| prefix(address, len));
     let mut table = LcRouteTable::from([(a, 'a'), (b, 'b'), (c, 'c'), (d, 'd')]);
@@ -319,18 +319,18 @@ fn look_ups_come_back_only_where_a_route_reaches_over() {
     assert_eq!(probe(&table, 0b1011_0110), (Some('b'), 4, 2), "11, then 10, then 00");
     assert_eq!(probe(&table, 0b1010_0110), (Some('a'), 2, 1));
     assert_eq!(probe(&table, 0b1100_0000), (None, 2, 1), "a skipped bit, then zeros");
-    assert_eq!(probe(&table, 0b0111_0000), (None, 1, 1), "no way back at the root");
+    assert_eq!(probe(&table, 0b0111_0000), (None, 1, 1), "no backtracking at the root");
     table.remove(&b);
     table.insert(prefix(0b1000_0000, 3), 'e');
-    assert_eq!(probe(&table, 0b1011_0110), (None, 4, 2), "as far as e, which is too long");
+    assert_eq!(probe(&table, 0b1011_0110), (None, 4, 2), "back to e, which is too long");
     table.remove(&prefix(0b1000_0000, 3));
-    assert_eq!(probe(&table, 0b1011_0110), (None, 2, 0), "no more way back");
+    assert_eq!(probe(&table, 0b1011_0110), (None, 2, 0), "no backtracking");
 }
 
-/// A node that skips the bits in which it differs from the address is looked into only if they are
-/// zero, and if one of its routes may be that short.
+/// A node that skips bits in which it differs from the address is visited only if they are zero,
+/// and if one of its routes may be short enough.
 #[test]
-fn look_ups_pass_by_what_cannot_match() {
+fn lookups_skip_nodes_that_cannot_match() {
     for (routes, address, expected) in [
         ([(0b1110_0000_u8, 3), (0b1111_0000, 4)], 0b1000_0000, (None, 1, 0)),
         ([(0b1000_0000, 8), (0b1001_0000, 8)], 0b1100_0000, (None, 1, 0)),
@@ -344,7 +344,7 @@ fn look_ups_pass_by_what_cannot_match() {
     }
 }
 
-/// What a short route costs all others is gone with it.
+/// After the removal of a short route, lookups cost as before its insertion.
 #[test]
 fn a_withdrawn_route_leaves_no_trace() {
     let mut rng = StdRng::seed_from_u64(5);
@@ -372,7 +372,7 @@ fn a_withdrawn_route_leaves_no_trace() {
 }
 
 #[test]
-fn iterators_keep_their_word() {
+fn iterators_report_their_exact_length() {
     let lens = [8, 0, 3, 5];
     let table: LcRouteTable<u8, u32> =
         lens.iter().flat_map(|&len| [0, 0xe0].map(|address| (prefix(address, len), len))).collect();
@@ -413,11 +413,11 @@ fn lists_are_part_of_the_memory() {
     table.insert(prefix(0, 8), 1);
     let one = table.allocation_size();
     table.insert(prefix(0, 9), 2);
-    assert_eq!(table.allocation_size(), one + size_of::<(u32, u32)>(), "and nothing to spare");
+    assert_eq!(table.allocation_size(), one + size_of::<(u32, u32)>(), "no spare capacity");
     assert_eq!(table.shape().bytes, table.allocation_size());
 }
 
-/// What a user puts into statics and across threads.
+/// Tables can be statics and can move between threads.
 #[test]
 fn auto_traits() {
     fn check<T: Send + Sync + Unpin + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
@@ -425,11 +425,11 @@ fn auto_traits() {
     check::<flowtable::trie::routes::Iter<'static, Ipv4Addr, String>>();
 }
 
-/// A type whose bits are not its own: windows that do not begin on a byte are those that do.
+/// A type with inconsistent bits: the start of a window is rounded down to a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Careless(u64);
+struct Inconsistent(u64);
 
-impl BitString for Careless {
+impl BitString for Inconsistent {
     const BITS: u32 = 64;
 
     fn window(&self, pos: u32) -> u64 {
@@ -437,35 +437,35 @@ impl BitString for Careless {
     }
 }
 
-impl Address for Careless {
+impl Address for Inconsistent {
     fn from_windows(window: impl Fn(u32) -> u64) -> Self {
         Self(u64::from_windows(window))
     }
 }
 
-/// It may lose routes and panic; it may not go on for ever.
+/// Operations may lose routes and panic, but they terminate.
 #[test]
-fn an_address_type_with_wrong_bits_ends() {
+fn operations_on_addresses_with_inconsistent_bits_terminate() {
     let mut rng = StdRng::seed_from_u64(1);
-    let routes: Vec<Prefix<Careless>> =
-        (0..500).map(|_| prefix(Careless(rng.random()), rng.random_range(0..=64))).collect();
+    let routes: Vec<Prefix<Inconsistent>> =
+        (0..500).map(|_| prefix(Inconsistent(rng.random()), rng.random_range(0..=64))).collect();
     let _ = catch_unwind(|| {
-        let mut table: LcRouteTable<Careless, ()> = routes.iter().map(|&p| (p, ())).collect();
+        let mut table: LcRouteTable<Inconsistent, ()> = routes.iter().map(|&p| (p, ())).collect();
         assert!(table.iter().count() <= table.len());
         for route in &routes {
             let _ = table.lookup(&route.address());
             table.remove(route);
-            let _ = table.lookup(&turned(route.address(), 63));
+            let _ = table.lookup(&flipped(route.address(), 63));
         }
     });
 }
 
-/// The longest match of each address, all in order. The sweep has the routes open that contain the
-/// place where it is, the longest last.
+/// The longest match of each address; routes and addresses are sorted. The sweep keeps a stack of
+/// the routes that contain its current address, the longest on top.
 fn swept<A: Address>(routes: &[Prefix<A>], addresses: &[A]) -> Vec<Option<Prefix<A>>> {
-    let (mut open, mut coming) = (Vec::<Prefix<A>>::new(), routes.iter().peekable());
+    let (mut open, mut pending) = (Vec::<Prefix<A>>::new(), routes.iter().peekable());
     let longest = addresses.iter().map(|address| {
-        while let Some(route) = coming.next_if(|route| route.address() <= *address) {
+        while let Some(route) = pending.next_if(|route| route.address() <= *address) {
             while open.last().is_some_and(|outer| !outer.covers(route)) {
                 open.pop();
             }
@@ -479,7 +479,7 @@ fn swept<A: Address>(routes: &[Prefix<A>], addresses: &[A]) -> Vec<Option<Prefix
     longest.collect()
 }
 
-/// An address that begins like the prefix and goes on like the other one.
+/// The address with the bits of the prefix, followed by those of `other`.
 fn inside<A: Address>(prefix: &Prefix<A>, other: A) -> A {
     A::from_windows(|pos| {
         let free = u64::MAX.checked_shr(prefix.len().saturating_sub(pos)).unwrap_or(0);
@@ -487,7 +487,7 @@ fn inside<A: Address>(prefix: &Prefix<A>, other: A) -> A {
     })
 }
 
-/// Nodes and leaves that the look-ups of these addresses look into on average.
+/// The means of the nodes and leaves that lookups of these addresses visit.
 fn mean_probes<A: Address, V>(table: &LcRouteTable<A, V>, addresses: &[A]) -> [f64; 2] {
     let mut probes = Probes::default();
     for address in addresses {
@@ -496,9 +496,11 @@ fn mean_probes<A: Address, V>(table: &LcRouteTable<A, V>, addresses: &[A]) -> [f
     [probes.nodes, probes.entries].map(|count| f64::from(count) / addresses.len() as f64)
 }
 
-/// Loads routes in no order, looks up addresses inside of them and anywhere, and takes all out. The
-/// look-ups inside and anywhere look into so many nodes and leaves.
-fn load_and_look_up<A: Address + Debug>(
+/// Inserts routes in random order, looks up addresses inside of them and anywhere, and removes all.
+///
+/// `probes` are the means of the visited nodes and leaves for both kinds of addresses. The seed is
+/// fixed, and so are the means for one file of routes.
+fn load_and_lookup<A: Address + Debug>(
     mut routes: Vec<Prefix<A>>,
     tuning: Tuning,
     random: impl Fn(&mut StdRng) -> A,
@@ -545,6 +547,6 @@ fn the_routes_of_the_internet() {
     let random_v4 = |rng: &mut StdRng| Ipv4Addr::from_bits(rng.random());
     // Within 2000::/4, where the routes are.
     let random_v6 = |rng: &mut StdRng| Ipv6Addr::from_bits(2 << 124 | rng.random::<u128>() >> 4);
-    load_and_look_up(v4, Tuning::default(), random_v4, [[2.4, 1.0], [5.9, 1.6]]);
-    load_and_look_up(v6, Tuning::TRASH_2006, random_v6, [[5.7, 1.0], [1.4, 0.1]]);
+    load_and_lookup(v4, Tuning::default(), random_v4, [[2.4, 1.0], [5.9, 1.6]]);
+    load_and_lookup(v6, Tuning::TRASH_2006, random_v6, [[5.7, 1.0], [1.4, 0.1]]);
 }

@@ -1,4 +1,4 @@
-//! Serialized maps and parameters, read back and validated.
+//! Serialised maps and parameters, deserialised and validated.
 
 use flowtable::LcTrieMap;
 use flowtable::eviction::PassiveGc;
@@ -6,7 +6,7 @@ use flowtable::trie::{Thresholds, Tuning};
 use serde_json::{from_str, to_string};
 
 #[test]
-fn a_map_is_written_in_order_and_read_back() {
+fn a_map_is_serialised_in_order_and_deserialised() {
     let map: LcTrieMap<u32, char> = [(70, 'b'), (7, 'a'), (700, 'c')].into();
     let written = to_string(&map).unwrap();
     assert_eq!(written, r#"{"7":"a","70":"b","700":"c"}"#);
@@ -17,7 +17,7 @@ fn a_map_is_written_in_order_and_read_back() {
 }
 
 #[test]
-fn parameters_are_read_back_and_checked() {
+fn parameters_are_deserialised_and_checked() {
     for tuning in [Tuning::default(), Tuning::TRASH_2006] {
         assert_eq!(from_str::<Tuning>(&to_string(&tuning).unwrap()).unwrap(), tuning);
     }

@@ -1,4 +1,4 @@
-//! `Unicache` against a model that knows what came, what left, and what must have stayed.
+//! `Unicache` compared with a map of the entries that were inserted and not evicted.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 3 } else { 200 }))]
 
     #[test]
-    fn nothing_is_lost_silently(
+    fn each_entry_is_present_or_evicted_once(
         ops in vec(op(), 0..if cfg!(miri) { 40 } else { 600 }),
         threshold in 1..120_usize,
         goal in 1..20_usize,
@@ -46,18 +46,18 @@ proptest! {
                 Op::Insert(key) => {
                     let was_new = !model.contains_key(&key);
                     let full = model.len() >= threshold;
-                    let mut left = vec![];
+                    let mut evicted = vec![];
                     let old = cache.insert(
                         key,
                         (now, false),
                         |_, flow| (!flow.1).then_some(flow.0),
-                        |key, flow| left.push((key, flow)),
+                        |key, flow| evicted.push((key, flow)),
                     );
-                    prop_assert!(left.is_empty() || (was_new && full), "collects when it must");
-                    prop_assert!(left.len() <= goal);
-                    for (key, flow) in left {
-                        prop_assert_eq!(model.remove(&key), Some(flow), "left once, as it was");
-                        prop_assert!(!flow.1, "nothing in use leaves");
+                    prop_assert!(evicted.is_empty() || (was_new && full), "evicts only when full");
+                    prop_assert!(evicted.len() <= goal);
+                    for (key, flow) in evicted {
+                        prop_assert_eq!(model.remove(&key), Some(flow), "evicted once, unchanged");
+                        prop_assert!(!flow.1, "entries in use are not evicted");
                     }
                     prop_assert_eq!(old, model.insert(key, (now, false)));
                 }
@@ -75,15 +75,15 @@ proptest! {
             cache.trie().validate().unwrap();
             prop_assert!(cache.iter().eq(&model));
             let pinned = model.values().filter(|flow| flow.1).count();
-            prop_assert!(cache.len() <= threshold + pinned, "bounded but for what is in use");
+            prop_assert!(cache.len() <= threshold + pinned, "bounded except for entries in use");
         }
         prop_assert!(cache.into_iter().eq(model));
     }
 }
 
-/// The bound is strict as long as nothing is in use: one ring of four always finds one to evict.
+/// Without entries in use the bound is strict: a ring of four always has one to evict.
 #[test]
-fn the_threshold_is_never_passed() {
+fn the_threshold_is_never_exceeded() {
     let hasher = DefaultHashBuilder::with_seed(9);
     for (threshold, goal) in [(1, 1), (2, 100), (3, 1), (1000, 1), (1000, 100), (100, 1000)] {
         let mut cache = Unicache::new(PassiveGc::new(threshold, goal).unwrap());
@@ -98,27 +98,27 @@ fn the_threshold_is_never_passed() {
     }
 }
 
-/// Of four leaves in a row the one with the lowest score leaves, the later one of two equals, and
-/// the rover goes on behind the fourth and around the end.
+/// Of four consecutive leaves the one with the lowest score is evicted, the later one of a tie; the
+/// rover continues after the fourth, and wraps around.
 #[test]
-fn the_ring_goes_around() {
+fn the_rover_wraps_around() {
     let mut cache = Unicache::new(PassiveGc::new(6, 1).unwrap());
     let scores = BTreeMap::from([(0, 5), (10, 3), (20, 3), (30, 9), (40, 1), (50, 8)]);
     for key in scores.keys() {
         cache.insert(*key, (), |_, ()| Some(0), |_, ()| unreachable!("not full"));
     }
-    let mut left = vec![];
+    let mut evicted = vec![];
     for new in [25_u8, 26, 27] {
         let score = |key: &u8, (): &()| Some(scores.get(key).copied().unwrap_or(7));
-        cache.insert(new, (), score, |key, ()| left.push(key));
+        cache.insert(new, (), score, |key, ()| evicted.push(key));
     }
-    // Looked at: 0 10 20 30, then 40 50 0 10, then 25 26 30 50.
-    assert_eq!(left, [20, 40, 26]);
+    // Examined: 0 10 20 30, then 40 50 0 10, then 25 26 30 50.
+    assert_eq!(evicted, [20, 40, 26]);
 }
 
-/// A collection ends when there is nothing left to collect, whatever its goal is.
+/// A collection ends when there is nothing left to collect, for any goal.
 #[test]
-fn a_goal_beyond_all_entries() {
+fn a_goal_above_the_number_of_entries() {
     let mut cache = Unicache::new(PassiveGc::new(3, usize::MAX).unwrap());
     let mut left = 0;
     for key in 0..10_u32 {
@@ -129,7 +129,7 @@ fn a_goal_beyond_all_entries() {
         cache.insert(key, (), |_, ()| None::<u8>, |_, ()| left += 1);
     }
     assert_eq!((cache.len(), left), (13, 7), "all are in use");
-    // The last of many in a row is found, too.
+    // A single candidate at the end of the ring is found.
     let last_only = |key: &u32, (): &()| (*key == 8).then_some(0);
     cache.retain(|key, ()| *key != 8);
     cache.insert(8, (), |_, ()| None::<u8>, |_, ()| left += 1);
@@ -140,14 +140,14 @@ fn a_goal_beyond_all_entries() {
 }
 
 #[test]
-fn a_known_key_collects_nothing() {
+fn overwriting_a_present_key_evicts_nothing() {
     let mut cache = Unicache::new(PassiveGc::new(2, 2).unwrap());
     let mut insert =
         |key: u8, value| cache.insert(key, value, |_, _: &char| Some(0), |_, _| panic!("evicted"));
     assert_eq!([insert(1, 'a'), insert(2, 'b'), insert(1, 'c')], [None, None, Some('a')]);
 }
 
-/// The sequence of the paper: both sides close, and the last acknowledgement ends it.
+/// The sequence of the paper: both sides close, and the last acknowledgement ends the connection.
 #[test]
 fn the_end_of_a_connection() {
     let (fin_ack, ack) = (TcpFlags::FIN | TcpFlags::ACK, TcpFlags::ACK);
@@ -160,7 +160,7 @@ fn the_end_of_a_connection() {
     assert!(FinWatch::default().observe(TcpFlags::RST | ack));
     assert!(!b.observe(TcpFlags::PSH), "closed, but this acknowledges nothing");
     assert!(a.is_closed() && !FinWatch::default().is_closed());
-    // The same sockets again: the acknowledgement of the new handshake ends nothing.
+    // The sockets are reused: the acknowledgement of the new handshake ends nothing.
     assert!(!a.observe(TcpFlags::SYN) && !b.observe(TcpFlags::SYN | ack) && !a.observe(ack));
     assert!(!a.is_closed() && !b.is_closed());
 }

@@ -90,7 +90,7 @@ fn of_scheduler(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Err
     for _ in 0..threads {
         let cost = Duration::from_nanos(rng.random_range(300..30_000));
         let thread = scheduler.add(ThreadConfig::new(rng.random_range(1..=100), cost))?;
-        scheduler.tell(thread, Occupancy::queued(8), Timestamp::ZERO)?;
+        scheduler.set_occupancy(thread, Occupancy::queued(8), Timestamp::ZERO)?;
         all.push(thread);
     }
     Ok(measure(steps, |step| {
@@ -98,7 +98,7 @@ fn of_scheduler(threads: u32, steps: u64) -> Result<f64, Box<dyn std::error::Err
         let now = Timestamp::from_nanos(step * 1000);
         let waiting = 1 + run as u32 % 32;
         let thread = all[(run.wrapping_mul(step) % u64::from(threads)) as usize];
-        scheduler.tell(thread, Occupancy::queued(waiting), now).expect("it is there");
+        scheduler.set_occupancy(thread, Occupancy::queued(waiting), now).expect("it is there");
         let turn = scheduler.next(now).expect("all have work");
         let spent = Duration::from_nanos(run);
         scheduler.finish(turn, spent, Occupancy::queued(waiting), now).expect("it is there");

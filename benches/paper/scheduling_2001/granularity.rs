@@ -89,7 +89,7 @@ impl Router {
     }
 
     fn occupancy(&self, stage: &Stage) -> Occupancy {
-        let room = stage.output.map_or(usize::MAX, |queue| self.queues[queue].room());
+        let room = stage.output.map_or(usize::MAX, |queue| self.queues[queue].remaining_capacity());
         let room = u32::try_from(room).unwrap_or(u32::MAX);
         let queued = match &stage.port {
             // A port that is awake may be polled even if it is empty.
@@ -97,7 +97,7 @@ impl Router {
             Some(_) => 0,
             None => self.queues[stage.input].len(),
         };
-        Occupancy { queued: queued as u32, room }
+        Occupancy { queued: queued as u32, free: room }
     }
 
     /// Adds the packets that have arrived to the queues of the cards.
@@ -115,7 +115,7 @@ impl Router {
         for index in 0..self.stages.len() {
             let (thread, occupancy) =
                 (self.stages[index].thread, self.occupancy(&self.stages[index]));
-            self.scheduler.tell(thread, occupancy, self.now)?;
+            self.scheduler.set_occupancy(thread, occupancy, self.now)?;
         }
         Ok(())
     }
@@ -132,9 +132,9 @@ impl Router {
             let index = turn.thread().index();
             let Stage { cost, input, output, budget, .. } = self.stages[index];
             let (mut packets, mut spent) = (0, Duration::ZERO);
-            while turn.goes_on(packets, spent)
-                && budget.goes_on(packets, spent)
-                && output.is_none_or(|output| self.queues[output].room() > 0)
+            while turn.allows_more(packets, spent)
+                && budget.allows_more(packets, spent)
+                && output.is_none_or(|output| self.queues[output].remaining_capacity() > 0)
             {
                 let Some(flow) = self.queues[input].pop() else { break };
                 match output {

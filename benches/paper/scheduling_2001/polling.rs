@@ -84,7 +84,7 @@ impl Router {
             self.arrive();
             for index in 0..self.ports.len() {
                 let (thread, occupancy) = (self.ports[index].thread, self.poll(index));
-                self.scheduler.tell(thread, occupancy, self.now)?;
+                self.scheduler.set_occupancy(thread, occupancy, self.now)?;
             }
             let Some(turn) = self.scheduler.next(self.now) else {
                 // All threads sleep: skip to the first that wakes.
@@ -115,7 +115,7 @@ impl Router {
                 let index = turn.thread().index() - 1;
                 self.scheduler.finish(turn, spent, self.poll(index), self.now)?;
                 let occupancy = Occupancy::queued(self.queued);
-                self.scheduler.tell(self.forwarder, occupancy, self.now)?;
+                self.scheduler.set_occupancy(self.forwarder, occupancy, self.now)?;
             }
         }
         Ok(self.forwarded as f64 / self.setup.duration.as_secs_f64() / 1000.0)

@@ -151,7 +151,7 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
                 &sum(|run| run.counts.packets),
                 &sum(|run| run.counts.delivered),
                 &sum(|run| run.counts.by_label),
-                &sum(|run| run.counts.look_ups),
+                &sum(|run| run.counts.lookups),
                 &sum(|run| run.counts.stale),
                 &tagless.iter().map(|run| run.counts.wrong).sum::<u64>(),
             ]);

@@ -2,8 +2,8 @@
 
 use std::hash::BuildHasher;
 
-use flowtable::{ChainedCache, SourceHashCache};
 use flowtable::hash::source_index::SourceIndex;
+use flowtable::{ChainedCache, SourceHashCache};
 use hashbrown::{HashMap, HashTable};
 
 use super::packets::{Name, Packet};

@@ -8,8 +8,8 @@
 use std::ops::Range;
 
 use bench_common::machine;
-use flowtable::flow_cache::Packet;
 use flowtable::Timestamp;
+use flowtable::flow_cache::Packet;
 
 use super::meter::EndedFlows;
 use super::subject::{Meter, MeterSubject, meter};

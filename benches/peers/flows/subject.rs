@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use flowtable::flow_cache::Packet;
 use flowtable::Timestamp;
+use flowtable::flow_cache::Packet;
 
 use super::Name;
 use super::meter::EndedFlows;

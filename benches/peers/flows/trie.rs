@@ -4,11 +4,11 @@
 //! Entries are not ordered by time: an idle flow ends with its next packet, or when it is the
 //! oldest of the four candidates for eviction.
 
-use flowtable::{DefaultHashBuilder, Timestamp};
-use flowtable::key::bits::Headed;
-use flowtable::flow_cache::Packet;
 use flowtable::eviction::PassiveGc;
+use flowtable::flow_cache::Packet;
+use flowtable::key::bits::Headed;
 use flowtable::trie::unicache::Unicache;
+use flowtable::{DefaultHashBuilder, Timestamp};
 
 use super::Name;
 use super::meter::{EndedFlows, Record};

@@ -1,4 +1,4 @@
-//! Captures for tests: written byte by byte, and read from the project's data folder.
+//! Test captures, composed byte by byte, and access to the project's data folder.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// How numbers are written.
+/// Encoders of integers in a byte order.
 #[derive(Clone, Copy)]
 pub struct Endian {
     pub u16: fn(u16) -> [u8; 2],
@@ -37,7 +37,7 @@ pub const NANOSECONDS: u32 = 0xa1b2_3c4d;
 pub const MODIFIED: u32 = 0xa1b2_cd34;
 pub const ETHERNET: u32 = 1;
 
-/// Seconds, fraction, and the bytes of a frame.
+/// A record: seconds, fraction, and the bytes of a frame.
 pub type Record<'a> = (u32, u32, &'a [u8]);
 
 pub fn pcap(endian: Endian, magic: u32, link: u32, records: &[Record<'_>]) -> Vec<u8> {
@@ -56,7 +56,7 @@ pub fn pcap(endian: Endian, magic: u32, link: u32, records: &[Record<'_>]) -> Ve
     out
 }
 
-/// A block of a pcapng.
+/// Returns a block of a pcapng.
 pub fn block(endian: Endian, kind: u32, body: &[u8]) -> Vec<u8> {
     let length = body.len().next_multiple_of(4);
     let mut out = endian.words(&[kind, length as u32 + 12]);
@@ -70,7 +70,8 @@ pub fn section(endian: Endian) -> Vec<u8> {
     block(endian, 0x0a0d_0d0a, &[endian.words(&[0x1a2b_3c4d]), vec![0; 12]].concat())
 }
 
-/// An Ethernet interface whose clock has this resolution and offset, as the options say them.
+/// Returns an interface description block: Ethernet, with the resolution and offset of its clock as
+/// options.
 pub fn interface(endian: Endian, resolution: Option<u8>, offset_s: Option<i64>) -> Vec<u8> {
     let mut body = Vec::from((endian.u16)(ETHERNET as u16));
     body.extend((endian.u16)(0));
@@ -108,21 +109,21 @@ pub fn obsolete(endian: Endian, interface: u16, ticks: u64, frame: &[u8]) -> Vec
 
 pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(bytes).expect("a vector takes all");
-    encoder.finish().expect("a vector takes all")
+    encoder.write_all(bytes).expect("writing to a vector succeeds");
+    encoder.finish().expect("writing to a vector succeeds")
 }
 
-/// A UDP datagram in IPv4, of 28 + `len` bytes, behind Ethernet.
+/// Returns an Ethernet frame with a UDP datagram in IPv4, of 28 + `len` bytes.
 pub fn udp(sport: u16, dport: u16, len: usize) -> Vec<u8> {
     let packet = PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4([192, 0, 2, 1], [198, 51, 100, 2], 64)
         .udp(sport, dport);
     let mut bytes = Vec::new();
-    packet.write(&mut bytes, &vec![0; len]).expect("a vector takes all");
+    packet.write(&mut bytes, &vec![0; len]).expect("writing to a vector succeeds");
     bytes
 }
 
-/// A TCP segment in IPv6 without payload, of 60 bytes, behind Ethernet.
+/// Returns an Ethernet frame with a TCP segment in IPv6 without payload, of 60 bytes.
 pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
     let (src, dst) = ("2001:db8::1", "2001:db8::2");
     let octets = |text: &str| text.parse::<std::net::Ipv6Addr>().expect("an address").octets();
@@ -130,17 +131,17 @@ pub fn tcp6(sport: u16, dport: u16) -> Vec<u8> {
         .ipv6(octets(src), octets(dst), 64)
         .tcp(sport, dport, 1, 1);
     let mut bytes = Vec::new();
-    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    packet.write(&mut bytes, &[]).expect("writing to a vector succeeds");
     bytes
 }
 
-/// A TCP segment without payload between two fixed sockets, of 40 bytes, with the flags whose
-/// letters are given: S, A, F, R.
+/// Returns an Ethernet frame with a TCP segment without payload between two fixed sockets, of 40
+/// bytes. `flags` are letters: S, A, F, R.
 pub fn segment(from_client: bool, flags: &str) -> Vec<u8> {
     segment_of(40_000, from_client, flags)
 }
 
-/// The same for another port of the client.
+/// Returns a frame as [`segment`] does, with the client's port.
 pub fn segment_of(port: u16, from_client: bool, flags: &str) -> Vec<u8> {
     let (client, server) = (([192, 0, 2, 1], port), ([198, 51, 100, 2], 443));
     let ((src, sport), (dst, dport)) =
@@ -150,14 +151,14 @@ pub fn segment_of(port: u16, from_client: bool, flags: &str) -> Vec<u8> {
     (header.fin, header.rst) = (flags.contains('F'), flags.contains('R'));
     let packet = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4(src, dst, 64).tcp_header(header);
     let mut bytes = Vec::new();
-    packet.write(&mut bytes, &[]).expect("a vector takes all");
+    packet.write(&mut bytes, &[]).expect("writing to a vector succeeds");
     bytes
 }
 
 /// Length of the Ethernet header of these frames.
 pub const IP_AT: usize = 14;
 
-/// Three packets of two flows, the second of which has come too late.
+/// Returns a capture of three packets of two flows, the second of which is out of order.
 pub fn small(endian: Endian, magic: u32) -> Vec<u8> {
     let (early, late, other) = (udp(1000, 53, 4), udp(1000, 53, 6), tcp6(40_000, 443));
     pcap(endian, magic, ETHERNET, &[(20, 7, &late), (10, 5, &early), (30, 999, &other)])
@@ -170,7 +171,7 @@ const PFLOG: [u8; 64] = {
     header
 };
 
-/// What each link type puts in front of an IPv4 packet, by its number.
+/// The headers of each link type before an IPv4 packet, by link type number.
 pub const LINKS: [(u32, &[u8]); 34] = [
     (0, &[2, 0, 0, 0]),
     (0, &[0, 0, 0, 2]),
@@ -215,7 +216,7 @@ pub const LINKS: [(u32, &[u8]); 34] = [
 /// Packets, bytes, first and last time of each five-tuple.
 pub type Flows = BTreeMap<Vec<String>, [u64; 4]>;
 
-/// The flows in rows of CSV: records of the same one are added.
+/// Reads flows from rows of CSV: rows with the same key are added up.
 pub fn flows(csv: impl Read) -> Flows {
     let mut reader = csv::Reader::from_reader(csv);
     let columns = reader.headers().expect("there is a header").clone();
@@ -234,7 +235,7 @@ pub fn flows(csv: impl Read) -> Flows {
     flows
 }
 
-/// Captures of all kinds, small enough to be changed many times.
+/// Returns small captures of all kinds, as seeds of mutations.
 pub fn seeds() -> Vec<Vec<u8>> {
     let frame = udp(1, 53, 3);
     let mut mixed = Vec::new();
@@ -259,8 +260,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The data folder, which may be absent, and whether `FLOWTABLE_DATA` names it; otherwise it is
-/// `../shared/data` relative to the root of the repository.
+/// Returns the data folder, which may be absent, and whether `FLOWTABLE_DATA` names it; otherwise
+/// it is `../shared/data` relative to the root of the repository.
 fn data() -> (PathBuf, bool) {
     let named = std::env::var_os("FLOWTABLE_DATA").map(PathBuf::from);
     let is_named = named.is_some();
@@ -268,8 +269,8 @@ fn data() -> (PathBuf, bool) {
     (named.unwrap_or_else(|| root.join("../shared/data")), is_named)
 }
 
-/// The folder of captures and ground truth, if there is one: `FLOWTABLE_DATA`, or `../shared/data`
-/// relative to the root of the repository.
+/// Returns the folder of captures and ground truth, if it exists: `FLOWTABLE_DATA`, or
+/// `../shared/data` relative to the root of the repository.
 ///
 /// # Panics
 ///
@@ -281,8 +282,8 @@ pub fn folder() -> Option<PathBuf> {
     is_there.then_some(folder)
 }
 
-/// The routes of the Internet, a prefix a line, if the data folder has them. Announces otherwise
-/// that the test is skipped.
+/// Returns the routes of the Internet, one prefix per line, if the data folder has them. Otherwise
+/// announces that the test is skipped.
 ///
 /// # Panics
 ///
@@ -301,10 +302,10 @@ pub fn routes(test: &str) -> Option<String> {
     Some(text)
 }
 
-/// Why tests on the data folder are skipped.
+/// The reason for skipping tests on the data folder.
 pub const NO_CAPTURES: &str = "no captures here; set FLOWTABLE_DATA to their folder";
 
-/// A line on standard error about a test, which the harness does not hold back when it passes.
+/// Writes a line about a test to standard error, which the harness does not capture.
 pub fn announce(test: &str, line: fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{test}: {line}");
 }
@@ -318,14 +319,14 @@ pub fn captures(data: &Path) -> Vec<PathBuf> {
     captures
 }
 
-/// Whether there is a Python to run the script of the data folder with.
+/// Returns whether Python is available for the script of the data folder.
 pub fn has_python() -> bool {
     let output = Command::new("python3").arg("--version").output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// What another tool made of a capture: a file of the data folder with this suffix, if there is
-/// one.
+/// Opens the results of another tool for a capture: a file of the data folder with this suffix, if
+/// it exists.
 pub fn truth_file(data: &Path, capture: &Path, suffix: &str) -> Option<impl Read> {
     let is_compressed = capture.extension() == Some("gz".as_ref());
     let stem = if is_compressed { capture.file_stem() } else { capture.file_name() };
@@ -340,8 +341,8 @@ pub fn truth_file(data: &Path, capture: &Path, suffix: &str) -> Option<impl Read
     }
 }
 
-/// The flows of a capture as tshark saw them, or else as the Python script of the data folder
-/// does; `None` if there is neither.
+/// Returns the flows of a capture according to tshark, or else to the Python script of the data
+/// folder; `None` without either.
 pub fn truth(data: &Path, capture: &Path) -> Option<Flows> {
     if let Some(file) = truth_file(data, capture, ".tshark-uni.csv.gz") {
         return Some(flows(file));

@@ -1,4 +1,4 @@
-//! Reads packet captures: from the bytes of a file or a pipe to the names of flows.
+//! Packet captures: from the bytes of a file or a pipe to the keys of flows.
 //!
 //! ```text
 //!     file, pipe ─► decompressed() ─► Window ─► Pcap or Pcapng ─► Frame ─► locate() ─► Packet
@@ -6,11 +6,11 @@
 //!                                     memory                      captured begins      flags
 //! ```
 //!
-//! Whatever the bytes are, nothing here panics, and memory stays bounded: a record is looked at in
-//! a window of at most 16 MiB, which grows only as bytes arrive.
+//! No input causes a panic, and memory stays bounded: a record is read in a window of at most 16
+//! MiB, which grows only as bytes arrive.
 //!
-//! A flow is named by the *outermost* IP header. A packet that has none, or one that cannot be
-//! read, is a [`Reject`], with its reason.
+//! The key of a flow is from the *outermost* IP header. A packet that has none, or one that cannot
+//! be read, is a [`Reject`], with its reason.
 
 pub mod data;
 mod ethernet;

@@ -1,7 +1,7 @@
-//! From a frame to its IP header, for the link types that captures of IP have.
+//! Location of the IP header in a frame, for the link types that captures of IP have.
 //!
-//! One function per family of link types. Each looks at the few bytes that say what follows, and
-//! checks nothing else: a meter counts what a strict parser would refuse.
+//! One function per family of link types. Each reads the few bytes that determine the next header,
+//! and checks nothing else: a meter counts packets that a strict parser would refuse.
 //!
 //! Link types: <https://www.tcpdump.org/linktypes.html>.
 
@@ -17,12 +17,12 @@ pub(crate) enum Version {
     V6,
 }
 
-/// Where a frame has its outermost IP header.
+/// The location of the outermost IP header in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IpAt {
-    /// What the link layer says that it is.
+    /// The version that the link layer announces.
     pub version: Version,
-    /// Bytes in front of it.
+    /// Bytes before it.
     pub offset: usize,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn locate(link: u16, frame: &[u8]) -> Result<IpAt, Reject> {
     }
 }
 
-/// Nothing in front of IP: it says its version itself.
+/// Raw IP: the version is in the IP header.
 pub(crate) fn raw(frame: &[u8], offset: usize) -> Result<IpAt, Reject> {
     match frame.get(offset).ok_or(Reject::LinkCut)? >> 4 {
         4 => Ok(IpAt { version: Version::V4, offset }),
@@ -62,15 +62,15 @@ pub(crate) fn raw(frame: &[u8], offset: usize) -> Result<IpAt, Reject> {
     }
 }
 
-/// BSD's loopback and its kin: an address family in front, in the order of the machine that
-/// captured.
+/// BSD's loopback and similar link types: an address family, in the byte order of the capturing
+/// host.
 fn loopback(frame: &[u8], order: Order, at: usize, offset: usize) -> Result<IpAt, Reject> {
     let family = order.u32(frame, at).ok_or(Reject::LinkCut)?;
-    // No family needs its upper half: there is something only if the order was the other one.
+    // No family needs the upper half: if it is set, the byte order is the other one.
     address_family(if family > 0xffff { family.swap_bytes() } else { family }, offset)
 }
 
-/// The numbers of IPv6 are those of Linux, Windows, the BSDs and macOS.
+/// Maps an address family. The numbers of IPv6 are those of Linux, Windows, the BSDs and macOS.
 fn address_family(family: u32, offset: usize) -> Result<IpAt, Reject> {
     match family {
         2 => Ok(IpAt { version: Version::V4, offset }),
@@ -100,7 +100,7 @@ pub(crate) fn ppp(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
     ppp_protocol(frame, at)
 }
 
-/// PPP or, told apart by its address, Cisco's HDLC.
+/// PPP or Cisco's HDLC, distinguished by the address byte.
 fn ppp_serial(frame: &[u8]) -> Result<IpAt, Reject> {
     match frame.first() {
         Some(0x0f | 0x8f) => hdlc(frame, 0),
@@ -108,12 +108,12 @@ fn ppp_serial(frame: &[u8]) -> Result<IpAt, Reject> {
     }
 }
 
-/// As the PPP daemon of Linux gives it: the direction takes the place of the address.
+/// PPP as captured by the PPP daemon of Linux: the direction replaces the address.
 fn ppp_daemon(frame: &[u8]) -> Result<IpAt, Reject> {
     ppp_protocol(frame, if frame.get(1) == Some(&0x03) { 2 } else { 0 })
 }
 
-/// The protocol has two bytes, or one if that is odd.
+/// Reads a PPP protocol, which has two bytes, or one if that is odd.
 pub(crate) fn ppp_protocol(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
     let first = *frame.get(at).ok_or(Reject::LinkCut)?;
     let (protocol, offset) = match first & 1 {
@@ -139,8 +139,8 @@ fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
     const PACKET: u16 = 9;
     let mut at = 4;
     loop {
-        // Attributes are written by the machine that captured; captures of big-endian machines
-        // are not told apart.
+        // Attributes are in the byte order of the capturing host; captures of big-endian hosts
+        // are not recognised.
         let length = Order::Little.u16(frame, at).ok_or(Reject::LinkCut)?;
         let kind = Order::Little.u16(frame, at + 2).ok_or(Reject::LinkCut)?;
         match (length, kind) {
@@ -151,12 +151,13 @@ fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
     }
 }
 
-/// A header of many uses in front of a frame of another link type, mostly of wireless networks.
+/// Per-packet information: a header before a frame of another link type, mostly of wireless
+/// networks.
 fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
     let length = Order::Little.u16(frame, 2).ok_or(Reject::LinkCut)?;
     let inner = Order::Little.u32(frame, 4).ok_or(Reject::LinkCut)?;
     let rest = frame.get(usize::from(length)..).ok_or(Reject::LinkCut)?;
-    // A header of no length would be the frame inside itself.
+    // A header of length 0 would contain itself.
     let inner = u16::try_from(inner).ok().filter(|inner| *inner != 192 && length >= 8);
     let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
     Ok(IpAt { offset: found.offset + usize::from(length), ..found })

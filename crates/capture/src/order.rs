@@ -1,16 +1,16 @@
-//! The two orders of bytes in a number.
+//! Byte orders.
 
-/// Which byte of a number comes first.
+/// The byte order of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The most significant one.
+    /// Most significant byte first.
     Big,
-    /// The least significant one.
+    /// Least significant byte first.
     Little,
 }
 
 impl Order {
-    /// The 16-bit number at `at`, if `bytes` are long enough.
+    /// Reads the 16-bit integer at `at`, if `bytes` are long enough.
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> Option<u16> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -19,7 +19,7 @@ impl Order {
         })
     }
 
-    /// The 32-bit number at `at`, if `bytes` are long enough.
+    /// Reads the 32-bit integer at `at`, if `bytes` are long enough.
     pub(crate) fn u32(self, bytes: &[u8], at: usize) -> Option<u32> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {
@@ -28,7 +28,7 @@ impl Order {
         })
     }
 
-    /// The signed 64-bit number at `at`, if `bytes` are long enough.
+    /// Reads the signed 64-bit integer at `at`, if `bytes` are long enough.
     pub(crate) fn i64(self, bytes: &[u8], at: usize) -> Option<i64> {
         let field = *bytes.get(at..)?.first_chunk()?;
         Some(match self {

@@ -1,4 +1,4 @@
-//! From an IP header to the name of the flow.
+//! Parsing of IP and transport headers into the key of a flow.
 //!
 //! ```text
 //!     │ IPv4 │ options │ ports …                  first fragment, or not fragmented
@@ -6,7 +6,7 @@
 //!     │ IPv6 │ extension │ extension │ ports …    the last "next header" is the protocol
 //! ```
 //!
-//! Extension headers are walked here: `etherparse` stops at the first one that is cut, and knows
+//! Extension headers are parsed here: `etherparse` stops at the first truncated one, and supports
 //! fewer of them.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -20,44 +20,44 @@ use super::order::Order;
 use super::reader::Frame;
 use super::reject::Reject;
 
-/// What a meter wants to know of a packet.
+/// The properties of a packet that a meter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// The name of its flow, in its direction.
+    /// The key of its flow, in its direction.
     pub key: FlowKey,
     /// Length of the IP packet, as its header has it.
     pub bytes: u64,
     /// Nanoseconds since the epoch.
     pub time_ns: u64,
-    /// Flags, if it is a TCP segment and they were captured.
+    /// TCP flags, if they were captured.
     pub flags: Option<TcpFlags>,
-    /// Numbers of the segment, if there are flags.
+    /// Sequence numbers, if there are flags.
     pub numbers: Option<Numbers>,
-    /// What the ports of the key are.
+    /// The origin of the ports in the key.
     pub ports: Ports,
 }
 
-/// What the header of a TCP segment says of its bytes.
+/// Sequence numbers and length of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
-    /// The number of the first one.
+    /// The sequence number of the first byte.
     pub sequence: u32,
-    /// The one that its sender waits for, if the flag ACK is set.
-    pub awaited: u32,
-    /// So many there are behind the headers, by the lengths that those have.
+    /// The acknowledgment number, valid if the flag ACK is set.
+    pub acknowledgment: u32,
+    /// Length of the payload, according to the lengths in the headers.
     pub payload: u64,
 }
 
-/// What the ports in the key of a packet are.
+/// The origin of the ports in the key of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// Its ports.
+    /// The ports of the packet.
     Read,
     /// 0: the protocol has none.
     None,
     /// 0: only the first fragment of a packet has them.
     LaterFragment,
-    /// 0: the capture ends in front of them.
+    /// 0: the capture ends before them.
     Cut,
 }
 
@@ -67,8 +67,8 @@ impl Packet {
         let IpAt { version, offset } = locate(frame.link, frame.data)?;
         let ip = frame.data.get(offset..).unwrap_or_default();
         match version {
-            // A packet longer than the field can say, on its way to or from a network card that
-            // segments, has a length of 0.
+            // A packet longer than the field allows, on its way to or from a network card with
+            // segmentation offload, has a length of 0.
             Version::V4 => Self::v4(ip, frame.time_ns, |length| match length {
                 0 => u64::from(frame.wire_len).saturating_sub(offset as u64),
                 _ => length.into(),
@@ -78,14 +78,14 @@ impl Packet {
     }
 
     fn v4(ip: &[u8], time_ns: u64, bytes: impl Fn(u16) -> u64) -> Result<Self, Reject> {
-        // Options that the capture cuts off are taken as zeros: nothing here looks at them.
+        // Truncated options are replaced by zeros: they are not read.
         let mut padded = [0; Ipv4Header::MAX_LEN];
         let header = match Ipv4HeaderSlice::from_slice(ip) {
             Err(HeaderSliceError::Len(_)) if ip.len() >= Ipv4Header::MIN_LEN => {
                 padded[..ip.len()].copy_from_slice(ip);
                 Ipv4HeaderSlice::from_slice(&padded)
             }
-            whole_or_wrong => whole_or_wrong,
+            result => result,
         };
         let header = header.map_err(|error| match error {
             HeaderSliceError::Len(_) => Reject::IpCut,
@@ -101,8 +101,8 @@ impl Packet {
         let transport = Transport::new(header.protocol(), is_later, payload);
         let key =
             FlowKey::V4(transport.key::<Ipv4Addr>(header.source_addr(), header.destination_addr()));
-        let behind = header.slice().len() as u64;
-        Ok(transport.packet(key, bytes(header.total_len()), behind, time_ns))
+        let ip_header = header.slice().len() as u64;
+        Ok(transport.packet(key, bytes(header.total_len()), ip_header, time_ns))
     }
 
     fn v6(ip: &[u8], time_ns: u64) -> Result<Self, Reject> {
@@ -110,43 +110,48 @@ impl Packet {
             return Err(Reject::IpCut);
         }
         let header = Ipv6HeaderSlice::from_slice(ip).map_err(|_| Reject::WrongVersion)?;
-        let transport = behind_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
+        let transport = after_extensions(header.next_header(), &ip[Ipv6Header::LEN..]);
         let key =
             FlowKey::V6(transport.key::<Ipv6Addr>(header.source_addr(), header.destination_addr()));
-        let behind = Ipv6Header::LEN as u64;
-        Ok(transport.packet(key, behind + u64::from(header.payload_length()), behind, time_ns))
+        let ip_header = Ipv6Header::LEN as u64;
+        Ok(transport.packet(
+            key,
+            ip_header + u64::from(header.payload_length()),
+            ip_header,
+            time_ns,
+        ))
     }
 }
 
-/// What the beginning of an IP packet's payload says.
+/// The transport header of an IP packet.
 struct Transport {
     protocol: IpNumber,
     sport: u16,
     dport: u16,
     tcp: Option<Tcp>,
     ports: Ports,
-    /// Bytes of the extension headers in front of it.
+    /// Length of the extension headers before it.
     extensions: u64,
 }
 
-/// What a TCP header says, but for the ports.
+/// The fields of a TCP header except the ports.
 struct Tcp {
     sequence: u32,
-    awaited: u32,
-    /// Bytes that it has.
+    acknowledgment: u32,
+    /// Length of the header.
     length: u64,
     flags: TcpFlags,
 }
 
 impl Tcp {
-    /// `None` if the capture ends in front of the flags.
+    /// Parses a header; `None` if the capture ends before the flags.
     fn new(segment: &[u8]) -> Option<Self> {
         let sequence = Order::Big.u32(segment, 4)?;
-        let awaited = Order::Big.u32(segment, 8)?;
-        // In words of four bytes, in the upper half of its byte.
+        let acknowledgment = Order::Big.u32(segment, 8)?;
+        // In words of four bytes, in the upper half of the byte.
         let length = 4 * u64::from(segment.get(12)? >> 4);
         let flags = TcpFlags(*segment.get(13)?);
-        Some(Self { sequence, awaited, length, flags })
+        Some(Self { sequence, acknowledgment, length, flags })
     }
 }
 
@@ -172,11 +177,11 @@ impl Transport {
         FiveTuple { src, dst, sport: self.sport, dport: self.dport, protocol: self.protocol.0 }
     }
 
-    /// The packet of so many bytes, `behind` so many of the IP header.
-    fn packet(&self, key: FlowKey, bytes: u64, behind: u64, time_ns: u64) -> Packet {
+    /// Returns the packet, given the length of IP packet and IP header.
+    fn packet(&self, key: FlowKey, bytes: u64, ip_header: u64, time_ns: u64) -> Packet {
         let numbers = |tcp: &Tcp| {
-            let payload = bytes.saturating_sub(behind + self.extensions + tcp.length);
-            Numbers { sequence: tcp.sequence, awaited: tcp.awaited, payload }
+            let payload = bytes.saturating_sub(ip_header + self.extensions + tcp.length);
+            Numbers { sequence: tcp.sequence, acknowledgment: tcp.acknowledgment, payload }
         };
         let flags = self.tcp.as_ref().map(|tcp| tcp.flags);
         let numbers = self.tcp.as_ref().map(numbers);
@@ -184,9 +189,9 @@ impl Transport {
     }
 }
 
-/// Walks the extension headers of IPv6. Where the capture cuts them, the last number that it has is
-/// the protocol.
-fn behind_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
+/// Skips the extension headers of IPv6. If they are truncated, the last known number is the
+/// protocol.
+fn after_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
     let mut rest = all;
     // All of them begin with the next number and a length, and none is below 8 bytes.
     while let Some([following, length, offset_high, offset_low, ..]) = rest.first_chunk::<8>() {
@@ -201,7 +206,7 @@ fn behind_extensions(mut next: IpNumber, all: &[u8]) -> Transport {
             | IpNumber::SHIM6 => 8 * (usize::from(*length) + 1),
             _ => break,
         };
-        // The lowest three bits are no offset: they say whether more fragments follow.
+        // The lowest three bits are not part of the offset: they have the flag for more fragments.
         let fragment_offset = u16::from_be_bytes([*offset_high, *offset_low]) >> 3;
         if next == IpNumber::IPV6_FRAGMENTATION_HEADER && fragment_offset > 0 {
             return Transport::new(IpNumber(*following), true, rest);

@@ -1,16 +1,16 @@
-//! The classic capture file.
+//! The classic capture format, pcap.
 //!
 //! ```text
 //!     │ magic │ version │ zone │ accuracy │ snap length │ link type │      24 bytes, once
 //!     │ seconds │ fraction │ captured │ on the wire │ bytes …       │      16 bytes and the packet
 //! ```
 //!
-//! The magic says the order of bytes, and whether the fraction is of micro- or nanoseconds. Records
-//! of the "modified" format have 8 bytes more, which are skipped.
+//! The magic determines the byte order, and whether the fraction is of micro- or nanoseconds.
+//! Records of the "modified" format have 8 bytes more, which are skipped.
 //!
-//! These few fields are read here and not by `pcap-parser`: its parsers hand out whole records
-//! only, and this reader also wants the beginning of one that the file cuts off or that no buffer
-//! should hold; and they know the modified format in one order of bytes only.
+//! These fields are parsed here and not by `pcap-parser`: its parsers return complete records only,
+//! but this reader also returns the beginning of a record that is truncated or too long for a
+//! buffer; and they support the modified format in one byte order only.
 //!
 //! Format: draft-ietf-opsawg-pcap.
 
@@ -18,7 +18,7 @@ use super::order::Order;
 use super::reader::{End, Located};
 use super::window::Window;
 
-/// A pcap file behind its header.
+/// A pcap file after its header.
 pub(crate) struct Pcap {
     order: Order,
     /// Nanoseconds in one unit of the fraction of a second.
@@ -31,7 +31,7 @@ impl Pcap {
     /// Length of the file's header.
     pub(crate) const HEADER: usize = 24;
 
-    /// The file with this header, if it is one.
+    /// Parses the header of a file, if it is a pcap.
     pub(crate) fn open(header: &[u8]) -> Option<Self> {
         let (order, unit_ns, record_header) = match *header.first_chunk()? {
             [0xa1, 0xb2, 0xc3, 0xd4] => (Order::Big, 1000, 16),
@@ -42,13 +42,13 @@ impl Pcap {
             [0x34, 0xcd, 0xb2, 0xa1] => (Order::Little, 1000, 24),
             _ => return None,
         };
-        // The upper half tells of frame check sequences, which change nothing in front of them.
+        // The upper half describes frame check sequences, which are after the data.
         let link = (order.u32(header, 20)? & 0xffff) as u16;
         Some(Self { order, unit_ns, record_header, link })
     }
 
-    /// The record at the beginning of the window. Its packet may have fewer bytes there than
-    /// `record_len` says: the file is cut, or the record is longer than the window gets.
+    /// Returns the record at the beginning of the window. Its packet may have fewer bytes than
+    /// `record_len` says: the file is truncated, or the record is longer than the window.
     pub(crate) fn next(&self, window: &mut Window) -> Result<Located, End> {
         let header = window.fill_to(self.record_header)?;
         if header.is_empty() {

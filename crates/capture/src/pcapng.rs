@@ -1,18 +1,18 @@
-//! The capture file of several sections, interfaces, clocks and orders of bytes.
+//! The capture format pcapng, with sections, interfaces and their clocks.
 //!
 //! ```text
 //!     │ section │ interface 0 │ interface 1 │ packet of 1 │ packet of 0 │ … │ section │ …
 //!     │ type │ length │ …                    … │ length │            each block
 //! ```
 //!
-//! A section says the order of bytes, an interface its link type and clock. Blocks that hold no
-//! packet, and blocks of unknown types, are skipped by their length.
+//! A section determines the byte order, an interface its link type and clock. Blocks without
+//! packets, and blocks of unknown types, are skipped by their length.
 //!
-//! `pcap-parser` takes apart the descriptions of interfaces, with their options, and simple
-//! packets. It collects all options of a block, several times the bytes that they have in the file,
-//! so it gets no block with options but a description of at most [`MAX_DESCRIPTION`] bytes; the few
-//! fields of other packets are read here. So is the clock: `pcap-parser` reads offsets in one order
-//! of bytes only and refuses clocks that tick in powers of two.
+//! `pcap-parser` parses interface descriptions, with their options, and simple packets. It collects
+//! all options of a block, several times the bytes that they have in the file, so it gets only
+//! descriptions of at most [`MAX_DESCRIPTION`] bytes; the few fields of other packets are parsed
+//! here. So is the clock: `pcap-parser` reads offsets in one byte order only and refuses clocks
+//! with powers of two.
 //!
 //! Format: draft-ietf-opsawg-pcapng.
 
@@ -24,11 +24,10 @@ use super::order::Order;
 use super::reader::{End, Located};
 use super::window::Window;
 
-/// The section that is being read.
+/// The state of the current section.
 pub(crate) struct Pcapng {
     order: Order,
-    /// By their numbers. `None` is one whose description was malformed: the next keep their
-    /// numbers.
+    /// By ID. `None` is one with a malformed description, which keeps its ID.
     interfaces: Vec<Option<Interface>>,
     skipped: u64,
 }
@@ -36,7 +35,7 @@ pub(crate) struct Pcapng {
 #[derive(Clone, Copy)]
 struct Interface {
     link: u16,
-    /// Longest packet that is captured; 0 if there is no limit.
+    /// Maximum captured length; 0 if there is no limit.
     snap_len: u32,
     clock: Clock,
 }
@@ -45,41 +44,41 @@ const INTERFACE: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// Reads the same in both orders of bytes.
+/// Equal in both byte orders.
 const SECTION: u32 = 0x0a0d_0d0a;
 
-/// Where the packet begins in blocks of each type.
+/// The offset of the packet in blocks of each type.
 const ENHANCED_HEADER: usize = 28;
 const SIMPLE_HEADER: usize = 12;
-/// Behind the packet and the options, each block has its length again.
+/// Length of the block's second length field, after packet and options.
 const TRAILER: usize = 4;
 
-/// The longest description of an interface that is read: an option has at most as much, and real
-/// descriptions have some hundred bytes.
+/// Maximum length of an interface description: an option has at most as much, and real descriptions
+/// have some hundred bytes.
 const MAX_DESCRIPTION: usize = 1 << 16;
 
-/// Interfaces of one section that are remembered: enough for any machine, and a bound for a file
-/// made of nothing else.
+/// Maximum number of stored interfaces of a section: enough for any host, and a bound for malicious
+/// files.
 const MAX_INTERFACES: usize = 1 << 16;
 
 impl Pcapng {
-    /// A capture that begins with the section header in these bytes, if it is one.
+    /// Opens a capture that begins with a section header, if it is one.
     pub(crate) fn open(head: &[u8]) -> Option<Self> {
         let order = section_order(head)?;
         Some(Self { order, interfaces: Vec::new(), skipped: 0 })
     }
 
-    /// Blocks that were malformed, or had a packet of an unknown interface.
+    /// Returns the number of blocks that were malformed, or had a packet of an unknown interface.
     pub(crate) const fn skipped(&self) -> u64 {
         self.skipped
     }
 
-    /// The next packet; the window then begins with its block.
+    /// Returns the next packet; the window then begins with its block.
     pub(crate) fn next(&mut self, window: &mut Window) -> Result<Located, End> {
         loop {
             let (kind, length) = self.block(window)?;
             let wanted = length as usize;
-            // A block that is too long is taken as an empty one: malformed, if it matters at all.
+            // A block that is too long is treated as empty: malformed, if its type matters.
             let wanted = if wanted <= longest(kind) { wanted } else { 0 };
             let Some(block) = window.fill_to(wanted)?.get(..wanted) else {
                 return Err(End::Cut);
@@ -95,7 +94,7 @@ impl Pcapng {
         }
     }
 
-    /// Type and length of the block that the window begins with. Enters a new section.
+    /// Returns type and length of the block at the beginning of the window. Enters a new section.
     fn block(&mut self, window: &mut Window) -> Result<(u32, u32), End> {
         let head = window.fill_to(12)?;
         if head.is_empty() {
@@ -121,7 +120,7 @@ impl Pcapng {
             ENHANCED_PACKET => {
                 self.order.u32(block, 8).and_then(|interface| self.packet(interface, block))
             }
-            // A counter of drops takes half of the interface's number.
+            // Here the ID has 16 bits, followed by a drop counter.
             OBSOLETE_PACKET => {
                 self.order.u16(block, 8).and_then(|interface| self.packet(interface.into(), block))
             }
@@ -143,7 +142,7 @@ impl Pcapng {
         interface.map_or(Taken::Malformed, |_| Taken::Nothing)
     }
 
-    /// An enhanced or obsolete packet of this interface.
+    /// Parses an enhanced or obsolete packet of an interface.
     fn packet(&self, interface: u32, block: &[u8]) -> Option<Located> {
         let interface = self.interface(interface)?;
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
@@ -160,7 +159,7 @@ impl Pcapng {
         })
     }
 
-    /// A simple packet has no time and no interface but the first.
+    /// Parses a simple packet, which has no time, and belongs to the first interface.
     fn simple(&self, block: &[u8]) -> Option<Located> {
         let parsed = match self.order {
             Order::Big => parse_simplepacketblock_be(block),
@@ -179,20 +178,20 @@ impl Pcapng {
         })
     }
 
-    fn interface(&self, number: u32) -> Option<Interface> {
-        *self.interfaces.get(number as usize)?
+    fn interface(&self, id: u32) -> Option<Interface> {
+        *self.interfaces.get(id as usize)?
     }
 }
 
-/// What a block was.
+/// The contents of a block.
 enum Taken {
     Packet(Located),
     Nothing,
     Malformed,
 }
 
-/// The most bytes that are looked at in a block of this type. Of one without packets or their
-/// interfaces only its type and length matter, and of a section its order of bytes.
+/// Returns the maximum length of blocks of this type. Of blocks without packets or interfaces only
+/// type and length matter, and of a section its byte order.
 const fn longest(kind: u32) -> usize {
     match kind {
         INTERFACE => MAX_DESCRIPTION,
@@ -201,7 +200,7 @@ const fn longest(kind: u32) -> usize {
     }
 }
 
-/// The order of bytes of the section that begins here, if one does.
+/// Returns the byte order of the section that begins here, if one does.
 fn section_order(head: &[u8]) -> Option<Order> {
     if Order::Big.u32(head, 0)? != SECTION {
         return None;
@@ -227,31 +226,30 @@ impl Interface {
     }
 }
 
-/// What a timestamp of an interface means.
+/// The clock of an interface.
 #[derive(Clone, Copy)]
 struct Clock {
     resolution: Resolution,
     offset_s: i64,
 }
 
-/// How long a tick is.
+/// The resolution of a clock.
 #[derive(Clone, Copy)]
 enum Resolution {
-    /// So many nanoseconds.
+    /// Nanoseconds per tick.
     Times(u64),
-    /// A nanosecond has so many ticks.
+    /// Ticks per nanosecond.
     Over(u128),
-    /// A second has 2 to this power of ticks.
+    /// Binary logarithm of the ticks per second.
     Binary(u8),
 }
 
 impl Resolution {
-    /// The value of the option `if_tsresol`: a negative power of ten or, with its first bit set,
-    /// of two.
+    /// Parses the option `if_tsresol`: a negative power of ten or, with its first bit set, of two.
     fn new(option: u8) -> Self {
         match option {
             0..=9 => Self::Times(10_u64.pow(u32::from(9 - option))),
-            // From 10^38 on, all of a timestamp is less than a nanosecond.
+            // From 10^38 on, any timestamp is less than a nanosecond.
             10..0x80 => Self::Over(10_u128.checked_pow(u32::from(option - 9)).unwrap_or(u128::MAX)),
             _ => Self::Binary(option & 0x7f),
         }
@@ -259,8 +257,7 @@ impl Resolution {
 }
 
 impl Clock {
-    /// Nanoseconds since the epoch. A time before it, or beyond the year 2554, becomes the nearest
-    /// that there is.
+    /// Returns nanoseconds since the epoch. Times before it, or after the year 2554, are clamped.
     fn time_ns(self, high: u32, low: u32) -> u64 {
         let ticks = u128::from(high) << 32 | u128::from(low);
         let since = match self.resolution {

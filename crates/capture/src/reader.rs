@@ -1,9 +1,10 @@
-//! A capture as a sequence of frames.
+//! A capture as an iterator over frames.
 //!
-//! The frames lend their bytes from the [`Window`], so one is looked at before the next is read.
+//! Frames borrow their bytes from the [`Window`], so a frame must be processed before the next one
+//! is read.
 //!
-//! A capture that ends inside a packet keeps all that came before; what the file still has of that
-//! packet is handed out as a frame that was captured short, if the file is a pcap.
+//! A capture that ends inside a packet keeps all packets before; the rest of that packet is
+//! returned as a truncated frame, if the file is a pcap.
 
 use core::error::Error;
 use core::fmt;
@@ -26,7 +27,7 @@ pub struct Frame<'a> {
     pub link: u16,
     /// Length of the packet on the wire.
     pub wire_len: u32,
-    /// What was captured of it: all, or its beginning.
+    /// The captured bytes: all, or a prefix.
     pub data: &'a [u8],
 }
 
@@ -35,9 +36,9 @@ pub(crate) struct Located {
     pub(crate) time_ns: u64,
     pub(crate) link: u16,
     pub(crate) wire_len: u32,
-    /// Where in the window's data the frame is.
+    /// The range of the frame in the window's data.
     pub(crate) data: Range<usize>,
-    /// Length of the record around the frame, as the record says.
+    /// Length of the record of the frame, as the record has it.
     pub(crate) record_len: u64,
 }
 
@@ -50,9 +51,9 @@ enum Format {
 pub struct Capture {
     window: Window,
     format: Format,
-    /// Length of the record handed out last; it is dropped before the next one.
+    /// Length of the record returned last, which is dropped before the next one.
     held: u64,
-    /// Records that were there to their last byte.
+    /// Number of complete records.
     whole: u64,
     end: Option<End>,
 }
@@ -62,7 +63,7 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or is no capture.
+    /// If it cannot be read, or is not a capture.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::new(File::open(path)?)
     }
@@ -71,16 +72,16 @@ impl Capture {
     ///
     /// # Errors
     ///
-    /// If these bytes are no capture.
+    /// If the bytes are not a capture.
     pub fn memory(bytes: Vec<u8>) -> Result<Self, OpenError> {
         Self::new(Cursor::new(bytes))
     }
 
-    /// Reads these bytes, compressed or not.
+    /// Reads from any source, compressed or not.
     ///
     /// # Errors
     ///
-    /// If they cannot be read, or are no capture.
+    /// If it cannot be read, or is not a capture.
     pub fn new(bytes: impl Read + 'static) -> Result<Self, OpenError> {
         let mut window = Window::new(decompressed(bytes)?);
         let head = window.fill_to(Pcap::HEADER)?;
@@ -99,7 +100,8 @@ impl Capture {
         Ok(Self { window, format, held: 0, whole: 0, end: None })
     }
 
-    /// The next frame; `None` at the end of the capture, which [`end`](Self::end) tells more of.
+    /// Returns the next frame; `None` at the end of the capture, whose kind [`end`](Self::end)
+    /// returns.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         if self.end.is_some() {
             return None;
@@ -130,18 +132,18 @@ impl Capture {
         }
     }
 
-    /// How the capture ended; `None` as long as it has not.
+    /// Returns how the capture ended; `None` before the end.
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// Packets that the capture has to their end, so far.
+    /// Returns the number of complete packets so far.
     pub const fn whole_packets(&self) -> u64 {
         self.whole
     }
 
-    /// Blocks of a pcapng that were malformed, or held a packet of an interface that it does not
-    /// describe.
+    /// Returns the number of blocks of a pcapng that were malformed, or had a packet of an
+    /// undescribed interface.
     pub const fn skipped_blocks(&self) -> u64 {
         match &self.format {
             Format::Pcap(_) => 0,
@@ -150,16 +152,16 @@ impl Capture {
     }
 }
 
-/// How a capture ended.
+/// The end of a capture.
 #[derive(Debug)]
 pub enum End {
-    /// Behind its last record.
+    /// After the last record.
     Whole,
     /// Inside a record.
     Cut,
-    /// At a block that cannot have the length it says, so nothing behind it can be found.
+    /// At a block with an invalid length, after which no block can be found.
     BadLength(u32),
-    /// Where it could not be read further.
+    /// At a read error.
     Unreadable(io::Error),
 }
 
@@ -180,7 +182,7 @@ impl fmt::Display for End {
     }
 }
 
-/// Why a capture could not be opened.
+/// The reason why a capture could not be opened.
 #[derive(Debug)]
 pub enum OpenError {
     /// The file is empty.

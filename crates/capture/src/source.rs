@@ -1,10 +1,10 @@
-//! Bytes of a file or a pipe, compressed or not.
+//! Decompression of files and pipes.
 
 use std::io::{self, Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 
-/// The same bytes without compression. Gzip is recognised by its first two bytes, and never by a
+/// Returns a reader of decompressed bytes. Gzip is recognised by its first two bytes, never by a
 /// name.
 pub fn decompressed(mut origin: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut magic = Vec::with_capacity(2);

@@ -1,8 +1,8 @@
-//! Traffic for a machine that has no capture at hand: a small site, made up and the same each time.
+//! Generated traffic of a small site, deterministic for a seed.
 //!
 //! TCP connections of both IP versions from handshake to FIN or RST, some of them on VLANs; DNS,
-//! pings, ARP, datagrams in fragments, and frames cut so short that they have no flow. Longer
-//! frames are cut to 128 bytes, as a capture of headers would do.
+//! pings, ARP, fragmented datagrams, and frames that are too short for a flow. Longer frames are
+//! truncated to 128 bytes, as in a capture of headers.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ use etherparse::{
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Bytes of a frame that the made-up capture has at most.
+/// Maximum captured length of a frame.
 const SNAP_LEN: usize = 128;
 const CONNECTIONS: usize = 600;
 const QUERIES: usize = 1500;
@@ -21,17 +21,17 @@ const PINGS: usize = 300;
 const DATAGRAMS: usize = 200;
 const STRAYS: usize = 100;
 
-/// 2026-01-01, and the span over which things begin.
+/// 2026-01-01, and the time span in which conversations begin.
 const START_NS: u64 = 1_767_225_600_000_000_000;
 const SPAN_NS: u64 = 60_000_000_000;
 
 const CLIENT_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const SERVER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 2];
 const HOP_LIMIT: u8 = 64;
-/// Payloads are slices of it: a full segment.
+/// The source of payloads: a full segment.
 const ZEROS: [u8; 1448] = [0; 1448];
 
-/// The bytes of a pcap file with made-up traffic.
+/// Returns a pcap file with generated traffic.
 pub fn capture(seed: u64) -> Vec<u8> {
     let mut site = Site { random: StdRng::seed_from_u64(seed), frames: Vec::new() };
     for _ in 0..CONNECTIONS {
@@ -55,16 +55,16 @@ pub fn capture(seed: u64) -> Vec<u8> {
 
 struct Site {
     random: StdRng,
-    frames: Vec<Made>,
+    frames: Vec<MadeFrame>,
 }
 
-struct Made {
+struct MadeFrame {
     time_ns: u64,
     wire_len: u32,
     bytes: Vec<u8>,
 }
 
-/// Two hosts that talk.
+/// Two hosts that communicate.
 #[derive(Clone, Copy)]
 struct Pair {
     client: IpAddr,
@@ -73,7 +73,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// The headers in front of the transport layer, in one direction.
+    /// Returns the headers before the transport layer, in one direction.
     fn headers(&self, from_client: bool) -> PacketBuilderStep<IpHeaders> {
         let (macs, ips) = match from_client {
             true => ((CLIENT_MAC, SERVER_MAC), (self.client, self.server)),
@@ -102,8 +102,8 @@ fn v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// One end's view of a TCP connection: what it sends next.
-struct Talk {
+/// The state of a TCP connection.
+struct TcpState {
     pair: Pair,
     port: u16,
     service: u16,
@@ -141,55 +141,57 @@ impl Site {
     fn add(&mut self, time_ns: u64, mut bytes: Vec<u8>) {
         let wire_len = bytes.len() as u32;
         bytes.truncate(SNAP_LEN);
-        self.frames.push(Made { time_ns, wire_len, bytes });
+        self.frames.push(MadeFrame { time_ns, wire_len, bytes });
     }
 
-    /// A segment of one side, some time after the one before; `flags` sets more than ACK.
-    fn segment(&mut self, talk: &mut Talk, client: bool, len: usize, flags: fn(&mut TcpHeader)) {
-        talk.time_ns += self.random.random_range(20_000..5_000_000);
+    /// Adds a segment of one side, some time after the previous one; `flags` changes its flags from
+    /// ACK.
+    fn segment(&mut self, tcp: &mut TcpState, client: bool, len: usize, flags: fn(&mut TcpHeader)) {
+        tcp.time_ns += self.random.random_range(20_000..5_000_000);
         let [mine, other] = if client { [0, 1] } else { [1, 0] };
-        let (src, dst) = if client { (talk.port, talk.service) } else { (talk.service, talk.port) };
-        let mut header = TcpHeader::new(src, dst, talk.next[mine], 64_240);
+        let (src, dst) = if client { (tcp.port, tcp.service) } else { (tcp.service, tcp.port) };
+        let mut header = TcpHeader::new(src, dst, tcp.next[mine], 64_240);
         header.ack = true;
-        header.acknowledgment_number = talk.next[other];
+        header.acknowledgment_number = tcp.next[other];
         flags(&mut header);
         let counted = len as u32 + u32::from(header.syn) + u32::from(header.fin);
-        talk.next[mine] = talk.next[mine].wrapping_add(counted);
-        let packet = talk.pair.headers(client).tcp_header(header);
+        tcp.next[mine] = tcp.next[mine].wrapping_add(counted);
+        let packet = tcp.pair.headers(client).tcp_header(header);
         let mut bytes = Vec::with_capacity(packet.size(len));
-        packet.write(&mut bytes, &ZEROS[..len]).expect("a vector takes all");
-        self.add(talk.time_ns, bytes);
+        packet.write(&mut bytes, &ZEROS[..len]).expect("writing to a vector succeeds");
+        self.add(tcp.time_ns, bytes);
     }
 
-    /// Handshake, requests with answers, and an end: in order, by reset, or not seen.
+    /// Adds a connection: handshake, requests with answers, and an end by FIN, by RST, or outside
+    /// of the capture.
     fn connection(&mut self) {
-        let talk = &mut Talk {
+        let tcp = &mut TcpState {
             pair: self.pair(),
             port: self.ephemeral_port(),
             service: [22, 80, 443, 443, 5432][self.random.random_range(0..5)],
             time_ns: self.start_ns(),
             next: [self.random.random(), self.random.random()],
         };
-        self.segment(talk, true, 0, |header| (header.syn, header.ack) = (true, false));
-        self.segment(talk, false, 0, |header| header.syn = true);
-        self.segment(talk, true, 0, |_| {});
+        self.segment(tcp, true, 0, |header| (header.syn, header.ack) = (true, false));
+        self.segment(tcp, false, 0, |header| header.syn = true);
+        self.segment(tcp, true, 0, |_| {});
         // Most are short, few are long.
         let requests = (40.0 * self.random.random::<f64>().powi(3)) as usize + 1;
         for _ in 0..requests {
             let request = self.random.random_range(20..600);
-            self.segment(talk, true, request, |header| header.psh = true);
+            self.segment(tcp, true, request, |header| header.psh = true);
             for _ in 0..self.random.random_range(1..6) {
-                self.segment(talk, false, ZEROS.len(), |_| {});
-                self.segment(talk, true, 0, |_| {});
+                self.segment(tcp, false, ZEROS.len(), |_| {});
+                self.segment(tcp, true, 0, |_| {});
             }
         }
         match self.random.random_range(0..10) {
             0 => {}
-            1 => self.segment(talk, true, 0, |header| header.rst = true),
+            1 => self.segment(tcp, true, 0, |header| header.rst = true),
             _ => {
-                self.segment(talk, true, 0, |header| header.fin = true);
-                self.segment(talk, false, 0, |header| header.fin = true);
-                self.segment(talk, true, 0, |_| {});
+                self.segment(tcp, true, 0, |header| header.fin = true);
+                self.segment(tcp, false, 0, |header| header.fin = true);
+                self.segment(tcp, true, 0, |_| {});
             }
         }
     }
@@ -197,11 +199,11 @@ impl Site {
     fn datagram(&mut self, pair: Pair, client: bool, ports: [u16; 2], time_ns: u64, len: usize) {
         let packet = pair.headers(client).udp(ports[0], ports[1]);
         let mut bytes = Vec::with_capacity(packet.size(len));
-        packet.write(&mut bytes, &ZEROS[..len]).expect("a vector takes all");
+        packet.write(&mut bytes, &ZEROS[..len]).expect("writing to a vector succeeds");
         self.add(time_ns, bytes);
     }
 
-    /// A question to a name server, mostly answered.
+    /// Adds a DNS query, mostly with its answer.
     fn query(&mut self) {
         let (pair, port, time_ns) = (self.pair(), self.ephemeral_port(), self.start_ns());
         let (asked, answered) =
@@ -212,7 +214,7 @@ impl Site {
         }
     }
 
-    /// An echo request and its reply, of the version of the pair.
+    /// Adds an echo request and its reply.
     fn ping(&mut self) {
         let (pair, time_ns) = (self.pair(), self.start_ns());
         for (client, delay_ns) in [(true, 0), (false, 400_000)] {
@@ -223,7 +225,7 @@ impl Site {
                 (false, _) => return self.ping_v6(pair, time_ns),
             };
             let mut bytes = Vec::with_capacity(packet.size(56));
-            packet.write(&mut bytes, &ZEROS[..56]).expect("a vector takes all");
+            packet.write(&mut bytes, &ZEROS[..56]).expect("writing to a vector succeeds");
             self.add(time_ns + delay_ns, bytes);
         }
     }
@@ -233,12 +235,12 @@ impl Site {
         let reply = pair.headers(false).icmpv6_echo_reply(1, 1);
         for (packet, delay_ns) in [(request, 0), (reply, 400_000)] {
             let mut bytes = Vec::with_capacity(packet.size(56));
-            packet.write(&mut bytes, &ZEROS[..56]).expect("a vector takes all");
+            packet.write(&mut bytes, &ZEROS[..56]).expect("writing to a vector succeeds");
             self.add(time_ns + delay_ns, bytes);
         }
     }
 
-    /// A datagram over IPv4 in three fragments, of which the first has the ports.
+    /// Adds an IPv4 datagram in three fragments, of which the first has the ports.
     fn fragments(&mut self) {
         const PIECE: u16 = 1440;
         let [src, dst] = [[192, 0, 2, 9], [198, 51, 100, 9]];
@@ -259,12 +261,12 @@ impl Site {
                 0 => headers.udp(port, 2049).write(&mut bytes, &ZEROS[8..PIECE.into()]),
                 _ => headers.write(&mut bytes, IpNumber::UDP, &ZEROS[..PIECE.into()]),
             };
-            written.expect("a vector takes all");
+            written.expect("writing to a vector succeeds");
             self.add(time_ns + u64::from(index) * 12_000, bytes);
         }
     }
 
-    /// A frame without a flow: ARP, or the first bytes of a packet.
+    /// Adds a frame without a flow: ARP, or a truncated packet.
     fn stray(&mut self) {
         let time_ns = self.start_ns();
         if self.random.random_bool(0.5) {
@@ -280,20 +282,20 @@ impl Site {
             let packet = PacketBuilder::ethernet2(CLIENT_MAC, [0xff; 6])
                 .arp(question.expect("addresses of equal lengths"));
             let mut bytes = Vec::new();
-            packet.write(&mut bytes).expect("a vector takes all");
+            packet.write(&mut bytes).expect("writing to a vector succeeds");
             return self.add(time_ns, bytes);
         }
         let headers = self.pair().headers(true).udp(1, 2);
         let mut bytes = Vec::new();
-        headers.write(&mut bytes, &ZEROS[..64]).expect("a vector takes all");
+        headers.write(&mut bytes, &ZEROS[..64]).expect("writing to a vector succeeds");
         let wire_len = bytes.len() as u32;
         bytes.truncate(self.random.random_range(0..30));
-        self.frames.push(Made { time_ns, wire_len, bytes });
+        self.frames.push(MadeFrame { time_ns, wire_len, bytes });
     }
 }
 
-/// A pcap of Ethernet frames with times in microseconds.
-fn file(frames: &[Made]) -> Vec<u8> {
+/// Returns a pcap of Ethernet frames with times in microseconds.
+fn file(frames: &[MadeFrame]) -> Vec<u8> {
     let mut out = Vec::new();
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, SNAP_LEN as u32, 1] {
         out.extend(u32::to_le_bytes(word));

@@ -1,4 +1,4 @@
-//! Wireless frames (802.11) and the headers that captures put in front of them.
+//! Wireless frames (802.11) and the capture headers before them.
 
 use super::ethernet;
 use super::link::IpAt;
@@ -8,15 +8,16 @@ use super::reject::Reject;
 /// Length of the header of the Prism driver.
 pub(crate) const PRISM: usize = 144;
 
-/// Radiotap: a header that says its length.
+/// Radiotap: a header with its length.
 pub(crate) fn radiotap(bytes: &[u8]) -> Result<IpAt, Reject> {
     let length = Order::Little.u16(bytes, 2).ok_or(Reject::LinkCut)?;
     frame(bytes, length.into())
 }
 
-/// A data frame that starts at `at`: its header has a length by its kind, then come LLC and SNAP.
+/// Finds the IP header in a data frame at `at`: its header has a length by its kind, followed by
+/// LLC and SNAP.
 ///
-/// Frames without data, encrypted ones, and those with several packets at once are not IP.
+/// Frames without data, encrypted ones, and aggregates of several packets are not IP.
 pub(crate) fn frame(bytes: &[u8], at: usize) -> Result<IpAt, Reject> {
     const HEADER: usize = 24;
     let header = bytes.get(at..).unwrap_or_default();

@@ -1,13 +1,13 @@
-//! The part of a capture that is in memory.
+//! A window on the bytes of a capture.
 //!
 //! ```text
-//!     source ──read──► │ consumed │ data() │ room │
+//!     source ──read──► │ consumed │ data() │ free │
 //!                      0        start     end     bytes.len(), at most twice MAX
 //! ```
 
 use std::io::{self, ErrorKind, Read};
 
-/// Bytes of a source, from the first one not consumed on.
+/// Buffered bytes of a source, from the first unconsumed one on.
 pub(crate) struct Window {
     source: Box<dyn Read>,
     bytes: Vec<u8>,
@@ -16,27 +16,28 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// The most bytes that are held at once: as much as Wireshark takes for a block of pcapng.
+    /// Maximum number of bytes in the window: Wireshark's limit for a block of pcapng.
     pub(crate) const MAX: usize = 1 << 24;
 
-    /// Bytes held at first: some hundred packets, so that reads are few.
+    /// Initial size: some hundred packets, so that reads are few.
     const START: usize = 1 << 18;
 
     pub(crate) fn new(source: Box<dyn Read>) -> Self {
         Self { source, bytes: vec![0; Self::START], start: 0, end: 0 }
     }
 
-    /// What has been read and not consumed.
+    /// Returns the bytes that have been read and not consumed.
     pub(crate) fn data(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// Reads until `wanted` bytes (at most [`MAX`](Self::MAX)) are there or the source ends, and
-    /// returns all that is there. Never waits for more than is wanted: the source may be live.
+    /// Reads until `wanted` bytes (at most [`MAX`](Self::MAX)) are available or the source ends,
+    /// and returns all available bytes. Never blocks for more than `wanted`: the source may be
+    /// live.
     pub(crate) fn fill_to(&mut self, wanted: usize) -> io::Result<&[u8]> {
         let wanted = wanted.min(Self::MAX);
         while self.end - self.start < wanted {
-            self.make_room();
+            self.make_space();
             match self.source.read(&mut self.bytes[self.end..]) {
                 Ok(0) => break,
                 Ok(count) => self.end += count,
@@ -47,7 +48,7 @@ impl Window {
         Ok(self.data())
     }
 
-    /// Drops `count` bytes; whether the source had as many.
+    /// Drops `count` bytes. Returns whether the source had them.
     pub(crate) fn skip(&mut self, mut count: u64) -> io::Result<bool> {
         while count > 0 {
             if self.start == self.end && self.fill_to(1)?.is_empty() {
@@ -61,9 +62,9 @@ impl Window {
         Ok(true)
     }
 
-    /// Makes space behind the end. Grows only when full of bytes that did arrive: a length that is
-    /// merely claimed allocates nothing.
-    fn make_room(&mut self) {
+    /// Makes space after the end. Grows only when full of bytes that did arrive: a claimed length
+    /// alone allocates nothing.
+    fn make_space(&mut self) {
         if self.end < self.bytes.len() {
             return;
         }

@@ -19,14 +19,14 @@ pub struct Name {
 #[derive(Clone, Debug)]
 pub enum Step {
     Get(Name),
-    /// The value is changed.
+    /// Changes the value.
     GetMut(Name),
     Peek(Name),
     GetOrInsert(Name),
     Insert(Name),
     Remove(Name),
     GetBatch(Vec<Name>),
-    /// The values are changed.
+    /// Changes the values.
     GetBatchMut(Vec<Name>),
     PeekBatch(Vec<Name>),
     /// Keeps and changes the values that are no multiples of this number.

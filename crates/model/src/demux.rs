@@ -115,10 +115,12 @@ where
     S: BuildHasher + Copy + 'static,
 {
     let chosen = |rule| DemuxModels::many(rule, chains, choose(hasher, chains));
-    let sequent = Sequent::with_chains_and_hasher(chains, hasher).expect("there are some");
+    let sequent =
+        Sequent::with_chains_and_hasher(chains, hasher).expect("the number of chains is positive");
     let to_front = SequentMoveToFront::with_chains_and_hasher(chains, hasher).expect("as above");
-    // A single chain is a list, whatever the hash.
-    let list = Sequent::with_chains_and_hasher(1, hasher).expect("there is one");
+    // A single chain is a list, for any hash.
+    let list =
+        Sequent::with_chains_and_hasher(1, hasher).expect("the number of chains is positive");
     let list_to_front = SequentMoveToFront::with_chains_and_hasher(1, hasher).expect("as above");
     let one = DemuxModels::one;
     vec![

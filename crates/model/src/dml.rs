@@ -2,7 +2,7 @@
 
 pub mod frames;
 
-use flowtable::dml::{DmlHeader, Kind, NoRoom, ReceiveError, Received, Receiver, Region};
+use flowtable::dml::{BufferTooSmall, DmlHeader, Kind, ReceiveError, Received, Receiver, Region};
 
 /// The Internet checksum of RFC 1071, word by word.
 pub fn checksum(bytes: &[u8]) -> u16 {
@@ -32,7 +32,10 @@ fn receive(header: &DmlHeader<'_>, packet: &[u8], room: usize) -> Outcome {
     let copied = packet.iter().zip(times).filter(|(_, times)| *times == 1);
     let data: Vec<u8> = copied.map(|(byte, _)| *byte).collect();
     if data.len() > room {
-        return Err(ReceiveError::NoRoom(NoRoom { needed: data.len(), room }));
+        return Err(ReceiveError::BufferTooSmall(BufferTooSmall {
+            needed: data.len(),
+            capacity: room,
+        }));
     }
     let sums = header.of_kind(Kind::CHECKSUM);
     Ok((data, sums.map(|region| (region, checksum(region.slice(packet).unwrap()))).collect()))
@@ -48,7 +51,7 @@ pub fn receive_checked(
     let mut destination = vec![0xa5; room];
     let expected = receive(header, packet, room);
     let received = receiver.receive(header, packet, &mut destination);
-    let received = received.map(|Received { copied, checksums }| {
+    let received = received.map(|Received { copied, checksums, .. }| {
         (copied, checksums.iter().map(|(region, sum)| (*region, sum.sum())).collect::<Vec<_>>())
     });
     let copied = received.as_ref().map_or(0, |(copied, _)| *copied);

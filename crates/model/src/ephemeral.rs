@@ -127,7 +127,7 @@ where
         }
     }
 
-    /// Time does not go back behind the last creation or cleaning.
+    /// Whether a binding is alive, at the latest of this time and the last creation or cleaning.
     fn is_alive(&self, entry: &Entry<T, V>, at: Timestamp) -> bool {
         entry.expiry > at.as_nanos().max(self.latest)
     }
@@ -179,7 +179,7 @@ where
         let bound = self.store.find_or_create_observed(tag.clone(), at, value, &mut words);
         match (expected, bound) {
             (Some(binding), bound) => {
-                let bound = bound.expect("it is there");
+                let bound = bound.expect("the binding exists");
                 assert_eq!((bound.binding, bound.is_new, is_made), (binding, false, false));
                 assert_eq!(words, of_find);
             }
@@ -211,11 +211,11 @@ where
             (None, true) => assert_eq!(found, Ok(V::from(number))),
             (None, false) => assert_eq!(found, Err(Full)),
         }
-        self.note_created(tag, at, expected.is_none() && has_room, number);
+        self.record_created(tag, at, expected.is_none() && has_room, number);
     }
 
     /// Records what was created by a method that returns no binding.
-    fn note_created(&mut self, tag: &T, at: Timestamp, is_created: bool, number: u32) {
+    fn record_created(&mut self, tag: &T, at: Timestamp, is_created: bool, number: u32) {
         if is_created {
             let binding = self.store.find(tag, at).expect("it was created");
             self.add(tag, V::from(number), binding);
@@ -249,7 +249,7 @@ where
                 Some(value) => assert_eq!((result, made[place]), (Ok(value), false)),
                 None if self.has_room(at) => {
                     assert_eq!((result, made[place]), (Ok(V::from(number)), true));
-                    self.note_created(tag, at, true, number);
+                    self.record_created(tag, at, true, number);
                 }
                 None => assert_eq!((result, made[place]), (Err(Full), false)),
             }
@@ -310,7 +310,7 @@ where
 
     /// Checks the invariants and that both have the same live bindings.
     pub fn check(&mut self) {
-        self.store.validate().expect("all that shall hold does");
+        self.store.validate().expect("invariant");
         assert!(self.store.len() <= self.store.capacity());
         self.iterate(Timestamp::from_nanos(self.latest));
     }

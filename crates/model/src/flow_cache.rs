@@ -34,19 +34,19 @@ pub fn observation<K>(
         class: observed.class,
         fresh: observed.fresh,
         value: *observed.flow,
-        departed: observed.departed,
+        removed: observed.removed,
     })
 }
 
 pub fn config(setting: &Setting) -> Config {
-    let config = Config::new(setting.flows).expect("there is room for one");
+    let config = Config::new(setting.flows).expect("the capacity is positive");
     let config = config.with_timeouts(setting.timeouts).with_close_rule(setting.rule);
     let config = config.with_tick(setting.tick).expect("a tick between 0 and an hour");
     match setting.emergency {
         None => config,
         Some((enter, leave, idle)) => {
-            let emergency = Emergency::new(enter, leave, idle).expect("it leaves below");
-            config.with_emergency(emergency).expect("it enters in time")
+            let emergency = Emergency::new(enter, leave, idle).expect("it leaves below its entry");
+            config.with_emergency(emergency).expect("it enters below the capacity")
         }
     }
 }
@@ -66,26 +66,26 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         self.model.observe(key, seen, now, observation(observed));
     }
 
-    pub fn observe_batch(&mut self, burst: &[(K, PacketInfo)], now: Timestamp) {
+    pub fn observe_batch(&mut self, batch: &[(K, PacketInfo)], now: Timestamp) {
         let packets: Vec<(K, Packet)> =
-            burst.iter().map(|(key, seen)| (key.clone(), seen.packet())).collect();
+            batch.iter().map(|(key, seen)| (key.clone(), seen.packet())).collect();
         self.model.tick_clock(now);
         let mut next = 0;
         self.ours.observe_batch(&packets, now, |at, observed| {
-            assert_eq!(at, next, "in order, and each once");
+            assert_eq!(at, next, "each once, in order");
             next += 1;
-            self.model.observe(&burst[at].0, burst[at].1, now, observation(observed));
+            self.model.observe(&batch[at].0, batch[at].1, now, observation(observed));
         });
-        assert_eq!(next, burst.len());
+        assert_eq!(next, batch.len());
     }
 
     pub fn advance(&mut self, now: Timestamp, budget: usize) -> Progress {
         self.model.tick_clock(now);
         let (mut ended, mut reported) = (0, 0);
         let progress = self.ours.advance(now, budget, |event| match event {
-            Event::Ended(departed) => {
+            Event::Ended(removed) => {
                 ended += 1;
-                self.model.expired(&departed);
+                self.model.expired(&removed);
             }
             Event::Active(report) => {
                 reported += 1;
@@ -109,7 +109,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         let last = self.model.next_due().map(|due| timestamp(due) + tick);
         match (progress.next, last) {
             (Some(next), Some(last)) => assert!(next <= last, "{progress:?} but due by {last:?}"),
-            (None, Some(due)) => panic!("nothing to come, but due by {due:?}"),
+            (None, Some(due)) => panic!("no next event, but one is due by {due:?}"),
             (_, None) => {}
         }
         let next = progress.next.unwrap_or(Timestamp::MAX);
@@ -117,20 +117,20 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     }
 
     pub fn remove(&mut self, handle: Handle) {
-        let departed = self.ours.remove(handle);
-        assert_eq!(departed.is_some(), self.model.at(handle).is_some());
-        if let Some(departed) = departed {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.model.remove(&departed);
+        let removed = self.ours.remove(handle);
+        assert_eq!(removed.is_some(), self.model.at(handle).is_some());
+        if let Some(removed) = removed {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.model.remove(&removed);
         }
     }
 
     /// Drains `count` flows; the others remain.
     pub fn drain(&mut self, count: usize) {
         let there = self.model.flows.len();
-        for departed in self.ours.drain().take(count) {
-            assert_eq!(departed.reason, EndReason::Forced);
-            self.model.remove(&departed);
+        for removed in self.ours.drain().take(count) {
+            assert_eq!(removed.reason, EndReason::Forced);
+            self.model.remove(&removed);
         }
         assert_eq!(self.model.flows.len(), there.saturating_sub(count));
     }
@@ -160,8 +160,8 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         };
         let found = self.model.find(key).filter(|(other, ..)| *other == at);
         match found.map(|(.., number)| number) {
-            None => assert_eq!(result, Err(NameError::NotItsName)),
-            Some(0) => assert_eq!(result, Err(NameError::First)),
+            None => assert_eq!(result, Err(NameError::NoSuchName)),
+            Some(0) => assert_eq!(result, Err(NameError::PrimaryKey)),
             Some(number) => {
                 assert_eq!(result, Ok(()));
                 self.model.flows[at].names.retain(|(other, _)| *other != number);
@@ -254,7 +254,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
             let at = names.iter().position(|other| *other == name);
             names.swap_remove(at.unwrap_or_else(|| panic!("{name:?} is missing")));
         }
-        assert!(names.is_empty(), "{names:?} are too many");
+        assert!(names.is_empty(), "superfluous names: {names:?}");
     }
 
     /// Paging through the cache returns each flow once.
@@ -272,10 +272,10 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     fn compare_metrics(&self) {
         let (metrics, model, counts) = (self.ours.metrics(), &self.model, &self.model.counts);
         let pinned = model.flows.iter().filter(|flow| flow.pinned).count();
-        let further_names = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
+        let aliases = model.flows.iter().map(|flow| flow.names.len() - 1).sum();
         assert_eq!(
-            (metrics.flows, metrics.capacity, metrics.pinned, metrics.names, metrics.emergency),
-            (model.flows.len(), model.setting.flows, pinned, further_names, model.emergency)
+            (metrics.flows, metrics.capacity, metrics.pinned, metrics.aliases, metrics.emergency),
+            (model.flows.len(), model.setting.flows, pinned, aliases, model.emergency)
         );
         assert_eq!(
             (metrics.hits + metrics.misses, metrics.created, metrics.refused),
@@ -286,8 +286,8 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         for class in Class::ALL {
             assert_eq!(metrics.flows_of(class), model.flows_of(class), "{class:?}");
             for reason in EndReason::ALL {
-                let departed = counts.departed[reason as usize][class as usize];
-                assert_eq!(metrics.departed(reason, class), departed, "{reason:?}, {class:?}");
+                let removed = counts.removed[reason as usize][class as usize];
+                assert_eq!(metrics.removed(reason, class), removed, "{reason:?}, {class:?}");
             }
         }
     }

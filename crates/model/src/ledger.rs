@@ -1,4 +1,4 @@
-//! Tokens whose drops are recorded, whatever thread drops them.
+//! Tokens whose drops are recorded, on any thread.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -54,7 +54,7 @@ pub struct CheckedSockets<S> {
     pub model: SocketList<u32>,
     /// Names of removed sockets, the last one last.
     removed: Vec<Name>,
-    /// Numbers that bound sockets have been given.
+    /// The ids assigned to bound sockets.
     numbers: HashSet<u64>,
     /// A packet, the number of the socket that it went to, and that of one that it did not go to.
     preferred: HashSet<(FlowKey, u64, u64)>,
@@ -94,17 +94,17 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
             }
             Err(RejectedSocket { given, why }) => {
                 assert!(reasons.contains(&why), "refused: {why:?}, not one of {reasons:?}");
-                assert_eq!(given, socket, "another socket is given back");
+                assert_eq!(given, socket, "another socket is returned");
                 None
             }
         }
     }
 
     fn put_bound(&mut self, name: Name, at: Endpoint, reuse: Reuse, socket: u32) {
-        let Name::Bound { local, number } = name else { panic!("{name:?} is bound") };
+        let Name::Bound { local, id } = name else { panic!("{name:?} is bound") };
         assert_eq!(local, at.local());
         assert_eq!((local.port(), local.protocol()), (at.port, at.protocol));
-        assert!(self.numbers.insert(number), "the number {number} has been there");
+        assert!(self.numbers.insert(id), "the id {id} was used before");
         self.model.put(name, Kind::Bound(at, reuse), socket);
     }
 
@@ -123,7 +123,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let result = self.ours.bind_ephemeral(at.local(), ports.clone(), reuse, socket);
         if let Some(name) = Self::accepted(result, &reasons, socket) {
             let Name::Bound { local, .. } = name else { panic!("{name:?} is bound") };
-            let at = at.at_port(local.port().expect("it has one"));
+            let at = at.at_port(local.port().expect("it has a port"));
             assert!(ports.contains(&at.port.expect("as above")), "{name:?} is not in {ports:?}");
             assert!(self.model.is_free_to_bind(at), "{name:?} is taken");
             self.put_bound(name, at, reuse, socket);
@@ -135,7 +135,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let reasons = self.model.refuse_connect(local, remote, protocol);
         let result = self.ours.connect(local, remote, protocol, socket);
         if let Some(name) = Self::accepted(result, &reasons, socket) {
-            let key = connection(local, remote, protocol).expect("nothing is wrong with it");
+            let key = connection(local, remote, protocol).expect("the arguments are valid");
             assert_eq!(name, Name::Connected(key));
             self.model.put(name, Kind::Connected(key), socket);
         }
@@ -186,9 +186,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
     /// A forged name: the local end of one socket with the number of another, or a reversed key.
     pub fn forged(&self, one: usize, other: usize) -> Option<Name> {
         match (self.nth(one)?, self.nth(other)?) {
-            (Name::Bound { local, .. }, Name::Bound { number, .. }) => {
-                Some(Name::Bound { local, number })
-            }
+            (Name::Bound { local, .. }, Name::Bound { id, .. }) => Some(Name::Bound { local, id }),
             (Name::Connected(key), _) => Some(Name::Connected(key.reversed())),
             _ => None,
         }
@@ -212,12 +210,12 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         assert_eq!(shown, found, "{packet}");
         if let (Some(ours), Some(found)) = (ours, found) {
             let theirs = self.model.sockets.iter_mut().find(|each| each.socket == found.socket);
-            theirs.expect("it is there").socket = new;
+            theirs.expect("the socket exists").socket = new;
             *ours.socket = new;
         }
     }
 
-    /// Looks up the sockets of a burst.
+    /// Looks up the sockets of a batch of packets.
     pub fn lookup_batch(&self, packets: &[FlowKey]) {
         let expected: Vec<Option<Match<&u32>>> =
             packets.iter().map(|packet| self.ours.lookup(packet)).collect();
@@ -249,7 +247,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
             socket: socket.socket,
             by: specificity(*rank),
         };
-        // Those of one rank come in no order.
+        // Those of one rank are in any order.
         let mut all: Vec<Match<u32>> = self.ours.matches(packet).map(copied).collect();
         assert_eq!(all.len(), matches.len(), "{packet}");
         for place in matches.chunk_by(|one, other| one.0 == other.0) {
@@ -263,13 +261,13 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         let group = matches.iter().filter(|(rank, _)| rank == best);
         let chosen = group.clone().find(|socket| Some(shown(socket)) == found);
         let (_, chosen) = chosen.unwrap_or_else(|| panic!("{packet}: {found:?} of {matches:?}"));
-        let Name::Bound { number: winner, .. } = chosen.name else { return found };
+        let Name::Bound { id: winner, .. } = chosen.name else { return found };
         for (_, member) in group {
-            let Name::Bound { number, .. } = member.name else { continue };
-            if number != winner {
-                self.preferred.insert((*packet, winner, number));
-                let was = self.preferred.contains(&(*packet, number, winner));
-                assert!(!was, "{packet} has moved from {number} to {winner}, both there");
+            let Name::Bound { id, .. } = member.name else { continue };
+            if id != winner {
+                self.preferred.insert((*packet, winner, id));
+                let was = self.preferred.contains(&(*packet, id, winner));
+                assert!(!was, "{packet} has moved from {id} to {winner}, both bound");
             }
         }
         found

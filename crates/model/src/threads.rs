@@ -55,12 +55,12 @@ pub fn without_hanging<R: Send + 'static>(act: impl FnOnce() -> R + Send + 'stat
     let (sender, receiver) = channel();
     let thread = thread::spawn(move || {
         let result = act();
-        // The receiver may have given up.
+        // The receiver may have timed out.
         let _ = sender.send(());
         result
     });
     match receiver.recv_timeout(PATIENCE) {
-        Err(RecvTimeoutError::Timeout) => panic!("it hangs"),
+        Err(RecvTimeoutError::Timeout) => panic!("a thread hangs"),
         Ok(()) | Err(RecvTimeoutError::Disconnected) => {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         }
@@ -94,7 +94,7 @@ pub fn while_held<H, R>(hold: impl FnOnce() -> H + Send, act: impl FnOnce() -> R
             let _ = is_released.recv();
             drop(holding);
         });
-        is_held.recv().expect("it is held");
+        is_held.recv().expect("the other thread holds it");
         // Released at the end, or by a panic.
         let _release = release;
         act()

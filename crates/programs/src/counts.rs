@@ -1,6 +1,6 @@
-//! Counts of a size by the size.
+//! Quantiles of counts by size.
 
-/// The index that this share of all that was counted does not exceed; 0 if nothing was.
+/// Returns the smallest index that this share of all counts does not exceed; 0 without counts.
 pub fn quantile(counts: &[u64], share: f64) -> usize {
     let mut left = (counts.iter().sum::<u64>() as f64 * share).ceil() as u64;
     let reaches = |count: &u64| {

@@ -1,4 +1,4 @@
-//! What an example reads: a file, or standard input.
+//! Input of a program: a file, or standard input.
 
 use core::fmt;
 use std::ffi::OsString;
@@ -10,14 +10,14 @@ use indicatif::ProgressBar;
 
 use crate::program::Program;
 
-/// Where bytes come from.
+/// A source of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     File(PathBuf),
     Pipe,
 }
 
-/// By its name on the command line, which is `-` for standard input.
+/// Converts a name on the command line; `-` is standard input.
 impl From<OsString> for Input {
     fn from(name: OsString) -> Self {
         if name == "-" { Self::Pipe } else { Self::File(name.into()) }
@@ -34,7 +34,7 @@ impl fmt::Display for Input {
 }
 
 impl Input {
-    /// The bytes, and a bar that shows how many were read: of a file, out of how many.
+    /// Opens the input, with a bar that shows the bytes read, and for a file the total.
     pub fn open(&self, program: Program) -> io::Result<(Box<dyn Read>, ProgressBar)> {
         let (origin, size): (Box<dyn Read>, _) = match self {
             Self::File(path) => {

@@ -1,7 +1,7 @@
-//! What the example programs are made of: a module for each program, and what they have in common.
+//! The implementation of the example programs: a module for each, and shared modules.
 //!
 //! ```text
-//!     examples/<name>.rs ─► <name>: what it computes and reports
+//!     examples/<name>.rs ─► <name>: computation and report
 //!                       └─► program, values: the command line, the progress bar, the exit code
 //!                           input, trace: the file, the pipe or the capture that it reads
 //! ```

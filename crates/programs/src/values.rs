@@ -7,17 +7,17 @@ use core::time::Duration;
 
 use lexopt::Parser;
 
-/// What comes behind an option.
+/// Returns the value of an option as text.
 pub fn text(parser: &mut Parser) -> Result<String, lexopt::Error> {
     Ok(parser.value()?.to_string_lossy().into_owned())
 }
 
-/// What that says for the option of this name.
+/// Parses the value of the option `name`.
 pub fn parsed<T: FromStr<Err: fmt::Display>>(name: &str, text: &str) -> Result<T, lexopt::Error> {
     text.parse().map_err(|error| wrong(name, text, &error))
 }
 
-/// What comes behind the option of this name: a number within these bounds.
+/// Returns the value of the option `name`: a number within these bounds.
 pub fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
     name: &str,
     parser: &mut Parser,
@@ -32,13 +32,13 @@ pub fn number<N: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display>(
     Err(wrong(name, &text, &format_args!("not from {least} to {most}")))
 }
 
-/// What that says for the option of this name: seconds, perhaps with a fraction.
+/// Parses the value of the option `name`: seconds, possibly with a fraction.
 pub fn seconds(name: &str, text: &str) -> Result<Duration, lexopt::Error> {
     let time = Duration::try_from_secs_f64(parsed(name, text)?);
     time.map_err(|error| wrong(name, text, &error))
 }
 
-/// What is wrong with the value of an option.
+/// Returns an error about the value of an option.
 pub fn wrong(name: &str, value: &str, why: &dyn fmt::Display) -> lexopt::Error {
     format!("--{name} {value}: {why}").into()
 }

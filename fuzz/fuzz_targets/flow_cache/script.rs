@@ -1,13 +1,15 @@
-//! Scripts of the flow cache: what it is made with, and what happens to it.
+//! Scripts of the flow cache: its configuration and a sequence of operations.
 
 use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use flowtable::flow_cache::{Class, CloseRule, Config, Emergency, Packet, Protocol, Tenant, Timeouts};
-use flowtable::{FiveTuple, FourTuple, TcpFlags, Timestamp};
+use flowtable::flow_cache::{
+    Class, CloseRule, Config, Emergency, Packet, Protocol, Tenant, Timeouts,
+};
 use flowtable::key::flow::FlowName;
+use flowtable::{FiveTuple, FourTuple, TcpFlags, Timestamp};
 
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Input {
@@ -23,11 +25,11 @@ pub(crate) struct Setup {
     first_ack: bool,
     tick: u8,
     timeouts: u8,
-    /// Of each class: hundredths of a second, squared; 0 is never.
+    /// The timeout of each class: squared, in hundredths of a second; 0 is never.
     idle: [u8; 4],
     active: u8,
     emergency: Option<[u8; 3]>,
-    /// 16 of them.
+    /// The memory limit in units of 16 bytes.
     pub(crate) bytes: Option<u16>,
     pub(crate) share: Option<(u8, u8)>,
     pub(crate) seed: u8,
@@ -37,16 +39,16 @@ pub(crate) struct Setup {
 pub(crate) enum Policy {
     ByClass,
     Lru,
-    Clock,
+    SecondChance,
     Random,
     Passive(u8, u8),
 }
 
-/// How time goes on, or back, before a step.
+/// The change of time before a step, in both directions.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) struct When(pub(crate) u8, pub(crate) u16);
 
-/// A packet: of one of 32 keys, one way or the other.
+/// A packet of one of 32 keys, in either direction.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) key: u8,
@@ -54,16 +56,16 @@ pub(crate) struct Sent {
     flags: u8,
 }
 
-/// The number says which flow: one that lives, or one that is gone.
+/// An operation. Numbers select live or dead flows.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Op {
     Observe(Sent),
     Burst([Sent; 4], u8),
     Advance(u8),
-    /// So many years.
+    /// Advances this many years.
     Age(u8, u8),
     AddName(u8, u8),
-    /// So many more that nobody else has.
+    /// Adds this many more unused names.
     AddNames(u8, u8),
     RemoveName(u8, u8),
     Remove(u8),
@@ -82,11 +84,11 @@ pub(crate) enum Op {
     Clone,
 }
 
-/// A key that can be made of a number; the flow of number 0 goes from a socket to itself.
+/// A key made of a number. The flow of number 0 goes from a socket to itself.
 pub(crate) trait Key: FlowName + Debug {
     fn make(number: u16) -> Self;
 
-    /// One of 32, one way or the other.
+    /// One of 32 keys, in either direction.
     fn of(byte: u8) -> Self {
         let key = Self::make(u16::from(byte / 2 % 32));
         if byte.is_multiple_of(2) { key } else { key.reversed() }
@@ -147,16 +149,16 @@ impl Setup {
         let flows = self.capacity();
         let tick = [1, 10_000_000, 1_000_000_000, 3_600_000_000_000][usize::from(self.tick % 4)];
         let rule = if self.first_ack { CloseRule::FirstAck } else { CloseRule::BothSides };
-        let config = Config::new(flows).expect("there is room for one");
+        let config = Config::new(flows).expect("the capacity is positive");
         let config = config.with_timeouts(self.timeouts()).with_close_rule(rule);
         let mut config = config.with_tick(Duration::from_nanos(tick)).expect("at most an hour");
         if let Some((enter, leave, idle)) = self.emergency() {
             let idle = Duration::from_millis(10 * (1 + u64::from(idle)));
-            let emergency = Emergency::new(enter, leave, idle).expect("it leaves below");
+            let emergency = Emergency::new(enter, leave, idle).expect("it leaves below its entry");
             config = config.with_emergency(emergency).expect("it enters in time");
         }
         match self.max_bytes() {
-            Some(bytes) => config.with_max_bytes(bytes).expect("it is not too little"),
+            Some(bytes) => config.with_max_bytes(bytes).expect("the limit is above the minimum"),
             None => config,
         }
     }
@@ -169,7 +171,7 @@ impl Setup {
         self.bytes.map(|bytes| Config::MIN_BYTES + 16 * usize::from(bytes))
     }
 
-    /// Enter, leave, and when who was silent leaves.
+    /// Enter, leave, and the timeout of idle flows.
     pub(crate) fn emergency(self) -> Option<(usize, usize, u8)> {
         let [enter, leave, idle] = self.emergency?;
         let enter = 1 + usize::from(enter) % self.capacity();
@@ -189,10 +191,11 @@ impl Setup {
         };
         for (class, byte) in Class::ALL.into_iter().zip(self.idle) {
             for (protocol, factor) in Protocol::ALL.into_iter().zip(1..) {
-                timeouts =
-                    timeouts.with_idle(protocol, class, time(byte, factor)).expect("it is short");
+                timeouts = timeouts
+                    .with_idle(protocol, class, time(byte, factor))
+                    .expect("the timeout is short");
             }
         }
-        timeouts.with_active(time(self.active, 1)).expect("it is short")
+        timeouts.with_active(time(self.active, 1)).expect("the timeout is short")
     }
 }

@@ -1,23 +1,24 @@
-//! Bursts: look-ups in stages, so that the misses of one overlap with those of the others.
+//! Bursts: lookups in stages, so that the cache misses of all keys overlap.
 //!
-//! As in [`TrashMap`](crate::TrashMap): all buckets are asked for, then all entries, and then keys are compared. Those
-//! whose entry is not the first with its tag in its home are looked up again by themselves.
+//! As in [`TrashMap`](crate::TrashMap): all buckets are prefetched, then all candidates, and then
+//! keys are compared. Keys that are not the first candidate of their home are looked up singly.
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::bucket::Bucket;
-use super::directory::{path, shard_of};
-use super::index::Glance;
+use super::directory::{mix, shard_of};
+use super::index::Probe;
 use super::pinned::Pinned;
 use crate::raw::prefetch::prefetch;
 
-/// Keys that go through the stages at a time.
+/// Keys that go through the stages together.
 const BURST: usize = 32;
 
 impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
-    /// The values of several keys at once. Each is a look-up of its own; together they are no snapshot.
+    /// Returns the values of several keys. Each lookup is a read of its own; together they are not
+    /// a snapshot.
     ///
     /// # Example
     ///
@@ -33,7 +34,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// Returns the values of several keys, given their hashes: see
+    /// [`get_hashed`](Self::get_hashed).
     #[must_use]
     pub fn get_many_hashed<Q, const N: usize>(&self, keys: [(u64, &Q); N]) -> [Option<&V>; N]
     where
@@ -51,12 +53,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         found
     }
 
-    /// The values of a burst of keys, each put where its key is in the slice. Each is a look-up of its own;
-    /// together they are no snapshot.
+    /// Writes the values of a burst of keys to `found`, in the order of the keys. Each lookup is a
+    /// read of its own; together they are not a snapshot.
     ///
     /// # Panics
     ///
-    /// If there are not as many places as keys.
+    /// If `keys` and `found` differ in length.
     ///
     /// # Example
     ///
@@ -71,7 +73,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     where
         Q: Hash + Equivalent<K>,
     {
-        assert_eq!(keys.len(), found.len(), "a place for each key");
+        assert_eq!(keys.len(), found.len(), "the slices of keys and results differ in length");
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut hashes = [0; BURST];
             hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
@@ -79,18 +81,19 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// Writes the values of a burst of keys to `found`, given their hashes: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
-    /// If there are not as many hashes and places as keys.
+    /// If `hashes`, `keys` and `found` differ in length.
     ///
     /// # Example
     ///
     /// ```
     /// let map = flowtable::ConcurrentMap::from([("a", 1), ("b", 2)]);
     /// let (pin, packets) = (map.pin(), ["b", "x"]);
-    /// let hashes = packets.map(|name| pin.hash_of(name)); // once, where packets come in
+    /// let hashes = packets.map(|name| pin.hash_of(name)); // once, when packets are received
     /// let mut found = [None; 2];
     /// pin.get_batch_hashed(&hashes, &packets, &mut found);
     /// assert_eq!(found, [Some(&2), None]);
@@ -104,8 +107,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     ) where
         Q: Hash + Equivalent<K>,
     {
-        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
-        assert_eq!(keys.len(), found.len(), "a place for each key");
+        assert_eq!(keys.len(), hashes.len(), "the slices of keys and hashes differ in length");
+        assert_eq!(keys.len(), found.len(), "the slices of keys and results differ in length");
         let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
         for ((hashes, keys), found) in bursts {
             self.get_burst(hashes, keys, found);
@@ -123,34 +126,34 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         }
     }
 
-    /// The first two stages: the buckets are asked for; when they are there, the entries that match.
+    /// The first two stages: prefetches the buckets, then the candidates in them.
     #[inline]
-    fn matches(&self, hashes: &[u64]) -> [Glance<'_, (K, V)>; BURST] {
+    fn matches(&self, hashes: &[u64]) -> [Probe<'_, (K, V)>; BURST] {
         let some = self.map.indices[0].home(0, &self.guard);
         let mut homes: [&Bucket; BURST] = [some; BURST];
         for (&hash, home) in hashes.iter().zip(&mut homes) {
-            let path = path(hash);
-            *home = self.map.indices[shard_of(path)].home(path, &self.guard);
+            let mixed = mix(hash);
+            *home = self.map.indices[shard_of(mixed)].home(mixed, &self.guard);
             prefetch(core::ptr::from_ref(*home));
         }
-        let mut matches = [Glance::Absent; BURST];
+        let mut matches = [Probe::Absent; BURST];
         for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
-            let path = path(hash);
-            let index = &self.map.indices[shard_of(path)];
-            *entry = index.glance(home, hash, path, &self.guard);
+            let mixed = mix(hash);
+            let index = &self.map.indices[shard_of(mixed)];
+            *entry = index.probe(home, hash, mixed, &self.guard);
         }
         matches
     }
 
-    /// The last stage.
+    /// The last stage: compares a candidate, or looks the key up singly.
     #[inline]
-    fn compare<'p, Q>(&'p self, entry: Glance<'p, (K, V)>, hash: u64, key: &Q) -> Option<&'p V>
+    fn compare<'p, Q>(&'p self, entry: Probe<'p, (K, V)>, hash: u64, key: &Q) -> Option<&'p V>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
         match entry {
-            Glance::Perhaps(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
-            Glance::Absent => None,
+            Probe::Candidate(entry) if key.equivalent(&entry.get().0) => Some(&entry.get().1),
+            Probe::Absent => None,
             _ => self.get_hashed(hash, key),
         }
     }

@@ -1,18 +1,18 @@
-//! The way to a segment: a word says where the directory of a shard is, a place of it where the segment is.
+//! Directories: a word per shard refers to the directory, and its entries to the segments.
 //!
 //! ```text
-//!     path      d bits              …          6 bits
-//!               place                          shard
+//!     mixed hash  d bits              …          6 bits
+//!                 directory entry                shard
 //!
-//!               directory  [ A  A  B0 B1 C0 C1 D  D ]   d = 3
+//!                 directory  [ A  A  B0 B1 C0 C1 D  D ]   d = 3
 //! ```
 //!
-//! A directory is never changed. A segment that grows or splits has a new directory published with it,
-//! which is a copy: 512 places for 16 million entries, little beside the segment. So who has a directory has
-//! segments that go together: each key belongs to exactly one of them.
+//! A directory is immutable. For a segment that grows or splits, a modified copy of the directory
+//! is published: 512 entries for 16 million keys, little compared with the segment. So a reader of
+//! a directory has consistent segments: each key belongs to exactly one of them.
 //!
-//! - **D1** A directory has a power of two of places, at least two. A segment is at as many places as its
-//!   prefix has continuations: a power of two, side by side.
+//! - **D1** A directory has a power of two of entries, at least two. A segment is shared by the
+//!   entries whose index has its prefix: a power of two, adjacent.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -22,114 +22,114 @@ use core::ptr;
 
 use crossbeam_epoch::Guard;
 
-use super::segment::{Place, Segment, Size};
+use super::segment::{Segment, SegmentPtr, Size};
 use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
 
 /// Shards of a map.
 pub(super) const SHARDS: usize = if IS_CHECKED { 2 } else { 64 };
 
-/// As many bits as a directory may take: less than the upper half of a path.
+/// The greatest depth of a directory, in bits: less than the upper half of a mixed hash.
 pub(super) const DEEPEST: u32 = 24;
 
-/// Mixes a hash into a path: its lowest bits lead to a shard, its upper ones to a segment, its lower half to a
+/// Mixes a hash: its lowest bits select the shard, its upper ones the segment, its lower half the
 /// bucket.
 ///
-/// A multiplication, both halves of whose product count, so that even hashes that are numbers counted
-/// upwards, or have all that differs in their upper bits, lead to different buckets.
+/// A multiplication, whose product is folded, so that also hashes that are consecutive numbers, or
+/// differ in their upper bits only, select different buckets.
 #[inline]
-pub(super) fn path(hash: u64) -> u64 {
+pub(super) fn mix(hash: u64) -> u64 {
     let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The shard of a path.
+/// Returns the shard of a mixed hash.
 #[inline]
-pub(super) fn shard_of(path: u64) -> usize {
-    path as usize % SHARDS
+pub(super) fn shard_of(mixed: u64) -> usize {
+    mixed as usize % SHARDS
 }
 
-/// Places of a cache line.
-const ROW: usize = 64 / size_of::<Place>();
+/// Directory entries of a cache line.
+const ROW: usize = 64 / size_of::<SegmentPtr>();
 
-/// Places, aligned so that the address of the first has room for a shift.
+/// Directory entries, aligned so that the low bits of the address can store a shift.
 #[repr(C, align(64))]
-struct Row([Place; ROW]);
+struct Row([SegmentPtr; ROW]);
 
-/// Where the directory of a shard is.
+/// The root of a shard: an atomic pointer to its directory.
 pub(super) struct Root(AtomicPtr<Row>);
 
-/// A pointer to a directory, and in what is zero of the address by how much a path is shifted to find a
-/// place in it.
+/// A tagged pointer to a directory: the low bits are the shift of a mixed hash that yields the
+/// index of its entry.
 #[derive(Clone, Copy)]
 pub(super) struct Address(*mut Row);
 
 /// A directory under a pin.
 #[derive(Clone, Copy)]
 pub(super) struct Directory<'p> {
-    places: &'p [Place],
+    segments: &'p [SegmentPtr],
 }
 
 impl Root {
-    /// Bytes of one row and of a segment of two lines.
+    /// Bytes of one row, and of a segment of one cache line and its count.
     pub(super) const EMPTY_BYTES: usize = size_of::<Row>() + Size::ONE.bytes();
 
-    /// With one segment, which is empty.
+    /// Creates a directory with one empty segment.
     pub(super) fn new() -> Self {
-        Self(AtomicPtr::new(Address::new(&[Place::new(Size::ONE); 2]).0))
+        Self(AtomicPtr::new(Address::new(&[SegmentPtr::new(Size::ONE); 2]).0))
     }
 
-    /// Where the directory is.
+    /// Loads the pointer to the directory.
     pub(super) fn load(&self) -> Address {
-        // Acquire: pairs with the Release in `publish`, and so shows the directory and its segments.
+        // Acquire: pairs with the Release in `publish`; the directory and its segments are visible.
         Address(self.0.load(Ordering::Acquire))
     }
 
-    /// The directory.
+    /// Returns the directory.
     #[inline]
     pub(super) fn directory<'p>(&self, _pin: &'p Guard) -> Directory<'p> {
-        // SAFETY: what is published is retired when it is published no more, and freed when all pins from
-        // before have ended; this one lasts for 'p.
+        // SAFETY: a directory is retired after it is unpublished, and freed when all earlier pins
+        // have ended; this one lasts for 'p.
         unsafe { self.load().directory() }
     }
 
-    /// The segment of a path.
+    /// Returns the segment of a mixed hash.
     #[inline]
-    pub(super) fn segment<'p>(&self, path: u64, _pin: &'p Guard) -> Segment<'p> {
+    pub(super) fn segment<'p>(&self, mixed: u64, _pin: &'p Guard) -> Segment<'p> {
         // SAFETY: as for the directory.
-        unsafe { self.load().segment(path) }
+        unsafe { self.load().segment(mixed) }
     }
 
-    /// Makes a directory of these places that of the shard. Only for who has the lock. The one from before
+    /// Publishes a directory with these entries, for the lock holder. Returns the former one, which
     /// has to be retired.
-    pub(super) fn publish(&self, places: &[Place]) -> Address {
+    pub(super) fn publish(&self, segments: &[SegmentPtr]) -> Address {
         let old = self.load();
         // Release: pairs with the Acquire in `load`.
-        self.0.store(Address::new(places).0, Ordering::Release);
+        self.0.store(Address::new(segments).0, Ordering::Release);
         old
     }
 }
 
 impl Address {
-    /// The bits of an address that say the shift.
+    /// The bits of the pointer that store the shift.
     const SHIFT: usize = align_of::<Row>() - 1;
 
-    /// A new directory, which nobody else has seen yet.
-    fn new(places: &[Place]) -> Self {
-        debug_assert!(places.len() > 1 && places.len().is_power_of_two(), "D1");
-        let row = |places: &[Place]| {
-            Row(array::from_fn(|nth| places.get(nth).copied().unwrap_or(Place::NOWHERE)))
+    /// Allocates a directory, not published yet.
+    fn new(segments: &[SegmentPtr]) -> Self {
+        debug_assert!(segments.len() > 1 && segments.len().is_power_of_two(), "D1");
+        let row = |segments: &[SegmentPtr]| {
+            Row(array::from_fn(|nth| segments.get(nth).copied().unwrap_or(SegmentPtr::NULL)))
         };
-        let rows: Box<[Row]> = places.chunks(ROW).map(row).collect();
-        let shift = 64 - places.len().ilog2() as usize;
+        let rows: Box<[Row]> = segments.chunks(ROW).map(row).collect();
+        let shift = 64 - segments.len().ilog2() as usize;
         let first = Box::into_raw(rows).cast::<Row>();
         Self(first.map_addr(|address| address | shift))
     }
 
-    /// The place of a path.
+    /// Returns the index of the entry of a mixed hash.
     #[inline]
-    fn index(self, path: u64) -> usize {
-        // What is left of the address in the shift is shifted out, or taken modulo 64.
-        path.wrapping_shr(self.0.addr() as u32) as usize
+    fn index(self, mixed: u64) -> usize {
+        // The remaining bits of the address are ignored: the shift is taken modulo 64.
+        mixed.wrapping_shr(self.0.addr() as u32) as usize
     }
 
     #[inline]
@@ -145,51 +145,51 @@ impl Address {
         self.len().div_ceil(ROW)
     }
 
-    /// Bytes allocated for it.
+    /// Returns the allocated bytes.
     pub(super) fn allocation_size(self) -> usize {
         self.rows() * size_of::<Row>()
     }
 
-    /// The directory.
+    /// Returns the directory.
     ///
     /// # Safety
     ///
-    /// It is not freed, and neither are its segments, as long as `'p` lasts.
+    /// The directory and its segments are not freed during `'p`.
     pub(super) unsafe fn directory<'p>(self) -> Directory<'p> {
-        // SAFETY: made in `new` of so many places, and not freed.
-        let places = unsafe { core::slice::from_raw_parts(self.first().cast(), self.len()) };
-        Directory { places }
+        // SAFETY: allocated in `new` with this length, and not freed.
+        let segments = unsafe { core::slice::from_raw_parts(self.first().cast(), self.len()) };
+        Directory { segments }
     }
 
-    /// The segment of a path.
+    /// Returns the segment of a mixed hash.
     ///
     /// # Safety
     ///
     /// As for [`directory`](Self::directory).
     #[inline]
-    unsafe fn segment<'p>(self, path: u64) -> Segment<'p> {
-        let places = self.first().cast::<Place>();
-        // SAFETY: the first so many bits of a path are a place, as there are so many.
-        let place = unsafe { places.add(self.index(path)) };
-        // SAFETY: made in `new`, and not freed.
-        let place = unsafe { place.read() };
+    unsafe fn segment<'p>(self, mixed: u64) -> Segment<'p> {
+        let segments = self.first().cast::<SegmentPtr>();
+        // SAFETY: the index has as many bits as the directory has, so it is in bounds.
+        let segment_ptr = unsafe { segments.add(self.index(mixed)) };
+        // SAFETY: written in `new`, and not freed.
+        let segment_ptr = unsafe { segment_ptr.read() };
         // SAFETY: the segments are not freed either.
-        unsafe { place.segment() }
+        unsafe { segment_ptr.segment() }
     }
 
-    /// Frees the directory. Not its segments.
+    /// Frees the directory without its segments.
     ///
     /// # Safety
     ///
-    /// Nobody uses it any more, and it is freed once.
+    /// It is not used any more, and is freed once.
     pub(super) unsafe fn free(self) {
         let rows = ptr::slice_from_raw_parts_mut(self.first(), self.rows());
-        // SAFETY: made in `new` from a box of so many rows; nobody uses it any more.
+        // SAFETY: allocated in `new` as a box of this length; not used any more.
         drop(unsafe { Box::from_raw(rows) });
     }
 }
 
-/// The places of a segment: those from `first` on.
+/// The directory entries of a segment: `len` of them, from `first` on.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) first: usize,
@@ -197,45 +197,45 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The places of the segment that this one has once been split from together with this one.
+    /// Returns the entries of the sibling, with which the segment was split.
     pub(super) fn sibling(self) -> Self {
         Self { first: self.first ^ self.len, len: self.len }
     }
 }
 
 impl<'p> Directory<'p> {
-    /// The place that a path leads to.
-    pub(super) fn index(self, path: u64) -> usize {
-        (path >> (64 - self.depth())) as usize
+    /// Returns the index of the entry of a mixed hash.
+    pub(super) fn index(self, mixed: u64) -> usize {
+        (mixed >> (64 - self.depth())) as usize
     }
 
-    /// The segment at a place.
+    /// Returns the segment of an entry.
     pub(super) fn at(self, index: usize) -> Segment<'p> {
-        // SAFETY: the segments of a directory that is not freed are not either: see `Address::directory`.
-        unsafe { self.places[index].segment() }
+        // SAFETY: the segments of a live directory are not freed: see `Address::directory`.
+        unsafe { self.segments[index].segment() }
     }
 
-    pub(super) fn places(self) -> &'p [Place] {
-        self.places
+    pub(super) fn segments(self) -> &'p [SegmentPtr] {
+        self.segments
     }
 
-    /// How many bits of a path it takes.
+    /// Returns the number of bits of a mixed hash that select an entry.
     fn depth(self) -> u32 {
-        self.places.len().ilog2()
+        self.segments.len().ilog2()
     }
 
-    /// How many bits of a path the segment at these places takes.
+    /// Returns the number of bits of a mixed hash that select the segment of these entries.
     pub(super) fn depth_of(self, span: Span) -> u32 {
         self.depth() - span.len.ilog2()
     }
 
-    /// The places of the segment at a place.
+    /// Returns the entries that share the segment of an entry.
     pub(super) fn span(self, index: usize) -> Span {
         let mut len = 1;
-        while len < self.places.len() {
+        while len < self.segments.len() {
             let first = index & !(2 * len - 1);
-            // D1: what is at both ends is at all places between them.
-            if self.places[first] != self.places[first + 2 * len - 1] {
+            // D1: if the first and the last entry are equal, so are all between them.
+            if self.segments[first] != self.segments[first + 2 * len - 1] {
                 break;
             }
             len *= 2;
@@ -243,40 +243,43 @@ impl<'p> Directory<'p> {
         Span { first: index & !(len - 1), len }
     }
 
-    /// The first place of each segment.
+    /// Iterates over the first entry of each segment.
     pub(super) fn firsts(self) -> impl Iterator<Item = usize> {
-        let places = self.places;
-        (0..places.len()).filter(move |&index| index == 0 || places[index] != places[index - 1])
+        let segments = self.segments;
+        (0..segments.len())
+            .filter(move |&index| index == 0 || segments[index] != segments[index - 1])
     }
 
-    /// The first place of each segment at these places.
+    /// Iterates over the first entry of each segment among these entries.
     pub(super) fn firsts_in(self, span: Span) -> impl Iterator<Item = usize> {
         self.firsts().filter(move |first| (span.first..span.first + span.len).contains(first))
     }
 
-    /// The bit of a path that would tell two halves of the segment at these places apart.
+    /// Returns the bit of a mixed hash that distinguishes the halves of the segment of these
+    /// entries.
     pub(super) fn bit_below(self, span: Span) -> u64 {
         1 << (63 - self.depth_of(span))
     }
 
-    /// The places with others where a segment is: `with` says which, from the path of the first on.
-    pub(super) fn replaced(self, span: Span, with: &[Place]) -> Vec<Place> {
-        // Two segments for one place make all places two.
+    /// Returns the entries with those of a segment replaced by `with`, in the order of their
+    /// prefixes.
+    pub(super) fn replaced(self, span: Span, with: &[SegmentPtr]) -> Vec<SegmentPtr> {
+        // Two segments for one entry double the directory.
         let factor = with.len().div_ceil(span.len);
-        let wide = |place: &Place| core::iter::repeat_n(*place, factor);
-        let mut places: Vec<Place> = self.places.iter().flat_map(wide).collect();
+        let repeat = |segment_ptr: &SegmentPtr| core::iter::repeat_n(*segment_ptr, factor);
+        let mut segments: Vec<SegmentPtr> = self.segments.iter().flat_map(repeat).collect();
         let (first, len) = (span.first * factor, span.len * factor);
-        for (nth, place) in places[first..first + len].iter_mut().enumerate() {
-            *place = with[nth * with.len() / len];
+        for (nth, segment_ptr) in segments[first..first + len].iter_mut().enumerate() {
+            *segment_ptr = with[nth * with.len() / len];
         }
-        halved(places)
+        halved(segments)
     }
 }
 
-/// The places without every second one, as long as both of each pair are the same (D1).
-fn halved(mut places: Vec<Place>) -> Vec<Place> {
-    while places.len() > 2 && places.chunks_exact(2).all(|pair| pair[0] == pair[1]) {
-        places = places.chunks_exact(2).map(|pair| pair[0]).collect();
+/// Halves the directory while both entries of each pair are equal (D1).
+fn halved(mut segments: Vec<SegmentPtr>) -> Vec<SegmentPtr> {
+    while segments.len() > 2 && segments.chunks_exact(2).all(|pair| pair[0] == pair[1]) {
+        segments = segments.chunks_exact(2).map(|pair| pair[0]).collect();
     }
-    places
+    segments
 }

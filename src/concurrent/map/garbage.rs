@@ -1,12 +1,12 @@
-//! What has been taken out, and waits for the readers that may still see it.
+//! Garbage: retired entries and index memory that readers may still access.
 //!
-//! A writer puts what it takes out into the *batch* of its shard. A full batch is counted in the *ledger*
-//! of the map and handed to crossbeam's collector, which calls back when all pins from before have ended;
-//! then the batch is dropped and counted off. crossbeam does not bound what it keeps: the ledger does, as
-//! writers ask it first.
+//! A writer adds retired entries to the *batch* of its shard. A full batch is counted by the
+//! [`GarbageCounter`] of the map and deferred to crossbeam's collector, which calls back when all
+//! earlier pins have ended; then the batch is dropped and subtracted. crossbeam does not bound its
+//! garbage: the counter does, as writers check it first.
 //!
-//! A batch is small, so that whoever has to drop some, which may be a reader that pins, is not held up for long:
-//! eight batches at a time, of 64 entries or a segment.
+//! Batches are small, so that a thread that frees some, which may be a reader that pins, is delayed
+//! little: eight batches at a time, of 64 entries or a segment.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -20,61 +20,62 @@ use crossbeam_epoch::Guard;
 
 use super::directory::{Address, SHARDS};
 use super::index::Index;
-use super::segment::Place;
+use super::segment::SegmentPtr;
 use super::store::{Dropped, Store};
 use crate::concurrent::sync::{Arc, AtomicUsize, IS_FREEING, Ordering};
 
-/// A batch is full with so many entries,
+/// Entries of a full batch.
 const FULL: usize = 64;
 
-/// or with so many bytes.
+/// Bytes of a full batch.
 const FULL_BYTES: usize = 4096;
 
-/// What a batch costs by itself, most of it in the collector: 64 functions of 32 bytes, of which ours is one.
+/// The cost of a batch itself, most of it in the collector: 64 functions of 32 bytes, one of them
+/// used.
 const OVERHEAD: usize = 2304;
 
-/// Memory of the index that is not used any more.
+/// Retired memory of the index.
 enum Block {
-    /// A segment whose entries are in another one now.
-    Segment(Place),
+    /// A segment without its entries, which are in another one.
+    Segment(SegmentPtr),
     /// A segment with its entries.
-    Whole(Place),
+    Whole(SegmentPtr),
     Directory(Address),
 }
 
-/// What has been taken out of a shard.
+/// The garbage of a shard.
 pub(super) struct Batch {
-    /// Entries.
-    numbers: Vec<u32>,
+    /// Retired entries.
+    ids: Vec<u32>,
     blocks: Vec<Block>,
     bytes: usize,
 }
 
 impl Batch {
     pub(super) const fn new() -> Self {
-        Self { numbers: Vec::new(), blocks: Vec::new(), bytes: 0 }
+        Self { ids: Vec::new(), blocks: Vec::new(), bytes: 0 }
     }
 
-    /// Retires an entry of so many bytes.
-    pub(super) fn entry(&mut self, number: u32, bytes: usize) {
-        if self.numbers.capacity() == 0 {
-            self.numbers.reserve_exact(FULL);
+    /// Retires an entry of `bytes` bytes.
+    pub(super) fn entry(&mut self, id: u32, bytes: usize) {
+        if self.ids.capacity() == 0 {
+            self.ids.reserve_exact(FULL);
         }
         self.bytes += bytes + size_of::<u32>();
-        self.numbers.push(number);
+        self.ids.push(id);
     }
 
-    /// Retires a segment whose entries are in another one now.
-    pub(super) fn segment(&mut self, place: Place) {
-        self.bytes += place.allocation_size();
-        self.blocks.push(Block::Segment(place));
+    /// Retires a segment without its entries, which are in another one.
+    pub(super) fn segment(&mut self, segment_ptr: SegmentPtr) {
+        self.bytes += segment_ptr.allocation_size();
+        self.blocks.push(Block::Segment(segment_ptr));
     }
 
-    /// A segment and its entries, of so many bytes together. A batch of its own: whoever drops some is not held
-    /// up for long.
-    pub(super) fn whole(place: Place, entries: usize) -> Self {
-        let bytes = place.allocation_size() + entries;
-        Self { numbers: Vec::new(), blocks: [Block::Whole(place)].into(), bytes }
+    /// Creates a batch of a segment and its entries, of `entries` bytes. It is not added to another
+    /// batch, so that the thread that frees it is delayed little.
+    pub(super) fn whole(segment_ptr: SegmentPtr, entries: usize) -> Self {
+        let bytes = segment_ptr.allocation_size() + entries;
+        Self { ids: Vec::new(), blocks: [Block::Whole(segment_ptr)].into(), bytes }
     }
 
     pub(super) fn directory(&mut self, address: Address) {
@@ -83,50 +84,50 @@ impl Batch {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.numbers.len() >= FULL || self.bytes >= FULL_BYTES
+        self.ids.len() >= FULL || self.bytes >= FULL_BYTES
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.numbers.is_empty() && self.blocks.is_empty()
+        self.ids.is_empty() && self.blocks.is_empty()
     }
 
-    /// What is in it.
+    /// Returns the contents, and leaves an empty batch.
     pub(super) fn take(&mut self) -> Self {
         mem::replace(self, Self::new())
     }
 
-    /// Drops what is in it and gives the memory back. A panic of an entry ends here: the hook has spoken of it, and
-    /// there is no caller that it belongs to.
+    /// Drops the entries and frees the memory. A panic of a destructor is caught: the panic hook
+    /// has reported it, and there is no caller to resume it.
     ///
     /// # Safety
     ///
-    /// It is of the shard of this store, and nobody can see what is in it any more.
+    /// The batch is of the shard of this store, and no thread can access its contents any more.
     pub(super) unsafe fn free<T>(&mut self, store: &Store<T>) {
-        let mut numbers = mem::take(&mut self.numbers);
-        for &number in &numbers {
-            // SAFETY: it was taken out of a bucket; as asked for.
-            forget_panic(unsafe { store.drop_entry(number) });
+        let mut ids = mem::take(&mut self.ids);
+        for &id in &ids {
+            // SAFETY: it was removed from a bucket; by the contract.
+            forget_panic(unsafe { store.drop_entry(id) });
         }
         for block in self.blocks.drain(..) {
             match block {
-                // SAFETY: as asked for.
-                Block::Segment(place) => unsafe { place.free() },
-                // SAFETY: as asked for.
+                // SAFETY: by the contract.
+                Block::Segment(segment_ptr) => unsafe { segment_ptr.free() },
+                // SAFETY: by the contract.
                 Block::Directory(address) => unsafe { address.free() },
-                Block::Whole(place) => {
-                    // SAFETY: as asked for.
-                    numbers.extend(unsafe { place.segment() }.numbers());
-                    // SAFETY: as asked for.
-                    forget_panic(unsafe { free_whole(place, store) });
+                Block::Whole(segment_ptr) => {
+                    // SAFETY: by the contract.
+                    ids.extend(unsafe { segment_ptr.segment() }.ids());
+                    // SAFETY: by the contract.
+                    forget_panic(unsafe { free_whole(segment_ptr, store) });
                 }
             }
         }
-        store.give_back(&mut numbers);
+        store.release(&mut ids);
         self.bytes = 0;
     }
 }
 
-/// Drops what a panic carries. If that panics, so too with what that carries; what goes on like this is leaked.
+/// Drops a panic payload. If that panics, drops its payload, too; after four of them it leaks.
 pub(super) fn forget_panic(dropped: Dropped) {
     let mut panic = dropped.err();
     for _ in 0..4 {
@@ -136,7 +137,7 @@ pub(super) fn forget_panic(dropped: Dropped) {
     mem::forget(panic);
 }
 
-/// The first of two panics. The other one is forgotten.
+/// Returns the first of two panics, and drops the other one.
 pub(super) fn first_panic(first: Dropped, second: Dropped) -> Dropped {
     if first.is_err() {
         forget_panic(second);
@@ -145,61 +146,62 @@ pub(super) fn first_panic(first: Dropped, second: Dropped) -> Dropped {
     second
 }
 
-/// Frees a segment and drops its entries. The first panic is returned when all is done.
+/// Frees a segment and drops its entries. Returns the first panic after all are dropped.
 ///
 /// # Safety
 ///
-/// It is of the shard of this store, and nobody can see it any more.
-unsafe fn free_whole<T>(place: Place, store: &Store<T>) -> Dropped {
+/// The segment is of the shard of this store, and no thread can access it any more.
+unsafe fn free_whole<T>(segment_ptr: SegmentPtr, store: &Store<T>) -> Dropped {
     let mut result = Ok(());
-    // SAFETY: as asked for; it is freed below.
-    for number in unsafe { place.segment() }.numbers() {
-        // SAFETY: as asked for; each entry is in one slot.
-        let dropped = unsafe { store.drop_entry(number) };
+    // SAFETY: by the contract; it is freed below.
+    for id in unsafe { segment_ptr.segment() }.ids() {
+        // SAFETY: by the contract; each entry is in one slot.
+        let dropped = unsafe { store.drop_entry(id) };
         result = first_panic(result, dropped);
     }
-    // SAFETY: as asked for.
-    unsafe { place.free() };
+    // SAFETY: by the contract.
+    unsafe { segment_ptr.free() };
     result
 }
 
-/// Frees a directory and its segments, and drops their entries. The first panic is returned when all is done.
+/// Frees a directory and its segments, and drops their entries. Returns the first panic after all
+/// are dropped.
 ///
 /// # Safety
 ///
-/// It is of the shard of this store, and nobody can see it any more.
+/// The directory is of the shard of this store, and no thread can access it any more.
 pub(super) unsafe fn free_all<T>(address: Address, store: &Store<T>) -> Dropped {
     let mut result = Ok(());
-    // SAFETY: as asked for; it is freed below.
+    // SAFETY: by the contract; it is freed below.
     let directory = unsafe { address.directory() };
     for first in directory.firsts() {
-        // SAFETY: as asked for; each segment once.
-        let dropped = unsafe { free_whole(directory.places()[first], store) };
+        // SAFETY: by the contract; each segment once.
+        let dropped = unsafe { free_whole(directory.segments()[first], store) };
         result = first_panic(result, dropped);
     }
-    // SAFETY: as asked for.
+    // SAFETY: by the contract.
     unsafe { address.free() };
     result
 }
 
-/// How many bytes of full batches there are.
+/// The bytes of all batches that are deferred and not freed yet.
 #[derive(Debug)]
-pub(super) struct Ledger(AtomicUsize);
+pub(super) struct GarbageCounter(AtomicUsize);
 
-impl Ledger {
+impl GarbageCounter {
     pub(super) fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 
-    /// Bytes that have been handed over, and not given back.
+    /// Returns the bytes that are deferred and not freed yet.
     pub(super) fn retired(&self) -> usize {
-        // Acquire: pairs with the Release in `Counted`.
+        // Acquire: pairs with the Release in `DeferredBatch::drop`.
         self.0.load(Ordering::Acquire)
     }
 
-    /// Hands a batch of a shard to the collector, and helps it with others. Code of users runs here: the
-    /// destructors of what is given back.
-    pub(super) fn hand_over<T>(
+    /// Defers a batch of a shard to the collector, and helps it with others. That runs code of
+    /// users: destructors of garbage.
+    pub(super) fn defer<T>(
         self: &Arc<Self>,
         batch: Batch,
         indices: &Arc<[Index<T>; SHARDS]>,
@@ -207,53 +209,54 @@ impl Ledger {
         pin: &Guard,
     ) {
         let bytes = batch.bytes + OVERHEAD;
-        // Relaxed: see `retired`. Counted before it can be counted off.
+        // Relaxed: see `retired`. Added before it can be subtracted.
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        indices[shard].store.count_retired(bytes);
-        let (ledger, indices) = (Arc::clone(self), Arc::clone(indices));
-        let counted = Box::new(Counted { batch, bytes, ledger, indices, shard });
-        // SAFETY: what is in it cannot be reached any more by who pins from now on, and all guards are of
-        // the one collector. Keys and values may be dropped by another thread and at any later time:
-        // writers ask that they be `Send` and 'static.
-        unsafe { pin.defer_unchecked(move || drop(counted)) };
+        indices[shard].store.add_retired(bytes);
+        let (counter, indices) = (Arc::clone(self), Arc::clone(indices));
+        let deferred = Box::new(DeferredBatch { batch, bytes, counter, indices, shard });
+        // SAFETY: its contents cannot be reached by later pins, and all guards are of one
+        // collector. Keys and values may be dropped by another thread and at any later time:
+        // writers require that they are `Send` and 'static.
+        unsafe { pin.defer_unchecked(move || drop(deferred)) };
         help(pin);
     }
 }
 
-/// Helps the collector to give back what no pin holds on to any more. Not in a destructor that runs for that
-/// reason: one that takes something out would have others run, and so on, until the stack is full.
+/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
+/// runs for that reason: if it removed entries, that would run further destructors, recursively.
 pub(super) fn help(pin: &Guard) {
     if !IS_FREEING.try_with(Cell::get).unwrap_or(false) {
         pin.flush();
     }
 }
 
-/// Says whether this thread gives memory back, and returns whether it did. The flag is always there, but under a
-/// checker, whose threads give memory back when theirs has gone.
+/// Sets whether this thread frees garbage, and returns the former value. The flag always exists,
+/// except under a checker, whose threads may free garbage after their thread-locals are destroyed.
 fn set_freeing(freeing: bool) -> bool {
     IS_FREEING.try_with(|is_freeing| is_freeing.replace(freeing)).unwrap_or(false)
 }
 
-/// A batch that the ledger knows of.
-struct Counted<T> {
+/// A batch that is counted and deferred.
+struct DeferredBatch<T> {
     batch: Batch,
-    /// As they have been counted.
+    /// The bytes that were counted.
     bytes: usize,
-    ledger: Arc<Ledger>,
+    counter: Arc<GarbageCounter>,
     indices: Arc<[Index<T>; SHARDS]>,
     shard: usize,
 }
 
-impl<T> Drop for Counted<T> {
+impl<T> Drop for DeferredBatch<T> {
     fn drop(&mut self) {
         let store = &self.indices[self.shard].store;
         let was_freeing = set_freeing(true);
-        // SAFETY: the collector drops this when the pins have ended that may have seen what is in it.
+        // SAFETY: the collector drops this when all pins have ended that may have observed the
+        // contents.
         unsafe { self.batch.free(store) };
         set_freeing(was_freeing);
-        store.count_off(self.bytes);
-        // Release: pairs with the Acquire in `retired`: who sees the memory counted off sees what destructors
-        // have done.
-        self.ledger.0.fetch_sub(self.bytes, Ordering::Release);
+        store.subtract_retired(self.bytes);
+        // Release: pairs with the Acquire in `retired`: a thread that observes the subtraction
+        // observes the effects of the destructors.
+        self.counter.0.fetch_sub(self.bytes, Ordering::Release);
     }
 }

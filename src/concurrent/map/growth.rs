@@ -1,90 +1,90 @@
-//! How a shard grows and shrinks: one segment at a time, beside the readers.
+//! Growth and shrinking of a shard: one segment at a time, concurrent with readers.
 //!
-//! A segment that is three quarters full gets 1.33 or 1.5 times as many buckets, and splits in two when
-//! it is large enough: one segment for an insertion at most, of 576 or 864 entries, and no other one knows of it. One that is less
-//! than a third full gets smaller, or is merged with its sibling.
+//! A segment that is three quarters full gets 1.33 or 1.5 times as many buckets, and is split in
+//! two when it is large enough: at most one segment per insertion, of 576 or 864 entries. A segment
+//! that is less than a third full shrinks, or is merged with its sibling.
 //!
 //! ```text
 //!     buckets     128        192         2 × 128
 //!     load        ·5 → ·75   ·5 → ·75    ·56 → ·75
 //! ```
 //!
-//! Readers are in the old segment or in the new one, and find what they look for in both: see
-//! `segment.rs`. The hashes of the keys are asked for before anything is changed.
+//! Readers access the old segment or the new one, and find their keys in both: see `segment.rs`.
+//! The keys are hashed before anything is changed.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
 
-use super::directory::{DEEPEST, Directory, Span, path};
-use super::segment::{Place, Segment, Size};
+use super::directory::{DEEPEST, Directory, Span, mix};
+use super::segment::{Segment, SegmentPtr, Size};
 use super::shard::Writer;
 use crate::concurrent::sync::IS_CHECKED;
 
-/// Lines of a segment that has just been split: 4 KiB, some 430 entries. Larger ones take longer to
-/// grow, smaller ones need a larger directory.
+/// The size of a segment after a split: 4 KiB, some 430 entries. Larger ones take longer to grow,
+/// smaller ones need a larger directory.
 const SPLIT: Size = Size::power(if IS_CHECKED { 0 } else { 6 });
 
-/// A segment grows when it would have more entries than this, in 64ths of its slots.
+/// The load above which a segment grows, in 64ths of its slots.
 const GROW_ABOVE: usize = 48;
 
-/// It shrinks when it has fewer than this, in 64ths.
+/// The load below which a segment shrinks, in 64ths.
 const SHRINK_BELOW: usize = 20;
 
-/// Two segments are merged if the new one then has no more than this, in 64ths.
+/// The maximum load of a merged segment, in 64ths.
 const MERGE_BELOW: usize = 32;
 
-/// An entry that would be further from home than this makes its segment grow, if that is half full.
+/// A greater distance of an entry from its home makes its segment grow, if that is half full.
 const REACH: usize = 8;
 
-/// How much deeper than others a segment may be: keys whose hashes agree would make a directory double for
-/// each few of them.
+/// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
+/// double the directory for each few of them.
 const DEEPER: u32 = 3;
 
-/// How far a rehash asks ahead for entries: about as many misses as a machine overlaps.
+/// The prefetch distance of a rehash, in entries: about as many misses as a CPU overlaps.
 const AHEAD: usize = 16;
 
-/// Whether so many entries are more than so many 64ths of so many slots.
+/// Returns whether the load of `entries` in `slots` is above `load`, in 64ths.
 const fn is_above(entries: usize, slots: usize, load: usize) -> bool {
     entries * 64 > slots * load
 }
 
-/// An entry's hash and its number.
+/// The hash of an entry and its id.
 type Hashed = (u64, u32);
 
-/// A new segment with these entries, of this size or as much larger as it must be.
-fn segment_of(mut size: Size, entries: &[Hashed]) -> Place {
+/// Allocates a segment with these entries, of this size or as much larger as necessary.
+fn segment_of(mut size: Size, entries: &[Hashed]) -> SegmentPtr {
     while is_above(entries.len(), size.slots(), GROW_ABOVE) {
         let Some(larger) = size.larger() else { break };
         size = larger;
     }
-    Place::filled(size, entries.iter().map(|&(hash, number)| (hash, path(hash), number)))
+    SegmentPtr::filled(size, entries.iter().map(|&(hash, id)| (hash, mix(hash), id)))
 }
 
 impl<'p, T> Writer<'p, T> {
-    /// The entries of a segment of the shard with their hashes.
+    /// Hashes the entries of a segment of the shard.
     fn hashed(&self, segment: Segment<'p>, hasher: &impl Fn(&T) -> u64) -> Vec<Hashed> {
-        let numbers: Vec<u32> = segment.numbers().collect();
-        let hash = |(nth, &number): (usize, &u32)| {
-            if let Some(&ahead) = numbers.get(nth + AHEAD) {
-                // SAFETY: the number is in a bucket of this shard, under the pin of the writer.
+        let ids: Vec<u32> = segment.ids().collect();
+        let hash = |(nth, &id): (usize, &u32)| {
+            if let Some(&ahead) = ids.get(nth + AHEAD) {
+                // SAFETY: the id is in a bucket of this shard, under the pin of the writer.
                 unsafe { self.index.store.prefetch(ahead) };
             }
-            // SAFETY: the same.
-            let entry = unsafe { self.index.entry(number, self.pin) };
-            (hasher(entry.get()), number)
+            // SAFETY: as above.
+            let entry = unsafe { self.index.entry(id, self.pin) };
+            (hasher(entry.get()), id)
         };
-        numbers.iter().enumerate().map(hash).collect()
+        ids.iter().enumerate().map(hash).collect()
     }
 
-    /// Makes the segment of a path large enough for one entry more.
-    pub(super) fn make_room(&mut self, path: u64, hasher: impl Fn(&T) -> u64) {
+    /// Grows the segment of a mixed hash if it has no capacity for another entry.
+    pub(super) fn make_room(&mut self, mixed: u64, hasher: impl Fn(&T) -> u64) {
         let directory = self.directory();
-        let segment = directory.at(directory.index(path));
+        let segment = directory.at(directory.index(mixed));
         let slots = segment.size().slots();
         let is_full = is_above(segment.count() + 1, slots, GROW_ABOVE);
-        let is_far = || segment.distance_to_free(path).is_none_or(|distance| distance > REACH);
+        let is_far = || segment.distance_to_free(mixed).is_none_or(|distance| distance > REACH);
         if is_full || is_above(segment.count(), slots, MERGE_BELOW) && is_far() {
-            self.grow(directory, directory.index(path), &hasher);
+            self.grow(directory, directory.index(mixed), &hasher);
         }
     }
 
@@ -97,32 +97,33 @@ impl<'p, T> Writer<'p, T> {
             self.exchange(directory, span, &[segment_of(larger, &entries)]);
             return;
         }
-        // One bit of the path more than the segment's own tells the halves apart.
+        // The next bit of the mixed hash distinguishes the halves.
         let bit = directory.bit_below(span);
         let (high, low): (Vec<_>, Vec<_>) =
-            entries.into_iter().partition(|&(hash, _)| path(hash) & bit != 0);
+            entries.into_iter().partition(|&(hash, _)| mix(hash) & bit != 0);
         self.exchange(directory, span, &[segment_of(SPLIT, &low), segment_of(SPLIT, &high)]);
     }
 
-    /// Whether the segment at these places is not much deeper than the shard's entries ask for.
+    /// Returns whether the segment of these entries is not much deeper than the size of the shard
+    /// requires.
     fn may_split(&self, directory: Directory<'p>, span: Span) -> bool {
         let depth = directory.depth_of(span);
         let usual = (self.shard.len() / SPLIT.slots() + 1).ilog2() + 1;
         depth < DEEPEST.min(usual + DEEPER)
     }
 
-    /// Makes the segment of a path smaller, if it has become too large for what is in it.
-    pub(super) fn tidy(&mut self, path: u64, hasher: impl Fn(&T) -> u64) {
+    /// Shrinks the segment of a mixed hash, if its load is low.
+    pub(super) fn shrink(&mut self, mixed: u64, hasher: impl Fn(&T) -> u64) {
         let directory = self.directory();
-        let segment = directory.at(directory.index(path));
+        let segment = directory.at(directory.index(mixed));
         if is_above(segment.count(), segment.size().slots(), SHRINK_BELOW) {
             return;
         }
-        let span = directory.span(directory.index(path));
+        let span = directory.span(directory.index(mixed));
         let Some(smaller) = segment.size().smaller() else { return };
-        if segment.size() > SPLIT || span.len == directory.places().len() {
+        if segment.size() > SPLIT || span.len == directory.segments().len() {
             let freed = segment.size().slots() - smaller.slots();
-            if self.state.slots - freed >= self.state.kept {
+            if self.state.slots - freed >= self.state.reserved {
                 let entries = self.hashed(segment, &hasher);
                 self.exchange(directory, span, &[segment_of(smaller, &entries)]);
             }
@@ -131,14 +132,15 @@ impl<'p, T> Writer<'p, T> {
         self.merge(directory, span, &hasher);
     }
 
-    /// Makes one segment of one and its sibling, if that is not too large, and if they are one together.
+    /// Merges a segment with its sibling, if the result is not too large, and the sibling is not
+    /// split.
     fn merge(&mut self, directory: Directory<'p>, span: Span, hasher: &impl Fn(&T) -> u64) {
         let [low, high] = [span, span.sibling()].map(|span| directory.at(span.first));
         let size = SPLIT.larger().unwrap_or(SPLIT);
         let freed = (low.size().slots() + high.size().slots()).saturating_sub(size.slots());
         let is_large = is_above(low.count() + high.count(), size.slots(), MERGE_BELOW);
         let is_split = directory.span(span.sibling().first).len != span.len;
-        if is_large || is_split || self.state.slots - freed < self.state.kept {
+        if is_large || is_split || self.state.slots - freed < self.state.reserved {
             return;
         }
         let mut entries = self.hashed(low, hasher);
@@ -147,46 +149,47 @@ impl<'p, T> Writer<'p, T> {
         self.exchange(directory, both, &[segment_of(size, &entries)]);
     }
 
-    /// Makes room for so many entries in a shard that has none, and keeps it.
+    /// Reserves capacity for `entries` entries in an empty shard.
     pub(super) fn reserve(&mut self, entries: usize) {
-        // Some more than on average, as chance spreads them.
+        // More than the average, as random hashes spread unevenly.
         let spread = 8 + 4 * entries.isqrt();
-        let wanted = entries.saturating_add(spread).saturating_mul(64).div_ceil(GROW_ABOVE) as u64;
+        let required =
+            entries.saturating_add(spread).saturating_mul(64).div_ceil(GROW_ABOVE) as u64;
         let (mut size, mut depth) = (Size::ONE, 0);
-        while (size.slots() as u64) << depth < wanted && depth < DEEPEST {
+        while (size.slots() as u64) << depth < required && depth < DEEPEST {
             match size.larger() {
                 Some(larger) if size <= SPLIT => size = larger,
                 _ => (size, depth) = (SPLIT, depth + 1),
             }
         }
-        let empty = self.directory().places()[0];
+        let empty = self.directory().segments()[0];
         match depth {
-            0 => self.publish(&[Place::new(size); 2]),
-            _ => self.publish(&(0..1 << depth).map(|_| Place::new(size)).collect::<Vec<_>>()),
+            0 => self.publish(&[SegmentPtr::new(size); 2]),
+            _ => self.publish(&(0..1 << depth).map(|_| SegmentPtr::new(size)).collect::<Vec<_>>()),
         }
         self.state.batch.segment(empty);
-        self.state.kept = self.state.slots;
+        self.state.reserved = self.state.slots;
     }
 
-    /// Puts segments where others were.
-    fn exchange(&mut self, directory: Directory<'p>, span: Span, with: &[Place]) {
-        let gone: Vec<usize> = directory.firsts_in(span).collect();
+    /// Replaces the segments of these entries.
+    fn exchange(&mut self, directory: Directory<'p>, span: Span, with: &[SegmentPtr]) {
+        let replaced: Vec<usize> = directory.firsts_in(span).collect();
         self.publish(&directory.replaced(span, with));
-        for first in gone {
-            self.state.batch.segment(directory.places()[first]);
+        for first in replaced {
+            self.state.batch.segment(directory.segments()[first]);
         }
     }
 
-    /// Publishes a directory of these places, and retires the one from before.
-    pub(super) fn publish(&mut self, places: &[Place]) {
-        let old = self.index.root.publish(places);
+    /// Publishes a directory, and retires the former one.
+    pub(super) fn publish(&mut self, segments: &[SegmentPtr]) {
+        let old = self.index.root.publish(segments);
         self.state.batch.directory(old);
         let directory = self.directory();
         let (mut slots, mut bytes) = (0, self.index.root.load().allocation_size());
         for first in directory.firsts() {
-            let place = directory.places()[first];
-            slots += place.size().slots();
-            bytes += place.allocation_size();
+            let segment_ptr = directory.segments()[first];
+            slots += segment_ptr.size().slots();
+            bytes += segment_ptr.allocation_size();
         }
         (self.state.slots, self.state.index_bytes) = (slots, bytes);
     }

@@ -1,46 +1,46 @@
-//! What readers see of a shard: the way from a hash to an entry.
+//! The readers' part of a shard: its index and its store.
 //!
-//! - **I1** A number in a bucket is that of an entry of the shard's store. An entry that is taken out is
-//!   retired when its number is not in the bucket any more: who has seen it there under a pin may use it as
-//!   long as the pin lasts.
+//! - **I1** An id in a bucket is that of an entry of the shard's store. A removed entry is retired
+//!   after its id is cleared from the bucket: a reader that has loaded the id under a pin may use
+//!   the entry while the pin lasts.
 #![allow(unsafe_code)]
 
 use crossbeam_epoch::Guard;
 
-use super::bucket::{Bucket, Entries, Look};
+use super::bucket::{Bucket, Entries, Header};
 use super::directory::Root;
-use super::segment::{Segment, Spot};
+use super::segment::{Segment, SlotId};
 use super::store::Store;
 use crate::raw::tags::tags;
 
-/// Two to a line: they hardly ever change.
+/// The index and the store of a shard: two to a cache line, as they hardly ever change.
 #[repr(align(32))]
 pub(super) struct Index<T> {
     pub(super) root: Root,
     pub(super) store: Store<T>,
 }
 
-/// What a home says of a hash.
-pub(super) enum Glance<'p, T> {
-    /// There is an entry that is the right one, but for one in fifty.
-    Perhaps(Entry<'p, T>),
-    /// There is none.
+/// The result of probing the home bucket for a hash.
+pub(super) enum Probe<'p, T> {
+    /// A candidate, which is the right entry in all but one of fifty cases.
+    Candidate(Entry<'p, T>),
+    /// No entry has this hash.
     Absent,
-    /// If there is one, it is behind another bucket.
-    Elsewhere,
+    /// An entry with this hash may be in a later bucket.
+    Overflowed,
 }
 
-impl<T> Clone for Glance<'_, T> {
+impl<T> Clone for Probe<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Glance<'_, T> {}
+impl<T> Copy for Probe<'_, T> {}
 
-/// An entry under a pin. As long as that lasts, nobody else gets its number.
+/// An entry under a pin. While the pin lasts, its id is not reused.
 pub(super) struct Entry<'p, T> {
-    pub(super) number: u32,
+    pub(super) id: u32,
     entry: &'p T,
 }
 
@@ -64,83 +64,83 @@ impl<T> Index<T> {
         Self { root: Root::new(), store: Store::new() }
     }
 
-    /// The entry of a number.
+    /// Returns the entry with an id.
     ///
     /// # Safety
     ///
-    /// It has been seen in a bucket of this shard under this pin, or put in under it.
+    /// The id was loaded from a bucket of this shard under this pin, or inserted under it.
     #[inline]
-    pub(super) unsafe fn entry<'p>(&'p self, number: u32, _pin: &'p Guard) -> Entry<'p, T> {
-        // SAFETY: as asked for; the pin lasts for 'p.
-        Entry { number, entry: unsafe { self.store.get(number) } }
+    pub(super) unsafe fn entry<'p>(&'p self, id: u32, _pin: &'p Guard) -> Entry<'p, T> {
+        // SAFETY: by the contract; the pin lasts for 'p.
+        Entry { id, entry: unsafe { self.store.get(id) } }
     }
 
-    /// The entry of this hash for which `is` says so.
+    /// Returns the entry with this hash for which `is` returns true.
     #[inline]
     pub(super) fn find<'p>(
         &'p self,
         hash: u64,
-        path: u64,
+        mixed: u64,
         is: impl Fn(&T) -> bool,
         pin: &'p Guard,
     ) -> Option<Entry<'p, T>> {
-        let segment = self.root.segment(path, pin);
-        segment.find(hash, path, |number| {
+        let segment = self.root.segment(mixed, pin);
+        segment.find(hash, mixed, |id| {
             // SAFETY: the number is in a bucket (I1).
-            let entry = unsafe { self.entry(number, pin) };
+            let entry = unsafe { self.entry(id, pin) };
             is(entry.get()).then_some(entry)
         })
     }
 
-    /// Where the entry of this hash is for which `is` says so, and the entry.
+    /// Returns the entry with this hash for which `is` returns true, with its slot and segment.
     pub(super) fn locate<'p>(
         &'p self,
         hash: u64,
-        path: u64,
+        mixed: u64,
         is: impl Fn(&T) -> bool,
         pin: &'p Guard,
-    ) -> Option<(Segment<'p>, Spot, Entry<'p, T>)> {
-        let segment = self.root.segment(path, pin);
+    ) -> Option<(Segment<'p>, SlotId, Entry<'p, T>)> {
+        let segment = self.root.segment(mixed, pin);
         // SAFETY: the number is in a bucket (I1).
-        let entry = |number| unsafe { self.entry(number, pin) };
-        let spot = segment.locate(hash, path, |number| is(entry(number).get()))?;
-        Some((segment, spot, entry(spot.number)))
+        let entry = |id| unsafe { self.entry(id, pin) };
+        let slot_id = segment.locate(hash, mixed, |id| is(entry(id).get()))?;
+        Some((segment, slot_id, entry(slot_id.id)))
     }
 
-    /// The bucket in which the search of a path begins.
+    /// Returns the bucket in which a search for this mixed hash begins.
     #[inline]
-    pub(super) fn home<'p>(&'p self, path: u64, pin: &'p Guard) -> &'p Bucket {
-        self.root.segment(path, pin).home_bucket(path)
+    pub(super) fn home<'p>(&'p self, mixed: u64, pin: &'p Guard) -> &'p Bucket {
+        self.root.segment(mixed, pin).home_bucket(mixed)
     }
 
-    /// What a home of this shard says of a hash; an entry is asked for.
+    /// Probes a home bucket of this shard for a hash; prefetches the candidate.
     #[inline]
-    pub(super) fn glance<'p>(
+    pub(super) fn probe<'p>(
         &'p self,
         home: &'p Bucket,
         hash: u64,
-        path: u64,
+        mixed: u64,
         pin: &'p Guard,
-    ) -> Glance<'p, T> {
-        let home = home.look();
-        let Some((_, number)) = home.matches(tags(hash, path)).next() else {
-            return if home.passed() == 0 { Glance::Absent } else { Glance::Elsewhere };
+    ) -> Probe<'p, T> {
+        let home = home.header();
+        let Some((_, id)) = home.matches(tags(hash, mixed)).next() else {
+            return if home.overflow() == 0 { Probe::Absent } else { Probe::Overflowed };
         };
         // SAFETY: the number is in a bucket (I1).
-        unsafe { self.store.prefetch(number) };
-        // SAFETY: the same.
-        Glance::Perhaps(unsafe { self.entry(number, pin) })
+        unsafe { self.store.prefetch(id) };
+        // SAFETY: as above.
+        Probe::Candidate(unsafe { self.entry(id, pin) })
     }
 
-    /// The entries of a bucket of this shard.
-    pub(super) fn entries<'p>(&'p self, bucket: Look<'p>, pin: &'p Guard) -> InBucket<'p, T> {
-        InBucket { numbers: bucket.full(), index: self, pin }
+    /// Iterates over the entries of a bucket of this shard.
+    pub(super) fn entries<'p>(&'p self, bucket: Header<'p>, pin: &'p Guard) -> InBucket<'p, T> {
+        InBucket { ids: bucket.full(), index: self, pin }
     }
 }
 
-/// The entries of a bucket.
+/// An iterator over the entries of a bucket.
 pub(super) struct InBucket<'p, T> {
-    numbers: Entries<'p>,
+    ids: Entries<'p>,
     index: &'p Index<T>,
     pin: &'p Guard,
 }
@@ -149,8 +149,8 @@ impl<'p, T> Iterator for InBucket<'p, T> {
     type Item = Entry<'p, T>;
 
     fn next(&mut self) -> Option<Entry<'p, T>> {
-        let (_, number) = self.numbers.next()?;
+        let (_, id) = self.ids.next()?;
         // SAFETY: the number is in a bucket (I1).
-        Some(unsafe { self.index.entry(number, self.pin) })
+        Some(unsafe { self.index.entry(id, self.pin) })
     }
 }

@@ -1,8 +1,8 @@
-//! Traversals beside writers.
+//! Traversals, concurrent with writers.
 //!
-//! A shard is visited with the directory that it has when the traversal comes to it, and each of its segments
-//! bucket by bucket. An entry does not move in a segment, and belongs to one segment of a directory: so one
-//! that stays is visited once.
+//! A shard is visited with its directory at that time, and each of the segments bucket by bucket.
+//! An entry does not move in a segment, and belongs to one segment of a directory: so an entry that
+//! stays in the map is visited once.
 
 use core::iter::FusedIterator;
 use core::slice;
@@ -13,8 +13,8 @@ use super::index::{Entry, InBucket, Index};
 use super::pinned::Pinned;
 
 impl<K, V, S> Pinned<'_, K, V, S> {
-    /// All entries, in no order. What comes or goes meanwhile is visited once or not at all, what stays
-    /// exactly once.
+    /// Iterates over all entries, in no order. An entry that is inserted or removed meanwhile is
+    /// visited at most once, one that stays exactly once.
     ///
     /// # Example
     ///
@@ -28,7 +28,7 @@ impl<K, V, S> Pinned<'_, K, V, S> {
         Iter { entries: self.entries() }
     }
 
-    /// All keys: see [`iter`](Self::iter).
+    /// Iterates over all keys: see [`iter`](Self::iter).
     ///
     /// # Example
     ///
@@ -40,7 +40,7 @@ impl<K, V, S> Pinned<'_, K, V, S> {
         self.iter().map(|(key, _)| key)
     }
 
-    /// All values: see [`iter`](Self::iter).
+    /// Iterates over all values: see [`iter`](Self::iter).
     ///
     /// # Example
     ///
@@ -54,40 +54,40 @@ impl<K, V, S> Pinned<'_, K, V, S> {
 
     pub(super) fn entries(&self) -> Entries<'_, K, V, S> {
         let (index, directory, buckets) = (None, None, [].iter());
-        Entries { pin: self, shard: 0, index, directory, place: 0, buckets, entries: None }
+        Entries { pin: self, shard: 0, index, directory, next_entry: 0, buckets, entries: None }
     }
 }
 
-/// Where each entry is.
+/// An iterator over all entries, with their ids.
 pub(super) struct Entries<'p, K, V, S> {
     pin: &'p Pinned<'p, K, V, S>,
     /// The next shard.
     shard: usize,
-    /// The shard before it.
+    /// The shard before it, in progress.
     index: Option<&'p Index<(K, V)>>,
     directory: Option<Directory<'p>>,
-    /// The next place of the directory.
-    place: usize,
-    /// The next buckets of the segment.
+    /// The next entry of the directory.
+    next_entry: usize,
+    /// The remaining buckets of the segment.
     buckets: slice::Iter<'p, Bucket>,
     entries: Option<InBucket<'p, (K, V)>>,
 }
 
 impl<'p, K, V, S> Entries<'p, K, V, S> {
-    /// Goes on to the next segment. False if there is none.
+    /// Advances to the next segment. Returns false if there is none.
     fn next_segment(&mut self) -> bool {
         loop {
             if let Some(directory) = self.directory {
-                if self.place < directory.places().len() {
-                    self.buckets = directory.at(self.place).buckets().iter();
-                    let span = directory.span(self.place);
-                    self.place = span.first + span.len;
+                if self.next_entry < directory.segments().len() {
+                    self.buckets = directory.at(self.next_entry).buckets().iter();
+                    let span = directory.span(self.next_entry);
+                    self.next_entry = span.first + span.len;
                     return true;
                 }
             }
             let Some(index) = self.pin.map.indices.get(self.shard) else { return false };
             self.shard += 1;
-            (self.directory, self.place) = (Some(index.root.directory(&self.pin.guard)), 0);
+            (self.directory, self.next_entry) = (Some(index.root.directory(&self.pin.guard)), 0);
             self.index = Some(index);
         }
     }
@@ -103,7 +103,7 @@ impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
             }
             match self.buckets.next().zip(self.index) {
                 Some((bucket, index)) => {
-                    self.entries = Some(index.entries(bucket.look(), &self.pin.guard));
+                    self.entries = Some(index.entries(bucket.header(), &self.pin.guard));
                 }
                 None if self.next_segment() => {}
                 None => return None,
@@ -112,7 +112,7 @@ impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
     }
 }
 
-/// All entries of a map: see [`Pinned::iter`].
+/// An iterator over all entries of a map: see [`Pinned::iter`].
 pub struct Iter<'p, K, V, S> {
     entries: Entries<'p, K, V, S>,
 }

@@ -1,7 +1,7 @@
-//! The small protocols, in every order in which they may happen.
+//! Models of the protocols for loom, which runs them in every interleaving.
 //!
-//! Under a checker a map has two shards, and a segment two buckets before it splits. All keys of a test are in one
-//! shard, and all in one bucket if the test says so.
+//! Under a checker a map has two shards, and a segment two buckets before it splits. All keys of a
+//! test are in one shard, and in one bucket if the test requires it.
 #![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hasher};
@@ -12,9 +12,9 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::ConcurrentMap;
-use super::directory::{path, shard_of};
+use super::directory::{mix, shard_of};
 
-/// Whether keys are spread over the buckets of the first shard, or all in one.
+/// The distribution of keys: over the buckets of the first shard, or all in one.
 #[derive(Clone, Copy)]
 enum Spread {
     Apart,
@@ -39,33 +39,33 @@ impl Hasher for FirstShard {
 
     fn write(&mut self, _: &[u8]) {}
 
-    fn write_u64(&mut self, number: u64) {
+    fn write_u64(&mut self, id: u64) {
         let from = match self.0 {
-            Spread::Apart => number << 40,
+            Spread::Apart => id << 40,
             Spread::Together => 1 << 40,
         };
-        self.1 = (from..).find(|&hash| shard_of(path(hash)) == 0).unwrap();
+        self.1 = (from..).find(|&hash| shard_of(mix(hash)) == 0).unwrap();
     }
 }
 
-/// A value whose reading is checked: it must come after its making.
-struct Told(UnsafeCell<u64>);
+/// A value whose reads loom checks: they must happen after its creation.
+struct CheckedValue(UnsafeCell<u64>);
 
-// SAFETY: nobody changes it.
-unsafe impl Sync for Told {}
+// SAFETY: it is never changed.
+unsafe impl Sync for CheckedValue {}
 
-impl Told {
+impl CheckedValue {
     fn new(value: u64) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     fn get(&self) -> u64 {
-        // SAFETY: nobody changes it.
+        // SAFETY: it is never changed.
         self.0.with(|value| unsafe { *value })
     }
 }
 
-/// A value that knows whether it has been dropped.
+/// A value that records its drop.
 struct Alive(Arc<AtomicBool>);
 
 impl Drop for Alive {
@@ -87,16 +87,21 @@ fn map<V: Send + 'static>(
     Arc::new(map)
 }
 
-fn put(map: &Map<Told>, key: u64, value: u64) {
-    assert!(map.pin().insert(key, Told::new(value)).is_ok());
+fn insert(map: &Map<CheckedValue>, key: u64, value: u64) {
+    assert!(map.pin().insert(key, CheckedValue::new(value)).is_ok());
 }
 
-/// Runs one thing beside another on a map with the first so many keys, in every order.
-fn beside(spread: Spread, keys: u64, one: fn(&Map<Told>), other: fn(&Map<Told>)) {
+/// Runs two closures concurrently on a map with the keys 1 to `keys`, in every interleaving.
+fn concurrently(
+    spread: Spread,
+    keys: u64,
+    one: fn(&Map<CheckedValue>),
+    other: fn(&Map<CheckedValue>),
+) {
     loom::model(move || {
-        let map = map(spread, (1..=keys).map(|key| (key, Told::new(key))));
-        let theirs = Arc::clone(&map);
-        let thread = thread::spawn(move || one(&theirs));
+        let map = map(spread, (1..=keys).map(|key| (key, CheckedValue::new(key))));
+        let clone = Arc::clone(&map);
+        let thread = thread::spawn(move || one(&clone));
         other(&map);
         thread.join().unwrap();
     });
@@ -104,13 +109,13 @@ fn beside(spread: Spread, keys: u64, one: fn(&Map<Told>), other: fn(&Map<Told>))
 
 #[test]
 fn publish_an_entry_is_seen_whole_or_not_at_all() {
-    beside(
+    concurrently(
         Spread::Apart,
         0,
-        |map| put(map, 1, 7),
+        |map| insert(map, 1, 7),
         |map| {
             let pin = map.pin();
-            let first = pin.get(&1).map(Told::get);
+            let first = pin.get(&1).map(CheckedValue::get);
             assert!(first.is_none_or(|value| value == 7));
             assert!(first.is_none() || pin.get(&1).is_some(), "A4");
         },
@@ -119,10 +124,10 @@ fn publish_an_entry_is_seen_whole_or_not_at_all() {
 
 #[test]
 fn replace_the_old_value_or_the_new_one() {
-    beside(
+    concurrently(
         Spread::Apart,
         1,
-        |map| put(map, 1, 2),
+        |map| insert(map, 1, 2),
         |map| {
             let pin = map.pin();
             let [first, second] = [(); 2].map(|()| pin.get(&1).unwrap().get());
@@ -132,19 +137,19 @@ fn replace_the_old_value_or_the_new_one() {
 }
 
 #[test]
-fn remove_what_stays_is_found_behind_what_goes() {
-    // More than a bucket has: the last one is behind its home, and then another one is.
-    beside(
+fn remove_remaining_entries_are_found_after_removed_ones() {
+    // More than a bucket has: the last one overflows, and then another one does.
+    concurrently(
         Spread::Together,
         7,
         |map| {
             map.pin().remove(&1);
             map.pin().remove(&2);
-            put(map, 9, 9);
+            insert(map, 9, 9);
         },
         |map| {
             let pin = map.pin();
-            assert_eq!(pin.get(&7).map(Told::get), Some(7));
+            assert_eq!(pin.get(&7).map(CheckedValue::get), Some(7));
             assert!(pin.get(&1).is_none_or(|value| value.get() == 1));
             assert!(pin.get(&9).is_none_or(|value| value.get() == 9));
         },
@@ -152,14 +157,14 @@ fn remove_what_stays_is_found_behind_what_goes() {
 }
 
 #[test]
-fn grow_what_stays_is_found_in_the_old_segment_or_in_the_new() {
-    beside(
+fn grow_remaining_entries_are_found_in_the_old_segment_or_in_the_new() {
+    concurrently(
         Spread::Apart,
         9,
-        |map| put(map, 10, 10),
+        |map| insert(map, 10, 10),
         |map| {
             let pin = map.pin();
-            assert_eq!(pin.get(&9).map(Told::get), Some(9));
+            assert_eq!(pin.get(&9).map(CheckedValue::get), Some(9));
             assert_eq!(pin.iter().filter(|(key, _)| **key <= 9).count(), 9, "B1");
         },
     );
@@ -170,12 +175,12 @@ fn retire_nothing_is_dropped_under_a_pin() {
     loom::model(|| {
         let alive = Arc::new(AtomicBool::new(true));
         let map = map(Spread::Apart, [(1, Alive(Arc::clone(&alive)))]);
-        let theirs = Arc::clone(&map);
+        let clone = Arc::clone(&map);
         let thread = thread::spawn(move || {
-            theirs.pin().remove(&1);
+            clone.pin().remove(&1);
             // The epoch advances twice before anything is dropped.
             for _ in 0..3 {
-                theirs.pin().flush();
+                clone.pin().flush();
             }
         });
         let pin = map.pin();

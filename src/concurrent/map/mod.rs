@@ -1,4 +1,4 @@
-//! A hash table for many threads: TRASH with readers that never wait.
+//! A concurrent hash table: TRASH with wait-free readers.
 //!
 //! ```text
 //!     hash × c   ┌─────────┬───────────── … ────────┬─────────┐
@@ -12,85 +12,95 @@
 //!               └───┴─┬─┴───┴───┘             │          │
 //!                     ▼ segment               ▼          │
 //!                ┌────────┬────────┬────────┬────────┬───┼
-//!                │ bucket │ bucket │ bucket │ bucket │ … │  tags and numbers: half a line
-//!                └────────┴────────┴────────┴──┬─────┴───┘
-//!                                              ▼ number
+//!                │ bucket │ bucket │ bucket │ bucket │ … │
+//!                └────────┴────────┴────────┴──┬─────┴───┘  tags and ids: half a cache line
+//!                                              ▼ id
 //!                              store ┌───────┬───────┬───────┬──
 //!                                    │ entry │ entry │ entry │ …    never moves
 //!                                    └───────┴───────┴───────┴──
 //! ```
 //!
-//! It is the trie of [`TrashMap`](crate::TrashMap), with a level on top whose slots are shards for the writers, and
-//! with entries out of the line, so that a value keeps its address for life:
+//! It is the trie of [`TrashMap`](crate::TrashMap), with shards for the writers as a top level, and
+//! with entries stored apart from the index, so that a value never moves:
 //!
-//! - **A look-up** follows one word to the directory, one place to the segment, reads the six tags of a
-//!   bucket at once, and compares the key of the entry. Two lines that are in no near cache; `get_batch`
-//!   asks for those of 32 keys at a time. See `bucket.rs`, `segment.rs`.
-//! - **A write** takes the lock of one shard of 64. It puts an entry into the store and then its number into a
-//!   bucket: one store, from which on it is there. To replace a value is one store, too. See `shard.rs`.
-//! - **Growth** copies one segment, of numbers and not of entries, and publishes the copy with a new
-//!   directory. Readers in the old one find there what was there at that moment. See `growth.rs`.
-//! - **What is taken out** is retired in batches; its number is free again when all pins from before have ended.
+//! - **A lookup** loads one word for the directory and one directory entry for the segment,
+//!   compares the six tags of a bucket at once, and then the key of the entry. Two cache lines are
+//!   not in L1 or L2; `get_batch` prefetches those of 32 keys at a time. See `bucket.rs`,
+//!   `segment.rs`.
+//! - **A write** takes the lock of one shard of 64. It writes the entry to the store and then its
+//!   id to a bucket: one store instruction publishes it. So does the replacement of a value. See
+//!   `shard.rs`.
+//! - **Growth** copies one segment, of ids and not of entries, and publishes the copy with a new
+//!   directory. Readers of the old one find its entries of that time. See `growth.rs`.
+//! - **Removed entries** are retired in batches; an id is reused when all earlier pins have ended.
 //!   See `garbage.rs`, `store.rs`.
 //!
 //! # Guarantees
 //!
-//! *Read*: a look-up of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: anything that changes
-//! the map. Each has a test of its name in `tests/concurrent_letters/`.
+//! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
+//! change of the map. Each guarantee has a test of its name in `tests/concurrent/`.
 //!
 //! Reads:
 //!
-//! - **A1** A read that begins after a write has returned sees that write, or a later one of the same key. *After*
-//!   is what happens-before says: the same thread, or one that has been told.
-//! - **A2** A read sees a value that was written whole, and that of its key.
-//! - **A3** A key that is in the map throughout a read is found, whatever grows, shrinks or is taken out
-//!   beside it.
-//! - **A4** What a thread has seen of a key, it does not unsee, and neither does anyone whom it tells. Nothing is
-//!   said about the order of different keys for who has not been told of it: two threads that each write one
-//!   key and then read the other's may both, on some machines, see neither write.
-//! - **A5** A burst is as many reads: A1 to A4 hold of each by itself, together they are no snapshot.
-//! - **A6** A reference from a pin is valid until the pin ends or is repinned, whatever happens to the entry.
+//! - **A1** A read that begins after a write has returned observes that write, or a later one of
+//!   the same key. *After* is the happens-before relation: the same thread, or one that has
+//!   synchronised with it.
+//! - **A2** A read observes a value that was written completely, and that of its key.
+//! - **A3** A key that is in the map throughout a read is found, during growth, shrinking and
+//!   removals of other keys.
+//! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
+//!   nor does a thread that has synchronised with it. The order of writes to different keys is
+//!   unspecified without synchronisation: two threads that each write one key and then read the
+//!   other's may, on some CPUs, both miss the other's write.
+//! - **A5** A burst is a sequence of reads: A1 to A4 hold for each of them; together they are not a
+//!   snapshot.
+//! - **A6** A reference from a pin is valid until the pin ends or is repinned, even if the entry is
+//!   removed.
 //!
 //! Traversals:
 //!
-//! - **B1** An entry that is there from the beginning of a traversal to its end is visited exactly once.
-//! - **B2** One that comes or goes meanwhile is visited once or not at all; one whose value is replaced
-//!   once, with the old value or the new one. A key that goes and comes again is two entries.
+//! - **B1** An entry that exists from the beginning of a traversal to its end is visited exactly
+//!   once.
+//! - **B2** An entry that is inserted or removed meanwhile is visited at most once; one whose value
+//!   is replaced is visited once, with the old value or the new one. A key that is removed and
+//!   inserted again is two entries.
 //!
 //! Writes:
 //!
-//! - **C1** A write takes place at one moment between call and return. All threads see the writes of a key in
-//!   the same order.
-//! - **C2** No write comes between what `update` and `compute` have read and what they write.
-//! - **C3** A write that is refused, or in which a closure panics, has changed nothing; `retain` has taken out what
-//!   it was told to before.
+//! - **C1** A write takes effect at one point between call and return. All threads observe the
+//!   writes of a key in the same order.
+//! - **C2** No write takes effect between the read and the write of `update` and `compute`.
+//! - **C3** A write that is refused, or in which a closure panics, changes nothing; `retain` has
+//!   removed the entries that the closure had rejected before.
 //!
 //! Memory:
 //!
-//! - **D1** An entry that is taken out is dropped once, when all pins have ended that may have seen it. What
-//!   is in a map when it is dropped is dropped with it.
-//! - **D2** A write that adds something is refused while more than the limit is retired, or more than an eighth of
-//!   it in its shard. So what is retired is at most the limit, what was removed past it, and for each shard the
-//!   last 4 KiB with a segment and a directory; and a shard has places for the most entries that it has had,
-//!   and an eighth of the limit. What keys and values own is not counted.
-//! - **D3** A destructor that panics keeps no other from running. When memory is given back the panic ends
-//!   there, as it has no caller; when the map is dropped it goes on after all the others have run.
+//! - **D1** A removed entry is dropped once, when all pins have ended that may have observed it.
+//!   The entries of a map are dropped with it.
+//! - **D2** A write that adds something is refused while more than the limit is retired, or more
+//!   than an eighth of it in its shard. So what is retired is at most the limit, what was removed
+//!   above it, and for each shard the last 4 KiB with a segment and a directory; and a shard has
+//!   slots for its maximum number of entries, and an eighth of the limit. What keys and values own
+//!   is not counted.
+//! - **D3** A destructor that panics keeps no other from running. During reclamation the panic is
+//!   caught, as it has no caller; when the map is dropped it is resumed after all others have run.
 //!
 //! Progress:
 //!
-//! - **E1** Reads are wait-free: no lock, no store to shared memory, and as many steps as the segment has
-//!   buckets at the very most; nearly all look at one.
-//! - **E2** A writer has one lock at a time. No code of a caller's runs under it but [`Hash`] and [`Eq`] of
-//!   keys, which get a panic if they write to a map themselves, and must not take a lock that a writer may
-//!   hold: nothing can wait for itself.
+//! - **E1** Reads are wait-free: no lock, no store to shared memory, and at most as many steps as
+//!   the segment has buckets; nearly all reads probe one.
+//! - **E2** A writer holds one lock at a time. No code of a caller runs under it except [`Hash`]
+//!   and [`Eq`] of keys, which panic if they write to a map themselves, and must not take a lock
+//!   that a writer may hold: no deadlock is possible.
 //! - **E3** No call waits for a reader without bound.
-//! - **E4** An insertion makes one segment larger at most, or splits it: 576 or 864 entries; and copies the
-//!   directory of its shard, a place for each segment or two. With hashes that collide a segment may be larger.
+//! - **E4** An insertion grows or splits at most one segment, of 576 or 864 entries, and copies the
+//!   directory of its shard, one or two directory entries for each segment. With colliding hashes a
+//!   segment may be larger.
 //!
-//! # What is refused by the compiler
+//! # What does not compile
 //!
-//! A reference kept across `repin`, or longer than its pin; a pin sent to another thread; values that borrow,
-//! or cannot be sent, as they may be dropped by another thread at any later time:
+//! A reference that is used after `repin`, or after its pin; a pin that is sent to another thread;
+//! values that borrow, or are not `Send`, as another thread may drop them at any later time:
 //!
 //! ```compile_fail,E0502
 //! let map = flowtable::ConcurrentMap::from([(1, "one".to_string())]);
@@ -129,29 +139,31 @@
 //!
 //! # Hostile keys
 //!
-//! The default hash is keyed with a seed for each map. If the hash is not, keys that collide are found one
-//! after the other: correct, and slow. Unlike [`TrashMap`](crate::TrashMap) it does not draw another hash.
+//! The default hash is keyed with a seed for each map. With another hash, keys that collide are
+//! compared one by one: correct, and slow. Unlike [`TrashMap`](crate::TrashMap), the map does not
+//! reseed.
 //!
-//! # Price
+//! # Cost
 //!
-//! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in a chunk of up to
-//! 64; 35 KiB for an empty map. For entries of 24 bytes that is 32 to 35 bytes each, from 100,000 on. Places of
-//! entries that have been given back are used again by their shard, but not returned before the map is
-//! dropped. The index shrinks with what is in it, by removals that come while there is less garbage than the limit.
+//! Five and a half bytes of index for a slot, 1.3 to 2 slots for an entry, and the entry itself in
+//! a chunk of up to 64; 35 KiB for an empty map. For entries of 24 bytes that is 32 to 35 bytes
+//! each, from 100,000 on. The slots of freed entries are reused by their shard, but not released
+//! before the map is dropped. The index shrinks by removals, while there is less garbage than the
+//! limit.
 //!
-//! A map that is dropped helps the collector to give back what it has retired. If other pins keep that, the
-//! chunks of its entries stay until they have ended and somebody pins again.
+//! A map that is dropped helps the collector to free its garbage. If other pins delay that, the
+//! chunks of its entries are freed after these pins have ended and a thread pins again.
 //!
-//! A segment that grows has the keys of its entries hashed again: three times for an entry until it is there
-//! for good. A value that is replaced is another entry: 24 bytes or what it is, which wait for the readers.
-//! A number that many packets count up should be an atomic one.
+//! When a segment grows, the keys of its entries are rehashed: three times per entry until a table
+//! has its final size. A replaced value is a new entry: the old one, of 24 bytes in the example, is
+//! retired. A counter that many packets increment should be an atomic.
 //!
 //! # Papers
 //!
-//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the trie and its
-//! readers under RCU. McKenney and Slingwine, *Read-copy update* (1998); Fraser, *Practical lock-freedom*
-//! (2004), for epochs. Growth by thirds and halves is partial expansion (Larson 1980), with the directory of
-//! extendible hashing (Fagin et al. 1979).
+//! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the trie and
+//! its readers under RCU. McKenney and Slingwine, *Read-copy update* (1998); Fraser, *Practical
+//! lock-freedom* (2004), for epochs. Growth by thirds and halves is partial expansion (Larson
+//! 1980), with the directory of extendible hashing (Fagin et al. 1979).
 //!
 //! # What was tried
 //!
@@ -159,9 +171,9 @@
 //!
 //! | layout | outcome |
 //! |---|---|
-//! | a box for each entry and its pointer in the bucket, seven to a line | look-ups one by one 1.1 times as long, bursts 1.2 times, filling 1.3 times, nine reads and a write 1.2 times; 5 bytes more for an entry, and what an allocator adds |
+//! | a box for each entry and its pointer in the bucket, seven to a cache line | single lookups 1.1 times as long, bursts 1.2 times, filling 1.3 times, nine reads and a write 1.2 times; 5 bytes more for an entry, and the overhead of the allocator |
 //! | the size of a segment and the depth of a directory as bits of their pointers | a tenth more instructions |
-//! | entries in the segment, moved when it grows | would save one line of two, and lose what is written to a value that has moved under its reader |
+//! | entries in the segment, moved when it grows | would save one cache line of two, and lose writes to a value that has moved under its reader |
 
 mod bucket;
 mod burst;
@@ -187,25 +199,24 @@ use std::panic::resume_unwind;
 use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
 use directory::SHARDS;
-use garbage::{Ledger, first_panic, free_all, help};
+use garbage::{GarbageCounter, first_panic, free_all, help};
 use index::Index;
 use shard::Shard;
 
-pub use check::Broken;
 pub use iter::Iter;
 pub use pinned::Pinned;
 pub use write::{Compute, Computed};
 
-/// A map from keys to values for many threads, whose readers never wait.
+/// A concurrent hash map with wait-free readers.
 ///
-/// It is used through a [`pin`](Self::pin), which has the methods of a map. How it works, what it promises
-/// and what it costs: see the [module](self).
+/// It is used through a [`pin`](Self::pin), which has the methods of a map. For the design, the
+/// guarantees and the costs see the [module](self).
 ///
 /// | method of a pin | cost |
 /// |---|---|
-/// | `get`, `get_key_value`, `contains_key` | the line of a bucket, that of the entry; no store to memory that is shared |
-/// | `get_batch`, `get_many` | the same, with the misses of 32 keys overlapping |
-/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the same lines; and one segment of 864 entries at most |
+/// | `get`, `get_key_value`, `contains_key` | the cache lines of a bucket and of an entry; no store to shared memory |
+/// | `get_batch`, `get_many` | those of `get`, with the misses of 32 keys overlapping |
+/// | `insert`, `get_or_insert`, `get_or_insert_with`, `remove`, `remove_entry`, `update`, `compute` | the lock of one shard of 64, the cache lines of `get`, and one segment of 864 entries at most |
 /// | `iter`, `keys`, `values`, `retain`, `clear` | O(slots) |
 /// | `len`, `is_empty`, `allocation_size` | a sum over 64 shards |
 /// | `garbage`, `repin` | O(1) |
@@ -229,35 +240,35 @@ pub use write::{Compute, Computed};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
-    /// What readers see of each shard.
+    /// The readers' part of each shard.
     indices: Arc<[Index<(K, V)>; SHARDS]>,
-    /// What writers have of each shard.
+    /// The writers' part of each shard.
     shards: Box<[Shard<(K, V)>]>,
     hasher: S,
     garbage: Garbage,
 }
 
-/// How often a map that is dropped helps the collector, which drops eight batches at a time.
+/// How often a dropped map helps the collector, which frees eight batches at a time.
 const LAST_HELP: usize = 16;
 
-/// What is retired, and how much may be.
+/// The garbage of a map, and its limit.
 struct Garbage {
-    ledger: Arc<Ledger>,
+    counter: Arc<GarbageCounter>,
     limit: usize,
     patience: u32,
 }
 
 #[allow(unsafe_code)]
-// SAFETY: it owns its entries, as a vector does of which nobody else has a part: pins borrow it. What is
-// retired may be dropped by any thread.
+// SAFETY: it owns its entries, like a vector: pins borrow it. Retired entries may be dropped by any
+// thread.
 unsafe impl<K: Send, V: Send, S: Send> Send for ConcurrentMap<K, V, S> {}
 #[allow(unsafe_code)]
-// SAFETY: entries go from thread to thread, by value when they are put in or dropped, by reference when they
+// SAFETY: entries cross threads, by value when they are inserted or dropped, by reference when they
 // are read; the hasher is used by reference only.
 unsafe impl<K: Send + Sync, V: Send + Sync, S: Sync> Sync for ConcurrentMap<K, V, S> {}
 
 impl<K, V> ConcurrentMap<K, V> {
-    /// An empty map.
+    /// Creates an empty map.
     ///
     /// # Example
     ///
@@ -269,7 +280,8 @@ impl<K, V> ConcurrentMap<K, V> {
         Self::with_hasher(DefaultHashBuilder::new())
     }
 
-    /// An empty map with room for so many entries, below which it does not shrink. O(capacity).
+    /// Creates an empty map with capacity for at least `capacity` entries, below which it does not
+    /// shrink. O(capacity).
     ///
     /// # Example
     ///
@@ -286,10 +298,10 @@ impl<K, V> ConcurrentMap<K, V> {
 }
 
 impl<K, V, S> ConcurrentMap<K, V, S> {
-    /// As many bytes of garbage as a map may have, if nothing else is said.
+    /// The default limit on garbage, in bytes.
     pub const GARBAGE_LIMIT: usize = 64 << 20;
 
-    /// An empty map that hashes with `hasher`.
+    /// Creates an empty map with a hasher.
     ///
     /// # Example
     ///
@@ -301,8 +313,11 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let garbage =
-            Garbage { ledger: Arc::new(Ledger::new()), limit: Self::GARBAGE_LIMIT, patience: 0 };
+        let garbage = Garbage {
+            counter: Arc::new(GarbageCounter::new()),
+            limit: Self::GARBAGE_LIMIT,
+            patience: 0,
+        };
         Self {
             indices: Arc::new(core::array::from_fn(|_| Index::new())),
             shards: (0..SHARDS).map(|_| Shard::new()).collect(),
@@ -311,15 +326,17 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         }
     }
 
-    /// An empty map with room for so many entries that hashes with `hasher`. O(capacity).
+    /// Creates an empty map with a hasher and capacity for at least `capacity` entries.
+    /// O(capacity).
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{ConcurrentMap, DefaultHashBuilder};
     ///
-    /// // Two maps that hash alike: a hash is computed once.
-    /// let here: ConcurrentMap<u32, u32> = ConcurrentMap::with_capacity_and_hasher(1000, DefaultHashBuilder::new());
+    /// // Two maps with one hasher: a hash is computed once.
+    /// let hasher = DefaultHashBuilder::new();
+    /// let here: ConcurrentMap<u32, u32> = ConcurrentMap::with_capacity_and_hasher(1000, hasher);
     /// let there: ConcurrentMap<u32, ()> = ConcurrentMap::with_hasher(here.hasher().clone());
     /// assert_eq!(here.pin().hash_of(&7), there.pin().hash_of(&7));
     /// ```
@@ -332,9 +349,9 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
             for (shard, index) in map.shards.iter().zip(&*map.indices) {
                 let entries = capacity.div_ceil(SHARDS);
                 let ((), full) = shard.write(index, &pin, |writer| writer.reserve(entries));
-                // Nobody has seen the map, so nobody sees this.
+                // No other thread has access to the map yet.
                 full.into_iter().for_each(|mut batch| {
-                    // SAFETY: it is of this shard, and no pin can have seen it.
+                    // SAFETY: it is of this shard, and no pin can have observed it.
                     unsafe { batch.free(&index.store) };
                 });
             }
@@ -342,12 +359,12 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         map
     }
 
-    /// The map with another limit on what is retired and not yet given back, in bytes, and with patience.
+    /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
     ///
-    /// A writer that finds more than `bytes` helps to give them back. If readers hold on to them, it lets
-    /// other threads run and helps again, `patience` times; then it gets [`WouldExceed`](super::WouldExceed).
-    /// Without patience it does so at once. There is no waiting for ever: the reader that is waited for may
-    /// be the thread itself.
+    /// A writer that finds more than `bytes` helps the collector. If readers delay it, the writer
+    /// yields and helps again, `patience` times; then it returns
+    /// [`WouldExceed`](super::WouldExceed). With patience zero it returns at once. It never waits
+    /// without bound: the reader that delays the collector may be the thread itself.
     ///
     /// # Example
     ///
@@ -362,14 +379,14 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         self
     }
 
-    /// The limit on what is retired, in bytes.
+    /// Returns the limit on garbage, in bytes.
     #[must_use]
     pub fn garbage_limit(&self) -> usize {
         self.garbage.limit
     }
 
-    /// Bytes that are retired and not yet given back, without what keys and values own. What a shard has
-    /// retired since its last full batch, 4 KiB and a segment at most, is not counted.
+    /// Returns the bytes that are retired and not freed yet, without what keys and values own.
+    /// Garbage of a shard since its last full batch, at most 4 KiB and a segment, is not counted.
     ///
     /// # Example
     ///
@@ -379,21 +396,21 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// for value in 0..1000 {
     ///     pin.insert("key", value).unwrap();
     /// }
-    /// // Nothing that this pin might see is given back while it lasts.
+    /// // Nothing that this pin may access is freed while it lasts.
     /// assert!(map.garbage() > 0);
     /// ```
     #[must_use]
     pub fn garbage(&self) -> usize {
-        self.garbage.ledger.retired()
+        self.garbage.counter.retired()
     }
 
-    /// The hasher that the map was made with.
+    /// Returns the hasher of the map.
     #[must_use]
     pub const fn hasher(&self) -> &S {
         &self.hasher
     }
 
-    /// Number of entries. While others write, it is one that was true of each shard, one after the other.
+    /// Returns the number of entries. During writes, the shards are counted one after the other.
     ///
     /// # Example
     ///
@@ -406,14 +423,14 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
         self.shards.iter().map(Shard::len).sum()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether the map has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.shards.iter().all(|shard| shard.len() == 0)
     }
 
-    /// Bytes that the map has allocated for entries and segments, without segments that are retired, and
-    /// without what keys and values own.
+    /// Returns the bytes allocated for entries and segments, without retired segments, and without
+    /// what keys and values own.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let own = size_of_val(&*self.indices) + size_of_val(&*self.shards);
@@ -427,11 +444,12 @@ where
     V: Send + 'static,
     S: BuildHasher,
 {
-    /// A view of the map, with a map's methods. What is taken out meanwhile stays valid for it.
+    /// Pins the map: returns a view with the methods of a map. Entries removed meanwhile stay valid
+    /// for it.
     ///
-    /// It costs about as much as a look-up of something that is in the cache: take one for a burst of
-    /// packets, and [`repin`](Pinned::repin) it before the next. One thread may have several, of one map or
-    /// of many.
+    /// A pin costs about as much as a lookup that hits the cache: hold one for a burst of packets,
+    /// and [`repin`](Pinned::repin) it before the next. A thread may hold several, of one map or of
+    /// many.
     ///
     /// # Example
     ///
@@ -450,13 +468,13 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
     fn drop(&mut self) {
         let mut panic = Ok(());
         for (shard, index) in self.shards.iter_mut().zip(&*self.indices) {
-            // SAFETY: nobody has a pin of the map any more.
+            // SAFETY: no pin of the map exists any more.
             unsafe { shard.state().batch.free(&index.store) };
-            // SAFETY: the same; the map is not used again.
+            // SAFETY: no pin of the map exists any more, and the map is not used again.
             let dropped = unsafe { free_all(index.root.load(), &index.store) };
             panic = first_panic(panic, dropped);
         }
-        // What is left is of batches that the collector has. Without this it would wait for the next one who pins.
+        // What is left is in batches of the collector, which otherwise waits for the next pin.
         for _ in 0..LAST_HELP {
             if self.garbage() == 0 {
                 break;

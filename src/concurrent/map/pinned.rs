@@ -1,4 +1,4 @@
-//! A view of a map: how it is read.
+//! Pinned maps: the methods that read.
 
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
@@ -7,17 +7,17 @@ use crossbeam_epoch::Guard;
 use equivalent::Equivalent;
 
 use super::ConcurrentMap;
-use super::directory::{path, shard_of};
+use super::directory::{mix, shard_of};
 use super::index::Entry;
 use crate::concurrent::sync::{Ordering, fence};
 use crate::hash::DefaultHashBuilder;
 
-/// A view of a [`ConcurrentMap`], with a map's methods: see [`pin`](ConcurrentMap::pin).
+/// A pinned [`ConcurrentMap`], with the methods of a map: see [`pin`](ConcurrentMap::pin).
 ///
-/// References that it gives live as long as it is borrowed: whatever others do, nothing that it has seen is
-/// dropped before it ends, or is [`repin`](Self::repin)ned. So one that is kept for long keeps garbage.
+/// References live as long as the borrow of the pin: no entry that it has observed is dropped
+/// before the pin ends or is [repinned](Self::repin). So a pin that is held for long keeps garbage.
 ///
-/// It stays with its thread, and does not keep anybody from writing, itself included.
+/// A pin is bound to its thread. It does not block writers, its own thread included.
 ///
 /// # Example
 ///
@@ -34,7 +34,7 @@ use crate::hash::DefaultHashBuilder;
 pub struct Pinned<'m, K, V, S = DefaultHashBuilder> {
     pub(super) map: &'m ConcurrentMap<K, V, S>,
     pub(super) guard: Guard,
-    /// Not `Sync`, whatever the guard is.
+    /// Not `Sync`, independently of the guard.
     here: PhantomData<*const ()>,
 }
 
@@ -43,27 +43,28 @@ impl<'m, K, V, S> Pinned<'m, K, V, S> {
         Self { map, guard: crossbeam_epoch::pin(), here: PhantomData }
     }
 
-    /// The map.
+    /// Returns the map.
     #[must_use]
     pub fn map(&self) -> &'m ConcurrentMap<K, V, S> {
         self.map
     }
 
-    /// Number of entries: see [`ConcurrentMap::len`].
+    /// Returns the number of entries: see [`ConcurrentMap::len`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// Whether there are no entries.
+    /// Returns whether the map has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
-    /// Lets go of all that has been seen, as if the pin had ended and another one begun. Cheaper than that.
+    /// Ends the pin and begins another one, at a lower cost. References of the former pin are
+    /// invalid.
     ///
-    /// If the thread has other pins, nothing is let go of before they have ended, too.
+    /// If the thread has other pins, the garbage is protected until they have ended, too.
     ///
     /// # Example
     ///
@@ -78,21 +79,21 @@ impl<'m, K, V, S> Pinned<'m, K, V, S> {
     /// ```
     pub fn repin(&mut self) {
         self.guard.repin();
-        // SeqCst: pairs with the fence that the collector has before it looks at the epoch of what is
-        // retired. The guard's own `repin` has none, and what is read next must not be from before the
-        // epoch that it has just noted.
+        // SeqCst: pairs with the fence of the collector before it reads the epoch of its garbage.
+        // The guard's own `repin` has none, and the next reads must not be reordered before the
+        // epoch that it has just stored.
         fence(Ordering::SeqCst);
     }
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
-    /// The hash of `key` under the map's hasher: what the methods that take a hash expect.
+    /// Returns the hash of `key` under the map's hasher, for the methods that take a hash.
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.map.hasher.hash_one(key)
     }
 
-    /// The value of `key`. Wait-free.
+    /// Returns the value of `key`. Wait-free.
     ///
     /// # Example
     ///
@@ -106,11 +107,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.get_hashed(self.hash_of(key), key)
     }
 
-    /// The value of `key`, whose hash the caller has.
+    /// Returns the value of `key`, given its hash.
     ///
-    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with it
-    /// may have the key twice. To use the hash that a network card delivers, give the map a hasher that
-    /// computes the same.
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
+    /// it may duplicate the key. To use the hash that a network card computes, give the map a
+    /// hasher that computes the same.
     ///
     /// # Example
     ///
@@ -125,7 +126,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.find(hash, key).map(|entry| &entry.get().1)
     }
 
-    /// The key of the map and the value of `key`.
+    /// Returns the stored key and the value of `key`.
     ///
     /// # Example
     ///
@@ -139,7 +140,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.find(self.hash_of(key), key).map(|entry| (&entry.get().0, &entry.get().1))
     }
 
-    /// Whether `key` has a value.
+    /// Returns whether the map contains `key`.
     ///
     /// # Example
     ///
@@ -153,15 +154,15 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         self.find(self.hash_of(key), key).is_some()
     }
 
-    /// The entry of `key`.
+    /// Finds the entry of `key`.
     #[inline]
     pub(super) fn find<Q: Equivalent<K> + ?Sized>(
         &self,
         hash: u64,
         key: &Q,
     ) -> Option<Entry<'_, (K, V)>> {
-        let path = path(hash);
-        let index = &self.map.indices[shard_of(path)];
-        index.find(hash, path, |(own, _)| key.equivalent(own), &self.guard)
+        let mixed = mix(hash);
+        let index = &self.map.indices[shard_of(mixed)];
+        index.find(hash, mixed, |(own, _)| key.equivalent(own), &self.guard)
     }
 }

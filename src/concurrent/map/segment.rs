@@ -1,22 +1,24 @@
-//! A segment: some hundred entries, in buckets behind one pointer.
+//! Segments: arrays of buckets with some hundred entries.
 //!
 //! ```text
-//!     place   ──→ ┌────────┬────────┬────────┬────────┬─────┬───────┐
+//!     segment ──→ ┌────────┬────────┬────────┬────────┬─────┬───────┐
 //!                 │ bucket │ bucket │ bucket │ bucket │  …  │ count │
 //!                 └────────┴────────┴────────┴────────┴─────┴───────┘
-//!                      a line            a line
+//!                     cache line        cache line
 //! ```
 //!
-//! An entry has a *home*: the bucket that its hash points to. It is there, or in the first bucket behind
-//! that had a free slot, round the end if need be. Every bucket from its home to the one before its own
-//! has counted it as *passed*, and a search goes on behind a bucket while that count is not zero.
+//! An entry has a *home*: the bucket that its mixed hash selects. It is there, or in the first
+//! later bucket that had a free slot, modulo the number of buckets. Every bucket from its home to
+//! the one before its own has counted it in its *overflow count*, and a search continues with the
+//! next bucket while that count is not zero.
 //!
-//! - **S1** An entry stays in its slot for as long as it is in the segment. So a search that goes from
-//!   bucket to bucket cannot miss it.
-//! - **S2** A segment that grows is copied, and the copy published; nobody stores to the old one any more. So
-//!   who is still in it finds what was there at that moment.
-//! - **S3** The entry is put where it belongs first, and then counted by those that it has passed; it is
-//!   taken out first, and then counted down. So the count is never less than the entries behind.
+//! - **S1** An entry stays in its slot while it is in the segment. So a probe of consecutive
+//!   buckets cannot miss it.
+//! - **S2** A segment that grows is copied, and the copy published; the old one is not written any
+//!   more. So its readers find its entries of that time.
+//! - **S3** An insertion writes the slot first and increments the overflow counts then; a removal
+//!   clears the slot first and decrements then. So a count is never less than the number of
+//!   overflowed entries.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -26,33 +28,33 @@ use core::ptr;
 use super::bucket::{Bucket, SLOTS};
 use crate::raw::tags::tags;
 
-/// Two buckets.
+/// A cache line: two buckets.
 #[repr(C, align(64))]
-pub(super) struct Line([Bucket; 2]);
+pub(super) struct CacheLine([Bucket; 2]);
 
-impl Line {
+impl CacheLine {
     fn new() -> Self {
         Self([Bucket::new(), Bucket::new()])
     }
 }
 
-/// How many lines of buckets a segment has: 1, 2, 3, 4, 6, 8, 12 and so on.
+/// The size of a segment in cache lines of buckets: 1, 2, 3, 4, 6, 8, 12 and so on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Size(u32);
 
 impl Size {
     pub(super) const ONE: Self = Self(1);
-    /// So many that the low half of a path tells their buckets apart.
+    /// The greatest size whose buckets the low half of a mixed hash can distinguish.
     const LARGEST: Self = Self(1 << 29);
 
-    /// Two to the power of `log` lines.
+    /// Returns the size of `1 << log` cache lines.
     pub(super) const fn power(log: u32) -> Self {
         Self(1 << log)
     }
 
-    /// Bytes of a segment.
+    /// Returns the bytes of a segment.
     pub(super) const fn bytes(self) -> usize {
-        (self.0 as usize + 1) * size_of::<Line>()
+        (self.0 as usize + 1) * size_of::<CacheLine>()
     }
 
     fn buckets(self) -> usize {
@@ -63,7 +65,7 @@ impl Size {
         SLOTS * self.buckets()
     }
 
-    /// The next size: 1.33 or 1.5 times this one, or twice if it is one line. None if there is none.
+    /// Returns the next size: 1.33 or 1.5 times this one, or twice if it is one cache line.
     pub(super) fn larger(self) -> Option<Self> {
         let Self(lines) = self;
         let larger =
@@ -71,7 +73,7 @@ impl Size {
         (self < Self::LARGEST).then_some(Self(larger))
     }
 
-    /// The size before, if there is one.
+    /// Returns the previous size, if there is one.
     pub(super) fn smaller(self) -> Option<Self> {
         let Self(lines) = self;
         let smaller = if lines.is_power_of_two() { lines / 4 * 3 } else { lines / 3 * 2 };
@@ -79,59 +81,59 @@ impl Size {
     }
 }
 
-/// Where a segment is, and how large it is, as directories have it.
+/// An owning pointer to a segment, with its size, as directories store it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
-    first: *mut Line,
+pub(super) struct SegmentPtr {
+    first: *mut CacheLine,
     size: Size,
 }
 
-impl Place {
-    /// No segment.
-    pub(super) const NOWHERE: Self = Self { first: ptr::null_mut(), size: Size(0) };
+impl SegmentPtr {
+    /// A null pointer.
+    pub(super) const NULL: Self = Self { first: ptr::null_mut(), size: Size(0) };
 
-    /// A segment without entries, which nobody else has seen yet.
+    /// Allocates a segment without entries, not published yet.
     pub(super) fn new(size: Size) -> Self {
-        let lines: Box<[Line]> = (0..=size.0).map(|_| Line::new()).collect();
+        let lines: Box<[CacheLine]> = (0..=size.0).map(|_| CacheLine::new()).collect();
         Self { first: Box::into_raw(lines).cast(), size }
     }
 
-    /// A segment with these entries: hash, path, number.
+    /// Allocates a segment with these entries: hash, mixed hash, id.
     pub(super) fn filled(size: Size, entries: impl Iterator<Item = (u64, u64, u32)>) -> Self {
-        let place = Self::new(size);
-        // SAFETY: nobody frees it here.
-        let segment = unsafe { place.segment() };
-        entries.for_each(|(hash, path, number)| segment.put(hash, path, number));
-        place
+        let segment_ptr = Self::new(size);
+        // SAFETY: it is not freed here.
+        let segment = unsafe { segment_ptr.segment() };
+        entries.for_each(|(hash, mixed, id)| segment.insert(hash, mixed, id));
+        segment_ptr
     }
 
     pub(super) fn size(self) -> Size {
         self.size
     }
 
-    /// Bytes allocated for it.
+    /// Returns the allocated bytes.
     pub(super) fn allocation_size(self) -> usize {
         self.size.bytes()
     }
 
-    /// The segment.
+    /// Returns the segment.
     ///
     /// # Safety
     ///
-    /// There is one, and it is not freed as long as `'p` lasts.
+    /// The pointer is not null, and the segment is not freed during `'p`.
     #[inline]
     pub(super) unsafe fn segment<'p>(self) -> Segment<'p> {
         Segment { first: self.first.cast(), len: self.size.buckets(), pin: PhantomData }
     }
 
-    /// Frees the segment. Not its entries.
+    /// Frees the segment without its entries.
     ///
     /// # Safety
     ///
-    /// There is one, nobody uses it any more, and it is freed once.
+    /// The pointer is not null, the segment is not used any more, and it is freed once.
     pub(super) unsafe fn free(self) {
         let lines = ptr::slice_from_raw_parts_mut(self.first, self.size.0 as usize + 1);
-        // SAFETY: made in `new` from a box of so many lines; nobody uses it any more.
+        // SAFETY: allocated in `new` as a box of this length; not used any more.
         drop(unsafe { Box::from_raw(lines) });
     }
 }
@@ -139,19 +141,19 @@ impl Place {
 /// A segment under a pin.
 #[derive(Clone, Copy)]
 pub(super) struct Segment<'p> {
-    /// The first of its buckets, and of one more whose header counts the entries.
+    /// The first bucket. The header of an extra one after the last counts the entries.
     first: *const Bucket,
-    /// Buckets.
+    /// Number of buckets.
     len: usize,
     pin: PhantomData<&'p Bucket>,
 }
 
-/// Where an entry is.
+/// The position of an entry in a segment.
 #[derive(Clone, Copy)]
-pub(super) struct Spot {
-    pub(super) number: u32,
+pub(super) struct SlotId {
+    pub(super) id: u32,
     home: usize,
-    /// Buckets behind its home.
+    /// Number of buckets after its home.
     distance: usize,
     slot: usize,
 }
@@ -162,80 +164,80 @@ impl<'p> Segment<'p> {
     }
 
     #[inline]
-    pub(super) fn home(self, path: u64) -> usize {
-        (((path & 0xffff_ffff) * self.len as u64) >> 32) as usize
+    pub(super) fn home(self, mixed: u64) -> usize {
+        (((mixed & 0xffff_ffff) * self.len as u64) >> 32) as usize
     }
 
-    /// The bucket in which a search of this path begins.
+    /// Returns the bucket in which a search for this mixed hash begins.
     #[inline]
-    pub(super) fn home_bucket(self, path: u64) -> &'p Bucket {
+    pub(super) fn home_bucket(self, mixed: u64) -> &'p Bucket {
         // Less than 2^32 times the number of buckets, divided by 2^32.
-        self.bucket(self.home(path))
+        self.bucket(self.home(mixed))
     }
 
-    /// A bucket, or that with the count.
+    /// Returns a bucket, or that with the count.
     #[inline]
-    fn bucket(self, number: usize) -> &'p Bucket {
-        debug_assert!(number <= self.len);
-        // SAFETY: a segment has so many buckets, and one more.
-        let bucket = unsafe { self.first.add(number) };
-        // SAFETY: it is not freed as long as 'p lasts: see `Place::segment`.
+    fn bucket(self, id: usize) -> &'p Bucket {
+        debug_assert!(id <= self.len);
+        // SAFETY: a segment has `len` buckets, and one more.
+        let bucket = unsafe { self.first.add(id) };
+        // SAFETY: it is not freed during 'p: see `SegmentPtr::segment`.
         unsafe { &*bucket }
     }
 
-    /// All buckets from a home on, round the end.
+    /// Iterates over all buckets from a home on, cyclically.
     fn around(self, home: usize) -> impl Iterator<Item = &'p Bucket> {
         let (before, from) = self.buckets().split_at(home);
         from.iter().chain(before)
     }
 
-    /// The bucket so far behind a home.
+    /// Returns the bucket at a distance from a home.
     fn at(self, home: usize, distance: usize) -> &'p Bucket {
         self.bucket((home + distance) % self.len)
     }
 
-    /// The first answer that `is` has for the number of an entry that may have this hash.
+    /// Returns the first result of `is` for the ids of candidates for this hash.
     #[inline]
-    pub(super) fn find<R>(self, hash: u64, path: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        let home = self.home_bucket(path).look();
-        let found = home.matches(tags(hash, path)).find_map(|(_, number)| is(number));
-        if found.is_some() || home.passed() == 0 {
+    pub(super) fn find<R>(self, hash: u64, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
+        let home = self.home_bucket(mixed).header();
+        let found = home.matches(tags(hash, mixed)).find_map(|(_, id)| is(id));
+        if found.is_some() || home.overflow() == 0 {
             return found;
         }
-        self.find_behind(hash, path, is)
+        self.find_overflowed(hash, mixed, is)
     }
 
-    /// The same behind the home.
+    /// Searches the buckets after the home.
     #[cold]
     #[inline(never)]
-    fn find_behind<R>(self, hash: u64, path: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
-        let tags = tags(hash, path);
-        for bucket in self.around(self.home(path)).skip(1) {
-            let look = bucket.look();
-            let found = look.matches(tags).find_map(|(_, number)| is(number));
-            if found.is_some() || look.passed() == 0 {
+    fn find_overflowed<R>(self, hash: u64, mixed: u64, is: impl Fn(u32) -> Option<R>) -> Option<R> {
+        let tags = tags(hash, mixed);
+        for bucket in self.around(self.home(mixed)).skip(1) {
+            let header = bucket.header();
+            let found = header.matches(tags).find_map(|(_, id)| is(id));
+            if found.is_some() || header.overflow() == 0 {
                 return found;
             }
         }
         None
     }
 
-    /// Where the entry of this hash is for which `is` says so.
-    pub(super) fn locate(self, hash: u64, path: u64, is: impl Fn(u32) -> bool) -> Option<Spot> {
-        let (tags, home) = (tags(hash, path), self.home(path));
+    /// Returns the slot of the candidate for which `is` returns true.
+    pub(super) fn locate(self, hash: u64, mixed: u64, is: impl Fn(u32) -> bool) -> Option<SlotId> {
+        let (tags, home) = (tags(hash, mixed), self.home(mixed));
         for (distance, bucket) in self.around(home).enumerate() {
-            let look = bucket.look();
-            if let Some((slot, number)) = look.matches(tags).find(|&(_, number)| is(number)) {
-                return Some(Spot { number, home, slot, distance });
+            let header = bucket.header();
+            if let Some((slot, id)) = header.matches(tags).find(|&(_, id)| is(id)) {
+                return Some(SlotId { id, home, slot, distance });
             }
-            if look.passed() == 0 {
+            if header.overflow() == 0 {
                 return None;
             }
         }
         None
     }
 
-    /// Entries, for who has the lock.
+    /// Returns the number of entries, for the lock holder.
     pub(super) fn count(self) -> usize {
         self.bucket(self.len).count()
     }
@@ -244,48 +246,49 @@ impl<'p> Segment<'p> {
         self.bucket(self.len).set_count(count);
     }
 
-    /// How far behind its home an entry of this path would be put; nothing if all slots are full.
-    pub(super) fn distance_to_free(self, path: u64) -> Option<usize> {
-        self.around(self.home(path)).position(|bucket| bucket.look().free().count() > 0)
+    /// Returns the distance from its home at which an entry would be inserted, or `None` if the
+    /// segment is full.
+    pub(super) fn distance_to_free(self, mixed: u64) -> Option<usize> {
+        self.around(self.home(mixed)).position(|bucket| bucket.header().free().count() > 0)
     }
 
-    /// Puts in an entry. Whether it is there is not asked.
+    /// Inserts an entry, whose key must be absent.
     ///
     /// # Panics
     ///
-    /// If all slots are full, which would be a mistake of this crate.
-    pub(super) fn put(self, hash: u64, path: u64, number: u32) {
-        let home = self.home(path);
-        let distance = self.distance_to_free(path).expect("a segment has room");
+    /// If all slots are occupied, which would be a bug in this crate.
+    pub(super) fn insert(self, hash: u64, mixed: u64, id: u32) {
+        let home = self.home(mixed);
+        let distance = self.distance_to_free(mixed).expect("the segment has a free slot");
         let bucket = self.at(home, distance);
-        let slot = bucket.look().free().next().expect("the bucket has a free slot");
+        let slot = bucket.header().free().next().expect("the bucket has a free slot");
         // S3.
-        bucket.fill(slot, tags(hash, path), number);
-        self.around(home).take(distance).for_each(Bucket::pass);
+        bucket.write(slot, tags(hash, mixed), id);
+        self.around(home).take(distance).for_each(Bucket::increment_overflow);
         self.set_count(self.count() + 1);
     }
 
-    /// Puts an entry into the place of another one of the same key.
-    pub(super) fn replace(self, spot: Spot, number: u32) {
-        self.at(spot.home, spot.distance).replace(spot.slot, number);
+    /// Replaces an entry by another one with the same key.
+    pub(super) fn replace(self, slot_id: SlotId, id: u32) {
+        self.at(slot_id.home, slot_id.distance).replace(slot_id.slot, id);
     }
 
-    /// Takes out an entry.
-    pub(super) fn take(self, spot: Spot) {
+    /// Removes an entry.
+    pub(super) fn remove(self, slot_id: SlotId) {
         // S3.
-        self.at(spot.home, spot.distance).free(spot.slot);
-        self.around(spot.home).take(spot.distance).for_each(Bucket::unpass);
+        self.at(slot_id.home, slot_id.distance).free(slot_id.slot);
+        self.around(slot_id.home).take(slot_id.distance).for_each(Bucket::decrement_overflow);
         self.set_count(self.count() - 1);
     }
 
-    /// The numbers of all entries.
-    pub(super) fn numbers(self) -> impl Iterator<Item = u32> {
-        self.buckets().iter().flat_map(|bucket| bucket.look().full().map(|(_, number)| number))
+    /// Iterates over the ids of all entries.
+    pub(super) fn ids(self) -> impl Iterator<Item = u32> {
+        self.buckets().iter().flat_map(|bucket| bucket.header().full().map(|(_, id)| id))
     }
 
-    /// The buckets.
+    /// Returns the buckets.
     pub(super) fn buckets(self) -> &'p [Bucket] {
-        // SAFETY: a segment has so many, which are not freed as long as 'p lasts: see `Place::segment`.
+        // SAFETY: a segment has `len` buckets, not freed during 'p: see `SegmentPtr::segment`.
         unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 }

@@ -1,4 +1,4 @@
-//! A shard: what belongs together under one lock.
+//! Shards: the writers' part of the map, each with a lock.
 #![allow(unsafe_code)]
 
 use alloc::vec::Vec;
@@ -7,46 +7,46 @@ use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
-use super::directory::{Directory, Root, path};
+use super::directory::{Directory, Root, mix};
 use super::garbage::{Batch, forget_panic};
 use super::index::{Entry, Index};
-use super::segment::{Place, Size};
-use super::store::Numbers;
-use crate::concurrent::lock::{Held, Lock};
+use super::segment::{SegmentPtr, Size};
+use super::store::IdAllocator;
+use crate::concurrent::lock::{Lock, LockGuard};
 use crate::concurrent::sync::{AtomicUsize, Ordering};
 
-/// What writers have of a shard. Apart from the index, so that readers do not see it change; and two lines,
-/// as machines fetch them in pairs.
+/// The writers' part of a shard. Apart from the index, so that readers do not share its cache
+/// lines; aligned to two of them, as CPUs prefetch them in pairs.
 #[repr(align(128))]
 pub(super) struct Shard<T> {
     state: Lock<State<T>>,
-    /// Entries. Written under the lock.
+    /// Number of entries. Written under the lock.
     len: AtomicUsize,
-    /// Bytes allocated. Written under the lock.
+    /// Allocated bytes. Written under the lock.
     bytes: AtomicUsize,
 }
 
 pub(super) struct State<T> {
     pub(super) batch: Batch,
-    pub(super) numbers: Numbers<T>,
+    pub(super) ids: IdAllocator<T>,
     /// Slots of all segments.
     pub(super) slots: usize,
-    /// It does not get smaller than that.
-    pub(super) kept: usize,
+    /// The reserved capacity, in slots, below which the shard does not shrink.
+    pub(super) reserved: usize,
     /// Bytes of segments and of the directory.
     pub(super) index_bytes: usize,
 }
 
-/// What would be a mistake of this crate.
-const NOTHING: &str = "there is an entry to put in";
+/// The panic message of a bug in this crate.
+const NOTHING: &str = "there is an entry to insert";
 
-/// What has to be there for an entry to be put in, or taken out.
+/// The precondition of an insertion or a removal.
 #[derive(Clone, Copy)]
 pub(super) enum Expected {
     Anything,
-    /// The key must not be there.
+    /// The key must be absent.
     Nothing,
-    /// The key must have the entry of this number, which has been seen under the pin of the writer.
+    /// The key must have the entry with this id, which was loaded under the pin of the writer.
     Entry(u32),
 }
 
@@ -60,37 +60,37 @@ impl Expected {
     }
 }
 
-/// What has become of an entry that was to be put in.
-pub(super) enum Put<'p, T> {
-    /// It is in the map, in the place of another one perhaps.
+/// The result of an insertion.
+pub(super) enum Insertion<'p, T> {
+    /// The entry was inserted, or has replaced another one.
     Done { old: Option<Entry<'p, T>>, new: Entry<'p, T> },
-    /// It is not: this is there, and something else was expected.
-    Not(Option<Entry<'p, T>>),
+    /// The precondition was false: this is the present entry.
+    Unexpected(Option<Entry<'p, T>>),
 }
 
 impl<T> Shard<T> {
     pub(super) fn new() -> Self {
-        let (batch, numbers) = (Batch::new(), Numbers::new());
+        let (batch, ids) = (Batch::new(), IdAllocator::new());
         let (slots, index_bytes) = (Size::ONE.slots(), Root::EMPTY_BYTES);
-        let bytes = AtomicUsize::new(index_bytes + numbers.allocation_size());
-        let state = State { batch, numbers, slots, kept: 0, index_bytes };
+        let bytes = AtomicUsize::new(index_bytes + ids.allocation_size());
+        let state = State { batch, ids, slots, reserved: 0, index_bytes };
         Self { state: Lock::new(state), len: AtomicUsize::new(0), bytes }
     }
 
-    /// Entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
-        // Relaxed: a number that publishes nothing.
+        // Relaxed: a statistic that publishes nothing.
         self.len.load(Ordering::Relaxed)
     }
 
-    /// Bytes allocated.
+    /// Returns the allocated bytes.
     pub(super) fn allocation_size(&self) -> usize {
-        // Relaxed: a number that publishes nothing.
+        // Relaxed: a statistic that publishes nothing.
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Works on the shard. Returns what has been taken out, if it is time to hand it over: without the lock,
-    /// as destructors may do as they please.
+    /// Runs `work` under the lock. Returns the garbage if the batch is full: it is deferred without
+    /// the lock, as that runs destructors.
     pub(super) fn write<'p, R>(
         &'p self,
         index: &'p Index<T>,
@@ -104,21 +104,21 @@ impl<T> Shard<T> {
         (result, batch.is_full().then(|| batch.take()))
     }
 
-    /// All that has been taken out.
+    /// Returns the garbage of the shard.
     pub(super) fn batch(&self) -> Batch {
         self.state.lock().batch.take()
     }
 
-    /// What is under the lock, for who has the shard alone.
+    /// Returns a mutable reference to the contents of the lock.
     pub(super) fn state(&mut self) -> &mut State<T> {
         self.state.get_mut()
     }
 }
 
-/// A shard, locked.
+/// A locked shard.
 pub(super) struct Writer<'p, T> {
     pub(super) shard: &'p Shard<T>,
-    pub(super) state: Held<'p, State<T>>,
+    pub(super) state: LockGuard<'p, State<T>>,
     pub(super) index: &'p Index<T>,
     pub(super) pin: &'p Guard,
 }
@@ -128,45 +128,45 @@ impl<'p, T> Writer<'p, T> {
         self.index.root.directory(self.pin)
     }
 
-    /// Puts in an entry if what is there is as expected; takes it from `entry` then.
+    /// Inserts an entry if the present one is as expected; takes it from `entry` then.
     ///
-    /// Code of the key's runs before anything changes: `is` says whether an entry has the key of the new
-    /// one, and `hasher` is asked if a segment grows.
-    pub(super) fn put(
+    /// Methods of keys run before anything changes: `is` compares the key of an entry with the new
+    /// one, and `hasher` rehashes the entries of a segment that grows.
+    pub(super) fn insert(
         &mut self,
         hash: u64,
         entry: &mut Option<T>,
         expected: Expected,
         is: impl Fn(&T, &T) -> bool,
         hasher: impl Fn(&T) -> u64,
-    ) -> Put<'p, T> {
-        let path = path(hash);
+    ) -> Insertion<'p, T> {
+        let mixed = mix(hash);
         let new = entry.as_ref().expect(NOTHING);
-        let found = self.index.locate(hash, path, |own| is(new, own), self.pin);
+        let found = self.index.locate(hash, mixed, |own| is(new, own), self.pin);
         let there = found.map(|(.., entry)| entry);
-        if !expected.is(there.map(|entry| entry.number)) {
-            return Put::Not(there);
+        if !expected.is(there.map(|entry| entry.id)) {
+            return Insertion::Unexpected(there);
         }
         if found.is_none() {
-            self.make_room(path, hasher);
+            self.make_room(mixed, hasher);
         }
-        let number = self.state.numbers.take(&self.index.store);
+        let id = self.state.ids.allocate(&self.index.store);
         let entry = entry.take().expect(NOTHING);
-        // SAFETY: it has just been taken.
-        unsafe { self.state.numbers.put(&self.index.store, number, entry) };
-        if let Some((segment, spot, old)) = found {
-            segment.replace(spot, number);
-            self.state.batch.entry(old.number, size_of::<T>());
+        // SAFETY: it has just been allocated.
+        unsafe { self.state.ids.write(&self.index.store, id, entry) };
+        if let Some((segment, slot_id, old)) = found {
+            segment.replace(slot_id, id);
+            self.state.batch.entry(old.id, size_of::<T>());
         } else {
-            self.index.root.segment(path, self.pin).put(hash, path, number);
+            self.index.root.segment(mixed, self.pin).insert(hash, mixed, id);
             self.add_to_len(1);
         }
-        // SAFETY: put in under this pin just now.
-        Put::Done { old: there, new: unsafe { self.index.entry(number, self.pin) } }
+        // SAFETY: inserted under this pin just now.
+        Insertion::Done { old: there, new: unsafe { self.index.entry(id, self.pin) } }
     }
 
-    /// Takes out the entry of this hash for which `is` says so, if it is as expected. Makes the segment
-    /// smaller if it may, and should be: that asks `hasher`.
+    /// Removes the entry with this hash for which `is` returns true, if it is as expected. Shrinks
+    /// the segment with `hasher` if its load is low and `may_shrink` is set.
     pub(super) fn remove(
         &mut self,
         hash: u64,
@@ -175,22 +175,22 @@ impl<'p, T> Writer<'p, T> {
         may_shrink: bool,
         hasher: impl Fn(&T) -> u64,
     ) -> Option<Entry<'p, T>> {
-        let path = path(hash);
-        let (segment, spot, entry) = self.index.locate(hash, path, is, self.pin)?;
-        if !expected.is(Some(entry.number)) {
+        let mixed = mix(hash);
+        let (segment, slot_id, entry) = self.index.locate(hash, mixed, is, self.pin)?;
+        if !expected.is(Some(entry.id)) {
             return None;
         }
-        segment.take(spot);
+        segment.remove(slot_id);
         self.add_to_len(-1);
-        self.state.batch.entry(entry.number, size_of::<T>());
+        self.state.batch.entry(entry.id, size_of::<T>());
         if may_shrink {
-            // The entry has gone. If a hash panics, the segment just stays as large as it is.
-            forget_panic(catch_unwind(AssertUnwindSafe(|| self.tidy(path, hasher))));
+            // The entry is removed. If a hash panics, the segment keeps its size.
+            forget_panic(catch_unwind(AssertUnwindSafe(|| self.shrink(mixed, hasher))));
         }
         Some(entry)
     }
 
-    /// Takes out everything. Returns it, in a batch for each segment.
+    /// Removes all entries. Returns them, in a batch for each segment.
     pub(super) fn clear(&mut self) -> Vec<Batch> {
         if self.shard.len() == 0 {
             return Vec::new();
@@ -198,25 +198,25 @@ impl<'p, T> Writer<'p, T> {
         let directory = self.directory();
         let whole = |first| {
             let entries = directory.at(first).count() * size_of::<T>();
-            Batch::whole(directory.places()[first], entries)
+            Batch::whole(directory.segments()[first], entries)
         };
         let segments = directory.firsts().map(whole).collect();
-        self.publish(&[Place::new(Size::ONE); 2]);
-        self.state.kept = 0;
-        // Relaxed: a number that publishes nothing.
+        self.publish(&[SegmentPtr::new(Size::ONE); 2]);
+        self.state.reserved = 0;
+        // Relaxed: a statistic that publishes nothing.
         self.shard.len.store(0, Ordering::Relaxed);
         segments
     }
 
     fn count_bytes(&self) {
-        let bytes = self.state.index_bytes + self.state.numbers.allocation_size();
-        // Relaxed: a number that publishes nothing.
+        let bytes = self.state.index_bytes + self.state.ids.allocation_size();
+        // Relaxed: a statistic that publishes nothing.
         self.shard.bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn add_to_len(&self, difference: isize) {
         let len = self.shard.len().wrapping_add_signed(difference);
-        // Relaxed: a number that publishes nothing.
+        // Relaxed: a statistic that publishes nothing.
         self.shard.len.store(len, Ordering::Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! What the standard library expects of a map.
+//! Traits of the standard library for concurrent maps.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};

@@ -1,58 +1,58 @@
-//! A view of a map: how it is changed.
+//! Pinned maps: the methods that write.
 //!
-//! Closures run without a lock: what they saw is compared with what is there when the lock has been taken,
-//! and if it is another entry by then, they are asked again.
+//! Closures run without a lock: the entry that they received is compared with the present one after
+//! the lock has been taken; if it was replaced, they are called again.
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::Garbage;
-use super::directory::{path, shard_of};
+use super::directory::{mix, shard_of};
 use super::garbage::{Batch, help};
 use super::index::Entry;
 use super::pinned::Pinned;
-use super::shard::{Expected, Put, Writer};
+use super::shard::{Expected, Insertion, Writer};
 use crate::concurrent::error::WouldExceed;
 use crate::concurrent::sync::yield_now;
 
-/// How often a writer that is past the limit helps the collector before it lets others run: the epoch has
-/// to advance twice, and a reader that has just begun must not be what it fails for.
+/// How often a writer above the limit helps the collector before it yields: the epoch has to
+/// advance twice, and should not fail to because of a reader that has just begun.
 const HELP: usize = 4;
 
-/// A shard may have this part of what the map may have of garbage.
+/// The fraction of the limit on garbage that a single shard may use.
 const SHARE: usize = 8;
 
-/// What [`Pinned::compute`] is to do.
+/// The decision of the closure of [`Pinned::compute`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compute<V> {
-    /// Leave everything as it is.
+    /// Leaves the map unchanged.
     Keep,
-    /// Give the key this value.
-    Put(V),
-    /// Take the key out.
+    /// Inserts the key with this value, or replaces its value.
+    Insert(V),
+    /// Removes the key.
     Remove,
 }
 
-/// What [`Pinned::compute`] has done.
+/// The result of [`Pinned::compute`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Computed<'p, V> {
-    /// Nothing: this is the value of the key, if it has one.
+    /// Unchanged: the value of the key, if it has one.
     Kept(Option<&'p V>),
-    /// It has put the key in, with this value.
+    /// The key was inserted with this value.
     Inserted(&'p V),
-    /// It has replaced the value.
+    /// The value was replaced.
     Updated {
-        /// The value before.
+        /// The former value.
         old: &'p V,
-        /// The value now.
+        /// The new value.
         new: &'p V,
     },
-    /// It has taken the key out; this was its value.
+    /// The key was removed; this was its value.
     Removed(&'p V),
 }
 
-/// The value of an entry.
+/// Returns the value of an entry.
 fn value<'p, K, V>(entry: Entry<'p, (K, V)>) -> &'p V {
     &entry.get().1
 }
@@ -63,15 +63,15 @@ where
     V: Send + 'static,
     S: BuildHasher,
 {
-    /// Gives `key` a value, and returns the one that it had. The key is this one from now on.
+    /// Inserts a key with a value, and returns the former value. An equal key is replaced, too.
     ///
     /// # Errors
     ///
-    /// If readers hold on to more garbage than the limit allows: key and value come back.
+    /// If there is more garbage than the limit allows: the error contains key and value.
     ///
     /// # Panics
     ///
-    /// If [`Hash`] or [`Eq`] of a key call this. So do all methods that write.
+    /// If it is called by [`Hash`] or [`Eq`] of a key, like all methods that write.
     ///
     /// # Example
     ///
@@ -86,7 +86,7 @@ where
         self.insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// Inserts a key with a value, given its hash: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Errors
     ///
@@ -109,17 +109,17 @@ where
         value: V,
     ) -> Result<Option<&V>, WouldExceed<(K, V)>> {
         let entry = self.admit(hash, (key, value))?;
-        match self.put(hash, &mut Some(entry), Expected::Anything) {
-            Put::Done { old, .. } => Ok(old.map(self::value)),
-            Put::Not(_) => unreachable!("anything was expected"),
+        match self.insert_expected(hash, &mut Some(entry), Expected::Anything) {
+            Insertion::Done { old, .. } => Ok(old.map(self::value)),
+            Insertion::Unexpected(_) => unreachable!("anything was expected"),
         }
     }
 
-    /// The value of `key`, which is put in with `value` if it is not there.
+    /// Returns the value of `key`, after inserting it with `value` if it is absent.
     ///
     /// # Errors
     ///
-    /// If the key is not there and readers hold on to more garbage than the limit allows.
+    /// If the key is absent and there is more garbage than the limit allows.
     ///
     /// # Example
     ///
@@ -136,17 +136,17 @@ where
             return Ok(self::value(found));
         }
         let entry = self.admit(hash, (key, value))?;
-        Ok(self.put_if_absent(hash, entry))
+        Ok(self.insert_if_absent(hash, entry))
     }
 
-    /// The value of `key`, which is put in with what `make` returns if it is not there.
+    /// Returns the value of `key`, after inserting it with the result of `make` if it is absent.
     ///
-    /// `make` runs without a lock, at most once. If another thread is faster, its value is taken, and that
-    /// of `make` is dropped.
+    /// `make` runs without a lock, at most once. If another thread inserts the key first, its value
+    /// is returned, and the result of `make` is dropped.
     ///
     /// # Errors
     ///
-    /// If the key is not there and readers hold on to more garbage than the limit allows.
+    /// If the key is absent and there is more garbage than the limit allows.
     ///
     /// # Example
     ///
@@ -167,12 +167,12 @@ where
             return Ok(value(found));
         }
         let key = self.admit(hash, key)?;
-        Ok(self.put_if_absent(hash, (key, make())))
+        Ok(self.insert_if_absent(hash, (key, make())))
     }
 
-    /// Takes out `key`, and returns its value.
+    /// Removes `key`, and returns its value.
     ///
-    /// Is never refused: it needs no memory, and what it retires was live before.
+    /// A removal is never refused: it needs no memory, and what it retires was live before.
     ///
     /// # Example
     ///
@@ -185,16 +185,16 @@ where
         self.remove_hashed(self.hash_of(key), key)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// Removes `key`, given its hash, and returns its value: see [`get_hashed`](Self::get_hashed).
     pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
         hash: u64,
         key: &Q,
     ) -> Option<&V> {
-        self.take(hash, key, Expected::Anything).map(value)
+        self.remove_expected(hash, key, Expected::Anything).map(value)
     }
 
-    /// Takes out `key`, and returns it as the map had it, with its value.
+    /// Removes `key`, and returns the stored key with its value.
     ///
     /// # Example
     ///
@@ -203,21 +203,21 @@ where
     /// assert_eq!(map.pin().remove_entry("a"), Some((&"a", &1)));
     /// ```
     pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
-        let entry = self.take(self.hash_of(key), key, Expected::Anything)?.get();
+        let entry = self.remove_expected(self.hash_of(key), key, Expected::Anything)?.get();
         Some((&entry.0, &entry.1))
     }
 
-    /// Gives `key` the value that `change` makes of the one that it has, and returns that; nothing if it
-    /// has none. No write of another thread comes between the two.
+    /// Replaces the value of `key` by the result of `change` for it, and returns the new value, or
+    /// `None` if the key is absent. No write of another thread takes effect in between.
     ///
-    /// `change` runs without a lock. It is asked again if another thread has been faster. The key is dropped if
-    /// there is none like it.
+    /// `change` runs without a lock. It is called again if another thread has written first. `key`
+    /// is dropped if it is absent in the map.
     ///
-    /// For a number that many packets change, take an atomic one as the value instead.
+    /// For a counter that many packets change, use an atomic as the value instead.
     ///
     /// # Errors
     ///
-    /// If readers hold on to more garbage than the limit allows.
+    /// If there is more garbage than the limit allows.
     ///
     /// # Example
     ///
@@ -233,27 +233,28 @@ where
         key: K,
         mut change: impl FnMut(&V) -> V,
     ) -> Result<Option<&V>, WouldExceed<K>> {
-        let computed = self
-            .compute(key, |value| value.map_or(Compute::Keep, |value| Compute::Put(change(value))));
+        let computed = self.compute(key, |value| {
+            value.map_or(Compute::Keep, |value| Compute::Insert(change(value)))
+        });
         Ok(match computed? {
             Computed::Updated { new, .. } | Computed::Inserted(new) => Some(new),
             Computed::Kept(_) | Computed::Removed(_) => None,
         })
     }
 
-    /// Does with `key` what `decide` says of the value that it has. No write of another thread comes
-    /// between the two.
+    /// Inserts, replaces or removes `key` by the decision of `decide` for its value. No write of
+    /// another thread takes effect in between.
     ///
-    /// `decide` runs without a lock. It is asked again if another thread has been faster.
+    /// `decide` runs without a lock. It is called again if another thread has written first.
     ///
     /// # Errors
     ///
-    /// If there is something to put in, and readers hold on to more garbage than the limit allows: the key comes
-    /// back, what `decide` has made is dropped.
+    /// If a value is to be inserted, and there is more garbage than the limit allows: the error
+    /// contains the key; the value is dropped.
     ///
     /// # Panics
     ///
-    /// As [`insert`](Self::insert).
+    /// As for [`insert`](Self::insert).
     ///
     /// # Example
     ///
@@ -264,7 +265,7 @@ where
     /// let spend = |left: Option<&u32>| match left {
     ///     None => Compute::Keep,
     ///     Some(1) => Compute::Remove,
-    ///     Some(left) => Compute::Put(left - 1),
+    ///     Some(left) => Compute::Insert(left - 1),
     /// };
     /// let pin = tokens.pin();
     /// assert_eq!(pin.compute("a", spend)?, Computed::Removed(&1));
@@ -279,24 +280,28 @@ where
         let hash = self.hash_of(&key);
         loop {
             let found = self.find(hash, &key);
-            let expected = found.map_or(Expected::Nothing, |found| Expected::Entry(found.number));
+            let expected = found.map_or(Expected::Nothing, |found| Expected::Entry(found.id));
             match decide(found.map(value)) {
                 Compute::Keep => return Ok(Computed::Kept(found.map(value))),
-                Compute::Put(new) => {
+                Compute::Insert(new) => {
                     key = self.admit(hash, key)?;
                     let mut entry = Some((key, new));
-                    match self.put(hash, &mut entry, expected) {
-                        Put::Done { old: Some(old), new } => {
+                    match self.insert_expected(hash, &mut entry, expected) {
+                        Insertion::Done { old: Some(old), new } => {
                             return Ok(Computed::Updated { old: value(old), new: value(new) });
                         }
-                        Put::Done { old: None, new } => return Ok(Computed::Inserted(value(new))),
-                        Put::Not(_) => key = entry.expect("it was not put in").0,
+                        Insertion::Done { old: None, new } => {
+                            return Ok(Computed::Inserted(value(new)));
+                        }
+                        Insertion::Unexpected(_) => {
+                            key = entry.expect("the entry was not inserted").0;
+                        }
                     }
                 }
                 Compute::Remove => match found {
                     None => return Ok(Computed::Kept(None)),
                     Some(_) => {
-                        if let Some(removed) = self.take(hash, &key, expected) {
+                        if let Some(removed) = self.remove_expected(hash, &key, expected) {
                             return Ok(Computed::Removed(value(removed)));
                         }
                     }
@@ -305,8 +310,8 @@ where
         }
     }
 
-    /// Takes out the entries of which `keep` does not say that they stay. Each is asked about once, without a
-    /// lock; one that is replaced in the meantime stays.
+    /// Removes the entries for which `keep` returns false. It is called once for each entry,
+    /// without a lock; an entry whose value is replaced in the meantime is kept.
     ///
     /// # Example
     ///
@@ -320,13 +325,13 @@ where
         for entry in self.entries() {
             let (key, value) = entry.get();
             if !keep(key, value) {
-                self.take(self.hash_of(key), key, Expected::Entry(entry.number));
+                self.remove_expected(self.hash_of(key), key, Expected::Entry(entry.id));
             }
         }
     }
 
-    /// Takes out everything, a shard at a time, and forgets what room was reserved. Like a removal it is never
-    /// refused.
+    /// Removes all entries, a shard at a time, and the reserved capacity. Like a removal it is
+    /// never refused.
     ///
     /// # Example
     ///
@@ -338,15 +343,15 @@ where
     pub fn clear(&self) {
         for shard in 0..self.map.shards.len() {
             for batch in self.write(shard, Writer::clear) {
-                self.hand_over(shard, batch);
+                self.defer(shard, batch);
             }
         }
     }
 
-    /// Hands over all that has been taken out, and helps to give back what no pin holds on to any more: this
-    /// one holds on to what it may have seen.
+    /// Defers all garbage to the collector, and helps it to free what no pin protects any more.
+    /// This pin protects what it may have observed.
     ///
-    /// Without it, the last few entries that were taken out of a shard wait for more. Takes all locks, one
+    /// Without a flush, the last few removed entries of a shard wait for more. Takes all locks, one
     /// after the other.
     ///
     /// # Example
@@ -363,31 +368,31 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn flush(&self) {
-        for (number, shard) in self.map.shards.iter().enumerate() {
+        for (id, shard) in self.map.shards.iter().enumerate() {
             let batch = shard.batch();
             if !batch.is_empty() {
-                self.hand_over(number, batch);
+                self.defer(id, batch);
             }
         }
         help(&self.guard);
     }
 
-    fn put_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
-        match self.put(hash, &mut Some(entry), Expected::Nothing) {
-            Put::Done { new: there, .. } | Put::Not(Some(there)) => value(there),
-            Put::Not(None) => unreachable!("nothing was expected"),
+    fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
+        match self.insert_expected(hash, &mut Some(entry), Expected::Nothing) {
+            Insertion::Done { new: there, .. } | Insertion::Unexpected(Some(there)) => value(there),
+            Insertion::Unexpected(None) => unreachable!("nothing was expected"),
         }
     }
 
-    /// Puts in an entry, if what is there is as expected.
-    fn put<'p>(
+    /// Inserts an entry, if the present one is as expected.
+    fn insert_expected<'p>(
         &'p self,
         hash: u64,
         entry: &mut Option<(K, V)>,
         expected: Expected,
-    ) -> Put<'p, (K, V)> {
-        self.write(shard_of(path(hash)), |writer| {
-            writer.put(
+    ) -> Insertion<'p, (K, V)> {
+        self.write(shard_of(mix(hash)), |writer| {
+            writer.insert(
                 hash,
                 entry,
                 expected,
@@ -397,57 +402,58 @@ where
         })
     }
 
-    /// Takes out the entry of a key, if it is as expected.
-    fn take<'p, Q: Equivalent<K> + ?Sized>(
+    /// Removes the entry of a key, if it is as expected.
+    fn remove_expected<'p, Q: Equivalent<K> + ?Sized>(
         &'p self,
         hash: u64,
         key: &Q,
         expected: Expected,
     ) -> Option<Entry<'p, (K, V)>> {
-        // To get smaller takes memory first.
+        // To shrink allocates first.
         let may_shrink = self.map.garbage() <= self.map.garbage.limit;
-        self.write(shard_of(path(hash)), |writer| {
+        self.write(shard_of(mix(hash)), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);
             writer.remove(hash, expected, is, may_shrink, |(key, _)| self.hash_of(key))
         })
     }
 
-    /// Works on a shard.
+    /// Runs `work` on a shard under its lock.
     fn write<'p, R>(&'p self, shard: usize, work: impl FnOnce(&mut Writer<'p, (K, V)>) -> R) -> R {
         let index = &self.map.indices[shard];
         let (result, full) = self.map.shards[shard].write(index, &self.guard, work);
         if let Some(batch) = full {
-            self.hand_over(shard, batch);
+            self.defer(shard, batch);
         }
         result
     }
 
-    fn hand_over(&self, shard: usize, batch: Batch) {
-        let Garbage { ledger, .. } = &self.map.garbage;
-        ledger.hand_over(batch, &self.map.indices, shard, &self.guard);
+    fn defer(&self, shard: usize, batch: Batch) {
+        let Garbage { counter, .. } = &self.map.garbage;
+        counter.defer(batch, &self.map.indices, shard, &self.guard);
     }
 
-    /// Lets something in under a hash, unless there is too much garbage.
+    /// Admits an insertion under a hash, unless there is too much garbage.
     fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
-        let shard = shard_of(path(hash));
-        if self.has_too_much(shard) && !self.relieve(shard) {
+        let shard = shard_of(mix(hash));
+        if self.has_too_much(shard) && !self.reduce_garbage(shard) {
             let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
             return Err(WouldExceed { refused, retired, limit });
         }
         Ok(refused)
     }
 
-    /// Whether the map has more garbage than the limit, or a shard more than its share. Places of entries
-    /// are used again by the same shard only: one by one, all shards could have places for the limit.
+    /// Returns whether the map has more garbage than the limit, or a shard more than its share.
+    /// Slots of entries are reused by the same shard only: one after the other, each shard could
+    /// allocate slots for the limit.
     fn has_too_much(&self, shard: usize) -> bool {
         let limit = self.map.garbage.limit;
         self.map.garbage() > limit || self.map.indices[shard].store.retired() > limit / SHARE
     }
 
-    /// Helps until there is less garbage. Says whether that has come about.
+    /// Helps the collector until there is less garbage. Returns whether that succeeded.
     #[cold]
     #[inline(never)]
-    fn relieve(&self, shard: usize) -> bool {
+    fn reduce_garbage(&self, shard: usize) -> bool {
         for attempt in 0..=self.map.garbage.patience {
             if attempt > 0 {
                 yield_now();

@@ -1,51 +1,51 @@
-//! Two copies of something: one to read, and one to write.
+//! Two copies of a structure: one for readers, one for the writer.
 //!
-//! When the writer's thread W swaps, a reader's thread R may look into the copy that was active. W must
-//! not change it before R is gone:
+//! When the writer's thread W swaps, a reader's thread R may access the formerly active copy. W
+//! must not change it before R has unpinned:
 //!
 //! ```text
 //!     W    1 store active     2 defer a closure      …           5 load is_free    6 change the spare
-//!     R    3 pin     4 load active, look     … unpin
+//!     R    3 pin     4 load active, read     … unpin
 //!     any thread                                     the closure: store is_free
 //! ```
 //!
-//! 1. The collector puts a `SeqCst` fence between 1 and the epoch that it notes with the closure, and one
-//!    between the epoch that it notes of R at 3, and 4. If R's fence is the first of the two, the closure
-//!    has no earlier epoch than R, and does not run before R unpins. If W's is, R sees 1 at 4, and is
-//!    not in W's way.
-//! 2. The unpinning happens before the closure, by the collector; that stores `is_free` with Release, and 5
-//!    loads it with Acquire. So what R reads it has read before 6.
-//! 3. What W has changed before 1 R sees at 4, since 1 is Release and 4 is Acquire.
+//! 1. The collector executes a `SeqCst` fence between 1 and its load of the epoch for the closure,
+//!    and one between the store of R's epoch at 3, and 4. If R's fence is the first of the two, the
+//!    closure has no earlier epoch than R, and does not run before R unpins. If W's is, R observes
+//!    1 at 4, and reads the other copy.
+//! 2. The unpinning happens before the closure, by the collector; the closure stores `is_free` with
+//!    Release, and 5 loads it with Acquire. So R's reads happen before 6.
+//! 3. R observes at 4 what W has changed before 1, since 1 is Release and 4 is Acquire.
 //!
-//! So nobody reads what is being changed, and everybody reads what has been changed.
+//! So no reader accesses a copy that is being changed, and every reader observes all earlier
+//! changes.
 //!
-//! A pin that goes on to the other copy needs that fence, too, and `Guard::repin` has none.
+//! A repin that switches to the other copy needs that fence, too, and `Guard::repin` has none.
 #![allow(unsafe_code)]
 
 use core::cell::UnsafeCell;
 
 use crossbeam_epoch::Guard;
 
-use crate::concurrent::lock::{Held, Lock};
+use crate::concurrent::lock::{Lock, LockGuard};
 use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering, fence};
 
-/// Far enough from others that what is written there is in no line that is read here: two lines, since
-/// processors fetch them in pairs.
+/// A value in cache lines of its own: two of them, since CPUs prefetch them in pairs.
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CachePadded<T>(T);
 
-/// A pin of the default collector, which is the one of all readers and writers.
+/// A pin of the default collector, which all readers and writers share.
 pub(super) struct Pin(Guard);
 
 impl Pin {
-    /// May run what others have deferred.
+    /// Pins the thread. May run deferred closures of others.
     #[inline]
     pub(super) fn new() -> Self {
         Self(crossbeam_epoch::pin())
     }
 
-    /// Hands over what this thread has deferred, and helps the collector on. May run what others have
-    /// deferred.
+    /// Flushes the closures that this thread has deferred, and helps the collector. May run
+    /// deferred closures of others.
     pub(super) fn help(&self) {
         self.0.flush();
     }
@@ -53,29 +53,30 @@ impl Pin {
 
 /// Two copies of a `T`, and an `L` under the lock of the writers.
 pub(super) struct Copies<T, L> {
-    copies: [Apart<UnsafeCell<T>>; 2],
-    /// Which of them is for readers: 0 or 1. Changed under the lock.
-    active: Apart<AtomicUsize>,
-    /// Whether no reader is left in the other one. Cleared under the lock, set by the collector.
+    copies: [CachePadded<UnsafeCell<T>>; 2],
+    /// The index of the active copy, 0 or 1. Changed under the lock.
+    active: CachePadded<AtomicUsize>,
+    /// Whether the spare copy has no readers. Cleared under the lock, set by the collector.
     is_free: Arc<AtomicBool>,
     lock: Lock<L>,
 }
 
-// SAFETY: readers of all threads have shared references to a copy, so `T` is `Sync`. Whoever has the lock
-// changes the other one, and may drop what another thread has put there, so `T` and `L` are `Send`.
+// SAFETY: readers of all threads have shared references to a copy, so `T` is `Sync`. The lock
+// holder changes the other one, and may drop values that another thread has inserted, so `T` and
+// `L` are `Send`.
 unsafe impl<T: Send + Sync, L: Send> Sync for Copies<T, L> {}
 
 impl<T, L> Copies<T, L> {
     pub(super) fn new(active: T, spare: T, log: L) -> Self {
         Self {
-            copies: [Apart(UnsafeCell::new(active)), Apart(UnsafeCell::new(spare))],
-            active: Apart(AtomicUsize::new(0)),
+            copies: [CachePadded(UnsafeCell::new(active)), CachePadded(UnsafeCell::new(spare))],
+            active: CachePadded(AtomicUsize::new(0)),
             is_free: Arc::new(AtomicBool::new(true)),
             lock: Lock::new(log),
         }
     }
 
-    /// The active copy.
+    /// Pins the active copy.
     #[inline]
     pub(super) fn pin(&self) -> Pinned<'_, T, L> {
         let pin = Pin::new();
@@ -85,25 +86,25 @@ impl<T, L> Copies<T, L> {
 
     #[inline]
     fn active(&self) -> *const T {
-        // Acquire: pairs with the Release in swap(); what the writer has changed is seen.
+        // Acquire: pairs with the Release in swap(); the changes of the writer are visible.
         self.copies[self.active.0.load(Ordering::Acquire) & 1].0.get()
     }
 
-    /// Waits for the lock.
+    /// Takes the lock, and waits for it if necessary.
     ///
     /// # Panics
     ///
-    /// If this thread has one, of whatever structure: two threads could wait for each other.
+    /// If this thread holds a lock of any structure: two threads could deadlock.
     pub(super) fn lock(&self) -> Writer<'_, T, L> {
         Writer { copies: self, log: self.lock.lock() }
     }
 }
 
-/// A copy that nobody changes as long as this is there.
+/// A pinned copy, which is not changed during its lifetime.
 pub(super) struct Pinned<'c, T, L> {
     pin: Pin,
     copies: &'c Copies<T, L>,
-    /// Was active at some time since `pin` is there.
+    /// A copy that was active at some time since `pin` exists.
     active: *const T,
 }
 
@@ -114,21 +115,22 @@ impl<T, L> Pinned<'_, T, L> {
         unsafe { &*self.active }
     }
 
-    /// The copy that is active now. If the thread has another pin, that one still holds up the writers.
+    /// Switches to the active copy. If the thread has another pin, that one still delays the
+    /// writers.
     #[inline]
     pub(super) fn repin(&mut self) {
         self.pin.0.repin();
-        // The fence of step 1, between the epoch that was noted and the look: pairs with the one that the
-        // collector has between a swap and the epoch of its closure.
+        // The fence of step 1, between the store of the epoch and the load of `active`: pairs with
+        // the one of the collector between a swap and the epoch of its closure.
         fence(Ordering::SeqCst);
         self.active = self.copies.active();
     }
 }
 
-/// Who has the lock.
+/// The lock of the writers, held.
 pub(super) struct Writer<'c, T, L> {
     copies: &'c Copies<T, L>,
-    log: Held<'c, L>,
+    log: LockGuard<'c, L>,
 }
 
 impl<T, L> Writer<'_, T, L> {
@@ -136,39 +138,38 @@ impl<T, L> Writer<'_, T, L> {
         &mut self.log
     }
 
-    /// The spare copy, and what is under the lock; if no reader is left in it.
+    /// Returns mutable references to the spare copy and the log, if the copy has no readers.
     pub(super) fn spare(&mut self) -> Option<(&mut T, &mut L)> {
-        // Acquire: pairs with the Release of the closure; readers have read what they have read.
+        // Acquire: pairs with the Release of the closure; all reads have happened before.
         if !self.copies.is_free.load(Ordering::Acquire) {
             return None;
         }
         let spare = self.spare_at();
-        // SAFETY: steps 1 and 2 above. Writers take turns, and this one is borrowed.
+        // SAFETY: steps 1 and 2 above. Writers exclude each other, and this one is borrowed.
         Some((unsafe { &mut *spare }, &mut self.log))
     }
 
-    /// Asks the spare copy, whose readers do not mind.
-    pub(super) fn ask<R>(&self, question: impl FnOnce(&T, &L) -> R) -> R {
+    /// Calls a function with the spare copy and the log, also while the copy has readers.
+    pub(super) fn with_spare<R>(&self, read: impl FnOnce(&T, &L) -> R) -> R {
         let spare = self.spare_at();
-        // SAFETY: only writers change it; they take turns, and this one is borrowed.
-        question(unsafe { &*spare }, &self.log)
+        // SAFETY: only writers change it; they exclude each other, and this one is borrowed.
+        read(unsafe { &*spare }, &self.log)
     }
 
-    /// Makes the spare copy the active one. It has been free, and is not until the readers have gone.
+    /// Makes the spare copy, which is free, the active one. The other one is free when its readers
+    /// have ended.
     pub(super) fn swap(&mut self, pin: &Pin) {
         let Copies { active, is_free, .. } = self.copies;
-        // Relaxed, for this and the next: they are only changed under the lock, but for a closure that
-        // there is none of now. What the next closure stores comes later, since it is deferred later.
-        assert!(
-            is_free.load(Ordering::Relaxed),
-            "readers are in the copy that they would be sent to"
-        );
+        // Relaxed, for this and the next: they are only changed under the lock, and by a closure,
+        // of which none is pending now. The store of the next closure is later, since it is
+        // deferred later.
+        assert!(is_free.load(Ordering::Relaxed), "the spare copy has readers");
         is_free.store(false, Ordering::Relaxed);
         let next = 1 - active.0.load(Ordering::Relaxed);
         // Release: pairs with the Acquire in active(); publishes what has changed in the copy.
         active.0.store(next, Ordering::Release);
         let is_free = Arc::clone(is_free);
-        // Release: pairs with the Acquire in spare(); no reader reads any more.
+        // Release: pairs with the Acquire in spare(); all reads have happened before.
         pin.0.defer(move || is_free.store(true, Ordering::Release));
     }
 

@@ -1,10 +1,10 @@
-//! Updates between two copies.
+//! The log of updates between two copies.
 //!
 //! ```text
-//!     echo    ▕ 10.1/16 → b ▏ 10/8 gone ▏               the active copy has had them, the spare one not
-//!     queue   ▕ 10.2/16 → c c ▏ 10.1/16 gone ▏ …        neither has: one value for each copy
+//!     echo    ▕ 10.1/16 → b ▏ 10/8 removed ▏            applied to the active copy only
+//!     queue   ▕ 10.2/16 → c c ▏ 10.1/16 removed ▏ …     applied to neither: one value for each copy
 //!
-//!     play:   echo → spare;  queue → spare, and as the new echo
+//!     apply:  echo → spare;  queue → spare, and as the new echo
 //! ```
 
 use alloc::vec::Vec;
@@ -14,13 +14,13 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
 
-/// A route that comes, with a value for each copy; or one that goes.
+/// An update: an announced route with a value for each copy, or a withdrawn one.
 pub(super) struct Update<A, V> {
     pub(super) prefix: Prefix<A>,
     pub(super) values: Option<[V; 2]>,
 }
 
-/// What a copy is still to get.
+/// An update that one copy has not applied yet.
 type Echo<A, V> = (Prefix<A>, Option<V>);
 
 impl<A, V> Update<A, V> {
@@ -28,14 +28,14 @@ impl<A, V> Update<A, V> {
         (self.prefix, self.values.map(|[_, value]| value))
     }
 
-    /// Of one that comes.
+    /// Converts an announcement.
     pub(super) fn into_route(self) -> (Prefix<A>, V) {
         let (prefix, value) = self.into_pair();
-        (prefix, value.expect("a route that comes has a value"))
+        (prefix, value.expect("an announced route has a value"))
     }
 }
 
-/// What may run code of its values when it is dropped, and so is not dropped under the lock.
+/// Values whose destructors must not run under the lock.
 pub(super) struct Garbage<A, V> {
     values: Vec<V>,
     echo: VecDeque<Echo<A, V>>,
@@ -54,22 +54,22 @@ impl<A, V> Garbage<A, V> {
     }
 }
 
-/// What is between the copies. Who may change it may change the spare copy.
+/// The log between the copies. The right to change it implies that to change the spare copy.
 pub(super) struct Log<A, V> {
     echo: VecDeque<Echo<A, V>>,
     queue: VecDeque<Update<A, V>>,
-    /// How often the copies have been swapped.
+    /// The number of swaps.
     version: u64,
-    /// Whether the spare copy is good for nothing. Echo and queue have been empty then.
-    is_torn: bool,
+    /// Whether the spare copy is inconsistent. Echo and queue were emptied then.
+    is_poisoned: bool,
 }
 
 impl<A, V> Log<A, V> {
-    /// Updates for which memory is kept when there are none.
+    /// The capacity that an empty log keeps, in updates.
     const KEPT: usize = 256;
 
     pub(super) fn new() -> Self {
-        Self { echo: VecDeque::new(), queue: VecDeque::new(), version: 0, is_torn: false }
+        Self { echo: VecDeque::new(), queue: VecDeque::new(), version: 0, is_poisoned: false }
     }
 
     pub(super) fn pending(&self) -> usize {
@@ -81,9 +81,9 @@ impl<A, V> Log<A, V> {
             + self.queue.capacity() * size_of::<Update<A, V>>()
     }
 
-    /// Whether so many more may come. If not, the bytes that are taken.
+    /// Checks whether `count` more updates are within the limit. If not, returns the bytes in use.
     ///
-    /// Those of the echo are not if the spare copy is free, since it gets them first of all; and a queued
+    /// The echo does not count if the spare copy is free, since that applies it first; and a queued
     /// update takes less as an echo.
     pub(super) fn admit(&self, count: usize, is_free: bool, limit: usize) -> Result<(), usize> {
         let echo = if is_free { 0 } else { self.echo.len() * size_of::<Echo<A, V>>() };
@@ -96,39 +96,39 @@ impl<A, V> Log<A, V> {
         self.queue.extend(updates);
     }
 
-    /// The version of which a clone can replace the spare copy, if that is good for nothing. There are no
-    /// swaps until then.
-    pub(super) fn torn(&self) -> Option<u64> {
-        self.is_torn.then_some(self.version)
+    /// Returns the version of the active copy whose clone can replace a poisoned spare copy. There
+    /// are no swaps until then.
+    pub(super) fn poisoned(&self) -> Option<u64> {
+        self.is_poisoned.then_some(self.version)
     }
 
-    pub(super) fn mended(&mut self) {
-        self.is_torn = false;
+    pub(super) fn spare_replaced(&mut self) {
+        self.is_poisoned = false;
     }
 
     pub(super) fn swapped(&mut self) {
         self.version += 1;
     }
 
-    /// Something has panicked in the spare copy: forgets what readers have not seen.
+    /// Drops the updates that are not visible, after a panic in the spare copy.
     pub(super) fn roll_back(&mut self, garbage: &mut Garbage<A, V>) {
-        self.is_torn = true;
+        self.is_poisoned = true;
         garbage.echo = core::mem::take(&mut self.echo);
         garbage.queue = core::mem::take(&mut self.queue);
     }
 }
 
 impl<A: Address, V> Log<A, V> {
-    /// All updates that the spare copy has not had. One at a time is taken out, so that if a method of an
-    /// address panics no value is dropped here but the one it was about.
-    pub(super) fn play(&mut self, spare: &mut RouteTable<A, V>, garbage: &mut Garbage<A, V>) {
+    /// Applies all updates that the spare copy has missed. They are removed one at a time, so that
+    /// if a method of an address panics, only the value of its update is dropped here.
+    pub(super) fn apply_to(&mut self, spare: &mut RouteTable<A, V>, garbage: &mut Garbage<A, V>) {
         while let Some((prefix, value)) = self.echo.pop_front() {
-            put(spare, prefix, value, garbage);
+            apply(spare, prefix, value, garbage);
         }
         while let Some(Update { prefix, values }) = self.queue.pop_front() {
             let [first, second] = values.map_or([None, None], |values| values.map(Some));
             self.echo.push_back((prefix, second));
-            put(spare, prefix, first, garbage);
+            apply(spare, prefix, first, garbage);
         }
         if self.queue.capacity() > Self::KEPT {
             self.queue = VecDeque::new();
@@ -139,7 +139,7 @@ impl<A: Address, V> Log<A, V> {
     }
 }
 
-fn put<A: Address, V>(
+fn apply<A: Address, V>(
     table: &mut RouteTable<A, V>,
     prefix: Prefix<A>,
     value: Option<V>,

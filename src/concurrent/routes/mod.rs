@@ -1,79 +1,82 @@
-//! Longest-prefix match for many threads: readers never wait, and writers never for long.
+//! Concurrent longest-prefix match: wait-free readers, and writers that do not block on readers.
 //!
 //! ```text
 //!     readers                    ┌──────────── active = 0
-//!     pin() ─ 1 look ───────────→│ copy 0 │    read only: every route that is visible
-//!     pin() ─ 2 looks ──────────→│        │
+//!     pin() ─ 1 lookup ─────────→│ copy 0 │    read only: every visible route
+//!     pin() ─ 2 lookups ────────→│        │
 //!                                 ╲      ╱     ← swapped by one store
 //!     writer, under a lock        ╱      ╲
-//!     insert() ── echo, queue ──→│ copy 1 │    the spare: nobody reads it, or nobody should for long
+//!     insert() ── echo, queue ──→│ copy 1 │    the spare: no readers, or soon none
 //! ```
 //!
-//! There are two [`RouteTable`]s, and a word says which of them is for the readers. A writer brings the
-//! spare one up to date with the updates that it has missed (the *echo*), applies what is new (the
-//! *queue*), and swaps. Readers that come from then on see the new table. Those that were there before
-//! still look into the old one, so it must not be touched yet. Each of them has pinned its thread in
-//! crossbeam's collector of garbage, and a closure that is deferred to that collector runs as soon as
-//! the last one is gone: all it does is to say so.
+//! There are two [`RouteTable`]s, and a word selects the active one, for the readers. A writer
+//! brings the spare one up to date with the updates that it has missed (the *echo*), applies new
+//! ones (the *queue*), and swaps. Later readers access the new table. Earlier readers still access
+//! the old one, so it must not be changed yet. Each of them has pinned its thread in crossbeam's
+//! garbage collector; a closure that is deferred to the collector runs when the last of them has
+//! ended, and marks the copy as free.
 //!
-//! The next update helps the collector on for some microseconds if that has not happened yet, and then
-//! does not wait any longer: it is queued, and the next one that finds the way free makes it visible. So
-//! a reader that sleeps in the middle of a look-up keeps updates from becoming visible, and nobody from
-//! running.
+//! The next update helps the collector for some microseconds if the copy is not free yet, and does
+//! not wait any longer: it is queued, and the next update that finds the copy free makes it
+//! visible. So a reader that sleeps during a lookup delays the visibility of updates, and blocks no
+//! thread.
 //!
 //! # Guarantees
 //!
-//! - **R1, old or new.** A look-up answers from the routes before an update or from those behind it, never
-//!   from anything between: no route is missing or there twice for a moment.
-//! - **R2, a pin is a snapshot.** All answers that a [`PinnedRoutes`] gives are from one state of the table,
-//!   until it is [repinned](PinnedRoutes::repin). Updates that were [applied](ConcurrentRoutes::apply)
-//!   together are in it together.
-//! - **R3, what is visible when.** Every pin that begins after a call has returned
-//!   [`Publication::Visible`] has that update and all that were made before it, in the order in which
-//!   they were made. Pins of a thread never go back. What is [`Publication::Pending`] becomes visible
-//!   with the first later call of any thread that returns `Visible`; none is overtaken.
-//! - **R4, bounded.** Updates that are kept for the spare copy or for both never take more bytes than the
-//!   limit, and no more than twice as many are allocated for them. Above, an update is refused and handed
-//!   back, and nothing has changed.
-//! - **R5, progress.** To pin takes no lock, waits for nobody and never begins again. A writer waits for
-//!   other writers, of which none waits for a reader while it has the lock; it gives way to readers a
-//!   bounded number of times, and only to publish or if there is no room to be queued. A thread that holds a pin and writes gets `Pending`, and never hangs.
-//! - **R6, code of others.** Values are cloned before the lock is taken and dropped after it is given back.
-//!   If a clone panics, nothing has changed. If a drop does, the update has been made. Under the lock
-//!   only methods of addresses run. If one panics, so does the call; readers have not seen anything; what
-//!   was not visible is dropped, and the spare copy is cloned anew from the other before it is next used.
+//! - **R1, old or new.** A lookup answers from the routes before or after an update, never from a
+//!   state in between: no route is temporarily missing or duplicated.
+//! - **R2, a pin is a snapshot.** All answers of a [`PinnedRoutes`] are from one state of the
+//!   table, until it is [repinned](PinnedRoutes::repin). Updates that were
+//!   [applied](ConcurrentRoutes::apply) together become visible together.
+//! - **R3, order of visibility.** Every pin that begins after a call has returned
+//!   [`Publication::Visible`] observes that update and all earlier ones, in the order in which they
+//!   were made. Pins of a thread are monotonic. A [`Publication::Pending`] update becomes visible
+//!   with the first later call of any thread that returns `Visible`; updates are never reordered.
+//! - **R4, bounded.** Updates that are kept for the spare copy or for both never take more bytes
+//!   than the limit, and no more than twice as many are allocated for them. Above, an update is
+//!   refused and returned, and nothing has changed.
+//! - **R5, progress.** To pin takes no lock, never waits and never retries. A writer waits for
+//!   other writers, none of which waits for a reader while it holds the lock; it yields to readers
+//!   a bounded number of times, and only to publish or if the queue is full. A thread that holds a
+//!   pin and writes gets `Pending`, and never hangs.
+//! - **R6, code of the caller.** Values are cloned before the lock is taken and dropped after it is
+//!   released. If a clone panics, nothing has changed. If a drop does, the update has been made.
+//!   Under the lock only methods of addresses run. If one panics, so does the call; readers have
+//!   observed nothing; updates that were not visible are dropped, and the spare copy is replaced by
+//!   a clone of the active one before its next use.
 //!
-//! # Price
+//! # Cost
 //!
-//! Twice the memory; each update is applied twice, and its value cloned once. A look-up takes the steps that
-//! it takes in a [`RouteTable`], and a pin some ten nanoseconds, so take one for a burst. Values that are
-//! dear go into an [`Arc`](std::sync::Arc). What has been replaced lives on in the spare copy until the
-//! next update or [`publish`](ConcurrentRoutes::publish).
+//! Twice the memory; each update is applied twice, and its value cloned once. A lookup takes as
+//! many steps as in a [`RouteTable`], and a pin some ten nanoseconds, so hold one for a burst.
+//! Values that are expensive to clone go into an [`Arc`](std::sync::Arc). Replaced values live on
+//! in the spare copy until the next update or [`publish`](ConcurrentRoutes::publish).
 //!
-//! With each swap readers come to a copy that is not in their caches. With the routes of the Internet and
-//! ten thousand swaps a second, look-ups take about 2.3 times as long one by one, and 1.5 times in bursts;
-//! if 32 updates are [applied](ConcurrentRoutes::apply) at once, 1.9 and 1.2 times. So swap seldom.
+//! After each swap readers access a copy that is not in their caches. With the routes of the
+//! Internet and ten thousand swaps a second, single lookups take about 2.3 times as long, and
+//! bursts 1.5 times; if 32 updates are [applied](ConcurrentRoutes::apply) at once, 1.9 and 1.2
+//! times. So batch updates.
 //!
-//! The collector is the one that all structures of a process share. A pin of any of them that is held
-//! for long holds up all of them, and one that is forgotten holds them up for good.
+//! The collector is shared by all structures of a process. A pin of any of them that is held for
+//! long delays all of them, and one that is leaked delays them for ever.
 //!
-//! # Others
+//! # Alternatives
 //!
-//! *A table that is replaced as a whole*, such as an `ArcSwap`: as simple for readers, but each update
-//! copies all routes, which is milliseconds and more for those of the Internet. Right where updates
-//! come by the minute, or all at once.
+//! *A table that is replaced as a whole*, for example in an `ArcSwap`: as simple for readers, but
+//! each update copies all routes, which takes milliseconds and more for those of the Internet.
+//! Suitable for updates once a minute, or for batches.
 //!
-//! *A lock for readers and writers*: one table only, but its readers write to a shared word, and wait
-//! while a writer is at work.
+//! *A reader-writer lock*: one table only, but readers write to a shared word, and wait for
+//! writers.
 //!
-//! *The crate `left-right`*, from which the two copies are: its writer waits until the last reader is gone,
-//! however long that takes, and its log grows until it is published.
+//! *The crate `left-right`*, the origin of the two copies: its writer waits until the last reader
+//! has ended, without bound, and its log grows until it is published.
 //!
 //! # Papers
 //!
 //! Ramalhete and Correia, *Left-Right: a concurrency control technique with wait-free population
-//! oblivious reads* (2015), where readers count themselves in and out; Fraser, *Practical lock-freedom*
-//! (2004), for the epochs that say here when they are gone.
+//! oblivious reads* (2015), where readers announce their arrival and departure; Fraser, *Practical
+//! lock-freedom* (2004), for the epochs that replace these announcements here.
 
 mod copies;
 mod log;
@@ -93,30 +96,31 @@ use log::{Log, Update};
 pub use pinned::PinnedRoutes;
 pub use write::Publication;
 
-/// Bytes of updates that are kept, if nothing else is said: of the Internet's, some seconds at a
-/// hundred thousand a second.
+/// The default limit on kept updates, in bytes: some seconds at a hundred thousand updates of the
+/// Internet's routes a second.
 const LIMIT: usize = 16 << 20;
 
-/// How often a writer that has no room to wait yields the processor, if nothing else is said.
+/// The default patience: how often a writer yields if the queue is full.
 const PATIENCE: usize = 16;
 
-/// Routes for many threads: look-ups never wait, updates are made by one thread at a time.
+/// A concurrent route table: wait-free lookups, updates by one thread at a time.
 ///
 /// | method | cost |
 /// |---|---|
-/// | [`pin`](Self::pin) | a fence; then all that reads a [`RouteTable`], at its speed |
-/// | [`insert`](Self::insert), [`remove`](Self::remove) | the same of a [`RouteTable`] twice, a swap, and a few rounds of the collector |
-/// | [`apply`](Self::apply) | the same for many, with one swap |
-/// | a clone of a [`RouteTable`] into it, [`From`] | O(routes), once |
+/// | [`pin`](Self::pin) | a fence; then the lookups of a [`RouteTable`], at its speed |
+/// | [`insert`](Self::insert), [`remove`](Self::remove) | twice that of a [`RouteTable`], a swap, and a few rounds of the collector |
+/// | [`apply`](Self::apply) | the sum of its updates, with one swap |
+/// | [`From`] a [`RouteTable`] | O(routes), once |
 ///
-/// The old value of a prefix is not handed out: it stays for the readers who still see it. Who wants it
-/// asks a pin.
+/// The former value of a prefix is not returned: readers may still access it. Callers that need it
+/// look it up with a pin.
 ///
 /// # Panics
 ///
-/// A thread has one lock of a concurrent structure at a time. So whatever takes this one, which is all that
-/// writes, [`pending`](Self::pending) and [`allocation_size`](Self::allocation_size), panics if a method of
-/// an address calls it in an update; or the drop of a value, in an update in which such a method panics.
+/// A thread holds one lock of a concurrent structure at a time. So all methods that take this one,
+/// which are those that write, [`pending`](Self::pending) and
+/// [`allocation_size`](Self::allocation_size), panic if a method of an address calls them during an
+/// update; or the drop of a value, during an update in which such a method panics.
 ///
 /// # Example
 ///
@@ -134,7 +138,7 @@ const PATIENCE: usize = 16;
 ///     });
 ///     routes.insert("10.1.0.0/16".parse().unwrap(), "lab").unwrap();
 /// });
-/// // Nobody reads any more, so the last update is there, if it was not at once.
+/// // No reader is left, so the last update becomes visible, if it was not at once.
 /// assert_eq!(routes.publish(), Publication::Visible);
 /// assert_eq!(routes.pin().lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap().1, &"lab");
 /// # Ok::<(), flowtable::PrefixError>(())
@@ -146,7 +150,7 @@ pub struct ConcurrentRoutes<A, V> {
 }
 
 impl<A: Address, V> ConcurrentRoutes<A, V> {
-    /// Without routes.
+    /// Creates a table without routes.
     ///
     /// # Example
     ///
@@ -161,17 +165,17 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         Self::of(RouteTable::new(), RouteTable::new())
     }
 
-    /// Two tables with the same routes.
+    /// Creates a structure from two tables with equal routes.
     fn of(active: RouteTable<A, V>, spare: RouteTable<A, V>) -> Self {
         Self { copies: Copies::new(active, spare, Log::new()), limit: LIMIT, patience: PATIENCE }
     }
 
-    /// With other bounds: updates that are kept take `bytes` at most, without what values own; and a
-    /// writer that has no room to wait for readers, or [publishes](Self::publish), yields the processor to
-    /// them `patience` times.
+    /// Sets the limits: kept updates take at most `bytes`, without what values own; and a writer
+    /// that finds the queue full, or [publishes](Self::publish), yields to readers `patience`
+    /// times.
     ///
-    /// An update of a prefix takes the size of the prefix, and of two values while it is pending and of
-    /// one until the next update. So it is also the longest burst for [`apply`](Self::apply). By default
+    /// An update takes the size of a prefix, and of two values while it is pending and of one until
+    /// the next update. So the limit also bounds a batch of [`apply`](Self::apply). By default
     /// there are 16 MiB, and 16 times.
     ///
     /// # Example
@@ -181,7 +185,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     ///
     /// let routes = ConcurrentRoutes::<u8, char>::new().with_limit(10, 0);
     /// let refused = routes.insert(Prefix::new(0x40, 2)?, 'a').unwrap_err();
-    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'a')); // for so few bytes, each one is too long
+    /// // The limit is too low for any update.
+    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'a'));
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
@@ -189,10 +194,10 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         Self { limit: bytes, patience, ..self }
     }
 
-    /// The routes as they are now, to read: a snapshot, until it is dropped or repinned.
+    /// Pins the visible routes: returns a snapshot, until it is dropped or repinned.
     ///
-    /// Dear to keep: as long as there is a pin, no more than one update becomes visible. To repin moves
-    /// the collector on by one of three steps.
+    /// A pin delays writers: while there is one, no more than one update becomes visible. A repin
+    /// advances the collector by one of three steps.
     ///
     /// # Example
     ///
@@ -212,7 +217,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         PinnedRoutes::new(self)
     }
 
-    /// The number of routes that are visible.
+    /// Returns the number of visible routes.
     ///
     /// # Example
     ///
@@ -227,7 +232,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.pin().len()
     }
 
-    /// Whether no route is visible.
+    /// Returns whether no route is visible.
     ///
     /// # Example
     ///
@@ -242,7 +247,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.len() == 0
     }
 
-    /// The number of updates that are not visible yet. Waits for a writer. O(1).
+    /// Returns the number of updates that are not visible yet. Waits for a writer. O(1).
     ///
     /// # Example
     ///
@@ -250,7 +255,7 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
     /// let routes = ConcurrentRoutes::<u8, ()>::new();
-    /// let pinned = routes.pin(); // in its own way
+    /// let pinned = routes.pin(); // delays updates
     /// for host in 0..5 {
     ///     routes.insert(Prefix::host(host), ()).unwrap();
     /// }
@@ -262,8 +267,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         self.copies.lock().log().pending()
     }
 
-    /// Bytes that both copies and the updates between them have allocated, free ones included; without
-    /// what values own. Waits for a writer. A step for each chunk of memory.
+    /// Returns the bytes allocated for both copies and the updates between them, free ones
+    /// included; without what values own. Waits for a writer. One step for each chunk of memory.
     ///
     /// # Example
     ///
@@ -281,17 +286,17 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
         let bytes = |spare: &RouteTable<A, V>, log: &Log<A, V>| {
             spare.allocation_size() + log.allocation_size()
         };
-        active + self.copies.lock().ask(bytes)
+        active + self.copies.lock().with_spare(bytes)
     }
 }
 
 impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
-    /// Announces a route, or gives it another value.
+    /// Announces a route, or replaces its value.
     ///
     /// # Errors
     ///
-    /// If readers have been in the way for so long that the updates that wait take as many bytes as they
-    /// may. Nothing has changed. A thread that gets this and holds a pin repins it.
+    /// If readers have delayed updates for so long that their bytes reach the limit. Nothing has
+    /// changed. A thread that receives this error and holds a pin should repin it.
     ///
     /// # Example
     ///
@@ -313,7 +318,7 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
             .map_err(|refused| refused.map(|[update]| update.into_route()))
     }
 
-    /// Withdraws a route, if there is one.
+    /// Withdraws a route, if it exists.
     ///
     /// # Errors
     ///
@@ -336,12 +341,12 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
             .map_err(|refused| refused.map(|[update]| update.prefix))
     }
 
-    /// Announces and withdraws (no value) many routes: readers see all of them at once.
+    /// Announces and withdraws (no value) several routes, which become visible together.
     ///
     /// # Errors
     ///
-    /// As for [`insert`](Self::insert), with all updates in their order. A burst that takes more bytes than
-    /// the limit is refused always.
+    /// As for [`insert`](Self::insert), with all updates in their order. A batch that takes more
+    /// bytes than the limit is always refused.
     ///
     /// # Example
     ///
@@ -369,8 +374,8 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
         })
     }
 
-    /// Makes visible what is pending, and brings the spare copy up to date, which drops what has been
-    /// replaced; as far as no reader is in the way. `Visible` if nothing is pending any more.
+    /// Publishes pending updates, and brings the spare copy up to date, which drops replaced
+    /// values; as far as readers permit. Returns `Visible` if no update is pending any more.
     ///
     /// # Example
     ///
@@ -387,7 +392,7 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     /// assert_eq!((routes.publish(), routes.len()), (Publication::Visible, 5));
     /// ```
     pub fn publish(&self) -> Publication {
-        // The second time the other copy gets what the first one has had.
+        // The second call applies the updates of the first one to the other copy.
         [(); 2].map(|()| self.write([]).unwrap_or(Publication::Pending))[1]
     }
 }

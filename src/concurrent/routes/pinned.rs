@@ -1,4 +1,4 @@
-//! What readers have.
+//! Pinned routes, for readers.
 
 use core::fmt;
 use core::ops::Deref;
@@ -9,9 +9,9 @@ use super::log::Log;
 use crate::key::bits::Address;
 use crate::routes::RouteTable;
 
-/// The routes of a [`ConcurrentRoutes`] at some moment, to read with all that a [`RouteTable`] has.
+/// A snapshot of a [`ConcurrentRoutes`], with all reading methods of a [`RouteTable`].
 ///
-/// It stays on its thread:
+/// It is bound to its thread:
 ///
 /// ```compile_fail
 /// use flowtable::concurrent::{ConcurrentRoutes, PinnedRoutes};
@@ -42,8 +42,8 @@ impl<'r, A: Address, V> PinnedRoutes<'r, A, V> {
         Self(routes.copies.pin())
     }
 
-    /// Goes on to the routes as they are now, for less than a pin costs. Where a thread reads all the time,
-    /// this is for between two bursts: it lets the writers go on, if this pin is the thread's only one.
+    /// Advances to the routes that are visible now, at a lower cost than a pin. Call it between two
+    /// bursts of reads: it lets writers proceed, if this pin is the thread's only one.
     ///
     /// # Example
     ///
@@ -72,7 +72,7 @@ impl<A, V> Deref for PinnedRoutes<'_, A, V> {
     }
 }
 
-/// The routes in order, as a map.
+/// Formats the routes in order, as a map.
 impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for PinnedRoutes<'_, A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)

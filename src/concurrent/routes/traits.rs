@@ -1,4 +1,4 @@
-//! What collections implement, as far as it makes sense for two copies.
+//! Traits of collections, as far as they apply to two copies.
 
 use core::fmt;
 
@@ -13,14 +13,14 @@ impl<A: Address, V> Default for ConcurrentRoutes<A, V> {
     }
 }
 
-/// The routes that are visible, in order, as a map.
+/// Formats the visible routes, in order, as a map.
 impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for ConcurrentRoutes<A, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pin().fmt(f)
     }
 }
 
-/// With a second copy of the table, in O(routes): the way to begin with many.
+/// Converts a table, which is cloned once, in O(routes): for many initial routes.
 impl<A: Address, V: Clone> From<RouteTable<A, V>> for ConcurrentRoutes<A, V> {
     fn from(table: RouteTable<A, V>) -> Self {
         let spare = table.clone();

@@ -1,13 +1,13 @@
-//! How updates are made: one way for all of them.
+//! Updates: the one path of all writes.
 //!
 //! ```text
 //!     clone values │ pin, lock ─ is the spare copy free? ── yes: catch up, apply, swap ─┐
-//!                  │     ↑              │ no                no room: refuse             │
-//!                  │     └── help ──────┴── for too long: queue ────────────────────────┴→ unlock │ help, drop
+//!                  │     ↑              │ no                queue full: refuse          │
+//!                  │     └── help ──────┴── for too long: queue ────────────┴→ unlock │ help, drop
 //! ```
 //!
-//! Only what is between lock and unlock keeps other writers waiting, and that is at most as many updates
-//! as the limit allows.
+//! Other writers wait only between lock and unlock, for at most as many updates as the limit
+//! allows.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -18,69 +18,73 @@ use crate::concurrent::sync::{IS_CHECKED, yield_now};
 use crate::key::bits::Address;
 use crate::routes::RouteTable;
 
-/// What has become of an update.
+/// The visibility of an update after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Publication {
-    /// Every pin that begins from now on has it.
+    /// Every later pin observes the update.
     Visible,
-    /// A reader is in the way: it waits for the next update, or for
+    /// Readers delay the update: it becomes visible with a later update, or by
     /// [`publish`](ConcurrentRoutes::publish).
     Pending,
 }
 
-/// How often a writer helps the collector on before it yields: some microseconds, as long as a reader
-/// takes for a burst. The collector needs three rounds.
+/// How often a writer helps the collector before it yields: some microseconds, the duration of a
+/// burst of reads. The collector needs three rounds.
 const ROUNDS: usize = if IS_CHECKED || cfg!(miri) { 3 } else { 32 };
 
 /// The lock of a table's writers.
 type Locked<'c, A, V> = Writer<'c, RouteTable<A, V>, Log<A, V>>;
 
 impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
-    /// The one way in for updates.
+    /// Makes updates, unless they exceed the limit.
     pub(super) fn write<U>(&self, updates: U) -> Result<Publication, WouldExceed<U>>
     where
         U: IntoIterator<Item = Update<A, V>> + AsRef<[Update<A, V>]>,
     {
-        // Outlives the lock: to drop it runs code of the values.
+        // Dropped after the lock is released: that runs code of the values.
         let mut garbage = Garbage::new();
         let (count, limit) = (updates.as_ref().len(), self.limit);
-        let (pin, mut writer, is_free) = self.enter(count, &mut garbage);
+        let (pin, mut writer, is_free) = self.lock_for_update(count, &mut garbage);
         if let Err(retired) = writer.log().admit(count, is_free, limit) {
             return Err(WouldExceed { refused: updates, retired, limit });
         }
         writer.log().extend(updates);
-        let settled = if is_free { settle(&pin, &mut writer, &mut garbage) } else { Ok(()) };
+        let caught_up = if is_free { catch_up(&pin, &mut writer, &mut garbage) } else { Ok(()) };
         let is_pending = writer.log().pending() > 0;
         drop(writer);
-        settled.unwrap_or_else(|panic| resume_unwind(panic));
-        // Behind the lock: it runs what others have deferred.
+        caught_up.unwrap_or_else(|panic| resume_unwind(panic));
+        // Without the lock: it runs closures that others have deferred.
         pin.help();
         Ok(if is_pending { Publication::Pending } else { Publication::Visible })
     }
 
-    /// The lock, and whether the spare copy may be changed. If readers are in the way it helps the
-    /// collector on, for some microseconds. It yields only to publish or if `count` more updates have no
-    /// room: on a busy machine that may take milliseconds, and to be queued is no loss.
+    /// Takes the lock, and returns whether the spare copy is free. If readers delay that, helps the
+    /// collector for some microseconds. Yields only to publish or if `count` more updates exceed
+    /// the limit: on a busy CPU that may take milliseconds, and a queued update costs nothing.
     ///
-    /// Each round pins before it takes the lock, and helps the collector behind it: both may run what
-    /// others have deferred, such as the drop of a value that writes here.
-    fn enter(&self, count: usize, garbage: &mut Garbage<A, V>) -> (Pin, Locked<'_, A, V>, bool) {
-        let mut fresh = None;
+    /// Each round pins before it takes the lock, and helps the collector after it has released the
+    /// lock: both may run deferred closures, such as the drop of a value that writes here.
+    fn lock_for_update(
+        &self,
+        count: usize,
+        garbage: &mut Garbage<A, V>,
+    ) -> (Pin, Locked<'_, A, V>, bool) {
+        let mut clone = None;
         let mut round = 0;
         loop {
             let pin = Pin::new();
             let mut writer = self.copies.lock();
-            mend(&mut writer, fresh.take(), garbage);
-            let torn = writer.log().torn();
-            let is_free = torn.is_none() && writer.spare().is_some();
+            replace_spare(&mut writer, clone.take(), garbage);
+            let poisoned = writer.log().poisoned();
+            let is_free = poisoned.is_none() && writer.spare().is_some();
             let is_urgent = count == 0 || writer.log().admit(count, false, self.limit).is_err();
             let patience = if is_urgent { self.patience } else { 0 };
             if is_free || round >= patience.saturating_add(ROUNDS) {
                 return (pin, writer, is_free);
             }
             drop(writer);
-            match torn {
-                Some(version) => fresh = Some((version, RouteTable::clone(&self.pin()))),
+            match poisoned {
+                Some(version) => clone = Some((version, RouteTable::clone(&self.pin()))),
                 None => pin.help(),
             }
             drop(pin);
@@ -92,40 +96,40 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     }
 }
 
-/// Exchanges a spare copy in which something has panicked for a clone of the active one, of the version
-/// that is said, if there is one.
-fn mend<A: Address, V>(
+/// Replaces a poisoned spare copy by a clone of the active one, if there is one of the right
+/// version.
+fn replace_spare<A: Address, V>(
     writer: &mut Locked<'_, A, V>,
-    fresh: Option<(u64, RouteTable<A, V>)>,
+    clone: Option<(u64, RouteTable<A, V>)>,
     garbage: &mut Garbage<A, V>,
 ) {
-    let Some((version, mut table)) = fresh else { return };
-    // If another thread has been faster, what was cloned may be old.
-    let is_wanted = writer.log().torn() == Some(version);
-    if let Some((spare, log)) = writer.spare().filter(|_| is_wanted) {
+    let Some((version, mut table)) = clone else { return };
+    // If another thread was faster, the clone may be outdated.
+    let is_current = writer.log().poisoned() == Some(version);
+    if let Some((spare, log)) = writer.spare().filter(|_| is_current) {
         core::mem::swap(spare, &mut table);
-        log.mended();
+        log.spare_replaced();
     }
     garbage.tables.push(table);
 }
 
-/// Brings the spare copy up to date and swaps, if there is something new. The copy is free.
+/// Brings the spare copy, which is free, up to date, and swaps if there are new updates.
 ///
-/// The methods of addresses may panic meanwhile. The copy is good for nothing then; so is all that
-/// readers have not seen, part of which is in it.
-fn settle<A: Address, V>(
+/// The methods of addresses may panic meanwhile. That poisons the copy, and drops all updates that
+/// are not visible, some of which it contains.
+fn catch_up<A: Address, V>(
     pin: &Pin,
     writer: &mut Locked<'_, A, V>,
     garbage: &mut Garbage<A, V>,
 ) -> std::thread::Result<()> {
     let is_new = writer.log().pending() > 0;
     let Some((spare, log)) = writer.spare() else { return Ok(()) };
-    let played = catch_unwind(AssertUnwindSafe(|| log.play(spare, garbage)));
-    if played.is_err() {
+    let applied = catch_unwind(AssertUnwindSafe(|| log.apply_to(spare, garbage)));
+    if applied.is_err() {
         log.roll_back(garbage);
     } else if is_new {
         log.swapped();
         writer.swap(pin);
     }
-    played
+    applied
 }

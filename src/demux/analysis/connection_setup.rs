@@ -1,18 +1,18 @@
-//! The experiment in which thousands of connections are set up at once.
+//! The connection setup experiment: thousands of connections at once.
 
 use super::{CHAINS, TpcaError};
 
-/// The paper's other experiment: connections that are set up all at once and send five messages each.
+/// The paper's other experiment: connections set up all at once that send five messages each.
 ///
-/// Each takes 13 packets: three to set it up, five messages, five acknowledgements. The paper counts each of them
-/// as if all PCBs were there from the first one on, and none were remembered.
+/// Each has 13 packets: three of the handshake, five messages, five acknowledgements. The paper
+/// counts as if all PCBs existed from the first packet on, and none were cached.
 ///
 /// # Example
 ///
 /// ```
 /// use flowtable::demux::analysis::{ConnectionSetup, TpcaError};
 ///
-/// // What took BSD 906 seconds for 3600 connections, and Sequent 193 for 5040.
+/// // BSD took 906 seconds for 3600 connections, Sequent 193 for 5040.
 /// let (bsd, sequent) = (ConnectionSetup::new(3600)?, ConnectionSetup::new(5040)?);
 /// assert_eq!((bsd.packets(), bsd.bsd()), (46_800, 84_240_000.0));
 /// assert_eq!((sequent.packets(), sequent.sequent().round()), (65_520, 8_690_021.0));
@@ -27,14 +27,14 @@ pub struct ConnectionSetup {
 }
 
 impl ConnectionSetup {
-    /// Packets of a connection.
+    /// Packets per connection.
     const PACKETS: u64 = 13;
 
-    /// So many connections, in 19 chains.
+    /// Creates an experiment with `connections` (n) and 19 chains.
     ///
     /// # Errors
     ///
-    /// If there are no connections.
+    /// If `connections` is zero.
     ///
     /// # Example
     ///
@@ -49,11 +49,11 @@ impl ConnectionSetup {
         Ok(Self { connections, chains: CHAINS })
     }
 
-    /// The same with so many chains.
+    /// Sets the number of chains (H).
     ///
     /// # Errors
     ///
-    /// If there are none.
+    /// If `chains` is zero.
     ///
     /// # Example
     ///
@@ -71,7 +71,7 @@ impl ConnectionSetup {
         Ok(Self { chains, ..self })
     }
 
-    /// Packets of all connections.
+    /// Returns the packets of all connections.
     ///
     /// # Example
     ///
@@ -85,7 +85,7 @@ impl ConnectionSetup {
         Self::PACKETS * self.connections as u64
     }
 
-    /// PCBs that BSD's list examines for all packets: half of the list for each.
+    /// PCBs that BSD's list examines for all packets: half of the list per packet.
     ///
     /// # Example
     ///
@@ -99,7 +99,8 @@ impl ConnectionSetup {
         self.packets() as f64 * f64::from(self.connections) / 2.0
     }
 
-    /// PCBs that Sequent's chains examine for all packets: half of a chain for each, and at least half a PCB.
+    /// PCBs that Sequent's chains examine for all packets: half of a chain per packet, at least
+    /// half a PCB.
     ///
     /// # Example
     ///

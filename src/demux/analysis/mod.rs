@@ -1,51 +1,69 @@
-//! What the lists cost, on paper: the equations of McKenney and Dove in closed form.
+//! Analytical costs of the lists: the equations of McKenney and Dove in closed form.
 //!
-//! TPC/A is the bank of benchmarks. A teller enters a transaction, the server answers R seconds later, the
-//! teller's host acknowledges the answer, and the teller thinks until the next one, for 1/a seconds on
-//! average. So each transaction brings the server two packets, of one connection among N:
+//! TPC/A is a benchmark that models a bank. A teller enters a transaction, the server responds R
+//! seconds later, the teller's host acknowledges the response, and the teller thinks until the next
+//! transaction, for 1/a seconds on average. So each transaction brings the server two packets, of
+//! one connection among N:
 //!
 //! ```text
 //!     teller    ──think──┐                 ┌──think──
-//!                        │ entry           │ ack           a = 0.1 transactions a second for each of N users,
-//!     server  ───────────▼────── R ────────▼────────       so 2000 users are 200 transactions a second
-//!                     look-up           look-up
+//!                        │ entry           │ ack        a = 0.1 transactions per second and user,
+//!     server  ───────────▼────── R ────────▼────────    so 2000 users make 200 per second
+//!                      lookup            lookup
 //! ```
 //!
-//! The cost of a structure is the number of PCBs that it examines for such a packet, on average.
+//! The cost of a structure is the mean number of PCBs that it examines per packet.
 //!
 //! | | | method |
 //! |--:|---|---|
 //! | 1 | BSD: 1 + (N² - 1) / 2N | [`bsd`](Tpca::bsd) |
-//! | 2 | F(T) = 1 - e^(-aT) | [`thought_less_than`](Tpca::thought_less_than) |
+//! | 2 | F(T) = 1 - e^(-aT) | [`think_time_cdf`](Tpca::think_time_cdf) |
 //! | 3 | N(T) = (N - 1) (1 - e^(-aT)) | [`users_within`](Tpca::users_within) |
 //! | 4 | f(T) = a e^(-aT) | [`density`](Tpca::density) |
 //! | 5 | (N - 1) (2/3 - e^(-3aR) / 6) | [`move_to_front_entry`](Tpca::move_to_front_entry) |
 //! | | N(2R) | [`move_to_front_ack`](Tpca::move_to_front_ack) |
 //! | 6 | the mean of these two | [`move_to_front`](Tpca::move_to_front) |
-//! | 5', 6' | the same where nobody enters anything who waits | [`move_to_front_entry_in_a_closed_loop`](Tpca::move_to_front_entry_in_a_closed_loop), [`move_to_front_ack_in_a_closed_loop`](Tpca::move_to_front_ack_in_a_closed_loop), [`move_to_front_in_a_closed_loop`](Tpca::move_to_front_in_a_closed_loop) |
-//! | 7, 8 | Sequent: 1 + (N² - H²) / 2NH | [`sequent_ignoring_trains`](Tpca::sequent_ignoring_trains) |
+//! | 7, 8 | Sequent: 1 + (N² - H²) / 2NH | [`sequent_ignoring_trains`] |
 //! | 9 | p = e^(-2aR (N/H - 1)) | [`train_probability`](Tpca::train_probability) |
 //! | 10 | p + (1 - p) (N/H + 1) / 2 | [`sequent_ack`](Tpca::sequent_ack) |
 //! | 11 | the mean of 8 and 10 | [`sequent`](Tpca::sequent) |
-//! | 10', 11' | with the probe that 10 forgets | [`sequent_ack_counting_the_probe`](Tpca::sequent_ack_counting_the_probe), [`sequent_counting_the_probe`](Tpca::sequent_counting_the_probe) |
 //!
-//! The paper has a sum for (3) and integrals for (5). Both have the closed forms above, which tests compare with
-//! them. [`ConnectionSetup`] is the paper's other experiment.
+//! Primed equations are corrections of ours:
 //!
-//! # Where the paper does not say what it counts
+//! | | corrects | method |
+//! |--:|---|---|
+//! | 5' | 5: users enter nothing while they wait | [`move_to_front_entry_in_a_closed_loop`] |
+//! | | N(2R), likewise | [`move_to_front_ack_in_a_closed_loop`] |
+//! | 6' | 6: the mean of these two | [`move_to_front_in_a_closed_loop`] |
+//! | 10' | 10: counts the probe that misses | [`sequent_ack_counting_the_probe`] |
+//! | 11' | 11: the mean of 8 and 10' | [`sequent_counting_the_probe`] |
 //!
-//! - A probe of the remembered PCB counts as one PCB in (1), (7) and (8). (10) forgets it where it misses.
-//!   Who counts honestly, as [`Demux`](super::Demux) does, gets (10') and (11').
+//! [`sequent_ignoring_trains`]: Tpca::sequent_ignoring_trains
+//! [`move_to_front_entry_in_a_closed_loop`]: Tpca::move_to_front_entry_in_a_closed_loop
+//! [`move_to_front_ack_in_a_closed_loop`]: Tpca::move_to_front_ack_in_a_closed_loop
+//! [`move_to_front_in_a_closed_loop`]: Tpca::move_to_front_in_a_closed_loop
+//! [`sequent_ack_counting_the_probe`]: Tpca::sequent_ack_counting_the_probe
+//! [`sequent_counting_the_probe`]: Tpca::sequent_counting_the_probe
+//!
+//! The paper has a sum for (3) and integrals for (5). Both have the closed forms above; tests
+//! compare the two. [`ConnectionSetup`] is the paper's other experiment.
+//!
+//! # What the paper leaves open
+//!
+//! - A probe of the cached PCB counts as one PCB in (1), (7) and (8). (10) omits it where it
+//!   misses. [`Demux`](super::Demux) counts every probe, which gives (10') and (11').
 //! - (5) and (6) count the PCBs *in front* of the one that is found. One more is examined.
-//! - Chains are of equal length. Those of a random hash are not, which costs half a PCB more on average: a long
-//!   chain is asked more often.
-//! - Nobody thinks longer than 100 seconds. The equations leave that out, and 0.05 % of the time.
-//! - The loop is *closed*: a user who waits for an answer enters nothing. The text lets transactions follow each
-//!   other arbitrarily closely, which would be an open loop, where the cost of an entry does not depend on R. (5)
-//!   is about the closed one, nearly: it has users wait, but enter as often as if they thought all the time.
-//!   (5') and (6') have them enter only when they think.
-//! - A hit ratio is not the goal. Three packets in place of one per message make it 2/3, and not one PCB fewer is
-//!   examined for a transaction.
+//! - Chains have equal lengths. Those of a random hash do not, which costs half a PCB more on
+//!   average: more lookups search the longer chains.
+//! - TPC/A truncates think times at 100 seconds. The equations do not, and ignore 0.05 % of the
+//!   time.
+//! - The loop is *closed*: a user who waits for a response enters nothing. By the text,
+//!   transactions may follow each other arbitrarily closely, which would be an open loop, where the
+//!   cost of an entry does not depend on R. (5) describes almost a closed one: users wait, but
+//!   enter as often as if they thought all the time. In (5') and (6') they enter only when they
+//!   think.
+//! - A hit ratio is not the goal. Three packets instead of one per message make it 2/3, but a
+//!   transaction examines as many PCBs as before.
 //!
 //! # Example
 //!
@@ -56,7 +74,7 @@
 //! assert_eq!(bank.bsd().round(), 1001.0);
 //! assert_eq!(bank.move_to_front().round(), 549.0);
 //! assert_eq!(bank.sequent().round(), 53.0);
-//! // More chains are the better half of the answer.
+//! // More chains save more than any reordering.
 //! assert!(bank.with_chains(100)?.sequent() < 9.0);
 //! # Ok::<(), TpcaError>(())
 //! ```
@@ -72,14 +90,14 @@ use core::fmt;
 
 pub use connection_setup::ConnectionSetup;
 
-/// The paper's number of chains.
+/// The default number of chains: the paper's.
 const CHAINS: u32 = 19;
-/// Transactions of a user in a second of thinking: TPC/A has them think for ten seconds.
+/// The default transactions per second of thinking: in TPC/A, users think for ten seconds.
 const RATE: f64 = 0.1;
 
-/// A TPC/A workload: users, their rate, the response time, and chains to find their PCBs in.
+/// A TPC/A workload: users, their rate, the response time, and the number of hash chains.
 ///
-/// Times are in seconds; costs are in PCBs for a packet. See the [module](self) for what is calculated.
+/// Times are in seconds, costs in PCBs per packet. The [module](self) lists the equations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tpca {
     /// N, at least 1.
@@ -92,13 +110,13 @@ pub struct Tpca {
     chains: u32,
 }
 
-/// A workload that cannot be.
+/// The error of an invalid workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TpcaError {
-    /// Without users nobody sends a packet.
+    /// The number of users, or of connections, is zero.
     NoUsers,
-    /// A PCB must be in some chain.
+    /// The number of chains is zero.
     NoChains,
     /// A response time that is negative, infinite or not a number.
     Time(f64),
@@ -109,10 +127,10 @@ pub enum TpcaError {
 impl fmt::Display for TpcaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoUsers => f.write_str("there must be a user"),
-            Self::NoChains => f.write_str("there must be a chain"),
-            Self::Time(time) => write!(f, "{time} s is no time that a response takes"),
-            Self::Rate(rate) => write!(f, "{rate} per second is no rate of transactions"),
+            Self::NoUsers => f.write_str("the number of users is zero"),
+            Self::NoChains => f.write_str("the number of chains is zero"),
+            Self::Time(time) => write!(f, "{time} s is not a valid response time"),
+            Self::Rate(rate) => write!(f, "{rate} per second is not a valid rate of transactions"),
         }
     }
 }
@@ -120,12 +138,12 @@ impl fmt::Display for TpcaError {
 impl Error for TpcaError {}
 
 impl Tpca {
-    /// So many users (N), who get their response after so many seconds (R): 0.1 transactions a second each,
-    /// 19 chains.
+    /// Creates a workload of `users` (N) with a response time in seconds (R), 0.1 transactions per
+    /// second and user, and 19 chains.
     ///
     /// # Errors
     ///
-    /// If there are no users, or the time is negative, infinite or not a number.
+    /// If `users` is zero, or the time is negative, infinite or not a number.
     ///
     /// # Example
     ///
@@ -146,7 +164,7 @@ impl Tpca {
         Ok(Self { users, response_time, rate: RATE, chains: CHAINS })
     }
 
-    /// The same with so many transactions of a user in a second of thinking (a).
+    /// Sets the transactions of a user per second of thinking (a).
     ///
     /// # Errors
     ///
@@ -157,7 +175,7 @@ impl Tpca {
     /// ```
     /// use flowtable::demux::analysis::{Tpca, TpcaError};
     ///
-    /// // Only the product of rate and time matters.
+    /// // Costs depend on the product of rate and time only.
     /// let (hasty, bank) = (Tpca::new(2000, 0.1)?.with_rate(0.2)?, Tpca::new(2000, 0.2)?);
     /// assert!((hasty.move_to_front() - bank.move_to_front()).abs() < 1e-9);
     /// assert_eq!(bank.with_rate(0.0), Err(TpcaError::Rate(0.0)));
@@ -170,21 +188,22 @@ impl Tpca {
         Ok(Self { rate: per_second, ..self })
     }
 
-    /// The same with so many chains (H). Those beyond the number of users are empty, and count for nothing.
+    /// Sets the number of chains (H). Chains in excess of the number of users are empty, and
+    /// ignored.
     ///
     /// # Errors
     ///
-    /// If there are none.
+    /// If `chains` is zero.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::demux::analysis::{Tpca, TpcaError};
     ///
-    /// let few = Tpca::new(10, 0.2)?;
-    /// assert_eq!(few.with_chains(10)?.sequent(), 1.0);
-    /// assert_eq!(few.with_chains(1000)?.sequent(), 1.0);
-    /// assert_eq!(few.with_chains(0), Err(TpcaError::NoChains));
+    /// let small = Tpca::new(10, 0.2)?;
+    /// assert_eq!(small.with_chains(10)?.sequent(), 1.0);
+    /// assert_eq!(small.with_chains(1000)?.sequent(), 1.0);
+    /// assert_eq!(small.with_chains(0), Err(TpcaError::NoChains));
     /// # Ok::<(), TpcaError>(())
     /// ```
     pub fn with_chains(self, chains: u32) -> Result<Self, TpcaError> {
@@ -194,9 +213,9 @@ impl Tpca {
         Ok(Self { chains, ..self })
     }
 
-    /// Equation 1: PCBs that BSD's list examines for a packet.
+    /// Equation 1: PCBs that BSD's list examines per packet.
     ///
-    /// The remembered PCB, and in N - 1 of N cases half of the list.
+    /// It examines the cached PCB, and in N - 1 of N cases half of the list.
     ///
     /// # Example
     ///
@@ -212,7 +231,7 @@ impl Tpca {
         1.0 + (users - 1.0) / users * (users + 1.0) / 2.0
     }
 
-    /// The part of packets for which BSD's remembered PCB is the right one: 1/N.
+    /// The hit ratio of BSD's cached PCB: 1/N.
     ///
     /// # Example
     ///
@@ -226,26 +245,27 @@ impl Tpca {
         1.0 / f64::from(self.users)
     }
 
-    /// Equation 2, F(T): the probability that a user thinks for less than `t` seconds. Nobody does for less
-    /// than none. Not a number for a time that is none.
+    /// Equation 2, F(T): the probability that a user thinks for less than `t` seconds.
+    ///
+    /// It is 0 if `t` is negative, and not a number if `t` is not.
     ///
     /// # Example
     ///
     /// ```
     /// # use flowtable::demux::analysis::Tpca;
     /// let bank = Tpca::new(2000, 0.2)?;
-    /// assert!((bank.thought_less_than(10.0) - 0.632).abs() < 0.001);
-    /// assert_eq!(bank.thought_less_than(-1.0), 0.0);
+    /// assert!((bank.think_time_cdf(10.0) - 0.632).abs() < 0.001);
+    /// assert_eq!(bank.think_time_cdf(-1.0), 0.0);
     /// # Ok::<(), flowtable::demux::analysis::TpcaError>(())
     /// ```
     #[must_use]
-    pub fn thought_less_than(self, t: f64) -> f64 {
+    pub fn think_time_cdf(self, t: f64) -> f64 {
         if t < 0.0 { 0.0 } else { -(-self.rate * t).exp_m1() }
     }
 
-    /// Equation 3, N(T): how many of the other users enter something within `t` seconds, on average.
+    /// Equation 3, N(T): the mean number of other users with an entry within `t` seconds.
     ///
-    /// The mean of a binomial distribution, so the paper's sum over their number is (N - 1) F(T).
+    /// The mean of a binomial distribution: the paper's sum over the users is (N - 1) F(T).
     ///
     /// # Example
     ///
@@ -258,7 +278,7 @@ impl Tpca {
     /// ```
     #[must_use]
     pub fn users_within(self, t: f64) -> f64 {
-        (f64::from(self.users) - 1.0) * self.thought_less_than(t)
+        (f64::from(self.users) - 1.0) * self.think_time_cdf(t)
     }
 
     /// Equation 4, f(T): the density of the think time at `t` seconds, per second.
@@ -279,9 +299,10 @@ impl Tpca {
 
     /// Equation 5: PCBs in front of that of an entry, in the list that moves to the front.
     ///
-    /// Those of others of whom a packet came while this user thought for T seconds: they entered something, or
-    /// acknowledged what they had entered R before. The times of such entries are 2T seconds if T is below R, and
-    /// T + R if it is not. So it is N of that, over all T by their density.
+    /// They belong to the other users who sent a packet while this one thought for T seconds: an
+    /// entry, or the acknowledgement of an entry made R earlier. Such entries were made within 2T
+    /// seconds if T is below R, and within T + R otherwise. So the result is the mean of N(2T) or
+    /// N(T + R) over the density of T.
     ///
     /// # Example
     ///
@@ -298,8 +319,8 @@ impl Tpca {
 
     /// N(2R): PCBs in front of that of an acknowledgement, in the list that moves to the front.
     ///
-    /// Those of users who entered something while this one waited, or whose acknowledgement came: they entered
-    /// within 2R.
+    /// They belong to the users who sent an entry or an acknowledgement while this one waited:
+    /// these made an entry within 2R.
     ///
     /// # Example
     ///
@@ -315,7 +336,7 @@ impl Tpca {
 
     /// Equation 6: PCBs in front of that of a packet, in the list that moves to the front.
     ///
-    /// The paper compares this with [`bsd`](Self::bsd), though one more is examined.
+    /// The paper compares this with [`bsd`](Self::bsd), although one more PCB is examined.
     ///
     /// # Example
     ///
@@ -329,13 +350,13 @@ impl Tpca {
         (self.move_to_front_entry() + self.move_to_front_ack()) / 2.0
     }
 
-    /// Equation 5': PCBs in front of that of an entry, in the list that moves to the front.
+    /// Equation 5': PCBs in front of that of an entry, in the list that moves to the front, where
+    /// users enter nothing while they wait.
     ///
-    /// Those of others of whom a packet came while this user thought for T seconds. Of another one there was
-    /// none
-    /// if that one thought all the time, with probability e^(-aT) / (1 + aR), or waited all the time, with
-    /// a (R - T) / (1 + aR) if T is below R. With f(T) for the density of T this is
-    /// (N - 1) (1 - (aR - 1/2 + e^(-aR)) / (1 + aR)).
+    /// They belong to the other users who sent a packet while this one thought for T seconds.
+    /// Another user sent none if it thought all that time, with probability e^(-aT) / (1 + aR), or
+    /// waited all that time, with probability a (R - T) / (1 + aR) if T is below R. The mean over
+    /// the density of T is (N - 1) (1 - (aR - 1/2 + e^(-aR)) / (1 + aR)).
     ///
     /// # Example
     ///
@@ -353,10 +374,10 @@ impl Tpca {
         others * (1.0 - (waiting - 0.5 + (-waiting).exp()) / (1.0 + waiting))
     }
 
-    /// PCBs in front of that of an acknowledgement, in the list that moves to the front, where nobody enters
-    /// anything who waits: (N - 1) (1 - e^(-aR) / (1 + aR)).
+    /// PCBs in front of that of an acknowledgement, in the list that moves to the front, where
+    /// users enter nothing while they wait: (N - 1) (1 - e^(-aR) / (1 + aR)).
     ///
-    /// Another user's packet did not come while this one waited if the other one thought all the time.
+    /// Another user sent no packet while this one waited if it thought all that time.
     ///
     /// # Example
     ///
@@ -374,7 +395,8 @@ impl Tpca {
         others * (1.0 - (-waiting).exp() / (1.0 + waiting))
     }
 
-    /// Equation 6': PCBs in front of that of a packet, in the list that moves to the front.
+    /// Equation 6': PCBs in front of that of a packet, in the list that moves to the front, where
+    /// users enter nothing while they wait.
     ///
     /// # Example
     ///
@@ -394,7 +416,8 @@ impl Tpca {
         (entry + ack) / 2.0
     }
 
-    /// Equations 7 and 8: PCBs that Sequent's chains examine, if packets come in no order at all.
+    /// Equations 7 and 8: PCBs that Sequent's chains examine per packet, if packets arrive in
+    /// random order.
     ///
     /// # Example
     ///
@@ -411,8 +434,7 @@ impl Tpca {
         1.0 + (1.0 - self.sequent_hit_ratio()) * self.miss_scan()
     }
 
-    /// The part of packets for which a chain's remembered PCB is the right one, if they come in no order at
-    /// all:
+    /// The hit ratio of the cached PCBs of Sequent's chains, if packets arrive in random order:
     /// H/N, at most 1.
     ///
     /// # Example
@@ -428,8 +450,8 @@ impl Tpca {
         1.0 / self.chain_length()
     }
 
-    /// Equation 9, p: the probability that no other packet of the chain comes between an entry and its
-    /// acknowledgement, which then finds its PCB remembered.
+    /// Equation 9, p: the probability that no other packet of the chain arrives between an entry
+    /// and its acknowledgement, whose PCB is then cached.
     ///
     /// # Example
     ///
@@ -445,7 +467,8 @@ impl Tpca {
         (-2.0 * self.rate * self.response_time * (self.chain_length() - 1.0)).exp()
     }
 
-    /// Equation 10: PCBs that Sequent's chains examine for an acknowledgement, but for a probe in vain.
+    /// Equation 10: PCBs that Sequent's chains examine per acknowledgement, without the probe that
+    /// misses.
     ///
     /// # Example
     ///
@@ -460,8 +483,8 @@ impl Tpca {
         hit + (1.0 - hit) * self.miss_scan()
     }
 
-    /// Equation 11: PCBs that Sequent's chains examine for a packet, but for a probe in vain by an
-    /// acknowledgement.
+    /// Equation 11: PCBs that Sequent's chains examine per packet, without the probe of an
+    /// acknowledgement that misses.
     ///
     /// # Example
     ///
@@ -475,15 +498,16 @@ impl Tpca {
         (self.sequent_ignoring_trains() + self.sequent_ack()) / 2.0
     }
 
-    /// Equation 10': PCBs that Sequent's chains examine for an acknowledgement.
+    /// Equation 10': PCBs that Sequent's chains examine per acknowledgement, with every
+    /// probe.
     ///
     /// # Example
     ///
     /// ```
     /// # use flowtable::demux::analysis::Tpca;
     /// let bank = Tpca::new(2000, 0.2)?;
-    /// let in_vain = bank.sequent_ack_counting_the_probe() - bank.sequent_ack();
-    /// assert!((in_vain - (1.0 - bank.train_probability())).abs() < 1e-9);
+    /// let missed = bank.sequent_ack_counting_the_probe() - bank.sequent_ack();
+    /// assert!((missed - (1.0 - bank.train_probability())).abs() < 1e-9);
     /// # Ok::<(), flowtable::demux::analysis::TpcaError>(())
     /// ```
     #[must_use]
@@ -491,7 +515,7 @@ impl Tpca {
         1.0 + (1.0 - self.train_probability()) * self.miss_scan()
     }
 
-    /// Equation 11': PCBs that Sequent's chains examine for a packet.
+    /// Equation 11': PCBs that Sequent's chains examine per packet, with every probe.
     ///
     /// # Example
     ///
@@ -505,12 +529,12 @@ impl Tpca {
         (self.sequent_ignoring_trains() + self.sequent_ack_counting_the_probe()) / 2.0
     }
 
-    /// N/H, but at least 1: a chain that somebody is looked for in has a PCB.
+    /// N/H, but at least 1: a chain that is searched has a PCB.
     fn chain_length(self) -> f64 {
         (f64::from(self.users) / f64::from(self.chains)).max(1.0)
     }
 
-    /// PCBs of a chain that are examined until one of them is found.
+    /// The mean number of PCBs examined to find one in its chain.
     fn miss_scan(self) -> f64 {
         (self.chain_length() + 1.0) / 2.0
     }

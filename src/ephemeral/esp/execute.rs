@@ -1,4 +1,4 @@
-//! What routers do.
+//! Execution of packets at a router.
 
 use core::hash::BuildHasher;
 
@@ -8,41 +8,42 @@ use crate::ephemeral::{Binding, EphemeralStore};
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
 
-/// Where a packet is executed, and by whom.
+/// The location and the router that execute a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
-    /// The place within the router.
+    /// The location within the router.
     pub location: Location,
-    /// The name of the router, by which the next one knows it as its child: drawn at random, or an address. It is not
-    /// that of another router or end system next to the same one.
+    /// The identity of the router, under which the next router records it as a child: a random
+    /// value or an address. Unique among the neighbours of a router.
     pub identity: u64,
 }
 
-/// What to do with a packet that was executed.
+/// The action for a packet after its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "it says whether the packet goes on"]
+#[must_use = "the packet is to be forwarded or dropped"]
 pub enum Action {
-    /// It goes on, as it is now.
+    /// Forward the packet in its present form.
     Forward,
-    /// It has done what it was for.
+    /// Drop the packet: its work is complete.
     Drop,
 }
 
-/// The instruction cannot be executed. The bindings are as they were.
+/// The instruction cannot be executed. The bindings are unchanged.
 struct Abort;
 
-/// Executes a packet at a site: changes bindings of the store and the packet as its instruction says.
+/// Executes the instruction of a packet at a site, on the bindings of the store and on the packet.
 ///
-/// A packet that is for other locations is forwarded as it is, and so is one that has met with an error. One
-/// that cannot be executed here is forwarded with its error bit set, and has changed nothing: the store is full, or a
-/// binding that must be there is not, or a counter that must be above zero is not.
+/// A packet for other locations, or with its error bit set, is forwarded unchanged. A packet that
+/// cannot be executed is forwarded with its error bit set, and the bindings are unchanged: if the
+/// store is full, a required binding is missing, or a counter that must be above zero is not.
 ///
-/// O(1 + c), where c are the entries that look-ups examine: see [`EphemeralStore`].
+/// O(1 + c), where c is the number of entries that lookups examine: see [`EphemeralStore`].
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::ephemeral::esp::{self, Instruction, Location, Locations, Operation, EspPacket, Site, Action};
+/// use flowtable::ephemeral::esp::{self, Action, EspPacket, Instruction, Operation};
+/// use flowtable::ephemeral::esp::{Location, Locations, Site};
 /// use flowtable::{EphemeralStore, Timestamp};
 /// use std::time::Duration;
 ///
@@ -50,18 +51,21 @@ struct Abort;
 /// let site = Site { location: Location::Centre, identity: 77 };
 /// let mut run = |seconds, instruction| {
 ///     let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
-///     (esp::execute(&mut store, &mut packet, site, Timestamp::from_secs(seconds)), packet.instruction, packet.error)
+///     let now = Timestamp::from_secs(seconds);
+///     let action = esp::execute(&mut store, &mut packet, site, now);
+///     (action, packet.instruction, packet.error)
 /// };
 ///
-/// // Two receivers say that they are there, and the first of them is heard by the next router.
-/// let here = Instruction::Count { tag: 1, threshold: 1 };
-/// assert_eq!([run(0, here).0, run(0, here).0], [Action::Forward, Action::Drop]);
-/// // Then they say what they have, and the last one goes on with the sum.
-/// let has = |value| Instruction::Collect { count: 1, result: 2, operation: Operation::Sum, value };
-/// assert_eq!(run(1, has(30)).0, Action::Drop);
-/// assert_eq!(run(1, has(12)), (Action::Forward, has(42), false));
-/// // A lifetime after it was counted, nothing is known of it.
-/// assert_eq!(run(10, has(5)), (Action::Forward, has(5), true));
+/// // The router counts two receivers, and forwards the packet of the first.
+/// let count = Instruction::Count { tag: 1, threshold: 1 };
+/// assert_eq!([run(0, count).0, run(0, count).0], [Action::Forward, Action::Drop]);
+/// // It adds up their values, and forwards the last packet with the sum.
+/// let operation = Operation::Sum;
+/// let collect = |value| Instruction::Collect { count: 1, result: 2, operation, value };
+/// assert_eq!(run(1, collect(30)).0, Action::Drop);
+/// assert_eq!(run(1, collect(12)), (Action::Forward, collect(42), false));
+/// // The counter expires one lifetime after its creation.
+/// assert_eq!(run(10, collect(5)), (Action::Forward, collect(5), true));
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
 pub fn execute<S: BuildHasher>(
@@ -73,24 +77,26 @@ pub fn execute<S: BuildHasher>(
     execute_observed(store, packet, site, now, &mut ())
 }
 
-/// The same, telling the observer what it touches: see [`Words`](crate::probes::Words).
+/// Executes the instruction of a packet at a site, and reports the accesses to the observer: see
+/// [`Words`](crate::probes::Words).
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::ephemeral::esp::{self, Instruction, Location, Locations, EspPacket, Site};
+/// use flowtable::ephemeral::esp::{self, EspPacket, Instruction, Location, Locations, Site};
 /// use flowtable::probes::Words;
 /// use flowtable::{EphemeralStore, Timestamp};
 /// use std::time::Duration;
 ///
 /// let mut store: EphemeralStore = EphemeralStore::new(100, Duration::from_secs(10))?;
 /// let site = Site { location: Location::Centre, identity: 77 };
-/// let mut packet = EspPacket::new(Locations::CENTRE, 1, Instruction::Count { tag: 1, threshold: 9 });
+/// let instruction = Instruction::Count { tag: 1, threshold: 9 };
+/// let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
 /// let mut words = [Words::default(); 2];
 /// for words in &mut words {
 ///     _ = esp::execute_observed(&mut store, &mut packet, site, Timestamp::ZERO, words);
 /// }
-/// // Five to make a binding or to examine it, two to read its counter, two to write it.
+/// // Five to create or to examine a binding, two to read its counter, two to write it.
 /// assert_eq!(words.map(|words| words.0), [9, 9]);
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
@@ -104,40 +110,40 @@ pub fn execute_observed<S: BuildHasher>(
     if packet.error || !packet.locations.contains(site.location) {
         return Action::Forward;
     }
-    let mut state = State { store, now, observer };
-    state.run(packet, site.identity).unwrap_or_else(|Abort| {
+    let mut bindings = Bindings { store, now, observer };
+    bindings.run(packet, site.identity).unwrap_or_else(|Abort| {
         packet.error = true;
         Action::Forward
     })
 }
 
-/// The bindings at one moment.
-struct State<'a, S, O> {
+/// The bindings of a store at one timestamp.
+struct Bindings<'a, S, O> {
     store: &'a mut EphemeralStore<u64, u64, S>,
     now: Timestamp,
     observer: &'a mut O,
 }
 
-impl<S: BuildHasher, O: Observer> State<'_, S, O> {
+impl<S: BuildHasher, O: Observer> Bindings<'_, S, O> {
     fn run(&mut self, packet: &mut EspPacket, identity: u64) -> Result<Action, Abort> {
         let bits = |child: &u64| child_bits(packet.computation, *child);
         match &mut packet.instruction {
             Instruction::Count { tag, threshold } => self.count(*tag, (*threshold).into()),
             Instruction::Compare { tag, relation, value } => self.compare(*tag, *relation, *value),
             Instruction::Collect { count, result, operation, value } => {
-                let joined = self.collect(*count, *result, *operation, *value)?;
-                Ok(answered(joined, value))
+                let combined = self.collect(*count, *result, *operation, *value)?;
+                Ok(forward_with(combined, value))
             }
             Instruction::RChild { children, child } => {
-                let is_news = self.mark(*children, bits(child))?;
-                Ok(answered(is_news.then_some(identity), child))
+                let is_new = self.mark(*children, bits(child))?;
+                Ok(forward_with(is_new.then_some(identity), child))
             }
             Instruction::RCollect { children, reported, result, operation, child, value } => {
                 let sets = Sets { children: *children, reported: *reported };
-                let joined = self.report(sets, bits(child), *result, *operation, *value)?;
-                // The child changes with the value.
-                _ = answered(joined.map(|_| identity), child);
-                Ok(answered(joined, value))
+                let combined = self.report(sets, bits(child), *result, *operation, *value)?;
+                // The child is replaced along with the value.
+                _ = forward_with(combined.map(|_| identity), child);
+                Ok(forward_with(combined, value))
             }
         }
     }
@@ -158,7 +164,7 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
         Ok(Action::Forward)
     }
 
-    /// The result, if this was the last one to come.
+    /// Returns the result if this value was the last one.
     fn collect(
         &mut self,
         count: u64,
@@ -168,14 +174,14 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
     ) -> Result<Option<u64>, Abort> {
         let count = self.find(count).ok_or(Abort)?;
         let left = self.read(count)?.checked_sub(1).ok_or(Abort)?;
-        // Whatever may fail comes before the first change.
-        let place = self.find_or_create(result, value)?;
+        // Every step that may fail precedes the first change.
+        let target = self.find_or_create(result, value)?;
         self.write(count, left)?;
-        let joined = self.join(place, operation, value)?;
-        Ok((left == 0).then_some(joined))
+        let combined = self.combine(target, operation, value)?;
+        Ok((left == 0).then_some(combined))
     }
 
-    /// Whether the set has changed.
+    /// Marks bits in a set. Returns whether the set has changed.
     fn mark(&mut self, set: u64, bits: u64) -> Result<bool, Abort> {
         let (binding, _) = self.find_or_create(set, 0)?;
         let marked = self.read(binding)?;
@@ -186,7 +192,7 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
         Ok(true)
     }
 
-    /// The result, if all have reported now.
+    /// Returns the result if all children have reported now.
     fn report(
         &mut self,
         sets: Sets,
@@ -205,7 +211,8 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
         if marked & bits == bits {
             return Ok(None);
         }
-        // There is room for both or nothing is done: a mark without a value would lose that.
+        // Check the capacity for both bindings first: a mark without its value would lose the
+        // value.
         let has_result = sets.reported == result || self.find(result).is_some();
         let created = usize::from(reported.is_none()) + usize::from(!has_result);
         if self.store.capacity() - self.store.live(self.now) < created {
@@ -214,21 +221,21 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
         let marked = marked | bits;
         let (binding, _) = self.find_or_create(sets.reported, marked)?;
         self.write(binding, marked)?;
-        let place = self.find_or_create(result, value)?;
-        let joined = self.join(place, operation, value)?;
-        Ok((children & !marked == 0).then_some(joined))
+        let target = self.find_or_create(result, value)?;
+        let combined = self.combine(target, operation, value)?;
+        Ok((children & !marked == 0).then_some(combined))
     }
 
-    /// Joins the value to that of a binding, or is all that there is if it was created for it.
-    fn join(
+    /// Combines a value with that of a binding, unless the binding was just created with it.
+    fn combine(
         &mut self,
         (binding, is_new): (Binding, bool),
         operation: Operation,
         value: u64,
     ) -> Result<u64, Abort> {
-        let joined = if is_new { value } else { operation.apply(self.read(binding)?, value) };
-        self.write(binding, joined)?;
-        Ok(joined)
+        let combined = if is_new { value } else { operation.apply(self.read(binding)?, value) };
+        self.write(binding, combined)?;
+        Ok(combined)
     }
 
     fn find(&mut self, tag: u64) -> Option<Binding> {
@@ -250,16 +257,16 @@ impl<S: BuildHasher, O: Observer> State<'_, S, O> {
     }
 }
 
-/// The tags of the sets of who is to report, and who has.
+/// The tags of the sets of children that must report, and of those that have reported.
 #[derive(Clone, Copy)]
 struct Sets {
     children: u64,
     reported: u64,
 }
 
-/// Forwards with the answer in its place, if there is one.
-fn answered(answer: Option<u64>, place: &mut u64) -> Action {
-    let Some(answer) = answer else { return Action::Drop };
-    *place = answer;
+/// Stores a result in an operand and forwards the packet, or drops it if there is no result.
+fn forward_with(result: Option<u64>, operand: &mut u64) -> Action {
+    let Some(result) = result else { return Action::Drop };
+    *operand = result;
     Action::Forward
 }

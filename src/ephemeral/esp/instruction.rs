@@ -1,75 +1,78 @@
-//! What packets ask for.
+//! The instructions of packets, and their operands.
 
 use crate::raw::splitmix::{GOLDEN_GAMMA, mix};
 
-/// An instruction with its operands. Tags name bindings of an [`EphemeralStore`](crate::EphemeralStore); those that
-/// have no binding yet get one, unless said otherwise.
+/// An instruction with its operands. Tags name bindings of an
+/// [`EphemeralStore`](crate::EphemeralStore); a missing binding is created, unless stated
+/// otherwise.
 ///
 /// # Example
 ///
 /// ```
 /// use flowtable::ephemeral::esp::{Instruction, Operation, Relation};
 ///
-/// // Only the first of all receivers that miss the same packet is heard.
+/// // Of all receivers that miss a packet, only the first complaint is forwarded.
 /// let complaint = Instruction::Count { tag: 0x8a11, threshold: 1 };
-/// // Only those are heard that are farther away than all that were heard before.
+/// // Only receivers farther away than all before are forwarded.
 /// let depth = Instruction::Compare { tag: 0x91f0, relation: Relation::Greater, value: 7 };
 /// assert_eq!([complaint, depth].map(|instruction| instruction.operands_len()), [12, 16]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
-    /// Adds one to the value of `tag`, from 0 on. Forwards if it is not above `threshold` then, or drops.
+    /// Increments the value of `tag`, which starts at 0. Forwards if the result is at most
+    /// `threshold`, or drops.
     Count {
         /// The counter.
         tag: u64,
-        /// So many are forwarded.
+        /// The number of packets to forward.
         threshold: u32,
     },
-    /// Binds `tag` to `value` and forwards if `tag` is not bound or if `value` and what it is bound to
-    /// stand in this relation, in this order; or drops.
+    /// Binds `tag` to `value` and forwards if `tag` is not bound, or if `value` and the bound value
+    /// satisfy the relation, in this order; or drops.
     Compare {
-        /// What is compared with.
+        /// The binding to compare with.
         tag: u64,
-        /// When the packet's value is the better one.
+        /// The relation of the packet's value to the bound value.
         relation: Relation,
         /// The packet's value.
         value: u64,
     },
-    /// Takes one from the value of `count`, which must be there and be above 0. Binds `result` to `value` if it is not
-    /// bound, or else to what the operation makes of its value and `value`. Forwards if the count is 0 now, with the
-    /// result as `value`; or drops.
+    /// Decrements the value of `count`, which must exist and be above 0. Binds `result` to `value`
+    /// if it is not bound, or else to the combination of its value and `value`. Forwards if the
+    /// count is 0 now, with the result as `value`; or drops.
     Collect {
-        /// How many are to come. [`Count`](Self::Count) has counted them.
+        /// The number of packets to expect, counted by [`Count`](Self::Count).
         count: u64,
-        /// What has come.
+        /// The combination of the values so far.
         result: u64,
-        /// How values are joined.
+        /// The operation that combines values.
         operation: Operation,
         /// The packet's value.
         value: u64,
     },
-    /// Marks `child` in the set `children`, from an empty one on. Forwards if that has changed the set, as a child of
-    /// the name of this router; or drops.
+    /// Marks `child` in the set `children`, which starts empty. Forwards if that changes the set,
+    /// with `child` replaced by the identity of this router; or drops.
     RChild {
         /// The set of children, as [bits](child_bits).
         children: u64,
-        /// Who has sent the packet on: an end system, or the router that has forwarded it last.
+        /// The previous hop: an end system, or the last router that forwarded the packet.
         child: u64,
     },
-    /// Drops if `child` is marked in the set `reported`, from an empty one on. Or else marks it there, and binds
-    /// `result` to `value` or to what the operation makes of both, as [`Collect`](Self::Collect) does. Forwards if
-    /// all of the set `children` have reported now, as a child of the name of this router with the result as `value`;
-    /// or drops. `child` must be in the set `children`.
+    /// Drops if `child` is marked in the set `reported`, which starts empty. Otherwise marks it,
+    /// and binds `result` to `value` or to the combination of both, as [`Collect`](Self::Collect)
+    /// does. Forwards if all of the set `children` have reported now, with the result as `value`
+    /// and `child` replaced by the identity of this router; or drops. `child` must be in the set
+    /// `children`.
     RCollect {
-        /// Who is to report. [`RChild`](Self::RChild) has marked them.
+        /// The set of children that must report, marked by [`RChild`](Self::RChild).
         children: u64,
-        /// Who has reported.
+        /// The set of children that have reported.
         reported: u64,
-        /// What they have reported.
+        /// The combination of the values so far.
         result: u64,
-        /// How values are joined.
+        /// The operation that combines values.
         operation: Operation,
-        /// Who has sent the packet on.
+        /// The previous hop.
         child: u64,
         /// The packet's value.
         value: u64,
@@ -77,7 +80,7 @@ pub enum Instruction {
 }
 
 impl Instruction {
-    /// Bytes of its operands.
+    /// Returns the length of the operands in bytes.
     #[inline]
     #[must_use]
     pub const fn operands_len(&self) -> usize {
@@ -90,7 +93,7 @@ impl Instruction {
     }
 }
 
-/// How the value of a packet has to stand to the one that is bound.
+/// A relation of a packet's value to the bound value.
 ///
 /// # Example
 ///
@@ -102,17 +105,17 @@ impl Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Relation {
-    /// 1: below it.
+    /// 1: less than.
     Less = 1,
-    /// 2: not above it.
+    /// 2: less than or equal.
     AtMost = 2,
-    /// 3: the same.
+    /// 3: equal.
     Equal = 3,
-    /// 4: another one.
+    /// 4: not equal.
     NotEqual = 4,
-    /// 5: not below it.
+    /// 5: greater than or equal.
     AtLeast = 5,
-    /// 6: above it.
+    /// 6: greater than.
     Greater = 6,
 }
 
@@ -120,7 +123,7 @@ impl Relation {
     const ALL: [Self; 6] =
         [Self::Less, Self::AtMost, Self::Equal, Self::NotEqual, Self::AtLeast, Self::Greater];
 
-    /// Whether the value stands so to the one that is bound.
+    /// Returns whether the relation of `value` to `bound` holds.
     #[inline]
     #[must_use]
     pub const fn holds(self, value: u64, bound: u64) -> bool {
@@ -134,13 +137,14 @@ impl Relation {
         }
     }
 
-    /// The one of this number on the wire.
-    pub(super) fn of(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|relation| *relation as u8 == number)
+    /// Returns the relation with this code in the packet format.
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|relation| *relation as u8 == code)
     }
 }
 
-/// How values are joined. Neither the order in which they come nor the shape of the tree matters.
+/// An operation that combines values. All are commutative and associative: neither the order of
+/// arrival nor the shape of the tree matters.
 ///
 /// # Example
 ///
@@ -153,24 +157,24 @@ impl Relation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Operation {
-    /// 17: their sum, which saturates.
+    /// 17: saturating sum.
     Sum = 17,
-    /// 18: the smallest one.
+    /// 18: minimum.
     Min = 18,
-    /// 19: the largest one.
+    /// 19: maximum.
     Max = 19,
-    /// 20: the bits that all have.
+    /// 20: bitwise AND.
     And = 20,
-    /// 21: the bits that any has.
+    /// 21: bitwise OR.
     Or = 21,
-    /// 22: the bits that an odd number of them has.
+    /// 22: bitwise XOR.
     Xor = 22,
 }
 
 impl Operation {
     const ALL: [Self; 6] = [Self::Sum, Self::Min, Self::Max, Self::And, Self::Or, Self::Xor];
 
-    /// What becomes of two values.
+    /// Returns the combination of two values.
     #[inline]
     #[must_use]
     pub fn apply(self, one: u64, other: u64) -> u64 {
@@ -184,17 +188,17 @@ impl Operation {
         }
     }
 
-    /// The one of this number on the wire.
-    pub(super) fn of(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|operation| *operation as u8 == number)
+    /// Returns the operation with this code in the packet format.
+    pub(super) fn of(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| *operation as u8 == code)
     }
 }
 
-/// Bits of a child in a set of children: one to four of the 64.
+/// Returns the bits of a child in a set of children: one to four of the 64.
 ///
-/// They depend on the computation, so that two children who have the same in one have others in the next. The hash
-/// is splitmix64's and has no key: all routers have to agree, and a stranger gains nothing, as he does not know the
-/// tag.
+/// They depend on the computation, so that two children with equal bits in one have different bits
+/// in the next. The hash is splitmix64 without a key: all routers must agree, and an attacker gains
+/// nothing, as the tag is secret.
 ///
 /// # Example
 ///
@@ -202,7 +206,8 @@ impl Operation {
 /// use flowtable::ephemeral::esp::child_bits;
 ///
 /// let bits = child_bits(1, 7);
-/// assert!((1..=4).contains(&bits.count_ones()) && bits != child_bits(2, 7) && bits != child_bits(1, 8));
+/// assert!((1..=4).contains(&bits.count_ones()));
+/// assert!(bits != child_bits(2, 7) && bits != child_bits(1, 8));
 /// ```
 #[must_use]
 pub const fn child_bits(computation: u64, child: u64) -> u64 {
@@ -210,6 +215,6 @@ pub const fn child_bits(computation: u64, child: u64) -> u64 {
     1 << (hash & 63) | 1 << (hash >> 16 & 63) | 1 << (hash >> 32 & 63) | 1 << (hash >> 48 & 63)
 }
 
-const fn hashed(number: u64) -> u64 {
-    mix(number.wrapping_add(GOLDEN_GAMMA))
+const fn hashed(value: u64) -> u64 {
+    mix(value.wrapping_add(GOLDEN_GAMMA))
 }

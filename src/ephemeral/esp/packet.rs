@@ -1,43 +1,43 @@
-//! Packets, and their form on the wire.
+//! Packets, and their encoding.
 
 use core::error::Error;
 use core::fmt;
 use core::ops::BitOr;
 
 use super::instruction::{Instruction, Operation, Relation};
-use crate::dml::{Checksum, NoRoom};
+use crate::dml::{BufferTooSmall, Checksum};
 
-/// The version of the format.
+/// The version of the packet format.
 const VERSION: u8 = 1;
 
-/// Bytes in front of the operands.
-const PREFIX: usize = 16;
+/// Length of the header, which precedes the operands.
+const HEADER: usize = 16;
 
-/// Where the checksum begins and ends.
+/// Byte range of the checksum.
 const CHECKSUM: core::ops::Range<usize> = 6..8;
 
 const ERROR_FLAG: u8 = 0x80;
 
-/// Numbers of instructions.
+/// Opcodes of the instructions.
 const COUNT: u8 = 1;
 const COMPARE: u8 = 2;
 const COLLECT: u8 = 3;
 const RCHILD: u8 = 4;
 const RCOLLECT: u8 = 5;
 
-/// A place within a router that has ephemeral state.
+/// A location within a router that has ephemeral state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Location {
     /// The port at which packets arrive.
     Input = 1,
-    /// Where all packets come by.
+    /// The common point that all packets pass.
     Centre = 2,
     /// The port at which packets leave.
     Output = 4,
 }
 
-/// The locations at which a packet is executed: one at least.
+/// A non-empty set of the locations at which a packet is executed.
 ///
 /// # Example
 ///
@@ -52,16 +52,16 @@ pub enum Location {
 pub struct Locations(u8);
 
 impl Locations {
-    /// At input ports.
+    /// Input ports.
     pub const INPUT: Self = Self(Location::Input as u8);
-    /// At the centre.
+    /// The centre.
     pub const CENTRE: Self = Self(Location::Centre as u8);
-    /// At output ports.
+    /// Output ports.
     pub const OUTPUT: Self = Self(Location::Output as u8);
-    /// Everywhere.
+    /// All locations.
     pub const ALL: Self = Self(Self::INPUT.0 | Self::CENTRE.0 | Self::OUTPUT.0);
 
-    /// Whether the location is one of these.
+    /// Returns whether the set contains the location.
     #[inline]
     #[must_use]
     pub const fn contains(self, location: Location) -> bool {
@@ -85,14 +85,14 @@ impl BitOr for Locations {
     }
 }
 
-/// A packet of ephemeral state processing: an instruction, and what routers need to know to execute it.
+/// A packet of ephemeral state processing: an instruction, and the context of its execution.
 ///
-/// The [module](super) has the format. Reading and writing take O(1).
+/// The [module](super) describes the format. Parsing and writing take O(1).
 ///
 /// # Example
 ///
 /// ```
-/// use flowtable::ephemeral::esp::{Instruction, Locations, EspPacket, PacketError};
+/// use flowtable::ephemeral::esp::{EspPacket, Instruction, Locations, PacketError};
 ///
 /// let instruction = Instruction::Count { tag: 0x1234_5678_9abc_def0, threshold: 1 };
 /// let packet = EspPacket::new(Locations::CENTRE, 42, instruction);
@@ -100,9 +100,9 @@ impl BitOr for Locations {
 /// let length = packet.write_to(&mut buffer)?;
 /// assert_eq!((length, packet.encoded_len()), (EspPacket::MIN_LEN, EspPacket::MIN_LEN));
 ///
-/// // A packet of its own may have padding behind it, a piggybacked one has a datagram.
-/// let (parsed, behind) = EspPacket::parse(&buffer[..length + 4])?;
-/// assert_eq!((parsed, behind), (packet, &[0; 4][..]));
+/// // A padding may follow a packet, and a datagram follows a piggybacked one.
+/// let (parsed, payload) = EspPacket::parse(&buffer[..length + 4])?;
+/// assert_eq!((parsed, payload), (packet, &[0; 4][..]));
 ///
 /// buffer[20] ^= 1;
 /// assert!(matches!(EspPacket::parse(&buffer), Err(PacketError::Checksum { .. })));
@@ -110,89 +110,90 @@ impl BitOr for Locations {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EspPacket {
-    /// Where it is executed.
+    /// The locations at which the packet is executed.
     pub locations: Locations,
-    /// Whether it could not be executed somewhere. Then it is not executed any more.
+    /// Whether an execution has failed. Then the packet is not executed any more.
     pub error: bool,
-    /// The number of what is behind it, as in the headers of IP.
+    /// The IP protocol number of the payload.
     pub protocol: u8,
-    /// Which computation it belongs to: drawn at random by whoever begins it. Sets of children depend on it; the
-    /// names of bindings do not.
+    /// The identity of the computation: drawn at random by its initiator. Sets of children depend
+    /// on it; tags of bindings do not.
     pub computation: u64,
-    /// What is to be done.
+    /// The instruction to execute.
     pub instruction: Instruction,
 }
 
 impl EspPacket {
-    /// Bytes of the smallest packet: one that counts.
-    pub const MIN_LEN: usize = PREFIX + 12;
-    /// Bytes of the largest one: one that collects from children.
-    pub const MAX_LEN: usize = PREFIX + 5 * 8;
-    /// The protocol of a packet that has nothing behind it: IP has a number for that.
-    pub const NOTHING_BEHIND: u8 = 59;
+    /// The length in bytes of the smallest packet: COUNT.
+    pub const MIN_LEN: usize = HEADER + 12;
+    /// The length in bytes of the largest packet: RCOLLECT.
+    pub const MAX_LEN: usize = HEADER + 5 * 8;
+    /// The protocol of a packet without payload: IP's number for *no next header*.
+    pub const NO_NEXT_HEADER: u8 = 59;
 
-    /// A packet of its own that has not met with an error.
+    /// Creates a packet without payload, with a clear error bit.
     #[must_use]
     pub const fn new(locations: Locations, computation: u64, instruction: Instruction) -> Self {
-        Self { locations, error: false, protocol: Self::NOTHING_BEHIND, computation, instruction }
+        Self { locations, error: false, protocol: Self::NO_NEXT_HEADER, computation, instruction }
     }
 
-    /// The packet at the beginning of these bytes, and what is behind it.
+    /// Parses the packet at the beginning of a slice. Returns it with the rest of the slice.
     ///
-    /// Only what [`write_to`](Self::write_to) writes is taken, so that whatever is read is written again as it was.
+    /// Accepts only the encoding of [`write_to`](Self::write_to), so parsing and writing are
+    /// inverse.
     ///
     /// # Errors
     ///
-    /// If the bytes end within the packet, or if it has anything in it that is not of the format: the first such thing.
+    /// The first violation of the format, or [`Truncated`](PacketError::Truncated).
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), PacketError> {
         let given = bytes.len();
-        let Some(prefix) = bytes.first_chunk::<PREFIX>() else {
+        let Some(header) = bytes.first_chunk::<HEADER>() else {
             return Err(PacketError::Truncated { needed: Self::MIN_LEN, given });
         };
-        let &[version, opcode, flags, operator, words, protocol, ..] = prefix;
+        let &[version, opcode, flags, operator, words, protocol, ..] = header;
         if version != VERSION {
             return Err(PacketError::Version(version));
         }
-        let needed = PREFIX + blank(opcode)?.operands_len();
+        let needed = HEADER + zeroed(opcode)?.operands_len();
         if usize::from(words) * 4 != needed {
             return Err(PacketError::Length { words, needed });
         }
-        let Some((own, behind)) = bytes.split_at_checked(needed) else {
+        let Some((packet, rest)) = bytes.split_at_checked(needed) else {
             return Err(PacketError::Truncated { needed, given });
         };
-        let expected = checksum(own);
-        if own[CHECKSUM] != expected {
-            return Err(PacketError::Checksum { found: [own[6], own[7]], expected });
+        let expected = checksum(packet);
+        if packet[CHECKSUM] != expected {
+            return Err(PacketError::Checksum { found: [packet[6], packet[7]], expected });
         }
         let locations = flags & !ERROR_FLAG;
         if locations == 0 || locations & !Locations::ALL.0 != 0 {
             return Err(PacketError::Flags(flags));
         }
-        let (computation, operands) = number(&own[8..]);
-        let instruction = decoded(opcode, operator, operands)?;
+        let (computation, operands) = split_u64(&packet[8..]);
+        let instruction = decode(opcode, operator, operands)?;
         let (locations, error) = (Locations(locations), flags & ERROR_FLAG != 0);
-        Ok((Self { locations, error, protocol, computation, instruction }, behind))
+        Ok((Self { locations, error, protocol, computation, instruction }, rest))
     }
 
-    /// Bytes that it has on the wire, a multiple of four.
+    /// Returns the encoded length in bytes, a multiple of four.
     #[inline]
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
-        PREFIX + self.instruction.operands_len()
+        HEADER + self.instruction.operands_len()
     }
 
-    /// Writes it to the beginning of the buffer, and returns how many bytes it has. An executed packet has as many as
-    /// before: it can be written over itself.
+    /// Writes the packet to the beginning of a buffer. Returns its length. Execution does not
+    /// change the length, so an executed packet can be written in place.
     ///
     /// # Errors
     ///
-    /// If the buffer is shorter. Nothing is written then.
-    pub fn write_to(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
-        let (needed, room) = (self.encoded_len(), buffer.len());
-        let own = buffer.get_mut(..needed).ok_or(NoRoom { needed, room })?;
-        let (opcode, operator, numbers) = encoded(&self.instruction);
+    /// If the buffer is too short. Nothing is written.
+    pub fn write_to(&self, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
+        let (needed, capacity) = (self.encoded_len(), buffer.len());
+        let packet = buffer.get_mut(..needed).ok_or(BufferTooSmall { needed, capacity })?;
+        let (opcode, operator, operands) = encode(&self.instruction);
         let flags = self.locations.0 | if self.error { ERROR_FLAG } else { 0 };
-        own[..6].copy_from_slice(&[
+        packet[..6].copy_from_slice(&[
             VERSION,
             opcode,
             flags,
@@ -200,46 +201,46 @@ impl EspPacket {
             (needed / 4) as u8,
             self.protocol,
         ]);
-        own[8..PREFIX].copy_from_slice(&self.computation.to_be_bytes());
-        for (place, number) in own[PREFIX..].chunks_mut(8).zip(numbers) {
-            // The threshold has the upper half of its number.
-            let bytes = number.to_be_bytes();
-            place.copy_from_slice(&bytes[..place.len()]);
+        packet[8..HEADER].copy_from_slice(&self.computation.to_be_bytes());
+        for (field, operand) in packet[HEADER..].chunks_mut(8).zip(operands) {
+            // The threshold is the upper half of its operand.
+            let bytes = operand.to_be_bytes();
+            field.copy_from_slice(&bytes[..field.len()]);
         }
-        let sum = checksum(own);
-        own[CHECKSUM].copy_from_slice(&sum);
+        let sum = checksum(packet);
+        packet[CHECKSUM].copy_from_slice(&sum);
         Ok(needed)
     }
 }
 
-/// The checksum of a packet, whatever it has where that belongs.
-fn checksum(own: &[u8]) -> [u8; 2] {
-    let (before, behind) = (&own[..CHECKSUM.start], &own[CHECKSUM.end..]);
-    Checksum::of(before).plus(Checksum::of(behind)).field()
+/// Returns the checksum of a packet, without its checksum field.
+fn checksum(packet: &[u8]) -> [u8; 2] {
+    let (before, after) = (&packet[..CHECKSUM.start], &packet[CHECKSUM.end..]);
+    Checksum::of(before).plus(Checksum::of(after)).field()
 }
 
-/// The number in front, and what is behind it; those of a packet are there.
-fn number(bytes: &[u8]) -> (u64, &[u8]) {
+/// Splits off the first 64-bit field, or zero if the bytes end before.
+fn split_u64(bytes: &[u8]) -> (u64, &[u8]) {
     bytes.split_first_chunk().map_or((0, bytes), |(first, rest)| (u64::from_be_bytes(*first), rest))
 }
 
-/// The instruction of this number, with operands that do not matter.
-fn blank(opcode: u8) -> Result<Instruction, PacketError> {
+/// Returns the instruction with this opcode and operands of zero.
+fn zeroed(opcode: u8) -> Result<Instruction, PacketError> {
     let operator = match opcode {
         COUNT | RCHILD => 0,
         COMPARE => Relation::Less as u8,
         _ => Operation::Sum as u8,
     };
-    decoded(opcode, operator, &[])
+    decode(opcode, operator, &[])
 }
 
-/// The instruction with these operands, zeros where there are none.
-fn decoded(opcode: u8, operator: u8, operands: &[u8]) -> Result<Instruction, PacketError> {
+/// Decodes an instruction. Missing operands are zero.
+fn decode(opcode: u8, operator: u8, operands: &[u8]) -> Result<Instruction, PacketError> {
     let mut rest = operands;
     let mut next = || {
-        let (number, behind) = number(rest);
-        rest = behind;
-        number
+        let (operand, after) = split_u64(rest);
+        rest = after;
+        operand
     };
     let unknown = PacketError::Operator { opcode, operator };
     let relation = || Relation::of(operator).ok_or(unknown);
@@ -274,8 +275,8 @@ fn decoded(opcode: u8, operator: u8, operands: &[u8]) -> Result<Instruction, Pac
     }
 }
 
-/// Its number, that of its operator, and its operands, of which it has the first ones.
-fn encoded(instruction: &Instruction) -> (u8, u8, [u64; 5]) {
+/// Returns the opcode, the code of the operator, and the operands, padded with zeros.
+fn encode(instruction: &Instruction) -> (u8, u8, [u64; 5]) {
     match *instruction {
         Instruction::Count { tag, threshold } => {
             (COUNT, 0, [tag, u64::from(threshold) << 32, 0, 0, 0])
@@ -293,42 +294,42 @@ fn encoded(instruction: &Instruction) -> (u8, u8, [u64; 5]) {
     }
 }
 
-/// Why bytes are no packet.
+/// The error of [`EspPacket::parse`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// The bytes end within the packet.
+    /// The slice ends within the packet.
     Truncated {
-        /// Bytes that it has, as far as that is known.
+        /// The length of the packet, or the minimum if the header is incomplete.
         needed: usize,
-        /// Bytes that there are.
+        /// The length of the slice.
         given: usize,
     },
-    /// It is of a version that is not known.
+    /// The version is unknown.
     Version(u8),
-    /// There is no such instruction.
+    /// The opcode is unknown.
     Instruction(u8),
-    /// It has fewer operands than its instruction, or more.
+    /// The length does not match the instruction.
     Length {
-        /// Words of 32 bits that it says it has.
+        /// The length field, in words of 32 bits.
         words: u8,
-        /// Bytes that it must have.
+        /// The length in bytes that the instruction requires.
         needed: usize,
     },
-    /// It is not as it was sent.
+    /// The checksum is wrong.
     Checksum {
-        /// What it says.
+        /// The checksum field.
         found: [u8; 2],
-        /// What it would have to say.
+        /// The computed checksum.
         expected: [u8; 2],
     },
-    /// Flags that are not known, or no location at all.
+    /// A reserved flag is set, or no location is.
     Flags(u8),
-    /// The instruction has no such operator.
+    /// The operator is unknown for the instruction.
     Operator {
-        /// The number of the instruction.
+        /// The opcode of the instruction.
         opcode: u8,
-        /// The number of the operator.
+        /// The code of the operator.
         operator: u8,
     },
 }
@@ -337,18 +338,18 @@ impl fmt::Display for PacketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated { needed, given } => {
-                write!(f, "the packet has {needed} bytes at least, of which {given} are there")
+                write!(f, "the packet needs at least {needed} bytes, and the slice has {given}")
             }
-            Self::Version(version) => write!(f, "version {version} is not known"),
-            Self::Instruction(opcode) => write!(f, "there is no instruction {opcode}"),
+            Self::Version(version) => write!(f, "unknown version {version}"),
+            Self::Instruction(opcode) => write!(f, "unknown instruction {opcode}"),
             Self::Length { words, needed } => {
-                write!(f, "it says {words} words of four bytes, and has {needed} bytes")
+                write!(f, "the length field is {words} words, but the packet has {needed} bytes")
             }
             Self::Checksum { found: [a, b], expected: [c, d] } => {
-                write!(f, "the checksum is {a:02x}{b:02x}, and would be {c:02x}{d:02x}")
+                write!(f, "the checksum is {a:02x}{b:02x}, expected {c:02x}{d:02x}")
             }
             Self::Flags(flags) => {
-                write!(f, "flags {flags:#04x} name no location, or something that is not known")
+                write!(f, "flags {flags:#04x} have no location, or reserved bits")
             }
             Self::Operator { opcode, operator } => {
                 write!(f, "instruction {opcode} has no operator {operator}")

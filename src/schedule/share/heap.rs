@@ -1,34 +1,35 @@
-//! A binary heap that knows where its entries are.
+//! An indexed binary heap: a priority queue with removal and update by id.
 //!
 //! ```text
-//!     entries    │ 3:b │ 5:a │ 4:d │        the least key is first; of equal keys that with the higher id
-//!     places       a: 1, b: 0, c: none, d: 2
+//!     entries    │ 3:b │ 5:a │ 4:d │     least key first; among equal keys the highest id first
+//!     positions    a: 1, b: 0, c: none, d: 2
 //! ```
 //!
-//! So an entry can be taken out or get another key in O(log n), by its id. Ids are below the capacity. All memory is
-//! allocated at the beginning.
+//! The position of each id is stored, so an entry can be removed or get another key in O(log n).
+//! Ids are below the capacity. All memory is allocated by the constructor.
 
 use alloc::vec::Vec;
 
-/// The place of an id that is not in the heap.
-const NOWHERE: u32 = u32::MAX;
+use crate::raw::index::OptIndex;
 
+/// A priority queue of ids with keys, least key first; among equal keys the highest id first.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexedHeap<K> {
-    /// No entry is before its parent, that at half its place.
+    /// The heap: no entry precedes its parent, which is at half its position.
     entries: Vec<(K, u32)>,
-    /// By id.
-    places: Vec<u32>,
+    /// The position of each id in `entries`.
+    positions: Vec<OptIndex>,
 }
 
 impl<K: Copy + Ord> IndexedHeap<K> {
-    /// For ids below the capacity, which is below 2^32 - 1. `None` without memory.
+    /// Creates a heap for ids below the capacity, which is below 2^32 - 1. `None` if the allocation
+    /// fails.
     pub(crate) fn new(capacity: usize) -> Option<Self> {
-        let (mut entries, mut places) = (Vec::new(), Vec::new());
+        let (mut entries, mut positions) = (Vec::new(), Vec::new());
         entries.try_reserve_exact(capacity).ok()?;
-        places.try_reserve_exact(capacity).ok()?;
-        places.resize(capacity, NOWHERE);
-        Some(Self { entries, places })
+        positions.try_reserve_exact(capacity).ok()?;
+        positions.resize(capacity, OptIndex::NONE);
+        Some(Self { entries, positions })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -39,99 +40,102 @@ impl<K: Copy + Ord> IndexedHeap<K> {
         self.entries.is_empty()
     }
 
-    /// The first entry.
+    /// Returns the first entry.
     #[inline]
     pub(crate) fn first(&self) -> Option<(K, u32)> {
         self.entries.first().copied()
     }
 
-    /// The key of an id.
+    /// Returns the key of an id.
     pub(crate) fn key(&self, id: u32) -> Option<K> {
-        self.place(id).map(|place| self.entries[place].0)
+        self.position(id).map(|position| self.entries[position].0)
     }
 
-    /// Puts in an id, or gives it another key.
+    /// Inserts an id, or changes its key.
     pub(crate) fn set(&mut self, id: u32, key: K) {
-        let place = self.place(id).unwrap_or_else(|| {
+        let position = self.position(id).unwrap_or_else(|| {
             self.entries.push((key, id));
             self.entries.len() - 1
         });
-        self.entries[place].0 = key;
-        self.settle(place, id);
+        self.entries[position].0 = key;
+        self.sift(position, id);
     }
 
-    /// Takes out the first entry.
+    /// Removes and returns the first entry.
     pub(crate) fn pop(&mut self) -> Option<(K, u32)> {
         let first = self.first()?;
         self.remove(first.1);
         Some(first)
     }
 
-    /// Takes out an id, and says whether it was there.
+    /// Removes an id. Returns whether it was present.
     pub(crate) fn remove(&mut self, id: u32) -> bool {
-        let Some(place) = self.place(id) else { return false };
-        self.entries.swap_remove(place);
-        self.places[id as usize] = NOWHERE;
-        if let Some(&(_, moved)) = self.entries.get(place) {
-            self.settle(place, moved);
+        let Some(position) = self.position(id) else { return false };
+        self.entries.swap_remove(position);
+        self.positions[id as usize] = OptIndex::NONE;
+        if let Some(&(_, moved)) = self.entries.get(position) {
+            self.sift(position, moved);
         }
         true
     }
 
-    /// Bytes allocated.
+    /// Returns the number of allocated bytes.
     pub(crate) fn allocation_size(&self) -> usize {
-        self.entries.capacity() * size_of::<(K, u32)>() + self.places.capacity() * size_of::<u32>()
+        self.entries.capacity() * size_of::<(K, u32)>()
+            + self.positions.capacity() * size_of::<OptIndex>()
     }
 
-    /// Whether all is in order. O(n).
+    /// Returns whether the entries and positions are consistent. O(n).
     pub(crate) fn is_valid(&self) -> bool {
-        let known = self.places.iter().filter(|place| **place != NOWHERE).count();
-        let found = (0..self.len()).all(|place| {
-            self.places.get(self.entries[place].1 as usize) == Some(&(place as u32))
-                && (place == 0 || !self.is_before(place, (place - 1) / 2))
+        let present = self.positions.iter().filter(|position| position.is_some()).count();
+        let is_ordered = (0..self.len()).all(|position| {
+            let id = self.entries[position].1;
+            self.position(id) == Some(position)
+                && (position == 0 || !self.precedes(position, (position - 1) / 2))
         });
-        found && known == self.len()
+        is_ordered && present == self.len()
     }
 
     #[inline]
-    fn place(&self, id: u32) -> Option<usize> {
-        let place = self.places.get(id as usize).copied().unwrap_or(NOWHERE);
-        (place != NOWHERE).then_some(place as usize)
+    fn position(&self, id: u32) -> Option<usize> {
+        let position = self.positions.get(id as usize)?.get()?;
+        Some(position as usize)
     }
 
     #[inline]
-    fn is_before(&self, place: usize, other: usize) -> bool {
-        let ((key, id), (other_key, other_id)) = (self.entries[place], self.entries[other]);
+    fn precedes(&self, position: usize, other: usize) -> bool {
+        let ((key, id), (other_key, other_id)) = (self.entries[position], self.entries[other]);
         key < other_key || (key == other_key && id > other_id)
     }
 
-    /// Moves the entry at a place, whose id this is, up or down to where it belongs.
-    fn settle(&mut self, mut place: usize, id: u32) {
-        while place > 0 && self.is_before(place, (place - 1) / 2) {
-            self.swap(place, (place - 1) / 2);
-            place = (place - 1) / 2;
+    /// Sifts the entry of `id` up or down from a position to restore the heap order.
+    fn sift(&mut self, mut position: usize, id: u32) {
+        while position > 0 && self.precedes(position, (position - 1) / 2) {
+            self.swap(position, (position - 1) / 2);
+            position = (position - 1) / 2;
         }
         loop {
-            let mut least = place;
-            for child in [2 * place + 1, 2 * place + 2] {
-                if child < self.entries.len() && self.is_before(child, least) {
+            let mut least = position;
+            for child in [2 * position + 1, 2 * position + 2] {
+                if child < self.entries.len() && self.precedes(child, least) {
                     least = child;
                 }
             }
-            if least == place {
+            if least == position {
                 break;
             }
-            self.swap(place, least);
-            place = least;
+            self.swap(position, least);
+            position = least;
         }
-        self.places[id as usize] = place as u32;
+        self.positions[id as usize] = OptIndex::some(position as u32);
     }
 
-    /// Swaps the entry that settles with another one, and notes the place of that.
+    /// Swaps the sifted entry with another one, and stores the position of that one.
     #[inline]
-    fn swap(&mut self, settling: usize, other: usize) {
-        self.entries.swap(settling, other);
-        self.places[self.entries[settling].1 as usize] = settling as u32;
+    fn swap(&mut self, sifted: usize, other: usize) {
+        self.entries.swap(sifted, other);
+        let id = self.entries[sifted].1;
+        self.positions[id as usize] = OptIndex::some(sifted as u32);
     }
 }
 
@@ -140,9 +144,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_key_is_first_and_of_equals_the_higher_id() {
+    fn the_order_is_by_key_and_then_by_descending_id() {
         let mut heap = IndexedHeap::new(100).unwrap();
-        let mut twin = alloc::collections::BTreeMap::new();
+        let mut model = alloc::collections::BTreeMap::new();
         let mut random = 1_u64;
         for step in 0..20_000 {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -150,23 +154,23 @@ mod tests {
             match step % 5 {
                 0..3 => {
                     heap.set(id, key);
-                    twin.insert(id, key);
+                    model.insert(id, key);
                 }
-                3 => assert_eq!(heap.remove(id), twin.remove(&id).is_some()),
+                3 => assert_eq!(heap.remove(id), model.remove(&id).is_some()),
                 _ => {
-                    let first = twin.iter().map(|(id, key)| (*key, *id));
+                    let first = model.iter().map(|(id, key)| (*key, *id));
                     let first = first.min_by_key(|(key, id)| (*key, u32::MAX - id));
-                    first.map(|(_, id)| twin.remove(&id));
+                    first.map(|(_, id)| model.remove(&id));
                     assert_eq!(heap.pop(), first);
                 }
             }
             assert!(heap.is_valid());
-            assert_eq!((heap.key(id), heap.len()), (twin.get(&id).copied(), twin.len()));
+            assert_eq!((heap.key(id), heap.len()), (model.get(&id).copied(), model.len()));
         }
     }
 
     #[test]
-    fn ids_beyond_the_capacity_are_nowhere() {
+    fn ids_beyond_the_capacity_are_absent() {
         let mut heap: IndexedHeap<u8> = IndexedHeap::new(2).unwrap();
         assert_eq!((heap.key(2), heap.remove(u32::MAX)), (None, false));
         assert!(heap.is_empty() && heap.pop().is_none());

@@ -1,19 +1,21 @@
-//! Threads, their starts and finishes, and the two heaps.
+//! WF²Q+: threads with virtual starts and finishes, in two heaps.
 
+use alloc::format;
 use alloc::vec::Vec;
 
 use super::heap::IndexedHeap;
-use super::{Broken, ShareError, Thread};
+use super::{ShareError, Thread};
+use crate::invariant::{InvariantError, ensure};
 
-/// Units of virtual time for a unit of work: the least common multiple of 1 to 16.
+/// Units of virtual time per unit of work: the least common multiple of 1 to 16.
 const SCALE: u64 = 720_720;
 
-/// Virtual times. They saturate.
+/// A virtual time. Arithmetic saturates.
 type Virtual = u128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// No thread has this number.
+    /// The index is unused.
     Free,
     Idle,
     /// In one of the heaps.
@@ -25,28 +27,28 @@ enum State {
 struct Entry {
     state: State,
     share: u32,
-    /// Units of virtual time for a unit of its work: `SCALE` times the whole, divided by the share.
+    /// Units of virtual time per unit of the thread's work: `SCALE * whole / share`.
     factor: u64,
     expected: u64,
-    /// Of the run that waits or runs.
+    /// The start of the waiting or present run.
     start: Virtual,
-    /// Of the last run.
+    /// The finish of the last run.
     finish: Virtual,
 }
 
 impl Entry {
-    /// When a run of so much would finish.
+    /// Returns the finish of a run of this length.
     #[inline]
     fn finish_after(&self, run: u64) -> Virtual {
         self.start.saturating_add(Virtual::from(run) * Virtual::from(self.factor))
     }
 }
 
-/// Threads that have their turns in proportion to their shares: WF²Q+ in integers.
+/// A proportional-share scheduler: WF²Q+ in integers.
 ///
-/// See the [module](crate::schedule::share) for how it works. A thread is idle, active (it has work and waits for its turn) or
-/// running (it was [picked](Self::pick) and is not yet [charged](Self::charge)). Several may run at once. What does not
-/// say otherwise is O(1).
+/// See the [module](crate::schedule::share) for the algorithm. A thread is idle, active (it has
+/// work and waits for its turn) or running (it was [picked](Self::pick) and is not yet
+/// [charged](Self::charge)). Several may run at once. Operations are O(1) unless stated otherwise.
 ///
 /// # Example
 ///
@@ -56,13 +58,13 @@ impl Entry {
 /// let mut shares = ProportionalShare::new(8, 100)?; // in percent
 /// let (slow, fast) = (shares.add(25)?, shares.add(75)?);
 /// for thread in [slow, fast] {
-///     shares.activate(thread, 10)?; // it expects to run for 10
+///     shares.activate(thread, 10)?; // the expected run is 10
 /// }
 /// let mut work = [0; 2];
 /// for _ in 0..40 {
 ///     let next = shares.pick().unwrap();
 ///     work[next.index()] += 10;
-///     shares.charge(next, 10, Some(10))?; // it has more to do
+///     shares.charge(next, 10, Some(10))?; // it has more work
 /// }
 /// assert_eq!(work, [100, 300]);
 /// # Ok::<(), flowtable::schedule::share::ShareError>(())
@@ -70,29 +72,29 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub struct ProportionalShare {
     whole: u32,
-    /// The sum of all shares: the whole at most.
+    /// The sum of all shares, at most the whole.
     claimed: u32,
     virtual_time: Virtual,
     entries: Vec<Entry>,
-    /// Numbers below the length of `entries` that no thread has.
+    /// The unused indices below the length of `entries`.
     free: Vec<u32>,
     capacity: usize,
-    /// Active threads whose start is reached, by the finish that is expected.
+    /// Active threads whose start is reached, by expected finish.
     eligible: IndexedHeap<Virtual>,
-    /// The other active threads, by start.
+    /// All other active threads, by start.
     waiting: IndexedHeap<Virtual>,
 }
 
 impl ProportionalShare {
-    /// Nobody yet, room for so many threads, and shares that are parts of so much: of 100 if they are percents.
-    /// O(capacity).
+    /// Creates a scheduler with the maximum number of threads, and the `whole` that shares are
+    /// parts of, for example 100 if they are percentages. O(capacity).
     ///
     /// # Errors
     ///
-    /// If either is zero, there are 2^32 - 1 threads or more, or there is no memory for them.
+    /// If either is zero, the capacity is 2^32 - 1 or more, or the allocation fails.
     pub fn new(capacity: usize, whole: u32) -> Result<Self, ShareError> {
         if capacity == 0 || whole == 0 {
-            return Err(ShareError::Nothing);
+            return Err(ShareError::Empty);
         }
         if capacity >= u32::MAX as usize {
             return Err(ShareError::TooManyThreads);
@@ -105,31 +107,31 @@ impl ProportionalShare {
         Ok(Self { whole, claimed: 0, virtual_time: 0, entries, free, capacity, eligible, waiting })
     }
 
-    /// Threads that were added and not removed.
+    /// Returns the number of threads.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// Whether there are no threads.
+    /// Returns whether there are no threads.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The most threads that there may be.
+    /// Returns the maximum number of threads.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// What shares are parts of.
+    /// Returns the whole that shares are parts of: their maximum sum.
     #[must_use]
     pub const fn whole(&self) -> u32 {
         self.whole
     }
 
-    /// The part of the whole that no thread has.
+    /// Returns the part of the whole that no thread has claimed.
     ///
     /// # Example
     ///
@@ -151,19 +153,19 @@ impl ProportionalShare {
         self.whole - self.claimed
     }
 
-    /// The share of a thread.
+    /// Returns the share of a thread.
     #[must_use]
     pub fn share(&self, thread: Thread) -> Option<u32> {
         self.entry(thread).ok().map(|entry| entry.share)
     }
 
-    /// Whether a thread has work and waits for its turn.
+    /// Returns whether a thread has work and waits for its turn.
     #[must_use]
     pub fn is_active(&self, thread: Thread) -> bool {
         self.entry(thread).is_ok_and(|entry| entry.state == State::Active)
     }
 
-    /// Bytes allocated. They do not change.
+    /// Returns the number of allocated bytes, which is constant.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
@@ -176,7 +178,8 @@ impl ProportionalShare {
     ///
     /// # Errors
     ///
-    /// If the share is zero, more than is [unclaimed](Self::unclaimed), or there are as many threads as there may be.
+    /// If the share is zero or exceeds the [unclaimed](Self::unclaimed) part, or the number of
+    /// threads is at its maximum.
     ///
     /// # Example
     ///
@@ -185,7 +188,7 @@ impl ProportionalShare {
     ///
     /// let mut shares = ProportionalShare::new(8, 100)?;
     /// shares.add(70)?;
-    /// assert_eq!(shares.add(31), Err(ShareError::TooMuch { left: 30 }));
+    /// assert_eq!(shares.add(31), Err(ShareError::Oversubscribed { left: 30 }));
     /// # Ok::<(), ShareError>(())
     /// ```
     pub fn add(&mut self, share: u32) -> Result<Thread, ShareError> {
@@ -193,7 +196,7 @@ impl ProportionalShare {
             return Err(ShareError::NoShare);
         }
         if share > self.unclaimed() {
-            return Err(ShareError::TooMuch { left: self.unclaimed() });
+            return Err(ShareError::Oversubscribed { left: self.unclaimed() });
         }
         if self.len() == self.capacity {
             return Err(ShareError::Full);
@@ -203,9 +206,9 @@ impl ProportionalShare {
         let entry = Entry { state: State::Idle, share, factor, expected: 0, start: 0, finish: 0 };
         self.claimed += share;
         Ok(Thread(match self.free.pop() {
-            Some(number) => {
-                self.entries[number as usize] = entry;
-                number
+            Some(index) => {
+                self.entries[index as usize] = entry;
+                index
             }
             None => {
                 self.entries.push(entry);
@@ -214,30 +217,31 @@ impl ProportionalShare {
         }))
     }
 
-    /// Removes a thread, and its share is free for others. O(log n).
+    /// Removes a thread, and releases its share. O(log n).
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it runs.
+    /// If the thread does not exist, or is running.
     pub fn remove(&mut self, thread: Thread) -> Result<(), ShareError> {
         let entry = self.entry(thread)?;
         if entry.state == State::Running {
             return Err(ShareError::Running);
         }
         self.claimed -= entry.share;
-        self.leave(thread);
+        self.dequeue(thread);
         self.entries[thread.index()].state = State::Free;
         self.free.push(thread.0);
         Ok(())
     }
 
-    /// An idle thread has work, and will run for so long, as far as the caller knows. O(log n).
+    /// Activates an idle thread that has work, with an estimate of its next run. O(log n).
     ///
-    /// It starts now, or where its last run finishes if that is later: what it has used before it has to pay for.
+    /// Its start is the current virtual time, or the finish of its last run if that is later: the
+    /// thread must pay for that run first.
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it is not idle.
+    /// If the thread does not exist, or is not idle.
     pub fn activate(&mut self, thread: Thread, expected_run: u64) -> Result<(), ShareError> {
         let now = self.virtual_time;
         let entry = self.entry_mut(thread)?;
@@ -245,15 +249,15 @@ impl ProportionalShare {
             return Err(ShareError::NotIdle);
         }
         entry.start = entry.finish.max(now);
-        self.enter(thread, expected_run);
+        self.enqueue(thread, expected_run);
         Ok(())
     }
 
-    /// An active thread will run for so long. O(log n).
+    /// Changes the estimate of the next run of an active thread. O(log n).
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it is not active.
+    /// If the thread does not exist, or is not active.
     ///
     /// # Example
     ///
@@ -264,15 +268,19 @@ impl ProportionalShare {
     /// let (a, b) = (shares.add(50)?, shares.add(50)?);
     /// shares.activate(a, 10)?;
     /// shares.activate(b, 20)?;
-    /// // More packets have come for the first than for the second: its batch takes longer, and finishes later.
-    /// shares.expect(a, 30)?;
+    /// // More packets have arrived for the first thread: its run takes longer, and finishes later.
+    /// shares.set_expected_run(a, 30)?;
     /// assert_eq!(shares.pick(), Some(b));
-    /// // Those of the first have been dropped.
+    /// // The packets of the first thread were dropped.
     /// shares.deactivate(a)?;
     /// assert!(!shares.is_active(a) && shares.pick().is_none());
     /// # Ok::<(), ShareError>(())
     /// ```
-    pub fn expect(&mut self, thread: Thread, expected_run: u64) -> Result<(), ShareError> {
+    pub fn set_expected_run(
+        &mut self,
+        thread: Thread,
+        expected_run: u64,
+    ) -> Result<(), ShareError> {
         let entry = self.entry_mut(thread)?;
         if entry.state != State::Active {
             return Err(ShareError::NotActive);
@@ -287,46 +295,47 @@ impl ProportionalShare {
         Ok(())
     }
 
-    /// An active thread has no work any more, or cannot do it. O(log n).
+    /// Deactivates an active thread that has no work any more, or is blocked. O(log n).
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it is not active.
+    /// If the thread does not exist, or is not active.
     pub fn deactivate(&mut self, thread: Thread) -> Result<(), ShareError> {
         if self.entry(thread)?.state != State::Active {
             return Err(ShareError::NotActive);
         }
-        self.leave(thread);
+        self.dequeue(thread);
         self.entries[thread.index()].state = State::Idle;
         Ok(())
     }
 
-    /// Whose turn it is: of the eligible threads that with the earliest finish. It runs until it is
+    /// Picks the eligible thread with the earliest finish, which runs until it is
     /// [charged](Self::charge). `None` if no thread is active. O(log n) on average.
     pub fn pick(&mut self) -> Option<Thread> {
         if self.eligible.is_empty() {
             let (start, _) = self.waiting.first()?;
             self.virtual_time = self.virtual_time.max(start);
         }
-        while let Some((start, number)) = self.waiting.first() {
+        while let Some((start, index)) = self.waiting.first() {
             if start > self.virtual_time {
                 break;
             }
             self.waiting.pop();
-            let entry = &self.entries[number as usize];
-            self.eligible.set(number, entry.finish_after(entry.expected));
+            let entry = &self.entries[index as usize];
+            self.eligible.set(index, entry.finish_after(entry.expected));
         }
-        let (_, number) = self.eligible.pop()?;
-        self.entries[number as usize].state = State::Running;
-        Some(Thread(number))
+        let (_, index) = self.eligible.pop()?;
+        self.entries[index as usize].state = State::Running;
+        Some(Thread(index))
     }
 
-    /// A running thread has run for so long, and for one at least: else it could have all turns there are. It stays
-    /// active if it has more work, and is expected to run for `more` then. O(log n).
+    /// Charges a running thread for its run, at least one unit: else it could have all turns. It
+    /// becomes active again if it has more work, with the expected run `more`, or else idle. O(log
+    /// n).
     ///
     /// # Errors
     ///
-    /// If there is no such thread, or it does not run.
+    /// If the thread does not exist, or is not running.
     ///
     /// # Example
     ///
@@ -337,8 +346,8 @@ impl ProportionalShare {
     /// let thread = shares.add(50)?;
     /// shares.activate(thread, 10)?;
     /// assert_eq!(shares.pick(), Some(thread));
-    /// assert_eq!(shares.pick(), None); // it runs
-    /// shares.charge(thread, 12, None)?; // that was all
+    /// assert_eq!(shares.pick(), None); // it is running
+    /// shares.charge(thread, 12, None)?; // no more work
     /// assert_eq!(shares.charge(thread, 12, None), Err(ShareError::NotRunning));
     /// # Ok::<(), ShareError>(())
     /// ```
@@ -359,16 +368,16 @@ impl ProportionalShare {
         let passed = Virtual::from(run) * Virtual::from(SCALE);
         self.virtual_time = self.virtual_time.saturating_add(passed);
         if let Some(expected_run) = more {
-            self.enter(thread, expected_run);
+            self.enqueue(thread, expected_run);
         }
         Ok(())
     }
 
-    /// Checks the invariants. O(capacity).
+    /// Checks the invariants of the scheduler, for tests. O(capacity).
     ///
     /// # Errors
     ///
-    /// Which one does not hold.
+    /// The first invariant that is broken: a bug in this crate.
     ///
     /// # Example
     ///
@@ -380,14 +389,13 @@ impl ProportionalShare {
     /// # Ok::<(), flowtable::schedule::share::ShareError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
-        if !self.eligible.is_valid() || !self.waiting.is_valid() {
-            return Err(Broken::Heap);
-        }
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        let in_order = self.eligible.is_valid() && self.waiting.is_valid();
+        ensure(in_order, || "a heap of threads is out of order")?;
         let mut claimed = 0_u64;
-        for (number, entry) in (0..).zip(&self.entries) {
-            let (early, late) = (self.waiting.key(number), self.eligible.key(number));
-            let is_right = match (entry.state, early, late) {
+        for (index, entry) in (0..).zip(&self.entries) {
+            let (waiting, eligible) = (self.waiting.key(index), self.eligible.key(index));
+            let is_valid = match (entry.state, waiting, eligible) {
                 (State::Active, Some(start), None) => start == entry.start,
                 (State::Active, None, Some(finish)) => {
                     entry.start <= self.virtual_time && finish == entry.finish_after(entry.expected)
@@ -395,18 +403,15 @@ impl ProportionalShare {
                 (state, None, None) => state != State::Active,
                 _ => false,
             };
-            if !is_right {
-                return Err(Broken::Thread(Thread(number)));
-            }
+            ensure(is_valid, || format!("thread {index} is in a wrong heap, or has a wrong key"))?;
             claimed += if entry.state == State::Free { 0 } else { u64::from(entry.share) };
         }
-        if claimed != u64::from(self.claimed) || self.claimed > self.whole {
-            return Err(Broken::Shares);
-        }
+        ensure(claimed == u64::from(self.claimed), || "the sum of the shares is wrong")?;
+        ensure(self.claimed <= self.whole, || "the sum of the shares exceeds the whole")?;
         let is_free = |entry: &&Entry| entry.state == State::Free;
-        let is_right = self.free.len() == self.entries.iter().filter(is_free).count()
-            && self.free.iter().all(|number| is_free(&&self.entries[*number as usize]));
-        is_right.then_some(()).ok_or(Broken::Numbers)
+        let is_valid = self.free.len() == self.entries.iter().filter(is_free).count()
+            && self.free.iter().all(|index| is_free(&&self.entries[*index as usize]));
+        ensure(is_valid, || "the list of unused indices is wrong")
     }
 
     fn entry(&self, thread: Thread) -> Result<&Entry, ShareError> {
@@ -419,8 +424,8 @@ impl ProportionalShare {
         entry.filter(|entry| entry.state != State::Free).ok_or(ShareError::NoThread)
     }
 
-    /// Puts a thread that has its start into one of the heaps.
-    fn enter(&mut self, thread: Thread, expected: u64) {
+    /// Inserts an active thread, whose start is set, into one of the heaps.
+    fn enqueue(&mut self, thread: Thread, expected: u64) {
         let entry = &mut self.entries[thread.index()];
         entry.expected = expected;
         entry.state = State::Active;
@@ -431,8 +436,8 @@ impl ProportionalShare {
         }
     }
 
-    /// Takes a thread out of the heap in which it is, if it is in one.
-    fn leave(&mut self, thread: Thread) {
+    /// Removes a thread from its heap, if it is in one.
+    fn dequeue(&mut self, thread: Thread) {
         let _ = self.eligible.remove(thread.0) || self.waiting.remove(thread.0);
     }
 }

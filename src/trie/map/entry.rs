@@ -1,13 +1,15 @@
-//! The place of one key in an [`LcTrieMap`](crate::LcTrieMap), filled or not.
+//! The entry API of an [`LcTrieMap`](crate::LcTrieMap).
 
 use core::fmt;
 use core::mem;
 
 use crate::key::bits::BitString;
-use crate::trie::{Gap, Seat, Trie};
+use crate::trie::{InsertionPoint, LeafPosition, Trie};
 
-/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of the map cost
-/// besides their look-up.
+/// The entry of one key, occupied or vacant.
+///
+/// The key has been searched once, so methods are O(1), except that insertion and removal cost as
+/// much as in the map without the search.
 ///
 /// # Example
 ///
@@ -27,7 +29,7 @@ pub enum Entry<'a, K, V> {
     Vacant(VacantEntry<'a, K, V>),
 }
 
-/// The place of a key that has a value.
+/// The entry of a key that has a value.
 ///
 /// # Example
 ///
@@ -35,26 +37,26 @@ pub enum Entry<'a, K, V> {
 /// use flowtable::LcTrieMap;
 /// use flowtable::trie::map::Entry;
 ///
-/// // Two packets are left of each; with the last one the flow goes.
-/// let mut left = LcTrieMap::from([(1_u32, 2), (2, 2)]);
+/// // Two packets remain of each flow. Its last packet removes the flow.
+/// let mut remaining = LcTrieMap::from([(1_u32, 2), (2, 2)]);
 /// for id in [1, 2, 1] {
-///     let Entry::Occupied(mut flow) = left.entry(id) else { panic!("it has gone") };
+///     let Entry::Occupied(mut flow) = remaining.entry(id) else { panic!("no such flow") };
 ///     *flow.get_mut() -= 1;
 ///     if *flow.get() == 0 {
 ///         assert_eq!(flow.remove_entry(), (1, 0));
 ///     }
 /// }
-/// let Entry::Occupied(mut flow) = left.entry(2) else { panic!("it has gone") };
+/// let Entry::Occupied(mut flow) = remaining.entry(2) else { panic!("no such flow") };
 /// assert_eq!(flow.insert(5), 1);
 /// *flow.into_mut() += 1;
-/// assert_eq!(left, LcTrieMap::from([(2, 6)]));
+/// assert_eq!(remaining, LcTrieMap::from([(2, 6)]));
 /// ```
 pub struct OccupiedEntry<'a, K, V> {
     pub(super) trie: &'a mut Trie<K, V>,
-    pub(super) seat: Seat,
+    pub(super) position: LeafPosition,
 }
 
-/// The place of a key that has no value.
+/// The entry of a key that has no value.
 ///
 /// # Example
 ///
@@ -65,10 +67,10 @@ pub struct OccupiedEntry<'a, K, V> {
 /// let mut flows = LcTrieMap::new();
 /// let mut refused = vec![];
 /// for (id, may_open) in [(1_u32, true), (2, false), (1, false)] {
-///     if let Entry::Vacant(place) = flows.entry(id) {
+///     if let Entry::Vacant(entry) = flows.entry(id) {
 ///         match may_open {
-///             true => *place.insert(0) += 1,
-///             false => refused.push(place.into_key()),
+///             true => *entry.insert(0) += 1,
+///             false => refused.push(entry.into_key()),
 ///         }
 ///     }
 /// }
@@ -76,12 +78,12 @@ pub struct OccupiedEntry<'a, K, V> {
 /// ```
 pub struct VacantEntry<'a, K, V> {
     pub(super) trie: &'a mut Trie<K, V>,
-    pub(super) gap: Gap,
+    pub(super) insertion_point: InsertionPoint,
     pub(super) key: K,
 }
 
 impl<'a, K: BitString, V> Entry<'a, K, V> {
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &K {
         match self {
@@ -90,17 +92,19 @@ impl<'a, K: BitString, V> Entry<'a, K, V> {
         }
     }
 
-    /// The value, `default` if there was none.
+    /// Inserts `default` if there is no value, and returns a mutable reference to the value.
     pub fn or_insert(self, default: V) -> &'a mut V {
         self.or_insert_with(|| default)
     }
 
-    /// The value, made by `default` if there was none.
+    /// Inserts the result of `default` if there is no value, and returns a mutable reference to the
+    /// value.
     pub fn or_insert_with(self, default: impl FnOnce() -> V) -> &'a mut V {
         self.or_insert_with_key(|_| default())
     }
 
-    /// The value, made from the key by `default` if there was none.
+    /// Inserts the result of `default`, called with the key, if there is no value, and returns a
+    /// mutable reference to the value.
     pub fn or_insert_with_key(self, default: impl FnOnce(&K) -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -111,7 +115,8 @@ impl<'a, K: BitString, V> Entry<'a, K, V> {
         }
     }
 
-    /// The value, the default of its type if there was none.
+    /// Inserts the default of the type if there is no value, and returns a mutable reference to the
+    /// value.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -119,76 +124,77 @@ impl<'a, K: BitString, V> Entry<'a, K, V> {
         self.or_insert_with(V::default)
     }
 
-    /// Changes the value if there is one.
-    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+    /// Modifies the value if there is one.
+    pub fn and_modify(mut self, modify: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
-            change(entry.get_mut());
+            modify(entry.get_mut());
         }
         self
     }
 }
 
 impl<'a, K: BitString, V> OccupiedEntry<'a, K, V> {
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &K {
-        self.trie.leaf(self.seat.leaf).0
+        self.trie.leaf(self.position.leaf).0
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn get(&self) -> &V {
-        self.trie.leaf(self.seat.leaf).1
+        self.trie.leaf(self.position.leaf).1
     }
 
-    /// The value, to change.
+    /// Returns a mutable reference to the value.
     #[must_use]
     pub fn get_mut(&mut self) -> &mut V {
-        self.trie.leaf_mut(self.seat.leaf).1
+        self.trie.leaf_mut(self.position.leaf).1
     }
 
-    /// The value, to change for as long as the map is borrowed.
+    /// Converts the entry into a mutable reference to the value with the lifetime of the map's
+    /// borrow.
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
-        self.trie.leaf_mut(self.seat.leaf).1
+        self.trie.leaf_mut(self.position.leaf).1
     }
 
-    /// Puts in another value and returns the one that was there.
+    /// Replaces the value and returns the previous one.
     pub fn insert(&mut self, value: V) -> V {
         mem::replace(self.get_mut(), value)
     }
 
-    /// Takes the key out and returns its value.
+    /// Removes the key and returns its value.
     pub fn remove(self) -> V {
         self.remove_entry().1
     }
 
-    /// Takes the key out and returns it with its value.
+    /// Removes the key and returns it with its value.
     pub fn remove_entry(self) -> (K, V) {
-        self.trie.vacate(self.seat)
+        self.trie.remove_at(self.position)
     }
 }
 
 impl<'a, K: BitString, V> VacantEntry<'a, K, V> {
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// The key, given back.
+    /// Returns the key that was passed to [`LcTrieMap::entry`](super::LcTrieMap::entry).
     #[must_use]
     pub fn into_key(self) -> K {
         self.key
     }
 
-    /// Gives the key a value.
+    /// Inserts a value for the key and returns a mutable reference to it.
     ///
     /// # Panics
     ///
     /// If the map has 2^31 - 1 keys already.
     pub fn insert(self, value: V) -> &'a mut V {
-        let leaf = self.trie.fill(self.gap, self.key, value);
+        let leaf = self.trie.insert_at(self.insertion_point, self.key, value);
         self.trie.leaf_mut(leaf).1
     }
 }

@@ -1,4 +1,4 @@
-//! Iterators over an [`LcTrieMap`](crate::LcTrieMap), all in the order of the keys and from both ends.
+//! Double-ended iterators over an [`LcTrieMap`](crate::LcTrieMap) in the order of the keys.
 
 use alloc::vec;
 use core::fmt;
@@ -8,7 +8,7 @@ use core::ops::Bound;
 use crate::key::bits::BitString;
 use crate::trie::{Trie, Walk};
 
-/// Keys and values in order: see [`LcTrieMap::iter`](super::LcTrieMap::iter).
+/// An iterator over keys and values in order. See [`LcTrieMap::iter`](super::LcTrieMap::iter).
 pub struct Iter<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
@@ -36,24 +36,24 @@ impl<'a, K: BitString, V> Iterator for Iter<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+        self.trie.next_leaf(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.walk.left(), Some(self.walk.left()))
+        (self.walk.remaining(), Some(self.walk.remaining()))
     }
 }
 
 impl<K: BitString, V> DoubleEndedIterator for Iter<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+        self.trie.next_leaf_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 }
 
 impl<K: BitString, V> ExactSizeIterator for Iter<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Iter<'_, K, V> {}
 
-/// Keys in order: see [`LcTrieMap::keys`](super::LcTrieMap::keys).
+/// An iterator over keys in order. See [`LcTrieMap::keys`](super::LcTrieMap::keys).
 pub struct Keys<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Keys<'_, K, V> {
@@ -89,7 +89,8 @@ impl<K: BitString, V> DoubleEndedIterator for Keys<'_, K, V> {
 impl<K: BitString, V> ExactSizeIterator for Keys<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Keys<'_, K, V> {}
 
-/// Values in the order of their keys: see [`LcTrieMap::values`](super::LcTrieMap::values).
+/// An iterator over values in the order of their keys. See
+/// [`LcTrieMap::values`](super::LcTrieMap::values).
 pub struct Values<'a, K, V>(pub(super) Iter<'a, K, V>);
 
 impl<K, V> Clone for Values<'_, K, V> {
@@ -125,7 +126,8 @@ impl<K: BitString, V> DoubleEndedIterator for Values<'_, K, V> {
 impl<K: BitString, V> ExactSizeIterator for Values<'_, K, V> {}
 impl<K: BitString, V> FusedIterator for Values<'_, K, V> {}
 
-/// Keys and values within bounds, in order: see [`LcTrieMap::range`](super::LcTrieMap::range).
+/// An iterator over keys and values within bounds, in order. See
+/// [`LcTrieMap::range`](super::LcTrieMap::range).
 pub struct Range<'a, K, V> {
     trie: &'a Trie<K, V>,
     walk: Walk,
@@ -133,7 +135,7 @@ pub struct Range<'a, K, V> {
 
 impl<'a, K: BitString, V> Range<'a, K, V> {
     pub(super) fn new(trie: &'a Trie<K, V>, from: Bound<&K>, to: Bound<&K>) -> Self {
-        Self { trie, walk: trie.walk_within(from, to) }
+        Self { trie, walk: trie.walk_range(from, to) }
     }
 }
 
@@ -153,23 +155,24 @@ impl<'a, K: BitString, V> Iterator for Range<'a, K, V> {
     type Item = (&'a K, &'a V);
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.trie.step(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+        self.trie.next_leaf(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.walk.left()))
+        (0, Some(self.walk.remaining()))
     }
 }
 
 impl<K: BitString, V> DoubleEndedIterator for Range<'_, K, V> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.trie.step_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
+        self.trie.next_leaf_back(&mut self.walk).map(|leaf| self.trie.leaf(leaf))
     }
 }
 
 impl<K: BitString, V> FusedIterator for Range<'_, K, V> {}
 
-/// Keys and values in order, the values to change: see [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut).
+/// An iterator over keys and mutable values in order. See
+/// [`LcTrieMap::iter_mut`](super::LcTrieMap::iter_mut).
 pub struct IterMut<'a, K, V> {
     entries: vec::IntoIter<Option<(&'a K, &'a mut V)>>,
 }
@@ -179,7 +182,7 @@ impl<'a, K: BitString, V> IterMut<'a, K, V> {
         let mut walk = trie.walk();
         let mut ranks = vec![];
         let mut rank = 0_u32;
-        while let Some(leaf) = trie.step(&mut walk) {
+        while let Some(leaf) = trie.next_leaf(&mut walk) {
             if ranks.len() <= leaf.0 as usize {
                 ranks.resize(leaf.0 as usize + 1, 0);
             }
@@ -221,7 +224,8 @@ impl<K, V> DoubleEndedIterator for IterMut<'_, K, V> {
 impl<K, V> ExactSizeIterator for IterMut<'_, K, V> {}
 impl<K, V> FusedIterator for IterMut<'_, K, V> {}
 
-/// Values in the order of their keys, to change: see [`LcTrieMap::values_mut`](super::LcTrieMap::values_mut).
+/// An iterator over mutable values in the order of their keys. See
+/// [`LcTrieMap::values_mut`](super::LcTrieMap::values_mut).
 pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
 
 impl<K, V: fmt::Debug> fmt::Debug for ValuesMut<'_, K, V> {
@@ -252,7 +256,8 @@ impl<K, V> DoubleEndedIterator for ValuesMut<'_, K, V> {
 impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
 impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
 
-/// Keys and values in order, owned: see [`LcTrieMap::drain`](super::LcTrieMap::drain).
+/// An owning iterator over keys and values in order. See
+/// [`LcTrieMap::drain`](super::LcTrieMap::drain).
 pub struct IntoIter<K, V> {
     trie: Trie<K, V>,
     walk: Walk,
@@ -274,19 +279,19 @@ impl<K: BitString, V> Iterator for IntoIter<K, V> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
-        let leaf = self.trie.step(&mut self.walk)?;
-        Some(self.trie.take_leaf(leaf))
+        let leaf = self.trie.next_leaf(&mut self.walk)?;
+        Some(self.trie.free_leaf(leaf))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.walk.left(), Some(self.walk.left()))
+        (self.walk.remaining(), Some(self.walk.remaining()))
     }
 }
 
 impl<K: BitString, V> DoubleEndedIterator for IntoIter<K, V> {
     fn next_back(&mut self) -> Option<(K, V)> {
-        let leaf = self.trie.step_back(&mut self.walk)?;
-        Some(self.trie.take_leaf(leaf))
+        let leaf = self.trie.next_leaf_back(&mut self.walk)?;
+        Some(self.trie.free_leaf(leaf))
     }
 }
 

@@ -1,12 +1,12 @@
-//! A map over bit strings, in order, on a level-compressed trie.
+//! An ordered map over bit strings on a level-compressed trie.
 //!
-//! [`LcTrieMap`] is the plain structure of the papers with the methods of a map; the trie itself
-//! is drawn and explained in `trie.rs`. Use it where keys must come out in order, where a range
-//! from a key on is wanted, or to see how the structure behaves. Its look-up follows two or three
-//! pointers where a flat hash table follows two.
+//! [`LcTrieMap`] is the structure of the papers with the methods of a map; the
+//! [parent module](super) describes the trie. It serves where keys are needed in order, for ranges
+//! of keys, and for studying the structure. A lookup follows two or three pointers where a flat
+//! hash table follows two.
 //!
-//! Its depth depends on the keys. Put a keyed hash in front of each with
-//! [`Headed`](crate::key::bits::Headed) and it does not: that is the paper's TRASH, whose order is that of the
+//! The depth depends on the keys, unless a keyed hash precedes each of them, as in
+//! [`Headed`](crate::key::bits::Headed): that is the paper's TRASH, which is in the order of the
 //! hashes.
 
 mod entry;
@@ -17,9 +17,10 @@ use core::ops::{Index, RangeBounds};
 
 use alloc::vec::Vec;
 
+use crate::invariant::InvariantError;
 use crate::key::bits::BitString;
 use crate::probes::Observer;
-use crate::trie::{Broken, Place, Trie, TrieShape, Tuning};
+use crate::trie::{SearchResult, Trie, TrieShape, Tuning};
 
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
@@ -28,12 +29,15 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 ///
 /// | method | cost for n random keys |
 /// |---|---|
-/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry` | Θ(log* n): 1.3 to 1.6 nodes and a leaf |
-/// | `insert`, `remove`, `remove_entry` | the same, and 4 to 6 slots made per key on average; all keys at once when the root is resized |
-/// | `range` from a key | the same as `get`, and the empty slots behind the key |
-/// | a step of `iter`, `keys`, `values` or `range` | 2 or 3 slots on average; up to all slots of the root at once, where there are no keys |
-/// | `retain`, `iter_mut`, `values_mut`, `drain`, `clear` | O(slots), and O(n) for what is put in order or dropped |
+/// | `get`, `get_mut`, `contains_key`, `entry` | Θ(log* n): 1.3 to 1.6 nodes and a leaf |
+/// | `insert`, `remove` | as `get`, and 4 to 6 slots written per key on average |
+/// | `range` from a key | as `get`, and the empty slots after the key |
+/// | a step of `iter`, `keys`, `values`, `range` | 2 or 3 slots on average |
+/// | `retain`, `iter_mut`, `values_mut`, `drain`, `clear` | O(slots), O(n) to sort or drop |
 /// | `len`, `allocation_size` | O(1) |
+///
+/// An insertion or removal that resizes the root reads all keys at once. A step of an iterator
+/// scans up to all slots of the root where there are no keys.
 ///
 /// # Example
 ///
@@ -55,44 +59,44 @@ pub struct LcTrieMap<K, V> {
 }
 
 impl<K: BitString, V> LcTrieMap<K, V> {
-    /// An empty map with the default tuning. Allocates nothing.
+    /// Creates an empty map with the default tuning. Allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
         Self::with_tuning(Tuning::LINUX)
     }
 
-    /// An empty map that doubles and halves its nodes as `tuning` says.
+    /// Creates an empty map with the given tuning.
     #[must_use]
     pub const fn with_tuning(tuning: Tuning) -> Self {
         Self { trie: Trie::new(tuning) }
     }
 
-    /// When nodes are doubled and halved.
+    /// Returns the parameters for doubling and halving nodes.
     #[must_use]
     pub const fn tuning(&self) -> Tuning {
         self.trie.tuning()
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.trie.len()
     }
 
-    /// Whether there are no keys.
+    /// Returns whether there are no keys.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     #[must_use]
     pub fn get(&self, key: &K) -> Option<&V> {
         self.get_observed(key, &mut ())
     }
 
-    /// The value of `key`, counting what the look-up touches.
+    /// Returns the value of `key`, and reports the visited nodes and leaves to `observer`.
     ///
     /// # Example
     ///
@@ -103,14 +107,14 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// let map = LcTrieMap::from([(7_u16, 'x')]);
     /// let mut probes = Probes::default();
     /// map.get_observed(&8, &mut probes);
-    /// assert_eq!(probes, Probes { nodes: 0, entries: 1 }); // one leaf, and it is not the one
+    /// assert_eq!(probes, Probes { nodes: 0, entries: 1 }); // one leaf, with another key
     /// ```
     #[inline]
     pub fn get_observed(&self, key: &K, observer: &mut impl Observer) -> Option<&V> {
         self.trie.find(key, observer).map(|leaf| self.trie.leaf(leaf).1)
     }
 
-    /// The key and value of `key`.
+    /// Returns the stored key and the value of `key`.
     ///
     /// # Example
     ///
@@ -127,21 +131,21 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.trie.find(key, &mut ()).map(|leaf| self.trie.leaf(leaf))
     }
 
-    /// The value of `key`, to change.
+    /// Returns a mutable reference to the value of `key`.
     #[inline]
     #[must_use]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.trie.find(key, &mut ()).map(|leaf| self.trie.leaf_mut(leaf).1)
     }
 
-    /// Whether `key` has a value.
+    /// Returns whether `key` has a value.
     #[inline]
     #[must_use]
     pub fn contains_key(&self, key: &K) -> bool {
         self.trie.find(key, &mut ()).is_some()
     }
 
-    /// Gives `key` a value and returns the one that it had.
+    /// Inserts or replaces the value of `key` and returns the previous one.
     ///
     /// # Panics
     ///
@@ -156,7 +160,7 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         }
     }
 
-    /// Takes `key` out and returns its value.
+    /// Removes `key` and returns its value.
     ///
     /// # Example
     ///
@@ -169,12 +173,12 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.remove_entry(key).map(|(_, value)| value)
     }
 
-    /// Takes `key` out and returns it with its value.
+    /// Removes `key` and returns it with its value.
     pub fn remove_entry(&mut self, key: &K) -> Option<(K, V)> {
         self.trie.remove(key)
     }
 
-    /// The place of `key`, found once: to look at, fill, change or empty.
+    /// Returns the entry of `key` for in-place manipulation, with a single search.
     ///
     /// # Example
     ///
@@ -187,16 +191,20 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V> {
         match self.trie.locate(&key) {
-            Place::Found(seat) => Entry::Occupied(OccupiedEntry { trie: &mut self.trie, seat }),
-            Place::Vacant(gap) => Entry::Vacant(VacantEntry { trie: &mut self.trie, gap, key }),
+            SearchResult::Found(position) => {
+                Entry::Occupied(OccupiedEntry { trie: &mut self.trie, position })
+            }
+            SearchResult::Vacant(insertion_point) => {
+                Entry::Vacant(VacantEntry { trie: &mut self.trie, insertion_point, key })
+            }
         }
     }
 
-    /// The smallest key and its value.
+    /// Returns the smallest key and its value.
     ///
-    /// Not made for a queue: the way to it passes the empty slots before it, all of the root at
-    /// worst, so taking out the smallest key again and again is quadratic. [`drain`](Self::drain)
-    /// hands over all in order.
+    /// Not suited for a queue: it scans the empty slots before the key, at worst all slots of the
+    /// root, so removing the smallest key repeatedly is quadratic. [`drain`](Self::drain) removes
+    /// all keys in order.
     ///
     /// # Example
     ///
@@ -212,20 +220,20 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.iter().next()
     }
 
-    /// The largest key and its value; see [`first_key_value`](Self::first_key_value) for the price.
+    /// Returns the largest key and its value. Cost: see [`first_key_value`](Self::first_key_value).
     #[must_use]
     pub fn last_key_value(&self) -> Option<(&K, &V)> {
         self.iter().next_back()
     }
 
-    /// Takes out every key. Gives the memory back and keeps the tuning.
+    /// Removes all keys and frees their memory. The tuning stays.
     pub fn clear(&mut self) {
         *self = Self::with_tuning(self.tuning());
     }
 
-    /// Keeps the keys for which `keep` says so; asks in order of the keys.
+    /// Retains the entries for which `keep` returns true, in the order of the keys.
     ///
-    /// Takes 4 bytes for each key that goes. If `keep` panics, all stay.
+    /// Allocates 4 bytes for each removed key meanwhile. If `keep` panics, no key is removed.
     ///
     /// # Example
     ///
@@ -236,36 +244,37 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let mut walk = self.trie.walk();
-        let mut going = Vec::new();
-        while let Some(leaf) = self.trie.step(&mut walk) {
+        let mut removed = Vec::new();
+        while let Some(leaf) = self.trie.next_leaf(&mut walk) {
             let (key, value) = self.trie.leaf_mut(leaf);
             if !keep(key, value) {
-                going.push(leaf);
+                removed.push(leaf);
             }
         }
-        for leaf in going {
+        for leaf in removed {
             let key = *self.trie.leaf(leaf).0;
             self.trie.remove(&key);
         }
     }
 
-    /// Takes out all keys and hands them over in order; what is not fetched is dropped.
+    /// Removes all entries and returns an iterator over them in order. Entries that are not taken
+    /// from the iterator are dropped with it.
     pub fn drain(&mut self) -> IntoIter<K, V> {
         let tuning = self.tuning();
         core::mem::replace(self, Self::with_tuning(tuning)).into_iter()
     }
 
-    /// Keys and values in the order of the keys.
+    /// Iterates over keys and values in the order of the keys.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
         Iter::new(&self.trie)
     }
 
-    /// Keys and values in the order of the keys, the values to change.
+    /// Iterates over keys and mutable references to values, in the order of the keys.
     ///
-    /// Takes two pointers per key while it lasts: in safe Rust, references in the order of the keys
-    /// must be collected before the first is handed out. To change values one by one,
-    /// [`retain`](Self::retain) needs no memory.
+    /// The iterator allocates two pointers per key: in safe Rust, mutable references in the order
+    /// of the keys must be collected in advance. [`retain`](Self::retain) modifies values one by
+    /// one without memory.
     ///
     /// # Example
     ///
@@ -281,24 +290,25 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         IterMut::new(&mut self.trie)
     }
 
-    /// The keys in order.
+    /// Iterates over the keys in order.
     #[must_use]
     pub fn keys(&self) -> Keys<'_, K, V> {
         Keys(self.iter())
     }
 
-    /// The values in the order of their keys.
+    /// Iterates over the values in the order of their keys.
     #[must_use]
     pub fn values(&self) -> Values<'_, K, V> {
         Values(self.iter())
     }
 
-    /// The values in the order of their keys, to change; see [`iter_mut`](Self::iter_mut).
+    /// Iterates over mutable references to the values in the order of their keys. Cost: see
+    /// [`iter_mut`](Self::iter_mut).
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
         ValuesMut(self.iter_mut())
     }
 
-    /// Keys and values within `range`, in the order of the keys. An empty range gives nothing.
+    /// Iterates over the keys within `range` and their values, in order. An empty range is allowed.
     ///
     /// # Example
     ///
@@ -306,14 +316,14 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// let map: flowtable::LcTrieMap<u16, ()> = [1, 5, 9].map(|key| (key, ())).into();
     /// assert!(map.range(5..).map(|(key, ())| key).eq(&[5, 9]));
     /// assert!(map.range(2..9).map(|(key, ())| key).eq(&[5]));
-    /// assert_eq!(map.range(..9).next_back(), Some((&5, &()))); // the last one before 9
+    /// assert_eq!(map.range(..9).next_back(), Some((&5, &()))); // the last key below 9
     /// ```
     pub fn range(&self, range: impl RangeBounds<K>) -> Range<'_, K, V> {
         Range::new(&self.trie, range.start_bound(), range.end_bound())
     }
 
-    /// Gives back the memory that removed keys have left behind, and what was allocated ahead. The
-    /// shape stays. O(slots); takes 4 bytes for each key that the map ever had at once, meanwhile.
+    /// Frees the memory of removed keys and unused capacity. The shape of the trie stays. O(slots);
+    /// allocates 4 bytes per slot of the slabs meanwhile, free ones included.
     ///
     /// # Example
     ///
@@ -335,24 +345,24 @@ impl<K: BitString, V> LcTrieMap<K, V> {
         self.trie.shrink_to_fit();
     }
 
-    /// Bytes that the map has allocated, free slots included; without what values own.
+    /// Returns the number of bytes allocated, free slots included, without memory owned by values.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         self.trie.allocation_size()
     }
 
-    /// Depths, node sizes and memory at this moment. O(slots).
+    /// Measures depths, node sizes and memory. O(slots).
     #[must_use]
     pub fn shape(&self) -> TrieShape {
         self.trie.shape()
     }
 
-    /// Checks every invariant of the trie, for tests. O(slots).
+    /// Checks all invariants of the trie, for tests. O(slots).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate or a key type that
-    /// breaks the law of [`BitString`].
+    /// The first invariant that does not hold: a bug in this crate, or a key type that violates the
+    /// contract of [`BitString`].
     ///
     /// # Example
     ///
@@ -362,7 +372,7 @@ impl<K: BitString, V> LcTrieMap<K, V> {
     /// assert_eq!(map.validate(), Ok(()));
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.trie.validate()
     }
 }
@@ -379,7 +389,7 @@ impl<K: BitString + fmt::Debug, V: fmt::Debug> fmt::Debug for LcTrieMap<K, V> {
     }
 }
 
-/// Equal keys with equal values; the tuning does not count.
+/// Maps are equal if their keys and values are equal, whatever their tunings.
 impl<K: BitString, V: PartialEq> PartialEq for LcTrieMap<K, V> {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.iter().eq(other)
@@ -417,13 +427,13 @@ impl<K: BitString, V, const N: usize> From<[(K, V); N]> for LcTrieMap<K, V> {
 impl<K: BitString, V> Index<&K> for LcTrieMap<K, V> {
     type Output = V;
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     ///
     /// # Panics
     ///
-    /// If the map does not have the key.
+    /// If the map does not contain the key.
     fn index(&self, key: &K) -> &V {
-        self.get(key).expect("the map does not have the key")
+        self.get(key).expect("the map does not contain the key")
     }
 }
 

@@ -1,17 +1,18 @@
-//! The routes that begin at one address: a short list, the longest prefix first.
+//! The list of routes with the same address, longest prefix first.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Routes of one address by the length of their suffix.
+/// Routes of one address, sorted by the length of their suffix.
 #[derive(Clone, Debug)]
 pub(crate) struct Aliases<V> {
-    /// Suffixes rise strictly, and so prefixes become shorter. Never empty in a trie.
+    /// Suffix lengths increase strictly, so prefixes become shorter. Never empty in a trie.
     routes: Vec<(u32, V)>,
 }
 
 impl<V> Aliases<V> {
-    pub(super) fn one(suffix: u32, value: V) -> Self {
+    /// Creates a list of one route.
+    pub(super) fn new(suffix: u32, value: V) -> Self {
         Self { routes: vec![(suffix, value)] }
     }
 
@@ -25,32 +26,32 @@ impl<V> Aliases<V> {
     }
 
     pub(super) fn get(&self, suffix: u32) -> Option<&V> {
-        self.place(suffix).ok().map(|at| &self.routes[at].1)
+        self.position(suffix).ok().map(|index| &self.routes[index].1)
     }
 
-    /// The longest prefix whose suffix has so many bits at least.
+    /// Returns the longest prefix whose suffix has at least `suffix` bits.
     pub(super) fn first_from(&self, suffix: u32) -> Option<(u32, &V)> {
-        let (Ok(at) | Err(at)) = self.place(suffix);
-        self.routes.get(at).map(|(suffix, value)| (*suffix, value))
+        let (Ok(index) | Err(index)) = self.position(suffix);
+        self.routes.get(index).map(|(suffix, value)| (*suffix, value))
     }
 
     pub(super) fn insert(&mut self, suffix: u32, value: V) -> Option<V> {
-        match self.place(suffix) {
-            Ok(at) => Some(core::mem::replace(&mut self.routes[at].1, value)),
-            Err(at) => {
-                // Most addresses have one or two routes, and a vector makes room for four.
+        match self.position(suffix) {
+            Ok(index) => Some(core::mem::replace(&mut self.routes[index].1, value)),
+            Err(index) => {
+                // Most addresses have one or two routes; `Vec` would reserve four.
                 self.routes.reserve_exact(1);
-                self.routes.insert(at, (suffix, value));
+                self.routes.insert(index, (suffix, value));
                 None
             }
         }
     }
 
     pub(super) fn remove(&mut self, suffix: u32) -> Option<V> {
-        self.place(suffix).ok().map(|at| self.routes.remove(at).1)
+        self.position(suffix).ok().map(|index| self.routes.remove(index).1)
     }
 
-    /// Suffixes and values, the longest prefix first.
+    /// Suffix lengths and values, longest prefix first.
     pub(super) fn as_slice(&self) -> &[(u32, V)] {
         &self.routes
     }
@@ -60,13 +61,13 @@ impl<V> Aliases<V> {
         self.routes.capacity() * size_of::<(u32, V)>()
     }
 
-    /// Whether there are routes, and they are in order.
-    pub(super) fn is_in_order(&self) -> bool {
+    /// Whether the list is sorted and not empty.
+    pub(super) fn is_sorted(&self) -> bool {
         !self.routes.is_empty() && self.routes.is_sorted_by(|(a, _), (b, _)| a < b)
     }
 
-    /// Where the route of a suffix is, or where it would go.
-    fn place(&self, suffix: u32) -> Result<usize, usize> {
+    /// Returns the index of the route with this suffix, or the index at which to insert it.
+    fn position(&self, suffix: u32) -> Result<usize, usize> {
         self.routes.binary_search_by_key(&suffix, |&(suffix, _)| suffix)
     }
 }

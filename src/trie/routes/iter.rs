@@ -9,7 +9,8 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::trie::{Trie, Walk};
 
-/// Routes in order: by address, and of one address the shorter prefix first.
+/// An iterator over routes by address, shorter prefixes first. See
+/// [`LcRouteTable::iter`](super::LcRouteTable::iter).
 ///
 /// # Example
 ///
@@ -23,17 +24,17 @@ use crate::trie::{Trie, Walk};
 /// ```
 pub struct Iter<'a, A, V> {
     trie: &'a Trie<A, Aliases<V>, Slen>,
-    /// The leaves behind the present one.
+    /// The leaves after the current one.
     walk: Walk,
-    /// The present leaf, and what is left of its routes.
-    here: Option<(&'a A, slice::Iter<'a, (u32, V)>)>,
-    /// Routes still to come.
-    left: usize,
+    /// The current leaf and the rest of its routes.
+    current: Option<(&'a A, slice::Iter<'a, (u32, V)>)>,
+    /// The number of remaining routes.
+    remaining: usize,
 }
 
 impl<'a, A: Address, V> Iter<'a, A, V> {
     pub(super) fn new(trie: &'a Trie<A, Aliases<V>, Slen>, len: usize) -> Self {
-        Self { trie, walk: trie.walk(), here: None, left: len }
+        Self { trie, walk: trie.walk(), current: None, remaining: len }
     }
 }
 
@@ -42,20 +43,20 @@ impl<'a, A: Address, V> Iterator for Iter<'a, A, V> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some((address, routes)) = &mut self.here {
+            if let Some((address, routes)) = &mut self.current {
                 if let Some((suffix, value)) = routes.next_back() {
-                    self.left -= 1;
+                    self.remaining -= 1;
                     return Some((Prefix::of(address, A::BITS - suffix), value));
                 }
             }
-            let leaf = self.trie.step(&mut self.walk)?;
+            let leaf = self.trie.next_leaf(&mut self.walk)?;
             let (address, aliases) = self.trie.leaf(leaf);
-            self.here = Some((address, aliases.as_slice().iter()));
+            self.current = Some((address, aliases.as_slice().iter()));
         }
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 
@@ -64,7 +65,12 @@ impl<A: Address, V> FusedIterator for Iter<'_, A, V> {}
 
 impl<A, V> Clone for Iter<'_, A, V> {
     fn clone(&self) -> Self {
-        Self { trie: self.trie, walk: self.walk, here: self.here.clone(), left: self.left }
+        Self {
+            trie: self.trie,
+            walk: self.walk,
+            current: self.current.clone(),
+            remaining: self.remaining,
+        }
     }
 }
 

@@ -1,55 +1,57 @@
-//! Routes on a level-compressed trie: longest-prefix match as Linux does it.
+//! A route table on a level-compressed trie, with longest-prefix match as in Linux.
 //!
 //! ```text
-//!     10.0.0.0  ─┬─ /24  a         a look-up of 10.0.1.99 comes to the leaf 10.0.1.0: its /28 does not
-//!                └─ /8   b         match. With one more bit of the address cleared it is at 10.0.0.0:
-//!     10.0.1.0  ─── /28  c         the /24 does not match, and the /8 does.
+//!     10.0.0.0  ─┬─ /24  a       a lookup of 10.0.1.99 reaches the leaf 10.0.1.0: its /28 does
+//!                └─ /8   b       not match. With one more bit of the address cleared it reaches
+//!     10.0.1.0  ─── /28  c       10.0.0.0: the /24 does not match, the /8 does.
 //! ```
 //!
-//! A leaf is an address and holds the routes that begin there, the longest prefix first. A look-up goes
-//! to the leaf of its address and from there back over the addresses that are left when the ones of
-//! the address are cleared, the last one first. `trie/backtrack.rs` draws that way, `trie/suffix.rs` the
-//! number in each node that keeps it short.
+//! A leaf is an address with the list of its routes, longest prefix first. A lookup descends to the
+//! leaf of the address, then backtracks through the addresses that result from clearing its 1 bits,
+//! last bit first. `trie/backtrack.rs` shows this search, `trie/suffix.rs` the suffix lengths in
+//! the nodes that keep it short.
 //!
-//! [`LcRouteTable`] is the plain structure: safe, small, and made to be read. Take it to see how the
-//! structure behaves, or to test another one against; [`RouteTable`](crate::RouteTable) is the one for
-//! the work.
+//! [`LcRouteTable`] is the reference structure: safe, small, and written to be read. It serves to
+//! study the structure, or as a reference model for another one; [`RouteTable`](crate::RouteTable)
+//! is the one for production.
 //!
-//! # Price
+//! # Cost
 //!
-//! On the routes of the Internet in 2025, 900 thousand of IPv4 at 840 thousand addresses, a look-up
-//! inside of a route passes 2.4 nodes and one leaf; that of a random address, which may have to come
-//! back several times, passes 5.9 nodes and 1.6 leaves. 160 thousand routes of IPv6, whose first bits
-//! are all alike, take 5.7 nodes. Each address has a list of its own, an allocation, though most have
-//! one route only. Now and then an update doubles or halves the root, and then looks into every leaf
-//! and its list: a tenth of a second and more on such a table.
+//! On the Internet's routes of 2025, 900 thousand IPv4 routes at 840 thousand addresses, a lookup
+//! of an address within a route visits 2.4 nodes and one leaf; that of a random address, which may
+//! backtrack several times, visits 5.9 nodes and 1.6 leaves. With 160 thousand IPv6 routes, whose
+//! first bits are all alike, it visits 5.7 nodes. Each address has a list, which is an allocation,
+//! though most have a single route. Occasionally an update doubles or halves the root, and then
+//! reads every leaf and its list: a tenth of a second and more on such a table.
 //!
 //! # Papers
 //!
-//! Nilsson and Karlsson, *IP-address lookup using LC-tries*, 1999, has the longest match in a trie that
-//! is built once; Nilsson and Tikkanen, *An experimental study of compression methods for dynamic
-//! tries*, 2002, the trie that changes. How a look-up comes back is taken from Linux, whose nodes have
-//! kept the longest suffix since 2015. What differs there is said where it is done.
+//! Nilsson and Karlsson, *IP-address lookup using LC-tries*, 1999, has the longest match in a
+//! static trie; Nilsson and Tikkanen, *An experimental study of compression methods for dynamic
+//! tries*, 2002, the dynamic trie. Backtracking follows Linux, whose nodes have stored the longest
+//! suffix since 2015; `trie/backtrack.rs` and `trie/suffix.rs` name the differences.
 
 mod aliases;
 mod iter;
 
+use alloc::format;
 use core::fmt;
 
+use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::probes::Observer;
-use crate::trie::{Broken, Place, Suffixes, Trie, TrieShape, Tuning};
+use crate::trie::{SearchResult, Suffixes, Trie, TrieShape, Tuning};
 
 use aliases::Aliases;
 pub use iter::Iter;
 
-/// The length of the longest suffix, kept in each node.
+/// The length of the longest suffix below a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slen(u32);
 
 impl<V> Suffixes<Aliases<V>> for Slen {
-    const KEPT: bool = true;
+    const TRACKED: bool = true;
 
     fn new(slen: u32) -> Self {
         Self(slen)
@@ -59,19 +61,19 @@ impl<V> Suffixes<Aliases<V>> for Slen {
         self.0
     }
 
-    fn of(aliases: &Aliases<V>) -> u32 {
+    fn longest_of(aliases: &Aliases<V>) -> u32 {
         aliases.longest_suffix()
     }
 }
 
-/// Routes from prefixes to values, on a level-compressed trie.
+/// A map from prefixes to values with longest-prefix match, on a level-compressed trie.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get` | a look-up in an [`LcTrieMap`](crate::LcTrieMap), and a binary search in the list of the leaf |
-/// | `lookup` | the same, and once more for each one in the address at worst, from where that bit is |
-/// | `insert` | the same as in an `LcTrieMap`; a route that is shorter than all near it is told to the nodes above |
-/// | `remove` | the same; half of the slots of each node above at worst, if the route was the shortest there |
+/// | `get` | as in an [`LcTrieMap`](crate::LcTrieMap), and a binary search in the leaf's list |
+/// | `lookup` | as `get`, and at worst once more for each 1 bit, from the node of that bit |
+/// | `insert` | as in an `LcTrieMap`, and updates of suffix lengths in the nodes above |
+/// | `remove` | as in an `LcTrieMap`, and at worst half of the slots of the nodes above |
 /// | `iter` | a step in the list, or to the next leaf |
 /// | `len` | O(1) |
 ///
@@ -95,12 +97,12 @@ impl<V> Suffixes<Aliases<V>> for Slen {
 #[derive(Clone)]
 pub struct LcRouteTable<A, V> {
     trie: Trie<A, Aliases<V>, Slen>,
-    /// Routes in all lists together.
+    /// Total number of routes in all lists.
     len: usize,
 }
 
 impl<A: Address, V> LcRouteTable<A, V> {
-    /// An empty table with the default tuning. Allocates nothing.
+    /// Creates an empty table with the default tuning. Allocates nothing.
     ///
     /// # Example
     ///
@@ -113,7 +115,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         Self::with_tuning(Tuning::LINUX)
     }
 
-    /// An empty table that doubles and halves its nodes as `tuning` says.
+    /// Creates an empty table with the given tuning.
     ///
     /// # Example
     ///
@@ -129,7 +131,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         Self { trie: Trie::new(tuning), len: 0 }
     }
 
-    /// When nodes are doubled and halved.
+    /// Returns the parameters for doubling and halving nodes.
     ///
     /// # Example
     ///
@@ -145,7 +147,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.trie.tuning()
     }
 
-    /// Number of routes.
+    /// Returns the number of routes.
     ///
     /// # Example
     ///
@@ -162,7 +164,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.len
     }
 
-    /// Whether there are no routes.
+    /// Returns whether there are no routes.
     ///
     /// # Example
     ///
@@ -178,11 +180,11 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.len == 0
     }
 
-    /// Gives `prefix` a value and returns the one that it had.
+    /// Inserts or replaces the value of `prefix` and returns the previous one.
     ///
     /// # Panics
     ///
-    /// If there are routes of 2^31 - 1 addresses already.
+    /// If the table has routes of 2^31 - 1 addresses already.
     ///
     /// # Example
     ///
@@ -196,9 +198,11 @@ impl<A: Address, V> LcRouteTable<A, V> {
     pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
         let suffix = suffix_of(&prefix);
         let replaced = match self.trie.locate(&prefix.address()) {
-            Place::Found(seat) => self.trie.change(seat, |aliases| aliases.insert(suffix, value)),
-            Place::Vacant(gap) => {
-                self.trie.fill(gap, prefix.address(), Aliases::one(suffix, value));
+            SearchResult::Found(position) => {
+                self.trie.update_at(position, |aliases| aliases.insert(suffix, value))
+            }
+            SearchResult::Vacant(point) => {
+                self.trie.insert_at(point, prefix.address(), Aliases::new(suffix, value));
                 None
             }
         };
@@ -206,7 +210,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         replaced
     }
 
-    /// Takes out the route of exactly this prefix and returns its value.
+    /// Removes the route of exactly this prefix and returns its value.
     ///
     /// # Example
     ///
@@ -222,18 +226,20 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
         let suffix = suffix_of(prefix);
-        let Place::Found(seat) = self.trie.locate(&prefix.address()) else { return None };
-        let (_, aliases) = self.trie.leaf(seat.leaf);
+        let SearchResult::Found(position) = self.trie.locate(&prefix.address()) else {
+            return None;
+        };
+        let (_, aliases) = self.trie.leaf(position.leaf);
         aliases.get(suffix)?;
         self.len -= 1;
         if aliases.len() > 1 {
-            return self.trie.change(seat, |aliases| aliases.remove(suffix));
+            return self.trie.update_at(position, |aliases| aliases.remove(suffix));
         }
-        let (_, mut last) = self.trie.vacate(seat);
+        let (_, mut last) = self.trie.remove_at(position);
         last.remove(suffix)
     }
 
-    /// The value of exactly this prefix.
+    /// Returns the value of exactly this prefix.
     ///
     /// # Example
     ///
@@ -251,7 +257,7 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.trie.leaf(leaf).1.get(suffix_of(prefix))
     }
 
-    /// The route of the longest prefix that contains `address`.
+    /// Returns the route with the longest prefix that contains `address`.
     ///
     /// # Example
     ///
@@ -270,7 +276,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.lookup_observed(address, &mut ())
     }
 
-    /// The route of the longest prefix that contains `address`, counting what the look-up touches.
+    /// Returns the route with the longest prefix that contains `address`, and reports the visited
+    /// nodes and leaves to `observer`.
     ///
     /// # Example
     ///
@@ -290,21 +297,22 @@ impl<A: Address, V> LcRouteTable<A, V> {
         address: &A,
         observer: &mut impl Observer,
     ) -> Option<(Prefix<A>, &V)> {
-        let longest = |first: &A, aliases, common| {
+        let matching = |first: &A, aliases, common| {
             let (suffix, value) = Aliases::first_from(aliases, A::BITS - common)?;
             Some((Prefix::of(first, A::BITS - suffix), value))
         };
-        self.trie.lookup(address, longest, observer)
+        self.trie.lookup(address, matching, observer)
     }
 
-    /// Routes in order: by address, and of one address the shorter prefix first.
+    /// Iterates over the routes by address, shorter prefixes first.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{LcRouteTable, Prefix};
     ///
-    /// let mut prefixes = [(0b1000_0000_u8, 1), (0, 4), (0, 2)].map(|(a, l)| Prefix::new(a, l).unwrap());
+    /// let mut prefixes =
+    ///     [(0b1000_0000_u8, 1), (0, 4), (0, 2)].map(|(a, l)| Prefix::new(a, l).unwrap());
     /// let routes: LcRouteTable<u8, ()> = prefixes.map(|prefix| (prefix, ())).into();
     /// prefixes.sort();
     /// assert!(routes.iter().map(|(prefix, ())| prefix).eq(prefixes));
@@ -314,7 +322,8 @@ impl<A: Address, V> LcRouteTable<A, V> {
         Iter::new(&self.trie, self.len)
     }
 
-    /// Bytes that the table has allocated, free slots included; without what values own. O(slots).
+    /// Returns the number of bytes allocated, free slots included, without memory owned by values.
+    /// O(slots).
     ///
     /// # Example
     ///
@@ -330,14 +339,15 @@ impl<A: Address, V> LcRouteTable<A, V> {
         self.trie.allocation_size() + lists.sum::<usize>()
     }
 
-    /// Depths, node sizes and memory at this moment; its leaves are addresses. O(slots).
+    /// Measures depths, node sizes and memory. Leaves are addresses. O(slots).
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{LcRouteTable, Prefix};
     ///
-    /// let routes: LcRouteTable<u8, ()> = (0..=8).map(|len| (Prefix::new(0, len).unwrap(), ())).collect();
+    /// let routes: LcRouteTable<u8, ()> =
+    ///     (0..=8).map(|len| (Prefix::new(0, len).unwrap(), ())).collect();
     /// assert_eq!((routes.len(), routes.shape().leaves), (9, 1));
     /// ```
     #[must_use]
@@ -345,12 +355,12 @@ impl<A: Address, V> LcRouteTable<A, V> {
         TrieShape { bytes: self.allocation_size(), ..self.trie.shape() }
     }
 
-    /// Checks every invariant, for tests. O(slots).
+    /// Checks all invariants, for tests. O(slots).
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate or an address type that
-    /// breaks its law.
+    /// The first invariant that does not hold: a bug in this crate, or an address type that
+    /// violates the contract of [`Address`].
     ///
     /// # Example
     ///
@@ -361,21 +371,25 @@ impl<A: Address, V> LcRouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         self.trie.validate()?;
-        let are_in_order = self.lists().all(Aliases::is_in_order);
+        ensure(self.lists().all(Aliases::is_sorted), || "the routes of a leaf are not sorted")?;
         let count: usize = self.lists().map(Aliases::len).sum();
+        ensure(count == self.len, || format!("{count} routes are counted as {}", self.len))?;
         let are_first = self.iter().all(|(prefix, _)| self.get(&prefix).is_some());
-        if are_in_order && are_first && count == self.len { Ok(()) } else { Err(Broken::Routes) }
+        ensure(are_first, || "the address of a leaf is not the first one of its routes")
     }
 
+    /// The lists of all leaves.
     fn lists(&self) -> impl Iterator<Item = &Aliases<V>> {
         let mut walk = self.trie.walk();
-        core::iter::from_fn(move || self.trie.step(&mut walk).map(|leaf| self.trie.leaf(leaf).1))
+        core::iter::from_fn(move || {
+            self.trie.next_leaf(&mut walk).map(|leaf| self.trie.leaf(leaf).1)
+        })
     }
 }
 
-/// The number of bits that a prefix does not care about.
+/// Returns the number of bits after a prefix.
 fn suffix_of<A: Address>(prefix: &Prefix<A>) -> u32 {
     A::BITS - prefix.len()
 }

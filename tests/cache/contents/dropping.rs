@@ -1,4 +1,4 @@
-//! What has to be dropped is dropped once, whatever panics.
+//! Every key and value is dropped exactly once, even if callbacks panic.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn put<const WAYS: usize>(cache: &mut Sets<WAYS>, key: u64) -> Inserted<Counted,
     cache.insert(index(key), Counted::new(key), Counted::new(key))
 }
 
-/// What is in the cache is alive and where it belongs.
+/// Checks that every entry is alive and found by its key.
 fn check<const WAYS: usize>(cache: &Sets<WAYS>) {
     cache.validate().unwrap();
     for (key, value) in cache.iter() {
@@ -19,14 +19,14 @@ fn check<const WAYS: usize>(cache: &Sets<WAYS>) {
     }
 }
 
-/// The same, and nothing else is alive.
+/// [`check`], and that no other counted object is alive.
 fn check_all<const WAYS: usize>(cache: &Sets<WAYS>) {
     check(cache);
     assert_eq!(alive(), 2 * cache.len());
 }
 
-/// Goes each way that an entry can take.
-fn drop_all_ways<const WAYS: usize>(replacement: Replacement) {
+/// Lets entries leave the cache by every operation that drops entries.
+fn drop_by_every_operation<const WAYS: usize>(replacement: Replacement) {
     let mut cache = Sets::<WAYS>::new(40).unwrap().with_replacement(replacement);
     for key in 0..KEYS {
         let Inserted { previous, evicted } = put(&mut cache, key);
@@ -56,7 +56,7 @@ fn drop_all_ways<const WAYS: usize>(replacement: Replacement) {
     check(&clone);
     drop(clone);
     check_all(&cache);
-    // What is cleared is dropped when its set is used next.
+    // Cleared entries are dropped when their set is used next.
     let before = alive();
     cache.clear();
     cache.clear();
@@ -65,11 +65,11 @@ fn drop_all_ways<const WAYS: usize>(replacement: Replacement) {
     for key in (0..KEYS).map(Counted::new) {
         assert!(cache.remove(index(key.number), &key).is_none());
     }
-    cache.retain(|_, _| unreachable!("there is nothing"));
+    cache.retain(|_, _| unreachable!("the cache is empty"));
     assert_eq!(alive(), before);
     (0..KEYS).for_each(|key| drop(put(&mut cache, key)));
     check_all(&cache);
-    // Some are of the past when all of it is dropped.
+    // Some entries are cleared but not yet dropped when the cache is dropped.
     cache.clear();
     (0..KEYS / 10).for_each(|key| drop(put(&mut cache, key)));
     drop(cache);
@@ -80,14 +80,14 @@ fn drop_all_ways<const WAYS: usize>(replacement: Replacement) {
 #[test]
 fn each_entry_is_dropped_once() {
     for replacement in REPLACEMENTS {
-        drop_all_ways::<1>(replacement);
-        drop_all_ways::<2>(replacement);
-        drop_all_ways::<3>(replacement);
-        drop_all_ways::<8>(replacement);
+        drop_by_every_operation::<1>(replacement);
+        drop_by_every_operation::<2>(replacement);
+        drop_by_every_operation::<3>(replacement);
+        drop_by_every_operation::<8>(replacement);
     }
 }
 
-/// Things are done to a cache, which may panic anywhere.
+/// Runs every operation on a cache; any callback may panic.
 fn work<const WAYS: usize>(cache: &mut Sets<WAYS>) {
     (0..8).for_each(|key| drop(put(cache, key)));
     (4..12).for_each(|key| drop(put(cache, key)));
@@ -110,12 +110,13 @@ fn work<const WAYS: usize>(cache: &mut Sets<WAYS>) {
     (0..8).for_each(|key| drop(put(cache, key)));
 }
 
-/// As many as may be lost: the language forgets what is about to be returned when the drop of something else panics.
+/// The largest number of objects that may leak: a return value is leaked when the drop of another
+/// object panics.
 fn lost(callback: Callback) -> usize {
     usize::from(callback == Callback::Drop)
 }
 
-/// Has each callback of this kind panic. What is in the cache stays good, and all else is dropped.
+/// Lets each callback of this kind panic. The cache stays valid, and all other objects are dropped.
 fn panic_everywhere<const WAYS: usize>(callback: Callback) {
     for replacement in REPLACEMENTS {
         for good in 0.. {
@@ -128,7 +129,7 @@ fn panic_everywhere<const WAYS: usize>(callback: Callback) {
             assert!(alive() <= lost(callback), "{callback:?} after {good}, {replacement:?}");
             forget_leaked();
             if is_done {
-                assert!(good > 5, "some have panicked");
+                assert!(good > 5, "some callbacks have panicked");
                 break;
             }
         }
@@ -137,7 +138,7 @@ fn panic_everywhere<const WAYS: usize>(callback: Callback) {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn a_panic_of_eq_or_drop_leaves_a_good_cache() {
+fn a_panic_of_eq_or_drop_leaves_a_valid_cache() {
     for callback in [Callback::Eq, Callback::Drop] {
         panic_everywhere::<1>(callback);
         panic_everywhere::<2>(callback);
@@ -151,15 +152,16 @@ fn panic_quietly() -> ! {
 }
 
 #[test]
-fn a_panic_of_a_closure_leaves_a_good_cache() {
+fn a_panic_of_a_closure_leaves_a_valid_cache() {
     fn caught(act: impl FnOnce()) {
         assert!(catch_unwind(AssertUnwindSafe(act)).is_err());
     }
     let mut cache = Sets::<2>::new(8).unwrap();
     (0..6).for_each(|key| drop(put(&mut cache, key)));
-    let before = cache.statistics();
+    let mut expected = cache.statistics();
+    expected.misses += 1;
     caught(|| _ = cache.get_or_insert_with(index(90), Counted::new(90), |_| panic_quietly()));
-    assert_eq!(cache.statistics(), Statistics { misses: before.misses + 1, ..before });
+    assert_eq!(cache.statistics(), expected);
     check_all(&cache);
     let len = cache.len();
     let mut calls = 0;
@@ -181,15 +183,15 @@ fn a_panic_of_a_closure_leaves_a_good_cache() {
         });
     });
     let Statistics { hits, misses, .. } = cache.statistics();
-    assert_eq!(hits + misses, 6, "one missed before, and the fifth of six was looked up");
+    assert_eq!(hits + misses, 6, "one miss before, and the fifth of six keys was looked up");
     drop(keys);
     check_all(&cache);
 }
 
-/// Memory may be leaked, and nothing is dropped twice.
+/// Memory may leak, and no object is dropped twice.
 #[cfg_attr(miri, ignore = "leaks")]
 #[test]
-fn a_panic_of_clone_or_of_the_last_drop_does_no_harm() {
+fn a_panic_of_clone_or_of_the_last_drop_only_leaks() {
     for good in 0..20 {
         let mut cache = Sets::<3>::new(12).unwrap();
         (0..12).for_each(|key| drop(put(&mut cache, key)));
@@ -236,7 +238,7 @@ fn work_in_chains(cache: &mut Chains) {
 
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn chains_stay_good_whatever_panics() {
+fn chains_stay_valid_if_any_callback_panics() {
     for callback in [Callback::Hash, Callback::Eq, Callback::Drop, Callback::Clone] {
         for good in 0.. {
             let config = ChainedConfig::new(6).and_then(|it| it.with_elasticity(3)).unwrap();
@@ -249,20 +251,24 @@ fn chains_stay_good_whatever_panics() {
             assert!(alive() <= lost(callback), "{callback:?} after {good}");
             forget_leaked();
             if is_done {
-                assert!(good > 5, "some have panicked");
+                assert!(good > 5, "some callbacks have panicked");
                 break;
             }
         }
     }
 }
 
-/// More than a line apart.
+/// Larger than a cache line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(align(128))]
 struct Wide(Box<u32>);
 
-/// Each way that an entry can go, once: little enough for Miri, which sees what is leaked, dropped twice or not there.
-fn go_each_way<K: Clone + Eq, const WAYS: usize>(replacement: Replacement, make: fn(u32) -> K) {
+/// Lets an entry leave by each operation once: short enough for Miri, which detects leaks, double
+/// drops and uninitialised reads.
+fn leave_by_each_operation<K: Clone + Eq, const WAYS: usize>(
+    replacement: Replacement,
+    make: fn(u32) -> K,
+) {
     let at = |key: u32| SourceIndex::new(key % 2);
     let cache: SourceHashCache<K, Box<u32>, WAYS> = SourceHashCache::new(2 * WAYS).unwrap();
     let mut cache = cache.with_replacement(replacement);
@@ -294,9 +300,9 @@ fn go_each_way<K: Clone + Eq, const WAYS: usize>(replacement: Replacement, make:
 }
 
 #[test]
-fn each_way_that_an_entry_can_go() {
-    go_each_way::<Box<u32>, 1>(Replacement::SecondChance, Box::new);
-    go_each_way::<Box<u32>, 2>(Replacement::Oldest, Box::new);
-    go_each_way::<Box<u32>, 3>(Replacement::LeastRecentlyUsed, Box::new);
-    go_each_way::<Wide, 2>(Replacement::SecondChance, |key| Wide(Box::new(key)));
+fn an_entry_leaves_by_each_operation_without_a_leak() {
+    leave_by_each_operation::<Box<u32>, 1>(Replacement::SecondChance, Box::new);
+    leave_by_each_operation::<Box<u32>, 2>(Replacement::Oldest, Box::new);
+    leave_by_each_operation::<Box<u32>, 3>(Replacement::LeastRecentlyUsed, Box::new);
+    leave_by_each_operation::<Wide, 2>(Replacement::SecondChance, |key| Wide(Box::new(key)));
 }

@@ -1,33 +1,44 @@
-//! Calls of remote procedures, of which each is to be executed once.
+//! `DuplicateFilter`: each remote procedure call is executed once.
 
 use super::*;
 
 #[test]
-fn a_filter_takes_what_is_above_the_last_number() {
+fn a_call_above_the_last_sequence_number_is_accepted() {
     let mut filter = DuplicateFilter::new(2, Duration::from_secs(10)).unwrap();
-    let mut say =
+    let mut accept =
         |sender, sequence, seconds| filter.accept(sender, sequence, Timestamp::from_secs(seconds));
-    assert_eq!(say('a', 5, 0), Verdict::Accept);
-    assert_eq!([say('a', 5, 1), say('a', 4, 1), say('a', 0, 1)], [Verdict::Duplicate; 3]);
-    assert_eq!(say('a', 6, 2), Verdict::Accept, "a duplicate has not made it younger");
-    assert_eq!(say('b', u64::MAX, 3), Verdict::Accept);
-    assert_eq!([say('c', 1, 4), say('c', 1, 11)], [Verdict::Full; 2], "nobody is forgotten for it");
-    assert_eq!(say('b', u64::MAX, 11), Verdict::Duplicate);
-    assert_eq!(say('a', 7, 11), Verdict::Accept, "and those who are known are served");
-    assert_eq!(say('c', 1, 13), Verdict::Accept, "ten seconds after b");
-    assert_eq!(say('b', 1, 13), Verdict::Full);
-    assert_eq!(say('b', 1, 21), Verdict::Accept, "ten seconds after a");
-    assert_eq!(say('c', 1, 0), Verdict::Duplicate, "time stands still");
-    assert_eq!(say('c', 1, 23), Verdict::Accept);
+    assert_eq!(accept('a', 5, 0), CallVerdict::Accept);
+    assert_eq!(
+        [accept('a', 5, 1), accept('a', 4, 1), accept('a', 0, 1)],
+        [CallVerdict::Duplicate; 3]
+    );
+    assert_eq!(accept('a', 6, 2), CallVerdict::Accept, "a duplicate does not extend the lifetime");
+    assert_eq!(accept('b', u64::MAX, 3), CallVerdict::Accept);
+    assert_eq!(
+        [accept('c', 1, 4), accept('c', 1, 11)],
+        [CallVerdict::Full; 2],
+        "no sender is evicted"
+    );
+    assert_eq!(accept('b', u64::MAX, 11), CallVerdict::Duplicate);
+    assert_eq!(accept('a', 7, 11), CallVerdict::Accept, "calls of known senders are accepted");
+    assert_eq!(accept('c', 1, 13), CallVerdict::Accept, "ten seconds after b");
+    assert_eq!(accept('b', 1, 13), CallVerdict::Full);
+    assert_eq!(accept('b', 1, 21), CallVerdict::Accept, "ten seconds after a");
+    assert_eq!(
+        accept('c', 1, 0),
+        CallVerdict::Duplicate,
+        "an earlier timestamp counts as the latest one"
+    );
+    assert_eq!(accept('c', 1, 23), CallVerdict::Accept);
     assert_eq!(filter.len(), 2);
     assert_eq!(filter.clean(Timestamp::from_secs(99), 1), 1);
     assert_eq!(filter.clean(Timestamp::ZERO, usize::MAX), 1);
     assert!(filter.is_empty() && filter.allocation_size() > 0);
 }
 
-/// Senders call, wait for the answer, and call again; the network delivers each packet up to three times, the last one
-/// less than a lifetime after the first was sent. Each call is executed once, also those of senders who have
-/// forgotten their numbers and waited for a lifetime.
+/// Senders call, wait for the answer, and call again; the network delivers each packet three times,
+/// the last one less than a lifetime after the packet was sent. Each call is executed once,
+/// including calls of senders that restart with sequence number 0 after waiting for a lifetime.
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
 fn each_call_is_executed_once() {
@@ -40,13 +51,13 @@ fn each_call_is_executed_once() {
         random += 1;
         mix(random) % below
     };
-    // Packets by their time of arrival: sender, number, and which call it is of all.
+    // Packets by time of arrival: sender, sequence number, and number of the call.
     let mut arrivals: BTreeSet<(u64, u64, u64, u64)> = BTreeSet::new();
     let (mut calls, mut executed) = (0, BTreeMap::<u64, u32>::new());
     for sender in 0..SENDERS {
         let (mut now, mut number) = (draw(500), 0);
         for _ in 0..PACKETS / 300 {
-            // What is delivered first is executed before the next call is sent.
+            // The first delivery is executed before the next call is sent.
             let first = draw(300);
             for delay in [first, first + draw(LIFETIME - first), first + draw(LIFETIME - first)] {
                 arrivals.insert((now + delay, sender, number, calls));
@@ -59,36 +70,37 @@ fn each_call_is_executed_once() {
     }
     for (now, sender, number, call) in arrivals {
         let verdict = filter.accept(sender, number, Timestamp::from_nanos(now));
-        assert_ne!(verdict, Verdict::Full);
-        *executed.entry(call).or_default() += u32::from(verdict == Verdict::Accept);
+        assert_ne!(verdict, CallVerdict::Full);
+        *executed.entry(call).or_default() += u32::from(verdict == CallVerdict::Accept);
     }
     assert_eq!(executed.len() as u64, calls);
     assert!(executed.values().all(|times| *times == 1));
 }
 
-/// Two are forgotten with each packet, so there is room as soon as there can be.
+/// Each packet removes up to two expired senders, so a full filter accepts as soon as senders
+/// expire.
 #[cfg_attr(miri, ignore = "it takes minutes")]
 #[test]
-fn expired_senders_do_not_keep_others_out() {
+fn expired_senders_are_replaced() {
     let hasher = BuildHasherDefault::<Crc32>::new();
     let mut filter = DuplicateFilter::with_hasher(100, Duration::from_secs(1), hasher).unwrap();
-    let mut say = |sender: u32, seconds| filter.accept(sender, 0, Timestamp::from_secs(seconds));
-    (0..100).for_each(|sender| assert_eq!(say(sender, 0), Verdict::Accept));
-    assert_eq!(say(100, 0), Verdict::Full);
-    (100..200).for_each(|sender| assert_eq!(say(sender, 1), Verdict::Accept));
-    assert_eq!(say(200, 1), Verdict::Full);
+    let mut accept = |sender: u32, seconds| filter.accept(sender, 0, Timestamp::from_secs(seconds));
+    (0..100).for_each(|sender| assert_eq!(accept(sender, 0), CallVerdict::Accept));
+    assert_eq!(accept(100, 0), CallVerdict::Full);
+    (100..200).for_each(|sender| assert_eq!(accept(sender, 1), CallVerdict::Accept));
+    assert_eq!(accept(200, 1), CallVerdict::Full);
     assert_eq!(filter.clean(Timestamp::from_secs(2), 30), 30);
-    assert_eq!(filter.accept(300, 0, Timestamp::ZERO), Verdict::Accept);
+    assert_eq!(filter.accept(300, 0, Timestamp::ZERO), CallVerdict::Accept);
     assert_eq!(filter.len(), 70 - 2 + 1);
     filter.validate().unwrap();
 }
 
-/// A caller sends a call again every 20 seconds: a lifetime of a minute is enough for a minute of that, and no more.
+/// A caller retransmits a call every 20 seconds: a lifetime of a minute covers one minute of that.
 #[test]
-fn a_lifetime_has_to_cover_what_is_sent_again() {
+fn a_retransmission_after_the_lifetime_is_accepted() {
     let mut filter = DuplicateFilter::new(10, Duration::from_secs(60)).unwrap();
     let verdicts = [0, 20, 40, 59, 60].map(|at| filter.accept('a', 5, Timestamp::from_secs(at)));
-    use Verdict::{Accept, Duplicate};
+    use CallVerdict::{Accept, Duplicate};
     assert_eq!(verdicts, [Accept, Duplicate, Duplicate, Duplicate, Accept]);
     let mut none = DuplicateFilter::new(10, Duration::ZERO).unwrap();
     assert_eq!([(); 2].map(|()| none.accept('a', 5, Timestamp::ZERO)), [Accept; 2]);

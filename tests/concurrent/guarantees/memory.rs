@@ -13,13 +13,13 @@ use model::versioned::Versioned;
 
 const KEYS: u64 = if cfg!(miri) { 10 } else { 300 };
 
-/// Lets go of what other maps have retired, too.
+/// Reclaims what other maps have retired, too.
 fn flush() {
     let map: Map = map(Weak::Mixed);
     map.pin().flush();
 }
 
-/// Writes in all ways there are.
+/// Writes with every method.
 fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Range<u64>) {
     let mut pin = map.pin();
     for round in rounds {
@@ -29,7 +29,7 @@ fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Rang
             1 => _ = pin.update(key, |_| ledger.token()).unwrap(),
             2 => _ = pin.get_or_insert(key, ledger.token()).unwrap(),
             3 => _ = pin.get_or_insert_with(key, || ledger.token()).unwrap(),
-            4 => _ = pin.compute(key, |_| Compute::Put(ledger.token())).unwrap(),
+            4 => _ = pin.compute(key, |_| Compute::Insert(ledger.token())).unwrap(),
             5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
             6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
             7 if round % 1024 == 0 => pin.clear(),
@@ -42,7 +42,7 @@ fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Rang
 }
 
 #[test]
-fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_see_it() {
+fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_reference_it() {
     static LEDGER: Ledger = Ledger::new();
     let map: Map<u64, Token> = map(Weak::Mixed);
     let many = ROUNDS / 2;
@@ -57,16 +57,16 @@ fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_see_it() {
         &[&read, &read],
     );
     assert!(map.pin().values().all(Token::is_alive));
-    eventually("what has been taken out is dropped", || {
+    eventually("removed entries are dropped", || {
         map.pin().flush();
         LEDGER.alive() == map.len() && map.garbage() == 0
     });
     drop(map);
-    assert_eq!(LEDGER.alive(), 0, "what is in the map is dropped with it");
+    assert_eq!(LEDGER.alive(), 0, "entries are dropped with the map");
 }
 
 #[test]
-fn d1_garbage_outlives_the_map_and_is_dropped_all_the_same() {
+fn d1_garbage_that_outlives_its_map_is_dropped() {
     static LEDGER: Ledger = Ledger::new();
     let other: Map = map(Weak::Mixed);
     let mine: Map<u64, Token> = map(Weak::Mixed);
@@ -84,12 +84,12 @@ fn d1_garbage_outlives_the_map_and_is_dropped_all_the_same() {
     });
 }
 
-/// What a map may have beyond the limit: open batches, and chunks that are not full.
+/// Memory of a map beyond the limit: open batches, and chunks that are not full.
 const SLACK: usize = 512 << 10;
 
 #[test]
 #[cfg_attr(miri, ignore = "a batch has more entries than fit into its time")]
-fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
+fn d2_a_stalled_reader_retains_at_most_the_limit() {
     let (limit, hasher) = (10 * ROUNDS as usize, Weak::Mixed);
     let fill = |map: &Map, keys: u64| {
         let pin = map.pin();
@@ -101,7 +101,7 @@ fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
 
     let map: Map = ConcurrentMap::with_hasher(hasher).with_garbage_limit(limit, 2);
     assert_eq!(map.garbage_limit(), limit);
-    eventually("it takes them", || fill(&map, KEYS));
+    eventually("insertions succeed", || fill(&map, KEYS));
     let churn = |from: u64| {
         let mut refusals = 0;
         let mut pin = map.pin();
@@ -118,7 +118,7 @@ fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
             }
             let (retired, allocated) = (map.garbage(), map.allocation_size());
             assert!(retired <= limit + SLACK, "{retired} bytes are retired");
-            assert!(allocated <= live + limit + SLACK, "{allocated} bytes, {live} would do");
+            assert!(allocated <= live + limit + SLACK, "{allocated} bytes, {live} without garbage");
             pin.repin();
         }
         refusals
@@ -130,18 +130,18 @@ fn d2_a_stalled_reader_keeps_no_more_than_the_limit() {
                 &[&|| assert_ne!(churn(0), 0, "never refused"), &|| assert_ne!(churn(1), 0)],
                 &[],
             );
-            // A removal is not refused, not even now.
+            // A removal is never refused.
             let pin = map.pin();
             let keys: Vec<u64> = pin.keys().copied().collect();
             assert!(keys.iter().all(|key| pin.remove(key).is_some()) && pin.is_empty());
         },
     );
-    eventually("it goes on", || fill(&map, KEYS));
+    eventually("insertions succeed again", || fill(&map, KEYS));
     assert_eq!(map.len() as u64, KEYS);
 }
 
 #[test]
-fn d3_a_drop_that_panics_is_no_hindrance() {
+fn d3_a_drop_that_panics_does_not_affect_other_calls() {
     static LEDGER: Ledger = Ledger::new();
     let map: Map<u64, Token> = map(Weak::Mixed);
     let fill = || {
@@ -151,14 +151,14 @@ fn d3_a_drop_that_panics_is_no_hindrance() {
     fill();
     on_other_thread(fill);
     (0..KEYS).step_by(2).for_each(|key| assert!(map.pin().remove(&key).is_some()));
-    eventually("what has been taken out is dropped, and nobody panics", || {
+    eventually("removed entries are dropped, and no call panics", || {
         map.pin().flush();
         LEDGER.alive() == map.len()
     });
     fill();
     while_held(|| map.pin(), || map.pin().clear());
     fill();
-    // This one has a caller, who may see a panic, or not.
+    // Dropping the map may panic in its caller.
     let _ = catch_unwind(AssertUnwindSafe(|| drop(map)));
     eventually("all are dropped", || {
         flush();

@@ -15,29 +15,29 @@ use model::hooks::{Hooked, with_hook};
 use model::threads::{eventually, on_other_thread, while_held, without_hanging};
 use model::versioned::Versioned;
 
-/// So many keys, each of them its own value.
+/// A map with `count` keys, each with its number as the value.
 fn hooked(hasher: Weak, count: u64) -> Arc<Map<Hooked, u64>> {
     let map = map(hasher);
     (0..count).for_each(|key| _ = map.pin().insert(Hooked(key), key).unwrap());
     Arc::new(map)
 }
 
-/// Runs `act` while another thread is in the midst of an insertion, with the lock of its shard.
-fn in_the_midst(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: impl FnOnce()) {
+/// Runs `act` while another thread is inside an insertion and has the lock of its shard.
+fn during_insertion(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: impl FnOnce()) {
     let (arrive, has_arrived) = channel();
     let (release, is_released) = channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             let wait = move || {
                 arrive.send(()).expect("the other side waits");
-                // An error when `act` has panicked.
+                // An error if `act` has panicked.
                 let _ = is_released.recv();
             };
             with_hook(Callback::Eq, before, wait, || {
-                _ = map.pin().insert(Hooked(key), key).unwrap()
+                _ = map.pin().insert(Hooked(key), key).unwrap();
             });
         });
-        // An error when it is done without as many comparisons.
+        // An error if the insertion ends after fewer comparisons.
         if has_arrived.recv().is_ok() {
             act();
         }
@@ -46,13 +46,13 @@ fn in_the_midst(map: &Arc<Map<Hooked, u64>>, key: u64, before: u32, act: impl Fn
 }
 
 #[test]
-fn e1_a_read_waits_for_no_writer() {
+fn e1_a_read_does_not_wait_for_writers() {
     without_hanging(|| {
         let mut times = 0;
-        // All are in the shard that is locked.
+        // All keys are in the locked shard.
         let map = hooked(Weak::Constant, 20);
         for before in 0..if cfg!(miri) { 1 } else { 20 } {
-            in_the_midst(&map, 19, before, || {
+            during_insertion(&map, 19, before, || {
                 times += 1;
                 let pin = map.pin();
                 for key in (0..20).step_by(if cfg!(miri) { 7 } else { 1 }) {
@@ -71,29 +71,29 @@ fn e1_a_read_waits_for_no_writer() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn e2_a_writer_locks_one_shard_of_many() {
+fn e2_a_writer_locks_one_shard_only() {
     let done = without_hanging(|| {
         let map = hooked(Weak::Mixed, 1000);
-        let (tell, told) = channel();
+        let (send, receive) = channel();
         let mut threads = vec![];
-        in_the_midst(&map, 19, 0, || {
-            // At most one or two of them have to wait.
+        during_insertion(&map, 19, 0, || {
+            // At most four of the sixteen threads wait for the locked shard.
             for key in 100..116 {
-                let (map, tell) = (map.clone(), tell.clone());
+                let (map, send) = (map.clone(), send.clone());
                 threads.push(thread::spawn(move || {
                     _ = map.pin().insert(Hooked(key), 0).unwrap();
-                    // Nobody may listen any longer.
-                    let _ = tell.send(());
+                    // An error if enough threads have sent.
+                    let _ = send.send(());
                 }));
             }
-            (0..12).for_each(|_| told.recv().expect("most of them get through"));
+            (0..12).for_each(|_| receive.recv().expect("twelve insertions return"));
         });
         threads.into_iter().map(|thread| thread.join().unwrap()).count()
     });
     assert_eq!(done, 16);
 }
 
-/// What could be done from within a closure, by this thread and by another one.
+/// Writes with every method, in this thread and in another one, to be called from a closure.
 fn write_all(map: &Map<u64, u64>) {
     let write = || {
         let pin = map.pin();
@@ -120,7 +120,7 @@ fn e2_closures_run_without_a_lock() {
             let pin = map.pin();
             pin.insert(4, 1).unwrap();
             let mut runs = 0;
-            // Once in the midst of it the value is another one, so that it runs a second time.
+            // The first run changes the value, so the closure runs a second time.
             let mut first = |map| {
                 runs += 1;
                 if runs % 2 == 1 {
@@ -134,7 +134,7 @@ fn e2_closures_run_without_a_lock() {
             assert_eq!(updated.unwrap(), Some(&13));
             let computed = pin.compute(4, |value| {
                 first(&map);
-                Compute::Put(value.map_or(0, |value| value + 10))
+                Compute::Insert(value.map_or(0, |value| value + 10))
             });
             computed.unwrap();
             assert_eq!((pin.get(&4), runs), (Some(&13), 4));
@@ -156,17 +156,17 @@ fn e2_closures_run_without_a_lock() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; the next one does as much")]
-fn e2_writing_from_hash_or_eq_panics_and_does_not_hang() {
+fn e2_a_write_from_hash_or_eq_panics_and_does_not_hang() {
     type Write = (&'static str, fn(&Map<Hooked, u64>, u64));
     let writes: [Write; 6] = [
         ("insert", |map, key| _ = map.pin().insert(Hooked(key), 1).unwrap()),
         ("remove", |map, key| _ = map.pin().remove(&Hooked(key))),
         ("update", |map, key| _ = map.pin().update(Hooked(key), |_| 1).unwrap()),
-        ("compute", |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Put(1)).unwrap()),
+        ("compute", |map, key| _ = map.pin().compute(Hooked(key), |_| Compute::Insert(1)).unwrap()),
         ("get_or_insert", |map, key| _ = map.pin().get_or_insert(Hooked(key), 1).unwrap()),
         ("clear", |map, _| map.pin().clear()),
     ];
-    // The key itself, which is there, and one that is not, nor in the same shard.
+    // The same key, which is present, and an absent key in another shard.
     let inner = |key| writes.iter().map(move |&(name, write)| (name, write, key));
     let inner: Vec<_> = inner(3).chain(inner(10)).collect();
     let callbacks = [(Callback::Hash, 0), (Callback::Eq, 0), (Callback::Eq, 1), (Callback::Eq, 3)];
@@ -182,14 +182,14 @@ fn e2_writing_from_hash_or_eq_panics_and_does_not_hang() {
                 let act = || catch_unwind(AssertUnwindSafe(|| write(&map, 3)));
                 let (done, called) = with_hook(callback, before, move || within(&again, key), act);
                 assert!(called || done.is_ok(), "{what}");
-                // Whether that is there is asked under the lock.
+                // `insert` compares keys under the lock.
                 let has_lock = outer == "insert" && callback == Callback::Eq;
                 let writes = ["insert", "compute", "clear"].contains(&name);
                 assert!(!called || !has_lock || !writes || done.is_err(), "{what}");
-                // No lock is held for ever, and nothing is broken.
+                // All locks are released, and the map is valid.
                 (0..20).for_each(|key| _ = map.pin().insert(Hooked(key), 5).unwrap());
                 assert_eq!(map.len(), 20, "{what}");
-                let mut map = Arc::into_inner(map).expect("the hook is gone");
+                let mut map = Arc::into_inner(map).expect("the hook is dropped");
                 map.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
             }
         }
@@ -200,7 +200,7 @@ fn e2_writing_from_hash_or_eq_panics_and_does_not_hang() {
 fn e2_two_threads_that_write_from_eq_do_not_hang() {
     without_hanging(|| {
         let (map, meet) = (hooked(Weak::Three, 9), Arc::new(Barrier::new(2)));
-        // Each is in the shard that the other wants to have.
+        // Each writes to the shard that the other has locked.
         let threads = [(3, 4), (4, 3)].map(|(mine, other)| {
             let (map, again, meet) = (map.clone(), map.clone(), meet.clone());
             let write = move || {
@@ -222,7 +222,7 @@ fn e2_two_threads_that_write_from_eq_do_not_hang() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn e3_no_call_waits_for_a_reader() {
+fn e3_no_call_waits_for_readers() {
     without_hanging(|| {
         for limit in [0, 10_000, usize::MAX] {
             let map: Map = ConcurrentMap::with_hasher(Weak::Mixed).with_garbage_limit(limit, 5);
@@ -230,7 +230,7 @@ fn e3_no_call_waits_for_a_reader() {
                 || map.pin(),
                 || {
                     let mut pin = map.pin();
-                    // It collects what all tests have retired, again and again.
+                    // These calls also reclaim what other tests have retired.
                     for key in 0..ROUNDS / 33 {
                         let _ = pin.insert(key, Versioned::new(key, 0));
                         let _ = pin.insert(key, Versioned::new(key, 1));
@@ -246,26 +246,31 @@ fn e3_no_call_waits_for_a_reader() {
                     assert_eq!((pin.iter().count(), map.len()), (0, 0));
                 },
             );
-            eventually("it goes on", || map.pin().insert(1, Versioned::new(1, 1)).is_ok());
+            eventually("an insertion succeeds", || {
+                map.pin().insert(1, Versioned::new(1, 1)).is_ok()
+            });
         }
     });
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn e4_an_insertion_makes_one_segment_at_most() {
+fn e4_an_insertion_allocates_at_most_one_segment() {
     let map: Map<u64, u64> = map(Weak::Mixed);
     let (many, mut growths) = (if cfg!(miri) { 100 } else { 50_000 }, 0);
     let mut before = map.allocation_size();
     for key in 0..many {
         map.pin().insert(key, key).unwrap();
         let size = map.allocation_size();
-        // Twice as large as the one of its share, in a table of which each has as many entries as
-        // the next, by and large.
+        // Twice the size of the segment that it replaces; segments have about equal numbers of
+        // entries.
         let segment = 4 * before / 128 + 4096;
         assert!(size < before + segment, "{size} bytes after {before} at {key}");
         growths += usize::from(size > before + 256);
         before = size;
     }
-    assert!(growths >= if cfg!(miri) { 1 } else { 128 }, "{growths} insertions made a segment");
+    assert!(
+        growths >= if cfg!(miri) { 1 } else { 128 },
+        "{growths} insertions allocated a segment"
+    );
 }

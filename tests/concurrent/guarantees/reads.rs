@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BURST, Map, ROUNDS, map, weather};
+use super::{BURST, Map, ROUNDS, churn_others, map};
 use model::hashers::{Weak, mix};
 use model::ledger::Ledger;
 use model::threads::{on_other_thread, run_concurrently};
@@ -17,8 +17,8 @@ fn numbers() -> Numbers {
     [const { AtomicU64::new(0) }; KEYS]
 }
 
-/// Versions of each key that have been begun, and that have been written. Odd ones are there, even
-/// ones are not.
+/// Versions of each key whose write has begun, and whose write has returned. Keys are present at
+/// odd versions and absent at even ones.
 struct Clocks {
     begun: Numbers,
     done: Numbers,
@@ -29,7 +29,7 @@ impl Clocks {
         Self { begun: numbers(), done: numbers() }
     }
 
-    /// Writes the keys of which `writer` alone takes care.
+    /// Writes the keys that belong to `writer` alone.
     fn write(&self, map: &Map, writer: u64) {
         let mut pin = map.pin();
         for round in 0..ROUNDS {
@@ -52,12 +52,13 @@ impl Clocks {
         self.done[key as usize].load(Ordering::Acquire)
     }
 
-    /// What was found is no older than what had been done `before`, nor newer than what has begun.
+    /// Checks that the value is no older than the write that had returned `before`, and no newer
+    /// than the last one that has begun.
     fn check(&self, key: u64, before: u64, found: Option<&Versioned>) {
         let begun = self.begun[key as usize].load(Ordering::Acquire);
         match found.map(|found| found.version_of(key)) {
             Some(found) => assert!(before <= found && found <= begun, "{before} {found} {begun}"),
-            None => assert!(before % 2 == 0 || before < begun, "{before} is not there"),
+            None => assert!(before % 2 == 0 || before < begun, "{before} is not found"),
         }
     }
 }
@@ -73,14 +74,14 @@ fn a1_a_read_after_a_write_sees_it_or_a_later_one() {
         }
     };
     run_concurrently(
-        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| weather(&map)],
+        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| churn_others(&map)],
         &[&read, &read],
     );
 }
 
 #[test]
-fn a2_a_value_is_whole_and_of_its_key() {
-    // Where all hashes are the same, nothing but the key itself tells the values apart.
+fn a2_a_value_is_not_torn_and_belongs_to_its_key() {
+    // With equal hashes, values are distinguished by the key only.
     for hasher in [Weak::Mixed, Weak::Constant] {
         let map: Map = map(hasher);
         let write = |writer: u64| {
@@ -112,7 +113,7 @@ fn a2_a_value_is_whole_and_of_its_key() {
 }
 
 #[test]
-fn a3_a_key_that_stays_is_found_whatever_comes_and_goes() {
+fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
     let many = if cfg!(miri) { 40 } else { 200_000 };
     for (hasher, many) in
         [(Weak::Mixed, many), (Weak::Low, many / 4), (Weak::Constant, many.min(100))]
@@ -126,7 +127,7 @@ fn a3_a_key_that_stays_is_found_whatever_comes_and_goes() {
                 for key in from..from + many {
                     assert!(map.pin().insert(key, Versioned::new(key, 1)).unwrap().is_none());
                 }
-                // Key by key, and all at once.
+                // Key by key, and by one call.
                 match from {
                     0 => (0..many).for_each(|key| assert!(map.pin().remove(&key).is_some())),
                     _ => map.pin().retain(|key, _| *key >= 1 << 32),
@@ -147,8 +148,8 @@ fn a3_a_key_that_stays_is_found_whatever_comes_and_goes() {
 }
 
 #[test]
-fn a4_what_has_been_seen_is_not_unseen_by_anyone_who_is_told() {
-    let (map, told) = (map(Weak::Mixed), numbers());
+fn a4_reads_that_happen_after_a_read_see_the_same_or_a_later_value() {
+    let (map, latest) = (map(Weak::Mixed), numbers());
     for key in 0..KEYS as u64 {
         map.pin().insert(key, Versioned::new(key, 0)).unwrap();
     }
@@ -161,14 +162,14 @@ fn a4_what_has_been_seen_is_not_unseen_by_anyone_who_is_told() {
     let read = |round| {
         let pin = map.pin();
         for key in (0..BURST).map(|i| mix(round * BURST + i) % KEYS as u64) {
-            let told = &told[key as usize];
-            let before = told.load(Ordering::Acquire);
-            let seen = pin.get(&key).expect("it stays").version_of(key);
-            assert!(before <= seen, "somebody has seen {before}, and here is {seen}");
-            told.fetch_max(seen, Ordering::Release);
+            let latest = &latest[key as usize];
+            let before = latest.load(Ordering::Acquire);
+            let seen = pin.get(&key).expect("the key is present").version_of(key);
+            assert!(before <= seen, "{seen} was read after {before}");
+            latest.fetch_max(seen, Ordering::Release);
         }
     };
-    run_concurrently(&[&write, &write, &|| weather(&map)], &[&read, &read]);
+    run_concurrently(&[&write, &write, &|| churn_others(&map)], &[&read, &read]);
     let pin = map.pin();
     let sum: u64 = (0..KEYS as u64).map(|key| pin.get(&key).unwrap().version_of(key)).sum();
     assert_eq!(sum, 2 * ROUNDS);
@@ -176,7 +177,7 @@ fn a4_what_has_been_seen_is_not_unseen_by_anyone_who_is_told() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn a5_each_read_of_a_burst_is_a_read() {
+fn a5_each_read_of_a_batch_is_a_read() {
     let (map, clocks) = (map(Weak::Mixed), Clocks::new());
     let keys: [u64; KEYS] = core::array::from_fn(|key| key as u64);
     let read = |round| {
@@ -195,13 +196,13 @@ fn a5_each_read_of_a_burst_is_a_read() {
         }
     };
     run_concurrently(
-        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| weather(&map)],
+        &[&|| clocks.write(&map, 0), &|| clocks.write(&map, 1), &|| churn_others(&map)],
         &[&read, &read],
     );
 }
 
 #[test]
-fn a6_a_reference_lives_as_long_as_the_pin() {
+fn a6_a_reference_is_valid_as_long_as_its_pin() {
     static LEDGER: Ledger = Ledger::new();
     let many = if cfg!(miri) { 30 } else { 2000 };
     let map: Map<u64, _> = map(Weak::Mixed);

@@ -9,15 +9,15 @@ use flowtable::ConcurrentMap;
 use flowtable::concurrent::WouldExceed;
 use flowtable::concurrent::{Compute, Computed};
 
-use super::{BURST, Map, ROUNDS, map, weather};
+use super::{BURST, Map, ROUNDS, churn_others, map};
 use model::hashers::{Weak, mix};
 use model::threads::{on_other_thread, run_concurrently, while_held};
 use model::versioned::Versioned;
 
-/// Writes of a thread to a key that all have.
+/// Writes of one thread to a shared key.
 const WRITES: u64 = ROUNDS / 2;
 
-/// Puts a version in, by one way or another. The one that it takes the place of.
+/// Writes a version with one of three methods; returns the version that it replaces.
 fn replace(map: &Map, key: u64, version: u64) -> Option<u64> {
     let pin = map.pin();
     let mut old = None;
@@ -33,10 +33,10 @@ fn replace(map: &Map, key: u64, version: u64) -> Option<u64> {
                 old = Some(now.version_of(key));
                 Versioned::new(key, version)
             };
-            let new = pin.update(key, replace).unwrap().expect("it stays");
+            let new = pin.update(key, replace).unwrap().expect("the key is present");
             assert_eq!(new.version_of(key), version);
         }
-        _ => match pin.compute(key, |_| Compute::Put(Versioned::new(key, version))).unwrap() {
+        _ => match pin.compute(key, |_| Compute::Insert(Versioned::new(key, version))).unwrap() {
             Computed::Updated { old: before, new } => {
                 assert_eq!(new.version_of(key), version);
                 old = Some(before.version_of(key));
@@ -48,7 +48,7 @@ fn replace(map: &Map, key: u64, version: u64) -> Option<u64> {
 }
 
 #[test]
-fn c1_writes_of_a_key_are_in_one_order_for_all() {
+fn c1_all_threads_see_the_writes_of_a_key_in_one_order() {
     const KEY: u64 = 7;
     let map = map(Weak::Mixed);
     map.pin().insert(KEY, Versioned::new(KEY, 0)).unwrap();
@@ -58,7 +58,7 @@ fn c1_writes_of_a_key_are_in_one_order_for_all() {
         let pairs: Vec<_> = versions.map(|new| (replace(&map, KEY, new), new)).collect();
         let mut followed = followed.lock().unwrap();
         for (old, new) in pairs {
-            let before = followed[old.expect("it stays") as usize].replace(new);
+            let before = followed[old.expect("the key is present") as usize].replace(new);
             assert_eq!(before, None, "{old:?} has been replaced twice");
         }
     };
@@ -69,13 +69,13 @@ fn c1_writes_of_a_key_are_in_one_order_for_all() {
         versions.dedup();
         seen.lock().unwrap().push(versions);
     };
-    run_concurrently(&[&|| write(0), &|| write(1), &|| weather(&map)], &[&read]);
-    // From one version to the next: a single chain of all.
+    run_concurrently(&[&|| write(0), &|| write(1), &|| churn_others(&map)], &[&read]);
+    // All versions form a single chain, from one to the next.
     let followed = followed.into_inner().unwrap();
     let mut position = vec![None; followed.len()];
     let (mut at, mut count) = (0, 0);
     loop {
-        assert_eq!(position[at as usize].replace(count), None, "a circle");
+        assert_eq!(position[at as usize].replace(count), None, "a cycle");
         count += 1;
         let Some(next) = followed[at as usize] else { break };
         at = next;
@@ -90,70 +90,70 @@ fn c1_writes_of_a_key_are_in_one_order_for_all() {
 }
 
 #[test]
-fn c1_what_is_put_in_comes_out_once() {
+fn c1_an_inserted_value_is_removed_once() {
     const KEYS: u64 = 3;
     let map = map(Weak::Mixed);
-    let taken = [const { AtomicU64::new(0) }; 2 * WRITES as usize];
-    let take = |old: Option<&Versioned>, key| {
+    let removals = [const { AtomicU64::new(0) }; 2 * WRITES as usize];
+    let record = |old: Option<&Versioned>, key| {
         let Some(old) = old else { return };
-        let times = taken[old.version_of(key) as usize].fetch_add(1, Ordering::Relaxed);
-        assert_eq!(times, 0, "{old:?} has been taken twice");
+        let times = removals[old.version_of(key) as usize].fetch_add(1, Ordering::Relaxed);
+        assert_eq!(times, 0, "{old:?} has been removed twice");
     };
     let write = |writer| {
         for version in writer * WRITES..(writer + 1) * WRITES {
             let (pin, key) = (map.pin(), mix(version) % KEYS);
-            take(pin.insert(key, Versioned::new(key, version)).unwrap(), key);
+            record(pin.insert(key, Versioned::new(key, version)).unwrap(), key);
             match version % 3 {
-                0 => take(pin.remove(&(2 - key)), 2 - key),
-                1 => take(pin.remove_entry(&key).map(|(_, value)| value), key),
+                0 => record(pin.remove(&(2 - key)), 2 - key),
+                1 => record(pin.remove_entry(&key).map(|(_, value)| value), key),
                 _ => match pin.compute(key, |_| Compute::Remove).unwrap() {
-                    Computed::Removed(old) => take(Some(old), key),
+                    Computed::Removed(old) => record(Some(old), key),
                     other => assert!(matches!(other, Computed::Kept(None)), "{other:?}"),
                 },
             }
         }
     };
-    run_concurrently(&[&|| write(0), &|| write(1), &|| weather(&map)], &[]);
+    run_concurrently(&[&|| write(0), &|| write(1), &|| churn_others(&map)], &[]);
     let pin = map.pin();
-    (0..KEYS).for_each(|key| take(pin.get(&key), key));
-    assert!(taken.iter().all(|times| times.load(Ordering::Relaxed) == 1), "one is lost");
+    (0..KEYS).for_each(|key| record(pin.get(&key), key));
+    assert!(removals.iter().all(|times| times.load(Ordering::Relaxed) == 1), "one is lost");
 }
 
 #[test]
 fn c2_no_write_is_lost_between_reading_and_writing() {
     const KEYS: u64 = 5;
     let map = map(Weak::Mixed);
-    let (added, taken) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (added, removed) = (AtomicU64::new(0), AtomicU64::new(0));
     let add_one = |key| {
         let pin = map.pin();
         if key % 2 == 0 {
             pin.get_or_insert_with(key, || Versioned::new(key, 0)).unwrap();
             return pin.update(key, Versioned::next).unwrap().is_some();
         }
-        // One that has come far begins again.
+        // A value of 20 is removed, and begins again at 1.
         let next = |now: Option<&Versioned>| match now {
-            None => Compute::Put(Versioned::new(key, 1)),
+            None => Compute::Insert(Versioned::new(key, 1)),
             Some(now) if now.version_of(key) >= 20 => Compute::Remove,
-            Some(now) => Compute::Put(now.next()),
+            Some(now) => Compute::Insert(now.next()),
         };
         match pin.compute(key, next).unwrap() {
             Computed::Removed(old) => {
-                taken.fetch_add(old.version_of(key), Ordering::Relaxed);
+                removed.fetch_add(old.version_of(key), Ordering::Relaxed);
                 false
             }
             Computed::Inserted(new) => new.version_of(key) == 1,
             Computed::Updated { old, new } => new.version_of(key) == old.version_of(key) + 1,
-            Computed::Kept(_) => panic!("it never says so"),
+            Computed::Kept(_) => panic!("the closure never keeps a value"),
         }
     };
     let count = || {
         let ones = (0..ROUNDS / 2).filter(|&round| add_one(mix(round) % KEYS)).count();
         added.fetch_add(ones as u64, Ordering::Relaxed);
     };
-    run_concurrently(&[&count, &count, &count, &|| weather(&map)], &[]);
+    run_concurrently(&[&count, &count, &count, &|| churn_others(&map)], &[]);
     let pin = map.pin();
     let left: u64 = (0..KEYS).filter_map(|key| Some(pin.get(&key)?.version_of(key))).sum();
-    assert_eq!(left + taken.into_inner(), added.into_inner());
+    assert_eq!(left + removed.into_inner(), added.into_inner());
 }
 
 type Content = BTreeMap<u64, u64>;
@@ -170,7 +170,7 @@ fn fail<R>() -> R {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn c3_a_write_that_panics_has_changed_nothing() {
+fn c3_a_write_that_panics_changes_nothing() {
     let map = map(Weak::Three);
     (0..30).for_each(|key| _ = map.pin().insert(key, Versioned::new(key, key)).unwrap());
     let (before, size) = (content(&map), map.allocation_size());
@@ -184,12 +184,12 @@ fn c3_a_write_that_panics_has_changed_nothing() {
             (done.is_err(), is_there)
         };
         let (failed, is_there) = fails(&|| _ = pin.update(key, |_| fail()).unwrap());
-        assert_eq!(failed, is_there, "nothing to update, nothing to fail");
+        assert_eq!(failed, is_there, "the closure runs if there is a value to update");
         let (failed, is_there) = fails(&|| _ = pin.get_or_insert_with(key, fail).unwrap());
-        assert_ne!(failed, is_there, "nothing to make, nothing to fail");
+        assert_ne!(failed, is_there, "the closure runs if there is no value");
         assert!(fails(&|| _ = pin.compute(key, |_| fail()).unwrap()).0);
     }
-    // The closure runs again when another thread has been faster, and fails then.
+    // The closure runs again after another thread has written, and panics then.
     let mut runs = 0;
     let pin = map.pin();
     let done = catch_unwind(AssertUnwindSafe(|| {
@@ -204,10 +204,11 @@ fn c3_a_write_that_panics_has_changed_nothing() {
     assert_eq!((done.is_err(), pin.get(&7).unwrap().version_of(7)), (true, 100));
 }
 
-/// A write of the key or of another one, made just before; what it was refused by, if it was: the garbage, and its limit.
+/// A write of a fixed key, or of the new one; if it is refused, returns the garbage and its limit.
 type Write<'a> = &'a dyn Fn(u64) -> Option<(usize, usize)>;
 
-/// Writes, each time beside another new key, until it is refused; by then it has changed nothing.
+/// Calls `write` with new keys until it is refused, and checks that the refused call has changed
+/// nothing.
 fn until_refused(map: &Map, limit: usize, new: &mut u64, what: &str, write: Write<'_>) {
     let pin = map.pin();
     for _ in 0..1000 {
@@ -219,7 +220,7 @@ fn until_refused(map: &Map, limit: usize, new: &mut u64, what: &str, write: Writ
             assert!(retired <= map.garbage(), "{what}");
             return;
         }
-        // What comes in is replaced, so that garbage comes up to the limit.
+        // Inserts and removes the key, so that garbage grows to the limit.
         let _ = pin.insert(*new, Versioned::new(*new, 1));
         _ = pin.remove(new);
     }
@@ -228,12 +229,12 @@ fn until_refused(map: &Map, limit: usize, new: &mut u64, what: &str, write: Writ
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; others do as much")]
-fn c3_a_write_that_is_refused_has_changed_nothing() {
+fn c3_a_refused_write_changes_nothing() {
     let limit = if cfg!(miri) { 2000 } else { 20_000 };
     let map: Map = ConcurrentMap::with_hasher(Weak::Mixed).with_garbage_limit(limit, 1);
     let fill = || (0..30).all(|key| map.pin().insert(key, Versioned::new(key, key)).is_ok());
-    // A pin of another test may keep garbage, too.
-    model::threads::eventually("it takes them", fill);
+    // A pin of another test may retain garbage, too.
+    model::threads::eventually("insertions succeed", fill);
     while_held(
         || map.pin(),
         || {
@@ -243,7 +244,7 @@ fn c3_a_write_that_is_refused_has_changed_nothing() {
             let mut refused =
                 |what: &str, write: Write<'_>| until_refused(&map, limit, &mut new, what, write);
             refused("insert", &|_| {
-                let WouldExceed { refused, retired, limit } = pin.insert(7, value(7)).err()?;
+                let WouldExceed { refused, retired, limit, .. } = pin.insert(7, value(7)).err()?;
                 assert_eq!(refused, (7, value(7)));
                 Some((retired, limit))
             });
@@ -268,7 +269,7 @@ fn c3_a_write_that_is_refused_has_changed_nothing() {
                 Some((error.retired, error.limit))
             });
             refused("compute", &|_| {
-                let error = pin.compute(7, |_| Compute::Put(value(7))).err()?;
+                let error = pin.compute(7, |_| Compute::Insert(value(7))).err()?;
                 assert_eq!(error.refused, 7);
                 Some((error.retired, error.limit))
             });

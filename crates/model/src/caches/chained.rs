@@ -100,7 +100,10 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
     fn victim(&mut self) -> Option<usize> {
         let entries = &mut self.entries;
         let of = |slot, entries: &[Entry<K, V>]| {
-            entries.iter().position(|entry| entry.slot == slot).expect("it is one that is there")
+            entries
+                .iter()
+                .position(|entry| entry.slot == slot)
+                .expect("the policy selects a present entry")
         };
         let victim = self.policy.victim(|slot| {
             let at = of(slot, entries);
@@ -157,7 +160,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
         slots.sort_unstable();
         for (_, slot) in slots {
             let position = self.entries.iter().position(|entry| entry.slot == !slot);
-            let position = position.expect("each is there until it is its turn");
+            let position = position.expect("each entry is present until it is visited");
             if !keep(&mut self.entries[position].value) {
                 drop(self.take(position));
             }
@@ -186,7 +189,8 @@ where
 {
     pub fn new(config: ChainedConfig, policy: P, hasher: S, access: AccessBy) -> Self {
         let model = ChainsModel::new(config, policy.clone());
-        let ours = ChainedCache::with_parts(config, policy, hasher).expect("it is little");
+        let ours =
+            ChainedCache::with_parts(config, policy, hasher).expect("the memory is available");
         Self { ours, model, access, by_hash: false, always_one: true }
     }
 
@@ -331,7 +335,7 @@ where
                 self.ours.clear();
                 self.model.retain(|_| false);
             }
-            Step::Fork { .. } | Step::Back => unreachable!("they are not for a single pair"),
+            Step::Fork { .. } | Step::Back => unreachable!("handled by `run`"),
         }
     }
 

@@ -4,7 +4,7 @@ use core::hash::BuildHasher;
 use core::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::cache::{DuplicateFilter, Verdict};
+use flowtable::cache::{CallVerdict, DuplicateFilter};
 
 /// A packet that was accepted.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,8 @@ pub struct CheckedFilter<S> {
 
 impl<S: BuildHasher> CheckedFilter<S> {
     pub fn new(capacity: usize, lifetime: Duration, hasher: S) -> Self {
-        let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher).expect("it is little");
+        let ours = DuplicateFilter::with_hasher(capacity, lifetime, hasher)
+            .expect("the memory is available");
         let (accepted, known, now) = (Vec::new(), Vec::new(), Timestamp::ZERO);
         Self { ours, capacity, lifetime, accepted, known, now }
     }
@@ -39,24 +40,24 @@ impl<S: BuildHasher> CheckedFilter<S> {
         self.accepted.iter().filter(|accepted| self.now.since(accepted.at) < self.lifetime)
     }
 
-    fn verdict(&self, sender: u32, sequence: u64) -> Verdict {
+    fn verdict(&self, sender: u32, sequence: u64) -> CallVerdict {
         let mut of_sender = self.young().filter(|accepted| accepted.sender == sender).peekable();
         if of_sender.peek().is_some() {
             let is_above = of_sender.all(|accepted| accepted.sequence < sequence);
-            return if is_above { Verdict::Accept } else { Verdict::Duplicate };
+            return if is_above { CallVerdict::Accept } else { CallVerdict::Duplicate };
         }
         let mut senders: Vec<u32> = self.young().map(|accepted| accepted.sender).collect();
         senders.sort_unstable();
         senders.dedup();
-        if senders.len() < self.capacity { Verdict::Accept } else { Verdict::Full }
+        if senders.len() < self.capacity { CallVerdict::Accept } else { CallVerdict::Full }
     }
 
-    pub fn accept(&mut self, sender: u32, sequence: u64, now: Timestamp) -> Verdict {
+    pub fn accept(&mut self, sender: u32, sequence: u64, now: Timestamp) -> CallVerdict {
         self.clean_some(now, 2);
         let theirs = self.verdict(sender, sequence);
         let ours = self.ours.accept(sender, sequence, now);
         assert_eq!(ours, theirs, "{sender} {sequence} {now:?}");
-        if ours == Verdict::Accept {
+        if ours == CallVerdict::Accept {
             self.accepted.push(Accepted { sender, sequence, at: self.now });
             self.known.retain(|&known| known != sender);
             self.known.push(sender);

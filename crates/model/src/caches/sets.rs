@@ -7,7 +7,7 @@ use flowtable::hash::source_index::SourceIndex;
 use super::{Lockstep, Make, Name, Step};
 
 /// The bits of an index that are compared besides the key.
-const KNOWN_BY: u32 = (1 << 27) - 1;
+const TAG_MASK: u32 = (1 << 27) - 1;
 
 #[derive(Clone, Debug)]
 struct Entry<K, V> {
@@ -38,7 +38,7 @@ impl<K: Clone + PartialEq, V: Clone> SetsModel<K, V> {
     }
 
     fn position(&mut self, index: u32, key: &K) -> Option<usize> {
-        let is_it = |entry: &Entry<K, V>| entry.index == index & KNOWN_BY && entry.key == *key;
+        let is_it = |entry: &Entry<K, V>| entry.index == index & TAG_MASK && entry.key == *key;
         self.set(index).iter().position(is_it)
     }
 
@@ -88,7 +88,7 @@ impl<K: Clone + PartialEq, V: Clone> SetsModel<K, V> {
             let entry = set.remove(0);
             evicted = Some((entry.key, entry.value));
         }
-        set.push(Entry { index: index & KNOWN_BY, key, value, used: false });
+        set.push(Entry { index: index & TAG_MASK, key, value, used: false });
         self.statistics.insertions += 1;
         self.statistics.evictions += u64::from(evicted.is_some());
         evicted
@@ -128,7 +128,7 @@ pub struct CheckedSets<K, V, const WAYS: usize> {
 
 impl<K: Make, V: Make, const WAYS: usize> CheckedSets<K, V, WAYS> {
     pub fn new(capacity: usize, replacement: Replacement) -> Self {
-        let ours = SourceHashCache::new(capacity).expect("it is little");
+        let ours = SourceHashCache::new(capacity).expect("the memory is available");
         let model = SetsModel::new(capacity, WAYS, replacement);
         Self { ours: ours.with_replacement(replacement), model }
     }
@@ -241,7 +241,7 @@ impl<K: Make, V: Make, const WAYS: usize> Lockstep for CheckedSets<K, V, WAYS> {
                 *ours = ours.clone().with_replacement(*replacement);
                 model.replacement = *replacement;
             }
-            Step::Fork { .. } | Step::Back => unreachable!("they are not for a single pair"),
+            Step::Fork { .. } | Step::Back => unreachable!("handled by `run`"),
         }
     }
 

@@ -42,7 +42,7 @@ impl Interpreter {
     /// Binds a tag to a value. Its lifetime begins now if it was not bound.
     fn set(&mut self, tag: u64, value: u64, now: u64) -> Result<(), Abort> {
         if self.get(tag, now).is_some() {
-            self.bindings.get_mut(&tag).expect("it lives").0 = value;
+            self.bindings.get_mut(&tag).expect("the binding is alive").0 = value;
             return Ok(());
         }
         self.latest = self.latest.max(now);
@@ -83,7 +83,7 @@ impl Interpreter {
         now: u64,
     ) -> Result<Option<Instruction>, Abort> {
         let mut forwarded = packet.instruction;
-        let goes_on = match &mut forwarded {
+        let allows_more = match &mut forwarded {
             Instruction::Count { tag, threshold } => {
                 let count = self.get(*tag, now).unwrap_or(0).saturating_add(1);
                 self.set(*tag, count, now)?;
@@ -130,6 +130,6 @@ impl Interpreter {
                 expected & !marked == 0
             }
         };
-        Ok(goes_on.then_some(forwarded))
+        Ok(allows_more.then_some(forwarded))
     }
 }

@@ -6,7 +6,7 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, Departed, EndReason, Handle, Packet, Protocol, Refused, Report, Tenant,
+    Class, CloseRule, EndReason, Handle, Packet, Protocol, Refused, RemovedFlow, Report, Tenant,
     Timeouts,
 };
 use flowtable::key::flow::FlowName;
@@ -109,7 +109,7 @@ pub struct Observation<K> {
     pub class: Class,
     pub fresh: bool,
     pub value: u64,
-    pub departed: Option<Departed<K, u64>>,
+    pub removed: Option<RemovedFlow<K, u64>>,
 }
 
 /// The counters of the cache.
@@ -121,7 +121,7 @@ pub struct Counts {
     pub reported: u64,
     pub emergencies: u64,
     /// By reason, then class.
-    pub departed: [[u64; 4]; 5],
+    pub removed: [[u64; 4]; 5],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,15 +220,15 @@ impl<K: FlowName + Debug> Flow<K> {
         self.class != Class::Established && !self.pinned
     }
 
-    fn assert_departed(&self, departed: &Departed<K, u64>) {
-        assert_eq!(departed.handle, self.handle);
-        assert!(departed.key == self.names[0].1, "{:?} left as {:?}", self.names[0], departed.key);
+    fn assert_departed(&self, removed: &RemovedFlow<K, u64>) {
+        assert_eq!(removed.handle, self.handle);
+        assert!(removed.key == self.names[0].1, "{:?} left as {:?}", self.names[0], removed.key);
         assert_eq!(
-            (departed.value, departed.class, departed.protocol, departed.tenant),
+            (removed.value, removed.class, removed.protocol, removed.tenant),
             (self.value, self.class, self.protocol, self.tenant)
         );
         assert_eq!(
-            (departed.first_seen, departed.last_seen),
+            (removed.first_seen, removed.last_seen),
             (timestamp(self.first_seen), timestamp(self.last_seen))
         );
     }
@@ -323,24 +323,24 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             .filter(|&at| seen.opens() && self.flows[at].class == Class::Closing);
         match (found, reused) {
             (Some(found), None) => {
-                let answer = answer.unwrap_or_else(|why| panic!("{key:?} is there: {why}"));
+                let answer = answer.unwrap_or_else(|why| panic!("{key:?} is present: {why}"));
                 self.continued(found, seen, answer);
             }
             (_, Some(at)) => {
                 let mut answer = answer.unwrap_or_else(|why| panic!("{key:?} makes room: {why}"));
-                let departed = answer.departed.take().expect("its tuple is reused");
+                let removed = answer.removed.take().expect("its tuple is reused");
                 assert_eq!(
-                    (departed.handle, departed.reason),
+                    (removed.handle, removed.reason),
                     (self.flows[at].handle, EndReason::Ended)
                 );
-                self.remove(&departed);
+                self.remove(&removed);
                 // The record still belongs to its tenant.
-                self.created(key, PacketInfo { tenant: departed.tenant, ..seen }, &answer);
+                self.created(key, PacketInfo { tenant: removed.tenant, ..seen }, &answer);
             }
             (None, None) => match answer {
                 Err(refused) => self.refused(seen.tenant, refused),
                 Ok(answer) => {
-                    self.evicted_for(seen.tenant, answer.departed.as_ref());
+                    self.evicted_for(seen.tenant, answer.removed.as_ref());
                     self.created(key, seen, &answer);
                 }
             },
@@ -367,7 +367,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         {
             flow.class = answer.class;
         }
-        assert!(answer.departed.is_none(), "no eviction for a packet of a present flow");
+        assert!(answer.removed.is_none(), "no eviction for a packet of a present flow");
         assert_eq!(
             (
                 answer.handle,
@@ -398,62 +398,62 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         );
         let alive = self.flows.iter().map(|flow| flow.handle);
         let mut before = alive.chain(self.dead.iter().copied());
-        assert!(before.all(|other| other.id() < flow.handle.id()), "numbers of flows go up");
+        assert!(before.all(|other| other.id() < flow.handle.id()), "ids of flows increase");
         self.flows.push(flow);
         self.counts.created += 1;
         self.update_emergency();
-        assert!(self.flows.len() <= self.setting.flows, "more than there is room for");
+        assert!(self.flows.len() <= self.setting.flows, "more flows than the capacity");
     }
 
     /// Checks that the flow evicted for a new one of this tenant was an allowed one.
-    fn evicted_for(&mut self, tenant: Tenant, departed: Option<&Departed<K, u64>>) {
+    fn evicted_for(&mut self, tenant: Tenant, removed: Option<&RemovedFlow<K, u64>>) {
         let is_over = self.is_over(tenant);
         let must = is_over || self.flows.len() == self.setting.flows;
-        let Some(departed) = departed else { return assert!(!must, "no flow was evicted") };
+        let Some(removed) = removed else { return assert!(!must, "no flow was evicted") };
         assert!(must || self.setting.victims == Victims::AnyEarly, "there was room");
-        assert_eq!(departed.reason, EndReason::Resources);
-        assert!(!is_over || departed.tenant == tenant, "{tenant:?} takes from its own");
+        assert_eq!(removed.reason, EndReason::Resources);
+        assert!(!is_over || removed.tenant == tenant, "evicted for {tenant:?}");
         let allowed = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         let allowed: Vec<Class> =
             allowed.filter(|flow| !flow.pinned).map(|flow| flow.class).collect();
         if is_over || self.setting.victims == Victims::Lowest {
             let lacks_new = lacks_new(&allowed);
-            let is_lowest = allowed.iter().all(|class| departed.class <= *class);
+            let is_lowest = allowed.iter().all(|class| removed.class <= *class);
             assert!(
-                is_lowest || lacks_new && departed.class == Class::Established,
-                "{departed:?} of {allowed:?}"
+                is_lowest || lacks_new && removed.class == Class::Established,
+                "{removed:?} of {allowed:?}"
             );
         }
-        let victim = self.flow(departed.handle);
+        let victim = self.flow(removed.handle);
         assert!(!victim.pinned, "{victim:?} is pinned");
-        self.remove(departed);
+        self.remove(removed);
     }
 
     fn refused(&mut self, tenant: Tenant, refused: Refused) {
         let is_over = self.is_over(tenant);
-        let mut asked = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
+        let mut candidates = self.flows.iter().filter(|flow| !is_over || flow.tenant == tenant);
         assert!(is_over || self.flows.len() == self.setting.flows, "{refused}: there was room");
-        assert!(asked.all(|flow| flow.pinned), "{refused}: one could have left");
+        assert!(candidates.all(|flow| flow.pinned), "{refused}: a flow could have been evicted");
         assert_eq!(refused, if is_over { Refused::Tenant } else { Refused::Full });
         self.counts.refused += 1;
     }
 
     /// Removes a flow that the cache has removed for any reason.
-    pub fn remove(&mut self, departed: &Departed<K, u64>) {
-        let at = self.at(departed.handle).expect("a flow is removed once");
-        self.flows.swap_remove(at).assert_departed(departed);
-        self.dead.push(departed.handle);
-        self.counts.departed[departed.reason as usize][departed.class as usize] += 1;
+    pub fn remove(&mut self, removed: &RemovedFlow<K, u64>) {
+        let at = self.at(removed.handle).expect("a flow is removed once");
+        self.flows.swap_remove(at).assert_departed(removed);
+        self.dead.push(removed.handle);
+        self.counts.removed[removed.reason as usize][removed.class as usize] += 1;
         self.update_emergency();
     }
 
     /// Checks that a flow has expired, and removes it.
-    pub fn expired(&mut self, departed: &Departed<K, u64>) {
+    pub fn expired(&mut self, removed: &RemovedFlow<K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let emergency = self.setting.emergency.filter(|_| self.emergency);
-        let flow = self.flow(departed.handle);
+        let flow = self.flow(removed.handle);
         let is_due = flow.end(&timeouts).is_some_and(|end| end <= now);
-        match departed.reason {
+        match removed.reason {
             EndReason::Idle => assert!(is_due && flow.class != Class::Closing, "{flow:?}"),
             EndReason::Ended => assert!(is_due && flow.class == Class::Closing, "{flow:?}"),
             EndReason::Resources => {
@@ -463,15 +463,15 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             }
             reason => panic!("time is no reason for {reason:?}"),
         }
-        self.remove(departed);
+        self.remove(removed);
     }
 
     /// Checks a report of the packets since the last one, and resets the counter.
     pub fn reported(&mut self, report: &Report<'_, K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let flow = self.flow(report.handle);
-        let active = timeouts.active().expect("reports are asked for");
-        let news = flow.news.unwrap_or_else(|| panic!("nothing is new of {flow:?}"));
+        let active = timeouts.active().expect("reports are enabled");
+        let news = flow.news.unwrap_or_else(|| panic!("{flow:?} has no new packets"));
         // There are no timestamps before the origin.
         let is_known = report.since > Timestamp::ZERO;
         let since = if is_known { nanos(report.since) } else { flow.since };

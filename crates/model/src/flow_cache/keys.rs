@@ -76,7 +76,8 @@ pub fn udp() -> PacketInfo {
 /// The key of a connection to the host of this number.
 pub fn key(number: u32) -> FlowKey {
     let dst = (0x0b00_0000 + number).to_be_bytes().into();
-    FlowKey::new([10, 0, 0, 1].into(), dst, 40_000, 443, 6).expect("both are of one version")
+    FlowKey::new([10, 0, 0, 1].into(), dst, 40_000, 443, 6)
+        .expect("both addresses are of one version")
 }
 
 /// Inserts a flow of this class under the key of this number, without an eviction.
@@ -93,10 +94,12 @@ pub fn add<V: Default, P: Eviction>(
         Class::Established => (ACK, Some(ACK)),
     };
     let observed = cache.observe(&key(number), Packet::tcp(first), now).expect("there is room");
-    assert!(observed.departed.is_none());
+    assert!(observed.removed.is_none());
     let handle = observed.handle;
     if let Some(answer) = answer {
-        cache.observe(&key(number).reversed(), Packet::tcp(answer), now).expect("it is there");
+        cache
+            .observe(&key(number).reversed(), Packet::tcp(answer), now)
+            .expect("the flow is present");
     }
     assert_eq!(cache.resident(handle).map(|flow| flow.class()), Some(class));
     handle

@@ -203,7 +203,7 @@ impl<T> SocketList<T> {
         [
             (here.is_unspecified() || there.is_unspecified(), SocketError::Unspecified),
             (remote.port() == 0 || port == Some(0), SocketError::PortZero),
-            (here.is_ipv4() != there.is_ipv4(), SocketError::Families),
+            (here.is_ipv4() != there.is_ipv4(), SocketError::MixedFamilies),
         ]
     }
 

@@ -1,12 +1,12 @@
-//! Services for a multicast, out of instructions that routers execute: over a simulated tree.
+//! Services for a multicast, composed of instructions that routers execute, over a simulated tree.
 //!
 //! ```text
 //!     Tree ─► Network: routers with ephemeral state ─► Services ─► Report
 //!             and links that lose and duplicate        one exchange: a query goes down to all
-//!                                                      receivers, their answers come up
+//!                                                      receivers, their answers travel up
 //! ```
 //!
-//! All that is random comes from one seed.
+//! All randomness comes from one seed.
 
 pub mod network;
 pub mod options;

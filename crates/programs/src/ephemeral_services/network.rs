@@ -11,14 +11,14 @@ use rand::rngs::StdRng;
 
 use super::tree::Tree;
 
-/// How bad links are: out of a thousand packets.
+/// Error rates of links, per thousand packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Links {
     pub lost: u32,
     pub duplicated: u32,
 }
 
-/// What became of packets of ephemeral state processing.
+/// Counts of packets of ephemeral state processing, by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// By receivers.
@@ -31,23 +31,23 @@ pub struct Traffic {
     pub duplicated: u64,
     /// At the source.
     pub arrived: u64,
-    /// Those of them that could not be executed somewhere.
+    /// Packets at the source whose execution failed at a router.
     pub errors: u64,
 }
 
 impl Traffic {
-    /// All of them are somewhere.
+    /// Returns whether all packets are accounted for.
     pub fn adds_up(&self) -> bool {
         self.sent + self.duplicated == self.dropped + self.lost + self.arrived
     }
 }
 
-/// What a link delivers.
+/// A message that a link delivers.
 #[derive(Clone, Debug)]
 enum Message {
     /// The source's query.
     Query,
-    /// A receiver's answer, on its way up.
+    /// A receiver's answer, which travels to the source.
     Answer(Vec<u8>),
 }
 
@@ -55,27 +55,27 @@ pub struct Network {
     pub tree: Tree,
     links: Links,
     stores: Vec<EphemeralStore>,
-    /// What is under way, by when it arrives, and where.
-    under_way: BTreeMap<(u64, u64), (usize, Message)>,
-    number: u64,
+    /// Messages in flight, by arrival time and sequence number, with their destination.
+    in_flight: BTreeMap<(u64, u64), (usize, Message)>,
+    sequence: u64,
     /// Microseconds.
     now: u64,
     pub traffic: Traffic,
-    /// Bindings that a router had at once, at most.
+    /// Maximum number of bindings of a router.
     pub most_bindings: usize,
     pub rng: StdRng,
 }
 
 impl Network {
-    /// As long as the paper's.
+    /// The lifetime of the paper.
     pub const LIFETIME: Duration = Duration::from_secs(10);
     /// Bindings of each router.
     const CAPACITY: usize = 1000;
-    /// Between 1 and so many ms over a link.
-    const MOST_DELAY: u64 = 5_000;
+    /// Maximum delay of a link in microseconds; the minimum is 1 ms.
+    const MAX_DELAY: u64 = 5_000;
     /// Receivers answer within this time.
     const SPREAD: u64 = 100_000;
-    /// From the last packet of an exchange to the first of the next.
+    /// Time from the last packet of an exchange to the first of the next.
     const PAUSE: u64 = 100_000;
 
     pub fn new(tree: Tree, links: Links, mut rng: StdRng) -> Result<Self, StoreError> {
@@ -88,8 +88,8 @@ impl Network {
             tree,
             links,
             stores,
-            under_way: BTreeMap::new(),
-            number: 0,
+            in_flight: BTreeMap::new(),
+            sequence: 0,
             now: 0,
             traffic: Traffic::default(),
             most_bindings: 0,
@@ -97,18 +97,17 @@ impl Network {
         })
     }
 
-    /// One exchange: a query is multicast, each receiver that gets it answers with so many copies
-    /// of a packet, if it has something to say. What arrives at the source, when all packets are
-    /// somewhere.
-    pub fn ask(
+    /// Runs one exchange: multicasts a query; each receiver that gets it sends `copies` copies of
+    /// its answer, if it has one. Returns the packets that arrive at the source.
+    pub fn exchange(
         &mut self,
         copies: u32,
         answer: impl Fn(usize, &Tree) -> Option<EspPacket>,
     ) -> Vec<EspPacket> {
         self.now += Self::PAUSE;
-        let (mut asked, mut arrived) = (BTreeSet::new(), vec![]);
-        self.under_way.insert((self.now, 0), (0, Message::Query));
-        while let Some(((now, _), (node, message))) = self.under_way.pop_first() {
+        let (mut queried, mut arrived) = (BTreeSet::new(), vec![]);
+        self.in_flight.insert((self.now, 0), (0, Message::Query));
+        while let Some(((now, _), (node, message))) = self.in_flight.pop_first() {
             self.now = now;
             match message {
                 Message::Query if !self.tree.is_receiver(node) => {
@@ -118,7 +117,7 @@ impl Network {
                 }
                 // A duplicate of the query is not answered.
                 Message::Query => {
-                    let packet = asked.insert(node).then(|| answer(node, &self.tree)).flatten();
+                    let packet = queried.insert(node).then(|| answer(node, &self.tree)).flatten();
                     if let Some(packet) = packet {
                         (0..copies).for_each(|_| self.answer(node, &packet));
                     }
@@ -131,14 +130,15 @@ impl Network {
 
     fn answer(&mut self, receiver: usize, packet: &EspPacket) {
         let mut bytes = vec![0; packet.encoded_len()];
-        packet.write_to(&mut bytes).expect("it is as long");
+        packet.write_to(&mut bytes).expect("the buffer has the encoded length");
         self.traffic.sent += 1;
-        let waits = self.rng.random_range(0..Self::SPREAD);
+        let delay = self.rng.random_range(0..Self::SPREAD);
         let router = self.tree.parent(receiver).expect("receivers are below routers");
-        self.transmit(router, Message::Answer(bytes), waits);
+        self.transmit(router, Message::Answer(bytes), delay);
     }
 
-    /// What a router does with a packet on its way up. If it goes on to the source, that gets it.
+    /// Executes a packet at a router and forwards it. Returns the packet if it arrives at the
+    /// source.
     fn route(&mut self, router: usize, bytes: &[u8]) -> Option<EspPacket> {
         let (mut packet, _) = EspPacket::parse(bytes).expect("links do not damage anything");
         let site = Site { location: Location::Centre, identity: identity(router) };
@@ -156,13 +156,13 @@ impl Network {
             return Some(packet);
         };
         let mut bytes = bytes.to_vec();
-        packet.write_to(&mut bytes).expect("it is as long as it was");
+        packet.write_to(&mut bytes).expect("the length is unchanged");
         self.transmit(above, Message::Answer(bytes), 0);
         None
     }
 
-    /// Over the link to a node, after some time.
-    fn transmit(&mut self, to: usize, message: Message, waits: u64) {
+    /// Sends a message over the link to a node, after a delay.
+    fn transmit(&mut self, to: usize, message: Message, delay: u64) {
         let happens = |rng: &mut StdRng, thousandth| rng.random_range(0..1000) < thousandth;
         let is_lost = happens(&mut self.rng, self.links.lost);
         let is_duplicated = !is_lost && happens(&mut self.rng, self.links.duplicated);
@@ -172,29 +172,29 @@ impl Network {
         }
         let copies = [!is_lost, is_duplicated].into_iter().filter(|arrives| *arrives).count();
         for _ in 0..copies {
-            self.number += 1;
-            let arrives = self.now + waits + self.rng.random_range(1000..=Self::MOST_DELAY);
-            self.under_way.insert((arrives, self.number), (to, message.clone()));
+            self.sequence += 1;
+            let arrives = self.now + delay + self.rng.random_range(1000..=Self::MAX_DELAY);
+            self.in_flight.insert((arrives, self.sequence), (to, message.clone()));
         }
     }
 
-    /// Bindings of all routers.
+    /// Returns the number of bindings of all routers.
     pub fn bindings(&self) -> usize {
         self.stores.iter().map(|store| store.live(Timestamp::from_micros(self.now))).sum()
     }
 
-    /// What became of packets since it was asked last.
+    /// Returns the counts of packets since the last call.
     pub fn take_traffic(&mut self) -> Traffic {
         std::mem::take(&mut self.traffic)
     }
 
-    /// Lets a lifetime pass in which nothing happens.
-    pub fn rest(&mut self) {
+    /// Advances the time by a lifetime without traffic.
+    pub fn idle(&mut self) {
         self.now += Self::LIFETIME.as_micros() as u64;
     }
 }
 
-/// How a node is known to those next to it. No two have the same.
+/// Returns the identifier of a node for its neighbours, unique in the network.
 pub fn identity(node: usize) -> u64 {
     node as u64 + 1
 }

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use super::network::Links;
 use crate::program;
 use crate::values::{number, parsed, text};
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub receivers: usize,
@@ -26,21 +26,21 @@ impl Default for Options {
 
 impl program::Options for Options {
     const USAGE: &'static str = "\
-Finds out with ephemeral state in routers what the source of a multicast asks.
+Runs services for the source of a multicast with ephemeral state in routers.
 
 Usage: ephemeral_services [OPTION]...
 
-Makes a random tree of routers and receivers, whose links lose and duplicate
-packets, and asks: how deep is the tree, who misses a packet, how many
-receivers are there, what is their largest value? Prints what is true, what
-was found, and what became of the packets.
+Generates a random tree of routers and receivers, whose links lose and duplicate
+packets, and computes the depth of the tree, complaints about missing packets,
+the number of receivers and their largest value. Prints true values, results,
+and the fate of packets.
 
 Options:
-    --receivers N       so many receivers (100), of 10000 at most
-    --loss N            links lose N packets of a thousand (1)
-    --duplication N     links duplicate N packets of a thousand (10)
-    --rounds N          ask so often (20), 1000 times at most
-    --seed N            another tree, other accidents (2002)
+    --receivers N       number of receivers (100), at most 10000
+    --loss N            links lose N packets per thousand (1)
+    --duplication N     links duplicate N packets per thousand (10)
+    --rounds N          rounds of each service (20), at most 1000
+    --seed N            seed of the tree and of errors (2002)
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {

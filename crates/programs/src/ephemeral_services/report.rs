@@ -1,4 +1,4 @@
-//! What is printed.
+//! The report of a run.
 
 use core::fmt;
 
@@ -11,7 +11,7 @@ use super::options::Options;
 use super::services::{Complaints, Depth, Services, Tally};
 use super::tree::Tree;
 
-/// All that was found out.
+/// Results of all services.
 pub struct Report {
     pub options: Options,
     pub routers: usize,
@@ -20,10 +20,10 @@ pub struct Report {
     pub plain_count: Tally,
     pub robust_count: Tally,
     pub robust_max: Tally,
-    /// In the order of the services: depth, complaints, plain, robust.
+    /// By service: depth, complaints, plain, robust.
     pub traffic: [Traffic; 4],
     pub most_bindings: usize,
-    /// At the end, and a lifetime later.
+    /// Number of bindings at the end, and a lifetime later.
     pub bindings: [usize; 2],
 }
 
@@ -43,22 +43,22 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Complaints are made so often before receivers give up.
+    /// Attempts to complain before receivers give up.
     const ATTEMPTS: u32 = 8;
 
-    /// How often the network is asked for anything.
+    /// Returns the number of rounds of all services.
     pub fn rounds(options: &Options) -> u64 {
         4 * u64::from(options.rounds)
     }
 
-    /// Makes the network, and asks it for everything. Tells of the end of each round.
-    pub fn of(options: Options, has_asked: &dyn Fn()) -> Result<Self, StoreError> {
+    /// Generates the network and runs all services. Calls `on_round_end` after each round.
+    pub fn of(options: Options, on_round_end: &dyn Fn()) -> Result<Self, StoreError> {
         let mut rng = StdRng::seed_from_u64(options.seed);
         let tree = Tree::random(options.receivers, &mut rng);
         let mut network = Network::new(tree, options.links, rng)?;
         let routers = network.tree.routers;
         let rounds = options.rounds;
-        let mut services = Services { network: &mut network, rounds, has_asked };
+        let mut services = Services { network: &mut network, rounds, on_round_end };
         let depth = services.depth();
         let of_depth = services.network.take_traffic();
         let complaints = services.complaints(Self::ATTEMPTS);
@@ -69,7 +69,7 @@ impl Report {
         let traffic = [of_depth, of_complaints, of_plain, services.network.take_traffic()];
         let most_bindings = network.most_bindings;
         let end = network.bindings();
-        network.rest();
+        network.idle();
         let bindings = [end, network.bindings()];
         Ok(Self {
             options,
@@ -89,21 +89,19 @@ impl Report {
         let (depth, receivers) = (&self.depth, self.options.receivers);
         writeln!(f, "\ndepth of the tree by COMPARE: {}, true {}", depth.found, depth.truth)?;
         let (right, rounds) = (depth.right, self.options.rounds);
-        let heard = depth.heard;
+        let received = depth.received;
         writeln!(
             f,
             "    found in {right} of {rounds} rounds; \
-             the source hears {heard:.1} of {receivers} receivers"
+             the source receives {received:.1} of {receivers} answers"
         )?;
-        let Complaints { missed, heard_of, by, heard, most_heard, attempts } = self.complaints;
+        let Complaints { missed, reported, by, received, most_received, attempts } =
+            self.complaints;
+        writeln!(f, "complaints by COUNT: {reported} of {missed} missing packets are reported")?;
         writeln!(
             f,
-            "complaints by COUNT: the source hears of {heard_of} of {missed} missing packets"
-        )?;
-        writeln!(
-            f,
-            "    {by} receivers miss one; {heard} complaints arrive, {most_heard} at once at most, \
-             in {attempts} attempts"
+            "    {by} receivers miss one; {received} complaints arrive, \
+             {most_received} at once at most, in {attempts} attempts"
         )
     }
 
@@ -117,14 +115,14 @@ impl Report {
             ("receivers, RCHILD + RCOLLECT", &self.robust_count),
             ("maximum, RCHILD + RCOLLECT", &self.robust_max),
         ] {
-            let Tally { truth, right, too_small, too_large, silent, warned, largest } = *tally;
+            let Tally { truth, right, too_small, too_large, unanswered, warned, largest } = *tally;
             let largest = largest.map_or_else(|| "-".into(), |largest| largest.to_string());
             write!(f, "{name:<28} {truth:>9} {largest:>9}")?;
-            let rounds = [right, too_small, too_large, silent, warned];
+            let rounds = [right, too_small, too_large, unanswered, warned];
             rounds.iter().try_for_each(|rounds| write!(f, " {rounds:>9}"))?;
             writeln!(f)?;
         }
-        writeln!(f, "warned: a packet with the error bit has come, so the answer may be wrong")
+        writeln!(f, "warned: a packet with the error bit arrived, so the answer may be wrong")
     }
 
     fn sent(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

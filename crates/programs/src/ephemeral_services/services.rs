@@ -1,4 +1,4 @@
-//! What the source finds out, and how.
+//! The services: depth, complaints, counts and maximum.
 
 use flowtable::ephemeral::esp::{EspPacket, Instruction, Locations, Operation, Relation};
 use rand::Rng;
@@ -11,39 +11,40 @@ use super::tree::Tree;
 pub struct Depth {
     pub truth: u64,
     pub found: u64,
-    /// Rounds that found it.
+    /// Rounds with the true result.
     pub right: u32,
-    /// Answers that came to the source, for a round.
-    pub heard: f64,
+    /// Mean number of answers at the source per round.
+    pub received: f64,
 }
 
-/// Who misses a packet complains, and COUNT lets one through.
+/// Results of complaints: receivers that miss a packet complain, and COUNT lets one complaint
+/// through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Complaints {
     /// Packets that did not arrive below some router.
     pub missed: u32,
-    /// Those of them of which the source has heard.
-    pub heard_of: u32,
+    /// Those of them that were reported to the source.
+    pub reported: u32,
     /// Receivers that missed one.
     pub by: u64,
-    /// Complaints that came to the source.
-    pub heard: u64,
-    /// Those at once, at most.
-    pub most_heard: u64,
-    /// Times that all of these receivers complained, as nothing had come of it.
+    /// Complaints that arrived at the source.
+    pub received: u64,
+    /// Maximum number of complaints that arrived in one exchange.
+    pub most_received: u64,
+    /// Number of exchanges in which all of these receivers complained.
     pub attempts: u32,
 }
 
-/// What came of rounds of asking for one number.
+/// Results of the rounds of one query for a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub truth: u64,
     pub right: u32,
     pub too_small: u32,
     pub too_large: u32,
-    /// The source got no answer.
-    pub silent: u32,
-    /// The source got a packet with the error bit, beside an answer or not.
+    /// Rounds without an answer at the source.
+    pub unanswered: u32,
+    /// Rounds with an error bit in a packet at the source, with or without an answer.
     pub warned: u32,
     /// The largest answer.
     pub largest: Option<u64>,
@@ -54,13 +55,13 @@ impl Tally {
         Self { truth, ..Self::default() }
     }
 
-    /// Of several answers the source takes the first.
-    fn add(&mut self, heard: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
-        self.warned += u32::from(heard.iter().any(|packet| packet.error));
-        let answers = heard.iter().filter(|packet| !packet.error);
+    /// Adds a round. The source takes the first of several answers.
+    fn add(&mut self, received: &[EspPacket], value: impl Fn(&Instruction) -> Option<u64>) {
+        self.warned += u32::from(received.iter().any(|packet| packet.error));
+        let answers = received.iter().filter(|packet| !packet.error);
         let answer = answers.filter_map(|packet| value(&packet.instruction)).next();
         self.largest = self.largest.max(answer);
-        let Some(answer) = answer else { return self.silent += 1 };
+        let Some(answer) = answer else { return self.unanswered += 1 };
         self.right += u32::from(answer == self.truth);
         self.too_small += u32::from(answer < self.truth);
         self.too_large += u32::from(answer > self.truth);
@@ -72,14 +73,14 @@ pub struct Services<'a> {
     pub network: &'a mut Network,
     pub rounds: u32,
     /// Called at the end of each round.
-    pub has_asked: &'a dyn Fn(),
+    pub on_round_end: &'a dyn Fn(),
 }
 
 impl Services<'_> {
-    /// Duplicates do no harm to the robust instructions, so each of their packets is sent twice.
+    /// The robust instructions tolerate duplicates, so each of their packets is sent twice.
     const COPIES: u32 = 2;
 
-    /// What is to be found by all: how good the reception is, say.
+    /// The value of a receiver, such as its reception quality.
     pub fn value_of(receiver: usize) -> u64 {
         receiver as u64 * 7919 % 1009
     }
@@ -92,10 +93,10 @@ impl Services<'_> {
         self.network.rng.random()
     }
 
-    /// Each receiver knows how many hops the query has come, and only those are heard that are
-    /// farther than all before.
+    /// Finds the depth of the tree: each receiver sends its number of hops, and COMPARE forwards
+    /// only values greater than all before.
     pub fn depth(&mut self) -> Depth {
-        let (truth, mut found, mut right, mut heard) = (self.network.tree.depth(), 0, 0, 0);
+        let (truth, mut found, mut right, mut received) = (self.network.tree.depth(), 0, 0, 0);
         for _ in 0..self.rounds {
             let [tag] = self.tags();
             let relation = Relation::Greater;
@@ -107,8 +108,8 @@ impl Services<'_> {
                     ..packet
                 })
             };
-            let arrived = self.network.ask(1, answer);
-            heard += arrived.len();
+            let arrived = self.network.exchange(1, answer);
+            received += arrived.len();
             let values = arrived.iter().filter_map(|packet| match packet.instruction {
                 Instruction::Compare { value, .. } => Some(value),
                 _ => None,
@@ -116,13 +117,13 @@ impl Services<'_> {
             let deepest = values.max().unwrap_or(0);
             right += u32::from(deepest == truth);
             found = deepest.max(found);
-            (self.has_asked)();
+            (self.on_round_end)();
         }
-        Depth { truth, found, right, heard: heard as f64 / f64::from(self.rounds) }
+        Depth { truth, found, right, received: received as f64 / f64::from(self.rounds) }
     }
 
-    /// In each round all below some router miss a packet. They complain, at most so often, until it
-    /// comes again.
+    /// Runs complaints: in each round all receivers below some router miss a packet. They complain
+    /// until the source is notified, at most `attempts` times.
     pub fn complaints(&mut self, attempts: u32) -> Complaints {
         let mut complaints = Complaints::default();
         for _ in 0..self.rounds {
@@ -130,28 +131,28 @@ impl Services<'_> {
             complaints.missed += 1;
             complaints.by += missed;
             for _ in 0..attempts {
-                // Whoever complains again does so under another tag: who dropped the first one
-                // drops its copies, too.
+                // A repeated complaint needs another tag: a router that dropped the first one drops
+                // its copies, too.
                 let [tag] = self.tags();
                 let packet = self.packet(Instruction::Count { tag, threshold: 1 });
                 let answer = |receiver, tree: &Tree| {
                     tree.above(receiver).any(|above| above == router).then_some(packet)
                 };
-                let heard = self.network.ask(1, answer).len() as u64;
+                let received = self.network.exchange(1, answer).len() as u64;
                 complaints.attempts += 1;
-                complaints.heard += heard;
-                complaints.most_heard = complaints.most_heard.max(heard);
-                if heard > 0 {
-                    complaints.heard_of += 1;
+                complaints.received += received;
+                complaints.most_received = complaints.most_received.max(received);
+                if received > 0 {
+                    complaints.reported += 1;
                     break;
                 }
             }
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         complaints
     }
 
-    /// A router with receivers below it, and how many they are.
+    /// Returns a router with receivers below it, and their number.
     fn missed(&mut self) -> (usize, u64) {
         loop {
             let router = self.network.rng.random_range(0..self.network.tree.routers);
@@ -164,7 +165,7 @@ impl Services<'_> {
         }
     }
 
-    /// The number of receivers by COUNT and COLLECT, which take each packet for another receiver's.
+    /// Counts receivers by COUNT and COLLECT, which count each duplicate as another receiver.
     pub fn plain_count(&mut self) -> Tally {
         let mut tally = Tally::new(self.network.tree.receivers().len() as u64);
         for _ in 0..self.rounds {
@@ -173,19 +174,19 @@ impl Services<'_> {
             let instruction =
                 Instruction::Collect { count, result, operation: Operation::Sum, value: 1 };
             let one = self.packet(instruction);
-            self.network.ask(1, |_, _| Some(here));
-            let heard = self.network.ask(1, |_, _| Some(one));
-            tally.add(&heard, |instruction| match instruction {
+            self.network.exchange(1, |_, _| Some(here));
+            let received = self.network.exchange(1, |_, _| Some(one));
+            tally.add(&received, |instruction| match instruction {
                 Instruction::Collect { value, .. } => Some(*value),
                 _ => None,
             });
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         tally
     }
 
-    /// The number of receivers and their largest value, by RCHILD and RCOLLECT: children are
-    /// announced once, and asked twice.
+    /// Computes the number of receivers and their largest value, by RCHILD and RCOLLECT: children
+    /// are announced once, and queried twice.
     pub fn robust_count_and_max(&mut self) -> [Tally; 2] {
         let receivers = self.network.tree.receivers();
         let largest = receivers.clone().map(Self::value_of).max().unwrap_or(0);
@@ -196,7 +197,7 @@ impl Services<'_> {
                 let instruction = Instruction::RChild { children, child: identity(receiver) };
                 Some(EspPacket::new(Locations::CENTRE, computation, instruction))
             };
-            self.network.ask(Self::COPIES, announce);
+            self.network.exchange(Self::COPIES, announce);
             for (tally, operation) in tallies.iter_mut().zip([Operation::Sum, Operation::Max]) {
                 let [reported, result] = self.tags();
                 let report = move |receiver: usize, _: &Tree| {
@@ -214,13 +215,13 @@ impl Services<'_> {
                     };
                     Some(EspPacket::new(Locations::CENTRE, computation, instruction))
                 };
-                let heard = self.network.ask(Self::COPIES, report);
-                tally.add(&heard, |instruction| match instruction {
+                let received = self.network.exchange(Self::COPIES, report);
+                tally.add(&received, |instruction| match instruction {
                     Instruction::RCollect { value, .. } => Some(*value),
                     _ => None,
                 });
             }
-            (self.has_asked)();
+            (self.on_round_end)();
         }
         tallies
     }

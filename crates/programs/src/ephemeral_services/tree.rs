@@ -1,4 +1,4 @@
-//! Who is below whom.
+//! The multicast tree.
 
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -6,27 +6,28 @@ use rand::rngs::StdRng;
 /// A multicast tree: routers, of which the first is that of the source, and receivers.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// Who is next on the way to the source: for routers, then for receivers.
+    /// The parent of each node: of routers, then of receivers.
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
     pub routers: usize,
 }
 
 impl Tree {
-    /// Sets of children are Bloom filters: with so many, one in a thousand misses one.
-    const MOST_CHILDREN: usize = 4;
+    /// Maximum number of children of a router. Sets of children are Bloom filters: one in a
+    /// thousand sets of four misses a child.
+    const MAX_CHILDREN: usize = 4;
 
-    /// A random one.
+    /// Generates a random tree.
     pub fn random(receivers: usize, rng: &mut StdRng) -> Self {
         let routers = receivers / 2 + 1;
         let mut tree = Self { parents: vec![None], children: vec![vec![]], routers };
-        // Each router leaves room for a receiver.
-        (1..routers).for_each(|_| tree.add_below_one_with(Self::MOST_CHILDREN - 1, rng));
-        (0..receivers).for_each(|_| tree.add_below_one_with(Self::MOST_CHILDREN, rng));
+        // Each router has capacity left for a receiver.
+        (1..routers).for_each(|_| tree.add_below_one_with(Self::MAX_CHILDREN - 1, rng));
+        (0..receivers).for_each(|_| tree.add_below_one_with(Self::MAX_CHILDREN, rng));
         tree
     }
 
-    /// A node below any router that has fewer children than these.
+    /// Adds a node below a random router with fewer than `children` children.
     fn add_below_one_with(&mut self, children: usize, rng: &mut StdRng) {
         let routers = self.routers.min(self.parents.len());
         let parent = loop {
@@ -56,17 +57,17 @@ impl Tree {
         self.routers..self.parents.len()
     }
 
-    /// Routers between the source and this node, which is none of them.
+    /// Returns the number of routers between the source and this node, exclusive.
     pub fn hops(&self, node: usize) -> u64 {
         self.above(node).count() as u64
     }
 
-    /// All routers on the way from the node to the source.
+    /// Iterates over the routers on the path from the node to the source.
     pub fn above(&self, node: usize) -> impl Iterator<Item = usize> {
         std::iter::successors(self.parents[node], |above| self.parents[*above])
     }
 
-    /// The most hops to a receiver.
+    /// Returns the maximum number of hops to a receiver.
     pub fn depth(&self) -> u64 {
         self.receivers().map(|receiver| self.hops(receiver)).max().unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! What is counted of a flow: both directions under one entry.
+//! Counters of a flow: both directions in one entry.
 
 use core::mem;
 
@@ -9,14 +9,14 @@ use flowtable::{Direction, TcpFlags};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub packets: u64,
-    /// Lengths of the IP packets together.
+    /// Sum of the lengths of IP packets.
     pub bytes: u64,
-    /// Nanoseconds since the epoch of the earliest packet, which need not have come first. 0 if
-    /// there is none.
+    /// Time of the earliest packet, in nanoseconds since the epoch; 0 without packets. It need not
+    /// be the first in the capture.
     pub first_ns: u64,
-    /// The same of the latest packet.
+    /// Time of the latest packet, in nanoseconds since the epoch.
     pub last_ns: u64,
-    /// All flags of TCP seen.
+    /// Union of all TCP flags.
     pub flags: TcpFlags,
 }
 
@@ -31,7 +31,7 @@ impl Counters {
     }
 }
 
-/// The value of the cache: two directions, counted apart.
+/// The value of a cache entry: separate counters of both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Biflow {
     /// From the initiator.
@@ -48,7 +48,7 @@ impl Biflow {
         }
     }
 
-    /// What was counted since the last call.
+    /// Returns the counts since the last call.
     pub fn take(&mut self) -> Self {
         mem::take(self)
     }
@@ -61,7 +61,7 @@ impl Biflow {
         self.forward.bytes + self.reverse.bytes
     }
 
-    /// Time of the earliest packet; 0 if there is none.
+    /// Returns the time of the earliest packet; 0 without packets.
     pub fn first_ns(&self) -> u64 {
         match (self.forward.packets, self.reverse.packets) {
             (_, 0) => self.forward.first_ns,

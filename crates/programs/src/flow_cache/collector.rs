@@ -1,4 +1,4 @@
-//! Sends records as IPFIX: into a file, or by UDP to a collector.
+//! Export of records as IPFIX, to a file or by UDP to a collector.
 
 use core::time::Duration;
 use std::io::{self, BufWriter, Write};
@@ -12,30 +12,30 @@ use super::export::Sink;
 use super::ipfix::Message;
 use super::record::Record;
 
-/// Puts records into messages, and numbers them.
+/// Packs records into messages with sequence numbers.
 pub(crate) struct Ipfix {
     carrier: Carrier,
     message: Message,
-    /// When the last record of the message was made.
+    /// Time of the last record of the message.
     made: Timestamp,
     /// Messages sent.
     messages: u64,
-    /// Records in the messages sent, as far as 32 bits count.
+    /// Number of records in the messages sent, modulo 2^32.
     sequence: u32,
 }
 
-/// What takes messages.
+/// The destination of messages.
 enum Carrier {
     File(BufWriter<Box<dyn Write>>),
     Collector(Collector),
 }
 
 impl Ipfix {
-    /// One meter observes at one place.
+    /// The observation domain: one meter has one observation point.
     const DOMAIN: u32 = 1;
 
-    /// On the way to a collector every so many messages have the templates: it may have been
-    /// started late, or have lost one.
+    /// Period, in messages, of templates to a collector: it may have been started late, or have
+    /// lost one.
     const TEMPLATES_EVERY: u64 = 16;
 
     pub(crate) fn to_file(out: Box<dyn Write>) -> Self {
@@ -58,7 +58,7 @@ impl Ipfix {
         }
     }
 
-    /// Sends the message, if there is a record in it.
+    /// Sends the message, if it has a record.
     fn send(&mut self) -> io::Result<()> {
         if self.message.records() == 0 {
             return Ok(());
@@ -82,14 +82,14 @@ impl Ipfix {
 
 impl Sink for Ipfix {
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        for way in record.directions() {
-            if !self.message.has_room(&way) {
+        for half in record.directions() {
+            if !self.message.fits(&half) {
                 self.send()?;
             }
             if self.message.records() == 0 && self.are_templates_due() {
                 self.message.add_templates();
             }
-            self.message.add(&way, record.id, record.reason);
+            self.message.add(&half, record.id, record.reason);
             self.made = record.made;
         }
         Ok(())
@@ -100,7 +100,7 @@ impl Sink for Ipfix {
         match &mut self.carrier {
             Carrier::File(out) => out.flush(),
             Carrier::Collector(collector) => {
-                collector.ask_for_error();
+                collector.check_error();
                 Ok(())
             }
         }
@@ -114,30 +114,30 @@ impl Sink for Ipfix {
     }
 }
 
-/// A collector at the other end of a UDP socket. That one message did not arrive is no reason to
-/// stop: the collector may come back.
+/// A collector, reached by UDP. A lost message does not stop the export: the collector may come
+/// back.
 pub(crate) struct Collector {
     socket: UdpSocket,
     name: String,
     /// Messages since the last pause.
     burst: u32,
-    /// Messages known to be lost, and why the last one was.
+    /// Number of messages known to be lost, and the error of the last one.
     lost: u64,
     error: Option<io::Error>,
 }
 
 impl Collector {
-    /// UDP does not say how fast the collector is. With a pause after so many messages, there are
-    /// at most 8000 of them in a second, some 190,000 records of IPv4. A socket buffer of the size
-    /// that Linux gives by default bears 10 ms of that, in which the collector does something else.
+    /// Messages between two pauses: UDP has no flow control. With the pause there are at most 8000
+    /// messages per second, some 190,000 records of IPv4. A socket buffer of Linux's default size
+    /// holds 10 ms of that, in which the collector may be busy.
     const BURST: u32 = 8;
     const PAUSE: Duration = Duration::from_millis(1);
 
-    /// A socket to `HOST:PORT`.
+    /// Opens a socket to `HOST:PORT`.
     ///
     /// # Errors
     ///
-    /// If there is no such address, or no way to it.
+    /// If the address does not resolve, or has no route.
     pub(crate) fn connect(name: &str) -> io::Result<Self> {
         let mut result = Err(io::Error::other("no address"));
         for address in name.to_socket_addrs()? {
@@ -159,10 +159,10 @@ impl Collector {
     }
 
     fn send(&mut self, message: &[u8]) {
-        // What is said is that an earlier message was refused; this one was not sent for it.
-        self.ask_for_error();
+        // A pending error is that of an earlier message, and would keep this one from being sent.
+        self.check_error();
         if let Err(error) = self.socket.send(message) {
-            self.lose(error);
+            self.record_loss(error);
         }
         self.burst += 1;
         if self.burst == Self::BURST {
@@ -171,22 +171,22 @@ impl Collector {
         }
     }
 
-    /// Looks whether the network has refused a message since.
-    fn ask_for_error(&mut self) {
+    /// Counts a loss if the network has refused a message since the last check.
+    fn check_error(&mut self) {
         if let Ok(Some(error)) = self.socket.take_error() {
-            self.lose(error);
+            self.record_loss(error);
         }
     }
 
-    fn lose(&mut self, error: io::Error) {
+    fn record_loss(&mut self, error: io::Error) {
         self.lost += 1;
         self.error = Some(error);
     }
 
-    /// What is known of losses among so many messages.
+    /// Describes the losses among `messages` messages, if there are any.
     fn losses(&self, messages: u64) -> Option<String> {
         let error = self.error.as_ref()?;
         let Self { name, lost, .. } = self;
-        Some(format!("{name} did not get {lost} of {messages} messages: {error}"))
+        Some(format!("{name} did not receive {lost} of {messages} messages: {error}"))
     }
 }

@@ -1,4 +1,4 @@
-//! When flows end: a preset of timeouts, with single ones replaced.
+//! Ends of flows: a preset of timeouts, with single ones replaced.
 
 use core::time::Duration;
 
@@ -6,7 +6,7 @@ use flowtable::flow_cache::{Class, Protocol, TimeoutError, Timeouts};
 
 const PROTOCOLS: [Protocol; 4] = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other];
 
-/// What the command line says about the end of flows.
+/// Options about the end of flows.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending {
     pub preset: Timeouts,
@@ -15,27 +15,27 @@ pub struct Ending {
     pub linger: Linger,
 }
 
-/// How long a connection that was closed stays.
+/// The time that a closed connection stays in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linger {
-    /// As the preset says.
+    /// The time of the preset.
     Preset,
     For(Duration),
-    /// FIN and RST are flags like others.
+    /// FIN and RST do not end connections.
     Off,
 }
 
 impl Default for Ending {
-    /// Nothing ends a flow.
+    /// Returns options under which nothing ends a flow.
     fn default() -> Self {
         Self { preset: Timeouts::OFF, idle: None, active: None, linger: Linger::Preset }
     }
 }
 
 impl Ending {
-    /// Whether FIN and RST end anything. Where nothing ends a flow, they do not either: one
-    /// five-tuple stays one record, and a SYN on sockets used before goes on with it.
-    pub fn watches_close(&self) -> bool {
+    /// Returns whether FIN and RST end flows. Where nothing else ends a flow, they do not either:
+    /// one five-tuple stays one record, and a SYN on reused sockets continues it.
+    pub fn detects_close(&self) -> bool {
         match self.linger {
             Linger::Off => false,
             Linger::For(_) => true,
@@ -47,11 +47,11 @@ impl Ending {
         self.preset != Timeouts::OFF
     }
 
-    /// All timeouts.
+    /// Returns all timeouts.
     ///
     /// # Errors
     ///
-    /// If one of them is none: 0, or too long.
+    /// If a timeout is 0 or too long.
     pub fn timeouts(&self) -> Result<Timeouts, TimeoutError> {
         let lingering = match self.linger {
             Linger::For(time) => Some(time),

@@ -1,4 +1,4 @@
-//! Where records go: to everything that wants them, and the largest are remembered.
+//! Export of records to sinks, and selection of the largest.
 
 use core::cmp::Reverse;
 use std::io::{self, ErrorKind};
@@ -8,50 +8,50 @@ use flowtable::flow_cache::EndReason;
 
 use super::record::Record;
 
-/// Something that takes records.
+/// A destination of records.
 pub trait Sink {
-    /// Writes a record, or keeps it until [`flush`](Self::flush).
+    /// Writes a record, or buffers it until [`flush`](Self::flush).
     fn write(&mut self, record: &Record) -> io::Result<()>;
 
-    /// Hands on all that was kept.
+    /// Writes all buffered records.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// What is known not to have arrived, in words.
+    /// Describes known losses.
     fn losses(&self) -> Option<String> {
         None
     }
 }
 
-/// What was taken.
+/// Counts of exported records.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub records: u64,
-    /// Records of flows that lived on.
+    /// Records of flows that continued.
     pub reports: u64,
     /// Directions with packets.
     pub rows: u64,
 }
 
-/// Takes records.
+/// The exporter.
 pub struct Export {
     sinks: Vec<Box<dyn Sink>>,
-    /// How many of the largest are wanted.
+    /// Number of largest records to keep.
     top: usize,
-    /// All of them, and at most as many again that are not.
+    /// The largest records, and at most as many others.
     largest: Vec<Record>,
     counts: Counts,
-    /// What was kept is handed on once in a second of the packets' time.
+    /// The second of the packets' time in which buffers were flushed last.
     flushed_s: u64,
 }
 
 impl Export {
-    /// Hands records to `sinks`, and remembers the `top` largest.
+    /// Creates an exporter to `sinks` that keeps the `top` largest records.
     pub fn new(sinks: Vec<Box<dyn Sink>>, top: usize) -> Self {
         Self { sinks, top, largest: Vec::new(), counts: Counts::default(), flushed_s: 0 }
     }
 
-    /// Takes a record. One without packets tells of a flow that was reported and silent since:
-    /// nothing is left to say.
+    /// Exports a record. Records without packets are skipped: their flow was reported, and silent
+    /// since.
     pub fn take(&mut self, record: Record) -> io::Result<()> {
         if record.counted.packets() == 0 {
             return Ok(());
@@ -71,7 +71,7 @@ impl Export {
         records.try_for_each(|record| self.take(record))
     }
 
-    /// Tells the time, so that no record waits long for company.
+    /// Advances the time, and flushes once per second.
     pub fn tick(&mut self, now: Timestamp) -> io::Result<()> {
         let second = now.as_nanos() / 1_000_000_000;
         if second == self.flushed_s {
@@ -81,13 +81,13 @@ impl Export {
         self.flush()
     }
 
-    /// Hands everything on.
+    /// Flushes all sinks.
     pub fn flush(&mut self) -> io::Result<()> {
         self.each(|sink| sink.flush())
     }
 
-    /// Has all sinks do something. One that nobody reads any more is dropped, unless it is the
-    /// last.
+    /// Applies an action to all sinks. A sink whose reader has closed its pipe is dropped, unless
+    /// it is the last.
     fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
         let mut at = 0;
         while let Some(sink) = self.sinks.get_mut(at) {
@@ -106,12 +106,12 @@ impl Export {
         self.counts
     }
 
-    /// What is known not to have arrived where it was sent to.
+    /// Describes the known losses of a sink.
     pub fn losses(&self) -> Option<String> {
         self.sinks.iter().find_map(|sink| sink.losses())
     }
 
-    /// The largest records by bytes, the largest first.
+    /// Returns the largest records by bytes, in descending order.
     pub fn largest(&mut self) -> &[Record] {
         self.drop_smaller();
         &self.largest

@@ -1,4 +1,4 @@
-//! Where results go, and that they never go over the capture or over each other.
+//! Output files, which never overwrite the capture or each other.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -11,11 +11,11 @@ use super::options::{self, Options};
 use super::rows::Rows;
 use crate::input::Input;
 
-/// Opens everything that the options name for results.
+/// Opens all outputs that the options name.
 ///
 /// # Errors
 ///
-/// Says in a line which of them is wrong, and how.
+/// A line that names the invalid output and the reason.
 pub fn open_sinks(options: &Options) -> Result<Vec<Box<dyn Sink>>, String> {
     let mut files = Files::new(options.capture.as_ref());
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
@@ -40,7 +40,7 @@ pub fn open_sinks(options: &Options) -> Result<Vec<Box<dyn Sink>>, String> {
     Ok(sinks)
 }
 
-/// What takes results.
+/// A destination of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
     File(PathBuf),
@@ -54,24 +54,24 @@ impl From<&std::ffi::OsStr> for Destination {
     }
 }
 
-/// The files in use: the capture, and what was opened for results.
+/// The files in use: the capture, and opened outputs.
 struct Files {
     taken: Vec<(Identity, String)>,
 }
 
 impl Files {
-    /// Where the packets come from here.
+    /// Creates the list with the capture, if it is a file.
     fn new(capture: Option<&Input>) -> Self {
         let taken = capture.and_then(of_capture);
         let taken = taken.map(|identity| (identity, "is the capture".to_owned()));
         Self { taken: taken.into_iter().collect() }
     }
 
-    /// Opens a destination, and empties it.
+    /// Opens and truncates a destination.
     ///
     /// # Errors
     ///
-    /// Says in a line what is wrong with it.
+    /// A line with the reason.
     fn open(&mut self, option: &str, destination: &Destination) -> Result<Box<dyn Write>, String> {
         match destination {
             Destination::StandardOutput => Ok(Box::new(io::stdout())),
@@ -96,20 +96,20 @@ impl Files {
     }
 }
 
-/// What is the same for all names of a file.
+/// The identity of a file, equal for all of its names.
 #[cfg(unix)]
 type Identity = (u64, u64);
 #[cfg(not(unix))]
 type Identity = PathBuf;
 
-/// `None` for what is no file: nothing else is emptied by writing to it.
+/// Returns the identity of a regular file; nothing else is truncated by opening it.
 #[cfg(unix)]
 fn identity(about: &Metadata, _: &Path) -> Option<Identity> {
     use std::os::unix::fs::MetadataExt;
     about.is_file().then(|| (about.dev(), about.ino()))
 }
 
-/// Hard links are not told apart.
+/// Returns the identity of a regular file. Hard links are not detected.
 #[cfg(not(unix))]
 fn identity(about: &Metadata, path: &Path) -> Option<Identity> {
     about.is_file().then(|| fs::canonicalize(path).ok()).flatten()
@@ -129,7 +129,7 @@ fn of_standard_input() -> Option<Identity> {
     identity(&input.metadata().ok()?, Path::new(""))
 }
 
-/// What standard input was redirected from is not known.
+/// Standard input has no known identity.
 #[cfg(not(unix))]
 fn of_standard_input() -> Option<Identity> {
     None

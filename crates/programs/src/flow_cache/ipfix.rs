@@ -1,24 +1,24 @@
-//! Messages of IPFIX, RFC 7011: as much of it as a flow meter writes.
+//! Encoding of IPFIX messages, RFC 7011, as far as a flow meter needs it.
 //!
 //! ```text
 //!     │ 10 │ length │ export time │ sequence │ domain │       16 bytes
-//!     │ set 2 │ length │ template 256 │ template 257 │         layouts of records: now and then
+//!     │ set 2 │ length │ template 256 │ template 257 │         layouts of records, periodically
 //!     │ set 256 │ length │ record │ record │ …                 of IPv4
 //!     │ set 257 │ length │ record │ …                          of IPv6
 //! ```
 //!
-//! A record is one direction of a flow, since collectors that know the two-way records of RFC 5103
-//! are few; `flowId` says which two belong together, `biflowDirection` which of them the
-//! initiator's is. Times are in milliseconds.
+//! A record is one direction of a flow, since few collectors support the bidirectional records of
+//! RFC 5103; `flowId` is equal for both directions, and `biflowDirection` marks the initiator's.
+//! Times are in milliseconds.
 
 use core::net::IpAddr;
 
 use flowtable::flow_cache::EndReason;
 use flowtable::{Direction, FlowKey};
 
-use super::record::OneWay;
+use super::record::HalfRecord;
 
-/// Numbers of information elements, and bytes of their values.
+/// Information elements: number, and length of the value in bytes.
 mod element {
     pub(super) const OCTET_DELTA_COUNT: (u16, u16) = (1, 8);
     pub(super) const PACKET_DELTA_COUNT: (u16, u16) = (2, 8);
@@ -37,7 +37,7 @@ mod element {
     pub(super) const BIFLOW_DIRECTION: (u16, u16) = (239, 1);
 }
 
-/// What records of one IP version look like.
+/// The template of records of an IP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 enum Template {
@@ -53,7 +53,7 @@ impl Template {
         }
     }
 
-    /// The fields in the order in which [`Message::add`] writes them.
+    /// Returns the fields in the order in which [`Message::add`] writes them.
     const fn fields(self) -> [(u16, u16); 13] {
         use element::*;
         let (source, destination) = match self {
@@ -82,17 +82,17 @@ impl Template {
     }
 }
 
-/// A message that is being written.
+/// A message under construction.
 pub(crate) struct Message {
     bytes: Vec<u8>,
-    /// The set at the end: what is in it, and where it begins.
+    /// The open set: its template, and its offset.
     set: Option<(Template, usize)>,
     records: u32,
 }
 
 impl Message {
-    /// Longest message: with the headers of UDP and IPv6 it is not longer than Ethernet takes, nor
-    /// than a tunnel or two leave of that.
+    /// Maximum length of a message: with UDP and IPv6 headers it fits into an Ethernet frame, even
+    /// within a tunnel or two.
     const MAX: usize = 1400;
     const VERSION: u16 = 10;
     const HEADER: usize = 16;
@@ -105,7 +105,7 @@ impl Message {
         Self { bytes, set: None, records: 0 }
     }
 
-    /// Says what records look like. Templates go in front of the records.
+    /// Adds the templates, which precede the records.
     pub(crate) fn add_templates(&mut self) {
         let start = self.open_set(Self::TEMPLATE_SET);
         for template in [Template::V4, Template::V6] {
@@ -120,17 +120,17 @@ impl Message {
         self.close_set(start);
     }
 
-    /// Whether [`add`](Self::add) would not make it too long.
-    pub(crate) fn has_room(&self, way: &OneWay) -> bool {
-        let record_len = Template::of(&way.key).record_len();
+    /// Returns whether a record fits into the message.
+    pub(crate) fn fits(&self, half: &HalfRecord) -> bool {
+        let record_len = Template::of(&half.key).record_len();
         self.bytes.len() + Self::SET_HEADER + record_len <= Self::MAX
     }
 
-    /// Adds a record: one direction of the flow with this number.
-    pub(crate) fn add(&mut self, way: &OneWay, flow_id: u64, reason: EndReason) {
-        let OneWay { key, direction, counters } = way;
+    /// Adds a record: one direction of the flow with this ID.
+    pub(crate) fn add(&mut self, half: &HalfRecord, flow_id: u64, reason: EndReason) {
+        let HalfRecord { key, direction, counters } = half;
         self.records += 1;
-        self.go_on_in_set(Template::of(key));
+        self.continue_set(Template::of(key));
         self.put_address(key.src());
         self.put_address(key.dst());
         self.put_u16(key.sport());
@@ -149,13 +149,13 @@ impl Message {
         });
     }
 
-    /// Records in it.
+    /// Returns the number of records.
     pub(crate) const fn records(&self) -> u32 {
         self.records
     }
 
-    /// The whole message: sent at this second of the epoch, after so many records in messages
-    /// before.
+    /// Returns the finished message: export time in seconds since the epoch, and the number of
+    /// records in messages before.
     pub(crate) fn finish(mut self, export_s: u32, sequence: u32, domain: u32) -> Vec<u8> {
         if let Some((_, start)) = self.set {
             self.close_set(start);
@@ -169,7 +169,7 @@ impl Message {
         self.bytes
     }
 
-    fn go_on_in_set(&mut self, template: Template) {
+    fn continue_set(&mut self, template: Template) {
         match self.set {
             Some((open, _)) if open == template => return,
             Some((_, start)) => self.close_set(start),
@@ -178,7 +178,7 @@ impl Message {
         self.set = Some((template, self.open_set(template as u16)));
     }
 
-    /// Begins a set, and returns where.
+    /// Begins a set, and returns its offset.
     fn open_set(&mut self, id: u16) -> usize {
         let start = self.bytes.len();
         self.put_u16(id);

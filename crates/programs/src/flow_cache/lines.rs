@@ -1,4 +1,4 @@
-//! Records as lines of JSON, one object for both directions.
+//! Export of records as lines of JSON, one object for both directions.
 
 use core::fmt;
 use std::io::{self, BufWriter, Write};
@@ -17,9 +17,9 @@ impl Lines {
     }
 }
 
-/// A record as an object: `src` is its initiator, `forward` goes from there.
+/// A record as an object: `src` is its initiator, `forward` its direction.
 ///
-/// Its strings are addresses, flags and fixed words, so no character needs an escape.
+/// Its strings are addresses, flags and fixed words, which need no escapes.
 struct Line<'a>(&'a Record);
 
 impl fmt::Display for Line<'_> {
@@ -29,15 +29,15 @@ impl fmt::Display for Line<'_> {
         let (proto, sport, dport) = (key.protocol(), key.sport(), key.dport());
         write!(f, r#""proto":{proto},"sport":{sport},"dport":{dport},"#)?;
         write!(f, r#""end_reason":"{reason}","class":"{class}","#)?;
-        let (forward, reverse) = (Way(&counted.forward), Way(&counted.reverse));
+        let (forward, reverse) = (Half(&counted.forward), Half(&counted.reverse));
         write!(f, r#""forward":{forward},"reverse":{reverse}}}"#)
     }
 }
 
 /// One direction of a record as an object; `null` if it has no packets.
-struct Way<'a>(&'a Counters);
+struct Half<'a>(&'a Counters);
 
-impl fmt::Display for Way<'_> {
+impl fmt::Display for Half<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Counters { packets, bytes, first_ns, last_ns, flags } = self.0;
         if *packets == 0 {

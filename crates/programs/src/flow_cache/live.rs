@@ -1,4 +1,4 @@
-//! The table of `--live`: how much comes, how full the cache is, who talks most.
+//! The table of `--live`: packet rate, occupancy, largest flows.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -11,22 +11,22 @@ use indicatif::{HumanBytes, HumanCount};
 
 use super::{Biflow, Meter};
 
-/// What is said of flows that left before the end.
+/// Labels of flows that ended before the capture.
 const LEFT: [(EndReason, &str); 3] = [
     (EndReason::Idle, "were idle"),
     (EndReason::Ended, "were closed"),
     (EndReason::Resources, "evicted"),
 ];
 
-/// What is drawn, and what is remembered from one drawing to the next.
+/// The table, and its state between two drawings.
 pub(crate) struct Table {
     /// Flows shown.
     flows: usize,
     last: Sample,
-    /// The walk through the cache that is under way, and the largest flows it has met.
-    walk: Cursor,
-    met: Vec<Talker>,
-    /// The largest of the last whole walk.
+    /// The cursor of the current scan of the cache, and the largest flows that it has seen.
+    scan: Cursor,
+    seen: Vec<Talker>,
+    /// The largest flows of the last complete scan.
     shown: Vec<Talker>,
 }
 
@@ -48,22 +48,22 @@ struct Talker {
 }
 
 impl Table {
-    /// Slots of the cache that one drawing looks at: a large cache is walked over several drawings,
-    /// none of which takes long.
+    /// Slots of the cache that one drawing scans: a large cache is scanned over several drawings,
+    /// each of which is short.
     const WALK: usize = 100_000;
 
-    /// A screen does not hold more.
-    const MOST_FLOWS: usize = 20;
+    /// Maximum number of flows shown: what fits on a screen.
+    const MAX_FLOWS: usize = 20;
 
     pub(crate) fn new(flows: usize, now: Instant) -> Self {
-        let flows = flows.min(Self::MOST_FLOWS);
+        let flows = flows.min(Self::MAX_FLOWS);
         let last = Sample { at: now, clock_ns: 0, packets: 0, bytes: 0 };
-        Self { flows, last, walk: Cursor::new(), met: Vec::new(), shown: Vec::new() }
+        Self { flows, last, scan: Cursor::new(), seen: Vec::new(), shown: Vec::new() }
     }
 
-    /// The lines of the table.
+    /// Returns the lines of the table.
     pub(crate) fn draw(&mut self, meter: &Meter, now: Instant) -> String {
-        self.walk(meter);
+        self.scan(meter);
         let totals = meter.totals();
         let sample = Sample {
             at: now,
@@ -75,27 +75,27 @@ impl Table {
         Picture { last, now: sample, metrics: meter.metrics(), talkers: &self.shown }.to_string()
     }
 
-    /// Goes on with the walk through the cache.
-    fn walk(&mut self, meter: &Meter) {
+    /// Continues the scan of the cache.
+    fn scan(&mut self, meter: &Meter) {
         let by_bytes = |talker: &Talker| Reverse(talker.counted.bytes());
-        for flow in meter.cache().page(&mut self.walk, Self::WALK) {
+        for flow in meter.cache().page(&mut self.scan, Self::WALK) {
             let (key, class, counted) = (*flow.key(), flow.class(), *flow.value());
-            self.met.push(Talker { key, class, counted });
-            if self.met.len() / 2 > self.flows {
-                self.met.sort_by_key(by_bytes);
-                self.met.truncate(self.flows);
+            self.seen.push(Talker { key, class, counted });
+            if self.seen.len() / 2 > self.flows {
+                self.seen.sort_by_key(by_bytes);
+                self.seen.truncate(self.flows);
             }
         }
-        if self.walk.is_done() {
-            self.met.sort_by_key(by_bytes);
-            self.met.truncate(self.flows);
-            self.shown = mem::take(&mut self.met);
-            self.walk = Cursor::new();
+        if self.scan.is_done() {
+            self.seen.sort_by_key(by_bytes);
+            self.seen.truncate(self.flows);
+            self.shown = mem::take(&mut self.seen);
+            self.scan = Cursor::new();
         }
     }
 }
 
-/// What one drawing shows.
+/// The contents of one drawing.
 struct Picture<'a> {
     last: Sample,
     now: Sample,
@@ -117,7 +117,7 @@ impl Picture<'_> {
         let packets = (now.packets - last.packets) as f64;
         let read = packets / now.at.duration_since(last.at).as_secs_f64();
         write!(f, "{} packets, {} read per second", HumanCount(now.packets), rate(read))?;
-        // Before the first packet, the clock of packets says nothing.
+        // Before the first packet, the clock of packets is not set.
         let seconds = now.clock_ns.saturating_sub(last.clock_ns) as f64 / 1e9;
         if last.packets > 0 && seconds > 0.0 {
             let bits = 8.0 * (now.bytes - last.bytes) as f64 / seconds;
@@ -139,7 +139,7 @@ impl Picture<'_> {
         }
         writeln!(f)?;
         for (reason, what) in LEFT {
-            write!(f, "{:>12} {what}", HumanCount(metrics.departed_for(reason)).to_string())?;
+            write!(f, "{:>12} {what}", HumanCount(metrics.removed_for(reason)).to_string())?;
         }
         writeln!(f, "{:>12} reported", HumanCount(metrics.reported).to_string())
     }
@@ -156,11 +156,11 @@ impl Picture<'_> {
 }
 
 fn rate(value: f64) -> HumanCount {
-    // A cast saturates, and what is not a number is 0.
+    // A cast saturates, and NaN becomes 0.
     HumanCount(value as u64)
 }
 
-/// A number with one of the prefixes of SI behind it.
+/// Formats a number with an SI prefix.
 fn scaled(value: f64) -> String {
     let prefixes = ["", "k", "M", "G", "T"];
     let power = (value.max(1.0).log10() / 3.0) as usize;

@@ -1,15 +1,15 @@
-//! Meters flows with a [`FlowCache`]: both directions of a conversation in one entry.
+//! A flow meter on a [`FlowCache`]: both directions of a conversation in one entry.
 //!
 //! ```text
 //!     Frame ─► Packet ─► observe ─► FlowCache ──────────► Record ─► rows of CSV, lines of JSON,
 //!       │                              │  evicted, idle,    ▲        messages of IPFIX, largest
 //!       └─ its time ─► advance ────────┘  over, reported,   │
-//!                                         there at the end ─┘
+//!                                         left at the end  ─┘
 //! ```
 //!
-//! Time is that of the packets. What is due by then leaves before the packet is counted, so that no
-//! record spans a silence that is longer than the timeout by more than a tick, 10 ms. Records of
-//! one flow add up to it.
+//! Time is that of the packets. Flows that are due expire before the packet is counted, so that no
+//! record spans a silence that is longer than the timeout by more than a tick, 10 ms. The records
+//! of a flow add up to it.
 
 mod biflow;
 mod collector;
@@ -37,13 +37,13 @@ use record::Record;
 pub use report::{Reading, Report};
 pub use screen::Live;
 
-/// A flow cache and what it has seen.
+/// A flow cache and its totals.
 pub struct Meter {
     cache: FlowCache<FlowKey, Biflow>,
-    /// Whether the cache is shown the flags that close a connection.
-    watch_close: bool,
+    /// Whether the cache sees the flags that close a connection.
+    detect_close: bool,
     totals: Totals,
-    /// Records that were made and not fetched.
+    /// Records that were created and not fetched.
     made: Vec<Record>,
 }
 
@@ -58,21 +58,21 @@ pub struct Totals {
     pub cut_ports: u64,
     /// By [`Reject`].
     pub rejects: [u64; Reject::ALL.len()],
-    /// IP packets that the cache had no room for.
+    /// IP packets that the cache refused.
     pub refused: u64,
 }
 
 impl Meter {
-    /// Flows that one step of expiry looks at. It bounds the records that wait to be fetched.
+    /// Flows that one expiry step examines. It bounds the number of unfetched records.
     const STEP: usize = 256;
 
-    pub fn new(config: Config, watch_close: bool) -> Self {
+    pub fn new(config: Config, detect_close: bool) -> Self {
         let cache = FlowCache::new(config);
-        Self { cache, watch_close, totals: Totals::default(), made: Vec::new() }
+        Self { cache, detect_close, totals: Totals::default(), made: Vec::new() }
     }
 
-    /// Makes records of what is due before this frame. False if there is more of it than one step
-    /// does.
+    /// Creates records of flows that expire before this frame. Returns false if one step did not
+    /// complete the expiry.
     pub fn advance(&mut self, frame: &Frame<'_>) -> bool {
         // Clocks of captures run backwards now and then.
         let now = Timestamp::from_nanos(frame.time_ns).max(self.cache.now());
@@ -106,20 +106,20 @@ impl Meter {
             return;
         };
         seen.flow.add(seen.direction, packet);
-        self.made.extend(seen.departed.map(|flow| Record::of_departed(flow, now)));
+        self.made.extend(seen.removed.map(|flow| Record::of_removed(flow, now)));
     }
 
-    /// What the cache is shown of a packet.
+    /// Returns the packet as the cache sees it.
     fn shown(&self, packet: &capture::Packet) -> flowtable::flow_cache::Packet {
         let closing = TcpFlags::FIN | TcpFlags::RST;
-        let hidden = if self.watch_close { TcpFlags::default() } else { closing };
+        let hidden = if self.detect_close { TcpFlags::default() } else { closing };
         let flags = packet.flags.unwrap_or_default();
         let protocol = Protocol::from(packet.key.protocol());
         flowtable::flow_cache::Packet::new(protocol, TcpFlags(flags.0 & !hidden.0))
     }
 
-    /// Records made since the last call.
-    pub fn take_made(&mut self) -> impl Iterator<Item = Record> + '_ {
+    /// Drains the records created since the last call.
+    pub fn take_records(&mut self) -> impl Iterator<Item = Record> + '_ {
         self.made.drain(..)
     }
 
@@ -135,11 +135,11 @@ impl Meter {
         &self.cache
     }
 
-    /// Records of the flows still in the cache, in the order of their first packets.
+    /// Returns records of the flows left in the cache, in the order of their first packets.
     pub fn drain(&mut self) -> Vec<Record> {
         let now = self.cache.now();
         let flows = self.cache.drain();
-        let mut records: Vec<_> = flows.map(|flow| Record::of_departed(flow, now)).collect();
+        let mut records: Vec<_> = flows.map(|flow| Record::of_removed(flow, now)).collect();
         records.sort_unstable_by_key(|record| (record.counted.first_ns(), record.key));
         records
     }

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use crate::input::Input;
 use crate::program;
 use crate::values::{number, parsed, seconds, text, wrong};
 
-/// Where messages of IPFIX go.
+/// The destination of IPFIX messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ipfix {
     To(Destination),
@@ -21,7 +21,7 @@ pub enum Ipfix {
 }
 
 impl From<&OsStr> for Ipfix {
-    /// A number behind the last colon is a port, unless slashes show that this is a file.
+    /// A number after the last colon is a port, unless a slash shows that the name is a file.
     fn from(name: &OsStr) -> Self {
         let is_port = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
         let has_port = |text: &str| text.rsplit_once(':').is_some_and(|(_, end)| is_port(end));
@@ -32,10 +32,10 @@ impl From<&OsStr> for Ipfix {
     }
 }
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Generated traffic if there is none.
+    /// None for generated traffic.
     pub capture: Option<Input>,
     pub csv: Option<Destination>,
     pub json: Option<Destination>,
@@ -62,7 +62,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How many results are to be printed. The report is no result.
+    /// Returns the number of results that go to standard output, without the report.
     pub fn standard_outputs(&self) -> usize {
         let ipfix = match &self.ipfix {
             Some(Ipfix::To(destination)) => Some(destination),
@@ -72,7 +72,7 @@ impl Options {
         outputs.into_iter().filter(|to| *to == Some(&Destination::StandardOutput)).count()
     }
 
-    /// The cache to meter with.
+    /// Returns the configuration of the cache.
     pub fn config(&self) -> Result<Config, lexopt::Error> {
         let timeouts = self.ending.timeouts().map_err(|error| format!("timeouts: {error}"))?;
         Ok(config(self.capacity, &self.capacity.to_string())?.with_timeouts(timeouts))
@@ -91,30 +91,30 @@ input:
 Without CAPTURE, traffic is generated.
 
 A flow is both directions of a conversation, with the counts of each. It ends
-when a timeout says so, when its TCP connection is over, or when the cache is
-full; what is left ends with the capture. All time is that of the packets.
+when a timeout expires, when its TCP connection closes, or when the cache is
+full; other flows end with the capture. All time is that of the packets.
 
-What is written, to a FILE or, as -, to standard output:
+Outputs, to a FILE or, as -, to standard output:
     --csv FILE          one row for each direction of a record
-    --json FILE         one line for each record: both directions, and why
-    --ipfix FILE        messages of IPFIX, RFC 7011: each direction is a record
-    --ipfix HOST:PORT   the same by UDP to a collector, such as nfcapd
+    --json FILE         one line for each record: both directions, end reason
+    --ipfix FILE        IPFIX messages, RFC 7011: a record for each direction
+    --ipfix HOST:PORT   IPFIX by UDP to a collector, such as nfcapd
 
-When flows end, where SECONDS may have a fraction, such as 0.5:
-    --timeouts off|meter|conntrack   what the following change (off)
-        off         nothing ends a flow: there is one record of each
-        meter       60 s of silence, 5 s if closed; a report every 300 s
-        conntrack   silence by protocol and state, as in connection tracking
-    --idle SECONDS      after so long without a packet
-    --active SECONDS    report what is new every so often, and go on
-    --linger SECONDS    so long after the last packet of a closed connection
+End of flows, where SECONDS may have a fraction, such as 0.5:
+    --timeouts off|meter|conntrack   preset of timeouts (off)
+        off         nothing ends a flow: one record for each
+        meter       60 s idle, 5 s if closed; a report every 300 s
+        conntrack   by protocol and state, as in connection tracking
+    --idle SECONDS      end flows after this time without a packet
+    --active SECONDS    report active flows at this interval
+    --linger SECONDS    keep closed connections for this time
     --linger off        FIN and RST do not close connections
-    --capacity N        hold N flows at most (1000000). Above, closed ones go
-                        first, then half-open, unanswered, established ones.
+    --capacity N        hold N flows at most (1000000). Beyond, closed ones are
+                        evicted first, then half-open, unanswered, established
 
-What is shown:
+Display:
     --top N             list the N largest records (10)
-    --live              on a terminal, a table of the cache while packets come
+    --live              on a terminal, show a table of the cache
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {

@@ -1,43 +1,43 @@
-//! What a meter tells of a flow: all that was counted, or what was counted since it told before.
+//! Flow records: all packets of a flow, or those since its last report.
 
-use flowtable::flow_cache::{Class, Departed, EndReason, Event};
+use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow};
 use flowtable::{Direction, FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
 
-/// Packets of a flow, from one report to the next or to the end.
+/// The packets of a flow from one report to the next or to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// The number of the flow; all of its records have it.
+    /// The ID of the flow, equal in all of its records.
     pub id: u64,
-    /// The name of the flow, as packets of its initiator carry it.
+    /// The key of the flow in the initiator's direction.
     pub key: FlowKey,
     pub counted: Biflow,
     pub reason: EndReason,
     pub class: Class,
-    /// When it was made, by the clock of the packets.
+    /// Creation time by the clock of the packets.
     pub made: Timestamp,
 }
 
-/// One direction of a record that has packets.
+/// One direction of a record.
 #[derive(Clone, Copy, Debug)]
-pub struct OneWay {
-    /// The name, as packets of this direction carry it.
+pub struct HalfRecord {
+    /// The key in this direction.
     pub key: FlowKey,
     pub direction: Direction,
     pub counters: Counters,
 }
 
 impl Record {
-    pub fn of_departed(flow: Departed<FlowKey, Biflow>, made: Timestamp) -> Self {
-        let Departed { handle, key, value, reason, class, .. } = flow;
+    pub fn of_removed(flow: RemovedFlow<FlowKey, Biflow>, made: Timestamp) -> Self {
+        let RemovedFlow { handle, key, value, reason, class, .. } = flow;
         Self { id: handle.id(), key, counted: value, reason, class, made }
     }
 
-    /// The record that an event gives. A flow that lives on is counted from 0 again.
+    /// Creates the record of an event. The counters of a flow that continues are reset.
     pub fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
         match event {
-            Event::Ended(flow) => Self::of_departed(flow, made),
+            Event::Ended(flow) => Self::of_removed(flow, made),
             Event::Active(flow) => Self {
                 id: flow.handle.id(),
                 key: *flow.key,
@@ -49,12 +49,15 @@ impl Record {
         }
     }
 
-    /// The directions that have packets, the initiator's first.
-    pub fn directions(&self) -> impl Iterator<Item = OneWay> {
+    /// Iterates over the directions that have packets, the initiator's first.
+    pub fn directions(&self) -> impl Iterator<Item = HalfRecord> {
         let Biflow { forward, reverse } = self.counted;
-        let there = OneWay { key: self.key, direction: Direction::Forward, counters: forward };
-        let back =
-            OneWay { key: self.key.reversed(), direction: Direction::Reverse, counters: reverse };
-        [there, back].into_iter().filter(|way| way.counters.packets > 0)
+        let there = HalfRecord { key: self.key, direction: Direction::Forward, counters: forward };
+        let back = HalfRecord {
+            key: self.key.reversed(),
+            direction: Direction::Reverse,
+            counters: reverse,
+        };
+        [there, back].into_iter().filter(|half| half.counters.packets > 0)
     }
 }

@@ -1,4 +1,4 @@
-//! What is printed about a capture.
+//! The report of a run.
 
 use core::fmt;
 use core::time::Duration;
@@ -12,23 +12,23 @@ use super::record::Record;
 
 /// The summary of a run.
 pub struct Report<'a> {
-    /// Where the packets came from.
+    /// The source of the packets.
     pub name: &'a str,
     pub reading: Reading,
     pub totals: &'a Totals,
-    /// What was exported.
+    /// Counts of exported records.
     pub counts: Counts,
     pub largest: &'a [Record],
-    /// The cache behind the last packet.
+    /// Metrics of the cache after the last packet.
     pub metrics: &'a Metrics,
 }
 
-/// What is known of a capture when it was read.
+/// Results of reading a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// The time that reading and metering took.
+    /// Time for reading and metering.
     pub elapsed: Duration,
-    /// Blocks of a pcapng without a packet that could be read.
+    /// Blocks of a pcapng without a readable packet.
     pub skipped_blocks: u64,
 }
 
@@ -51,9 +51,9 @@ impl Report<'_> {
         writeln!(f, "\n{:>12} packets, {} bytes on the wire", totals.packets, totals.wire_bytes)?;
         writeln!(f, "{:>12} IP packets, {} bytes", totals.ip_packets, totals.ip_bytes)?;
         writeln!(f, "{:>12} later fragments", totals.later_fragments)?;
-        writeln!(f, "{:>12} cut in front of their ports", totals.cut_ports)?;
+        writeln!(f, "{:>12} cut before their ports", totals.cut_ports)?;
         if totals.refused > 0 {
-            writeln!(f, "{:>12} refused: the cache had no room", totals.refused)?;
+            writeln!(f, "{:>12} refused: the cache was full", totals.refused)?;
         }
         let rejected = |malformed| {
             let counted = Reject::ALL.into_iter().zip(totals.rejects);
@@ -83,11 +83,11 @@ impl Report<'_> {
             (EndReason::Ended, "were closed, or their sockets used again"),
             (EndReason::Resources, "were evicted from the full cache"),
         ] {
-            writeln!(f, "{:>12} {what}", metrics.departed_for(reason))?;
+            writeln!(f, "{:>12} {what}", metrics.removed_for(reason))?;
         }
-        writeln!(f, "{:>12} were there at the end", metrics.flows)?;
+        writeln!(f, "{:>12} were left at the end", metrics.flows)?;
         let Counts { records, reports, rows } = self.counts;
-        writeln!(f, "{records:>12} records, {reports} of them of flows that lived on")?;
+        writeln!(f, "{records:>12} records, {reports} of them of flows that continued")?;
         writeln!(f, "{rows:>12} rows: their directions with packets")?;
         let rate = 100.0 * metrics.hit_ratio().unwrap_or(0.0);
         writeln!(f, "{rate:>10.2} % hit rate: IP packets that found their flow in the cache")
@@ -115,7 +115,7 @@ impl Report<'_> {
     }
 }
 
-/// What a count is made of.
+/// Prints the parts of a count.
 fn parts<N: fmt::Display>(
     f: &mut fmt::Formatter<'_>,
     counts: impl Iterator<Item = (N, u64)>,

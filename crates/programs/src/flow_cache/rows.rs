@@ -1,11 +1,11 @@
-//! Records as rows of CSV, one for each direction that has packets.
+//! Export of records as rows of CSV, one for each direction with packets.
 
 use std::io::{self, Write};
 
 use csv::{ErrorKind, Writer, WriterBuilder};
 
 use super::export::Sink;
-use super::record::{OneWay, Record};
+use super::record::{HalfRecord, Record};
 
 const HEADER: [&str; 9] =
     ["src", "dst", "proto", "sport", "dport", "packets", "ip_bytes", "first_ns", "last_ns"];
@@ -25,7 +25,7 @@ impl Rows {
 
 impl Sink for Rows {
     fn write(&mut self, record: &Record) -> io::Result<()> {
-        for OneWay { key, counters, .. } in record.directions() {
+        for HalfRecord { key, counters, .. } in record.directions() {
             let addresses = (key.src(), key.dst());
             let ports = (key.protocol(), key.sport(), key.dport());
             let counts = (counters.packets, counters.bytes, counters.first_ns, counters.last_ns);
@@ -39,7 +39,7 @@ impl Sink for Rows {
     }
 }
 
-/// The error below, whose kind the conversion that `csv` offers would hide.
+/// Returns the inner I/O error: the conversion in `csv` would hide its kind.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => error,

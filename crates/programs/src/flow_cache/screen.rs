@@ -1,4 +1,4 @@
-//! What a terminal shows with `--live` while packets are read: a table above the bar.
+//! The terminal display of `--live`: a table above the progress bar.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use super::Meter;
 use super::live::Table;
 
-/// A table, and when it is drawn again.
+/// A table, and the time of its next drawing.
 pub struct Live {
     bar: ProgressBar,
     table: Table,
@@ -19,16 +19,16 @@ impl Live {
     /// Time between two drawings of the table.
     const PERIOD: Duration = Duration::from_millis(250);
 
-    /// With the largest flows, so many. `None` if nobody would see it.
+    /// Creates a display of the `flows` largest flows; `None` if the bar is hidden.
     pub fn new(bar: &ProgressBar, flows: usize) -> Option<Self> {
         let start = Instant::now();
         let live = || Self { bar: bar.clone(), table: Table::new(flows, start), next: start };
         (!bar.is_hidden()).then(live)
     }
 
-    /// One more packet was metered.
+    /// Redraws the table if it is due; called after each packet.
     pub fn packet(&mut self, meter: &Meter) {
-        // Packets of a slow network are looked at one by one.
+        // On a slow network this is called rarely, so each call checks the time.
         let now = Instant::now();
         if now < self.next {
             return;

@@ -1,20 +1,20 @@
-//! Why there is no result, or a wrong one.
+//! Failures of a program.
 
 use core::fmt;
 use std::io::{self, ErrorKind};
 
-/// What sort of failure it is.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Who reads the results has seen enough of them: nothing is wrong.
-    Enough,
-    /// The results are wrong, or did not get where they should.
+    /// The reader of the results has closed the pipe: not an error.
+    ReaderClosed,
+    /// The results are wrong, or could not be written.
     Results,
-    /// The arguments are wrong, or what they name cannot be read.
+    /// The arguments are wrong, or an input cannot be read.
     Input,
 }
 
-/// What is said at the end, in a line.
+/// A failure with its message, which is one line.
 #[derive(Debug)]
 pub struct Failure {
     kind: Kind,
@@ -26,26 +26,26 @@ impl Failure {
         Self { kind, why: why.to_string() }
     }
 
-    /// What the process exits with.
+    /// Returns the exit code of the process.
     pub fn code(&self) -> u8 {
         match self.kind {
-            Kind::Enough => 0,
+            Kind::ReaderClosed => 0,
             Kind::Results => 1,
             Kind::Input => 2,
         }
     }
 }
 
-/// Results could not be written.
+/// Converts an error of writing results.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        let is_enough = error.kind() == ErrorKind::BrokenPipe;
-        let kind = if is_enough { Kind::Enough } else { Kind::Results };
+        let is_closed = error.kind() == ErrorKind::BrokenPipe;
+        let kind = if is_closed { Kind::ReaderClosed } else { Kind::Results };
         Self::new(kind, format_args!("the results cannot be written: {error}"))
     }
 }
 
-/// The arguments are wrong.
+/// Converts an error of the arguments.
 impl From<lexopt::Error> for Failure {
     fn from(error: lexopt::Error) -> Self {
         Self::new(Kind::Input, format_args!("{error} (--help lists the options)"))

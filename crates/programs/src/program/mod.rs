@@ -1,9 +1,8 @@
-//! What examples have in common as programs: the command line, what a terminal shows meanwhile, and
-//! how they end.
+//! Shared parts of programs: the command line, progress on the terminal, and the exit code.
 //!
 //! ```text
 //!     arguments ─► Options ─► try_main ─┬─► results on standard output
-//!                                       ├─► a bar on standard error, while something takes long
+//!                                       ├─► a progress bar on standard error
 //!                                       └─► Failure: a line on standard error, and an exit code
 //! ```
 
@@ -20,17 +19,17 @@ use lexopt::Parser;
 use failure::Failure;
 pub use options::{Options, parse};
 
-/// An example that runs.
+/// A running program.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// What its messages begin with.
+    /// The prefix of its messages.
     name: &'static str,
-    /// Whether standard error is to have nothing but what is wrong.
+    /// Whether standard error shows errors only.
     pub quiet: bool,
 }
 
 impl Program {
-    /// Does what the arguments of this process ask for. What it exits with.
+    /// Parses the arguments of this process and runs the program. Returns its exit code.
     pub fn run<O: Options>(
         name: &'static str,
         try_main: impl FnOnce(Self, O) -> Result<(), Failure>,
@@ -43,30 +42,30 @@ impl Program {
         })
     }
 
-    /// Says why there was a failure, if there was.
+    /// Reports a failure and returns the exit code.
     fn end(self, result: Result<(), Failure>) -> ExitCode {
         let Err(failure) = result else { return ExitCode::SUCCESS };
         if failure.code() != 0 {
-            self.say(&failure);
+            self.log(&failure);
         }
         ExitCode::from(failure.code())
     }
 
-    /// One line on standard error. If that is closed, there is nobody left to tell.
-    pub fn say(self, what: &dyn fmt::Display) {
+    /// Writes one line to standard error; ignored if that is closed.
+    pub fn log(self, what: &dyn fmt::Display) {
         let _ = writeln!(io::stderr(), "{}: {what}", self.name);
     }
 
-    /// A bar of so many steps, or of an unknown number of them, on standard error if that is a
-    /// terminal. Its last owner clears the screen of it. The label is a template of `indicatif`; a
-    /// message is drawn above.
+    /// Creates a progress bar of `steps` steps, or of an unknown number, on standard error if that
+    /// is a terminal. It is cleared when its last owner is dropped. The label is a template of
+    /// `indicatif`; a message is drawn above.
     pub fn bar(self, steps: Option<u64>, label: &str) -> ProgressBar {
         let target = match self.quiet {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr_with_hz(4),
         };
         let shape = if steps.is_some() { "{bar:40}" } else { "{spinner}" };
-        // A template that does not parse costs the looks of the bar, not the run.
+        // An invalid template only changes the appearance of the bar.
         let style = ProgressStyle::with_template(&format!("{{msg}}{shape} {label}"))
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(steps, target).with_style(style);
@@ -75,8 +74,8 @@ impl Program {
     }
 }
 
-/// Prints results, all at once. Whoever stops reading them has seen enough: what is wrong is still
-/// to be said.
+/// Prints results in one write. A reader that closes the pipe is not an error, so that later
+/// failures are still reported.
 pub fn print(results: &dyn fmt::Display) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let printed = out.write_all(results.to_string().as_bytes()).and_then(|()| out.flush());

@@ -1,42 +1,41 @@
-//! The command line: what is the same for all examples.
+//! Command line options of all programs.
 
 use std::ffi::OsString;
 
 use lexopt::Arg::{Long, Short, Value};
 use lexopt::Parser;
 
-/// What the arguments of an example ask for.
+/// Options of a program.
 pub trait Options: Default {
-    /// What `--help` prints first: what the example does, how it is called, and its options at the
-    /// end.
+    /// The beginning of the help text: purpose, usage, and the options of the program.
     const USAGE: &'static str;
 
-    /// Takes an option, and its value from the parser. Whether there is one of this name.
+    /// Handles an option, and takes its value from the parser. Returns whether the option exists.
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error>;
 
-    /// Takes an argument that is no option. Whether there is a place for it.
+    /// Handles an argument that is not an option. Returns whether it is expected.
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error>;
 
-    /// Whether they fit together, when all are there.
+    /// Checks that the options are consistent, after all were parsed.
     fn finished(self) -> Result<Self, lexopt::Error> {
         Ok(self)
     }
 }
 
-/// What `--help` prints last.
-const GENERAL: &str = "    --quiet, -q         write nothing to standard error but what is wrong
+/// The end of the help text.
+const GENERAL: &str = "    --quiet, -q         write only errors to standard error
     --help, -h          print this
 
 Exits with 0; with 1 if results are wrong or could not be written; with 2 if
-the arguments are wrong, or what they name cannot be read.
+the arguments are wrong, or an input cannot be read.
 ";
 
-/// All that `--help` prints.
+/// Returns the help text.
 pub(crate) fn help<O: Options>() -> String {
     [O::USAGE, GENERAL].concat()
 }
 
-/// The options, and whether there is to be quiet; `None` if it is help that is asked for.
+/// Parses the arguments: the options, and whether `--quiet` was given; `None` for `--help`.
 pub fn parse<O: Options>(mut parser: Parser) -> Result<Option<(O, bool)>, lexopt::Error> {
     let (mut options, mut quiet) = (O::default(), false);
     while let Some(argument) = parser.next()? {

@@ -16,22 +16,22 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// No line is longer.
+    /// Maximum length of a line.
     const LONGEST: u64 = 1 << 12;
 
-    /// Those of these bytes, which are compressed or not.
+    /// Reads lines of `bytes`, which may be compressed.
     pub fn new(name: String, bytes: impl Read + 'static) -> Result<Self, Fault> {
         match decompressed(bytes) {
             Ok(bytes) => {
                 let reader = BufReader::with_capacity(1 << 16, bytes);
                 Ok(Self { name, reader, number: 0, bytes: vec![] })
             }
-            Err(error) => Err(Fault::of_all(name, error)),
+            Err(error) => Err(Fault::of_file(name, error)),
         }
     }
 
-    /// The next line that says something, without white space around it; `None` at the end. A line
-    /// that is at fault does not keep the next one from being read.
+    /// Returns the next line with content, trimmed; `None` at the end. An invalid line does not
+    /// prevent reading the next one.
     pub fn next_line(&mut self) -> Result<Option<&str>, Fault> {
         loop {
             match self.read() {
@@ -39,19 +39,19 @@ impl Lines {
                 Ok(length) if self.is_too_long() => {
                     return Err(self.fault(format!("{length} bytes and no end of the line")));
                 }
-                Ok(_) if self.is_silent() => {}
+                Ok(_) if self.is_blank() => {}
                 Ok(_) => break,
-                Err(error) => return Err(Fault::of_all(self.name.clone(), error)),
+                Err(error) => return Err(Fault::of_file(self.name.clone(), error)),
             }
         }
-        match core::str::from_utf8(spoken(&self.bytes)) {
+        match core::str::from_utf8(content(&self.bytes)) {
             Ok(line) => Ok(Some(line.trim())),
             Err(_) => Err(self.fault("not text".to_owned())),
         }
     }
 
-    /// Reads a line, or the beginning of one that is too long, the rest of which is skipped the
-    /// next time. Its length, which is 0 at the end.
+    /// Reads a line, or the beginning of one that is too long, whose rest the next call skips.
+    /// Returns its length, which is 0 at the end.
     fn read(&mut self) -> io::Result<usize> {
         if self.is_too_long() {
             self.reader.skip_until(b'\n')?;
@@ -61,54 +61,54 @@ impl Lines {
         self.reader.by_ref().take(Self::LONGEST).read_until(b'\n', &mut self.bytes)
     }
 
-    /// Whether only its beginning was read.
+    /// Returns whether only the beginning of the line was read.
     fn is_too_long(&self) -> bool {
         self.bytes.len() as u64 == Self::LONGEST && !self.bytes.ends_with(b"\n")
     }
 
-    /// Whether there is nothing but white space in front of the comment.
-    fn is_silent(&self) -> bool {
-        spoken(&self.bytes).trim_ascii().is_empty()
+    /// Returns whether the line has only white space before the comment.
+    fn is_blank(&self) -> bool {
+        content(&self.bytes).trim_ascii().is_empty()
     }
 
-    /// Whether the next line is still to be waited for.
+    /// Returns whether reading the next line may block.
     pub fn is_drained(&self) -> bool {
         self.reader.buffer().is_empty()
     }
 
-    /// What is wrong with the line that was read last.
+    /// Creates a fault of the last line.
     pub fn fault(&self, why: String) -> Fault {
         Fault { name: self.name.clone(), line: Some(self.number), why }
     }
 }
 
-/// What is in front of the comment.
-fn spoken(line: &[u8]) -> &[u8] {
+/// Returns the line without the comment.
+fn content(line: &[u8]) -> &[u8] {
     line.split(|byte| *byte == b'#').next().unwrap_or_default()
 }
 
-/// What cannot be read, and why.
+/// A file or a line that cannot be read, and the reason.
 #[derive(Clone, Debug)]
 pub struct Fault {
     name: String,
-    /// From 1; none if nothing more can be read.
+    /// From 1; `None` if the file cannot be read further.
     line: Option<u64>,
     why: String,
 }
 
 impl Fault {
-    /// Nothing, or nothing more, can be read of what has this name.
-    pub fn of_all(name: String, error: io::Error) -> Self {
+    /// Creates a fault of a file that cannot be read further.
+    pub fn of_file(name: String, error: io::Error) -> Self {
         Self { name, line: None, why: error.to_string() }
     }
 
-    /// Whether it is a line that is wrong, and there may be others.
+    /// Returns whether only a line is invalid, and others may follow.
     pub const fn is_of_line(&self) -> bool {
         self.line.is_some()
     }
 }
 
-/// Routes or addresses cannot be read.
+/// Converts a fault of routes or addresses.
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         Self::new(Kind::Input, fault)

@@ -1,8 +1,8 @@
-//! Routes of both families, and what they are called.
+//! Routes of both families, and their names.
 //!
 //! ```text
-//!     lines of a file ─► parsed ─► RouteTable<Ipv4Addr, number> ─┐
-//!                              └─► RouteTable<Ipv6Addr, number> ─┴─► names, each of them once
+//!     lines of a file ─► parsed ─► RouteTable<Ipv4Addr, NameId> ─┐
+//!                              └─► RouteTable<Ipv6Addr, NameId> ─┴─► names, each of them once
 //! ```
 
 mod lines;
@@ -18,33 +18,33 @@ use flowtable::key::bits::Address;
 use flowtable::{Prefix, PrefixError, RouteTable};
 
 pub use lines::{Fault, Lines};
-pub use options::{Asked, Options};
+pub use options::{Options, Query};
 pub use report::Report;
 
 /// Routes for a run without a file: private prefixes and those reserved for documentation.
 pub const DOCUMENTATION: &str = include_str!("documentation.txt");
 
-/// The number of a name.
-type Name = u32;
+/// The index of a name.
+type NameId = u32;
 
 /// A table for each family.
 #[derive(Default)]
 pub struct Routes {
-    pub v4: RouteTable<Ipv4Addr, Name>,
-    pub v6: RouteTable<Ipv6Addr, Name>,
+    pub v4: RouteTable<Ipv4Addr, NameId>,
+    pub v6: RouteTable<Ipv6Addr, NameId>,
     names: Vec<String>,
-    numbers: HashMap<String, Name>,
-    /// Lines whose prefix had come before: the last one counts.
+    ids: HashMap<String, NameId>,
+    /// Number of lines with a prefix that an earlier line has; the last one counts.
     pub repeated: usize,
 }
 
 impl Routes {
-    /// Reads prefixes, one in each line, with or without a name behind white space.
+    /// Reads prefixes, one in each line, with or without a name after white space.
     pub fn read(lines: &mut Lines) -> Result<Self, Fault> {
         let mut routes = Self::default();
         while let Some(line) = lines.next_line()? {
             let (prefix, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-            let (prefix, name) = (prefix.to_owned(), routes.number(name.trim_start()));
+            let (prefix, name) = (prefix.to_owned(), routes.name_id(name.trim_start()));
             let old = match prefix.contains(':') {
                 false => insert(&mut routes.v4, &prefix, name),
                 true => insert(&mut routes.v6, &prefix, name),
@@ -52,23 +52,23 @@ impl Routes {
             let old = old.map_err(|error| lines.fault(format!("{prefix}: {error}")))?;
             routes.repeated += usize::from(old.is_some());
         }
-        routes.numbers = HashMap::new();
+        routes.ids = HashMap::new();
         Ok(routes)
     }
 
-    /// The number of a name. There are few names for many routes.
-    fn number(&mut self, name: &str) -> Name {
-        if let Some(&number) = self.numbers.get(name) {
-            return number;
+    /// Returns the ID of a name. Many routes share few names.
+    fn name_id(&mut self, name: &str) -> NameId {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
         }
-        let number = self.names.len() as Name;
+        let id = self.names.len() as NameId;
         self.names.push(name.to_owned());
-        self.numbers.insert(name.to_owned(), number);
-        number
+        self.ids.insert(name.to_owned(), id);
+        id
     }
 
     pub fn lookup(&self, address: IpAddr) -> Answer<'_> {
-        let name = |number: &Name| self.names[*number as usize].as_str();
+        let name = |id: &NameId| self.names[*id as usize].as_str();
         let found = match address {
             IpAddr::V4(v4) => self.v4.lookup(&v4).map(|(prefix, n)| (Either::V4(prefix), name(n))),
             IpAddr::V6(v6) => self.v6.lookup(&v6).map(|(prefix, n)| (Either::V6(prefix), name(n))),
@@ -78,10 +78,10 @@ impl Routes {
 }
 
 fn insert<A: Address + FromStr>(
-    table: &mut RouteTable<A, Name>,
+    table: &mut RouteTable<A, NameId>,
     prefix: &str,
-    name: Name,
-) -> Result<Option<Name>, PrefixError> {
+    name: NameId,
+) -> Result<Option<NameId>, PrefixError> {
     Ok(table.insert(prefix.parse()?, name))
 }
 
@@ -91,13 +91,13 @@ enum Either {
     V6(Prefix<Ipv6Addr>),
 }
 
-/// What there is for an address.
+/// The result of the lookup of an address.
 pub struct Answer<'a> {
     address: IpAddr,
     found: Option<(Either, &'a str)>,
 }
 
-/// The address, its longest match and the name of that; a dash if there is none.
+/// Prints the address, its longest match and the name of that; a dash if there is none.
 impl Display for Answer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ", self.address)?;

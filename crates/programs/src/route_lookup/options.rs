@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use core::net::IpAddr;
 use std::ffi::OsString;
@@ -8,20 +8,20 @@ use lexopt::Parser;
 use crate::input::Input;
 use crate::program;
 
-/// What is to be looked up.
+/// An address to look up, or a source of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Query {
     Address(IpAddr),
-    /// Those on standard input.
+    /// The addresses on standard input.
     Pipe,
 }
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// A built-in table if there are none.
+    /// None for the built-in table.
     pub routes: Option<Input>,
-    pub asked: Vec<Asked>,
+    pub queries: Vec<Query>,
 }
 
 impl program::Options for Options {
@@ -31,16 +31,16 @@ Looks addresses up in a table of routes: the longest prefix that matches.
 Usage: route_lookup [ROUTES | -] [ADDRESS | -]... [OPTION]...
 
 ROUTES is a text file, compressed with gzip or not, with a prefix in each line,
-IPv4 or IPv6, and optionally a name behind white space; a # begins a comment:
+IPv4 or IPv6, and optionally a name after white space; a # begins a comment:
     192.0.2.0/24    upstream 1
     2001:db8::/32   upstream 2
 Without ROUTES, a small table is used. - is standard input: ROUTES if addresses
-follow it, or else addresses, one in each line. Those are read, too, if there
-are ROUTES and no ADDRESS.
+follow it, or else addresses, one in each line. Addresses are also read from it
+with ROUTES and no ADDRESS.
 
-The answer is one line for each address: the address, the prefix, its name; a -
-if there is none. What the table looks like, its memory and its speed are told
-on standard error.
+The output is one line for each address: the address, the prefix, its name; a -
+if there is none. The shape of the tables, their memory and their speed are
+printed on standard error.
 
 Options:
 ";
@@ -49,12 +49,13 @@ Options:
         Ok(false)
     }
 
-    /// The first argument is a file unless it is an address, all others are addresses.
+    /// Handles an argument: the first one is a file unless it is an address, all others are
+    /// addresses.
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
-        let is_first = self.routes.is_none() && self.asked.is_empty();
+        let is_first = self.routes.is_none() && self.queries.is_empty();
         match value.to_str().and_then(|text| text.parse().ok()) {
-            Some(address) => self.asked.push(Asked::Address(address)),
-            None if value == "-" => self.asked.push(Asked::Pipe),
+            Some(address) => self.queries.push(Query::Address(address)),
+            None if value == "-" => self.queries.push(Query::Pipe),
             None if is_first => self.routes = Some(value.into()),
             None => return Err(format!("{} is no address", value.to_string_lossy()).into()),
         }
@@ -62,15 +63,15 @@ Options:
     }
 
     fn finished(mut self) -> Result<Self, lexopt::Error> {
-        match self.asked[..] {
-            [] if self.routes.is_some() => self.asked.push(Asked::Pipe),
-            [Asked::Pipe, _, ..] if self.routes.is_none() => {
+        match self.queries[..] {
+            [] if self.routes.is_some() => self.queries.push(Query::Pipe),
+            [Query::Pipe, _, ..] if self.routes.is_none() => {
                 self.routes = Some(Input::Pipe);
-                self.asked.remove(0);
+                self.queries.remove(0);
             }
             _ => {}
         }
-        let pipes = self.asked.iter().filter(|asked| **asked == Asked::Pipe).count();
+        let pipes = self.queries.iter().filter(|query| **query == Query::Pipe).count();
         if pipes + usize::from(self.routes == Some(Input::Pipe)) > 1 {
             return Err("standard input can be read only once".into());
         }

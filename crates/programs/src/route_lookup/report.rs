@@ -1,4 +1,4 @@
-//! What is told about the tables: their shape, their memory, and how fast they answer.
+//! The report: shape, memory and speed of the tables.
 
 use core::fmt;
 use core::hint::black_box;
@@ -10,13 +10,13 @@ use flowtable::{Prefix, RouteTable};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use super::{Name, Routes};
+use super::{NameId, Routes};
 
-/// Tells of routes that came from here.
+/// The report on routes from an input.
 pub struct Report<'a> {
     pub name: &'a str,
     pub routes: &'a Routes,
-    /// How long it took to read them.
+    /// Time of reading them.
     pub elapsed: Duration,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Report<'_> {
         let count = v4.len() + v6.len();
         writeln!(f, "{}: {count} routes in {:.3} s", self.name, self.elapsed.as_secs_f64())?;
         if *repeated > 0 {
-            writeln!(f, "{repeated} of its lines are of prefixes that come again later")?;
+            writeln!(f, "{repeated} of its lines have a prefix that a later line repeats")?;
         }
         table(f, "IPv4", v4)?;
         table(f, "IPv6", v6)
@@ -36,7 +36,7 @@ impl fmt::Display for Report<'_> {
 fn table<A: Address>(
     f: &mut fmt::Formatter<'_>,
     family: &str,
-    table: &RouteTable<A, Name>,
+    table: &RouteTable<A, NameId>,
 ) -> fmt::Result {
     if table.is_empty() {
         return writeln!(f, "\n{family}: no routes");
@@ -48,57 +48,57 @@ fn table<A: Address>(
     writeln!(f, "{}", table.shape())?;
     writeln!(
         f,
-        "million look-ups per second, of random addresses in random routes: \
+        "million lookups per second, of random addresses in random routes: \
          {:.1} one by one, {:.1} in bursts of {BURST}",
         speed.single / 1e6,
         speed.burst / 1e6
     )
 }
 
-/// Look-ups at a time.
+/// Lookups per batch.
 const BURST: usize = 32;
 
-/// Look-ups per second.
+/// Lookups per second.
 struct Speed {
     single: f64,
     burst: f64,
 }
 
 impl Speed {
-    /// Different addresses: more than a cache has room for the answers to.
+    /// Number of different addresses: more than fit into a cache with their results.
     const ADDRESSES: usize = 1 << 16;
-    /// At least so long each time.
+    /// Minimum duration of each measurement.
     const TIME: Duration = Duration::from_millis(100);
 
-    fn of<A: Address>(table: &RouteTable<A, Name>) -> Self {
-        let asked = addresses(table, Self::ADDRESSES);
-        let single = Self::rate(&asked, |asked| {
-            asked.iter().for_each(|address| _ = black_box(table.lookup(address)));
+    fn of<A: Address>(table: &RouteTable<A, NameId>) -> Self {
+        let addresses = random_addresses(table, Self::ADDRESSES);
+        let single = Self::rate(&addresses, |addresses| {
+            addresses.iter().for_each(|address| _ = black_box(table.lookup(address)));
         });
-        let burst = Self::rate(&asked, |asked| {
+        let burst = Self::rate(&addresses, |addresses| {
             let mut found = [None; BURST];
-            for asked in asked.chunks_exact(BURST) {
-                table.lookup_batch(asked, &mut found);
+            for burst in addresses.chunks_exact(BURST) {
+                table.lookup_batch(burst, &mut found);
                 black_box(&found);
             }
         });
         Self { single, burst }
     }
 
-    /// How many a second `look_up` does of those that are asked.
-    fn rate<A>(asked: &[A], look_up: impl Fn(&[A])) -> f64 {
-        look_up(asked);
+    /// Returns the lookups per second of `run`.
+    fn rate<A>(addresses: &[A], run: impl Fn(&[A])) -> f64 {
+        run(addresses);
         let (start, mut rounds) = (Instant::now(), 0);
         while start.elapsed() < Self::TIME {
-            look_up(asked);
+            run(addresses);
             rounds += 1;
         }
-        (rounds * asked.len()) as f64 / start.elapsed().as_secs_f64()
+        (rounds * addresses.len()) as f64 / start.elapsed().as_secs_f64()
     }
 }
 
-/// Random addresses in random routes; the same ones in each run.
-fn addresses<A: Address>(table: &RouteTable<A, Name>, count: usize) -> Vec<A> {
+/// Returns random addresses in random routes, equal in each run.
+fn random_addresses<A: Address>(table: &RouteTable<A, NameId>, count: usize) -> Vec<A> {
     let mut random = StdRng::seed_from_u64(4);
     let routes: Vec<Prefix<A>> = table.prefixes().collect();
     let inside = |_| {

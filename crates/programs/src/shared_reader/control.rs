@@ -1,4 +1,4 @@
-//! The one thread that writes: it puts new flows in and takes silent ones out.
+//! The control thread, the only writer: inserts new flows and removes silent ones.
 
 use core::iter::once;
 use core::time::Duration;
@@ -13,40 +13,40 @@ use flowtable::{DefaultHashBuilder, FlowKey};
 
 use super::{Ended, Feed, FlowState, Flows, Latency, Packet};
 
-/// What the control thread has done.
+/// Counts of the control thread.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pub insertions: Latency,
     pub removals: Latency,
-    /// Packets whose flow was there when their turn came: an earlier one had brought it.
+    /// Packets whose flow an earlier packet in the queue has inserted.
     pub late: u64,
     /// Bytes of those, and of the first packets of flows.
     pub bytes: u64,
-    /// Packets whose flow the map did not take: too much garbage.
+    /// Packets whose flow the map refused: too much garbage.
     pub refused: u64,
-    /// The most garbage that was there between two rounds.
+    /// Maximum garbage between two rounds.
     pub most_garbage: usize,
 }
 
-/// The control thread's work, a bounded amount at a time.
+/// The control thread's work, in bounded steps.
 pub struct Control<'a> {
     flows: &'a Flows,
     pin: Pinned<'a, FlowKey, FlowState, DefaultHashBuilder>,
     ended: &'a Arc<Ended>,
     timeout_ns: u64,
-    /// All flows, each with the time to look at it, in that order.
+    /// All flows, by the time of their next check.
     watched: VecDeque<(u64, FlowKey)>,
     written: Written,
 }
 
 impl<'a> Control<'a> {
-    /// New packets that are taken in one round, and flows that are looked at in one.
+    /// Maximum number of new packets, and of checked flows, per round.
     pub const ROUND: usize = 256;
-    /// So long it waits for a packet before it looks at flows: not longer, since its pin keeps
-    /// garbage.
-    const PATIENCE: Duration = Duration::from_micros(200);
-    /// So long it waits at the end for what was removed to be dropped.
-    const LAST_PATIENCE: Duration = Duration::from_secs(10);
+    /// Time to wait for a packet before flows are checked. Short, since the pin of the thread
+    /// retains garbage.
+    const WAIT: Duration = Duration::from_micros(200);
+    /// Time to wait at the end for removed entries to be dropped.
+    const FINAL_WAIT: Duration = Duration::from_secs(10);
 
     pub fn new(flows: &'a Flows, ended: &'a Arc<Ended>, timeout: Duration) -> Self {
         let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -54,24 +54,24 @@ impl<'a> Control<'a> {
         Self { flows, pin, ended, timeout_ns, watched: VecDeque::new(), written }
     }
 
-    /// Takes packets and ages flows for so long.
+    /// Processes packets and expires flows for `time`.
     pub fn serve(&mut self, queue: &Receiver<Packet>, feed: &Feed<'_>, time: Duration) {
         let start = Instant::now();
         while start.elapsed() < time {
-            let first = queue.recv_timeout(Self::PATIENCE).ok();
+            let first = queue.recv_timeout(Self::WAIT).ok();
             let packets = first.into_iter().chain(queue.try_iter());
             self.round(packets.take(Self::ROUND), feed.now());
         }
     }
 
-    /// Takes what is still on its way, until all workers have ended.
+    /// Processes the remaining packets, until all workers have ended.
     pub fn finish(&mut self, queue: Receiver<Packet>, feed: &Feed<'_>) {
         for packet in queue {
             self.round(once(packet), feed.now());
         }
     }
 
-    /// One round, at this time.
+    /// Runs one round at time `now`.
     pub fn round(&mut self, packets: impl Iterator<Item = Packet>, now: u64) {
         for packet in packets {
             self.take(&packet, now);
@@ -82,10 +82,10 @@ impl<'a> Control<'a> {
         self.pin.repin();
     }
 
-    /// Counts a packet, in a new flow if there is none yet.
+    /// Counts a packet, and inserts its flow if necessary.
     fn take(&mut self, packet: &Packet, now: u64) {
         if let Some(flow) = self.pin.get(&packet.key) {
-            // Until a worker finds the flow, it hands over each of its packets.
+            // Until a worker finds the flow, it queues each of its packets.
             flow.count(packet);
             self.written.late += 1;
             self.written.bytes += packet.bytes;
@@ -105,11 +105,11 @@ impl<'a> Control<'a> {
         self.watched.push_back((now.saturating_add(self.timeout_ns / 2), packet.key));
     }
 
-    /// Looks at the flows whose time has come, and removes those that are silent.
+    /// Checks the flows that are due, and removes silent ones.
     ///
-    /// Each is looked at twice in the length of the timeout, so it ends after half of it more at
-    /// the latest, as long as a round's share suffices. Workers may wake it up meanwhile: their
-    /// packets are counted in it, and the next one brings it back.
+    /// Each flow is checked twice per timeout, so it ends at most half a timeout late, if the bound
+    /// of a round suffices. Workers may count packets in a flow that is being removed; the next
+    /// packet inserts it again.
     fn age(&mut self, now: u64) {
         let next = self.watched.iter().take(Self::ROUND);
         let count = next.take_while(|(at, _)| *at <= now).count();
@@ -130,12 +130,13 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Has all that was removed dropped, now that no worker can see it, and says what was done.
+    /// Waits until all removed flows are dropped, since no worker can see them, and returns the
+    /// counts.
     pub fn end(mut self) -> Written {
         let start = Instant::now();
-        while start.elapsed() < Self::LAST_PATIENCE {
+        while start.elapsed() < Self::FINAL_WAIT {
             self.pin.repin();
-            // Before it is asked for: the map counts garbage that has been handed over.
+            // First, since the map counts only garbage that was flushed.
             self.pin.flush();
             if self.flows.garbage() == 0 {
                 break;

@@ -1,29 +1,29 @@
-//! Where the packets come from, and how workers share them.
+//! Traffic, and its distribution to workers.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BURST, Made, Packet, Recorded};
+use super::{BURST, Generated, Packet, Recorded};
 
-/// Packets without an end, each a function of its number.
+/// An endless sequence of packets, each a function of its index.
 pub enum Traffic {
-    Made(Made),
+    Generated(Generated),
     Recorded(Recorded),
 }
 
 impl Traffic {
-    /// The packets from this one on.
+    /// Returns the packets from index `first` on.
     pub fn burst(&self, first: u64) -> [Packet; BURST] {
         match self {
-            Self::Made(made) => made.burst(first),
+            Self::Generated(generated) => generated.burst(first),
             Self::Recorded(recorded) => recorded.burst(first),
         }
     }
 
-    /// The time of this packet.
+    /// Returns the time of a packet.
     fn time_of(&self, index: u64) -> u64 {
         match self {
-            Self::Made(made) => made.time_of(index),
+            Self::Generated(generated) => generated.time_of(index),
             Self::Recorded(recorded) => recorded.time_of(index),
         }
     }
@@ -32,7 +32,9 @@ impl Traffic {
 impl fmt::Display for Traffic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Made(made) => write!(f, "generated traffic of {} flows at a time", made.flows()),
+            Self::Generated(generated) => {
+                write!(f, "generated traffic of {} flows at a time", generated.flows())
+            }
             Self::Recorded(recorded) => {
                 write!(f, "{} packets over and over", recorded.packet_count())
             }
@@ -40,10 +42,10 @@ impl fmt::Display for Traffic {
     }
 }
 
-/// Deals the traffic out to the workers.
+/// Distributes the traffic to the workers.
 ///
-/// All take from one sequence, so none of them is ahead of the others in the packets' time, and a
-/// flow does not look silent only because its worker had to wait for a processor.
+/// All workers take packets from one sequence, so no worker is ahead in the packets' time, and a
+/// flow does not seem silent only because its worker waited for a CPU.
 pub struct Feed<'a> {
     traffic: &'a Traffic,
     taken: AtomicU64,
@@ -51,26 +53,26 @@ pub struct Feed<'a> {
 }
 
 impl<'a> Feed<'a> {
-    /// Packets that are dealt out at a time: so many that the counter is no bottleneck.
+    /// Packets per lot: enough that the shared counter is no bottleneck.
     pub const LOT: u64 = 64 * BURST as u64;
 
     pub fn new(traffic: &'a Traffic) -> Self {
         Self { traffic, taken: AtomicU64::new(0), now: AtomicU64::new(0) }
     }
 
-    /// The next packets, in bursts. Whoever has asked for them must take them all.
+    /// Takes the next lot of packets, in bursts. The caller must process all of them.
     pub fn take(&self) -> impl Iterator<Item = [Packet; BURST]> {
         let first = self.taken.fetch_add(Self::LOT, Ordering::Relaxed);
         self.now.fetch_max(self.traffic.time_of(first), Ordering::Relaxed);
         (first..first + Self::LOT).step_by(BURST).map(|first| self.traffic.burst(first))
     }
 
-    /// How many packets were dealt out.
+    /// Returns the number of packets taken.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// The time of the packets that were dealt out last.
+    /// Returns the time of the packets taken last.
     pub fn now(&self) -> u64 {
         self.now.load(Ordering::Relaxed)
     }

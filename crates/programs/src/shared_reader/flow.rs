@@ -1,13 +1,13 @@
-//! The state of a flow, and where its sums go.
+//! The state of a flow, and the sums over dropped flows.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use super::Packet;
 
-/// What changes with each packet, without a lock and without a new entry.
+/// Counters of a flow, updated without a lock and without replacing the entry.
 ///
-/// Relaxed throughout: the counters say nothing about other memory.
+/// Relaxed throughout: the counters publish no other memory.
 #[derive(Debug)]
 pub struct FlowState {
     packets: AtomicU64,
@@ -17,7 +17,7 @@ pub struct FlowState {
 }
 
 impl FlowState {
-    /// Without packets yet. What it has counted in the end is added to `ended`.
+    /// Creates a flow without packets, whose counts are added to `ended` when it is dropped.
     pub fn new(ended: &Arc<Ended>) -> Self {
         let zero = AtomicU64::default;
         Self { packets: zero(), bytes: zero(), last_seen: zero(), ended: Arc::clone(ended) }
@@ -26,21 +26,21 @@ impl FlowState {
     pub fn count(&self, packet: &Packet) {
         self.packets.fetch_add(1, Ordering::Relaxed);
         self.bytes.fetch_add(packet.bytes, Ordering::Relaxed);
-        // Workers get on at different speeds: the last to write need not have the latest packet.
+        // Workers run at different speeds: the last writer need not have the latest packet.
         self.last_seen.fetch_max(packet.time_ns, Ordering::Relaxed);
     }
 
-    /// Time of its latest packet.
+    /// Returns the time of its latest packet.
     pub fn last_seen(&self) -> u64 {
         self.last_seen.load(Ordering::Relaxed)
     }
 }
 
-/// Here nobody can find the flow any more: a meter would make its record now.
+/// The flow is no longer reachable: a meter would export its record here.
 impl Drop for FlowState {
     fn drop(&mut self) {
         let (packets, bytes) = (*self.packets.get_mut(), *self.bytes.get_mut());
-        // One without packets never got into the map.
+        // A flow without packets was never in the map.
         if packets > 0 {
             self.ended.flows.fetch_add(1, Ordering::Relaxed);
             self.ended.packets.fetch_add(packets, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Drop for FlowState {
     }
 }
 
-/// What flows have counted that were dropped.
+/// Sums over the flows that were dropped.
 #[derive(Debug, Default)]
 pub struct Ended {
     flows: AtomicU64,
@@ -65,7 +65,7 @@ impl Ended {
     }
 }
 
-/// The same at one time.
+/// A snapshot of [`Ended`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub flows: u64,

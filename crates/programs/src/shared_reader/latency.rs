@@ -1,10 +1,10 @@
-//! How long something took, many times.
+//! A histogram of durations.
 
 use core::time::Duration;
 
 use crate::counts::quantile;
 
-/// Counts of durations, by their highest five bits: by a sixteenth too long at most.
+/// Counts of durations, by their highest five bits: the error is at most a sixteenth upwards.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
     counts: Vec<u64>,
@@ -36,25 +36,26 @@ impl Latency {
         self.worst_ns
     }
 
-    /// 0 if there is none.
+    /// Returns the mean; 0 without durations.
     pub fn mean_ns(&self) -> u64 {
         self.sum_ns.checked_div(self.count).unwrap_or(0)
     }
 
-    /// What this share of them does not exceed.
+    /// Returns a bound that this share of durations does not exceed.
     pub fn quantile_ns(&self, share: f64) -> u64 {
         let bucket = quantile(&self.counts, share);
         Self::highest_ns(bucket).min(self.worst_ns)
     }
 
-    /// Durations below 2^4 ns have a bucket each, each power of two above has 2^4 of them.
+    /// Returns the bucket of a duration: those below 2^4 ns have a bucket each, each power of two
+    /// above has 2^4 of them.
     const fn bucket(ns: u64) -> usize {
         let Some(bits) = ns.checked_ilog2() else { return 0 };
         let shift = bits.saturating_sub(Self::SUB_BITS);
         ((shift as usize) << Self::SUB_BITS) + (ns >> shift) as usize
     }
 
-    /// The highest duration of a bucket.
+    /// Returns the highest duration of a bucket.
     const fn highest_ns(bucket: usize) -> u64 {
         let shift = (bucket >> Self::SUB_BITS).saturating_sub(1) as u32;
         let first = bucket - ((shift as usize) << Self::SUB_BITS);

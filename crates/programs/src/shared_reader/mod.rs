@@ -1,4 +1,4 @@
-//! Workers that look flows up, and one control thread that writes.
+//! Worker threads that look flows up, and a control thread that writes.
 //!
 //! ```text
 //!     Traffic ─► Feed ─► worker ─┬─► ConcurrentMap: counts in the flow, where the flow is
@@ -9,17 +9,17 @@
 //!                  └─ the packets' time ──┘
 //! ```
 //!
-//! A worker holds no lock and writes nothing but counters, and those are inside the flow: an entry
-//! is never replaced. Any worker may get any packet, since that is what a shared map is for.
+//! A worker holds no lock and writes only counters inside the flow: an entry is never replaced. Any
+//! worker may get any packet, since the map is shared.
 //!
-//! A flow that the control thread removes may be counted in until the bursts that have found it are
-//! over. So its sums are final when it is dropped, not before: there they are added up.
+//! Workers may count in a removed flow until the bursts that have found it are over. So its sums
+//! are final when it is dropped, not before: they are added up there.
 
 mod control;
 mod feed;
 mod flow;
+mod generated;
 mod latency;
-mod made;
 mod options;
 mod outcome;
 mod recorded;
@@ -39,23 +39,23 @@ use flowtable::{ConcurrentMap, FlowKey};
 pub use control::Control;
 pub use feed::{Feed, Traffic};
 pub use flow::{Ended, FlowState, Sums};
+pub use generated::Generated;
 pub use latency::Latency;
-pub use made::Made;
 pub use options::Options;
 pub use outcome::Outcome;
 pub use recorded::Recorded;
 pub use report::Report;
 
-/// What all threads share.
+/// The map that all threads share.
 pub type Flows = ConcurrentMap<FlowKey, FlowState>;
 
-/// Packets that a worker takes at a time: as many as a network card hands over.
+/// Packets per burst, as a network card delivers them.
 pub const BURST: usize = 32;
 
-/// Packets that wait for the control thread at most. Those above are dropped.
+/// Capacity of the queue to the control thread. Packets beyond are dropped.
 const QUEUE: usize = 4096;
 
-/// A packet, as far as this example looks at it.
+/// The fields of a packet that this program needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
     pub key: FlowKey,
@@ -64,27 +64,26 @@ pub struct Packet {
     pub time_ns: u64,
 }
 
-/// What is to be run.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub workers: usize,
-    /// For so long, by the clock on the wall.
+    /// Wall clock time of the run.
     pub duration: Duration,
-    /// A flow ends when no packet has come for so long, by the packets' time.
+    /// Time without a packet after which a flow ends, by the packets' time.
     pub timeout: Duration,
 }
 
-/// Sets a flag however its scope is left: a control thread that panics must not leave workers that
-/// run forever.
-struct AtLast<'a>(&'a AtomicBool);
+/// Sets a flag when dropped, so that workers stop even if the control thread panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for AtLast<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Runs the workers, and is their control thread.
+/// Runs the workers; the calling thread is the control thread.
 pub fn run(traffic: &Traffic, plan: Plan) -> Outcome {
     let (flows, ended) = (Flows::new(), Arc::new(Ended::default()));
     let feed = Feed::new(traffic);
@@ -93,17 +92,17 @@ pub fn run(traffic: &Traffic, plan: Plan) -> Outcome {
     let stop = AtomicBool::new(false);
     let workers = thread::scope(|scope| {
         let (sender, receiver) = sync_channel(QUEUE);
-        let at_last = AtLast(&stop);
+        let stop_on_drop = SetOnDrop(&stop);
         let started: Vec<_> = (0..plan.workers)
             .map(|_| {
                 let (flows, feed, stop, sender) = (&flows, &feed, &stop, sender.clone());
                 scope.spawn(move || worker::work(flows, feed, &sender, stop))
             })
             .collect();
-        // The queue ends when the last worker does.
+        // The queue closes when the last worker ends.
         drop(sender);
         control.serve(&receiver, &feed, plan.duration);
-        drop(at_last);
+        drop(stop_on_drop);
         control.finish(receiver, &feed);
         let joined = started.into_iter().map(thread::ScopedJoinHandle::join);
         joined.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic))).collect()

@@ -1,4 +1,4 @@
-//! What a run has counted, and whether that fits together.
+//! The counts of a run, and their consistency.
 
 use core::time::Duration;
 
@@ -6,37 +6,38 @@ use super::Sums;
 use super::control::Written;
 use super::worker::Tally;
 
-/// The counts of a run that is over.
+/// The counts of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub workers: Vec<Tally>,
     pub written: Written,
     pub elapsed: Duration,
-    /// Packets that were dealt out.
+    /// Packets that workers have taken.
     pub taken: u64,
-    /// Flows in the map at the end, and the bytes for them and of garbage.
+    /// Flows in the map at the end, and the bytes of the map and of garbage.
     pub left: usize,
     pub allocated: usize,
     pub garbage: usize,
-    /// What all flows had counted when they were dropped, the last of them with the map.
+    /// Sums over all dropped flows, the last of them dropped with the map.
     pub ended: Sums,
 }
 
 impl Outcome {
-    /// All workers together. The time is that of the slowest.
+    /// Returns the sums over all workers. The time is that of the slowest.
     pub fn total(&self) -> Tally {
         let add = |sum: Tally, tally: &Tally| Tally {
             packets: sum.packets + tally.packets,
             hits: sum.hits + tally.hits,
             hit_bytes: sum.hit_bytes + tally.hit_bytes,
-            handed: sum.handed + tally.handed,
+            queued: sum.queued + tally.queued,
             dropped: sum.dropped + tally.dropped,
             elapsed: sum.elapsed.max(tally.elapsed),
         };
         self.workers.iter().fold(Tally::default(), add)
     }
 
-    /// Counts that should be the same and are not; none if no packet was lost or counted twice.
+    /// Returns the pairs of counts that should be equal and are not; empty if no packet was lost or
+    /// counted twice.
     pub fn disagreements(&self) -> Vec<String> {
         let (total, written) = (self.total(), &self.written);
         let (inserted, removed) = (written.insertions.count(), written.removals.count());
@@ -44,11 +45,11 @@ impl Outcome {
         let pairs = [
             ("packets dealt out, looked up", self.taken, total.packets),
             (
-                "packets looked up; found, handed over or dropped",
+                "packets looked up; found, queued or dropped",
                 total.packets,
-                total.hits + total.handed + total.dropped,
+                total.hits + total.queued + total.dropped,
             ),
-            ("packets handed over; counted or refused", total.handed, taken_over + written.refused),
+            ("packets queued; counted or refused", total.queued, taken_over + written.refused),
             ("packets counted, in flows", total.hits + taken_over, self.ended.packets),
             ("bytes counted, in flows", total.hit_bytes + written.bytes, self.ended.bytes),
             ("flows inserted; removed or left", inserted, removed + self.left as u64),

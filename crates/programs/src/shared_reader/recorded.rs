@@ -1,4 +1,4 @@
-//! The packets of a capture, over and over.
+//! The packets of a capture, repeated endlessly.
 
 use core::array::from_fn;
 
@@ -6,18 +6,18 @@ use capture::Capture;
 
 use super::{BURST, Packet};
 
-/// Packets that are kept in memory.
+/// Packets in memory.
 pub struct Recorded {
     packets: Vec<Packet>,
-    /// From the first packet to the first packet of the next round.
+    /// Time from the first packet of a round to that of the next.
     round_ns: u64,
 }
 
 impl Recorded {
-    /// As many packets are kept at most: some 250 MB of memory.
+    /// Maximum number of packets: some 250 MB of memory.
     pub const MOST: usize = 1 << 22;
 
-    /// Reads what has a flow; `None` if nothing has.
+    /// Reads the packets with a flow; `None` if there are none.
     pub fn read(capture: &mut Capture) -> Option<Self> {
         let mut packets: Vec<Packet> = Vec::new();
         let (mut begin, mut time_ns) = (None, 0);
@@ -25,11 +25,11 @@ impl Recorded {
             let Some(frame) = capture.next_frame() else { break };
             let Ok(packet) = capture::Packet::of(&frame) else { continue };
             let begin = *begin.get_or_insert(packet.time_ns);
-            // Clocks of captures run backwards now and then.
+            // Clocks of captures sometimes run backwards.
             time_ns = packet.time_ns.saturating_sub(begin).max(time_ns);
             packets.push(Packet { key: packet.key, bytes: packet.bytes, time_ns });
         }
-        // The next round follows as one packet follows the other.
+        // The next round follows after the mean gap between packets.
         let gap_ns = (time_ns / packets.len().max(1) as u64).max(1000);
         (!packets.is_empty()).then(|| Self { packets, round_ns: time_ns.saturating_add(gap_ns) })
     }
@@ -62,7 +62,7 @@ impl Recorded {
 
     fn packet(&self, round: u64, at: usize) -> Packet {
         let mut packet = self.packets[at];
-        // A capture may say that it took centuries.
+        // A capture may span centuries.
         packet.time_ns = packet.time_ns.saturating_add(round.saturating_mul(self.round_ns));
         packet
     }

@@ -1,4 +1,4 @@
-//! What is printed about a run.
+//! The report of a run.
 
 use core::fmt;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use super::{BURST, Latency, Outcome};
 
 /// The tables of a run.
 pub struct Report<'a> {
-    /// Where the packets came from.
+    /// The source of the packets.
     pub input: &'a dyn fmt::Display,
     pub outcome: &'a Outcome,
 }
@@ -35,7 +35,7 @@ impl Report<'_> {
         writeln!(
             f,
             "\n{:>10} {:>14} {:>10} {:>12} {:>10}  bursts of {BURST}",
-            "worker", "look-ups/s", "hit rate", "handed over", "dropped"
+            "worker", "lookups/s", "hit rate", "queued", "dropped"
         )?;
         for (index, tally) in self.outcome.workers.iter().enumerate() {
             row(f, &(index + 1), tally)?;
@@ -67,10 +67,10 @@ impl Report<'_> {
 }
 
 fn row(f: &mut fmt::Formatter<'_>, name: &dyn fmt::Display, tally: &Tally) -> fmt::Result {
-    let Tally { packets, hits, handed, dropped, elapsed, .. } = *tally;
+    let Tally { packets, hits, queued, dropped, elapsed, .. } = *tally;
     let rate = per_second(packets, elapsed);
     let hit_rate = 100.0 * hits as f64 / packets.max(1) as f64;
-    writeln!(f, "{name:>10} {rate:>14.0} {hit_rate:>8.2} % {handed:>12} {dropped:>10}")
+    writeln!(f, "{name:>10} {rate:>14.0} {hit_rate:>8.2} % {queued:>12} {dropped:>10}")
 }
 
 fn latency(f: &mut fmt::Formatter<'_>, name: &str, latency: &Latency) -> fmt::Result {

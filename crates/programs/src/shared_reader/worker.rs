@@ -1,4 +1,4 @@
-//! A thread that looks flows up.
+//! The worker threads, which look flows up.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -10,20 +10,20 @@ use flowtable::{DefaultHashBuilder, FlowKey};
 
 use super::{BURST, Feed, FlowState, Flows, Packet};
 
-/// What a worker has done.
+/// Counts of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub packets: u64,
-    /// Those whose flow was there, and the bytes of those.
+    /// Packets whose flow was found, and their bytes.
     pub hits: u64,
     pub hit_bytes: u64,
-    /// Those without a flow: handed to the control thread, or dropped since its queue was full.
-    pub handed: u64,
+    /// Packets without a flow: queued for the control thread, or dropped since its queue was full.
+    pub queued: u64,
     pub dropped: u64,
     pub elapsed: Duration,
 }
 
-/// Works until it is told to stop.
+/// Processes packets until `stop` is set.
 pub(crate) fn work(
     flows: &Flows,
     feed: &Feed<'_>,
@@ -34,7 +34,7 @@ pub(crate) fn work(
     let mut pin = flows.pin();
     while !stop.load(Ordering::Relaxed) {
         for burst in feed.take() {
-            // What the last burst has found may go: a pin that is held is what keeps garbage.
+            // The results of the last burst may be reclaimed: a held pin retains garbage.
             pin.repin();
             tally.burst(&pin, &burst, control);
         }
@@ -63,7 +63,7 @@ impl Tally {
                 }
                 // A worker never waits for the control thread.
                 None => match control.try_send(*packet) {
-                    Ok(()) => self.handed += 1,
+                    Ok(()) => self.queued += 1,
                     Err(_) => self.dropped += 1,
                 },
             }

@@ -1,22 +1,22 @@
-//! From a packet to its path: its flow is looked up, and remembered when it is new.
+//! The classifier: finds the path of a packet by its flow, which is cached.
 
 use flowtable::{ChainedCache, FlowKey};
 
 use super::checksum;
 use super::{Datagram, Function, Port, Refusal, Routes, Traffic};
 
-/// Which path a packet takes: one for each function and port.
+/// The identity of a path: there is one for each function and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct PathId {
     pub function: Function,
     pub port: Port,
 }
 
-impl Way {
+impl PathId {
     pub const COUNT: usize = Function::ALL.len() * Port::ALL.len();
 
-    /// From 0.
-    pub fn number(self) -> usize {
+    /// Returns the index of the path, from 0.
+    pub fn index(self) -> usize {
         self.function as usize * Port::ALL.len() + self.port as usize
     }
 
@@ -26,50 +26,49 @@ impl Way {
     }
 }
 
-/// The flows that were seen, and their ways. Whoever sends can make up flows without end, so there
-/// is a most of them.
+/// A cache of the paths of flows. It is bounded, since senders can generate flows without end.
 #[derive(Debug)]
 pub struct Classifier {
-    flows: ChainedCache<FlowKey, Way>,
+    flows: ChainedCache<FlowKey, PathId>,
     routes: Routes,
 }
 
 impl Default for Classifier {
     fn default() -> Self {
-        let flows = ChainedCache::new(Self::MOST_FLOWS).expect("some megabytes are there");
+        let flows = ChainedCache::new(Self::MAX_FLOWS).expect("some megabytes are there");
         Self { flows, routes: Routes::default() }
     }
 }
 
 impl Classifier {
-    /// All packets that are taken of a capture may be of different flows.
-    const MOST_FLOWS: usize = Traffic::MOST;
+    /// All packets of a capture may be of different flows.
+    const MAX_FLOWS: usize = Traffic::MOST;
 
-    /// The way of a packet whose header is right.
-    pub fn way(&mut self, packet: &Datagram) -> Result<Way, Refusal> {
+    /// Returns the path of a packet with a valid header.
+    pub fn classify(&mut self, packet: &Datagram) -> Result<PathId, Refusal> {
         let header = packet.header_length();
         if packet.is_v4() && checksum::of(&packet.bytes[..header]) != 0 {
             return Err(Refusal::Malformed);
         }
         let function = Function::of(&packet.key);
-        // Packets with options, fragments and segments that were cut are not worth a flow.
+        // Packets with options, fragments and truncated segments are not cached.
         if !packet.is_plain() || (function == Function::Proxy && !packet.is_segment()) {
             return self.routed(&packet.key, Function::General);
         }
-        if let Some(&way) = self.flows.get(&packet.key) {
-            return Ok(way);
+        if let Some(&path) = self.flows.get(&packet.key) {
+            return Ok(path);
         }
-        let way = self.routed(&packet.key, function)?;
-        _ = self.flows.insert(packet.key, way);
-        Ok(way)
+        let path = self.routed(&packet.key, function)?;
+        _ = self.flows.insert(packet.key, path);
+        Ok(path)
     }
 
-    fn routed(&self, key: &FlowKey, function: Function) -> Result<Way, Refusal> {
+    fn routed(&self, key: &FlowKey, function: Function) -> Result<PathId, Refusal> {
         let port = self.routes.lookup(function.destination(key)).ok_or(Refusal::NoRoute)?;
-        Ok(Way { function, port })
+        Ok(PathId { function, port })
     }
 
-    /// Flows that are remembered.
+    /// Returns the number of cached flows.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }

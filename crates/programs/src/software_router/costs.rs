@@ -1,4 +1,4 @@
-//! What a packet costs at each stage, in nanoseconds.
+//! The cost of a packet at each stage, in nanoseconds.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -7,25 +7,25 @@ use std::time::Instant;
 use flowtable::Timestamp;
 use flowtable::schedule::{Budget, Occupancy, Policy, ScheduleError, Scheduler, ThreadConfig};
 
-use super::{Arrival, Classifier, Datagram, Function, Port, Traffic, Workshop};
+use super::{Arrival, Classifier, Datagram, Forwarder, Function, Port, Traffic};
 
-/// The price of a packet, and of a switch.
+/// The costs of packets and of a switch, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// To read a packet and to classify it; or to find that there is none.
+    /// Reading and classifying a packet, or polling an empty ring.
     pub input: u64,
-    /// By the number of the function.
+    /// By function.
     pub functions: [u64; Function::ALL.len()],
-    /// To select a packet and to write it.
+    /// Selecting and writing a packet.
     pub output: u64,
-    /// From a thread to the next one.
+    /// Switching to another thread.
     pub switch: u64,
-    /// What a link needs for a thousand bytes.
+    /// Transmission of a thousand bytes.
     pub kilobyte: u64,
 }
 
 impl Costs {
-    /// The paper's table 1: a Pentium II of 450 MHz; its links would be the bottleneck, so here
+    /// The paper's table 1: a Pentium II of 450 MHz. Its links would be the bottleneck, so here
     /// they have a gigabit.
     pub const PAPER: Self = Self {
         input: 1600,
@@ -35,32 +35,32 @@ impl Costs {
         kilobyte: 8000,
     };
 
-    /// Packets that are timed at once: a clock takes as long as one of them.
+    /// Packets that are timed together: reading a clock takes as long as one of them.
     const GROUP: usize = 32;
 
-    /// Those of this machine, where the scheduler's work for a turn is what a switch costs, and
-    /// links have a hundred gigabits.
+    /// Measures the costs on this computer. A switch costs the scheduler's work for a turn; links
+    /// have a hundred gigabits.
     pub fn measured(traffic: &Traffic) -> Self {
-        let mut workshop = Workshop::default();
+        let mut forwarder = Forwarder::default();
         let mut classifier = Classifier::default();
         let arrivals = &traffic.packets;
-        let classify = |packet: &mut Datagram| _ = black_box(classifier.way(packet));
+        let classify = |packet: &mut Datagram| _ = black_box(classifier.classify(packet));
         let input = median(arrivals, classify);
         let mut functions = Self::PAPER.functions;
         for function in Function::ALL {
             let is_its = |arrival: &&Arrival| {
-                classifier.way(&arrival.packet).is_ok_and(|way| way.function == function)
+                classifier.classify(&arrival.packet).is_ok_and(|path| path.function == function)
             };
             let its: Vec<Arrival> = arrivals.iter().filter(is_its).cloned().collect();
             let forward = |packet: &mut Datagram| {
-                _ = black_box(workshop.forward(function, packet, Timestamp::ZERO));
+                _ = black_box(forwarder.forward(function, packet, Timestamp::ZERO));
             };
             functions[function as usize] = median(&its, forward).unwrap_or(0);
         }
         let write = |packet: &mut Datagram| drop(black_box(written(packet, Port::Inside)));
         let (input, output) = (input.unwrap_or(0), median(arrivals, write).unwrap_or(0));
         let switch = turn().expect("sixteen shares of six are within a hundred");
-        // Nothing is for nothing.
+        // No cost is zero.
         Self { input, functions, output, switch, kilobyte: 80 }.map(|cost| cost.max(1))
     }
 
@@ -75,12 +75,12 @@ impl Costs {
     }
 }
 
-/// The frame for a packet.
+/// Returns the frame for a packet.
 pub(crate) fn written(packet: &Datagram, port: Port) -> Vec<u8> {
     [&port.ethernet(packet.is_v4())[..], &packet.bytes].concat()
 }
 
-/// The median time for a packet of a group.
+/// Returns the median time of a packet in a group.
 fn median(arrivals: &[Arrival], mut each: impl FnMut(&mut Datagram)) -> Option<u64> {
     let mut times_ns = vec![];
     for group in arrivals.chunks(Costs::GROUP) {
@@ -92,14 +92,13 @@ fn median(arrivals: &[Arrival], mut each: impl FnMut(&mut Datagram)) -> Option<u
     middle(times_ns)
 }
 
-/// The median time in which the scheduler gives a turn, hears that packets came, and that the turn
-/// is over.
+/// Returns the median time of the scheduler for one turn and two updates of occupancy.
 fn turn() -> Result<u64, ScheduleError> {
     let cost = Duration::from_nanos(100);
     let mut scheduler = Scheduler::new(16, 100, cost, Policy::Budget(Budget::packets(1)))?;
     for _ in 0..16 {
         let thread = scheduler.add(ThreadConfig::new(6, cost))?;
-        scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+        scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
     }
     let mut times_ns = vec![];
     for _ in 0..1000 {
@@ -108,7 +107,7 @@ fn turn() -> Result<u64, ScheduleError> {
             let Some(turn) = scheduler.next(Timestamp::ZERO) else { break };
             let thread = turn.thread();
             scheduler.finish(turn, cost, Occupancy::queued(9), Timestamp::ZERO)?;
-            scheduler.tell(thread, Occupancy::queued(9), Timestamp::ZERO)?;
+            scheduler.set_occupancy(thread, Occupancy::queued(9), Timestamp::ZERO)?;
         }
         times_ns.push(begun.elapsed().as_nanos() as u64 / Costs::GROUP as u64);
     }

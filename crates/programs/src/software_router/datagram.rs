@@ -1,4 +1,4 @@
-//! A packet on its way through the router, from its IP header on.
+//! A packet in the router, from its IP header on.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,12 +6,12 @@ use capture::{Frame, Packet};
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket};
 use flowtable::FlowKey;
 
-/// An IP packet, or what was captured of it.
+/// An IP packet, possibly truncated by the capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// Where it is in the traffic.
-    pub number: u32,
-    /// As it arrived.
+    /// Its index in the traffic.
+    pub index: u32,
+    /// Its key on arrival.
     pub key: FlowKey,
     /// The header and what follows it.
     pub bytes: Vec<u8>,
@@ -26,13 +26,14 @@ impl Datagram {
     const RAW: [u16; 5] = [12, 14, 101, 228, 229];
     const COOKED: u16 = 113;
 
-    /// `None` if the frame has no IP header to its end, or is of another link.
-    pub fn of(frame: &Frame<'_>, number: u32) -> Option<Self> {
+    /// Returns the packet of a frame; `None` if it has no complete IP header, or an unsupported
+    /// link type.
+    pub fn of(frame: &Frame<'_>, index: u32) -> Option<Self> {
         let packet = Packet::of(frame).ok()?;
         let sliced = match frame.link {
             Self::ETHERNET => LaxSlicedPacket::from_ethernet(frame.data).ok()?,
             Self::COOKED => {
-                // The last two of its sixteen bytes are an EtherType.
+                // The last two of the sixteen header bytes are an EtherType.
                 let (head, payload) = frame.data.split_at_checked(16)?;
                 let kind = u16::from_be_bytes([head[14], head[15]]);
                 LaxSlicedPacket::from_ether_type(kind.into(), payload)
@@ -50,43 +51,43 @@ impl Datagram {
         // Padding of the frame ends here.
         let end = frame.data.len().min(offset + length as usize);
         let bytes = frame.data.get(offset..end).filter(|bytes| bytes.len() >= header.len())?;
-        Some(Self { number, key: packet.key, bytes: bytes.to_vec(), length })
+        Some(Self { index, key: packet.key, bytes: bytes.to_vec(), length })
     }
 
     pub fn is_v4(&self) -> bool {
         matches!(self.key, FlowKey::V4(_))
     }
 
-    /// Bytes of the IP header, without the extensions of IPv6.
+    /// Returns the length of the IP header, without the extensions of IPv6.
     pub fn header_length(&self) -> usize {
         if self.is_v4() { 4 * usize::from(self.bytes[0] & 0x0f) } else { 40 }
     }
 
-    /// Whether its transport layer follows an IP header without options, and is there from its
-    /// beginning on.
+    /// Returns whether its transport layer follows an IP header without options, and is present
+    /// from its beginning on.
     pub fn is_plain(&self) -> bool {
         let is_whole = !self.is_v4() || (self.bytes[6] & 0x3f, self.bytes[7]) == (0, 0);
         let (shortest, next) = if self.is_v4() { (20, 9) } else { (40, 6) };
         is_whole && self.header_length() == shortest && self.bytes[next] == self.key.protocol()
     }
 
-    /// What of the transport layer was captured.
+    /// Returns the captured part of the transport layer.
     pub fn transport(&self) -> &[u8] {
         &self.bytes[self.header_length()..]
     }
 
-    /// Whether it is a TCP segment whose header was captured, of a packet that is plain.
+    /// Returns whether it is a plain packet with a complete TCP header.
     pub fn is_segment(&self) -> bool {
         let is_tcp = self.key.protocol() == IpNumber::TCP.0;
         is_tcp && self.is_plain() && self.transport().len() >= 20
     }
 
-    /// Where its header has the addresses: the source, and the destination behind it.
+    /// Returns the offsets of the source and the destination address in the header.
     pub fn addresses(&self) -> [usize; 2] {
         if self.is_v4() { [12, 16] } else { [8, 24] }
     }
 
-    /// Where it goes now; its key says where it went when it arrived.
+    /// Returns its current destination; its key has the one on arrival.
     pub fn destination(&self) -> IpAddr {
         let at = self.addresses()[1];
         if self.is_v4() {
@@ -96,7 +97,7 @@ impl Datagram {
         }
     }
 
-    /// So many bytes at this place of the header.
+    /// Returns `N` bytes of the header at an offset.
     fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         core::array::from_fn(|index| self.bytes[at + index])
     }

@@ -1,10 +1,10 @@
-//! What a router does with a packet: four functions, one more work than the other.
+//! The forwarding functions of the router, at increasing cost.
 //!
 //! ```text
-//!     Fast       TTL - 1, checksum by its change
-//!     General    the whole header is checked, a route is looked up, TTL - 1, checksum of all
-//!     Proxy      Fast; the web server's name becomes the proxy's, in both checksums by the change
-//!     Active     Fast; a CRC of all that was captured; the same once more is dropped
+//!     Fast       TTL - 1, incremental checksum
+//!     General    header check, route lookup, TTL - 1, checksum of the whole header
+//!     Proxy      Fast; address translation to the proxy, with incremental checksums
+//!     Active     Fast; a CRC of the captured bytes; repeated packets are dropped
 //! ```
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ use flowtable::{EphemeralStore, FlowKey, Timestamp};
 use super::rewrite::{hop, hop_and_sum, rename};
 use super::{Datagram, Routes};
 
-/// What a packet is treated with.
+/// A forwarding function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     Fast,
@@ -49,7 +49,8 @@ impl Function {
         }
     }
 
-    /// For plain packets of this flow; all others are [`General`](Self::General).
+    /// Returns the function for plain packets of this flow; all others use
+    /// [`General`](Self::General).
     pub fn of(key: &FlowKey) -> Self {
         match key.protocol() {
             TCP if WEB.contains(&key.dport()) || WEB.contains(&key.sport()) => Self::Proxy,
@@ -59,7 +60,7 @@ impl Function {
         }
     }
 
-    /// Where its packets go.
+    /// Returns the destination of packets of this flow.
     pub fn destination(self, key: &FlowKey) -> IpAddr {
         if self == Self::Proxy && is_to_server(key) { proxy(key) } else { key.dst() }
     }
@@ -69,7 +70,7 @@ pub(crate) fn is_to_server(key: &FlowKey) -> bool {
     WEB.contains(&key.dport())
 }
 
-/// The address of the proxy for this version of IP.
+/// Returns the address of the proxy for this version of IP.
 pub(crate) fn proxy(key: &FlowKey) -> IpAddr {
     match key {
         FlowKey::V4(_) => PROXY_V4.into(),
@@ -77,42 +78,42 @@ pub(crate) fn proxy(key: &FlowKey) -> IpAddr {
     }
 }
 
-/// Why a packet goes no further.
+/// The reason for dropping a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The header is wrong.
+    /// The header is malformed.
     Malformed,
-    /// Nothing leads to the destination.
+    /// There is no route to the destination.
     NoRoute,
-    /// It has lived long enough.
+    /// The TTL has expired.
     Expired,
-    /// It has come before.
+    /// The packet is a repetition.
     Repeated,
 }
 
-/// What the functions work with.
+/// The state of the forwarding functions.
 #[derive(Debug)]
-pub struct Workshop {
+pub struct Forwarder {
     pub routes: Routes,
-    /// How often a message has come, from its first time on for a lifetime.
+    /// Number of occurrences of a message within a lifetime from its first one.
     seen: EphemeralStore,
 }
 
-impl Default for Workshop {
+impl Default for Forwarder {
     fn default() -> Self {
         let seen = EphemeralStore::new(Self::MESSAGES, Self::LIFETIME);
         Self { routes: Routes::default(), seen: seen.expect("a few megabytes are there") }
     }
 }
 
-impl Workshop {
-    /// Messages of one lifetime that are remembered; more are forwarded without.
+impl Forwarder {
+    /// Maximum number of messages per lifetime; more are forwarded unchecked.
     const MESSAGES: usize = 1 << 16;
     const LIFETIME: Duration = Duration::from_secs(10);
-    /// A message is let through so often in a lifetime.
-    const OFTEN: u64 = 1;
+    /// Maximum number of forwarded occurrences of a message per lifetime.
+    const MAX_REPEATS: u64 = 1;
 
-    /// Makes of a packet what is to be sent.
+    /// Rewrites a packet for sending.
     pub fn forward(
         &mut self,
         function: Function,
@@ -143,7 +144,7 @@ impl Workshop {
         let tag = u64::from(names) << 32 | u64::from(message);
         if let Ok(times) = self.seen.get_or_insert_with(tag, now, || 0) {
             *times += 1;
-            if *times > Self::OFTEN {
+            if *times > Self::MAX_REPEATS {
                 return Err(Refusal::Repeated);
             }
         }
@@ -151,7 +152,7 @@ impl Workshop {
     }
 }
 
-/// Whether a packet can come from there.
+/// Returns whether an address is a valid source.
 fn is_sender(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !(v4.is_multicast() || v4.is_broadcast() || v4.is_loopback()),
@@ -159,12 +160,12 @@ fn is_sender(address: IpAddr) -> bool {
     }
 }
 
-/// Whether options follow one another to the end.
+/// Returns whether options are well formed up to the end.
 fn are_options(mut rest: &[u8]) -> bool {
     loop {
         match rest {
             [] | [0, ..] => return true,
-            [1, behind @ ..] => rest = behind,
+            [1, next @ ..] => rest = next,
             [_, length, ..] if *length >= 2 && usize::from(*length) <= rest.len() => {
                 rest = &rest[usize::from(*length)..];
             }

@@ -1,59 +1,60 @@
-//! What the threads of the router do, and what they may take of its processor.
+//! The threads of the router: their jobs and their shares of the CPU.
 
 use core::time::Duration;
 
 use flowtable::schedule::ThreadConfig;
 
 use super::cards::{Receiver, Sender};
-use super::{Costs, Function, Port, Way};
+use super::{Costs, Function, PathId, Port};
 
-/// Packets in a queue of a path.
-pub(crate) const PLACES: usize = 128;
+/// Capacity of a queue of a path.
+pub(crate) const QUEUE_LEN: usize = 128;
 
-/// What a thread does.
+/// The job of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
-    /// Reads, classifies, and puts into a path.
+    /// Reads packets, classifies them, and enqueues them to paths.
     Read(Port),
-    Forward(Way),
-    /// Selects a path, takes from it, and writes.
+    Forward(PathId),
+    /// Selects paths, dequeues packets and writes them.
     Write(Port),
 }
 
 impl Job {
-    /// Shares are parts of it.
+    /// The sum of all shares.
     pub const WHOLE: u32 = 1000;
 
-    /// Those of input, then those of the paths, then those of output.
+    /// Iterates over all jobs: input, then paths, then output.
     pub fn all() -> impl Iterator<Item = Self> {
         let reads = Port::ALL.into_iter().map(Self::Read);
-        reads.chain(Way::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
+        reads.chain(PathId::all().map(Self::Forward)).chain(Port::ALL.into_iter().map(Self::Write))
     }
 
-    /// Its place among all.
-    pub fn number(self) -> usize {
+    /// Returns its index among all jobs.
+    pub fn index(self) -> usize {
         match self {
             Self::Read(port) => port as usize,
-            Self::Forward(way) => Port::ALL.len() + way.number(),
-            Self::Write(port) => Port::ALL.len() + Way::COUNT + port as usize,
+            Self::Forward(path) => Port::ALL.len() + path.index(),
+            Self::Write(port) => Port::ALL.len() + PathId::COUNT + port as usize,
         }
     }
 
-    /// A packet's.
+    /// Returns the cost per packet.
     pub fn cost(self, costs: &Costs) -> Duration {
         Duration::from_nanos(match self {
             Self::Read(_) => costs.input,
-            Self::Forward(way) => costs.functions[way.function as usize],
+            Self::Forward(path) => costs.functions[path.function as usize],
             Self::Write(_) => costs.output,
         })
     }
 
-    /// Three ports have a thread each for input, for each function and for output.
+    /// Returns the share of the thread. Each of the three ports has a thread for input, for each
+    /// function and for output.
     fn share(self) -> u32 {
         match self {
             Self::Read(_) => 66,
             Self::Write(_) => 55,
-            Self::Forward(Way { function, .. }) => match function {
+            Self::Forward(PathId { function, .. }) => match function {
                 Function::Fast => 20,
                 Function::General => 30,
                 Function::Proxy => 110,
@@ -62,19 +63,20 @@ impl Job {
         }
     }
 
-    /// All but the expensive functions are privileged: they may run after the time of 300 switches.
+    /// Returns the configuration of the thread. All but the expensive functions are privileged:
+    /// they may run after the time of 300 switches.
     pub fn config(self, costs: &Costs) -> ThreadConfig {
         let config = ThreadConfig::new(self.share(), self.cost(costs));
         let config = match self {
-            // Its packets come from a card, and nobody waits for it.
-            Self::Read(_) => config.with_own_buffers(Receiver::RING, u32::MAX),
-            Self::Forward(_) => config.with_buffers(PLACES as u32, PLACES as u32),
+            // Its packets come from a card, and no thread waits for it.
+            Self::Read(_) => config.with_unshared_buffers(Receiver::RING, u32::MAX),
+            Self::Forward(_) => config.with_buffers(QUEUE_LEN as u32, QUEUE_LEN as u32),
             Self::Write(_) => {
-                config.with_buffers((Function::ALL.len() * PLACES) as u32, Sender::RING)
+                config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, Sender::RING)
             }
         };
         match self {
-            Self::Forward(Way { function: Function::Proxy | Function::Active, .. }) => config,
+            Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => config,
             _ => config.with_timeout(Duration::from_nanos(300 * costs.switch)),
         }
     }

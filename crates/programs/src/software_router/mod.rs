@@ -1,22 +1,21 @@
-//! A router on one processor: real packets, a schedule, and a clock that is the sum of what things
-//! cost.
+//! A router on one simulated CPU: real packets, a schedule, and a clock that adds up costs.
 //!
 //! ```text
 //!     Receiver ─► Read ─► Classifier ─► path of a function and a port ───────► Write ─► Sender
-//!     ring        thread  flow ► Way    ▒▒▒ ─► Forward: Workshop ─► ▒▒▒        thread   ring, link
+//!     ring        thread  flow ► PathId ▒▒▒ ─► Forward: Forwarder ─► ▒▒▒       thread   ring, link
 //!     ▒▒▒▒        per port              input  thread per path      output     per port ▒▒▒▒
 //!                                       queue                       queue
 //! ```
 //!
-//! Which thread is next, and for how long, is what [`Scheduler`](flowtable::schedule::Scheduler)
-//! says under a [`Plan`]. Packets are forwarded in earnest: what leaves has another TTL, right
-//! checksums and the address of the next hop. Time is what [`Costs`] say that a step takes, so a
-//! [`Contest`] of plans ends alike on all machines.
+//! [`Scheduler`](flowtable::schedule::Scheduler) selects the next thread and its time under a
+//! [`Plan`]. Packets are really rewritten: they leave with another TTL, valid checksums and the
+//! address of the next hop. Time advances by the [`Costs`] of each step, so a [`Comparison`] of
+//! plans is deterministic.
 
 mod cards;
 pub mod checksum;
 mod classifier;
-mod contest;
+mod comparison;
 mod costs;
 mod datagram;
 mod function;
@@ -32,11 +31,11 @@ mod stages;
 mod tally;
 mod traffic;
 
-pub use classifier::{Classifier, Way};
-pub use contest::{Agreement, Contest};
+pub use classifier::{Classifier, PathId};
+pub use comparison::{Agreement, Comparison};
 pub use costs::Costs;
 pub use datagram::Datagram;
-pub use function::{Function, Refusal, Workshop};
+pub use function::{Forwarder, Function, Refusal};
 pub use job::Job;
 pub use options::Options;
 pub use plan::Plan;

@@ -1,36 +1,38 @@
-//! What the scheduler is told: how full the queues of threads are.
+//! Occupancy of the queues, as input of the scheduler.
 
 use flowtable::schedule::{Occupancy, Policy};
 
-use super::{Function, Job, Plan, Port, Router, Way};
+use super::{Function, Job, PathId, Plan, Port, Router};
 
 impl Router<'_> {
-    pub(crate) fn tell(&mut self, job: Job) {
+    pub(crate) fn report_occupancy(&mut self, job: Job) {
         let (occupancy, now) = (self.occupancy(job), self.now());
-        let told = self.scheduler.tell(self.threads[job.number()], occupancy, now);
-        told.expect("threads are never removed");
+        let updated = self.scheduler.set_occupancy(self.threads[job.index()], occupancy, now);
+        updated.expect("threads are never removed");
     }
 
-    /// How full the queues of a thread are.
+    /// Returns the occupancy of the queues of a thread.
     pub(crate) fn occupancy(&self, job: Job) -> Occupancy {
         match job {
             Job::Read(port) => self.waiting(port),
-            Job::Forward(way) => {
-                let path = &self.paths[way.number()];
+            Job::Forward(id) => {
+                let path = &self.paths[id.index()];
                 match self.plan {
                     Plan::Interrupts => Occupancy::queued(path.input().len() as u32),
                     _ => path.occupancy(),
                 }
             }
             Job::Write(port) => {
-                let queued = |function| self.paths[Way { function, port }.number()].output().len();
+                let queued =
+                    |function| self.paths[PathId { function, port }.index()].output().len();
                 let queued = Function::ALL.into_iter().map(queued).sum::<usize>() as u32;
-                Occupancy { queued, room: self.senders[port as usize].room() }
+                Occupancy { queued, free: self.senders[port as usize].free() }
             }
         }
     }
 
-    /// What is known of a ring. Without a threshold one does not look before one polls.
+    /// Returns the occupancy of a ring. Without a threshold, its length is unknown until it is
+    /// polled.
     fn waiting(&self, port: Port) -> Occupancy {
         let receiver = &self.receivers[port as usize];
         let length = receiver.ring.len() as u32;

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use std::ffi::OsString;
 
@@ -8,12 +8,12 @@ use crate::input::Input;
 use crate::program;
 use crate::values::number;
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Generated traffic if there is none.
+    /// None for generated traffic.
     pub capture: Option<Input>,
-    /// Percent of the capacity.
+    /// Offered load in percent of the capacity.
     pub load: u32,
     pub measure: bool,
 }
@@ -25,7 +25,7 @@ impl Default for Options {
 }
 
 impl Options {
-    const MOST_LOAD: u32 = 1000;
+    const MAX_LOAD: u32 = 1000;
 }
 
 impl program::Options for Options {
@@ -35,26 +35,26 @@ Forwards the packets of a capture, under several schedules.
 Usage: software_router [CAPTURE | -] [OPTION]...
 
 CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input. 131072 of its IP packets are taken at most. Without CAPTURE, traffic is
-generated. Packets arrive in the order and at the distances that they have
-there, in as much time as the load says. A packet costs what it does in the
-paper, so what is printed is the same on every machine.
+input. At most 131072 of its IP packets are read. Without CAPTURE, traffic is
+generated. Packets arrive in the order of the capture, with its relative times
+scaled to the load. A packet costs as much as in the paper, so the output is
+equal on every computer.
 
 Printed are, for each schedule: the efficiency index (the part of the busy
-time that went to packets), packets forwarded, dropped and left, and how long
-queues got, for each of the router's functions; then packets forwarded at
+time that is spent on packets), packets forwarded, dropped and left, and the
+longest queues, for each of the router's functions; then packets forwarded at
 rising loads, with and without a schedule.
 
 Options:
-    --load PERCENT      offer so much of what a router could forward that
-                        never switches (150), from 1 to 1000
-    --measure           measure what packets cost on this machine, and take
-                        that
+    --load PERCENT      offered load in percent of the capacity without
+                        switches (150), from 1 to 1000
+    --measure           measure the costs of packets on this computer, and
+                        use them
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
-            "load" => self.load = number(name, parser, 1..=Self::MOST_LOAD)?,
+            "load" => self.load = number(name, parser, 1..=Self::MAX_LOAD)?,
             "measure" => self.measure = true,
             _ => return Ok(false),
         }

@@ -1,4 +1,4 @@
-//! Who runs when, and for how long.
+//! Scheduling plans.
 
 use core::time::Duration;
 
@@ -6,26 +6,26 @@ use flowtable::schedule::{Budget, Overhead, Policy, Throttle, ThrottleError};
 
 use super::Costs;
 
-/// A way to give turns.
+/// A plan: which thread runs when, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Each arrival interrupts and is read and classified before anything else; who forwards and
-    /// who writes have turns of one packet.
+    /// Each arrival interrupts, and is read and classified before anything else; forwarding and
+    /// writing threads have turns of one packet.
     Interrupts,
-    /// All have turns of so many packets at most.
+    /// Turns of at most this number of packets.
     Batch(u32),
-    /// Turns of so many times the cost of a switch.
+    /// Turns of this multiple of the cost of a switch.
     Slice(u32),
-    /// Turns when it is worth a switch: so many percent of switching are allowed.
+    /// The batching throttle: this percentage of time may be spent on switches.
     Throttle(u32),
 }
 
 impl Plan {
-    /// Those of a contest. A slice of fifty switches of 3 µs is 150 µs.
-    pub const CONTEST: [Self; 5] =
+    /// The compared plans. A slice of fifty switches of 3 µs is 150 µs.
+    pub const COMPARED: [Self; 5] =
         [Self::Batch(1), Self::Batch(16), Self::Slice(50), Self::Throttle(10), Self::Interrupts];
 
-    /// Those whose throughput is shown at rising loads.
+    /// The plans whose throughput is measured at rising loads.
     pub const LIVELOCK: [Self; 3] = [Self::Interrupts, Self::Batch(16), Self::Throttle(10)];
 
     pub fn policy(self, costs: &Costs) -> Result<Policy, ThrottleError> {
@@ -37,20 +37,20 @@ impl Plan {
             Self::Throttle(percent) => {
                 let ppm = percent.saturating_mul(10_000);
                 let overhead = Overhead::from_ppm(ppm).unwrap_or(Self::LEAST);
-                // The shortest slice that makes up for a switch: formula 1.
+                // The shortest slice that amortises a switch: formula 1.
                 let slice = costs.switch.saturating_mul(1_000_000).div_ceil(overhead.ppm().into());
                 Policy::Throttle(Throttle::new(switch, overhead, Duration::from_nanos(slice))?)
             }
         })
     }
 
-    /// A part in a million.
+    /// The minimum overhead: one part per million.
     const LEAST: Overhead = match Overhead::from_ppm(1) {
         Some(least) => least,
         None => panic!("one is not zero"),
     };
 
-    /// As many packets a poll reads at most, as far as the estimator is to know.
+    /// Returns the maximum number of packets of a poll, for the estimator.
     pub fn poll(self) -> u32 {
         match self {
             Self::Interrupts => 1,
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// A number without zeros at its end.
+/// A number formatted without trailing zeros.
 struct Plain(f64);
 
 impl core::fmt::Display for Plain {

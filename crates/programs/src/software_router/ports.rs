@@ -1,10 +1,10 @@
-//! Where packets come from and go to.
+//! Ports and routes of the router.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use flowtable::RouteTable;
 
-/// A port of the router: what is behind it.
+/// A port of the router, named after the network that it connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
     Inside,
@@ -15,15 +15,15 @@ pub enum Port {
 impl Port {
     pub const ALL: [Self; 3] = [Self::Inside, Self::Outside, Self::Proxies];
 
-    /// The Ethernet header towards the next hop.
+    /// Returns the Ethernet header towards the next hop.
     pub fn ethernet(self, is_v4: bool) -> [u8; 14] {
         let (hop, kind) = (self as u8, if is_v4 { [0x08, 0x00] } else { [0x86, 0xdd] });
         [2, 0, 0, 0, 1, hop, 2, 0, 0, 0, 2, hop, kind[0], kind[1]]
     }
 }
 
-/// Which port leads to an address: private networks and some of those for documentation are inside,
-/// multicast is nowhere, all else is outside, but for the proxies.
+/// The routing tables: private networks and some documentation networks are inside, proxies have
+/// their port, multicast has no route, all other addresses are outside.
 #[derive(Clone, Debug)]
 pub struct Routes {
     v4: RouteTable<Ipv4Addr, Port>,

@@ -1,23 +1,24 @@
-//! What is printed about a contest.
+//! The report of a comparison.
 
 use core::fmt;
 
-use super::{Contest, Costs, Function, Outcome, PathTally, Plan, Traffic};
+use super::{Comparison, Costs, Function, Outcome, PathTally, Plan, Traffic};
 
-/// All of it.
+/// The whole report.
 pub struct Report<'a> {
-    /// What the traffic is.
+    /// The name of the traffic.
     pub name: &'a str,
-    pub contest: &'a Contest<'a>,
+    pub comparison: &'a Comparison<'a>,
 }
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Contest { traffic, costs, rate, outcomes, .. } = self.contest;
-        let (packets, Traffic { flows, without, others, .. }) = (traffic.packets.len(), traffic);
+        let Comparison { traffic, costs, rate, outcomes, .. } = self.comparison;
+        let (packets, Traffic { flows, unclassified, others, .. }) =
+            (traffic.packets.len(), traffic);
         writeln!(f, "{}: {packets} IP packets, {flows} flows", self.name)?;
-        writeln!(f, "{without:>10} of them that lead nowhere, and {others} other frames")?;
-        prices(f, costs)?;
+        writeln!(f, "{unclassified:>10} of them without a path, and {others} other frames")?;
+        costs_table(f, costs)?;
         let seconds = traffic.duration_ns(*rate) as f64 / 1e9;
         let [capacity, rate] = [traffic.capacity(costs), *rate].map(kpps);
         writeln!(
@@ -30,13 +31,13 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// What the words are.
+/// Explanations of terms.
 const NOTES: &str = "
 E: the efficiency index, processing / (processing + switching)
 kpps: thousands of packets in a second; us: microseconds
 drops: at the card, whose ring was full; at the input queue of a path; at its output queue,
-    where only interrupts put packets without asking whether there is room
-refused: the header is wrong, there is no route, the TTL is over, or it came too often
+    where only interrupts enqueue packets without checking the capacity
+refused: malformed header, no route, TTL expired, or repeated too often
 interrupts: no schedule; each arrival is read and classified before anything else
 ";
 
@@ -45,14 +46,14 @@ impl Report<'_> {
     fn curve(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\n{:<12}", "rising load")?;
         for plan in Plan::LIVELOCK {
-            write!(f, " {:>23}", plan.name(self.contest.costs))?;
+            write!(f, " {:>23}", plan.name(self.comparison.costs))?;
         }
         writeln!(
             f,
             "\n{:>12} {:>15} {:>7} {:>15} {:>7} {:>15} {:>7}",
             "kpps", "kpps", "E", "kpps", "E", "kpps", "E"
         )?;
-        for point in &self.contest.curve {
+        for point in &self.comparison.curve {
             write!(f, "{:>12}", kpps(point.rate))?;
             for outcome in &point.outcomes {
                 let (rate, e) = (outcome.rate(outcome.total().sent) / 1e3, outcome.efficiency());
@@ -64,8 +65,8 @@ impl Report<'_> {
     }
 }
 
-/// What the stages cost, beside what they cost in the paper.
-fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
+/// Prints the costs of the stages, and those of the paper.
+fn costs_table(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
     let list = |costs: &Costs| {
         let functions = Function::ALL.map(|function| costs.functions[function as usize]);
         let [fast, general, proxy, active] = functions;
@@ -77,28 +78,28 @@ fn prices(f: &mut fmt::Formatter<'_>, costs: &Costs) -> fmt::Result {
     write!(f, "\n{:<24}", "as in the paper")?;
     list(&Costs::PAPER).iter().try_for_each(|cost| write!(f, " {cost:>8}"))?;
     if *costs != Costs::PAPER {
-        write!(f, "\n{:<24}", "measured, and taken")?;
+        write!(f, "\n{:<24}", "measured, and used")?;
         list(costs).iter().try_for_each(|cost| write!(f, " {cost:>8}"))?;
     }
     writeln!(f)
 }
 
-/// A schedule: a line for all, and one for each function.
+/// Prints the results of a schedule: a line for all paths, and one for each function.
 fn schedule(f: &mut fmt::Formatter<'_>, outcome: &Outcome, costs: &Costs) -> fmt::Result {
     let (total, efficiency) = (outcome.total(), 100.0 * outcome.efficiency());
-    let Outcome { card_drops, unread, without, account, empty_polls, .. } = outcome;
+    let Outcome { card_drops, unread, unclassified, account, empty_polls, .. } = outcome;
     let turns = account.turns;
     let name = outcome.plan.name(costs);
     let rate = outcome.rate(total.sent) / 1e3;
     writeln!(
         f,
         "\n{name}: E {efficiency:.1} %, {rate:.1} kpps, {turns} turns, \
-         {empty_polls} polls for nothing"
+         {empty_polls} empty polls"
     )?;
     writeln!(
         f,
         "    {} packets: {card_drops} dropped at the card, {unread} left there, \
-         {without} refused there",
+         {unclassified} refused there",
         outcome.offered
     )?;
     writeln!(

@@ -1,4 +1,4 @@
-//! What is written into a packet on its way.
+//! Rewriting of packets.
 
 use core::net::IpAddr;
 
@@ -6,9 +6,9 @@ use super::checksum;
 use super::function::{PROXY_PORT, is_to_server, proxy};
 use super::{Datagram, Refusal};
 
-/// One hop less to live, and the checksum by the change.
+/// Decrements the TTL, and updates the checksum incrementally.
 pub(crate) fn hop(packet: &mut Datagram) -> Result<(), Refusal> {
-    // Where IPv4 has a word of TTL and protocol, IPv6 has no checksum.
+    // IPv4 has TTL and protocol in one word; IPv6 has no checksum.
     let old = [packet.bytes[8], packet.bytes[9]];
     age(packet)?;
     let new = [packet.bytes[8], packet.bytes[9]];
@@ -18,7 +18,7 @@ pub(crate) fn hop(packet: &mut Datagram) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// One hop less to live, and the checksum from all of the header.
+/// Decrements the TTL, and recomputes the checksum of the header.
 pub(crate) fn hop_and_sum(packet: &mut Datagram) -> Result<(), Refusal> {
     age(packet)?;
     if packet.is_v4() {
@@ -39,7 +39,7 @@ fn age(packet: &mut Datagram) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Gives a segment of a web server, or towards it, the name of the proxy.
+/// Replaces address and port of the web server by those of the proxy.
 pub(crate) fn rename(packet: &mut Datagram) {
     let side = usize::from(is_to_server(&packet.key));
     let (header, address) = (packet.header_length(), packet.addresses()[side]);
@@ -52,7 +52,7 @@ pub(crate) fn rename(packet: &mut Datagram) {
     if packet.is_v4() {
         change_checksum(packet, 10, &old, &new);
     }
-    // Addresses are in the sum of TCP, too.
+    // TCP's checksum covers the addresses, too.
     change_checksum(packet, header + 16, &old, &new);
     let port = header + 2 * side;
     let (old, new) = ([packet.bytes[port], packet.bytes[port + 1]], PROXY_PORT.to_be_bytes());
@@ -60,7 +60,7 @@ pub(crate) fn rename(packet: &mut Datagram) {
     change_checksum(packet, header + 16, &old, &new);
 }
 
-/// What a change makes of the checksum at this place.
+/// Updates the checksum at an offset incrementally.
 fn change_checksum(packet: &mut Datagram, at: usize, old: &[u8], new: &[u8]) {
     let checksum = u16::from_be_bytes([packet.bytes[at], packet.bytes[at + 1]]);
     let checksum = checksum::after(checksum, old, new);

@@ -1,4 +1,4 @@
-//! The router: ports, paths and their queues, and the processor that they share.
+//! The router: ports, paths and their queues, and the scheduler of their CPU.
 
 use core::time::Duration;
 
@@ -6,58 +6,57 @@ use flowtable::Timestamp;
 use flowtable::schedule::{Scheduler, SwitchingPath, Thread, Turn, longest_sleep};
 
 use super::cards::{Receiver, Sender};
-use super::job::PLACES;
+use super::job::QUEUE_LEN;
 use super::{
-    Classifier, Costs, Datagram, Job, Outcome, PathTally, Plan, Port, Traffic, Way, Workshop,
+    Classifier, Costs, Datagram, Forwarder, Job, Outcome, PathId, PathTally, Plan, Port, Traffic,
 };
 
 /// A frame that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Of the packet.
-    pub number: u32,
+    /// Index of the packet.
+    pub index: u32,
     pub port: Port,
     pub bytes: Vec<u8>,
 }
 
-/// A router in which packets are as real as its clock is not: they are forwarded, and each step
-/// costs what it is said to cost.
+/// A router with real packets and a simulated clock: each step takes its configured cost.
 pub struct Router<'a> {
     pub(crate) plan: Plan,
     pub(crate) costs: &'a Costs,
     pub(crate) traffic: &'a Traffic,
     pub(crate) duration_ns: u64,
     pub(crate) now_ns: u64,
-    /// The packet that arrives next.
+    /// Index of the next packet to arrive.
     pub(crate) next: usize,
     pub(crate) receivers: [Receiver; Port::ALL.len()],
     pub(crate) classifier: Classifier,
-    pub(crate) workshop: Workshop,
-    /// By the number of the way.
+    pub(crate) forwarder: Forwarder,
+    /// By path index.
     pub(crate) paths: Vec<SwitchingPath<Datagram>>,
     pub(crate) tallies: Vec<PathTally>,
     pub(crate) senders: [Sender; Port::ALL.len()],
     pub(crate) scheduler: Scheduler,
-    /// By the number of the thread.
+    /// By thread index.
     pub(crate) jobs: Vec<Job>,
-    /// By the number of the job.
+    /// By job index.
     pub(crate) threads: Vec<Thread>,
     pub(crate) outcome: Outcome,
 }
 
 impl<'a> Router<'a> {
-    /// For traffic at so many packets in a second.
+    /// Creates a router for traffic at `rate` packets per second.
     pub fn new(plan: Plan, costs: &'a Costs, traffic: &'a Traffic, rate: u64) -> Self {
         let policy = plan.policy(costs).expect("slices are long enough");
         let jobs: Vec<Job> = Job::all().collect();
         let switch = Duration::from_nanos(costs.switch);
-        let mut scheduler = Scheduler::new(jobs.len(), Job::WHOLE, switch, policy)
-            .expect("a few kilobytes are there");
+        let mut scheduler =
+            Scheduler::new(jobs.len(), Job::WHOLE, switch, policy).expect("there is memory");
         let add = |job: &Job| scheduler.add(job.config(costs)).expect("shares are below the whole");
         let threads = jobs.iter().map(add).collect();
-        let path = |way| SwitchingPath::new(PLACES, PLACES, Job::Forward(way).cost(costs));
-        let paths = Way::all().map(|way| path(way).expect("there are places")).collect();
-        // At four times what it can forward, it is asleep for no longer than a ring is filled.
+        let path = |id| SwitchingPath::new(QUEUE_LEN, QUEUE_LEN, Job::Forward(id).cost(costs));
+        let paths = PathId::all().map(|id| path(id).expect("the capacity is positive")).collect();
+        // At four times its capacity, it sleeps no longer than a ring takes to fill.
         let sleep = longest_sleep(Receiver::RING, 4 * traffic.capacity(costs)).max(switch);
         let duration_ns = traffic.duration_ns(rate);
         Self {
@@ -69,9 +68,9 @@ impl<'a> Router<'a> {
             next: 0,
             receivers: Port::ALL.map(|_| Receiver::new(plan.poll(), sleep)),
             classifier: Classifier::default(),
-            workshop: Workshop::default(),
+            forwarder: Forwarder::default(),
             paths,
-            tallies: vec![PathTally::default(); Way::COUNT],
+            tallies: vec![PathTally::default(); PathId::COUNT],
             senders: Default::default(),
             scheduler,
             jobs,
@@ -80,7 +79,7 @@ impl<'a> Router<'a> {
         }
     }
 
-    /// Runs for as long as packets arrive, and hands out the frames that are sent.
+    /// Runs while packets arrive, and passes the sent frames to `sink`.
     pub fn run(mut self, mut sink: impl FnMut(Frame)) -> Outcome {
         loop {
             self.arrive();
@@ -92,7 +91,7 @@ impl<'a> Router<'a> {
                     continue;
                 }
             } else {
-                self.look_at_rings();
+                self.check_rings();
             }
             match self.scheduler.next(self.now()) {
                 Some(turn) => self.take_turn(turn, &mut sink),
@@ -105,7 +104,7 @@ impl<'a> Router<'a> {
         Timestamp::from_nanos(self.now_ns)
     }
 
-    /// Puts all that has arrived into the rings, and lets the links take what they have taken.
+    /// Moves arrived packets into the rings, and lets the links take packets.
     pub(crate) fn arrive(&mut self) {
         let until_ns = self.now_ns.min(self.duration_ns);
         while let Some(time_ns) = self.traffic.time_ns(self.next, self.duration_ns) {
@@ -113,24 +112,24 @@ impl<'a> Router<'a> {
                 break;
             }
             let port = self.traffic.packets[self.next].port;
-            // The ring counts what it has no place for.
+            // The ring counts drops.
             _ = self.receivers[port as usize].ring.push(self.next as u32);
             self.next += 1;
         }
         for port in Port::ALL {
             let sender = &mut self.senders[port as usize];
-            let had = sender.room();
-            sender.pass_to(self.now_ns);
-            if sender.room() > had {
-                self.tell(Job::Write(port));
+            let had = sender.free();
+            sender.advance(self.now_ns);
+            if sender.free() > had {
+                self.report_occupancy(Job::Write(port));
             }
         }
     }
 
-    /// Reads the packet that interrupts, if there is one.
+    /// Handles the next interrupt: reads a packet. Returns false if there is none.
     fn interrupt(&mut self) -> bool {
         let rings = self.receivers.iter().map(|receiver| receiver.ring.len());
-        // The fullest ring first. None of them waits for long.
+        // The fullest ring first. No ring waits for long.
         let Some((port, 1..)) = Port::ALL.into_iter().zip(rings).max_by_key(|(_, len)| *len) else {
             return false;
         };
@@ -144,19 +143,19 @@ impl<'a> Router<'a> {
         true
     }
 
-    /// Tells the scheduler of the rings that are due.
-    fn look_at_rings(&mut self) {
+    /// Updates the scheduler about the rings that are due.
+    fn check_rings(&mut self) {
         for port in Port::ALL {
             if self.receivers[port as usize].is_due(self.now_ns) {
-                self.tell(Job::Read(port));
+                self.report_occupancy(Job::Read(port));
             }
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     fn next_event_ns(&self) -> u64 {
-        let looks = self.receivers.iter().filter_map(|receiver| receiver.look_at_ns);
-        let departures = self.senders.iter().filter_map(Sender::first_ns);
+        let looks = self.receivers.iter().filter_map(|receiver| receiver.poll_at_ns);
+        let departures = self.senders.iter().filter_map(Sender::next_departure_ns);
         let timeout = self.scheduler.wake_at().map(Timestamp::as_nanos);
         let arrival = self.traffic.time_ns(self.next, self.duration_ns);
         let later = looks.chain(departures).chain(timeout).chain(arrival);
@@ -164,7 +163,7 @@ impl<'a> Router<'a> {
         first.unwrap_or(self.duration_ns).min(self.duration_ns)
     }
 
-    /// A switch, and the turn behind it.
+    /// Runs a switch and the turn after it.
     fn take_turn(&mut self, turn: Turn, sink: &mut impl FnMut(Frame)) {
         let job = self.jobs[turn.thread().index()];
         self.now_ns += self.costs.switch;
@@ -172,7 +171,7 @@ impl<'a> Router<'a> {
         let begun_ns = self.now_ns;
         match job {
             Job::Read(port) => self.poll(port, &turn),
-            Job::Forward(way) => self.forward(way, &turn),
+            Job::Forward(id) => self.forward(id, &turn),
             Job::Write(port) => self.write(port, &turn, sink),
         }
         self.arrive();
@@ -183,13 +182,13 @@ impl<'a> Router<'a> {
     }
 
     fn finished(mut self) -> Outcome {
-        for way in Way::all() {
-            let (path, tally) = (&self.paths[way.number()], &mut self.tallies[way.number()]);
+        for id in PathId::all() {
+            let (path, tally) = (&self.paths[id.index()], &mut self.tallies[id.index()]);
             tally.input_drops = path.input().dropped();
             tally.queued = (path.input().len() + path.output().len()) as u64;
             tally.longest_input = path.input().longest();
             tally.longest_output = path.output().longest();
-            let function = &mut self.outcome.functions[way.function as usize];
+            let function = &mut self.outcome.functions[id.function as usize];
             *function = *function + *tally;
         }
         let account = self.scheduler.account();

@@ -1,4 +1,4 @@
-//! What became of packets and of time.
+//! Counts of packets and of time.
 
 use core::iter::Sum;
 use core::ops::Add;
@@ -7,22 +7,22 @@ use flowtable::schedule::Account;
 
 use super::{Function, Plan};
 
-/// The packets of a path, or of several.
+/// Counts of the packets of one or more paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathTally {
-    /// Classified as its own.
+    /// Packets that were classified for the path.
     pub arrived: u64,
-    /// For which there was no place in the input queue.
+    /// Packets dropped since the input queue was full.
     pub input_drops: u64,
-    /// Which had to leave the output queue before they were sent.
+    /// Packets dropped since the output queue was full.
     pub output_drops: u64,
-    /// Which the function did not forward.
+    /// Packets that the function refused.
     pub refused: u64,
     /// Frames sent.
     pub sent: u64,
-    /// In both queues at the end.
+    /// Packets in both queues at the end.
     pub queued: u64,
-    /// The most packets that a queue ever had.
+    /// Maximum lengths of the queues.
     pub longest_input: usize,
     pub longest_output: usize,
 }
@@ -57,39 +57,39 @@ impl Sum for PathTally {
     }
 }
 
-/// What a run of the router came to.
+/// Results of a run of the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     pub plan: Plan,
     /// Nanoseconds in which packets arrived; the last turn ends later.
     pub duration_ns: u64,
     pub offered: u64,
-    /// For which there was no place in the ring of a card.
+    /// Packets dropped since the ring of a card was full.
     pub card_drops: u64,
-    /// In those rings at the end.
+    /// Packets in these rings at the end.
     pub unread: u64,
-    /// Which have no path: the header is wrong, or there is no route.
-    pub without: u64,
-    /// By the number of the function.
+    /// Packets without a path: malformed header, or no route.
+    pub unclassified: u64,
+    /// By function.
     pub functions: [PathTally; Function::ALL.len()],
-    /// Of turns and interrupts.
+    /// Time of turns and interrupts.
     pub account: Account,
     /// Turns of input that found no packet.
     pub empty_polls: u64,
 }
 
 impl Outcome {
-    /// Of nothing yet.
+    /// Creates empty results.
     pub fn new(plan: Plan, duration_ns: u64) -> Self {
         let (functions, account) = Default::default();
-        let (offered, card_drops, unread, without, empty_polls) = (0, 0, 0, 0, 0);
+        let (offered, card_drops, unread, unclassified, empty_polls) = (0, 0, 0, 0, 0);
         Self {
             plan,
             duration_ns,
             offered,
             card_drops,
             unread,
-            without,
+            unclassified,
             functions,
             account,
             empty_polls,
@@ -100,19 +100,19 @@ impl Outcome {
         self.functions.into_iter().sum()
     }
 
-    /// Whether each packet is somewhere, and once.
+    /// Returns whether each packet is accounted for exactly once.
     pub fn adds_up(&self) -> bool {
-        let read = self.without + self.total().arrived;
+        let read = self.unclassified + self.total().arrived;
         self.offered == self.card_drops + self.unread + read
             && self.functions.iter().all(PathTally::adds_up)
     }
 
-    /// So many packets, in a second.
+    /// Returns the rate of `packets` packets per second.
     pub fn rate(&self, packets: u64) -> f64 {
         packets as f64 * 1e9 / self.duration_ns.max(1) as f64
     }
 
-    /// The efficiency index.
+    /// Returns the efficiency index.
     pub fn efficiency(&self) -> f64 {
         self.account.efficiency().unwrap_or(1.0)
     }

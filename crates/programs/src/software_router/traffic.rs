@@ -1,19 +1,19 @@
-//! What arrives at the router, and when.
+//! The traffic of the router.
 
 use capture::Capture;
 
-use super::{Classifier, Costs, Datagram, Function, Port, Routes, Way};
+use super::{Classifier, Costs, Datagram, Function, PathId, Port, Routes};
 
 /// The IP packets of a capture, in the order of their times.
 #[derive(Debug)]
 pub struct Traffic {
     pub packets: Vec<Arrival>,
-    /// Frames without an IP packet that can be read.
+    /// Frames without a readable IP packet.
     pub others: usize,
-    /// Packets of each function, by its number.
+    /// Number of packets by function.
     pub by_function: [u64; Function::ALL.len()],
-    /// Packets whose header is wrong, or to which nothing leads.
-    pub without: u64,
+    /// Packets without a path: malformed header, or no route.
+    pub unclassified: u64,
     pub flows: usize,
 }
 
@@ -22,16 +22,16 @@ pub struct Traffic {
 pub struct Arrival {
     /// Nanoseconds since the first one.
     pub time_ns: u64,
-    /// The one that leads to its source.
+    /// The port that leads to its source.
     pub port: Port,
     pub packet: Datagram,
 }
 
 impl Traffic {
-    /// As many packets are taken at most: 200 MB if they are long.
+    /// Maximum index of packets: 200 MB if they are long.
     pub const MOST: usize = 1 << 17;
 
-    /// `None` if there are no IP packets.
+    /// Reads a capture; `None` if there are no IP packets.
     pub fn read(capture: &mut Capture) -> Option<Self> {
         let (mut read, mut others) = (vec![], 0);
         while read.len() < Self::MOST {
@@ -41,27 +41,28 @@ impl Traffic {
                 None => others += 1,
             }
         }
-        // Captures of several cards are not always in order.
+        // Captures of several cards are not always in order of time.
         read.sort_by_key(|(time_ns, _)| *time_ns);
         let first_ns = read.first()?.0;
         let routes = Routes::default();
-        let arrival = |(number, (time_ns, packet)): (u32, (u64, Datagram))| Arrival {
+        let arrival = |(index, (time_ns, packet)): (u32, (u64, Datagram))| Arrival {
             time_ns: time_ns - first_ns,
             port: routes.lookup(packet.key.src()).unwrap_or(Port::Outside),
-            packet: Datagram { number, ..packet },
+            packet: Datagram { index, ..packet },
         };
         let packets: Vec<Arrival> = (0..).zip(read).map(arrival).collect();
-        let (mut classifier, mut by_function, mut without) = (Classifier::default(), [0; 4], 0);
+        let (mut classifier, mut by_function, mut unclassified) =
+            (Classifier::default(), [0; 4], 0);
         for arrival in &packets {
-            match classifier.way(&arrival.packet) {
-                Ok(Way { function, .. }) => by_function[function as usize] += 1,
-                Err(_) => without += 1,
+            match classifier.classify(&arrival.packet) {
+                Ok(PathId { function, .. }) => by_function[function as usize] += 1,
+                Err(_) => unclassified += 1,
             }
         }
-        Some(Self { packets, others, by_function, without, flows: classifier.flows() })
+        Some(Self { packets, others, by_function, unclassified, flows: classifier.flows() })
     }
 
-    /// Packets in a second that a router could forward which never switches.
+    /// Returns the packets per second that a router without switches could forward.
     pub fn capacity(&self, costs: &Costs) -> u64 {
         let functions = costs.functions.iter().zip(self.by_function);
         let forwarded: u64 = self.by_function.iter().sum();
@@ -71,12 +72,13 @@ impl Traffic {
         (1_000_000_000 * self.packets.len() as u128 / u128::from(busy_ns.max(1))).max(1) as u64
     }
 
-    /// How long it arrives at this rate, in nanoseconds.
+    /// Returns the duration of the traffic at this rate, in nanoseconds.
     pub fn duration_ns(&self, packets_per_second: u64) -> u64 {
         (self.packets.len() as u64 * 1_000_000_000).div_ceil(packets_per_second)
     }
 
-    /// When a packet arrives if all do in this time: its own time, stretched.
+    /// Returns the arrival time of a packet if all arrive within `duration_ns`: its own time,
+    /// scaled.
     pub fn time_ns(&self, index: usize, duration_ns: u64) -> Option<u64> {
         let span = self.packets.last()?.time_ns;
         let own = u128::from(self.packets.get(index)?.time_ns) * u128::from(duration_ns);

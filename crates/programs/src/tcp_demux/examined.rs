@@ -1,13 +1,13 @@
-//! How many PCBs were examined, many times.
+//! A histogram of examined PCBs.
 
 use crate::counts::quantile;
 
-/// Counts of look-ups by PCBs examined.
+/// Counts of lookups by examined PCBs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
-    /// Look-ups that examined as many as the index says.
+    /// Number of lookups, indexed by examined PCBs.
     lookups: Vec<u64>,
-    /// Those that found their PCB in the first one that they examined.
+    /// Lookups that found their PCB in the first one examined.
     pub hits: u64,
 }
 
@@ -25,13 +25,13 @@ impl Examined {
         self.lookups.iter().sum()
     }
 
-    /// 0 if there is none.
+    /// Returns the mean; 0 without lookups.
     pub fn mean(&self) -> f64 {
         let weighted = (0_u64..).zip(&self.lookups).map(|(examined, lookups)| examined * lookups);
         weighted.sum::<u64>() as f64 / self.lookups().max(1) as f64
     }
 
-    /// What this share of look-ups does not exceed.
+    /// Returns the number of PCBs that this share of lookups does not exceed.
     pub fn quantile(&self, share: f64) -> usize {
         quantile(&self.lookups, share)
     }
@@ -40,7 +40,7 @@ impl Examined {
         self.lookups.len().saturating_sub(1)
     }
 
-    /// Of all look-ups.
+    /// Returns the share of hits of all lookups.
     pub fn hit_ratio(&self) -> f64 {
         self.hits as f64 / self.lookups().max(1) as f64
     }

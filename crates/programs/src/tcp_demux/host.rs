@@ -1,23 +1,23 @@
-//! From the segments of a capture to what a host does about them.
+//! The host: converts the segments of a capture into a script.
 //!
 //! ```text
-//!     Asked ── an answer ──► Open ── both FINs are acknowledged, or RST ──► Gone
+//!     SynReceived ── an answer ──► Open ── both FINs acknowledged, or RST ──► Gone
 //!       ▲                     ▲                                              │
 //!      SYN            anything but a SYN:             SYN: a new connection ─┘
-//!                       it was open before
+//!                       already open before
 //! ```
 //!
-//! - The host is whoever gets the SYN: what goes there arrives and is looked up, what comes from
-//!   there is sent.
-//! - A SYN finds nothing. The answer to it makes the PCB; a SYN that nobody answers, or that a RST
-//!   answers, leaves none: nobody listened. SYNs both ways are an answer to each other.
-//! - A SYN for a connection that is open finds its PCB and changes nothing: it is taken for a
-//!   repeated one. Where both sides have sent a FIN, it takes the place of the old connection.
-//! - Nothing waits once the last FIN is acknowledged, there is no TIME-WAIT: what still arrives
-//!   finds nothing.
-//! - A connection without a SYN in the capture was open before the first packet. The host is who
-//!   has the lower port, or gets the first segment if both are the same. If it begins with the
-//!   answer to a SYN, the host is who answers, and it opens there.
+//! - The host is the receiver of the SYN: segments towards it arrive and are looked up, segments
+//!   from it are sent.
+//! - A SYN finds no PCB. The answer to it creates the PCB; a SYN without an answer, or answered by
+//!   a RST, creates none, since no socket listened. Simultaneous SYNs answer each other.
+//! - A SYN for an open connection finds its PCB and changes nothing: it is taken for a
+//!   retransmission. If both sides have sent a FIN, a new connection replaces the old one.
+//! - There is no TIME-WAIT: segments after the acknowledgement of the last FIN find no PCB.
+//! - A connection without a SYN in the capture was open before the first packet. The host is the
+//!   side with the lower port, or the receiver of the first segment if the ports are equal. If the
+//!   capture begins with the answer to a SYN, the host is the side that answers, and the connection
+//!   opens there.
 
 use std::collections::HashMap;
 
@@ -25,16 +25,16 @@ use flowtable::{Direction, FlowKey, TcpFlags};
 
 use super::{Draft, Script, Segment};
 
-/// The host, as far as it is seen.
+/// The host, as seen in the capture.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// By normalized names. Not one of this crate's maps, as those are what is examined.
-    talks: HashMap<FlowKey, Talk>,
+    /// By normalized keys. Not one of this crate's maps, since those are the subjects.
+    connections: HashMap<FlowKey, Connection>,
     draft: Draft,
     seen: Seen,
 }
 
-/// What there was in the capture.
+/// Counts of segments and connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Segments towards the host, and from it.
@@ -46,113 +46,118 @@ pub struct Seen {
     pub rst: usize,
     /// Connections whose SYN is not in the capture.
     pub without_syn: usize,
-    /// SYNs that led to no connection, without those that were repeated.
+    /// SYNs without a connection, except retransmissions.
     pub unanswered: usize,
-    /// Segments that arrive, find nothing and are no SYN.
+    /// Segments that arrive, find no PCB and are not SYNs.
     pub stray: usize,
 }
 
-/// What goes on between two sockets.
+/// A connection between two sockets.
 #[derive(Clone, Copy, Debug)]
-struct Talk {
-    number: u32,
-    /// Which direction of the normalized name leads to the host.
+struct Connection {
+    id: u32,
+    /// The direction of the normalized key that leads to the host.
     inwards: Direction,
     state: State,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A SYN has come.
-    Asked,
+    /// A SYN has arrived.
+    SynReceived,
     /// It has a PCB.
     Open(Fins),
     Gone,
 }
 
-/// How far the two directions of a connection are, that of the normalized name first.
+/// The FINs of both directions, that of the normalized key first.
 type Fins = [Fin; 2];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     Missing,
-    /// It was sent. What acknowledges it awaits this number.
+    /// The FIN was sent; this is the sequence number after it.
     Sent(u32),
     Acknowledged,
 }
 
 impl Host {
-    pub fn take(&mut self, segment: &Segment) {
+    pub fn process(&mut self, segment: &Segment) {
         self.seen.count(segment);
         let (name, direction) = segment.key.normalized();
-        let talk = match self.talks.get(&name).copied() {
-            Some(talk) if segment.is_request() && talk.is_over() => {
-                if talk.has_pcb() {
-                    self.draft.closes(talk.number);
+        let connection = match self.connections.get(&name).copied() {
+            Some(connection) if segment.is_request() && connection.is_over() => {
+                if connection.has_pcb() {
+                    self.draft.closes(connection.id);
                 }
                 self.begin(segment, direction)
             }
-            Some(talk) => talk,
+            Some(connection) => connection,
             None => self.begin(segment, direction),
         };
-        let talk = self.go_on(talk, segment, direction);
-        self.talks.insert(name, talk);
+        let connection = self.advance(connection, segment, direction);
+        self.connections.insert(name, connection);
     }
 
-    /// Segments so far.
+    /// Returns the number of segments.
     pub fn segments(&self) -> usize {
         self.seen.segments()
     }
 
-    /// The script, and what was seen; `None` if there was no segment.
+    /// Returns the script and the counts; `None` without segments.
     pub fn finish(self) -> Option<(Script, Seen)> {
-        (!self.talks.is_empty()).then(|| (self.draft.finish(), self.seen))
+        (!self.connections.is_empty()).then(|| (self.draft.finish(), self.seen))
     }
 
-    /// A talk as it is before its first segment.
-    fn begin(&mut self, segment: &Segment, direction: Direction) -> Talk {
+    /// Returns a connection in the state before its first segment.
+    fn begin(&mut self, segment: &Segment, direction: Direction) -> Connection {
         let is_answer = segment.has(TcpFlags::SYN) && segment.has(TcpFlags::ACK);
         let key = segment.key;
         let is_inwards = segment.is_request() || (!is_answer && key.dport() <= key.sport());
         let (inwards, key) =
             if is_inwards { (direction, key) } else { (direction.opposite(), key.reversed()) };
-        let number = self.draft.number(key);
+        let id = self.draft.add(key);
         let state = if segment.is_request() {
-            State::Asked
+            State::SynReceived
         } else if segment.has(TcpFlags::RST) {
             State::Gone
         } else if is_answer {
             self.seen.without_syn += 1;
-            State::Asked
+            State::SynReceived
         } else {
             self.seen.without_syn += 1;
-            self.draft.was_open(number);
+            self.draft.was_open(id);
             State::Open([Fin::Missing; 2])
         };
-        self.seen.unanswered += usize::from(state == State::Asked);
-        Talk { number, inwards, state }
+        self.seen.unanswered += usize::from(state == State::SynReceived);
+        Connection { id, inwards, state }
     }
 
-    /// The talk after this segment of it.
-    fn go_on(&mut self, mut talk: Talk, segment: &Segment, direction: Direction) -> Talk {
-        let arrives = direction == talk.inwards;
-        if talk.is_answered_by(segment, arrives) {
+    /// Returns the connection after a segment.
+    fn advance(
+        &mut self,
+        mut connection: Connection,
+        segment: &Segment,
+        direction: Direction,
+    ) -> Connection {
+        let arrives = direction == connection.inwards;
+        if connection.is_answered_by(segment, arrives) {
             self.seen.unanswered -= 1;
-            self.draft.opens(talk.number);
-            talk.state = State::Open([Fin::Missing; 2]);
+            self.draft.opens(connection.id);
+            connection.state = State::Open([Fin::Missing; 2]);
         }
         if arrives {
             self.seen.arrived += 1;
-            self.seen.stray += usize::from(!talk.has_pcb() && !segment.is_request());
-            self.draft.arrives(talk.number, segment.arrival());
+            self.seen.stray += usize::from(!connection.has_pcb() && !segment.is_request());
+            self.draft.arrives(connection.id, segment.arrival());
         } else {
             self.seen.sent += 1;
-            self.draft.sent(talk.number);
+            self.draft.sent(connection.id);
         }
-        let after = Talk { state: talk.state.after(segment, direction), ..talk };
-        if talk.has_pcb() && !after.has_pcb() {
-            self.draft.closes(talk.number);
+        let after = Connection { state: connection.state.after(segment, direction), ..connection };
+        if connection.has_pcb() && !after.has_pcb() {
+            self.draft.closes(connection.id);
         }
         after
     }
@@ -170,25 +175,25 @@ impl Seen {
     }
 }
 
-impl Talk {
+impl Connection {
     fn has_pcb(&self) -> bool {
         matches!(self.state, State::Open(_))
     }
 
-    /// Whether a SYN begins another connection.
+    /// Returns whether a SYN begins another connection.
     fn is_over(&self) -> bool {
         match self.state {
-            State::Asked => false,
+            State::SynReceived => false,
             State::Open(fins) => !fins.contains(&Fin::Missing),
             State::Gone => true,
         }
     }
 
-    /// Whether this shows that the SYN was answered. If it is not the answer itself, that was not
-    /// captured.
+    /// Returns whether the segment shows that the SYN was answered. The answer itself may not have
+    /// been captured.
     fn is_answered_by(&self, segment: &Segment, arrives: bool) -> bool {
-        let asks_again = arrives && segment.is_request();
-        self.state == State::Asked && !segment.has(TcpFlags::RST) && !asks_again
+        let is_retry = arrives && segment.is_request();
+        self.state == State::SynReceived && !segment.has(TcpFlags::RST) && !is_retry
     }
 }
 

@@ -1,21 +1,19 @@
-//! A contest of demultiplexers over what a host hears, says and does.
+//! A comparison of demultiplexers on the events of a host.
 //!
 //! ```text
 //!     Recorded: Segment ─► Host ─┐
-//!                                ├─► Script ─► Contest: each Contestant plays it, ─► Report
+//!                                ├─► Script ─► Comparison: each Subject replays it ─► Report
 //!     Tellers: TPC/A ────────────┘             counted once, then timed in turns
 //! ```
 //!
-//! The script is written once: which segment arrives and whether it has a PCB, which one is sent,
-//! when a connection gets its PCB and when that goes. So all variants are asked the same, none is
-//! held up by the reading of packets, and what each of them finds can be compared with what the
-//! script says is there.
+//! The script is computed once: arrivals with the expected PCB, sent segments, opening and closing
+//! connections. So all demultiplexers get the same events, packet parsing is not timed, and results
+//! are compared with the script.
 //!
-//! A capture is of many hosts. Here there is one: all that are asked for connections, as if they
-//! were one machine. [`Host`] has the rules.
+//! A capture has many hosts. All hosts that receive connections are treated as one; [`Host`] has
+//! the rules.
 
-mod contest;
-mod contestant;
+mod comparison;
 mod examined;
 mod host;
 mod options;
@@ -23,11 +21,11 @@ mod recorded;
 mod report;
 mod script;
 mod segment;
+mod subject;
 mod tally;
 mod tellers;
 
-pub use contest::{Contest, Score};
-pub use contestant::{Contestant, Pcb};
+pub use comparison::{Comparison, Score};
 pub use examined::Examined;
 pub use host::{Host, Seen};
 pub use options::Options;
@@ -35,5 +33,6 @@ pub use recorded::Recorded;
 pub use report::Report;
 pub use script::{Draft, Event, Script};
 pub use segment::Segment;
+pub use subject::{Pcb, Subject};
 pub use tally::Tally;
 pub use tellers::Tellers;

@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line options.
 
 use std::ffi::OsString;
 
@@ -8,19 +8,19 @@ use crate::input::Input;
 use crate::program;
 use crate::values::number;
 
-/// What the command line asks for.
+/// Parsed command line options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Generated traffic if there is none.
+    /// None for generated traffic.
     pub capture: Option<Input>,
-    /// Of generated traffic.
+    /// Number of connections of generated traffic.
     connections: Option<u32>,
 }
 
 impl Options {
     const CONNECTIONS: u32 = 2000;
-    /// With more of them the lists take minutes.
-    const MOST_CONNECTIONS: u32 = 20_000;
+    /// With more connections the lists take minutes.
+    const MAX_CONNECTIONS: u32 = 20_000;
 
     pub fn connections(&self) -> u32 {
         self.connections.unwrap_or(Self::CONNECTIONS)
@@ -29,29 +29,29 @@ impl Options {
 
 impl program::Options for Options {
     const USAGE: &'static str = "\
-Finds the PCBs of TCP segments in seven ways, and says what each takes.
+Compares seven ways of finding the PCBs of TCP segments.
 
 Usage: tcp_demux [CAPTURE | -] [OPTION]...
 
 CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input. Four million of its TCP segments are taken at most. All hosts that are
-asked for connections are taken as one: segments towards them are looked up,
-the others are sent. Without CAPTURE, traffic is generated: tellers who enter
-transactions and think, as in the benchmark TPC/A.
+input. At most four million of its TCP segments are read. All hosts that receive
+connections are treated as one: segments towards them are looked up, the others
+are sent. Without CAPTURE, traffic is generated: tellers enter transactions and
+think, as in the benchmark TPC/A.
 
-The answer to a SYN makes a PCB; the end of both directions, or a RST, takes
-it away. What is printed for each way: PCBs examined for a segment, how often
-the first one was right, and the time.
+The answer to a SYN creates a PCB; the end of both directions, or a RST, removes
+it. Prints for each way: PCBs examined per segment, how often the first one was
+right, and the time.
 
 Options:
-    --connections N     generate traffic of so many connections (2000),
-                        of 20000 at most
+    --connections N     number of generated connections (2000), at most
+                        20000
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "connections" => {
-                self.connections = Some(number(name, parser, 1..=Self::MOST_CONNECTIONS)?);
+                self.connections = Some(number(name, parser, 1..=Self::MAX_CONNECTIONS)?);
             }
             _ => return Ok(false),
         }
@@ -64,7 +64,9 @@ Options:
 
     fn finished(self) -> Result<Self, lexopt::Error> {
         if self.capture.is_some() && self.connections.is_some() {
-            return Err("--connections is for generated traffic; a capture has those it has".into());
+            return Err(
+                "--connections is for generated traffic; a capture has its own connections".into(),
+            );
         }
         Ok(self)
     }

@@ -6,7 +6,7 @@ use capture::{Capture, Packet};
 
 use super::{Host, Script, Seen, Segment};
 
-/// What the host of a capture hears, says and does.
+/// The events of the host of a capture.
 #[derive(Debug)]
 pub struct Recorded {
     pub script: Script,
@@ -14,16 +14,16 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// As many segments are taken at most: some 100 MB of memory.
+    /// Maximum number of segments: some 100 MB of memory.
     pub const MOST: usize = 1 << 22;
 
-    /// Reads the segments of TCP; `None` if there is none.
+    /// Reads the TCP segments; `None` if there are none.
     pub fn read(capture: &mut Capture) -> Option<Self> {
         let mut host = Host::default();
         while host.segments() < Self::MOST {
             let Some(frame) = capture.next_frame() else { break };
             let segment = Packet::of(&frame).ok().and_then(|packet| Segment::of(&packet));
-            segment.iter().for_each(|segment| host.take(segment));
+            segment.iter().for_each(|segment| host.process(segment));
         }
         let (script, seen) = host.finish()?;
         Some(Self { script, seen })

@@ -1,12 +1,12 @@
-//! What is printed about a contest.
+//! The report of a comparison.
 
 use core::fmt;
 
 use super::Score;
 
-/// The table of a contest.
+/// The table of results.
 pub struct Report<'a> {
-    /// What the traffic is, in lines.
+    /// The description of the traffic, in lines.
     pub traffic: &'a dyn fmt::Display,
     pub scores: &'a [Score],
 }
@@ -29,12 +29,12 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-/// What the columns are.
+/// Explanations of the columns.
 const NOTES: &str = "
-hits: the first PCB that was examined was the right one, of all look-ups
-ns: for a segment that arrives, with all that comes with it: PCBs that come and go, and
-    what is sent, which only SendReceive looks for (a stack has that PCB in its hand)
-both of Sequent have 19 chains
+hits: the first PCB that was examined was the right one, of all lookups
+ns: per arriving segment, including insertion and removal of PCBs, and sent segments,
+    which only SendReceive looks up (a stack has the PCB of a segment that it sends)
+both Sequent structures have 19 chains
 ";
 
 fn row(f: &mut fmt::Formatter<'_>, score: &Score) -> fmt::Result {

@@ -1,10 +1,10 @@
-//! A packet, as far as TCP's demultiplexing looks at it.
+//! TCP segments, as far as demultiplexing needs them.
 
 use capture::{Numbers, Packet};
 use flowtable::demux::Arrival;
 use flowtable::{FlowKey, TcpFlags};
 
-/// A segment of TCP, in whichever direction.
+/// A TCP segment of either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub key: FlowKey,
@@ -13,7 +13,8 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// `None` if it is of another protocol, or its flags were not captured.
+    /// Returns the segment of a packet; `None` for another protocol, or if its flags were not
+    /// captured.
     pub fn of(packet: &Packet) -> Option<Self> {
         Some(Self { key: packet.key, flags: packet.flags?, numbers: packet.numbers? })
     }
@@ -22,20 +23,20 @@ impl Segment {
         self.flags.contains(flag)
     }
 
-    /// Whether it asks for a connection.
+    /// Returns whether it requests a connection.
     pub fn is_request(&self) -> bool {
         self.has(TcpFlags::SYN) && !self.has(TcpFlags::ACK) && !self.has(TcpFlags::RST)
     }
 
-    /// The number behind its last byte, where a FIN is one.
+    /// Returns the sequence number after its last byte, where a FIN counts as one.
     pub fn end(&self) -> u32 {
         let Numbers { sequence, payload, .. } = self.numbers;
         sequence.wrapping_add(payload as u32).wrapping_add(self.has(TcpFlags::FIN).into())
     }
 
-    /// Whether its sender has got everything up to this number.
+    /// Returns whether it acknowledges everything before this sequence number.
     pub fn acknowledges(&self, end: u32) -> bool {
-        self.has(TcpFlags::ACK) && self.numbers.awaited.wrapping_sub(end) < 1 << 31
+        self.has(TcpFlags::ACK) && self.numbers.acknowledgment.wrapping_sub(end) < 1 << 31
     }
 
     pub fn arrival(&self) -> Arrival {

@@ -1,22 +1,22 @@
-//! What a contestant did when it played the script, beside what the script says.
+//! Counts of a subject in a replay, and deviations from the script.
 
 use flowtable::demux::Found;
 
-use super::contestant::Watch;
+use super::subject::Watch;
 use super::{Event, Examined, Pcb};
 
-/// Counts and comparisons of one contestant.
+/// Counts and deviations of one subject.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub examined: Examined,
-    /// How often something was not as the script says.
+    /// Number of deviations from the script.
     pub wrong: u64,
-    /// What was wrong first.
+    /// The first deviation.
     pub first_wrong: Option<String>,
 }
 
 impl Tally {
-    /// What is there at the end, and how much should be.
+    /// Compares the number of PCBs at the end.
     pub fn ended(&mut self, right: usize, found: usize) {
         if found != right {
             self.is_wrong(|| format!("{found} PCBs at the end instead of {right}"));
@@ -32,29 +32,29 @@ impl Tally {
 impl Watch for Tally {
     fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>) {
         let right = match *event {
-            Event::Arrives { number, is_there: true, .. } => Some(number),
+            Event::Arrives { id, has_pcb: true, .. } => Some(id),
             _ => None,
         };
         let Found { mut pcb, examined } = found;
         if let Some(pcb) = &mut pcb {
             pcb.segments += 1;
         }
-        let found = pcb.map(|pcb| pcb.number);
+        let found = pcb.map(|pcb| pcb.id);
         self.examined.add(examined, found.is_some());
         if found != right {
             self.is_wrong(|| format!("PCB {found:?} for {event:?}"));
         }
     }
 
-    fn opened(&mut self, number: u32, is_in: bool) {
-        if !is_in {
-            self.is_wrong(|| format!("PCB {number} was not put in"));
+    fn opened(&mut self, id: u32, is_inserted: bool) {
+        if !is_inserted {
+            self.is_wrong(|| format!("PCB {id} was not inserted"));
         }
     }
 
     fn closed(&mut self, right: Pcb, pcb: Option<Pcb>) {
         if pcb != Some(right) {
-            self.is_wrong(|| format!("{pcb:?} at last instead of {right:?}"));
+            self.is_wrong(|| format!("{pcb:?} removed instead of {right:?}"));
         }
     }
 }

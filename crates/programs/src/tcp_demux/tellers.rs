@@ -1,4 +1,4 @@
-//! Traffic for a machine that has no capture at hand: TPC/A, for which the paper calculates.
+//! Generated traffic: TPC/A, the workload that the paper analyses.
 
 use core::fmt;
 
@@ -7,12 +7,12 @@ use traffic::tpca::{EventKind, Traffic, name};
 
 use super::{Draft, Script};
 
-/// Tellers who enter a transaction each, get the answer, think, and enter the next one.
+/// Tellers that enter a transaction each, get the answer, think, and enter the next one.
 #[derive(Clone, Copy, Debug)]
 pub struct Tellers {
-    /// So many of them, each with a connection from the beginning to the end.
+    /// Number of tellers; each has a connection from the beginning to the end.
     pub connections: u32,
-    /// Segments that arrive and count.
+    /// Number of counted arriving segments.
     pub lookups: usize,
     pub seed: u64,
 }
@@ -20,15 +20,15 @@ pub struct Tellers {
 impl Tellers {
     /// Seconds from a transaction to the acknowledgement of its answer.
     const RESPONSE: f64 = 0.2;
-    /// Seconds until something counts. By then most tellers have entered several transactions, so
-    /// that lists in the order of use are in that order.
+    /// Seconds of warm-up. By then most tellers have entered several transactions, so that lists in
+    /// order of use are in that order.
     const WARM_UP: f64 = 50.0;
 
     pub fn script(&self) -> Script {
         let mut draft = Draft::default();
         for user in 0..self.connections {
-            let number = draft.number(key(user));
-            draft.was_open(number);
+            let id = draft.add(key(user));
+            draft.was_open(id);
         }
         let (mut left, mut is_warm) = (self.lookups, false);
         for event in Traffic::closed(self.connections, Self::RESPONSE, self.seed) {
@@ -64,7 +64,7 @@ impl fmt::Display for Tellers {
     }
 }
 
-/// A user's name, with the protocol that keys of captures have.
+/// Returns the key of a user, with the protocol as in keys of captures.
 fn key(user: u32) -> FlowKey {
     const TCP: u8 = 6;
     let sockets = name(user);

@@ -1,9 +1,9 @@
-//! The binaries of the examples: where they are, and whether they are up to date.
+//! The binaries of the examples: paths and staleness.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The binary of an example, which `cargo test` at the root builds next to this test.
+/// Returns the binary of an example, which `cargo test` at the root builds next to this test.
 ///
 /// # Errors
 ///
@@ -25,9 +25,8 @@ pub(crate) fn of_example(name: &str) -> Result<PathBuf, String> {
     ))
 }
 
-/// What is wrong with the age of this binary, if anything. Its sources are those that Cargo listed
-/// next to it: to touch another file of the folders, such as one behind a feature, rebuilds
-/// nothing.
+/// Returns why this binary is stale, if it is. Its sources are those that Cargo listed next to it:
+/// a change of other files, such as ones of disabled features, rebuilds nothing.
 pub(crate) fn staleness(binary: &Path) -> Option<String> {
     let modified = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
     let Some(built) = modified(binary) else { return Some("is missing".to_owned()) };
@@ -45,8 +44,8 @@ pub(crate) fn staleness(binary: &Path) -> Option<String> {
     })
 }
 
-/// The paths behind the first colon and space of a rule for make, where a space in a path has a
-/// backslash in front.
+/// Returns the paths after the first colon and space of a make rule, in which spaces are escaped by
+/// a backslash.
 fn listed_sources(rule: &str) -> Vec<PathBuf> {
     let Some((_, sources)) = rule.split_once(": ") else { return vec![] };
     let sources = sources.lines().next().unwrap_or_default().replace("\\ ", "\0");

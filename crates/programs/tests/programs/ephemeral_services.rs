@@ -1,4 +1,4 @@
-//! The services of the example, in networks of many seeds.
+//! The example `ephemeral_services`: its services in networks of many seeds.
 
 use core::cell::Cell;
 
@@ -11,18 +11,20 @@ use programs::program::{Options as _, parse};
 const NO_LOSS: Links = Links { lost: 0, duplicated: 50 };
 const PERFECT: Links = Links { lost: 0, duplicated: 0 };
 
-/// Networks of 30 to 69 receivers, one for each seed.
+/// Returns reports on networks of 30 to 69 receivers, one for each seed.
 fn reports(links: Links) -> impl Iterator<Item = Report> {
     let seeds = 0..if cfg!(miri) { 1 } else { 40 };
     seeds.map(move |seed| {
         let options = Options { receivers: 30 + seed as usize, links, rounds: 10, seed };
-        let asked = Cell::new(0);
+        let rounds_run = Cell::new(0);
         let rounds = Report::rounds(&options);
-        let report = Report::of(options, &|| asked.set(asked.get() + 1)).expect("there is memory");
-        assert_eq!(asked.get(), rounds);
+        let report =
+            Report::of(options, &|| rounds_run.set(rounds_run.get() + 1)).expect("there is memory");
+        assert_eq!(rounds_run.get(), rounds);
         assert!(report.traffic.iter().all(Traffic::adds_up));
         assert!(report.bindings[0] > 0 && report.bindings[1] == 0);
-        // In a round one to find the depth, one for each of up to eight complaints, seven to count.
+        // Bindings per round: one for the depth, one for each of up to eight complaints, seven for
+        // counts.
         assert!((9..=160).contains(&report.most_bindings), "{}", report.most_bindings);
         report
     })
@@ -32,10 +34,11 @@ fn reports(links: Links) -> impl Iterator<Item = Report> {
 fn the_depth_of_a_tree_is_found_whatever_is_duplicated() {
     for report in reports(NO_LOSS) {
         assert_eq!((report.depth.right, report.depth.found), (10, report.depth.truth));
-        // Some are heard before the deepest; each next one is deeper, so no more than levels are.
-        assert!(report.depth.heard <= report.depth.truth as f64);
+        // Some arrive before the deepest; each next one is deeper, so there are at most as many as
+        // levels.
+        assert!(report.depth.received <= report.depth.truth as f64);
     }
-    // Even where each tenth packet is lost on each link, some round finds it, and none finds more.
+    // Even if each link loses a tenth of packets, some round finds it, and none finds more.
     let lossy = Links { lost: 100, duplicated: 50 };
     let found = reports(lossy).filter(|report| {
         assert!(report.depth.found <= report.depth.truth);
@@ -48,15 +51,15 @@ fn the_depth_of_a_tree_is_found_whatever_is_duplicated() {
 fn one_of_all_siblings_that_complain_is_heard() {
     for report in reports(NO_LOSS) {
         let complaints = report.complaints;
-        assert_eq!((complaints.missed, complaints.heard_of, complaints.attempts), (10, 10, 10));
-        assert_eq!((complaints.heard, complaints.most_heard), (10, 1));
+        assert_eq!((complaints.missed, complaints.reported, complaints.attempts), (10, 10, 10));
+        assert_eq!((complaints.received, complaints.most_received), (10, 1));
         assert!(complaints.by > 10);
     }
     for report in reports(Links { lost: 100, duplicated: 50 }) {
         let complaints = report.complaints;
-        // After eight attempts nearly all are heard, and never two at once.
-        assert!(complaints.heard_of >= 9 && complaints.most_heard == 1);
-        assert_eq!(complaints.heard, u64::from(complaints.heard_of));
+        // After eight attempts nearly all are reported, and never two at once.
+        assert!(complaints.reported >= 9 && complaints.most_received == 1);
+        assert_eq!(complaints.received, u64::from(complaints.reported));
     }
 }
 
@@ -66,7 +69,7 @@ fn without_duplicates_and_losses_both_ways_of_counting_are_right() {
         let [plain, robust] = [report.plain_count, report.robust_count];
         assert_eq!((plain.right, plain.warned), (10, 0));
         // One child in a thousand sets of four is missed.
-        assert!(robust.right >= 8 && robust.silent == 0 && robust.too_large == 0);
+        assert!(robust.right >= 8 && robust.unanswered == 0 && robust.too_large == 0);
     }
 }
 
@@ -77,7 +80,7 @@ fn duplicates_disturb_the_plain_way_and_not_the_robust_one() {
         assert_eq!(report.robust_count.largest, Some(report.robust_count.truth));
         assert_eq!(report.robust_max.largest, Some(report.robust_max.truth));
         for tally in [report.robust_count, report.robust_max] {
-            assert_eq!((tally.too_large, tally.silent, tally.warned), (0, 0, 0));
+            assert_eq!((tally.too_large, tally.unanswered, tally.warned), (0, 0, 0));
         }
         plain += report.plain_count.right;
         robust += report.robust_count.right;
@@ -106,10 +109,10 @@ fn the_same_seed_is_the_same_network() {
 }
 
 #[test]
-fn options_are_what_the_usage_says() {
+fn options_agree_with_the_usage() {
     let parse = |line: &str| {
-        let asked = parse::<Options>(Parser::from_args(line.split_whitespace()));
-        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(line.split_whitespace()));
+        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
     assert_eq!(parse(""), Ok(Some(Options::default())));
     let options = parse("--receivers 7 --loss 0 --duplication 1000 --rounds 3 --seed 9");

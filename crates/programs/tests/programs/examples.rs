@@ -1,5 +1,4 @@
-//! All examples as programs: one command line like the other, and the same words for the same
-//! mistakes.
+//! All examples as programs: equal command lines, and equal messages for equal errors.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -12,15 +11,15 @@ use capture::data::{self, ETHERNET, LITTLE, MICROSECONDS, pcap};
 
 use crate::binary;
 
-/// An example, and what it takes on its command line.
+/// An example, and its command line.
 #[derive(Clone, Copy, Debug)]
 struct Example {
     name: &'static str,
-    /// What it reads is a capture.
+    /// Whether it reads a capture.
     reads_capture: bool,
-    /// With these it has not much to do.
+    /// Options for a short run.
     options: &'static [&'static str],
-    /// An option that wants a value, and one that it cannot have.
+    /// An option that requires a value, and an invalid value.
     wrong: Option<[&'static str; 2]>,
 }
 
@@ -58,13 +57,13 @@ const EXAMPLES: [Example; 6] = [
     },
 ];
 
-/// Those that there are with the features of this test.
+/// Iterates over the examples that exist with the features of this test.
 fn examples() -> impl Iterator<Item = Example> {
     let all = EXAMPLES.into_iter();
     all.filter(|example| cfg!(feature = "concurrent") || example.name != "shared_reader")
 }
 
-/// A capture that is quickly read.
+/// Returns the path of a small capture.
 fn small() -> String {
     static SMALL: LazyLock<String> = LazyLock::new(|| {
         let frame = data::udp(1000, 53, 9);
@@ -81,7 +80,7 @@ fn name(path: &Path) -> String {
 }
 
 impl Example {
-    /// Arguments with which it does its work in a short time.
+    /// Returns arguments for a short run.
     fn arguments(self) -> Vec<String> {
         let mut arguments: Vec<String> = self.options.iter().map(ToString::to_string).collect();
         if self.name == "software_router" {
@@ -100,24 +99,24 @@ impl Example {
     fn run(self, arguments: &[impl AsRef<OsStr>]) -> (Option<i32>, String, String) {
         let Output { status, stdout, stderr } =
             self.command(arguments).output().expect("the example can be run");
-        let [said, complained] =
+        let [stdout, stderr] =
             [stdout, stderr].map(|bytes| String::from_utf8(bytes).expect("examples print UTF-8"));
-        (status.code(), said, complained)
+        (status.code(), stdout, stderr)
     }
 
-    /// Has it say in one line what is wrong, and nothing else.
+    /// Asserts that it reports an error in one line, and nothing else.
     fn is_refused(self, arguments: &[&str], words: &str) {
-        let (code, said, complained) = self.run(arguments);
+        let (code, stdout, stderr) = self.run(arguments);
         let name = self.name;
-        assert_eq!((code, said.as_str()), (Some(2), ""), "{name} {arguments:?}: {complained}");
-        let begins = complained.starts_with(&format!("{name}: "));
-        let is_line = complained.lines().count() == 1 && complained.ends_with('\n');
-        let is_right = begins && is_line && complained.contains(words);
-        assert!(is_right, "{name} {arguments:?} should say {words:?}: {complained}");
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{name} {arguments:?}: {stderr}");
+        let begins = stderr.starts_with(&format!("{name}: "));
+        let is_line = stderr.lines().count() == 1 && stderr.ends_with('\n');
+        let is_right = begins && is_line && stderr.contains(words);
+        assert!(is_right, "{name} {arguments:?}: no {words:?} in {stderr}");
     }
 }
 
-/// An empty folder of this name, and what it is called.
+/// Returns an empty folder of this name.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -128,8 +127,8 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn help_has_one_layout() {
     for example in examples() {
-        let (code, help, complained) = example.run(&["--help"]);
-        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
+        let (code, help, stderr) = example.run(&["--help"]);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", example.name);
         assert_eq!(help, example.run(&["-h"]).1);
         let lines: Vec<&str> = help.lines().collect();
         assert!(lines[0].ends_with('.') && lines[1].is_empty(), "{help}");
@@ -187,44 +186,44 @@ fn what_cannot_be_read_is_refused_in_one_line() {
 }
 
 #[test]
-fn who_has_seen_enough_is_not_complained_of() {
+fn a_closed_pipe_is_no_failure() {
     for example in examples() {
         let mut command = example.command(&example.arguments());
-        // The report on standard error, of those that are done before anybody has seen enough, is
-        // no complaint.
+        // Without --quiet, an example that ends before the pipe is closed may print its report to
+        // standard error.
         command.arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         drop(child.stdout.take());
         let output = child.wait_with_output().expect("the example ends");
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert_eq!((output.status.code(), &*complained), (Some(0), ""), "{}", example.name);
-        // The same where a line is read first.
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{}", example.name);
+        // Again, after one line was read.
         let mut child = command.spawn().expect("the example can be run");
         let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().expect("it was asked for"));
-        said.read_line(&mut line).expect("it prints something");
-        drop(said);
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        stdout.read_line(&mut line).expect("it prints something");
+        drop(stdout);
         let output = child.wait_with_output().expect("the example ends");
         assert_eq!(output.status.code(), Some(0), "{}: {line}", example.name);
     }
 }
 
-/// The device is a disk that is full.
+/// The device behaves like a full disk.
 #[test]
 #[cfg(target_os = "linux")]
-fn results_that_are_not_written_are_complained_of() {
+fn results_that_cannot_be_written_are_a_failure() {
     for example in examples() {
         let full = File::options().write(true).open("/dev/full").expect("Linux has it");
         let output = example.command(&example.arguments()).stdout(full).output();
         let output = output.expect("the example can be run");
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{}: {complained}", example.name);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{}: {stderr}", example.name);
         let words = format!("{}: the results cannot be written: ", example.name);
-        assert!(complained.contains(&words), "{complained}");
+        assert!(stderr.contains(&words), "{stderr}");
     }
 }
 
-/// Lines that are not text, or far too long, are faults like any other.
+/// Lines that are not text, or too long, are faults like any other.
 #[test]
 fn lines_without_an_address_are_skipped_and_counted() {
     let lines = [&b"10.1.2.3\nten\n\xff\xfe\n"[..], &[b'1'; 10_000], b"\n192.0.2.1\n"].concat();
@@ -235,10 +234,10 @@ fn lines_without_an_address_are_skipped_and_counted() {
     let output = example.command(&["-", "--quiet"]).stdin(input).output();
     let output = output.expect("the example can be run");
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout);
-    let asked: Vec<_> = said.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let asked: Vec<_> = stdout.lines().map(|line| line.split(' ').next().unwrap_or(line)).collect();
     assert_eq!(asked, ["10.1.2.3", "192.0.2.1"]);
-    let complained = [
+    let stderr = [
         "standard input, line 2: \"ten\" is no address",
         "standard input, line 3: not text",
         "standard input, line 4: 4096 bytes and no end of the line",
@@ -246,12 +245,12 @@ fn lines_without_an_address_are_skipped_and_counted() {
     ]
     .map(|line| format!("route_lookup: {line}\n"))
     .concat();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), complained);
+    assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
 }
 
-/// A capture that is cut in its first packet is said to be cut before it is said to have nothing.
+/// A capture that is cut in its first packet is reported as cut before it is reported as empty.
 #[test]
-fn the_end_of_a_capture_is_told_first() {
+fn the_end_of_a_capture_is_reported_first() {
     let frame = data::udp(1000, 53, 9);
     let capture = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 0, &frame)]);
     let path = folder("the_end_of_a_capture").join("cut.pcap");
@@ -260,11 +259,11 @@ fn the_end_of_a_capture_is_told_first() {
         [("tcp_demux", "segment of TCP"), ("software_router", "IP packet to forward")]
     {
         let example = examples().find(|other| other.name == example).expect("it is one");
-        let (code, said, complained) = example.run(&[&path]);
-        assert_eq!((code, said.as_str()), (Some(2), ""), "{complained}");
-        let lines: Vec<&str> = complained.lines().collect();
-        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{complained}");
-        assert!(lines[1].contains(nothing), "{complained}");
+        let (code, stdout, stderr) = example.run(&[&path]);
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+        let lines: Vec<&str> = stderr.lines().collect();
+        assert!(lines.len() == 2 && lines[0].contains("cut after packet 0"), "{stderr}");
+        assert!(lines[1].contains(nothing), "{stderr}");
     }
 }
 
@@ -272,16 +271,16 @@ fn the_end_of_a_capture_is_told_first() {
 fn without_a_terminal_there_is_no_bar() {
     for example in examples() {
         let mut arguments = example.arguments();
-        let (code, _, complained) = example.run(&arguments);
-        assert!(code == Some(0) && !complained.contains('\x1b'), "{complained}");
+        let (code, _, stderr) = example.run(&arguments);
+        assert!(code == Some(0) && !stderr.contains('\x1b'), "{stderr}");
         arguments.push("--quiet".to_owned());
-        let (code, said, complained) = example.run(&arguments);
-        assert_eq!((code, complained.as_str()), (Some(0), ""), "{}", example.name);
-        assert!(!said.is_empty() && !said.contains('\x1b'), "{}: {said}", example.name);
+        let (code, stdout, stderr) = example.run(&arguments);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", example.name);
+        assert!(!stdout.is_empty() && !stdout.contains('\x1b'), "{}: {stdout}", example.name);
     }
 }
 
-/// A terminal that `script` makes shows a bar, and is clear of it at the end.
+/// A terminal, created by `script`, shows a bar, which is cleared at the end.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_terminal_shows_a_bar_and_keeps_the_results() {
@@ -293,13 +292,13 @@ fn a_terminal_shows_a_bar_and_keeps_the_results() {
             command.args(["-qec", &(called.clone() + quiet), "/dev/null"]).stdin(Stdio::null());
             let Ok(output) = command.output() else {
                 let why =
-                    format_args!("SKIPPED: there is no program `script`, which makes terminals");
+                    format_args!("SKIPPED: there is no program `script`, which creates terminals");
                 return data::announce("a_terminal_shows_a_bar", why);
             };
             let shown = String::from_utf8_lossy(&output.stdout);
             assert_eq!(output.status.code(), Some(0), "{called}: {shown}");
             assert_eq!(shown.contains('\x1b'), has_bar, "{called}{quiet}: {shown}");
-            // What follows the last order to the terminal is the results.
+            // The results follow the last escape sequence.
             let results = shown.rsplit('\x1b').next().unwrap_or_default();
             assert!(results.lines().count() > 5, "{called}{quiet}: {shown}");
         }

@@ -1,8 +1,7 @@
 //! The example `flow_cache`, end to end: captures in, rows of flows out.
 //!
-//! Where the captures of the project's data folder are at hand (`FLOWTABLE_DATA` names it), its
-//! rows must be those of other tools. All else is checked on captures that are made here, whose
-//! flows are worked out by hand.
+//! If the captures of the project's data folder are available (`FLOWTABLE_DATA` names it), its rows
+//! must be those of other tools. All other tests use captures composed here, whose flows are known.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,14 +21,14 @@ use rand::{Rng, SeedableRng};
 
 use crate::run::{Run, example};
 
-/// A file in the build folder, named after the test that made it.
+/// Writes a file in the build folder, named after the test.
 fn file(name: &str, bytes: &[u8]) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, bytes).expect("the build folder can be written");
     path
 }
 
-/// The rows of [`small`], whose fractions of a second have units of so many nanoseconds.
+/// Returns the rows of [`small`], for a unit of the fractions of a second in nanoseconds.
 fn small_rows(unit_ns: u64) -> [String; 2] {
     let at = |seconds: u64, fraction| seconds * 1_000_000_000 + fraction * unit_ns;
     [
@@ -104,7 +103,7 @@ fn damaged_blocks_of_pcapng_are_skipped_and_counted() {
     let run = Run::piped(&blocks.concat(), usize::MAX, &[]);
     assert_eq!((run.code, run.errors()), (Some(0), vec![]));
     assert_eq!((run.count("packets, "), run.count("blocks skipped")), (1, 2));
-    // A block that is shorter than its own head says nothing about where the next one is.
+    // After a block that is shorter than its own header, the next one cannot be found.
     let run =
         Run::piped(&[blocks.concat(), vec![6, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 0]].concat(), 64, &[]);
     assert_eq!((run.code, run.count("packets, ")), (Some(0), 1));
@@ -123,7 +122,7 @@ fn a_cut_capture_keeps_all_before_the_cut() {
     for length in 24..=whole.len() {
         let run = Run::piped(&whole[..length], usize::MAX, &[]);
         let (complete, rest) = ((length - 24) / RECORD, (length - 24) % RECORD);
-        // What is left of a packet is taken as a packet that was captured short.
+        // The rest of a truncated packet counts as a packet.
         let packets = complete + usize::from(rest >= 16);
         assert_eq!((run.code, run.count("packets, ")), (Some(0), packets as u64), "{length}");
         let cut = format!(
@@ -145,13 +144,13 @@ fn a_cut_gzip_keeps_all_before_the_cut() {
     assert!(run.errors()[0].contains("capture is cut after packet "), "{run:?}");
 }
 
-/// What was read in front of the damage is not the capture.
+/// Packets before the damage are not the whole capture.
 #[test]
 fn a_damaged_gzip_is_no_capture() {
     let frame = udp(1000, 53, 0);
     let records: Vec<Record<'_>> = (0..2000).map(|at| (1, at, &frame[..])).collect();
     let mut bytes = gzip(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
-    // The sum over the bytes is in front of their count.
+    // The checksum of the bytes precedes their count.
     let sum = bytes.len() - 8;
     bytes[sum] ^= 1;
     let run = Run::piped(&bytes, usize::MAX, &[]);
@@ -160,7 +159,7 @@ fn a_damaged_gzip_is_no_capture() {
     assert!(run.errors().len() == 1 && run.errors()[0].starts_with(words), "{run:?}");
 }
 
-/// A record that claims gigabytes, and one that has more than is ever held, in little memory.
+/// A record that claims gigabytes, and one longer than the window, need little memory.
 #[test]
 #[cfg(target_os = "linux")]
 fn lengths_that_are_claimed_take_no_memory() {
@@ -180,7 +179,7 @@ fn lengths_that_are_claimed_take_no_memory() {
     }
 }
 
-/// The run on a capture in 100 MB of address space.
+/// Runs on a capture in 100 MB of address space.
 #[cfg(target_os = "linux")]
 fn in_little_memory(capture: &Path) -> Run {
     let limited = "ulimit -v 100000; exec \"$0\" \"$1\"";
@@ -188,13 +187,13 @@ fn in_little_memory(capture: &Path) -> Run {
     Run::new(output.expect("there is a shell"))
 }
 
-/// Blocks of 16 MiB of empty options, each of which a list of options would make many times larger.
+/// Blocks of 16 MiB of empty options, which would take several times as much as parsed lists.
 #[test]
 #[cfg(target_os = "linux")]
 fn options_of_blocks_take_no_memory() {
     const LONGEST: usize = 1 << 24;
     let frame = udp(1000, 53, 0);
-    // Comments of no bytes: an end of options would be the end of the list.
+    // Empty comments: an end of options would end the list.
     let with_options = |mut block: Vec<u8>, longest: usize| {
         let body_end = block.len() - 4;
         block.truncate(body_end);
@@ -212,7 +211,7 @@ fn options_of_blocks_take_no_memory() {
     let statistics = with_options(block(LITTLE, 5, &[0; 12]), LONGEST);
     let of_second = enhanced(LITTLE, 1, 1, &frame);
     let of_third = enhanced(LITTLE, 2, 1, &frame);
-    // The description that is too long still has its number: 1.
+    // The description that is too long still has an ID: 1.
     let last = interface(LITTLE, None, None);
     let mut bytes = [sections, described, too_long, last].concat();
     bytes.extend([&packets[..], &statistics, &of_second, &of_third].concat());
@@ -222,14 +221,14 @@ fn options_of_blocks_take_no_memory() {
         let run = in_little_memory(&path);
         assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
         assert_eq!(run.count("packets, "), packets, "{run:?}");
-        let says_skipped = run.stdout.contains("blocks skipped");
-        assert_eq!(says_skipped.then(|| run.count("blocks skipped")), skipped, "{run:?}");
+        let has_skipped = run.stdout.contains("blocks skipped");
+        assert_eq!(has_skipped.then(|| run.count("blocks skipped")), skipped, "{run:?}");
         fs::remove_file(path).expect("it was written");
     }
 }
 
 #[test]
-fn ip_is_found_behind_every_link_layer() {
+fn ip_is_found_after_every_link_layer() {
     let packet = udp(1000, 53, 2)[IP_AT..].to_vec();
     for (link, front) in LINKS {
         let frame = [front, &packet].concat();
@@ -245,7 +244,8 @@ fn ip_is_found_behind_every_link_layer() {
     }
 }
 
-/// An IPv6 packet with this first protocol number and payload, and how its row begins.
+/// Returns the row of an IPv6 packet with this first protocol number and payload, without the
+/// addresses.
 fn v6_row(next: u8, payload: &[u8]) -> String {
     let mut ip = tcp6(1, 2)[IP_AT..IP_AT + 40].to_vec();
     ip[4..6].copy_from_slice(&(payload.len() as u16).to_be_bytes());
@@ -279,7 +279,7 @@ fn extension_headers_of_ipv6_are_walked() {
     }
 }
 
-/// The row of an IPv4 packet behind the addresses, after some bytes of it were changed.
+/// Returns the row of an IPv4 packet without the addresses, after some changes of its bytes.
 fn v4_row(length: usize, changes: &[(usize, u8)]) -> String {
     let mut ip = udp(7, 9, 20)[IP_AT..].to_vec();
     for (at, byte) in changes {
@@ -332,10 +332,10 @@ fn packets_without_a_flow_are_counted_by_reason() {
         ("packets, ", 8),
         ("IP packets, ", 3),
         ("later fragments", 1),
-        ("cut in front of their ports", 1),
+        ("cut before their ports", 1),
         ("non-IP packets", 1),
         ("malformed packets", 4),
-        ("cut in front of the IP header", 1),
+        ("cut before the IP header", 1),
         ("cut in the IP header", 1),
         ("of a wrong IP version", 1),
         ("with an IPv4 header below 20 bytes", 1),
@@ -347,7 +347,7 @@ fn packets_without_a_flow_are_counted_by_reason() {
 }
 
 #[test]
-fn without_arguments_it_meters_traffic_of_its_own() {
+fn without_arguments_it_meters_generated_traffic() {
     let run = Run::with(&[]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.starts_with("generated traffic"), "{run:?}");
@@ -376,7 +376,7 @@ fn rows_go_to_a_file_and_never_over_the_capture() {
     let run = Run::with(&[capture.as_os_str(), "--csv".as_ref(), csv.as_os_str()]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(flows(File::open(&csv).expect("it was written")).len(), 2);
-    // A mistyped name of a capture costs no file.
+    // A mistyped name of a capture destroys no file.
     let before = fs::read(&csv).expect("it was written");
     let run = Run::with(&["no such capture".as_ref(), "--csv".as_ref(), csv.as_os_str()]);
     assert_eq!((run.code, fs::read(&csv).ok()), (Some(2), Some(before)));
@@ -405,7 +405,7 @@ fn rows_never_go_over_the_capture_by_another_name() {
             .assert_refused("is the capture");
         assert_eq!(fs::read(&capture).expect("it is there"), small(LITTLE, MICROSECONDS));
     }
-    // Another file is none of them, from standard input too.
+    // Another file is allowed, with standard input, too.
     let other = file("by_another_name.csv", b"old");
     let run = Run::piped(
         &small(LITTLE, MICROSECONDS),
@@ -486,7 +486,7 @@ fn a_reader_may_stop_reading() {
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         let mut first = [0; 10];
-        let mut stdout = child.stdout.take().expect("it was asked for");
+        let mut stdout = child.stdout.take().expect("it is piped");
         stdout.read_exact(&mut first).expect("it prints more than this");
         drop(stdout);
         let run = Run::new(child.wait_with_output().expect("it ends"));
@@ -494,7 +494,7 @@ fn a_reader_may_stop_reading() {
     }
 }
 
-/// A run whose standard output is closed from the beginning.
+/// Runs with standard output closed from the beginning.
 fn unread(arguments: &[&OsStr]) -> Run {
     let mut command = Command::new(example());
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -514,16 +514,16 @@ fn results_that_are_read_no_more_cut_no_others() {
     assert!(!alone.is_empty() && alone == beside);
 }
 
-/// Nobody listens at the port of a socket that is closed.
+/// The port has no listener, since its socket is closed.
 #[test]
 #[cfg(target_os = "linux")]
-fn losses_are_told_even_if_nobody_reads_the_report() {
+fn losses_are_reported_even_if_the_report_is_not_read() {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("there is a port");
     let name = socket.local_addr().expect("it has a name").to_string();
     drop(socket);
     let run = unread(&["--ipfix".as_ref(), name.as_ref()]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("did not get"), "{run:?}");
+    assert!(run.stderr.contains("did not receive"), "{run:?}");
 }
 
 #[test]
@@ -556,11 +556,11 @@ fn changed_captures_never_crash_it() {
     }
 }
 
-/// Captures whose flows differ from those of the other tools, and why. There are none.
+/// Captures whose flows differ from those of the other tools, and the reason. There are none.
 const EXCEPTIONS: [(&str, &str); 0] = [];
 
-/// Captures of the data folder with flows as tshark saw them, and at least so many with others that
-/// the Python script can judge.
+/// Number of captures of the data folder with tshark's flows, and minimum number with flows of
+/// tshark or the Python script.
 const JUDGED_BY_TSHARK: usize = 13;
 const JUDGED_BY_ALL: usize = 44;
 

@@ -1,4 +1,4 @@
-//! Frames for the router, and what has to be right of those that it sends, by another parser.
+//! Frames for the router, and checks of the frames that it sends, by another parser.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use etherparse::{
 };
 use programs::software_router::{Datagram, Frame};
 
-/// An echo request of IPv4 with this sequence number.
+/// Returns an echo request of IPv4 with this sequence number.
 pub(crate) fn ping(number: u16, ttl: u8) -> Vec<u8> {
     let headers = PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4([192, 0, 2, 7], [198, 51, 100, 1], ttl)
@@ -17,7 +17,7 @@ pub(crate) fn ping(number: u16, ttl: u8) -> Vec<u8> {
     bytes
 }
 
-/// A segment of TCP in IPv4.
+/// Returns a TCP segment in IPv4.
 pub(crate) fn tcp(src: [u8; 4], dst: [u8; 4], ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
     let headers = PacketBuilder::ethernet2([2; 6], [4; 6])
         .ipv4(src, dst, 64)
@@ -27,7 +27,7 @@ pub(crate) fn tcp(src: [u8; 4], dst: [u8; 4], ports: [u16; 2], payload: &[u8]) -
     bytes
 }
 
-/// The same in IPv6.
+/// Returns a TCP segment in IPv6.
 pub(crate) fn tcp6(src: &str, dst: &str, ports: [u16; 2], payload: &[u8]) -> Vec<u8> {
     let [src, dst] = [src, dst].map(|address| address.parse::<std::net::Ipv6Addr>().unwrap());
     let headers = PacketBuilder::ethernet2([2; 6], [4; 6])
@@ -38,7 +38,7 @@ pub(crate) fn tcp6(src: &str, dst: &str, ports: [u16; 2], payload: &[u8]) -> Vec
     bytes
 }
 
-/// Checks a frame by itself, and against the packet that it was.
+/// Checks a frame, and compares it with the original packet.
 pub(crate) fn assert_right(frame: &Frame, was: &Datagram) {
     let ip = &frame.bytes[14..];
     assert_eq!((ip.len(), &frame.bytes[..5]), (was.bytes.len(), &[2, 0, 0, 0, 1][..]));
@@ -66,7 +66,8 @@ pub(crate) fn assert_right(frame: &Frame, was: &Datagram) {
         assert_eq!((before, &ip[header..]), (after, &was.bytes[header..]));
         return;
     }
-    // The web server has become the proxy, and nothing else has changed but the checksum.
+    // The address and port of the web server are the proxy's; otherwise only the checksum has
+    // changed.
     let side = usize::from(is_web(ports[1]));
     let proxy: IpAddr = if was.is_v4() { "198.18.0.1" } else { "2001:db8:3::1" }.parse().unwrap();
     assert_eq!((after[side], after[1 - side]), (proxy, before[1 - side]));
@@ -78,8 +79,8 @@ pub(crate) fn assert_right(frame: &Frame, was: &Datagram) {
     }
 }
 
-/// The checksum of a TCP segment, and what it should be; `None` if the capture does not have all of
-/// it, or it is something else.
+/// Returns the checksum of a TCP segment, and the right one; `None` if the segment is truncated, or
+/// of another protocol.
 pub(crate) fn tcp_checksums(ethernet: &[u8]) -> Option<[u16; 2]> {
     let sliced = SlicedPacket::from_ethernet(ethernet).ok()?;
     let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };

@@ -1,4 +1,4 @@
-//! The example programs: what they are made of, and what the built examples print.
+//! The example programs: their modules, and the output of the built examples.
 //!
 //! Some of these tests run the examples. `cargo test` at the root of the repository builds them
 //! first; `cargo test -p flowtable-programs` does not, and a test then prints the command that

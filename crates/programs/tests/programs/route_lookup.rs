@@ -1,4 +1,4 @@
-//! The example `route_lookup`: what it reads, what it refuses, and what it answers.
+//! The example `route_lookup`: input, errors and results.
 
 use std::io::{Cursor, Write};
 
@@ -7,7 +7,7 @@ use flate2::write::GzEncoder;
 use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
-use programs::route_lookup::{Asked, DOCUMENTATION, Fault, Lines, Options, Report, Routes};
+use programs::route_lookup::{DOCUMENTATION, Fault, Lines, Options, Query, Report, Routes};
 
 fn lines(bytes: &[u8]) -> Lines {
     let lines = Lines::new("routes.txt".to_owned(), Cursor::new(bytes.to_vec()));
@@ -65,7 +65,7 @@ fn gzip_is_known_by_its_magic() {
 
 #[test]
 fn faults_name_the_file_and_the_line() {
-    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit behind the first 8 is set";
+    let refused = "routes.txt, line 3: 10.0.0.1/8: an address bit after the first 8 is set";
     assert_eq!(fault(b"# one\n10.0.0.0/8 a\n10.0.0.1/8 b\n11.0.0.0/33"), refused);
     for (bytes, words) in [
         (&b"10.0.0.0/33"[..], "line 1: 10.0.0.0/33: prefix of 33 bits"),
@@ -79,7 +79,7 @@ fn faults_name_the_file_and_the_line() {
     let broken = fault(&[0x1f, 0x8b, 1, 2, 3]);
     assert!(broken.starts_with("routes.txt cannot be read: "), "{broken}");
     let missing = std::fs::File::open("there/is/none").expect_err("there is none");
-    let fault = Fault::of_all("there/is/none".to_owned(), missing);
+    let fault = Fault::of_file("there/is/none".to_owned(), missing);
     assert!(fault.to_string().starts_with("there/is/none cannot be read: "), "{fault}");
     let read = Routes::read(&mut lines(b"")).map(|routes| answer(&routes, "10.0.0.0"));
     assert_eq!(
@@ -104,23 +104,24 @@ fn the_built_in_table_is_one() {
 #[test]
 fn the_first_argument_is_a_file_unless_it_is_an_address() {
     let parse = |arguments: &[&str]| {
-        let asked = parse::<Options>(Parser::from_args(arguments));
-        let asked = asked.map(|asked| asked.map(|(options, _)| (options.routes, options.asked)));
-        asked.map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(arguments));
+        let parsed =
+            parsed.map(|parsed| parsed.map(|(options, _)| (options.routes, options.queries)));
+        parsed.map_err(|error| error.to_string())
     };
     let file = Some(Input::File("routes.txt".into()));
     let (one, two) = ("10.0.0.1", "2001:db8::1");
-    let asked = |text: &str| Asked::Address(text.parse().expect("an address"));
-    let pipe = || vec![Asked::Pipe];
+    let query = |text: &str| Query::Address(text.parse().expect("an address"));
+    let pipe = || vec![Query::Pipe];
     for (arguments, routes, addresses) in [
         (&[][..], None, vec![]),
         (&["routes.txt"], file.clone(), pipe()),
-        (&["routes.txt", one], file.clone(), vec![asked(one)]),
-        (&["routes.txt", one, "-q", "-", two], file, vec![asked(one), Asked::Pipe, asked(two)]),
-        (&[one, two], None, vec![asked(one), asked(two)]),
-        (&[one, "-"], None, vec![asked(one), Asked::Pipe]),
+        (&["routes.txt", one], file.clone(), vec![query(one)]),
+        (&["routes.txt", one, "-q", "-", two], file, vec![query(one), Query::Pipe, query(two)]),
+        (&[one, two], None, vec![query(one), query(two)]),
+        (&[one, "-"], None, vec![query(one), Query::Pipe]),
         (&["-"], None, pipe()),
-        (&["-", "--quiet", one, two], Some(Input::Pipe), vec![asked(one), asked(two)]),
+        (&["-", "--quiet", one, two], Some(Input::Pipe), vec![query(one), query(two)]),
     ] {
         assert_eq!(parse(arguments), Ok(Some((routes, addresses))), "{arguments:?}");
     }

@@ -1,4 +1,4 @@
-//! The example `flow_cache` as a program: what a run of it left.
+//! Runs of the example `flow_cache` and their output.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::binary;
 
-/// The example.
+/// Returns the path of the example.
 pub(crate) fn example() -> &'static Path {
     static EXAMPLE: LazyLock<Result<PathBuf, String>> =
         LazyLock::new(|| binary::of_example("flow_cache"));
@@ -28,22 +28,22 @@ fn an_old_binary_is_not_tested() {
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         File::create(path).and_then(|file| file.set_modified(time)).expect("it can be written");
     };
-    let says = |words| binary::staleness(&binary).is_some_and(|why| why.contains(words));
+    let is_stale_since = |words| binary::staleness(&binary).is_some_and(|why| why.contains(words));
     for path in [&binary, &source, &binary.with_extension("d")] {
         let _ = fs::remove_file(path);
     }
-    assert!(says("is missing"));
+    assert!(is_stale_since("is missing"));
     set_seconds(&binary, 1000);
-    assert!(says("no list"));
+    assert!(is_stale_since("no list"));
     fs::write(binary.with_extension("d"), rule).expect("it can be written");
-    assert!(says("is gone"));
+    assert!(is_stale_since("is gone"));
     set_seconds(&source, 1000);
     assert_eq!(binary::staleness(&binary), None);
     set_seconds(&source, 1001);
-    assert!(says("is older than") && says("source.rs"));
+    assert!(is_stale_since("is older than") && is_stale_since("source.rs"));
 }
 
-/// What a run of the example left.
+/// The output of a run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,
@@ -67,17 +67,17 @@ impl Run {
         Self::new(command.output().expect("the example can be run"))
     }
 
-    /// Runs it on these bytes through a pipe, in pieces of so many bytes.
+    /// Runs it on these bytes through a pipe, in pieces of `piece` bytes.
     pub(crate) fn piped(capture: &[u8], piece: usize, arguments: &[&str]) -> Self {
         let mut command = Command::new(example());
         command.arg("-").args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
-        let mut pipe = child.stdin.take().expect("it was asked for");
+        let mut pipe = child.stdin.take().expect("it is piped");
         let capture = capture.to_vec();
         let writer = std::thread::spawn(move || {
             for piece in capture.chunks(piece) {
-                // A reader that has seen enough closes the pipe: not this test's business.
+                // The example may close the pipe early.
                 if pipe.write_all(piece).is_err() {
                     return;
                 }
@@ -88,14 +88,14 @@ impl Run {
         Self::new(output)
     }
 
-    /// The rows for a capture, sorted; the run must have gone well.
+    /// Returns the sorted rows for a capture, after a successful run.
     pub(crate) fn rows_of(capture: &[u8]) -> Vec<String> {
         let run = Self::piped(capture, usize::MAX, &["--csv", "-"]);
         assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
         run.rows()
     }
 
-    /// The rows, sorted, behind the header.
+    /// Returns the sorted rows after the header.
     pub(crate) fn rows(&self) -> Vec<String> {
         let mut lines = self.stdout.lines().map(str::to_owned);
         let header = lines.next();
@@ -109,12 +109,12 @@ impl Run {
         rows
     }
 
-    /// The lines of standard error that are not the report's.
+    /// Returns the lines of standard error that are not part of the report.
     pub(crate) fn errors(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with("flow_cache: ")).collect()
     }
 
-    /// The number that the report has in front of these words.
+    /// Returns the number before these words in the report.
     pub(crate) fn count(&self, words: &str) -> u64 {
         let mut lines = self.stdout.lines().chain(self.stderr.lines());
         let line = lines.find(|line| line.contains(words));
@@ -131,7 +131,7 @@ impl Run {
         assert!(self.stderr.contains(words), "{words}: {self:?}");
     }
 
-    /// Whether it ended as it may end on any input at all.
+    /// Returns whether it ended as it may for any input.
     pub(crate) fn is_sane(&self) -> bool {
         matches!(self.code, Some(0 | 2)) && !self.stderr.contains("panicked")
     }

@@ -1,4 +1,4 @@
-//! The example `shared_reader`: its traffic, its threads, and whether its counters agree.
+//! The example `shared_reader`: its traffic, its threads, and the consistency of its counters.
 
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
@@ -11,15 +11,15 @@ use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
 use programs::shared_reader::{
-    BURST, Control, Ended, Feed, Flows, Latency, Made, Options, Outcome, Packet, Plan, Recorded,
-    Report, Sums, Traffic, run,
+    BURST, Control, Ended, Feed, Flows, Generated, Latency, Options, Outcome, Packet, Plan,
+    Recorded, Report, Sums, Traffic, run,
 };
 
 const SEED: u64 = 7;
 const SECOND: u64 = 1_000_000_000;
 
-fn made(flows: u32) -> Traffic {
-    Traffic::Made(Made::new(flows, SEED))
+fn generated(flows: u32) -> Traffic {
+    Traffic::Generated(Generated::new(flows, SEED))
 }
 
 fn recorded(bytes: Vec<u8>) -> Option<Recorded> {
@@ -27,7 +27,7 @@ fn recorded(bytes: Vec<u8>) -> Option<Recorded> {
     Recorded::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
 }
 
-/// As many packets, from this one on. Both are multiples of the length of a burst.
+/// Returns `count` packets from `first` on. Both are multiples of the length of a burst.
 fn packets(traffic: &Traffic, first: usize, count: usize) -> Vec<Packet> {
     let bursts = (first..first + count).step_by(BURST);
     bursts.flat_map(|first| traffic.burst(first as u64)).collect()
@@ -40,17 +40,17 @@ fn keys(packets: &[Packet]) -> HashSet<FlowKey> {
 #[test]
 fn made_traffic_is_zipfs_and_the_same_each_time() {
     const FLOWS: usize = 1000;
-    let traffic = made(FLOWS as u32);
+    let traffic = generated(FLOWS as u32);
     let first = packets(&traffic, 0, 64 * FLOWS);
-    assert_eq!(first, packets(&made(FLOWS as u32), 0, 64 * FLOWS));
+    assert_eq!(first, packets(&generated(FLOWS as u32), 0, 64 * FLOWS));
     assert!(first.is_sorted_by_key(|packet| packet.time_ns));
     let mut counts: HashMap<FlowKey, usize> = HashMap::new();
     first.iter().for_each(|packet| *counts.entry(packet.key).or_default() += 1);
     let mut counts: Vec<usize> = counts.into_values().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
-    // A few have been followed by others meanwhile.
+    // A few flows have been replaced meanwhile.
     assert!((FLOWS * 9 / 10..FLOWS * 11 / 10).contains(&counts.len()), "{}", counts.len());
-    // The law of exponent 1: of a thousand ranks, the first third in logarithms is ten.
+    // Zipf's distribution of exponent 1: of a thousand ranks, the first third in logarithms is ten.
     let head: usize = counts[..10].iter().sum();
     assert!((first.len() / 5..first.len() / 2).contains(&head), "{head} of {}", first.len());
     let versions = first.iter().filter(|packet| packet.key.src().is_ipv6()).count();
@@ -59,7 +59,7 @@ fn made_traffic_is_zipfs_and_the_same_each_time() {
 
 #[test]
 fn the_set_of_flows_changes_slowly() {
-    let traffic = made(1000);
+    let traffic = generated(1000);
     let [now, soon, later] = [0, 8, 200].map(|seconds| {
         // There are 50,000 packets in a second.
         keys(&packets(&traffic, seconds * 50_000, 10_000 / BURST * BURST))
@@ -76,11 +76,11 @@ fn a_capture_is_dealt_out_over_and_over() {
     let dealt = packets(&Traffic::Recorded(recorded), 32, BURST);
     assert_eq!(keys(&dealt).len(), 2);
     let times: Vec<u64> = dealt[..4].iter().map(|packet| packet.time_ns).collect();
-    // From 20 s to 30 s; the second one came too late. The next round follows after a third of
+    // From 20 s to 30 s; the second packet is out of order. The next round follows after a third of
     // that.
     let length = 10 * SECOND + 992_000;
     let round = length + length / 3;
-    // Number 32 is the last one of the eleventh round.
+    // Index 32 is the last one of the eleventh round.
     assert_eq!(times, [length, round, round, round + length].map(|time| time + 10 * round));
 }
 
@@ -93,7 +93,7 @@ fn a_capture_without_flows_is_none() {
 
 #[test]
 fn all_is_dealt_out_once() {
-    let traffic = made(100);
+    let traffic = generated(100);
     let feed = Feed::new(&traffic);
     let lot = Feed::LOT as usize;
     let dealt: Vec<Packet> = [feed.take(), feed.take()].into_iter().flatten().flatten().collect();
@@ -120,7 +120,7 @@ fn a_silent_flow_ends_and_a_busy_one_does_not() {
         flows.pin().get(&packet(2, 0).key).expect("it is busy").count(&packet(2, now));
         control.round([].into_iter(), now);
         let is_there = flows.pin().get(&packet(1, 0).key).is_some();
-        // It is looked at every five seconds.
+        // It is checked every five seconds.
         assert_eq!(is_there, second < 10, "{second}");
     }
     let written = control.end();
@@ -135,7 +135,7 @@ fn a_round_is_bounded() {
     const FLOWS: u32 = 10 * Control::ROUND as u32;
     let (flows, ended) = (Flows::new(), Arc::new(Ended::default()));
     let mut control = Control::new(&flows, &ended, Duration::from_secs(1));
-    let traffic = made(FLOWS);
+    let traffic = generated(FLOWS);
     control.round(packets(&traffic, 0, FLOWS as usize).into_iter(), 0);
     let mut left = flows.len();
     assert!(left > 2 * Control::ROUND);
@@ -158,7 +158,7 @@ fn run_shortly(traffic: &Traffic, workers: usize, timeout_ns: u64) -> Outcome {
 
 #[test]
 fn counters_agree() {
-    let traffic = made(1000);
+    let traffic = generated(1000);
     for workers in [1, 2, 5] {
         let outcome = run_shortly(&traffic, workers, SECOND / 10);
         let total = outcome.total();
@@ -168,22 +168,22 @@ fn counters_agree() {
 }
 
 #[test]
-fn counters_agree_when_the_control_thread_is_behind() {
+fn counters_agree_when_the_control_thread_lags() {
     // All flows are new, and silent at once.
-    let outcome = run_shortly(&made(50_000_000), 3, 1);
+    let outcome = run_shortly(&generated(50_000_000), 3, 1);
     assert!(outcome.total().dropped > 0, "{outcome:?}");
     let outcome = run_shortly(
         &Traffic::Recorded(recorded(synth::capture(SEED)).expect("it has packets")),
         2,
         SECOND,
     );
-    assert!(outcome.total().handed > 0, "{outcome:?}");
+    assert!(outcome.total().queued > 0, "{outcome:?}");
 }
 
 #[test]
 fn a_lost_packet_is_noticed() {
-    let outcome = run_shortly(&made(100), 1, SECOND);
-    let says = |change: fn(&mut Outcome), words| {
+    let outcome = run_shortly(&generated(100), 1, SECOND);
+    let detects = |change: fn(&mut Outcome), words| {
         let mut wrong = outcome.clone();
         change(&mut wrong);
         let found = wrong.disagreements();
@@ -191,23 +191,23 @@ fn a_lost_packet_is_noticed() {
         let report = Report { input: &"these", outcome: &wrong }.to_string();
         assert!(report.contains("COUNTERS DISAGREE: ") && !report.contains("agree:"), "{report}");
     };
-    says(|outcome| outcome.taken += 1, "packets dealt out");
-    says(|outcome| outcome.workers[0].dropped += 1, "packets looked up");
-    says(|outcome| outcome.written.late += 1, "packets handed over");
-    says(|outcome| outcome.ended.packets -= 1, "packets counted");
-    says(|outcome| outcome.ended.bytes += 1, "bytes counted");
-    says(|outcome| outcome.left += 1, "flows inserted; removed");
-    says(|outcome| outcome.ended.flows -= 1, "flows inserted, dropped");
+    detects(|outcome| outcome.taken += 1, "packets dealt out");
+    detects(|outcome| outcome.workers[0].dropped += 1, "packets looked up");
+    detects(|outcome| outcome.written.late += 1, "packets queued");
+    detects(|outcome| outcome.ended.packets -= 1, "packets counted");
+    detects(|outcome| outcome.ended.bytes += 1, "bytes counted");
+    detects(|outcome| outcome.left += 1, "flows inserted; removed");
+    detects(|outcome| outcome.ended.flows -= 1, "flows inserted, dropped");
 }
 
 #[test]
 fn the_report_has_all_tables() {
-    let traffic = made(1000);
+    let traffic = generated(1000);
     let outcome = run_shortly(&traffic, 2, SECOND);
     let report = Report { input: &traffic, outcome: &outcome }.to_string();
     for words in [
         "generated traffic of 1000 flows at a time: 2 workers, 0.",
-        "look-ups/s",
+        "lookups/s",
         "\n         2 ",
         "\n       all ",
         "\ninsertions ",
@@ -240,19 +240,19 @@ fn latencies_are_nearly_what_was_added() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        let asked = parse::<Options>(Parser::from_args(arguments));
-        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(arguments));
+        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
-    let asked = |arguments: &[&str]| parse(arguments).expect("all are right").expect("no help");
-    let options = asked(&[]);
+    let parsed = |arguments: &[&str]| parse(arguments).expect("all are right").expect("no help");
+    let options = parsed(&[]);
     assert_eq!((&options.capture, options.flows()), (&None, 100_000));
     assert!(options.plan.workers >= 1 && options.plan.duration == Duration::from_secs(2));
     let all = ["--threads", "3", "--flows=50", "--seconds", "0.2", "--timeout", "1.5"];
-    let options = asked(&all);
+    let options = parsed(&all);
     let Plan { workers, duration, timeout } = options.plan;
     assert_eq!((workers, options.flows()), (3, 50));
     assert_eq!((duration, timeout), (Duration::from_millis(200), Duration::from_millis(1500)));
-    assert_eq!(asked(&["-"]).capture, Some(Input::Pipe));
+    assert_eq!(parsed(&["-"]).capture, Some(Input::Pipe));
     assert!(parse(&["--help", "-"]).expect("all are right").is_none());
     for (arguments, words) in [
         (&["--threads", "0"][..], "--threads 0: not from 1 to 1024"),

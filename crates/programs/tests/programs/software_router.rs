@@ -1,5 +1,4 @@
-//! The example `software_router`: what it makes of packets, whether it loses one without a word,
-//! what schedules are good for, and what it says.
+//! The example `software_router`: its frames, its counters, its schedules and its report.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,8 +13,8 @@ use lexopt::Parser;
 use programs::input::Input;
 use programs::program::{Options as _, parse};
 use programs::software_router::{
-    Agreement, Classifier, Contest, Costs, Datagram, Frame, Function, Options, Outcome, PathTally,
-    Plan, Port, Refusal, Report, Router, Traffic, Way, Workshop, checksum,
+    Agreement, Classifier, Comparison, Costs, Datagram, Forwarder, Frame, Function, Options,
+    Outcome, PathId, PathTally, Plan, Port, Refusal, Report, Router, Traffic, checksum,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -30,14 +29,14 @@ fn read(bytes: Vec<u8>) -> Option<Traffic> {
     Traffic::read(&mut capture.unwrap_or_else(|error| panic!("a capture {error}")))
 }
 
-/// Generated traffic, as the program has it.
+/// Returns the generated traffic of the program.
 fn made() -> &'static Traffic {
     static MADE: LazyLock<Traffic> =
         LazyLock::new(|| read(synth::capture(SEED)).expect("it has packets"));
     &MADE
 }
 
-/// Ethernet frames, a millisecond apart.
+/// Returns traffic of Ethernet frames, a millisecond apart.
 fn traffic(frames: &[Vec<u8>]) -> Traffic {
     let records: Vec<_> =
         (0..).zip(frames).map(|(at, frame)| (1, 1000 * at, frame.as_slice())).collect();
@@ -66,7 +65,7 @@ fn no_packet_is_lost_without_being_counted() {
         PLANS.into_iter().flat_map(|plan| [30, 110, 400].map(|percent| (plan, percent)))
     {
         let (outcome, frames) = run(plan, made(), percent);
-        let Outcome { offered, card_drops, unread, without, .. } = outcome;
+        let Outcome { offered, card_drops, unread, unclassified, .. } = outcome;
         assert_eq!(offered, made().packets.len() as u64, "{plan:?}");
         let mut arrived = 0;
         for path in outcome.functions {
@@ -76,10 +75,10 @@ fn no_packet_is_lost_without_being_counted() {
             assert!(output_drops == 0 || plan == Plan::Interrupts);
             arrived += path.arrived;
         }
-        assert_eq!(offered, arrived + card_drops + unread + without, "{plan:?}");
+        assert_eq!(offered, arrived + card_drops + unread + unclassified, "{plan:?}");
         assert_eq!(outcome.total().sent, frames.len() as u64, "{plan:?}");
         assert!(outcome.adds_up());
-        // With too much it drops. With little, who spares switches does not.
+        // Under overload packets are dropped. Under low load, plans with few switches drop none.
         let lost = card_drops + outcome.total().input_drops;
         assert!(lost > 0 || percent < 100, "{plan:?}");
         let spares = !matches!(plan, Plan::Interrupts | Plan::Batch(1));
@@ -88,7 +87,7 @@ fn no_packet_is_lost_without_being_counted() {
 }
 
 #[test]
-fn what_is_missing_shows() {
+fn a_missing_packet_is_detected() {
     let (outcome, _) = run(Plan::Batch(16), made(), 150);
     let path = outcome.functions[2];
     for wrong in [
@@ -105,7 +104,7 @@ fn what_is_missing_shows() {
         assert!(!outcome.adds_up());
     }
     assert!(!Outcome { offered: outcome.offered + 1, ..outcome.clone() }.adds_up());
-    assert!(!Outcome { without: outcome.without + 1, ..outcome }.adds_up());
+    assert!(!Outcome { unclassified: outcome.unclassified + 1, ..outcome }.adds_up());
     let mut agreement = Agreement::new(2);
     [(0, b"ab"), (1, b"cd"), (0, b"ab")]
         .iter()
@@ -120,11 +119,11 @@ fn schedules_send_the_same_frames_and_each_once() {
     let mut first: HashMap<u32, Frame> = HashMap::new();
     for plan in PLANS {
         let (_, frames) = run(plan, made(), 150);
-        let mut numbers: Vec<u32> = frames.iter().map(|frame| frame.number).collect();
+        let mut numbers: Vec<u32> = frames.iter().map(|frame| frame.index).collect();
         numbers.sort_unstable();
         assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{plan:?}");
         for frame in frames {
-            let other = first.entry(frame.number).or_insert_with(|| frame.clone());
+            let other = first.entry(frame.index).or_insert_with(|| frame.clone());
             assert_eq!(*other, frame, "{plan:?}");
         }
     }
@@ -142,23 +141,23 @@ fn flows_stay_in_order() {
     for plan in PLANS {
         let mut last: HashMap<FlowKey, u32> = HashMap::new();
         for frame in run(plan, made(), 120).1 {
-            let packet = &made().packets[frame.number as usize].packet;
-            // Fragments of a datagram take the general path, whatever its name.
+            let packet = &made().packets[frame.index as usize].packet;
+            // Fragments take the general path, whatever their flow.
             if packet.is_plain() {
-                let before = last.insert(packet.key, frame.number);
-                assert!(before < Some(frame.number), "{plan:?}");
+                let before = last.insert(packet.key, frame.index);
+                assert!(before < Some(frame.index), "{plan:?}");
             }
         }
     }
 }
 
 #[test]
-fn the_throttle_keeps_its_promise_when_there_is_too_much() {
+fn the_throttle_keeps_its_guarantee_under_overload() {
     for (percent, load) in [30, 20, 10, 5].into_iter().flat_map(|t| [(t, 150), (t, 400)]) {
         let (outcome, _) = run(Plan::Throttle(percent), made(), load);
-        let promised = 1.0 / (1.0 + f64::from(percent) / 100.0);
+        let guaranteed = 1.0 / (1.0 + f64::from(percent) / 100.0);
         let efficiency = outcome.efficiency();
-        assert!(efficiency >= promised - 0.005, "{percent} %, {load}: {efficiency}");
+        assert!(efficiency >= guaranteed - 0.005, "{percent} %, {load}: {efficiency}");
     }
     let efficiency = |plan| run(plan, made(), 150).0.efficiency();
     assert!(efficiency(Plan::Batch(1)) < 0.6);
@@ -184,16 +183,16 @@ fn without_a_schedule_more_packets_are_fewer() {
 }
 
 #[test]
-fn turns_are_what_the_plan_says() {
+fn turns_agree_with_the_plan() {
     let turns = |plan| run(plan, made(), 200).0.account.turns;
     let [one, sixteen, slice] = [Plan::Batch(1), Plan::Batch(16), Plan::Slice(50)].map(turns);
     assert!(one > 4 * sixteen && sixteen > slice, "{one} {sixteen} {slice}");
-    // A port to which nothing comes is asked less and less often: there would be time for some
-    // 10,000 polls.
+    // A port without packets is polled less and less often: there would be time for some 10,000
+    // polls.
     let quiet = traffic(&(0..40).map(|number| ping(number, 64)).collect::<Vec<_>>());
     let outcome = Router::new(Plan::Batch(16), &Costs::PAPER, &quiet, 1000).run(drop);
     assert!((40..1500).contains(&outcome.empty_polls), "{outcome:?}");
-    // Who knows how many packets wait does not ask for nothing.
+    // With known queue lengths there are no empty polls.
     assert_eq!(run(Plan::Throttle(10), made(), 100).0.empty_polls, 0);
 }
 
@@ -203,7 +202,7 @@ fn frames_are_right() {
     assert!(outcome.functions.iter().all(|path| path.sent > 100), "{outcome:?}");
     let mut summed = 0;
     for frame in &frames {
-        assert_right(frame, &made().packets[frame.number as usize].packet);
+        assert_right(frame, &made().packets[frame.index as usize].packet);
         if let Some([checksum, right]) = tcp_checksums(&frame.bytes) {
             assert_eq!(checksum, right);
             summed += 1;
@@ -230,7 +229,7 @@ fn frames_of_a_small_capture_are_right() {
         data::udp(53, 4000, 20),
     ];
     let small = traffic(&frames);
-    // They go to the proxies, inside or outside.
+    // Their destinations are proxies, inside or outside.
     let ports = [2, 0, 1, 2, 0, 0, 1, 1, 1].map(|number| Port::ALL[number]);
     for plan in PLANS.into_iter().filter(|plan| !matches!(plan, Plan::Throttle(_))) {
         let outcome = Router::new(plan, &Costs::PAPER, &small, 1000);
@@ -239,7 +238,7 @@ fn frames_of_a_small_capture_are_right() {
         assert!(outcome.adds_up() && outcome.total().refused == 2, "{plan:?}: {outcome:?}");
         assert!(sent.len() >= 7, "{plan:?}: {sent:?}");
         for frame in &sent {
-            let number = frame.number as usize;
+            let number = frame.index as usize;
             assert_right(frame, &small.packets[number].packet);
             assert!(ports.get(number).is_none_or(|port| *port == frame.port), "{number}");
             assert!(number != 7 && number != 8, "it has expired, or come before");
@@ -262,20 +261,20 @@ fn captures_are_forwarded() {
             let (outcome, frames) = run(plan, &traffic, 120);
             assert!(outcome.adds_up(), "{}: {plan:?}: {outcome:?}", path.display());
             for frame in frames {
-                assert_right(&frame, &traffic.packets[frame.number as usize].packet);
+                assert_right(&frame, &traffic.packets[frame.index as usize].packet);
             }
         }
     }
 }
 
-/// The packet of a frame of this link.
+/// Returns the packet of a frame with this link type.
 fn datagram(link: u32, frame: &[u8]) -> Option<Datagram> {
     let traffic = read(pcap(LITTLE, MICROSECONDS, link, &[(1, 0, frame)]))?;
     Some(traffic.packets[0].packet.clone())
 }
 
 #[test]
-fn packets_begin_behind_their_link_and_end_before_padding() {
+fn packets_begin_after_the_link_header_and_end_before_padding() {
     let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], [1, 2], b"");
     let ip = &frame[14..];
     let right = datagram(ETHERNET, &frame).expect("it is a packet");
@@ -287,7 +286,7 @@ fn packets_begin_behind_their_link_and_end_before_padding() {
     for (link, bytes) in [(1, vlan), (101, ip.to_vec()), (113, cooked), (1, padded)] {
         assert_eq!(datagram(link, &bytes), Some(right.clone()), "link {link}");
     }
-    // Cut: the header is there, or it is not.
+    // Truncated: with or without a complete header.
     let cut = datagram(1, &frame[..40]).expect("it is a packet");
     assert_eq!(
         (cut.bytes.len(), cut.length, cut.is_plain(), cut.is_segment()),
@@ -298,10 +297,10 @@ fn packets_begin_behind_their_link_and_end_before_padding() {
     assert_eq!(datagram(9, &[&[0, 0x21], ip].concat()), None, "PPP is not forwarded");
 }
 
-/// What becomes of a packet under each function.
+/// Returns the result of a function for a packet.
 fn forwarded(function: Function, packet: &Datagram) -> Result<Datagram, Refusal> {
     let mut packet = packet.clone();
-    Workshop::default().forward(function, &mut packet, Timestamp::ZERO).map(|()| packet)
+    Forwarder::default().forward(function, &mut packet, Timestamp::ZERO).map(|()| packet)
 }
 
 #[test]
@@ -319,22 +318,22 @@ fn packets_are_refused_with_a_reason() {
         }
     }
     let mut classifier = Classifier::default();
-    let way = Way { function: Function::Fast, port: Port::Outside };
-    assert_eq!(classifier.way(&good), Ok(way));
+    let path = PathId { function: Function::Fast, port: Port::Outside };
+    assert_eq!(classifier.classify(&good), Ok(path));
     let mut wrong = good.clone();
     wrong.bytes[10] ^= 1;
-    assert_eq!(classifier.way(&wrong), Err(Refusal::Malformed));
+    assert_eq!(classifier.classify(&wrong), Err(Refusal::Malformed));
     let multicast = packet(&tcp([10, 0, 0, 1], [224, 0, 0, 1], [1, 2], b"x")[14..]);
-    assert_eq!(classifier.way(&multicast), Err(Refusal::NoRoute));
+    assert_eq!(classifier.classify(&multicast), Err(Refusal::NoRoute));
     assert_eq!(forwarded(Function::General, &multicast), Err(Refusal::NoRoute));
     let looped = packet(&tcp([127, 0, 0, 1], [203, 0, 113, 2], [1, 2], b"x")[14..]);
     assert_eq!(forwarded(Function::General, &looped), Err(Refusal::Malformed));
     assert_eq!(classifier.flows(), 1);
-    // One after the other, and after ten seconds again.
-    let (mut workshop, mut again) = (Workshop::default(), Vec::new());
+    // Repeated at once, and again after ten seconds.
+    let (mut forwarder, mut again) = (Forwarder::default(), Vec::new());
     for seconds in [0, 9, 10] {
         let now = Timestamp::from_secs(seconds);
-        again.push(workshop.forward(Function::Active, &mut good.clone(), now));
+        again.push(forwarder.forward(Function::Active, &mut good.clone(), now));
     }
     assert_eq!(again, [Ok(()), Err(Refusal::Repeated), Ok(())]);
 }
@@ -358,7 +357,7 @@ fn packets_with_options_and_fragments_take_the_general_path() {
         (packet(&[], 0x20), Function::General),
         (packet(&[1, 1, 1, 0], 0), Function::General),
     ] {
-        assert_eq!(classifier.way(&packet).map(|way| way.function), Ok(function));
+        assert_eq!(classifier.classify(&packet).map(|path| path.function), Ok(function));
     }
     for (options, is_right) in [
         ([1, 1, 1, 1], true),
@@ -405,7 +404,7 @@ fn arrivals_keep_their_distances() {
     }
     assert!(times[10] < 1_100_000 && traffic.time_ns(11, 1_100_000).is_none());
     assert_eq!(traffic.duration_ns(1000), 11_000_000);
-    // All at once, and alone.
+    // Simultaneous packets, and a single one.
     let at_once = [(1, 1, &frames[0][..]), (1, 1, &frames[1][..])];
     for records in [&at_once[..], &at_once[..1]] {
         let traffic = read(pcap(LITTLE, MICROSECONDS, ETHERNET, records)).expect("packets");
@@ -426,18 +425,18 @@ fn costs_can_be_measured() {
     let costs = Costs::measured(&traffic);
     assert!(costs.functions.iter().all(|cost| *cost > 0));
     assert!(costs.input > 0 && costs.output > 0 && costs.switch > 0);
-    let contest = Contest::new(&traffic, &costs, 150, || {});
-    contest.verdict().expect("packets are somewhere");
-    let report = Report { name: "udp", contest: &contest }.to_string();
-    assert!(report.contains("\nmeasured, and taken "), "{report}");
+    let comparison = Comparison::new(&traffic, &costs, 150, || {});
+    comparison.verdict().expect("packets are accounted for");
+    let report = Report { name: "udp", comparison: &comparison }.to_string();
+    assert!(report.contains("\nmeasured, and used "), "{report}");
 }
 
 #[test]
 fn the_report_has_all_paths_and_plans() {
-    let contest = Contest::new(made(), &Costs::PAPER, 150, || {});
-    contest.verdict().expect("packets are somewhere");
-    assert_eq!((contest.outcomes.len(), contest.curve.len()), (5, 8));
-    let report = Report { name: "made", contest: &contest }.to_string();
+    let comparison = Comparison::new(made(), &Costs::PAPER, 150, || {});
+    comparison.verdict().expect("packets are accounted for");
+    assert_eq!((comparison.outcomes.len(), comparison.curve.len()), (5, 8));
+    let report = Report { name: "made", comparison: &comparison }.to_string();
     for words in [
         "made: 53192 IP packets, 4716 flows\n",
         "\nbatch of 1: E ",
@@ -459,8 +458,8 @@ fn the_report_has_all_paths_and_plans() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        let asked = parse::<Options>(Parser::from_args(arguments));
-        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(arguments));
+        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
     let defaults = Options { capture: None, load: 150, measure: false };
     assert_eq!(parse(&[]), Ok(Some(defaults)));
@@ -507,10 +506,10 @@ fn the_program_ends_with_the_right_code() {
     let stray = [(1, 2, &[0xff; 60][..])];
     let stray = file("stray.pcap", &pcap(LITTLE, MICROSECONDS, ETHERNET, &stray));
     let text = file("text.pcap", b"this is not a capture of packets");
-    for (arguments, code, words, complaint) in [
+    for (arguments, code, words, message) in [
         (&["--help"][..], 0, "Usage: software_router", ""),
         (&[&small], 0, "300 IP packets, 300 flows", ""),
-        (&[&small, "--load", "40", "--measure"], 0, "measured, and taken", ""),
+        (&[&small, "--load", "40", "--measure"], 0, "measured, and used", ""),
         (&[&cut], 0, "300 IP packets", "capture is cut after packet 299"),
         (&[&stray], 2, "", "has no IP packet to forward"),
         (&[&text], 2, "", "is no capture"),
@@ -520,17 +519,17 @@ fn the_program_ends_with_the_right_code() {
         (&["--lode", "1"], 2, "", "invalid option"),
     ] {
         let output = program(arguments);
-        let [said, complained] = [output.stdout, output.stderr]
+        let [stdout, stderr] = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {complained}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
         assert!(
-            said.contains(words) && said.is_empty() == words.is_empty(),
-            "{arguments:?}: {said}"
+            stdout.contains(words) && stdout.is_empty() == words.is_empty(),
+            "{arguments:?}: {stdout}"
         );
-        assert!(complained.contains(complaint), "{arguments:?}: {complained}");
-        assert_eq!(complained.is_empty(), complaint.is_empty(), "{arguments:?}: {complained}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+        assert_eq!(stderr.is_empty(), message.is_empty(), "{arguments:?}: {stderr}");
     }
-    // The same traffic, and the same end, each time.
+    // Equal output in each run.
     let [first, second] = [program(&[]), program(&[])];
     assert_eq!((first.status.code(), first.stdout), (Some(0), second.stdout));
 }

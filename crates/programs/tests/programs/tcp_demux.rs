@@ -1,5 +1,4 @@
-//! The example `tcp_demux`: what it makes of segments, whether its contestants agree, and what it
-//! says.
+//! The example `tcp_demux`: its scripts, the agreement of its subjects, and its report.
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind};
@@ -13,56 +12,56 @@ use programs::input::Input;
 use programs::program::failure::{Failure, Kind};
 use programs::program::{Options as _, parse};
 use programs::tcp_demux::{
-    Contest, Contestant, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen,
-    Segment, Tellers,
+    Comparison, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen, Segment,
+    Subject, Tellers,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::conversation::Conversation;
-use crate::conversation::Who::{self, Client, Server};
+use crate::conversation::Side::{self, Client, Server};
 
 const SEED: u64 = 7;
 
-const HANDSHAKE: [(Who, &str, u64); 3] = [(Client, "S", 0), (Server, "SA", 0), (Client, "A", 0)];
-const CLOSE: [(Who, &str, u64); 3] = [(Client, "FA", 0), (Server, "FA", 0), (Client, "A", 0)];
+const HANDSHAKE: [(Side, &str, u64); 3] = [(Client, "S", 0), (Server, "SA", 0), (Client, "A", 0)];
+const CLOSE: [(Side, &str, u64); 3] = [(Client, "FA", 0), (Server, "FA", 0), (Client, "A", 0)];
 
 fn played(segments: &[Segment]) -> (Script, Seen) {
     let mut host = Host::default();
-    segments.iter().for_each(|segment| host.take(segment));
+    segments.iter().for_each(|segment| host.process(segment));
     host.finish().expect("there are segments")
 }
 
-/// The events in short: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data;
-/// `>` is sent; `+` opens, `-` closes.
-fn told(script: &Script) -> String {
+/// Formats events: `?` and `=` arrive and find nothing or a PCB, with a `d` if there is data; `>`
+/// is sent; `+` opens, `-` closes.
+fn events(script: &Script) -> String {
     let word = |event: &Event| match *event {
-        Event::Arrives { number, arrival, is_there } => {
+        Event::Arrives { id, arrival, has_pcb } => {
             let data = if arrival == Arrival::Data { "d" } else { "" };
-            format!("{}{number}{data}", if is_there { '=' } else { '?' })
+            format!("{}{id}{data}", if has_pcb { '=' } else { '?' })
         }
-        Event::Sent(number) => format!(">{number}"),
-        Event::Opens(number) => format!("+{number}"),
-        Event::Closes(number) => format!("-{number}"),
+        Event::Sent(id) => format!(">{id}"),
+        Event::Opens(id) => format!("+{id}"),
+        Event::Closes(id) => format!("-{id}"),
     };
     script.events.iter().map(word).collect::<Vec<String>>().join(" ")
 }
 
-/// What is told of one talk between two sockets, by all that play it.
-fn talk(said: &[(Who, &str, u64)]) -> String {
+/// Returns the events of one connection, after all subjects have replayed them.
+fn talk(said: &[(Side, &str, u64)]) -> String {
     let (script, _) = played(&Conversation::v4(40_000).all(said));
     assert_all_agree(&script);
-    told(&script)
+    events(&script)
 }
 
-fn assert_all_agree(script: &Script) -> Contest<'_> {
-    let contest = Contest::new(script, Contestant::all(script), || {});
-    for score in &contest.scores {
+fn assert_all_agree(script: &Script) -> Comparison<'_> {
+    let comparison = Comparison::new(script, Subject::all(script), || {});
+    for score in &comparison.scores {
         assert_eq!(score.tally.first_wrong, None, "{}", score.name);
         assert_eq!(score.tally.examined.lookups(), script.lookups() as u64, "{}", score.name);
     }
-    assert!(contest.agrees() && contest.scores.len() == 7);
-    contest
+    assert!(comparison.agrees() && comparison.scores.len() == 7);
+    comparison
 }
 
 #[test]
@@ -75,8 +74,8 @@ fn a_connection_opens_with_the_answer_to_its_syn_and_closes_with_the_last_acknow
     assert_eq!((seen.arrived, seen.sent, seen.segments()), (6, 3, 9));
     assert_eq!((seen.syn, seen.fin, seen.rst), (1, 2, 0));
     assert_eq!((seen.without_syn, seen.unanswered, seen.stray), (0, 0, 0));
-    assert_eq!(script.pcb(0), Pcb { number: 0, segments: 5 });
-    // The key is as its segments have it that arrive.
+    assert_eq!(script.pcb(0), Pcb { id: 0, segments: 5 });
+    // The key is that of arriving segments.
     assert_eq!(script.keys[0].dport(), 443);
 }
 
@@ -90,13 +89,13 @@ fn data_with_the_fin_counts_as_data() {
 fn fins_that_cross_are_both_acknowledged_before_the_end() {
     let mut line = Conversation::v4(40_000);
     let mut segments = line.all(&HANDSHAKE);
-    segments.push(line.say(Server, "FA", 0));
-    // Sent before the server's came: it does not acknowledge it.
+    segments.push(line.send(Server, "FA", 0));
+    // Sent before the server's arrived: it does not acknowledge it.
     segments.push(line.crossing(Client, "FA", 0, 1));
-    segments.push(line.say(Server, "A", 0));
-    segments.push(line.say(Client, "A", 0));
+    segments.push(line.send(Server, "A", 0));
+    segments.push(line.send(Client, "A", 0));
     let (script, seen) = played(&segments);
-    assert_eq!(told(&script), "?0 +0 >0 =0 >0 =0 >0 =0 -0");
+    assert_eq!(events(&script), "?0 +0 >0 =0 >0 =0 >0 =0 -0");
     assert_eq!(seen.stray, 0);
 }
 
@@ -111,15 +110,15 @@ fn what_comes_after_the_end_finds_nothing() {
 
 #[test]
 fn a_reset_ends_a_connection_from_either_side() {
-    let by = |who| talk(&[&HANDSHAKE[..], &[(who, "R", 0)], &[(Client, "A", 5)]].concat());
+    let by = |side| talk(&[&HANDSHAKE[..], &[(side, "R", 0)], &[(Client, "A", 5)]].concat());
     assert_eq!(by(Client), "?0 +0 >0 =0 =0 -0 ?0d");
     assert_eq!(by(Server), "?0 +0 >0 =0 >0 -0 ?0d");
 }
 
 #[test]
-fn a_syn_that_nobody_answers_leaves_no_pcb() {
+fn an_unanswered_syn_leaves_no_pcb() {
     assert_eq!(talk(&[(Client, "S", 0), (Client, "S", 0)]), "?0 ?0");
-    // Nobody listens there; then somebody does.
+    // There is no listener at first; then there is one.
     let said = [&[(Client, "S", 0), (Server, "RA", 0)], &HANDSHAKE[..]].concat();
     assert_eq!(talk(&said), "?0 ?1 +1 >1 =1");
     let (script, seen) = played(&Conversation::v4(40_000).all(&said));
@@ -138,7 +137,7 @@ fn a_repeated_syn_finds_what_there_is() {
 fn a_name_is_used_again_after_the_end() {
     let said = [&HANDSHAKE[..], &CLOSE, &HANDSHAKE].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 >0 =0 -0 ?1 +1 >1 =1");
-    // Now the other one asks: the server is another.
+    // Now the other side requests: the server is another.
     let back = [(Server, "S", 0), (Client, "SA", 0), (Server, "A", 0)];
     assert_eq!(
         talk(&[&HANDSHAKE[..], &CLOSE, &back].concat()),
@@ -150,7 +149,7 @@ fn a_name_is_used_again_after_the_end() {
 fn a_syn_after_both_fins_does_not_wait_for_the_last_acknowledgement() {
     let said = [&HANDSHAKE[..], &CLOSE[..2], &HANDSHAKE].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 >0 -0 ?1 +1 >1 =1");
-    // After one FIN it does.
+    // After one FIN it finds the old PCB.
     let said = [&HANDSHAKE[..], &CLOSE[..1], &HANDSHAKE[..1]].concat();
     assert_eq!(talk(&said), "?0 +0 >0 =0 =0 =0");
 }
@@ -164,7 +163,7 @@ fn syns_both_ways_are_an_answer() {
 #[test]
 fn an_answer_that_was_not_captured_shows_by_what_follows() {
     assert_eq!(talk(&[(Client, "S", 0), (Client, "A", 0), (Client, "A", 7)]), "?0 +0 =0 =0d");
-    // Only what the server says was captured.
+    // Only the server's segments were captured.
     let said = [(Server, "SA", 0), (Server, "A", 9)];
     assert_eq!(talk(&said), "+0 >0 >0");
     let (script, seen) = played(&Conversation::v4(40_000).all(&said));
@@ -176,29 +175,29 @@ fn an_answer_that_was_not_captured_shows_by_what_follows() {
 fn without_a_syn_a_connection_was_open_before() {
     let mut early = Conversation::v4(40_000);
     let mut segments = early.all(&HANDSHAKE);
-    // It comes later, and was there first. The host has the lower port.
+    // It appears later, and was open before. The host has the lower port.
     segments.extend(Conversation::v4(50_000).all(&[(Server, "A", 10), (Client, "A", 0)]));
     let (script, seen) = played(&segments);
     assert_all_agree(&script);
-    assert_eq!(told(&script), "?0 +0 >0 =0 >1 =1");
+    assert_eq!(events(&script), "?0 +0 >0 =0 >1 =1");
     assert_eq!((&script.open_before[..], &script.open_after[..]), (&[1][..], &[0, 1][..]));
     assert_eq!((&script.to_close[..], &script.to_open[..]), (&[0][..], &[][..]));
     assert_eq!((script.connections, script.most_open, seen.without_syn), (2, 2, 1));
     assert_eq!(script.keys[1].dport(), 443);
-    // Of two that are the same, the host is who gets the first segment.
+    // With equal ports, the host is the receiver of the first segment.
     let mut peers = Conversation::new("10.0.0.1:179", "10.0.0.2:179");
     let (script, _) = played(&peers.all(&[(Server, "A", 1), (Client, "A", 0)]));
-    assert_eq!((told(&script).as_str(), script.keys[0]), ("=0d >0", peers.key.reversed()));
+    assert_eq!((events(&script).as_str(), script.keys[0]), ("=0d >0", peers.key.reversed()));
     // It ends, too.
     let (script, _) = played(&Conversation::v4(1).all(&CLOSE));
-    assert_eq!((told(&script).as_str(), &script.to_open[..]), (">0 =0 >0 -0", &[0][..]));
+    assert_eq!((events(&script).as_str(), &script.to_open[..]), (">0 =0 >0 -0", &[0][..]));
 }
 
 #[test]
 fn a_reset_alone_opens_nothing() {
     let (script, seen) =
         played(&Conversation::v4(40_000).all(&[(Client, "R", 0), (Client, "A", 4)]));
-    assert_eq!((told(&script).as_str(), script.connections), ("?0 ?0d", 0));
+    assert_eq!((events(&script).as_str(), script.connections), ("?0 ?0d", 0));
     assert_eq!((seen.rst, seen.stray, seen.without_syn), (1, 2, 0));
     assert_all_agree(&script);
 }
@@ -211,12 +210,12 @@ fn both_versions_of_ip_are_in_one_table() {
     let mixed: Vec<Segment> =
         four.into_iter().zip(six).flat_map(|(four, six)| [four, six]).collect();
     let (script, _) = played(&mixed);
-    assert_eq!(told(&script), "?0 ?1 +0 >0 +1 >1 =0 =1");
+    assert_eq!(events(&script), "?0 ?1 +0 >0 +1 >1 =0 =1");
     assert_eq!(script.most_open, 2);
     assert_all_agree(&script);
 }
 
-/// Segments that nobody would send: any flags, any numbers, few sockets.
+/// Returns implausible segments: any flags, any numbers, few sockets.
 fn random_segments(rng: &mut StdRng, count: usize) -> Vec<Segment> {
     let mut lines: Vec<Conversation> =
         (0..rng.random_range(1..40)).map(|port| Conversation::v4(430 + port)).collect();
@@ -226,10 +225,10 @@ fn random_segments(rng: &mut StdRng, count: usize) -> Vec<Segment> {
     let letters = ["S", "SA", "A", "A", "A", "FA", "FA", "R", "", "SF", "SR"];
     let segment = |_| {
         let line = rng.random_range(0..lines.len());
-        let who = if rng.random_bool(0.5) { Client } else { Server };
+        let side = if rng.random_bool(0.5) { Client } else { Server };
         let letters = letters[rng.random_range(0..letters.len())];
         let (payload, crossing) = (rng.random_range(0..3), rng.random_range(0..3));
-        lines[line].crossing(who, letters, payload, crossing)
+        lines[line].crossing(side, letters, payload, crossing)
     };
     (0..count).map(segment).collect()
 }
@@ -255,42 +254,42 @@ fn a_script_can_be_played_again() {
     let tellers = Tellers { connections: 20, lookups: 200, seed: SEED }.script();
     assert!(!recorded.to_open.is_empty() && !recorded.to_close.is_empty());
     for script in [recorded, tellers] {
-        for mut contestant in Contestant::all(&script) {
-            assert_eq!(contestant.count(&script).wrong, 0);
+        for mut subject in Subject::all(&script) {
+            assert_eq!(subject.count(&script).wrong, 0);
             for _ in 0..3 {
-                contestant.rewind(&script);
-                assert_eq!(contestant.run(&script), script.sum(), "{}", contestant.name);
+                subject.rewind(&script);
+                assert_eq!(subject.run(&script), script.sum(), "{}", subject.name);
             }
         }
     }
 }
 
-/// A demultiplexer that makes a mistake.
-struct Broken {
+/// A demultiplexer with a fault.
+struct Faulty {
     right: TrashDemux<Pcb, FlowKey>,
-    mistake: Mistake,
+    fault: Fault,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Mistake {
+enum Fault {
     /// Finds a PCB for what has none.
     Finds,
     /// Finds another PCB.
     Mixes,
-    /// Looks, and does not find.
+    /// Looks up, and returns nothing.
     Misses,
-    /// Does not take PCBs out.
+    /// Does not remove PCBs.
     Keeps,
-    /// Takes no PCBs.
+    /// Does not insert PCBs.
     Refuses,
 }
 
-impl Demux<Pcb, FlowKey> for Broken {
+impl Demux<Pcb, FlowKey> for Faulty {
     fn insert(&mut self, key: FlowKey, mut pcb: Pcb) -> Result<(), RejectedPcb<Pcb>> {
-        match self.mistake {
-            Mistake::Refuses => Ok(()),
-            Mistake::Mixes => {
-                pcb.number ^= 1;
+        match self.fault {
+            Fault::Refuses => Ok(()),
+            Fault::Mixes => {
+                pcb.id ^= 1;
                 self.right.insert(key, pcb)
             }
             _ => self.right.insert(key, pcb),
@@ -298,17 +297,17 @@ impl Demux<Pcb, FlowKey> for Broken {
     }
 
     fn lookup(&mut self, key: &FlowKey, arrival: Arrival) -> Found<'_, Pcb> {
-        let name = match self.mistake {
-            Mistake::Finds => self.right.map().keys().next().copied().unwrap_or(*key),
+        let name = match self.fault {
+            Fault::Finds => self.right.map().keys().next().copied().unwrap_or(*key),
             _ => *key,
         };
         let found = self.right.lookup(&name, arrival);
-        if matches!(self.mistake, Mistake::Misses) { Found { pcb: None, ..found } } else { found }
+        if matches!(self.fault, Fault::Misses) { Found { pcb: None, ..found } } else { found }
     }
 
     fn remove(&mut self, key: &FlowKey) -> Result<Pcb, NotFound> {
-        match self.mistake {
-            Mistake::Keeps => self.right.lookup(key, Arrival::Data).pcb.copied().ok_or(NotFound),
+        match self.fault {
+            Fault::Keeps => self.right.lookup(key, Arrival::Data).pcb.copied().ok_or(NotFound),
             _ => self.right.remove(key),
         }
     }
@@ -319,29 +318,29 @@ impl Demux<Pcb, FlowKey> for Broken {
 }
 
 #[test]
-fn mistakes_are_noticed() {
+fn errors_are_noticed() {
     let mut lines = [Conversation::v4(40_000), Conversation::v4(40_001)];
     let mut segments: Vec<Segment> =
         lines.iter_mut().flat_map(|line| line.all(&HANDSHAKE)).collect();
     segments.extend(lines[0].all(&CLOSE));
-    segments.push(lines[0].say(Client, "A", 1));
+    segments.push(lines[0].send(Client, "A", 1));
     let (script, _) = played(&segments);
-    for (mistake, words) in [
-        (Mistake::Finds, "PCB Some(0) for Arrives { number: 1"),
-        (Mistake::Mixes, "PCB Some(1) for Arrives { number: 0"),
-        (Mistake::Misses, "PCB None for Arrives { number: 0"),
-        (Mistake::Keeps, "PCB Some(0) for Arrives { number: 0"),
-        (Mistake::Refuses, "PCB None for Arrives { number: 0"),
+    for (fault, words) in [
+        (Fault::Finds, "PCB Some(0) for Arrives { id: 1"),
+        (Fault::Mixes, "PCB Some(1) for Arrives { id: 0"),
+        (Fault::Misses, "PCB None for Arrives { id: 0"),
+        (Fault::Keeps, "PCB Some(0) for Arrives { id: 0"),
+        (Fault::Refuses, "PCB None for Arrives { id: 0"),
     ] {
-        let broken = Broken { right: TrashDemux::new(), mistake };
-        let mut contestants = Contestant::all(&script);
-        contestants.push(Contestant::by_name("Broken", broken, &script));
-        let contest = Contest::new(&script, contestants, || {});
-        assert!(!contest.agrees(), "{mistake:?}");
-        let first = contest.scores[7].tally.first_wrong.as_deref().expect("it is wrong");
-        assert!(first.starts_with(words), "{mistake:?}: {first}");
-        let report = Report { traffic: &"these", scores: &contest.scores }.to_string();
-        assert!(report.contains("PCBs DISAGREE: Broken, ") && !report.contains("all found"));
+        let faulty = Faulty { right: TrashDemux::new(), fault };
+        let mut subjects = Subject::all(&script);
+        subjects.push(Subject::by_name("Faulty", faulty, &script));
+        let comparison = Comparison::new(&script, subjects, || {});
+        assert!(!comparison.agrees(), "{fault:?}");
+        let first = comparison.scores[7].tally.first_wrong.as_deref().expect("it is wrong");
+        assert!(first.starts_with(words), "{fault:?}: {first}");
+        let report = Report { traffic: &"these", scores: &comparison.scores }.to_string();
+        assert!(report.contains("PCBs DISAGREE: Faulty, ") && !report.contains("all found"));
     }
 }
 
@@ -351,12 +350,12 @@ fn tellers_are_as_the_paper_has_them() {
     let script = tellers.script();
     assert_eq!((script.lookups(), script.connections, script.most_open), (5000, 100, 100));
     assert_eq!(script.events, tellers.script().events, "each run has the same");
-    // 50 seconds to warm up are some ten segments for each.
+    // 50 seconds of warm-up are some ten segments for each.
     let warm_up = script.events.len() - script.counted().len();
     assert!((1000..2000).contains(&warm_up), "{warm_up}");
-    let contest = assert_all_agree(&script);
+    let comparison = assert_all_agree(&script);
     let mean = |name| {
-        let score = contest.scores.iter().find(|score| score.name == name);
+        let score = comparison.scores.iter().find(|score| score.name == name);
         score.expect("it takes part").tally.examined.mean()
     };
     // 1 + (N² - 1) / 2N.
@@ -379,7 +378,7 @@ fn quantiles_and_hits_are_counted() {
     assert_eq!((examined.mean(), examined.most(), examined.lookups()), (50.5, 100, 100));
     assert_eq!([0.01, 0.5, 0.99, 1.0].map(|share| examined.quantile(share)), [1, 50, 99, 100]);
     assert_eq!(examined.hit_ratio(), 0.01);
-    // One PCB that is another's is no hit; nor is none at all.
+    // An examined PCB of another connection is no hit; nor is none at all.
     examined.add(1, false);
     examined.add(0, false);
     assert_eq!((examined.hits, examined.lookups(), examined.quantile(0.001)), (1, 102, 0));
@@ -390,13 +389,13 @@ fn the_report_has_a_line_for_each_variant() {
     let said = [&HANDSHAKE[..], &CLOSE].concat();
     let (script, seen) = played(&Conversation::v4(40_000).all(&said));
     let recorded = Recorded { script, seen };
-    let mut contest = assert_all_agree(&recorded.script);
-    for (score, time) in contest.scores.iter_mut().zip(1_u8..) {
+    let mut comparison = assert_all_agree(&recorded.script);
+    for (score, time) in comparison.scores.iter_mut().zip(1_u8..) {
         score.times_ns = [900.0, 7.25, 0.5].map(|ns| ns * f64::from(time)).to_vec();
     }
-    contest.scores[6].times_ns.clear();
+    comparison.scores[6].times_ns.clear();
     let traffic = format!("lab.pcap: {recorded}");
-    let report = Report { traffic: &traffic, scores: &contest.scores }.to_string();
+    let report = Report { traffic: &traffic, scores: &comparison.scores }.to_string();
     for words in [
         "lab.pcap: 6 TCP segments, 4 arrive at the host, 2 leave it",
         "\n         1 connections, 1 at once at most\n",
@@ -427,7 +426,7 @@ fn the_report_has_a_line_for_each_variant() {
     );
 }
 
-/// The packet of an IP packet behind Ethernet.
+/// Parses an Ethernet frame.
 fn packet(frame: &[u8]) -> Packet {
     let bytes = pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1, 2, frame)]);
     let mut capture = Capture::memory(bytes).unwrap_or_else(|error| panic!("a capture {error}"));
@@ -448,10 +447,10 @@ fn numbers_of_segments_are_read() {
     let mut four =
         vec![0x46, 0, 0, 61, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0];
     four.extend(TCP);
-    let right = Some(Numbers { sequence: 9, awaited: 0xffff_fff0, payload: 5 });
+    let right = Some(Numbers { sequence: 9, acknowledgment: 0xffff_fff0, payload: 5 });
     let read = packet(&[&ethernet[..], &four, b"12345000"].concat());
     assert_eq!((read.numbers, read.flags), (right, Some(TcpFlags(0x11))));
-    // A capture that ends behind the flags has all.
+    // A capture that ends after the flags has all fields.
     let short = packet(&[&ethernet[..], &four[..24 + 14]].concat());
     assert_eq!(short, read);
     let cut = packet(&[&ethernet[..], &four[..24 + 13]].concat());
@@ -500,17 +499,16 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
     let Some(folder) = data::folder() else {
         return data::announce("tcp_demux", format_args!("SKIPPED: {}", data::NO_CAPTURES));
     };
-    // Segments and names as the folder's README has them; connections, most at once, SYNs for
-    // nothing.
+    // Segments and keys as in the folder's README; connections, maximum at once, unanswered SYNs.
     for (name, right) in [
         ("oltp/lab-oltp-pg-400.pcap.gz", [73_404, 893, 893, 411, 0]),
-        // 31 are answered only when their SYN has come three times; by then others are over.
+        // 31 are answered only after their third SYN; by then others are closed.
         ("oltp/zeek-echo-connections-third.pcap.gz", [27_284, 165, 165, 134, 0]),
-        // Names are used again.
+        // Keys are reused.
         ("mix/lab-http-churn-small.pcap.gz", [75_626, 6840, 7004, 47, 0]),
-        // Connections that do not end in the capture are there to its end.
+        // Connections that do not end in the capture stay open to its end.
         ("mix/mix-public.pcap.gz", [51_738, 615, 590, 194, 24]),
-        // Scans of ports at which nobody listens.
+        // Scans of ports without listeners.
         ("mix/westermo-right-part1.pcap.gz", [3050, 3009, 20, 1, 2989]),
     ] {
         let Ok(mut capture) = Capture::open(&folder.join(name)) else {
@@ -534,12 +532,12 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
 #[test]
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
-        let asked = parse::<Options>(Parser::from_args(arguments));
-        asked.map(|asked| asked.map(|(options, _)| options)).map_err(|error| error.to_string())
+        let parsed = parse::<Options>(Parser::from_args(arguments));
+        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
     };
-    let capture = |arguments: &[&str]| parse(arguments).map(|asked| asked.map(|it| it.capture));
+    let capture = |arguments: &[&str]| parse(arguments).map(|parsed| parsed.map(|it| it.capture));
     let connections =
-        |arguments: &[&str]| parse(arguments).map(|asked| asked.map(|it| it.connections()));
+        |arguments: &[&str]| parse(arguments).map(|parsed| parsed.map(|it| it.connections()));
     assert_eq!((capture(&[]), connections(&[])), (Ok(Some(None)), Ok(Some(2000))));
     assert_eq!(connections(&["--connections", "50"]), Ok(Some(50)));
     assert_eq!(capture(&["-"]), Ok(Some(Some(Input::Pipe))));

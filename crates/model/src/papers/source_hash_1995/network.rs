@@ -115,7 +115,7 @@ pub struct Counts {
     /// Hops forwarded or delivered by label.
     pub by_label: u64,
     /// Full lookups of a destination.
-    pub look_ups: u64,
+    pub lookups: u64,
     /// Stale threaded labels.
     pub stale: u64,
     /// Stale labels whose row would have forwarded the packet to another destination.
@@ -465,7 +465,7 @@ impl Network {
                     |(own, owner)| owner != destination && table.forward(own).is_ok();
                 self.counts.caught += u64::from(row.is_some_and(is_misdelivered));
                 self.counts.stale += u64::from(label.is_threaded());
-                self.counts.look_ups += 1;
+                self.counts.lookups += 1;
                 table.forward_to(&destination)
             }
         };

@@ -1,4 +1,4 @@
-//! Messages of IPFIX, as `netflow_parser` reads them.
+//! IPFIX messages, as `netflow_parser` reads them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,10 +13,10 @@ use netflow_parser::{NetflowPacket, NetflowParser};
 use super::Record;
 use crate::run::Run;
 
-/// What a message says of one direction of a flow.
+/// The record of one direction of a flow in a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Way {
-    /// As the row of CSV, but for the times, which are in milliseconds.
+struct Half {
+    /// The row of CSV, with times in milliseconds.
     row: String,
     flags: u64,
     flow_id: u64,
@@ -24,16 +24,16 @@ struct Way {
     direction: u64,
 }
 
-/// A message of our own numbers, apart from its records.
+/// The header fields of a message, and its records.
 struct Message {
     sequence: u32,
     export_s: u32,
     templates: usize,
-    ways: Vec<Way>,
+    halves: Vec<Half>,
 }
 
-/// The values of a record as numbers, and addresses as text.
-fn way(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Way {
+/// Converts a record.
+fn half(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Half {
     let bytes = |element: Element| {
         let mut bytes = vec![];
         let value = fields.iter().find(|(field, _)| *field == IPFixField::IANA(element));
@@ -61,7 +61,7 @@ fn way(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Way {
         number(Element::FlowStartMilliseconds).to_string(),
         number(Element::FlowEndMilliseconds).to_string(),
     ];
-    Way {
+    Half {
         row: row.join(","),
         flags: number(Element::TcpControlBits),
         flow_id: number(Element::FlowId),
@@ -75,14 +75,14 @@ fn message(ipfix: &IPFix) -> Message {
         sequence: ipfix.header.sequence_number,
         export_s: ipfix.header.export_time,
         templates: 0,
-        ways: vec![],
+        halves: vec![],
     };
     assert_eq!((ipfix.header.version, ipfix.header.observation_domain_id), (10, 1));
     for set in &ipfix.flowsets {
         match &set.body {
             FlowSetBody::Templates(templates) => message.templates += templates.len(),
             FlowSetBody::Data(data) => {
-                message.ways.extend(data.fields.iter().map(|fields| way(fields)));
+                message.halves.extend(data.fields.iter().map(|fields| half(fields)));
                 assert!(data.padding.is_empty());
             }
             other => panic!("a set that should not be: {other:?}"),
@@ -91,7 +91,7 @@ fn message(ipfix: &IPFix) -> Message {
     message
 }
 
-/// The messages in bytes that hold nothing else, none of them too long.
+/// Parses messages, and checks their lengths.
 fn messages(parser: &mut NetflowParser, bytes: &[u8]) -> Vec<Message> {
     let result = parser.parse_bytes(bytes);
     assert!(result.error.is_none(), "{:?}", result.error);
@@ -107,39 +107,39 @@ fn messages(parser: &mut NetflowParser, bytes: &[u8]) -> Vec<Message> {
         .collect()
 }
 
-/// That messages carry on where those before ended, by number and by time.
+/// Asserts that sequence numbers and times of messages continue.
 fn are_in_sequence(messages: &[Message]) {
     let (mut sequence, mut export_s) = (0, 0);
     for message in messages {
         assert_eq!(message.sequence, sequence);
         assert!(message.export_s >= export_s, "{} before {export_s}", message.export_s);
-        assert!(!message.ways.is_empty());
-        sequence += message.ways.len() as u32;
+        assert!(!message.halves.is_empty());
+        sequence += message.halves.len() as u32;
         export_s = message.export_s;
     }
 }
 
-/// What messages should say of these records.
-fn expected(records: &[Record]) -> Vec<Way> {
+/// Returns the expected records of messages.
+fn expected(records: &[Record]) -> Vec<Half> {
     let reasons = ["idle", "active", "ended", "forced", "lack of resources"];
-    let ways = records.iter().flat_map(|record| {
+    let halves = records.iter().flat_map(|record| {
         let reason = reasons.iter().position(|reason| *reason == record.end_reason);
         let reason = reason.expect("a reason of IPFIX") as u64 + 1;
-        record.ways().map(move |(direction, key, way)| {
-            let [first, last] = [way.first_ns, way.last_ns].map(|time| time / 1_000_000);
-            Way {
-                row: format!("{key},{},{},{first},{last}", way.packets, way.ip_bytes),
-                flags: flags(&way.tcp_flags),
+        record.halves().map(move |(direction, key, half)| {
+            let [first, last] = [half.first_ns, half.last_ns].map(|time| time / 1_000_000);
+            Half {
+                row: format!("{key},{},{},{first},{last}", half.packets, half.ip_bytes),
+                flags: flags(&half.tcp_flags),
                 flow_id: record.flow_id,
                 reason,
                 direction,
             }
         })
     });
-    ways.collect()
+    halves.collect()
 }
 
-/// `CEUAPRSF` as bits.
+/// Converts `CEUAPRSF` to bits.
 fn flags(letters: &str) -> u64 {
     letters.chars().fold(0, |bits, letter| bits << 1 | u64::from(letter != '.'))
 }
@@ -148,8 +148,8 @@ fn place(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Ways to cut the example's traffic into records.
-const WAYS: [&[&str]; 4] = [
+/// Options that split the example's traffic into records differently.
+const OPTION_SETS: [&[&str]; 4] = [
     &[],
     &["--timeouts", "meter"],
     &["--idle", "1", "--active", "0.02", "--linger", "0.1"],
@@ -157,10 +157,10 @@ const WAYS: [&[&str]; 4] = [
 ];
 
 #[test]
-fn a_file_of_messages_says_what_lines_of_json_say() {
-    // A number behind a colon is no port where slashes show that this is a file.
+fn a_file_of_messages_agrees_with_lines_of_json() {
+    // A number after a colon is no port if a slash shows that this is a file.
     let file = place("a_file_of_messages:4739");
-    for arguments in WAYS {
+    for arguments in OPTION_SETS {
         let mut all = vec![OsStr::new("--json"), "-".as_ref(), "--ipfix".as_ref(), file.as_ref()];
         all.extend(arguments.iter().map(OsStr::new));
         let run = Run::with(&all);
@@ -170,19 +170,19 @@ fn a_file_of_messages_says_what_lines_of_json_say() {
         are_in_sequence(&messages);
         let templates: Vec<usize> = messages.iter().map(|message| message.templates).collect();
         assert_eq!((templates[0], templates.iter().sum()), (2, 2), "{arguments:?}");
-        let ways: Vec<Way> = messages.into_iter().flat_map(|message| message.ways).collect();
+        let halves: Vec<Half> = messages.into_iter().flat_map(|message| message.halves).collect();
         let expected = expected(&Record::all(&run));
-        assert!(ways == expected, "{arguments:?}: {} of {}", ways.len(), expected.len());
+        assert!(halves == expected, "{arguments:?}: {} of {}", halves.len(), expected.len());
     }
 }
 
-/// What a collector gets from the example for a capture, and what the example said.
+/// Returns the datagrams that a collector receives for a capture, and the run.
 fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
     let address = socket.local_addr().expect("it is bound").to_string();
     let run = Run::piped(capture, usize::MAX, &["--json", "-", "--ipfix", &address]);
     assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
-    // All of it waits in the socket.
+    // All datagrams are in the socket's buffer.
     socket.set_nonblocking(true).expect("it can be asked for");
     let mut buffer = vec![0; 65_536];
     let receive = || socket.recv(&mut buffer).ok().map(|length| buffer[..length].to_vec());
@@ -190,9 +190,9 @@ fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
 }
 
 /// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none
-/// is lost however busy the machine is.
+/// is lost on a busy computer.
 #[test]
-fn a_collector_gets_a_message_in_each_datagram() {
+fn a_collector_receives_a_message_in_each_datagram() {
     let frames: Vec<_> = (1..=1000)
         .map(|port| if port % 10 == 0 { tcp6(port, 443) } else { udp(port, 53, 0) })
         .collect();
@@ -212,27 +212,27 @@ fn a_collector_gets_a_message_in_each_datagram() {
     let templates: Vec<usize> = all.iter().map(|message| message.templates).collect();
     let is_due = |number| if number % 16 == 0 { 2 } else { 0 };
     assert_eq!(templates, (0..all.len()).map(is_due).collect::<Vec<usize>>());
-    let ways: Vec<Way> = all.into_iter().flat_map(|message| message.ways).collect();
-    assert_eq!(ways, expected(&Record::all(&run)));
-    // A collector that was started late understands it from the next templates on.
+    let halves: Vec<Half> = all.into_iter().flat_map(|message| message.halves).collect();
+    assert_eq!(halves, expected(&Record::all(&run)));
+    // A collector that was started late can parse messages from the next templates on.
     let mut late = NetflowParser::default();
     assert_eq!(messages(&mut late, &datagrams[16])[0].templates, 2);
-    assert!(!messages(&mut late, &datagrams[17])[0].ways.is_empty());
+    assert!(!messages(&mut late, &datagrams[17])[0].halves.is_empty());
 }
 
-/// That nobody listens is said, and is a failure; the report is printed all the same.
+/// A missing listener is reported, and is a failure; the report is printed all the same.
 #[test]
 #[cfg(target_os = "linux")]
-fn a_collector_that_is_not_there_is_missed() {
+fn a_missing_collector_is_a_failure() {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a loopback");
     let address = socket.local_addr().expect("it is bound").to_string();
     drop(socket);
     let run = Run::with(&["--ipfix", &address].map(OsStr::new));
     assert_eq!(run.code, Some(1), "{run:?}");
     assert_eq!((run.stderr.lines().count(), run.count("rows")), (1, 4918), "{run:?}");
-    let told = run.stderr.strip_prefix(&format!("flow_cache: {address} did not get "));
-    let numbers: Vec<&str> = told.unwrap_or_default().split(' ').collect();
+    let losses = run.stderr.strip_prefix(&format!("flow_cache: {address} did not receive "));
+    let numbers: Vec<&str> = losses.unwrap_or_default().split(' ').collect();
     assert!(numbers[0].parse().is_ok_and(|lost: u32| lost > 200), "{run:?}");
-    // What is refused is known with the next message, which is sent nevertheless.
+    // A refused message is detected with the next one, which is sent nevertheless.
     assert_eq!((numbers[0], numbers[1]), (numbers[2], "of"), "{run:?}");
 }

@@ -11,8 +11,8 @@ fn without_a_terminal_there_is_no_table() {
     assert!(!run.stdout.contains('\x1b'), "{run:?}");
 }
 
-/// The example in a terminal that `script` makes, called by a shell with `before` in front and
-/// `arguments` behind. Nothing where there is no `script`, after `test` has said so.
+/// Runs the example in a terminal that `script` creates, with a shell command `before` it. Returns
+/// `None` without `script`, after announcing it for `test`.
 #[cfg(target_os = "linux")]
 fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
     use std::process::{Command, Stdio};
@@ -22,7 +22,7 @@ fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
     let called = format!("{before}'{binary}' {arguments}");
     command.args(["-qec", &called, "/dev/null"]).stdin(Stdio::null());
     let Ok(output) = command.output() else {
-        let why = format_args!("SKIPPED: there is no program `script`, which makes terminals");
+        let why = format_args!("SKIPPED: there is no program `script`, which creates terminals");
         capture::data::announce(test, why);
         return None;
     };
@@ -31,7 +31,7 @@ fn in_a_terminal(test: &str, before: &str, arguments: &str) -> Option<Run> {
     Some(run)
 }
 
-/// The terminal shows the table, and is clear of it at the end.
+/// The terminal shows the table, which is cleared at the end.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_terminal_shows_a_table_and_keeps_the_report() {
@@ -41,9 +41,9 @@ fn a_terminal_shows_a_table_and_keeps_the_report() {
     for words in ["read per second", " % of 1,000,000", "established", "largest flows"] {
         assert!(run.stdout.contains(words), "{words}: {run:?}");
     }
-    // The bar has the first two words, too.
-    let (_, behind) = run.stdout.split_once("generated traffic (").expect("the report");
-    assert!(!behind.contains('\x1b') && behind.contains("largest records"), "{run:?}");
+    // The label of the bar has these first two words, too.
+    let (_, report) = run.stdout.split_once("generated traffic (").expect("the report");
+    assert!(!report.contains('\x1b') && report.contains("largest records"), "{run:?}");
 }
 
 /// Rows are not drawn over.

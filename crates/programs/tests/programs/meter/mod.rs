@@ -1,8 +1,9 @@
-//! The example as a flow meter: when flows end, and what is written of them.
+//! The example as a flow meter: ends of flows, and exported records.
 
+mod endings;
 mod ipfix;
 mod live;
-mod lives;
+
 mod sums;
 mod truth;
 
@@ -23,13 +24,13 @@ pub(crate) struct Record {
     dport: u16,
     end_reason: String,
     class: String,
-    forward: Option<Way>,
-    reverse: Option<Way>,
+    forward: Option<Half>,
+    reverse: Option<Half>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Way {
+struct Half {
     packets: u64,
     ip_bytes: u64,
     first_ns: u64,
@@ -38,42 +39,43 @@ struct Way {
 }
 
 impl Record {
-    /// The lines that a run printed.
+    /// Parses the lines that a run printed.
     fn all(run: &Run) -> Vec<Self> {
         let line =
             |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         run.stdout.lines().map(line).collect()
     }
 
-    /// Number, five-tuple and counts of each direction with packets; the initiator's has number 1.
-    fn ways(&self) -> impl Iterator<Item = (u64, String, &Way)> {
+    /// Iterates over the directions with packets: number, five-tuple and counters; the initiator's
+    /// has number 1.
+    fn halves(&self) -> impl Iterator<Item = (u64, String, &Half)> {
         let Self { src, dst, proto, sport, dport, .. } = self;
         let there = format!("{src},{dst},{proto},{sport},{dport}");
         let back = format!("{dst},{src},{proto},{dport},{sport}");
-        let ways = [(1, there, &self.forward), (2, back, &self.reverse)];
-        ways.into_iter().filter_map(|(number, key, way)| Some((number, key, way.as_ref()?)))
+        let halves = [(1, there, &self.forward), (2, back, &self.reverse)];
+        halves.into_iter().filter_map(|(number, key, half)| Some((number, key, half.as_ref()?)))
     }
 
-    /// The rows of CSV that say the same.
+    /// Returns the equivalent rows of CSV.
     fn rows(&self) -> impl Iterator<Item = String> {
-        self.ways().map(|(_, key, way)| {
-            let Way { packets, ip_bytes, first_ns, last_ns, .. } = way;
+        self.halves().map(|(_, key, half)| {
+            let Half { packets, ip_bytes, first_ns, last_ns, .. } = half;
             format!("{key},{packets},{ip_bytes},{first_ns},{last_ns}")
         })
     }
 
-    /// Packets of both directions.
+    /// Returns the packets of both directions.
     fn packets(&self) -> [u64; 2] {
-        [&self.forward, &self.reverse].map(|way| way.as_ref().map_or(0, |way| way.packets))
+        [&self.forward, &self.reverse].map(|half| half.as_ref().map_or(0, |half| half.packets))
     }
 
-    /// Packets of both directions, why the record was made, and the class of the flow then.
+    /// Returns the packets of both directions, the end reason, and the class of the flow.
     fn summary(&self) -> ([u64; 2], &str, &str) {
         (self.packets(), &self.end_reason, &self.class)
     }
 }
 
-/// What the example makes of frames that come at these milliseconds.
+/// Returns the example's records for frames at these milliseconds.
 fn metered(frames: &[(u32, Vec<u8>)], arguments: &[&str]) -> Vec<Record> {
     let times = |ms: u32| (ms / 1000, ms % 1000 * 1000);
     let records: Vec<_> =

@@ -1,4 +1,4 @@
-//! However flows are cut into records, the records add up to them.
+//! Records add up to their flows, however they are split.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,23 +15,23 @@ use capture::data::{ETHERNET, LITTLE, MICROSECONDS, flows, pcap, udp};
 use super::Record;
 use crate::run::{Run, example};
 
-/// The example on its own traffic, with more arguments.
+/// Runs the example on generated traffic, with more arguments.
 fn generated(arguments: &[&str]) -> Run {
     let run = Run::with(&arguments.iter().map(OsStr::new).collect::<Vec<_>>());
     assert_eq!((run.code, run.errors()), (Some(0), vec![]), "{run:?}");
     run
 }
 
-/// A place for a file, which is not there.
+/// Returns the path of a file that does not exist.
 fn place(name: &str) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
     path.to_str().expect("the build folder has a name in UTF-8").to_owned()
 }
 
-/// Ways to cut flows into records, and whether they leave the cache idle, closed, or evicted, and
+/// Options that split flows into records, and whether flows end idle, closed, or evicted, and
 /// whether they are reported.
-const WAYS: [(&[&str], [bool; 4]); 12] = [
+const OPTION_SETS: [(&[&str], [bool; 4]); 12] = [
     (&["--capacity", "1"], [false, false, true, false]),
     (&["--capacity", "100"], [false, false, true, false]),
     (&["--capacity", "1000", "--timeouts", "off"], [false, false, true, false]),
@@ -52,14 +52,14 @@ fn records_add_up_to_the_exact_flows() {
     let exact_flows = flows(exact.stdout.as_bytes());
     assert_eq!(exact_flows.len(), exact.rows().len(), "one row for each direction");
     assert_eq!(exact.count("rows"), exact_flows.len() as u64);
-    for (arguments, ends) in WAYS {
+    for (arguments, ends) in OPTION_SETS {
         let run = generated(&[&["--csv", "-"], arguments].concat());
         assert_eq!(flows(run.stdout.as_bytes()), exact_flows, "{arguments:?}");
         assert_eq!(run.count("rows"), run.rows().len() as u64, "{arguments:?}");
         let [idle, closed, evicted] =
             ["were idle", "were closed", "were evicted"].map(|words| run.count(words));
         let flows = run.count("flows, each");
-        assert_eq!(idle + closed + evicted + run.count("there at the end"), flows, "{arguments:?}");
+        assert_eq!(idle + closed + evicted + run.count("left at the end"), flows, "{arguments:?}");
         let has_reports = run.count("records, ") > flows;
         let seen = [idle > 0, closed > 0, evicted > 0, has_reports];
         assert_eq!(seen, ends, "{arguments:?}: {run:?}");
@@ -67,8 +67,8 @@ fn records_add_up_to_the_exact_flows() {
 }
 
 #[test]
-fn lines_of_json_say_what_rows_say() {
-    for (arguments, _) in WAYS {
+fn lines_of_json_agree_with_rows() {
+    for (arguments, _) in OPTION_SETS {
         let csv = place("lines_of_json.csv");
         let run = generated(&[&["--json", "-", "--csv", &csv], arguments].concat());
         let records = Record::all(&run);
@@ -106,15 +106,15 @@ fn results_never_go_over_each_other() {
         let arguments = ["--json", &csv, "--ipfix", &link].map(OsStr::new);
         Run::with(&arguments).assert_refused("is the file of --json");
     }
-    // What is no file takes everything.
+    // Anything but a regular file may be used repeatedly.
     #[cfg(target_os = "linux")]
     generated(&["--csv", "/dev/null", "--json", "/dev/null", "--ipfix", "/dev/null"]);
 }
 
-/// Lines are handed on as time passes, not when a buffer is full: who reads them from a pipe sees
-/// each within a second of the packets' time.
+/// Lines are flushed as time passes, not when a buffer is full: a reader of a pipe receives each
+/// within a second of the packets' time.
 #[test]
-fn lines_do_not_wait_for_company() {
+fn lines_are_flushed_each_second() {
     let frame = udp(1, 2, 0);
     let mut command = Command::new(example());
     command.args(["-", "--json", "-", "--idle", "1"]);
@@ -126,7 +126,7 @@ fn lines_do_not_wait_for_company() {
         BufReader::new(stdout).lines().try_for_each(|line| sender.send(line))
     });
     let mut pipe = child.stdin.take().expect("it was asked for");
-    // The reader of the capture has read on when it counts a packet.
+    // A packet is counted when the reader of the capture has read past it.
     let records = [(1, 0, &frame[..]), (5, 0, &frame), (9, 0, &frame), (9, 1, &frame)];
     pipe.write_all(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records)).expect("it reads");
     for _ in 0..2 {
@@ -137,6 +137,6 @@ fn lines_do_not_wait_for_company() {
     drop(pipe);
     assert_eq!(lines.iter().count(), 1);
     assert!(child.wait().expect("it ends").success());
-    let heard = reader.join().expect("it does not panic");
-    heard.expect("all lines are wanted");
+    let received = reader.join().expect("it does not panic");
+    received.expect("all lines are wanted");
 }

@@ -1,9 +1,8 @@
-//! Records against those of nfdump's `nfpcapd` and of softflowd, which have timeouts of their own.
+//! Records compared with those of nfdump's `nfpcapd` and of softflowd.
 //!
-//! Only directions of flows with the same packets and bytes in all are compared record by record:
-//! the others are keyed or counted in another way, and the README of the data folder says how.
-//! nfpcapd gives fragments the ports of the first one, ICMP its type as a port, and looks into
-//! tunnels.
+//! Only directions of flows with equal sums of packets and bytes are compared record by record: the
+//! others are keyed or counted differently, as the README of the data folder explains. nfpcapd
+//! gives fragments the ports of the first one, ICMP its type as a port, and parses tunnels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -11,7 +10,7 @@ use std::path::Path;
 
 use capture::data::{NO_CAPTURES, announce, captures, folder, truth_file};
 
-use super::{Record, Way};
+use super::{Half, Record};
 use crate::run::Run;
 
 /// Source, destination, protocol, ports.
@@ -23,7 +22,7 @@ type Part = [u64; 4];
 /// The records of each direction of a flow, in the order of time, and its flags.
 type Parts = BTreeMap<Key, (Vec<Part>, BTreeSet<String>)>;
 
-/// The records of another tool for a capture, if there are any.
+/// Returns the records of another tool for a capture, if there are any.
 fn theirs(data: &Path, capture: &Path, suffix: &str) -> Option<Parts> {
     let mut reader = csv::Reader::from_reader(truth_file(data, capture, suffix)?);
     let columns = reader.headers().expect("there is a header").clone();
@@ -41,7 +40,7 @@ fn theirs(data: &Path, capture: &Path, suffix: &str) -> Option<Parts> {
     Some(parts)
 }
 
-/// The example's records of a capture.
+/// Returns the example's records of a capture.
 fn ours(capture: &Path, arguments: &[&str]) -> Vec<Record> {
     let mut all = vec![capture.as_os_str(), "--json".as_ref(), "-".as_ref()];
     all.extend(arguments.iter().map(|argument| OsStr::new(*argument)));
@@ -66,23 +65,23 @@ fn sum(parts: &[Part]) -> [u64; 2] {
 const IDLE_MS: u64 = 60_000;
 const ACTIVE_MS: u64 = 300_000;
 
-/// nfpcapd looks for silent flows every now and then, not with each packet: one that was silent for
-/// a little longer than the timeout goes on.
+/// nfpcapd checks for idle flows periodically, not with each packet: a flow that was idle for a
+/// little longer than the timeout continues.
 const LATE_MS: u64 = 10_000;
 
-/// How the records of one direction of a flow compare.
+/// The result of comparing the records of one direction of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     /// Identical: packets, bytes, first and last millisecond of each.
     Same,
-    /// Theirs are ours, some of them joined over a silence hardly longer than the timeout.
+    /// Theirs are ours, some of them merged across an idle time hardly longer than the timeout.
     Joined,
-    /// It lived longer than the active timeout. Ours reports every 300 s from its first packet on;
-    /// nfpcapd begins to count anew with the packet behind a report.
+    /// The flow lasted longer than the active timeout. Ours reports every 300 s from its first
+    /// packet on; nfpcapd restarts with the packet after a report.
     Reported,
     /// Messages of DNS, each of which is a record in nfpcapd.
     Dns,
-    /// Not the same packets and bytes in all, or not there.
+    /// Other sums of packets and bytes, or no such flow.
     CountedOtherwise,
     /// None of these.
     Different,
@@ -122,9 +121,9 @@ fn are_joined(ours: &[Part], theirs: &[Part]) -> bool {
     are_whole && ours.next().is_none()
 }
 
-/// The default timeouts of `nfpcapd`: 60 s idle, 300 s active. It counts directions apart, and a
-/// FIN or a RST cuts no flow in these captures; ours counts them together, and is told to ignore
-/// those.
+/// The default timeouts of `nfpcapd`: 60 s idle, 300 s active. It counts directions separately, and
+/// a FIN or a RST ends no flow in these captures; ours counts both together, and ignores these
+/// flags here.
 #[test]
 fn records_are_those_of_nfdump() {
     const TEST: &str = "records_are_those_of_nfdump";
@@ -137,8 +136,8 @@ fn records_are_those_of_nfdump() {
         let Some(theirs) = theirs(&folder, &capture, suffix) else { continue };
         let mut parts: BTreeMap<Key, Vec<Part>> = BTreeMap::new();
         for record in ours(&capture, &["--idle", "60", "--active", "300", "--linger", "off"]) {
-            for (_, name, way) in record.ways() {
-                let part = [way.packets, way.ip_bytes, ms(way.first_ns), ms(way.last_ns)];
+            for (_, name, half) in record.halves() {
+                let part = [half.packets, half.ip_bytes, ms(half.first_ns), ms(half.last_ns)];
                 parts.entry(key(&name)).or_default().push(part);
             }
         }
@@ -158,15 +157,15 @@ fn records_are_those_of_nfdump() {
     assert!(others * 100 < count(Verdict::Same), "{verdicts:?}");
 }
 
-/// Directions of TCP and UDP that softflowd counts otherwise, and why.
+/// Directions of TCP and UDP that softflowd counts differently, and the reason.
 const NOT_AS_SOFTFLOWD: [(&str, &str); 2] = [
     ("fe80::21f:f3ff:fecd:f617,ff02::fb,17,0,0", "later fragments of IPv6 are of protocol 0 there"),
     ("10.191.0.179,10.191.12.14,6,6379,44526", "the IP headers claim more than was on the wire"),
 ];
 
-/// softflowd has one table for both directions, as ours has, and its timeouts did not act: so
-/// nothing ends a flow here. It tells the times of the conversation for both of its directions, and
-/// counts what is behind the Ethernet header: the padding of short frames, too.
+/// softflowd has one table for both directions, as ours has, and its timeouts were inactive: so
+/// nothing ends a flow here. It reports the times of the conversation for both of its directions,
+/// and counts all bytes after the Ethernet header, with the padding of short frames.
 #[test]
 fn conversations_are_those_of_softflowd() {
     const TEST: &str = "conversations_are_those_of_softflowd";
@@ -177,16 +176,17 @@ fn conversations_are_those_of_softflowd() {
     for capture in captures(&folder) {
         let Some(theirs) = theirs(&folder, &capture, ".softflowd.csv.gz") else { continue };
         let records = ours(&capture, &[]);
-        let ways = records.iter().filter(|record| [6, 17].contains(&record.proto)).flat_map(timed);
-        for (name, times, way) in ways {
+        let halves =
+            records.iter().filter(|record| [6, 17].contains(&record.proto)).flat_map(timed);
+        for (name, times, half) in halves {
             let (parts, flags) = theirs.get(&key(&name)).cloned().unwrap_or_default();
             let is_same = |part: &Part| {
                 let [packets, bytes, first, last] = *part;
-                (packets, [first, last]) == (way.packets, times) && bytes >= way.ip_bytes
+                (packets, [first, last]) == (half.packets, times) && bytes >= half.ip_bytes
             };
             match parts[..] {
-                [part] if is_same(&part) && flags.contains(&way.tcp_flags) => {
-                    *if part[1] == way.ip_bytes { &mut same } else { &mut padded } += 1;
+                [part] if is_same(&part) && flags.contains(&half.tcp_flags) => {
+                    *if part[1] == half.ip_bytes { &mut same } else { &mut padded } += 1;
                 }
                 _ => _ = differing.insert(name),
             }
@@ -197,17 +197,17 @@ fn conversations_are_those_of_softflowd() {
     assert!(same >= 18_003 && padded >= 3219, "{same} equal, {padded} with padding");
 }
 
-/// The directions of a record, and the milliseconds of the first and last packet of the
+/// Returns the directions of a record, and the milliseconds of the first and last packet of the
 /// conversation.
-fn timed(record: &Record) -> Vec<(String, [u64; 2], &Way)> {
-    let ways: Vec<_> = record.ways().collect();
-    // Between sockets of one address softflowd takes the directions for two flows.
+fn timed(record: &Record) -> Vec<(String, [u64; 2], &Half)> {
+    let halves: Vec<_> = record.halves().collect();
+    // Between sockets of one address softflowd treats the directions as two flows.
     let is_split = record.src == record.dst;
     let times = |name: &str| {
-        let both = ways.iter().filter(|way| !is_split || way.1 == name);
-        both.fold([u64::MAX, 0], |[first, last], (_, _, way)| {
-            [first.min(ms(way.first_ns)), last.max(ms(way.last_ns))]
+        let both = halves.iter().filter(|half| !is_split || half.1 == name);
+        both.fold([u64::MAX, 0], |[first, last], (_, _, half)| {
+            [first.min(ms(half.first_ns)), last.max(ms(half.last_ns))]
         })
     };
-    ways.iter().map(|(_, name, way)| (name.clone(), times(name), *way)).collect()
+    halves.iter().map(|(_, name, half)| (name.clone(), times(name), *half)).collect()
 }

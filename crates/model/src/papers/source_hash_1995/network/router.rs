@@ -3,8 +3,9 @@
 use core::time::Duration;
 
 use flowtable::Timestamp;
+use flowtable::invariant::InvariantError;
 use flowtable::threaded::{
-    Advert, Broken, DistanceVector, Label, Labels, LinkState, Message, Port, Table,
+    Advertisement, DistanceVector, Label, Labels, LinkState, Message, Port, Table,
 };
 
 /// A destination is a number.
@@ -25,7 +26,7 @@ pub enum Protocol {
 /// A routing message of either protocol.
 #[derive(Clone, Debug)]
 pub enum RoutingMessage {
-    Vector(Advert<Destination>),
+    Vector(Advertisement<Destination>),
     State(Message<Destination>),
 }
 
@@ -33,7 +34,9 @@ impl RoutingMessage {
     /// Returns the message without labels, as it would be without threaded indices.
     pub fn without_labels(self) -> Option<Self> {
         match self {
-            Self::Vector(advert) => Some(Self::Vector(Advert { label: Label::NONE, ..advert })),
+            Self::Vector(advert) => {
+                Some(Self::Vector(Advertisement { label: Label::NONE, ..advert }))
+            }
             Self::State(Message::Label { .. }) => None,
             state => Some(state),
         }
@@ -99,8 +102,8 @@ impl Router {
 
     pub fn repeat(&mut self, port: Port) {
         match self {
-            Self::Vector(router) => router.repeat(port),
-            Self::State(router) => router.repeat(port),
+            Self::Vector(router) => router.resynchronise(port),
+            Self::State(router) => router.resynchronise(port),
         }
         .unwrap();
     }
@@ -124,9 +127,11 @@ impl Router {
     pub fn receive(&mut self, port: Port, message: RoutingMessage, now: Timestamp) {
         match (self, message) {
             (Self::Vector(router), RoutingMessage::Vector(advert)) => {
-                router.hear(port, advert, now)
+                router.on_advertisement(port, advert, now)
             }
-            (Self::State(router), RoutingMessage::State(message)) => router.hear(port, message),
+            (Self::State(router), RoutingMessage::State(message)) => {
+                router.on_message(port, message)
+            }
             _ => unreachable!("all routers of a network are of one kind"),
         }
         .unwrap();
@@ -149,7 +154,7 @@ impl Router {
         messages
     }
 
-    pub fn validate(&self) -> Result<(), Broken> {
+    pub fn validate(&self) -> Result<(), InvariantError> {
         match self {
             Self::Vector(router) => router.validate(),
             Self::State(router) => router.validate(),

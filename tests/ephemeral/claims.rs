@@ -1,6 +1,6 @@
-//! What Calvert, Griffioen and Wen say of ephemeral state, and what our documentation says, in numbers.
+//! Every number that Calvert, Griffioen and Wen and the documentation state about ephemeral state.
 //!
-//! Tags come from seeds. Nothing here looks at a clock.
+//! Tags follow from seeds, and no test reads a clock.
 
 use flowtable::EphemeralStore;
 use flowtable::ephemeral::Heads;
@@ -22,7 +22,7 @@ fn assert_near(what: &str, counted: f64, expected: f64) {
 
 /// Figure 11.
 #[test]
-fn a_find_examines_more_the_fuller_the_store_is_and_the_fewer_heads_there_are() {
+fn entries_examined_grow_with_the_fill_level_and_shrink_with_the_number_of_heads() {
     for (seed, (heads, ratio)) in [SEED, 7].into_iter().flat_map(|seed| HEADS.map(|it| (seed, it)))
     {
         let mut filled = Filled::new(ENTRIES, heads, seed);
@@ -35,12 +35,12 @@ fn a_find_examines_more_the_fuller_the_store_is_and_the_fewer_heads_there_are() 
             let what = format!("{heads:?}, {tenths} tenths full");
             assert_near(&what, examined.present, 1.0 + part / (2.0 * ratio));
             let absent = absent(part / ratio);
-            // Few entries are examined, up to four or so at a time: four sigma.
+            // Few entries are examined, up to about four per search: four standard deviations.
             let bound = 4.0 * (4.0 * absent / ENTRIES as f64).sqrt();
             let off = (examined.absent - absent).abs();
             assert!(off < bound, "{what}: {} instead of {absent}", examined.absent);
         }
-        // The paper walks all chains in vain, of f / h entries.
+        // In the paper a failed search walks a whole chain, of f / h entries.
         assert!(filled.examined().absent < 0.1 / ratio);
         let longest = filled.examined().longest;
         let expected = match heads {
@@ -49,7 +49,8 @@ fn a_find_examines_more_the_fuller_the_store_is_and_the_fewer_heads_there_are() 
             Heads::Double => 5..=9,
         };
         assert!(expected.contains(&longest), "{heads:?}: {longest}");
-        // The paper's curves: never above 3 µs with half as many heads, and nearly flat with twice as many.
+        // The curves of the paper: below 3 µs with half as many heads as entries, and nearly flat
+        // with twice as many.
         let latency = |entries: f64| 5.0 * entries * WORD;
         assert!(latency(filled.examined().present) < 3.0);
         let rise = latency(filled.examined().present) - latency(1.0);
@@ -59,19 +60,19 @@ fn a_find_examines_more_the_fuller_the_store_is_and_the_fewer_heads_there_are() 
 
 /// Table 1.
 #[test]
-fn operations_take_as_many_words_as_the_paper_says() {
+fn operations_access_the_number_of_words_in_the_paper() {
     assert_eq!(TABLE_1.map(|(_, formula, _)| formula), ["5 cl", "5 + 5 cl", "2", "2"]);
     let mut filled = Filled::new(ENTRIES, Heads::Half, SEED);
     filled.fill_to(ENTRIES - 1000);
     let mut lengths = [0; 16];
     for tag in filled.tags.clone() {
         let (mut words, mut probes) = (Words::default(), Probes::default());
-        let binding = filled.store.find_observed(&tag, NOW, &mut words).expect("it is there");
+        let binding = filled.store.find_observed(&tag, NOW, &mut words).expect("the tag is bound");
         assert_eq!(filled.store.find_observed(&tag, NOW, &mut probes), Some(binding));
         assert_eq!(words.0, 5 * probes.entries);
         lengths[probes.entries as usize] += 1;
     }
-    // Chains of all lengths were seen.
+    // Chains of all lengths occurred.
     assert!(lengths[1..8].iter().all(|times| *times > 0), "{lengths:?}");
     for tag in filled.absent(1000) {
         let mut probes = Probes::default();
@@ -83,14 +84,14 @@ fn operations_take_as_many_words_as_the_paper_says() {
         assert_eq!((bound.is_new, again.is_new, bound.binding), (true, false, again.binding));
         assert_eq!(store.read_observed(bound.binding, NOW, &mut words[2]), Some(&9));
         assert_eq!(store.write_observed(bound.binding, NOW, 8, &mut words[3]), Ok(9));
-        // It is at the head of its chain.
+        // The new entry is at the head of its chain.
         assert_eq!(words.map(|Words(words)| words), [5 * probes.entries + 5, 5, 2, 2]);
     }
 }
 
 /// Tables 2 and 3.
 #[test]
-fn packets_in_a_second_follow_from_latencies() {
+fn packets_per_second_follow_from_latencies() {
     for ((_, latencies), stated) in TABLE_2.into_iter().zip(TABLE_3) {
         assert_eq!(latencies.map(thousands), stated);
     }
@@ -103,14 +104,14 @@ fn words(store: &mut EphemeralStore, instruction: Instruction) -> (u32, Action) 
     let mut words = Words::default();
     let mut packet = EspPacket::new(Locations::CENTRE, 1, instruction);
     let site = Site { location: Location::Centre, identity: 1 };
-    let verdict = execute_observed(store, &mut packet, site, NOW, &mut words);
+    let action = execute_observed(store, &mut packet, site, NOW, &mut words);
     assert!(!packet.error);
-    (words.0, verdict)
+    (words.0, action)
 }
 
-/// The price that the documentation of `esp` states.
+/// The costs stated in the documentation of `esp`.
 #[test]
-fn instructions_take_as_many_words_as_documented() {
+fn instructions_access_the_documented_number_of_words() {
     let mut filled = Filled::new(ENTRIES, Heads::Half, SEED);
     filled.fill_to(ENTRIES - 2000);
     for tag in filled.tags[..2000].iter().copied() {

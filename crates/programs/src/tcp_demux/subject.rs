@@ -1,4 +1,4 @@
-//! A demultiplexer that plays the script.
+//! A subject of the comparison: a demultiplexer that replays the script.
 
 use flowtable::FlowKey;
 use flowtable::demux::{
@@ -8,23 +8,23 @@ use flowtable::demux::{
 
 use super::{Event, Examined, Script, Tally};
 
-/// What is looked for.
+/// A PCB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pcb {
-    /// The number of its connection.
-    pub number: u32,
+    /// The ID of its connection.
+    pub id: u32,
     /// Segments for which it was found.
     pub segments: u64,
 }
 
-/// A variant, and the PCBs that it has at the moment.
-pub struct Contestant {
+/// A demultiplexer with its current PCBs.
+pub struct Subject {
     pub name: &'static str,
     player: Box<dyn Play>,
 }
 
-impl Contestant {
-    /// All variants, with the PCBs that there are before the first event.
+impl Subject {
+    /// Returns all demultiplexers, with the PCBs that exist before the first event.
     pub fn all(script: &Script) -> Vec<Self> {
         let capacity = script.ids.len() as u32;
         vec![
@@ -38,7 +38,7 @@ impl Contestant {
         ]
     }
 
-    /// One that finds connections by their names.
+    /// Creates a subject that finds connections by their keys.
     pub fn by_name(
         name: &'static str,
         demux: impl Demux<Pcb, FlowKey> + 'static,
@@ -54,37 +54,37 @@ impl Contestant {
         script: &Script,
     ) -> Self {
         let mut player = Player { demux, keys };
-        player.put_in(script, &script.open_before);
+        player.insert_all(script, &script.open_before);
         Self { name, player: Box::new(player) }
     }
 
-    /// Plays all of the script, and counts.
+    /// Replays the whole script, and counts.
     pub fn count(&mut self, script: &Script) -> Tally {
         self.player.count(script)
     }
 
-    /// Plays what counts of the script. The sum of what it found is [`Script::sum`] if it found the
-    /// right PCBs.
+    /// Replays the counted events of the script. Returns the sum of the PCBs found, which is
+    /// [`Script::sum`] if they are right.
     pub fn run(&mut self, script: &Script) -> u64 {
         self.player.run(script)
     }
 
-    /// After the last event, gets the PCBs that there are before the first one.
+    /// Restores the PCBs that exist before the first event, after the last one.
     pub fn rewind(&mut self, script: &Script) {
         self.player.rewind(script);
     }
 }
 
-/// The methods of all players, whatever their keys.
+/// The methods of players with any type of key.
 trait Play {
     fn count(&mut self, script: &Script) -> Tally;
     fn run(&mut self, script: &Script) -> u64;
     fn rewind(&mut self, script: &Script);
 }
 
-/// A demultiplexer, and what it knows connections by.
+/// A demultiplexer, and the type of its keys.
 ///
-/// Its type is known here, so that a call of its methods costs no more than it does elsewhere.
+/// Generic, so that calls of its methods are static.
 struct Player<K, D> {
     demux: D,
     keys: fn(&Script) -> &[K],
@@ -95,29 +95,29 @@ impl<K: Copy, D: Demux<Pcb, K>> Player<K, D> {
         let keys = (self.keys)(script);
         for event in events {
             match *event {
-                Event::Arrives { number, arrival, .. } => {
-                    let found = self.demux.lookup(&keys[number as usize], arrival);
+                Event::Arrives { id, arrival, .. } => {
+                    let found = self.demux.lookup(&keys[id as usize], arrival);
                     watch.arrived(event, found);
                 }
-                Event::Sent(number) => self.demux.sent(&keys[number as usize]),
-                Event::Opens(number) => {
-                    let pcb = Pcb { number, segments: 0 };
-                    let done = self.demux.insert(keys[number as usize], pcb);
-                    watch.opened(number, done.is_ok());
+                Event::Sent(id) => self.demux.sent(&keys[id as usize]),
+                Event::Opens(id) => {
+                    let pcb = Pcb { id, segments: 0 };
+                    let done = self.demux.insert(keys[id as usize], pcb);
+                    watch.opened(id, done.is_ok());
                 }
-                Event::Closes(number) => {
-                    let pcb = self.demux.remove(&keys[number as usize]);
-                    watch.closed(script.pcb(number), pcb.ok());
+                Event::Closes(id) => {
+                    let pcb = self.demux.remove(&keys[id as usize]);
+                    watch.closed(script.pcb(id), pcb.ok());
                 }
             }
         }
     }
 
-    fn put_in(&mut self, script: &Script, numbers: &[u32]) {
-        for &number in numbers {
-            let pcb = Pcb { number, segments: 0 };
-            // One that is not taken will be missed.
-            let _ = self.demux.insert((self.keys)(script)[number as usize], pcb);
+    fn insert_all(&mut self, script: &Script, ids: &[u32]) {
+        for &id in ids {
+            let pcb = Pcb { id, segments: 0 };
+            // A refused PCB is detected by lookups.
+            let _ = self.demux.insert((self.keys)(script)[id as usize], pcb);
         }
     }
 }
@@ -128,10 +128,10 @@ impl<K: Copy, D: Demux<Pcb, K>> Play for Player<K, D> {
         self.play(script, &script.events[..warm_up], &mut tally);
         tally.examined = Examined::default();
         self.play(script, script.counted(), &mut tally);
-        for &number in &script.open_after {
-            let key = &(self.keys)(script)[number as usize];
+        for &id in &script.open_after {
+            let key = &(self.keys)(script)[id as usize];
             let pcb = self.demux.lookup(key, Arrival::Data).pcb;
-            tally.closed(script.pcb(number), pcb.copied());
+            tally.closed(script.pcb(id), pcb.copied());
         }
         tally.ended(script.open_after.len(), self.demux.len());
         tally
@@ -144,26 +144,26 @@ impl<K: Copy, D: Demux<Pcb, K>> Play for Player<K, D> {
     }
 
     fn rewind(&mut self, script: &Script) {
-        for &number in &script.to_close {
-            let _ = self.demux.remove(&(self.keys)(script)[number as usize]);
+        for &id in &script.to_close {
+            let _ = self.demux.remove(&(self.keys)(script)[id as usize]);
         }
-        self.put_in(script, &script.to_open);
+        self.insert_all(script, &script.to_open);
     }
 }
 
-/// Who looks on while a script is played.
+/// An observer of a replay.
 pub(crate) trait Watch {
-    /// A segment has found this.
+    /// Called with the result of the lookup of a segment.
     fn arrived(&mut self, event: &Event, found: Found<'_, Pcb>);
 
-    /// The PCB of this connection was put in, or was not.
-    fn opened(&mut self, number: u32, is_in: bool);
+    /// Called after the insertion of a PCB, with its success.
+    fn opened(&mut self, id: u32, is_inserted: bool);
 
-    /// This PCB was taken out; `right` is what it should be.
+    /// Called with a removed PCB; `right` is the expected one.
     fn closed(&mut self, right: Pcb, pcb: Option<Pcb>);
 }
 
-/// Adds up what is found, and does no more, since it is timed.
+/// The observer of timed replays: only adds up the PCBs found.
 struct Sum(u64);
 
 impl Watch for Sum {
@@ -171,7 +171,7 @@ impl Watch for Sum {
     fn arrived(&mut self, _: &Event, found: Found<'_, Pcb>) {
         if let Some(pcb) = found.pcb {
             pcb.segments += 1;
-            self.0 = self.0.wrapping_add(Script::share(pcb.number));
+            self.0 = self.0.wrapping_add(Script::share(pcb.id));
         }
     }
 

@@ -1,9 +1,7 @@
-//! What McKenney and Dove calculated for demultiplexers, and that simulations of their traffic agree.
+//! The costs that McKenney and Dove calculated for demultiplexers, and simulations of their
+//! traffic.
 //!
-//! Costs are PCBs for a packet. Nothing here looks at a clock.
-
-// The equations have exponentials, which come with `std`.
-#![cfg(feature = "std")]
+//! Costs are PCBs examined per packet. No test reads a clock.
 
 use flowtable::demux::analysis::{ConnectionSetup, Tpca, TpcaError};
 use flowtable::demux::{Arrival, Demux, Sequent};
@@ -15,22 +13,22 @@ use model::papers::demux_1992::tpca::{Event, Traffic, Trains, name};
 
 const USERS: u32 = 2000;
 const SEED: u64 = 1993;
-/// Seconds until counting begins.
+/// Seconds before counting begins.
 const WARM_UP: f64 = 100.0;
 
 fn bank(response: f64) -> Tpca {
     Tpca::new(USERS, response).unwrap()
 }
 
-/// Whether a number is another one but for so many per cent.
+/// Checks that `number` differs from `expected` by at most `percent`.
 #[track_caller]
 fn assert_within(percent: f64, number: f64, expected: f64, what: &str) {
     let off = 100.0 * (number / expected - 1.0);
-    println!("{what}: {number:.3}, which is {off:+.2} % off {expected:.3}");
+    println!("{what}: {number:.3}, {off:+.2} % from {expected:.3}");
     assert!(off.abs() <= percent, "{what}: {number:.3}, not {expected:.3} to {percent} %");
 }
 
-/// Whether a number is another one, which was rounded to some decimals.
+/// Checks that `number` rounds to `expected` at `decimals`.
 #[track_caller]
 fn assert_rounds(number: f64, decimals: i32, expected: f64) {
     let scale = 10_f64.powi(decimals);
@@ -40,7 +38,7 @@ fn assert_rounds(number: f64, decimals: i32, expected: f64) {
 // The equations.
 
 #[test]
-fn a_list_of_2000_has_1001_examined() {
+fn a_search_of_2000_pcbs_examines_1001() {
     assert_rounds(bank(0.2).bsd(), 0, 1001.0);
     let n = f64::from(USERS);
     assert_rounds(bank(0.2).bsd(), 6, 1.0 + (n * n - 1.0) / (2.0 * n));
@@ -48,7 +46,7 @@ fn a_list_of_2000_has_1001_examined() {
 }
 
 #[test]
-fn moving_to_front_costs_what_the_paper_says() {
+fn move_to_front_has_the_costs_of_the_paper() {
     for (response, entry, ack, both) in [
         (0.2, 1018.902, 78.382, 548.642),
         (0.5, 1045.907, 190.230, 618.069),
@@ -68,7 +66,7 @@ fn moving_to_front_costs_what_the_paper_says() {
 }
 
 #[test]
-fn chains_cost_what_the_paper_says() {
+fn chains_have_the_costs_of_the_paper() {
     for (response, few, many, most) in [
         (0.2, 52.977, 18.280, 8.516),
         (0.5, 53.38, 20.14, 10.03),
@@ -94,7 +92,7 @@ fn chains_cost_what_the_paper_says() {
 }
 
 #[test]
-fn trains_are_as_likely_as_the_paper_says() {
+fn trains_have_the_probabilities_of_the_paper() {
     let p = |chains| bank(0.2).with_chains(chains).unwrap().train_probability();
     assert_rounds(100.0 * p(19), 2, 1.54);
     assert_rounds(100.0 * p(51), 1, 21.7);
@@ -154,7 +152,7 @@ fn figure_9_has_these_points() {
 }
 
 #[test]
-fn a_user_who_is_alone_and_chains_that_are_empty_cost_one_pcb() {
+fn a_single_user_and_chains_of_one_pcb_cost_one_pcb() {
     for users in [1, 7, 19] {
         let few = Tpca::new(users, 0.5).unwrap();
         assert_eq!((few.sequent_hit_ratio(), few.train_probability()), (1.0, 1.0));
@@ -168,7 +166,7 @@ fn a_user_who_is_alone_and_chains_that_are_empty_cost_one_pcb() {
 }
 
 #[test]
-fn workloads_that_cannot_be_are_named() {
+fn impossible_workloads_are_errors() {
     assert_eq!(Tpca::new(0, 0.2), Err(TpcaError::NoUsers));
     assert_eq!(bank(0.2).with_chains(0), Err(TpcaError::NoChains));
     for bad in [-1.0, -f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
@@ -181,18 +179,18 @@ fn workloads_that_cannot_be_are_named() {
     assert_eq!(setup.with_chains(0), Err(TpcaError::NoChains));
 }
 
-// The closed forms against the sums and integrals that they come from.
+// The closed forms against the sums and integrals that they are derived from.
 
-/// The paper's equation 3: the mean number of others who enter something, by how many these are.
+/// Equation 3 of the paper: the mean number of other users with a transaction in an interval.
 fn sum_over_users(users: u32, entered: f64) -> f64 {
     let others = users - 1;
-    let mut ways = 1.0;
+    let mut combinations = 1.0;
     let mut sum = 0.0;
     for count in 0..=others {
         let rest = (others - count) as i32;
-        let chance = ways * entered.powi(count as i32) * (1.0 - entered).powi(rest);
+        let chance = combinations * entered.powi(count as i32) * (1.0 - entered).powi(rest);
         sum += f64::from(count) * chance;
-        ways *= f64::from(others - count) / f64::from(count + 1);
+        combinations *= f64::from(others - count) / f64::from(count + 1);
     }
     sum
 }
@@ -210,7 +208,7 @@ fn integral(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
     terms.sum::<f64>() * width / 3.0
 }
 
-/// Seconds after which nobody thinks any more.
+/// Seconds after which no user is still thinking: the remaining probability is 4e-18.
 const FOREVER: f64 = 400.0;
 
 #[test]
@@ -218,22 +216,22 @@ fn users_within_is_the_mean_of_a_binomial_distribution() {
     for users in [1, 2, 10, 100, 500] {
         for t in [0.0, 0.1, 1.0, 10.0, 60.0] {
             let bank = Tpca::new(users, 0.2).unwrap();
-            let sum = sum_over_users(users, bank.thought_less_than(t));
+            let sum = sum_over_users(users, bank.think_time_cdf(t));
             assert!((bank.users_within(t) - sum).abs() < 1e-9, "{users} users, {t} s");
         }
     }
 }
 
 #[test]
-fn the_density_is_that_of_the_think_time() {
+fn the_density_is_the_derivative_of_the_think_time_distribution() {
     for t in [0.1, 1.0, 10.0, 60.0] {
         let upto = integral(0.0, t, |t| bank(0.2).density(t));
-        assert!((upto - bank(0.2).thought_less_than(t)).abs() < 1e-9, "{t} s");
+        assert!((upto - bank(0.2).think_time_cdf(t)).abs() < 1e-9, "{t} s");
     }
 }
 
 #[test]
-fn the_cost_of_an_entry_is_the_papers_integral() {
+fn the_cost_of_an_entry_is_the_integral_of_the_paper() {
     for response in [0.0, 0.2, 0.5, 1.0, 2.0, 30.0] {
         let bank = bank(response);
         let short = integral(0.0, response, |t| bank.density(t) * bank.users_within(2.0 * t));
@@ -244,10 +242,11 @@ fn the_cost_of_an_entry_is_the_papers_integral() {
 }
 
 #[test]
-fn the_exact_cost_of_an_entry_is_an_integral_over_what_others_do() {
+fn the_exact_cost_of_an_entry_is_an_integral_over_other_users() {
     for response in [0.0, 0.2, 0.5, 1.0, 2.0, 30.0] {
         let bank = bank(response);
-        // Nothing comes from another user in `t` seconds who thinks all the time, or waits all the time.
+        // Another user sends nothing for `t` seconds if all of them are thinking or all are
+        // waiting.
         let cycle = 10.0 + response;
         let silent = |t: f64| (10.0 * (-0.1 * t).exp() + (response - t).max(0.0)) / cycle;
         let ahead = |t: f64| f64::from(USERS - 1) * (1.0 - silent(t));
@@ -260,8 +259,8 @@ fn the_exact_cost_of_an_entry_is_an_integral_over_what_others_do() {
 
 // Simulations.
 
-/// What everybody examined for this traffic.
-fn heard<const N: usize>(
+/// The subjects after this traffic, with the PCBs that they examined.
+fn simulate<const N: usize>(
     mut all: [Subject; N],
     traffic: impl Iterator<Item = Event>,
     seconds: f64,
@@ -274,10 +273,11 @@ fn sequent(chains: usize) -> Subject {
     Subject::sequent(chains).unwrap()
 }
 
-/// Compares 600 seconds of a closed loop with equations 5, 6 and 11, as the paper counts, to so many per cent.
+/// Compares 600 seconds of a closed loop with equations 5, 6 and 11, as counted in the paper, to
+/// `percent`.
 fn a_closed_loop_agrees(response: f64, percent: f64) {
     let all = [Subject::move_to_front(), sequent(19), sequent(51), sequent(100)];
-    let [front, few, many, most] = heard(all, Traffic::closed(USERS, response, SEED), 600.0);
+    let [front, few, many, most] = simulate(all, Traffic::closed(USERS, response, SEED), 600.0);
     let bank = bank(response);
     assert_within(percent, front.entries.ahead(), bank.move_to_front_entry(), "entry, (5)");
     assert_within(percent, front.packets().ahead(), bank.move_to_front(), "to front, (6)");
@@ -291,8 +291,8 @@ fn a_closed_loop_agrees(response: f64, percent: f64) {
         let bank = bank.with_chains(chains).unwrap();
         let what = format!("{chains} chains, (11)");
         assert_within(percent, sequent.sequent_paper_mean(), bank.sequent(), &what);
-        let (honest, cost) = (sequent.packets().mean(), bank.sequent_counting_the_probe());
-        assert_within(percent, honest, cost, &format!("{chains} chains, (11')"));
+        let (with_probe, cost) = (sequent.packets().mean(), bank.sequent_counting_the_probe());
+        assert_within(percent, with_probe, cost, &format!("{chains} chains, (11')"));
     }
 }
 
@@ -309,8 +309,8 @@ fn the_simulation_is_within_2_5_percent_at_long_response_times() {
 }
 
 #[test]
-fn every_structure_costs_what_its_documentation_says() {
-    let [bsd, both, front, chains, hashed, combined, trash, id] = heard(
+fn every_structure_has_its_documented_cost() {
+    let [bsd, both, front, chains, hashed, combined, trash, id] = simulate(
         [
             Subject::bsd(),
             Subject::send_receive(),
@@ -330,7 +330,7 @@ fn every_structure_costs_what_its_documentation_says() {
     assert_within(1.0, combined.packets().mean(), 29.7, "SequentMoveToFront");
     assert!(chains.packets().mean() <= 54.0);
     assert_within(1.0, chains.packets().mean(), 53.5, "19 chains");
-    // A random hash makes chains of different lengths; more is asked for in the long ones.
+    // A random hash makes chains of different lengths, and more lookups are in the long ones.
     let uneven = hashed.packets().mean() - chains.packets().mean();
     assert!((0.2..1.0).contains(&uneven), "{uneven}");
     assert!((1.0..1.06).contains(&trash.packets().mean()), "{}", trash.packets().mean());
@@ -338,9 +338,9 @@ fn every_structure_costs_what_its_documentation_says() {
 }
 
 #[test]
-fn acknowledgements_hit_as_often_as_equation_9_says() {
+fn acknowledgements_have_the_hit_ratio_of_equation_9() {
     let all = [sequent(19), sequent(51), sequent(100)];
-    let all = heard(all, Traffic::closed(USERS, 0.2, SEED), 1500.0);
+    let all = simulate(all, Traffic::closed(USERS, 0.2, SEED), 1500.0);
     for (chains, sequent) in [19, 51, 100].into_iter().zip(all) {
         let p = bank(0.2).with_chains(chains).unwrap().train_probability();
         let hits = sequent.acks.hit_ratio();
@@ -349,20 +349,20 @@ fn acknowledgements_hit_as_often_as_equation_9_says() {
 }
 
 #[test]
-fn an_open_loop_is_not_what_the_paper_analyses() {
+fn an_open_loop_costs_more_than_the_closed_loop_of_the_paper() {
     for (response, entry, both) in [(0.2, 998.3, 537.6), (2.0, 998.4, 774.0)] {
         let traffic = Traffic::open(USERS, response, SEED);
-        let [front] = heard([Subject::move_to_front()], traffic, 600.0);
+        let [front] = simulate([Subject::move_to_front()], traffic, 600.0);
         assert_within(1.0, front.entries.ahead(), entry, "entry");
         assert_within(1.0, front.packets().ahead(), both, "to front");
     }
 }
 
 #[test]
-fn what_is_remembered_as_sent_helps_if_the_round_trip_is_short() {
+fn the_cached_pcb_of_the_last_sent_packet_helps_with_short_round_trips() {
     let cost = |round_trip| {
         let traffic = Traffic::closed(USERS, 0.2, SEED).with_round_trip(round_trip);
-        let [both] = heard([Subject::send_receive()], traffic, 100.0);
+        let [both] = simulate([Subject::send_receive()], traffic, 100.0);
         both.packets().mean()
     };
     assert_within(2.0, cost(0.001), 590.0, "1 ms");
@@ -370,19 +370,19 @@ fn what_is_remembered_as_sent_helps_if_the_round_trip_is_short() {
 }
 
 #[test]
-fn who_is_polled_in_turns_is_last_in_a_list_that_moves_to_front() {
+fn with_polling_in_turns_move_to_front_examines_every_pcb() {
     let all = [Subject::move_to_front(), Subject::sequent_move_to_front(19).unwrap()];
     let traffic = Traffic::polling(USERS, 0.2, SEED);
-    let [front, combined] = heard(all, traffic, 50.0);
+    let [front, combined] = simulate(all, traffic, 50.0);
     assert_eq!(front.entries.mean(), f64::from(USERS));
-    // Each chain is examined as a whole, and they are of one length but for one PCB.
+    // Each search examines a whole chain, and the lengths of chains differ by at most one PCB.
     assert_within(0.1, combined.entries.mean(), f64::from(USERS) / 19.0, "chains");
 }
 
 #[test]
-fn trains_hit_what_is_remembered_and_cost_no_less() {
+fn trains_hit_the_cached_pcb_but_the_first_segment_costs_the_same() {
     let cost = |segments: u32| {
-        let [bsd] = heard([Subject::bsd()], Trains::new(USERS, segments, SEED), 50.0);
+        let [bsd] = simulate([Subject::bsd()], Trains::new(USERS, segments, SEED), 50.0);
         (bsd.packets().hit_ratio(), bsd.packets().mean() * f64::from(segments))
     };
     let (hits, train) = cost(3);
@@ -394,19 +394,19 @@ fn trains_hit_what_is_remembered_and_cost_no_less() {
 }
 
 #[test]
-fn twice_as_many_chains_do_better_than_moving_to_front() {
+fn twice_the_chains_cost_less_than_moving_to_front() {
     for (response, chains) in [(0.2, 36), (2.0, 24)] {
         let all = [Subject::sequent_move_to_front(19).unwrap(), sequent(chains)];
-        let [moving, plain] = heard(all, Traffic::closed(USERS, response, SEED), 300.0);
+        let [moving, plain] = simulate(all, Traffic::closed(USERS, response, SEED), 300.0);
         let (moving, plain) = (moving.packets().mean(), plain.packets().mean());
         assert!(plain < moving, "R = {response} s: {chains} chains {plain}, to front {moving}");
     }
 }
 
-// The connections that are set up at once.
+// Connections that are set up at the same time.
 
 #[test]
-fn setting_connections_up_costs_84_and_9_million_pcbs_on_paper() {
+fn connection_setup_costs_84_and_9_million_pcbs_by_the_equations() {
     let (bsd, sequent) = (ConnectionSetup::new(3600).unwrap(), ConnectionSetup::new(5040).unwrap());
     assert_eq!((bsd.packets(), sequent.packets()), (46_800, 65_520));
     assert_rounds(bsd.bsd() / 1e6, 2, 84.24);
@@ -415,43 +415,43 @@ fn setting_connections_up_costs_84_and_9_million_pcbs_on_paper() {
     assert_rounds((906.0 / 3600.0) / (193.0 / 5040.0), 2, 6.57);
 }
 
-/// What `chains` lists with one remembered PCB each examine, by arithmetic: where a PCB is in its list is how many
-/// were put in since.
+/// PCBs examined in `chains` lists with one cached PCB each, by arithmetic: the position of a PCB
+/// in its list is the number of later insertions.
 fn by_arithmetic(segments: &[Segment], chains: u32) -> u64 {
     let mut lengths = vec![0_u64; chains as usize];
-    let mut remembered = vec![None; chains as usize];
-    let mut born = vec![0; segments.len() / usize::from(PACKETS)];
+    let mut cached = vec![None; chains as usize];
+    let mut positions = vec![0; segments.len() / usize::from(PACKETS)];
     let mut examined = 0;
     for segment in segments {
         let chain = (segment.connection % chains) as usize;
-        if remembered[chain] == Some(segment.connection) {
+        if cached[chain] == Some(segment.connection) {
             examined += 1;
             continue;
         }
-        examined += u64::from(remembered[chain].is_some());
-        let born = &mut born[segment.connection as usize];
+        examined += u64::from(cached[chain].is_some());
+        let position = &mut positions[segment.connection as usize];
         if segment.is_syn() {
             examined += lengths[chain];
-            *born = lengths[chain];
+            *position = lengths[chain];
             lengths[chain] += 1;
         } else {
-            examined += lengths[chain] - *born;
-            remembered[chain] = Some(segment.connection);
+            examined += lengths[chain] - *position;
+            cached[chain] = Some(segment.connection);
         }
     }
     examined
 }
 
 #[test]
-fn setting_connections_up_costs_a_little_less_in_fact() {
+fn simulated_connection_setup_costs_slightly_less() {
     let few = segments(3600, SEED);
     let bsd = set_up_all(&mut *Subject::bsd().demux, &few);
     assert_eq!((bsd.packets, bsd.examined), (46_800, by_arithmetic(&few, 1)));
     let many = segments(5040, SEED);
     let chains = set_up_all(&mut *sequent(19).demux, &many);
-    // The hash is the host's address and some more, so it deals the chains out in another order.
+    // The hash is the address of the host plus a constant, so the chains are in another order.
     assert_eq!((chains.packets, chains.examined), (65_520, by_arithmetic(&many, 19)));
-    // The list grows; on average 85/14 n² are examined, where the paper has 91/14 n².
+    // The list grows: on average 85/14 n² PCBs are examined, against 91/14 n² in the paper.
     let growing = |connections: u32| 85.0 / 14.0 * f64::from(connections).powi(2);
     assert_within(1.0, bsd.examined as f64, growing(3600), "BSD");
     assert_within(1.5, chains.examined as f64, growing(5040) / 19.0, "Sequent");
@@ -470,17 +470,18 @@ fn seven_of_thirteen_packets_arrive_at_the_server() {
     }
 }
 
-// What the simulations stand on.
+// The parts of the simulations.
 
 #[test]
-fn chains_by_the_sum_of_words_are_of_one_length() {
+fn chains_by_the_sum_of_words_have_equal_lengths() {
     for chains in [19, 51, 100] {
         let mut demux: Sequent<u32, _, _> =
             Sequent::with_chains_and_hasher(chains, Balanced).unwrap();
         for user in 0..USERS {
             demux.insert(name(user), user).unwrap();
         }
-        // The longest search is the first one, for the first PCB: the paper's 106, where nothing is remembered.
+        // The longest search is the first one, for the first PCB, without a cached PCB: 106 in the
+        // paper.
         let longest =
             (0..USERS).map(|user| demux.lookup(&name(user), Arrival::Data).examined).max();
         assert_eq!(longest, Some(USERS.div_ceil(chains as u32)), "{chains} chains");
@@ -488,7 +489,7 @@ fn chains_by_the_sum_of_words_are_of_one_length() {
 }
 
 #[test]
-fn traffic_comes_in_order_and_is_the_same_again() {
+fn traffic_is_ordered_by_time_and_reproducible() {
     type Make = fn(u32, f64, u64) -> Traffic;
     let kinds: [(Make, f64); 3] =
         [(Traffic::closed, 10.2), (Traffic::polling, 10.2), (Traffic::open, 10.0)];
@@ -497,7 +498,7 @@ fn traffic_comes_in_order_and_is_the_same_again() {
             make(200, 0.2, 7).take_while(|event| event.time < 1000.0).collect();
         assert!(events.is_sorted_by_key(|event| event.time));
         assert!(events.iter().eq(&make(200, 0.2, 7).take(events.len()).collect::<Vec<_>>()));
-        // Three events in each cycle of each user.
+        // Each cycle of a user has three events.
         assert_within(3.0, events.len() as f64, 3.0 * 200.0 * 1000.0 / cycle, "events");
     }
 }

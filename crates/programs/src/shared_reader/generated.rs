@@ -1,5 +1,4 @@
-//! Traffic for a machine that has no capture at hand: the same each time, and cheap to make, so
-//! that what is measured is the map.
+//! Generated traffic: deterministic, and so cheap that the map dominates the time.
 
 use core::array::from_fn;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -8,34 +7,35 @@ use flowtable::{FiveTuple, FlowKey};
 
 use super::{BURST, Packet};
 
-/// Zipf's law with exponent 1 over a set of flows that changes slowly.
+/// Zipf's distribution with exponent 1 over a set of flows that changes slowly.
 ///
-/// Nothing is kept but the law: a packet is a function of its number.
-pub struct Made {
+/// The only state is the distribution: a packet is a function of its index.
+pub struct Generated {
     flows: u32,
     seed: u64,
-    /// Between two packets.
+    /// Time between two packets.
     interval_ns: u64,
-    /// The rank below which a share of all packets is, for shares in equal steps.
+    /// The rank below which a share of all packets lies, for shares in equal steps.
     ranks: Vec<f64>,
 }
 
-impl Made {
-    /// All of a rank's flows, one after the other, last so long: 2^37 ns, 137 s.
+impl Generated {
+    /// Lifetime of a flow, after which another takes its rank: 2^37 ns, 137 s.
     const LIFE_BITS: u32 = 37;
-    /// A flow sends a packet in so long on average.
+    /// Mean time between two packets of a flow.
     const PACE_NS: u64 = 2_000_000_000;
-    /// Packets are not further apart than this, so few flows send more each: taken as fast as can
-    /// be, packets would else have their flows change in no time.
-    const MOST_INTERVAL_NS: u64 = 20_000;
-    /// The law is linear between that many points: a table that fits the first cache.
+    /// Maximum time between packets, so that few flows send more each: workers run at full speed,
+    /// and flows would otherwise change at once.
+    const MAX_INTERVAL_NS: u64 = 20_000;
+    /// Number of points of the piecewise linear distribution, as a power of two: a table that fits
+    /// L1.
     const STEP_BITS: u32 = 10;
 
     pub fn new(flows: u32, seed: u64) -> Self {
         let steps = 1_u32 << Self::STEP_BITS;
-        // Of the packets, ranks up to r have the share log r / log n.
+        // Ranks up to r have the share log r / log n of packets.
         let rank = |step| (f64::from(flows) + 1.0).powf(f64::from(step) / f64::from(steps));
-        let interval_ns = (Self::PACE_NS / u64::from(flows)).clamp(1, Self::MOST_INTERVAL_NS);
+        let interval_ns = (Self::PACE_NS / u64::from(flows)).clamp(1, Self::MAX_INTERVAL_NS);
         Self { flows, seed, interval_ns, ranks: (0..=steps).map(rank).collect() }
     }
 
@@ -54,14 +54,14 @@ impl Made {
     fn packet(&self, index: u64) -> Packet {
         let (draw, time_ns) = (mixed(self.seed ^ index), self.time_of(index));
         let rank = self.rank(draw);
-        // Ranks change hands at different times.
+        // The flows of ranks change at different times.
         let phase = mixed(rank) >> (u64::BITS - Self::LIFE_BITS);
         let life = time_ns.wrapping_add(phase) >> Self::LIFE_BITS;
         let key = Self::key(mixed(self.seed ^ (life << u32::BITS | rank)));
         Packet { key, bytes: 40 + draw % 1461, time_ns }
     }
 
-    /// The rank of the flow whose turn it is.
+    /// Returns the rank for a random draw.
     fn rank(&self, draw: u64) -> u64 {
         let step = (draw >> (u64::BITS - Self::STEP_BITS)) as usize;
         let between = (draw as u32) as f64 / (1_u64 << u32::BITS) as f64;
@@ -69,7 +69,7 @@ impl Made {
         (low + (high - low) * between) as u64
     }
 
-    /// A name made of these bits. One in four is of IPv6.
+    /// Returns a key made of these bits. One in four is of IPv6.
     fn key(bits: u64) -> FlowKey {
         let [a, b, c, server, version, port, high, low] = bits.to_be_bytes();
         let sport = u16::from_be_bytes([high, low]);
@@ -84,7 +84,7 @@ impl Made {
     }
 }
 
-/// All bits depend on all bits: the last step of SplitMix64.
+/// Mixes all bits: the last step of SplitMix64.
 const fn mixed(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

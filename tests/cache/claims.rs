@@ -1,20 +1,19 @@
-//! What Chandranmenon and Varghese say of indices, and the filters and routers of their experiments.
+//! Numbers that Chandranmenon and Varghese state about caches by source index, and the filters and
+//! routers of their experiments.
 //!
-//! Collisions come from seeds. Nothing here looks at a clock.
-
-// Most of these are also compiled into the bench, which uses the rest of them.
+//! Traffic follows from seeds, and no test reads a clock.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 
 use flowtable::hash::source_index::SourceIndex;
-use flowtable::hash::source_index::analysis::{expected_collisions, improvement};
+use flowtable::hash::source_index::analysis::improvement;
 use model::papers::source_hash_1995::bpf::*;
 use model::papers::source_hash_1995::fids::{Fid, Flow, Set};
 use model::papers::source_hash_1995::filters::{
     host, of_protocol, programs, readers, readers_cached, to_port, to_subnet, watched,
 };
-use model::papers::source_hash_1995::indices::{Kind, SLOTS, colliding, collisions, three_sigma};
+use model::papers::source_hash_1995::indices::SLOTS;
 use model::papers::source_hash_1995::router::{
     Cache, by_crc, by_source, by_xor, checksum, forward, forward_cached, hop, in_trie, is_valid,
     name_of, radix_tree, routes,
@@ -28,124 +27,10 @@ use rand::{Rng, SeedableRng};
 
 const SEED: u64 = 1995;
 
-// Collisions.
-
-fn at_random(names: usize) -> f64 {
-    expected_collisions(names as u64, SLOTS as u64)
-}
-
-#[track_caller]
-fn assert_random(what: &str, counted: usize, names: usize) {
-    let (expected, bound) = (at_random(names), three_sigma(at_random(names)));
-    let off = counted as f64 - expected;
-    assert!(
-        off.abs() <= bound,
-        "{what}: {counted} of {names}, {expected:.1} at random, {bound:.1} off"
-    );
-}
-
-#[test]
-fn collisions_are_names_in_places_that_are_taken() {
-    assert_eq!(collisions([]), 0);
-    assert_eq!(collisions([1, 2, 0x1_0001, 1, 0xffff_0002, 3]), 3);
-    assert_eq!(collisions(0..SLOTS as u32), 0);
-    assert_eq!(collisions(0..SLOTS as u32 + 5), 5);
-}
-
-#[test]
-fn as_many_collide_at_random_as_the_paper_expects() {
-    for (names, expected) in [
-        (100, 0.1),
-        (1000, 7.6),
-        (5000, 185.9),
-        (10_000, 725.5),
-        (20_000, 2763.5),
-        (40_000, 10_060.4),
-        (65_536, 24_109.2),
-    ] {
-        assert!(
-            (at_random(names) - expected).abs() <= 0.05 + 1e-9,
-            "{names}: {}",
-            at_random(names)
-        );
-    }
-}
-
-#[test]
-fn source_indices_collide_as_if_at_random_whatever_the_names() {
-    for (set, seed) in Set::ALL.into_iter().flat_map(|set| [(set, SEED), (set, 7)]) {
-        let flows = set.flows(SLOTS, seed);
-        for names in [100, 1000, 5000, 10_000, 20_000, 40_000, SLOTS] {
-            let what = format!("set {set:?}");
-            assert_random(&what, colliding(&flows[..names], Kind::Source), names);
-        }
-    }
-}
-
-/// How this hash comes out depends on the processor: twice the bound.
-#[test]
-fn the_keyed_hash_is_random_whatever_the_names() {
-    for set in Set::ALL {
-        let counted = colliding(&set.flows(40_000, SEED), Kind::Keyed) as f64;
-        let off = counted - at_random(40_000);
-        assert!(off.abs() <= 2.0 * three_sigma(at_random(40_000)), "set {set:?}: {counted}");
-    }
-}
-
-#[test]
-fn in_the_papers_picture_a_crc_is_random_and_xor_is_not() {
-    let flows = Set::A.flows(40_000, SEED);
-    for names in [10_000, 40_000] {
-        for kind in [Kind::CrcPair, Kind::Crc16, Kind::Crc32] {
-            assert_random(kind.name(), colliding(&flows[..names], kind), names);
-        }
-    }
-    // There are sixteen subnets by sixteen, and a number below 4096: so many places, all of which are taken in the end.
-    let xor = colliding(&flows[..10_000], Kind::Xor16);
-    assert!(xor.abs_diff(6256) < 100, "{xor}");
-    assert_eq!(colliding(&flows, Kind::Xor16), 40_000 - 4096);
-    assert_eq!(colliding(&flows, Kind::Xor8), 40_000 - 256);
-    // Nine in ten instead of one in four.
-    assert!((at_random(40_000) / 40_000.0 - 0.25).abs() < 0.01);
-}
-
-#[test]
-fn hosts_that_count_break_even_the_crcs() {
-    let flows = Set::B.flows(40_000, SEED);
-    for (names, xor, crc) in [(10_000, 9375, 1360), (40_000, 37_500, 18_592)] {
-        assert_eq!(colliding(&flows[..names], Kind::Xor16), xor);
-        assert_eq!(colliding(&flows[..names], Kind::CrcPair), crc);
-    }
-    // The longer ones suffer less, and Fletcher's sum more.
-    let colliding = |kind| colliding(&flows[..10_000], kind);
-    assert_eq!([Kind::Crc16, Kind::Crc32, Kind::Fletcher].map(colliding), [1648, 928, 5854]);
-}
-
-#[test]
-fn xor_depends_on_who_counts() {
-    let (one_pair, scattered) = (Set::C.flows(10_000, SEED), Set::D.flows(10_000, SEED));
-    assert_eq!(colliding(&one_pair, Kind::Xor16), 10_000 - 256);
-    assert_random("set C, CRC", colliding(&one_pair, Kind::CrcPair), 10_000);
-    // Where addresses are everywhere, only eight bits are too few.
-    for kind in Kind::ALL.into_iter().filter(|kind| ![Kind::Xor8, Kind::Keyed].contains(kind)) {
-        assert_random(kind.name(), colliding(&scattered, kind), 10_000);
-    }
-}
-
-#[test]
-fn sets_have_no_name_twice_and_fewer_are_the_first_ones_of_more() {
-    for set in Set::ALL {
-        let flows = set.flows(20_000, SEED);
-        assert_eq!(flows.iter().map(|flow| flow.fid).collect::<HashSet<_>>().len(), 20_000);
-        let few = set.flows(100, SEED);
-        assert!(few.iter().zip(&flows).all(|(a, b)| (a.fid, a.index) == (b.fid, b.index)));
-    }
-}
-
 // Transfers.
 
 #[test]
-fn transfers_take_as_long_as_in_figure_2() {
+fn transfer_times_are_those_of_figure_2() {
     for (packets, by_hand) in BY_HAND {
         let here = all(&FIGURE_2, packets);
         for (here, by_hand) in here.into_iter().zip(by_hand) {
@@ -175,13 +60,13 @@ const fn jump(code: u16, k: u32, jt: u8, jf: u8) -> Instruction {
     Instruction { code, jt, jf, k }
 }
 
-/// What the program returns, followed by `RET A`.
+/// The result of the program, followed by `RET A`.
 fn a_after(code: &[Instruction], packet: &[u8]) -> u32 {
     Program::new(&[code, &[op(RET | A, 0)]].concat()).unwrap().run(packet)
 }
 
 #[test]
-fn instructions_do_what_they_say() {
+fn instructions_have_their_documented_effects() {
     const PACKET: [u8; 8] = [0x45, 1, 2, 3, 0xfc, 5, 6, 7];
     let a = |code: &[Instruction]| a_after(code, &PACKET);
     assert_eq!(a(&[op(LD | ABS | W, 1)]), 0x0102_03fc);
@@ -240,7 +125,7 @@ fn instructions_do_what_they_say() {
 }
 
 #[test]
-fn what_is_not_in_the_packet_rejects_it() {
+fn a_load_beyond_the_packet_rejects_it() {
     let rejects = |code: &[Instruction]| {
         let program = Program::new(&[code, &[op(RET | K, 1)]].concat()).unwrap();
         assert_eq!(program.run(&[1, 2, 3, 4, 5]), 0, "{code:?}");
@@ -255,7 +140,7 @@ fn what_is_not_in_the_packet_rejects_it() {
 }
 
 #[test]
-fn programs_that_lie_are_refused() {
+fn invalid_programs_are_refused() {
     let refused = |code: &[Instruction]| Program::new(code).unwrap_err();
     let ret = op(RET | K, 0);
     assert_eq!(refused(&[]), ProgramError::Empty);
@@ -274,7 +159,7 @@ fn programs_that_lie_are_refused() {
     assert_eq!(refused(&[op(ALU | DIV | K, 0), ret]), ProgramError::Division(0));
     let all = (0..=u16::MAX).filter(|&code| Program::new(&[op(code, 1), ret, ret, ret]).is_ok());
     assert_eq!(all.count(), 45);
-    // Loads of bytes from memory, of a header to A, and what later machines added.
+    // Loads of bytes from memory, of a header length to A, and instructions of later machines.
     for code in [LD | MEM | B, LD | MSH | B, LDX | ABS | W, ALU | 0x90, ALU | 0xa0, RET | X, 0x100]
     {
         assert_eq!(refused(&[op(code, 1), ret]), ProgramError::Unknown(0), "{code:#x}");
@@ -283,7 +168,7 @@ fn programs_that_lie_are_refused() {
     assert_eq!(text, "instruction 3: jumps out of the program");
 }
 
-/// Instructions that are sound more often than not.
+/// Instructions that are mostly valid.
 fn any_instruction() -> impl Strategy<Value = Instruction> {
     let code = prop_oneof![3 => 0_u16..0xb2, 1 => any::<u16>()];
     let k = prop_oneof![4 => 0_u32..20, 1 => any::<u32>()];
@@ -292,39 +177,39 @@ fn any_instruction() -> impl Strategy<Value = Instruction> {
 
 proptest! {
     #[test]
-    fn whatever_is_sound_ends(
+    fn every_valid_program_terminates(
         code in vec(any_instruction(), 0..60),
         packet in vec(any::<u8>(), 0..40),
     ) {
         _ = Program::new(&code).map(|program| program.run(&packet));
-        // The sound ones of these, one after the other.
-        let mut sound: Vec<Instruction> = vec![];
+        // The valid instructions of these, in sequence.
+        let mut valid: Vec<Instruction> = vec![];
         for instruction in code {
             let probe = [&[instruction], &[op(RET | K, 1); 20][..]].concat();
-            sound.extend(Program::new(&probe).is_ok().then_some(instruction));
+            valid.extend(Program::new(&probe).is_ok().then_some(instruction));
         }
-        sound.extend([op(RET | A, 0); 20]);
-        let program = Program::new(&sound).expect("each of them is sound");
+        valid.extend([op(RET | A, 0); 20]);
+        let program = Program::new(&valid).expect("each instruction is valid");
         program.run(&packet);
     }
 }
 
 // Readers.
 
-/// What the 16 readers want, told from the fields of a frame.
-fn wanted(frame: &Frame, watched: &[[u8; 4]; 3]) -> u16 {
+/// Which of the 16 readers accept a frame, computed from its fields.
+fn accepted(frame: &Frame, watched: &[[u8; 4]; 3]) -> u16 {
     let [source, destination] = [26, 30].map(|at| [0, 1, 2, 3].map(|byte| frame[at + byte]));
     let (protocol, port) = (frame[23], u16::from_be_bytes([frame[48], frame[49]]));
-    let mut wanted = PORTS.map(|each| protocol == UDP && port == each).to_vec();
-    wanted.extend([25, 80].map(|each| protocol == TCP && port == each));
-    wanted.extend(watched.map(|each| source == each || destination == each));
-    wanted.extend([0, 1].map(|each| destination[..3] == watched[each][..3]));
-    wanted.push(protocol == TCP);
-    wanted.iter().enumerate().map(|(bit, is)| u16::from(*is) << bit).sum()
+    let mut readers = PORTS.map(|each| protocol == UDP && port == each).to_vec();
+    readers.extend([25, 80].map(|each| protocol == TCP && port == each));
+    readers.extend(watched.map(|each| source == each || destination == each));
+    readers.extend([0, 1].map(|each| destination[..3] == watched[each][..3]));
+    readers.push(protocol == TCP);
+    readers.iter().enumerate().map(|(bit, is)| u16::from(*is) << bit).sum()
 }
 
 #[test]
-fn readers_get_what_they_want_by_every_index() {
+fn readers_receive_the_same_frames_with_every_index() {
     let traffic = Traffic::new(64, 5000, SEED);
     let watched = watched(&traffic);
     let programs = programs(&watched).unwrap();
@@ -333,14 +218,14 @@ fn readers_get_what_they_want_by_every_index() {
     let mut seen = 0;
     for &flow in &traffic.order {
         let frame = &traffic.frames[flow];
-        let wanted = wanted(frame, &watched);
-        seen |= wanted;
-        assert_eq!(readers(frame, &programs), wanted);
-        assert_eq!(readers_cached(frame, &mut caches[0], by_xor, &programs), wanted);
-        assert_eq!(readers_cached(frame, &mut caches[1], by_crc, &programs), wanted);
-        assert_eq!(readers_cached(frame, &mut caches[2], by_source, &programs), wanted);
-        let all_the_same = |_: &Fid, _| SourceIndex::ABSENT;
-        assert_eq!(readers_cached(frame, &mut caches[3], all_the_same, &programs), wanted);
+        let expected = accepted(frame, &watched);
+        seen |= expected;
+        assert_eq!(readers(frame, &programs), expected);
+        assert_eq!(readers_cached(frame, &mut caches[0], by_xor, &programs), expected);
+        assert_eq!(readers_cached(frame, &mut caches[1], by_crc, &programs), expected);
+        assert_eq!(readers_cached(frame, &mut caches[2], by_source, &programs), expected);
+        let constant = |_: &Fid, _| SourceIndex::ABSENT;
+        assert_eq!(readers_cached(frame, &mut caches[3], constant, &programs), expected);
     }
     assert_eq!(seen & 0b1111_1100_1111_1111, 0b1111_1100_1111_1111, "{seen:016b}");
     assert!(caches[2].statistics().hits > 9 * caches[2].statistics().misses / 4);
@@ -348,36 +233,36 @@ fn readers_get_what_they_want_by_every_index() {
 }
 
 #[test]
-fn filters_look_behind_options_and_at_first_fragments_only() {
+fn filters_skip_options_and_match_ports_of_first_fragments_only() {
     let flow = Flow { fid: Fid::new([10, 1, 1, 1], [10, 2, 3, 4], 1), index: SourceIndex::new(5) };
     let mut packet = frame(&flow, UDP, 53);
-    let wants = |code: &[Instruction], packet: &[u8]| Program::new(code).unwrap().run(packet) > 0;
-    assert!(wants(&to_port(UDP, 53), &packet));
-    assert!(!wants(&to_port(UDP, 54), &packet) && !wants(&to_port(TCP, 53), &packet));
-    assert!(wants(&host([10, 1, 1, 1]), &packet) && wants(&host([10, 2, 3, 4]), &packet));
-    assert!(!wants(&host([10, 2, 3, 5]), &packet));
-    assert!(wants(&to_subnet([10, 2, 3]), &packet) && !wants(&to_subnet([10, 1, 1]), &packet));
-    assert!(wants(&of_protocol(UDP), &packet) && !wants(&of_protocol(TCP), &packet));
+    let accepts = |code: &[Instruction], packet: &[u8]| Program::new(code).unwrap().run(packet) > 0;
+    assert!(accepts(&to_port(UDP, 53), &packet));
+    assert!(!accepts(&to_port(UDP, 54), &packet) && !accepts(&to_port(TCP, 53), &packet));
+    assert!(accepts(&host([10, 1, 1, 1]), &packet) && accepts(&host([10, 2, 3, 4]), &packet));
+    assert!(!accepts(&host([10, 2, 3, 5]), &packet));
+    assert!(accepts(&to_subnet([10, 2, 3]), &packet) && !accepts(&to_subnet([10, 1, 1]), &packet));
+    assert!(accepts(&of_protocol(UDP), &packet) && !accepts(&of_protocol(TCP), &packet));
     packet[21] = 1;
-    assert!(!wants(&to_port(UDP, 53), &packet), "a later fragment");
+    assert!(!accepts(&to_port(UDP, 53), &packet), "a later fragment");
     packet[13] = 0xdd;
-    assert!(!wants(&of_protocol(UDP), &packet), "not IP");
+    assert!(!accepts(&of_protocol(UDP), &packet), "not IP");
 }
 
 // Routers.
 
 #[test]
-fn the_routes_are_a_hundred_in_a_binary_trie() {
+fn a_binary_trie_holds_the_hundred_routes() {
     let tree = radix_tree();
     assert_eq!((tree.len(), routes().len()), (100, 100));
     let shape = tree.shape();
     assert_eq!(shape.nodes_by_bits.get(2..).unwrap_or_default().iter().sum::<usize>(), 0);
-    // No node has one child only.
+    // No node has exactly one child.
     assert_eq!(shape.nodes() + 1, shape.leaves);
 }
 
 #[test]
-fn packets_leave_by_the_same_interface_by_every_index() {
+fn packets_leave_through_the_same_interface_with_every_index() {
     let traffic = Traffic::new(64, 5000, SEED);
     let (tree, list) = (radix_tree(), routes());
     let matching = |address: Ipv4Addr| {
@@ -393,7 +278,7 @@ fn packets_leave_by_the_same_interface_by_every_index() {
         assert_eq!(port, matching(Ipv4Addr::new(ip[16], ip[17], ip[18], ip[19])));
         used.extend(port);
         assert_eq!(long[8], 63);
-        assert!(is_valid(&long), "the checksum is right again");
+        assert!(is_valid(&long), "the checksum is updated");
         let mut check = |cache: usize, index: fn(&Fid, SourceIndex) -> SourceIndex| {
             short.copy_from_slice(ip);
             let by = forward_cached(&mut short, &mut caches[cache], index, in_trie(&tree));
@@ -410,7 +295,7 @@ fn packets_leave_by_the_same_interface_by_every_index() {
 }
 
 #[test]
-fn packets_say_whose_they_are() {
+fn a_packet_contains_the_name_of_its_flow() {
     for flow in Set::D.flows(100, SEED) {
         let frame = frame(&flow, TCP, 80);
         assert!(is_valid(&frame[ETHERNET..]));
@@ -420,7 +305,7 @@ fn packets_say_whose_they_are() {
 }
 
 #[test]
-fn packets_without_a_name_take_the_long_way() {
+fn packets_without_a_name_bypass_the_cache() {
     let tree = radix_tree();
     let mut cache: Cache<u8> = Cache::new(SLOTS).unwrap();
     let traffic = Traffic::new(1, 1, SEED);
@@ -437,13 +322,13 @@ fn packets_without_a_name_take_the_long_way() {
 }
 
 #[test]
-fn the_sum_of_the_internet_is_that_of_its_rfc() {
+fn the_internet_checksum_is_that_of_rfc_1071() {
     // RFC 1071, section 3: the sum of these is ddf2.
     assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
 }
 
 #[test]
-fn damaged_headers_are_seen_and_old_packets_die() {
+fn damaged_headers_are_invalid_and_expired_packets_are_dropped() {
     let traffic = Traffic::new(1, 1, SEED);
     let good = &traffic.frames[0][ETHERNET..];
     assert!(is_valid(good));

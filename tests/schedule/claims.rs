@@ -1,6 +1,8 @@
-//! What Qie, Bavier, Peterson and Karlin say of schedules, and what their simulation gives when all is said.
+//! The results of Qie, Bavier, Peterson and Karlin for schedulers, and the results of their
+//! simulation with every parameter stated.
 //!
-//! Everything here is in integers, and comes out the same everywhere. The bench `paper` prints it.
+//! The simulation uses integers only, so its results are equal on all machines. The bench `paper`
+//! prints them.
 
 use flowtable::schedule::simulator::{Flow, Outcome};
 use flowtable::schedule::{Adaptive, Demand, Inadmissible, Policy};
@@ -66,31 +68,32 @@ fn the_table_by_throttles() {
 }
 
 #[test]
-fn what_is_wanted() {
-    let wanted = |flow: &Flow| f64::from(flow.packets_per_second) * flow.cost.as_secs_f64();
-    let [others, with_13] = [12, 13].map(|n| flows(3).iter().take(n).map(wanted).sum::<f64>());
+fn the_demand_of_the_flows_is_that_of_the_paper() {
+    let demand = |flow: &Flow| f64::from(flow.packets_per_second) * flow.cost.as_secs_f64();
+    let [others, with_13] = [12, 13].map(|n| flows(3).iter().take(n).map(demand).sum::<f64>());
     assert!((others - 0.595).abs() < 1e-9 && (with_13 - 0.895).abs() < 1e-9);
     let shares: u32 = flows(3).iter().map(|flow| flow.share).sum();
     assert_eq!(shares * 1000 / WHOLE, 625);
     for cost in COSTS {
-        let came: Vec<u64> =
+        let arrived: Vec<u64> =
             run(cost, simulation::packets(8)).flows.iter().map(|flow| flow.arrived).collect();
-        assert_eq!(came[..3], [500, 1000, 2000]);
-        assert_eq!(came[flow(13)], 10_000);
+        assert_eq!(arrived[..3], [500, 1000, 2000]);
+        assert_eq!(arrived[flow(13)], 10_000);
     }
 }
 
 // Packet limits: figures 10 to 12.
 
 #[test]
-fn without_batches_the_shares_say_how_efficient_it_is() {
+fn without_batches_the_efficiency_follows_from_the_shares() {
     for (cost, row) in COSTS.into_iter().zip(BY_LIMIT[0]) {
-        // Packets for a µs of processing, when each gets its share of that.
+        // Packets per µs of processing, where each flow receives its share.
         let packets =
             3.5 / 62.5 + 21.0 / 62.5 / 3.0 + 35.0 / 62.5 / 10.0 + 3.0 / 62.5 / cost as f64;
         let expected = 1.0 / (1.0 + 3.0 * packets);
         assert!((f64::from(row.efficiency) / 1000.0 - expected).abs() < 0.002, "c13 = {cost}");
-        // Flows need 62.5 %. What flow 6 cannot do in 0.1 s goes beyond its 128 buffers or not.
+        // Flows need 62.5 %. Flow 6 drops packets if its backlog after 0.1 s exceeds its 128
+        // buffers.
         let missing = 2000.0 * (1.0 - expected / 0.625);
         let outcome = run(cost, simulation::packets(1)).flows[flow(6)];
         assert_eq!(outcome.dropped > 0, missing > 128.0, "c13 = {cost}: {missing}");
@@ -114,7 +117,7 @@ fn efficiency_rises_with_the_limit_and_with_the_cost() {
 }
 
 #[test]
-fn curves_are_apart_for_limits_and_together_for_slices_and_the_throttle() {
+fn the_cost_of_flow_13_matters_for_limits_but_not_for_slices_and_the_throttle() {
     let spread = |policy: Policy| {
         let all = COSTS.map(|cost| efficiency(&run(cost, policy)));
         all.into_iter().fold(0.0, f64::max) - all.into_iter().fold(1.0, f64::min)
@@ -131,7 +134,7 @@ fn curves_are_apart_for_limits_and_together_for_slices_and_the_throttle() {
 }
 
 #[test]
-fn flow_6_with_32_buffers_drops_if_batches_are_large() {
+fn flow_6_with_32_buffers_drops_packets_if_batches_are_large() {
     let dropped = [16, 32, 64].map(|limit| {
         let mut flows = flows(30);
         flows[flow(6)].buffers = 32;
@@ -143,7 +146,7 @@ fn flow_6_with_32_buffers_drops_if_batches_are_large() {
 // Timeslices: figures 13 to 15.
 
 #[test]
-fn flow_6_never_uses_a_sixth_of_a_long_slice() {
+fn flow_6_uses_less_than_a_sixth_of_a_long_slice() {
     let longest = COSTS.map(|cost| run(cost, simulation::slice(500)).flows[flow(6)].longest_run);
     let longest = longest.into_iter().max().unwrap();
     assert_eq!((longest.as_secs_f64() / us(500).as_secs_f64() * 1000.0).round(), 138.0);
@@ -152,7 +155,7 @@ fn flow_6_never_uses_a_sixth_of_a_long_slice() {
 // The throttle: figures 16 to 18.
 
 #[test]
-fn two_settings_drop_nothing_and_those_beside_them_do() {
+fn two_settings_drop_no_packets_and_their_neighbours_do() {
     let dropped =
         THROTTLES.map(|setting| run(3, simulation::throttle(setting)).flows[flow(13)].dropped);
     assert_eq!(dropped, [3552, 1447, 0, 0, 80]);
@@ -185,7 +188,7 @@ fn a_flow_with_fewer_buffers_than_its_threshold_starves_unless_that_is_capped() 
 }
 
 #[test]
-fn more_buffers_or_a_timeout_help_it() {
+fn more_buffers_or_a_timeout_prevent_starvation() {
     let with = |cost: u64, change: fn(Flow) -> Flow| {
         let mut flows = flows(cost);
         flows[flow(3)] = change(flows[flow(3)]);
@@ -209,7 +212,7 @@ fn a_timeout_keeps_the_queue_of_flow_9_short() {
 }
 
 #[test]
-fn the_demand_chooses_the_throttle() {
+fn the_throttle_follows_from_the_demand() {
     let demand = |flow: &Flow| Demand {
         packets_per_second: flow.packets_per_second.into(),
         cost: flow.cost,
@@ -220,7 +223,7 @@ fn the_demand_chooses_the_throttle() {
     let throttle = adaptive.plan(&demands).unwrap();
     assert_eq!(throttle.overhead().ppm(), 117_318); // 0.105 / 0.895
     assert_eq!((throttle.slice().as_nanos() + 50) / 100, 256); // 25.6 µs
-    // So it drops nothing, and 10 and 5 % do not, and 20 % does.
+    // No packet is dropped; 10 % and 5 % drop none either, and 20 % does.
     let outcome = run(3, Policy::Throttle(throttle));
     assert_eq!(outcome.flows.iter().map(|flow| flow.dropped).sum::<u64>(), 0);
     assert!(efficiency(&outcome) >= 0.895);
@@ -229,7 +232,7 @@ fn the_demand_chooses_the_throttle() {
     assert_eq!(adaptive.plan(&demands), Err(Inadmissible::Overload { demanded }));
 }
 
-// What the paper does not say.
+// Parameters that the paper leaves open.
 
 fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
     let mut rng = StdRng::seed_from_u64(seed);
@@ -241,7 +244,7 @@ fn with_random_phases(cost_13: u64, seed: u64) -> Vec<Flow> {
 }
 
 #[test]
-fn flows_that_do_not_begin_at_once_make_limits_and_slices_useless() {
+fn with_random_phases_limits_and_slices_have_no_effect() {
     let limits = LIMITS[1..].iter().map(|limit| simulation::packets(*limit));
     for policy in limits.chain(SLICES.map(simulation::slice)) {
         for cost in COSTS {
@@ -256,7 +259,7 @@ fn flows_that_do_not_begin_at_once_make_limits_and_slices_useless() {
 }
 
 #[test]
-fn the_throttle_does_not_care() {
+fn with_random_phases_the_throttle_has_the_same_effect() {
     for setting in THROTTLES {
         for cost in COSTS {
             let together = run(cost, simulation::throttle(setting));
@@ -276,7 +279,7 @@ fn the_throttle_does_not_care() {
 }
 
 #[test]
-fn the_lower_flow_first_makes_queues_half_as_long() {
+fn serving_the_lower_flow_first_halves_queues() {
     let longest = |flows: &[Flow], index: usize| {
         simulation::run(flows, simulation::slice(500)).flows[index].longest_queue
     };
@@ -286,7 +289,7 @@ fn the_lower_flow_first_makes_queues_half_as_long() {
     assert!((0.3..0.7).contains(&(f64::from(lower) / f64::from(higher))), "{lower}, {higher}");
 }
 
-fn twin_flow(flow: &Flow) -> FlowModel {
+fn flow_model(flow: &Flow) -> FlowModel {
     FlowModel {
         period: 1_000_000 / u64::from(flow.packets_per_second),
         phase: flow.phase.as_micros() as u64,
@@ -298,16 +301,16 @@ fn twin_flow(flow: &Flow) -> FlowModel {
 }
 
 #[test]
-fn what_a_run_is_expected_to_take_moves_efficiency_by_three_points() {
+fn the_expected_length_of_a_run_changes_efficiency_by_three_points() {
     let mut most: f64 = 0.0;
     for limit in LIMITS.map(u64::from) {
         for cost in COSTS {
-            let flows: Vec<FlowModel> = flows(cost).iter().map(twin_flow).collect();
+            let flows: Vec<FlowModel> = flows(cost).iter().map(flow_model).collect();
             let efficiency = |expected| {
                 let (rule, is_lower_first) = (Rule::Packets(limit), false);
                 let (switch, whole, end) = (3, WHOLE.into(), 100_000);
-                let twin = SimulationModel { rule, expected, is_lower_first, switch, whole, end };
-                let outcome = twin.run(&flows);
+                let model = SimulationModel { rule, expected, is_lower_first, switch, whole, end };
+                let outcome = model.run(&flows);
                 outcome.processing as f64 / (outcome.processing + outcome.switching) as f64
             };
             let queued = efficiency(Expected::Queued);

@@ -1,4 +1,4 @@
-//! When flows end, on packets whose times and flags are chosen.
+//! Ends of flows, on packets with chosen times and flags.
 
 use capture::data::{segment, segment_of, udp};
 
@@ -7,9 +7,9 @@ use super::{Record, metered};
 const OPEN: [(u32, bool, &str); 3] = [(0, true, "S"), (10, false, "SA"), (20, true, "A")];
 const CLOSE: [(u32, bool, &str); 2] = [(1000, true, "FA"), (1010, false, "FA")];
 
-/// What becomes of segments between two fixed sockets: milliseconds, whether from the client,
-/// flags.
-fn talk(parts: &[&[(u32, bool, &str)]], arguments: &[&str]) -> Vec<Record> {
+/// Returns the records of segments between two fixed sockets: milliseconds, whether from the
+/// client, flags.
+fn connection(parts: &[&[(u32, bool, &str)]], arguments: &[&str]) -> Vec<Record> {
     let frame = |&(ms, from_client, flags): &(u32, bool, &str)| (ms, segment(from_client, flags));
     let frames: Vec<_> = parts.concat().iter().map(frame).collect();
     metered(&frames, arguments)
@@ -33,13 +33,12 @@ fn silence_of_both_directions_ends_a_flow() {
     assert_eq!(summaries(&metered(&frames, &[])), [([3, 0], "forced", "unreplied")]);
     // Segments of the server alone keep the client's direction.
     let parts = [(0, true, "A"), (50_000, false, "A"), (100_000, false, "A"), (150_000, true, "A")];
-    assert_eq!(summaries(&talk(&[&parts], &idle)), [([2, 2], "forced", "established")]);
+    assert_eq!(summaries(&connection(&[&parts], &idle)), [([2, 2], "forced", "established")]);
 }
 
-/// A flow that is silent is over although nothing comes but a packet of another flow, or one that
-/// is not even IP.
+/// A silent flow expires even if only packets of other flows, or non-IP packets, arrive.
 #[test]
-fn any_packet_tells_the_time() {
+fn any_packet_advances_the_time() {
     let arp = vec![0xff; 60];
     for other in [udp(2000, 53, 0), arp] {
         let frames = [(0, udp(1000, 53, 0)), (61_000, other), (61_001, udp(1000, 53, 0))];
@@ -58,11 +57,11 @@ fn a_flow_that_lives_on_is_reported_in_parts() {
         records.iter().map(|record| (record.packets(), record.end_reason.as_str())).collect();
     assert_eq!(reported, parts);
     assert!(records.iter().all(|record| record.flow_id == records[0].flow_id));
-    let ways: Vec<_> = records.iter().filter_map(|record| record.forward.as_ref()).collect();
-    assert!(ways.windows(2).all(|pair| pair[0].last_ns + 1_000_000_000 == pair[1].first_ns));
-    let bytes: u64 = ways.iter().map(|way| way.ip_bytes).sum();
+    let halves: Vec<_> = records.iter().filter_map(|record| record.forward.as_ref()).collect();
+    assert!(halves.windows(2).all(|pair| pair[0].last_ns + 1_000_000_000 == pair[1].first_ns));
+    let bytes: u64 = halves.iter().map(|half| half.ip_bytes).sum();
     assert_eq!(bytes, (0..1000).map(|s| 28 + s % 7).sum::<u64>());
-    // What was told and is silent since has nothing more to tell.
+    // A flow that was reported and is silent since has no further record.
     let frames = [(0, udp(1, 2, 0)), (301_000, udp(3, 4, 0)), (400_000, udp(3, 4, 0))];
     let records = metered(&frames, &["--idle", "350", "--active", "300"]);
     assert_eq!(
@@ -77,24 +76,24 @@ fn a_closed_connection_lingers_and_is_over() {
     let last_ack: &[(u32, bool, &str)] = &[(1020, true, "A")];
     let later: &[(u32, bool, &str)] = &[(7000, true, "A")];
     let over = ([4, 2], "ended", "closing");
-    // The last acknowledgement is no ghost of a flow; what comes later is.
-    let records = talk(&[&OPEN, &CLOSE, last_ack, later], &meter);
+    // The last acknowledgement does not create a flow; a later packet does.
+    let records = connection(&[&OPEN, &CLOSE, last_ack, later], &meter);
     assert_eq!(summaries(&records), [over, ([1, 0], "forced", "unreplied")]);
-    assert_eq!(records[0].forward.as_ref().map(|way| way.tcp_flags.as_str()), Some("...A..SF"));
-    // So does a reset, and what comes while it lingers belongs to it.
+    assert_eq!(records[0].forward.as_ref().map(|half| half.tcp_flags.as_str()), Some("...A..SF"));
+    // So does a reset, and packets while it lingers belong to it.
     let reset: &[(u32, bool, &str)] = &[(30, false, "R"), (4000, true, "A"), (8000, true, "A")];
-    let records = talk(&[&OPEN, reset, &[(20_000, true, "A")]], &meter);
+    let records = connection(&[&OPEN, reset, &[(20_000, true, "A")]], &meter);
     assert_eq!(
         summaries(&records),
         [([4, 2], "ended", "closing"), ([1, 0], "forced", "unreplied")]
     );
     // A longer time to linger, or none at all.
     let parts: [&[_]; 4] = [&OPEN, &CLOSE, last_ack, later];
-    let longer = talk(&parts, &["--timeouts", "meter", "--linger", "6.5"]);
+    let longer = connection(&parts, &["--timeouts", "meter", "--linger", "6.5"]);
     assert_eq!(summaries(&longer), [([5, 2], "forced", "closing")]);
-    let off = talk(&parts, &["--timeouts", "meter", "--linger", "off"]);
+    let off = connection(&parts, &["--timeouts", "meter", "--linger", "off"]);
     assert_eq!(summaries(&off), [([5, 2], "forced", "established")]);
-    let idle = talk(&parts, &["--idle", "100"]);
+    let idle = connection(&parts, &["--idle", "100"]);
     assert_eq!(summaries(&idle), [over, ([1, 0], "forced", "unreplied")]);
 }
 
@@ -103,32 +102,36 @@ fn a_connection_closed_on_one_side_goes_on() {
     let half: &[(u32, bool, &str)] =
         &[(100, true, "FA"), (110, false, "A"), (10_000, false, "A"), (10_010, true, "A")];
     let last: &[(u32, bool, &str)] = &[(50_000, false, "FA"), (50_010, true, "A")];
-    let records = talk(&[&OPEN, half, last, &[(56_000, true, "A")]], &["--timeouts", "meter"]);
+    let records =
+        connection(&[&OPEN, half, last, &[(56_000, true, "A")]], &["--timeouts", "meter"]);
     assert_eq!(
         summaries(&records),
         [([5, 4], "ended", "closing"), ([1, 0], "forced", "unreplied")]
     );
 }
 
-/// The same sockets twice.
+/// Two connections between the same sockets.
 #[test]
 fn a_connection_on_reused_sockets_is_another_flow() {
     let again: &[(u32, bool, &str)] = &[(2000, true, "S"), (2010, false, "SA"), (2020, true, "A")];
-    let records = talk(&[&OPEN, &CLOSE, again], &["--timeouts", "meter"]);
+    let records = connection(&[&OPEN, &CLOSE, again], &["--timeouts", "meter"]);
     let both = [([3, 2], "ended", "closing"), ([2, 1], "forced", "established")];
     assert_eq!(summaries(&records), both);
     assert_ne!(records[0].flow_id, records[1].flow_id);
-    // A SYN that is sent again is not another connection.
+    // A retransmitted SYN is not another connection.
     let twice: &[(u32, bool, &str)] = &[(0, true, "S"), (1000, true, "S"), (1010, false, "SA")];
-    assert_eq!(talk(&[twice], &["--timeouts", "meter"]).len(), 1);
-    // Where nothing ends a flow, that does not either.
-    assert_eq!(summaries(&talk(&[&OPEN, &CLOSE, again], &[])), [([5, 3], "forced", "established")]);
+    assert_eq!(connection(&[twice], &["--timeouts", "meter"]).len(), 1);
+    // If nothing ends a flow, that does not either.
+    assert_eq!(
+        summaries(&connection(&[&OPEN, &CLOSE, again], &[])),
+        [([5, 3], "forced", "established")]
+    );
 }
 
 #[test]
-fn who_began_is_the_source() {
+fn the_initiator_is_the_source() {
     let begins_with = |part: (u32, bool, &str)| {
-        let records = talk(&[&[part, (5, true, "A")]], &[]);
+        let records = connection(&[&[part, (5, true, "A")]], &[]);
         assert_eq!(records.len(), 1);
         let Record { src, sport, dst, dport, .. } = records[0].clone();
         (format!("{src}:{sport} {dst}:{dport}"), records[0].packets())
@@ -136,14 +139,14 @@ fn who_began_is_the_source() {
     let (client, server) = ("192.0.2.1:40000", "198.51.100.2:443");
     assert_eq!(begins_with((0, true, "S")), (format!("{client} {server}"), [2, 0]));
     assert_eq!(begins_with((0, false, "A")), (format!("{server} {client}"), [1, 1]));
-    // An answer: the one who asked was not captured.
+    // An answer: the request was not captured.
     assert_eq!(begins_with((0, false, "SA")), (format!("{client} {server}"), [1, 1]));
 }
 
-/// Four flows of four classes in a cache for four: the closing one goes first, the established
-/// last.
+/// Four flows of four classes in a cache for four: the closing one is evicted first, the
+/// established one last.
 #[test]
-fn a_full_cache_gives_up_the_least_first() {
+fn a_full_cache_evicts_the_least_important_first() {
     let mut frames: Vec<_> = OPEN
         .iter()
         .map(|&(ms, from_client, flags)| (ms, segment_of(1, from_client, flags)))

@@ -1,17 +1,17 @@
-//! The name of every public function is called in an example of its module's documentation.
+//! Every public function is called in an example of its module's documentation.
 //!
-//! A module is a file of `src/` with the folder of its name. What counts is a call in code: `.name(` or `::name(`, in a
-//! block between fences. Examples are tests, so what they show is so.
+//! A module is a file of `src/` with the folder of its name. A call is `.name(` or `::name(` in a
+//! fenced block. Examples are tests, so their assertions hold.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a module's documentation shows, and which functions it has.
+/// The examples in the documentation of a module, and its functions.
 #[derive(Default)]
 struct Module {
     examples: String,
-    /// Where each is, and its name.
+    /// The file and the name of each.
     functions: Vec<(String, String)>,
 }
 
@@ -23,7 +23,7 @@ fn every_public_function_is_in_an_example() {
         let source = fs::read_to_string(&file).expect("a source file can be read");
         let place = file.strip_prefix(&src).expect("it is in src/").display().to_string();
         let name = place.split(['/', '.']).next().expect("a path has a beginning").to_owned();
-        modules.entry(name).or_default().take(&place, &source);
+        modules.entry(name).or_default().read(&place, &source);
     }
     let front = modules.remove("lib").expect("there is a front page").examples;
     let missing = modules.values().flat_map(|module| module.missing(&front));
@@ -40,7 +40,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Module {
-    fn take(&mut self, place: &str, source: &str) {
+    fn read(&mut self, place: &str, source: &str) {
         let mut is_code = false;
         for line in source.lines().map(str::trim) {
             match line.strip_prefix("///").or_else(|| line.strip_prefix("//!")) {
@@ -55,7 +55,7 @@ impl Module {
         }
     }
 
-    /// The functions that neither its examples nor these have.
+    /// The functions that occur neither in its examples nor in `more`.
     fn missing<'a>(&'a self, more: &'a str) -> impl Iterator<Item = String> + 'a {
         let is_shown =
             move |name: &str| [self.examples.as_str(), more].iter().any(|code| calls(code, name));
@@ -64,7 +64,7 @@ impl Module {
     }
 }
 
-/// The name of the public function that begins on this line.
+/// The name of the public function whose signature begins on this line.
 fn function(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let words = ["const ", "unsafe ", "async "];
@@ -72,11 +72,11 @@ fn function(line: &str) -> Option<&str> {
     rest.strip_prefix("fn ")?.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// Whether code has the name behind a dot or a path, as a call or as a function.
+/// Whether the code has the name after a dot or `::`, as a call or as a function.
 fn calls(code: &str, name: &str) -> bool {
     code.match_indices(name).any(|(at, _)| {
-        let behind = code[at + name.len()..].chars().next();
-        let ends = behind.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let next = code[at + name.len()..].chars().next();
+        let ends = next.is_none_or(|c| !c.is_alphanumeric() && c != '_');
         ends && (code[..at].ends_with('.') || code[..at].ends_with("::"))
     })
 }

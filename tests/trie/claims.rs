@@ -1,15 +1,14 @@
-//! Every number that our documentation states, with its seed and size.
+//! Every number that the documentation of `LcTrieMap` and `Unicache` states, with its seed and
+//! size.
 
 use std::collections::{HashSet, VecDeque};
-use std::net::Ipv4Addr;
 
 use flowtable::eviction::PassiveGc;
-use flowtable::flow_cache::{Config, Packet};
 use flowtable::key::bits::{BitString, Headed};
 use flowtable::probes::Probes;
 use flowtable::trie::unicache::Unicache;
 use flowtable::trie::{RebalanceFrom, Thresholds, TrieShape, Tuning};
-use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, LcTrieMap, Timestamp, TrashMap};
+use flowtable::{DefaultHashBuilder, LcTrieMap};
 use model::papers::trash_2006::traffic::{
     Flow, Order, Rings, distinct, dst_src, src_dst, trash, wide,
 };
@@ -19,7 +18,7 @@ use rand::{Rng, SeedableRng};
 
 const SEED: u64 = 2007;
 
-/// The shape of a trie over so many random keys of 64 bits.
+/// The shape of a trie over `leaves` random keys of 64 bits.
 fn random(leaves: usize, tuning: Tuning) -> TrieShape {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut map = LcTrieMap::with_tuning(tuning);
@@ -29,7 +28,7 @@ fn random(leaves: usize, tuning: Tuning) -> TrieShape {
     map.shape()
 }
 
-/// The shape of a trie over these keys, inserted in this order.
+/// The shape of a trie over `keys`, inserted in this order.
 fn shape<K: BitString>(keys: impl IntoIterator<Item = K>, tuning: Tuning) -> TrieShape {
     let mut map = LcTrieMap::with_tuning(tuning);
     map.extend(keys.into_iter().map(|key| (key, ())));
@@ -95,7 +94,7 @@ fn depth_over_random_keys_with_other_root_thresholds() {
 
 /// The sizes of the paper's figure 4, in one trie that grows through them.
 #[test]
-fn the_root_widens_up_to_its_limit_and_from_there_on_depth_grows() {
+fn the_root_grows_up_to_its_limit_and_then_the_depth_grows() {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut map = LcTrieMap::with_tuning(Tuning::TRASH_2006);
     for (leaves, root_bits, average) in [
@@ -119,9 +118,9 @@ fn the_root_widens_up_to_its_limit_and_from_there_on_depth_grows() {
     }
 }
 
-/// The default's root doubles from 0.36 keys per slot, so its depth follows a saw-tooth.
+/// By default the root doubles from 0.36 keys per slot, so the depth follows a sawtooth.
 #[test]
-fn depth_and_slots_stay_within_bands_at_any_size() {
+fn depth_and_slots_per_leaf_are_bounded_at_every_size() {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut map = LcTrieMap::new();
     let mut next = 1000.0;
@@ -134,14 +133,14 @@ fn depth_and_slots_stay_within_bands_at_any_size() {
             assert!((1.3..=1.6).contains(&depth), "{shape}");
             assert!((1.9..=3.2).contains(&slots), "{shape}");
             assert!(shape.max_depth() <= 5, "{shape}");
-            let twos = shape.nodes_by_bits[1] as f64 / shape.nodes() as f64;
-            assert!((0.85..=0.95).contains(&twos), "{twos} of the nodes have two slots");
+            let binary = shape.nodes_by_bits[1] as f64 / shape.nodes() as f64;
+            assert!((0.85..=0.95).contains(&binary), "{binary} of the nodes have two slots");
         }
     }
 }
 
 #[test]
-fn a_lookup_passes_as_many_nodes_as_its_key_is_deep_and_one_leaf() {
+fn a_lookup_visits_the_nodes_above_its_key_and_one_leaf() {
     let map: LcTrieMap<u64, ()> =
         StdRng::seed_from_u64(SEED).random_iter().take(10_000).map(|key| (key, ())).collect();
     let mut probes = Probes::default();
@@ -154,19 +153,19 @@ fn a_lookup_passes_as_many_nodes_as_its_key_is_deep_and_one_leaf() {
 }
 
 #[test]
-fn rebalancing_from_the_parent_makes_a_crowded_trie_deeper() {
+fn rebalancing_from_the_parent_makes_a_full_trie_deeper() {
     let from = |rebalance_from| Tuning { rebalance_from, ..Tuning::TRASH_2006 };
     assert_shape(&random(1_000_000, from(RebalanceFrom::Parent)), 19, 2.13, 5..=6);
     assert_shape(&random(1_000_000, from(RebalanceFrom::NewNode)), 19, 2.08, 5..=6);
-    // Under a wide root there is little to gain.
+    // Below a wide root the difference is small.
     assert_shape(&random(100_000, from(RebalanceFrom::Parent)), 18, 1.341, 4..=5);
     assert_shape(&random(100_000, from(RebalanceFrom::NewNode)), 18, 1.335, 4..=5);
 }
 
-/// 10.255.255.254 and down from it in doubling steps, and 6 keys more that a host has besides: what
-/// Linux moved the start of rebalancing for. It stated 10.82 and 23, then 4.72 and 9.
+/// 10.255.255.254 and below it in doubling steps, and 6 further keys of a host: the case for which
+/// Linux moved the start of rebalancing. Linux stated 10.82 and 23, then 4.72 and 9.
 #[test]
-fn rebalancing_from_the_new_node_flattens_doubling_steps() {
+fn rebalancing_from_the_new_node_reduces_the_depth_over_doubling_steps() {
     let steps: Vec<u32> = (1..=23)
         .scan(u32::from_be_bytes([10, 255, 255, 254]), |address, power| {
             *address -= 1 << power;
@@ -183,25 +182,25 @@ fn rebalancing_from_the_new_node_flattens_doubling_steps() {
         assert_shape(&shape(host.clone(), new_node), 2, 4.79, 9..=9);
         assert_shape(&shape(steps.clone(), parent), 1, 11.96, 22..=22);
         assert_shape(&shape(host.clone(), parent), 2, 10.83, 23..=23);
-        // Upwards, each new node is inflated from below in time.
+        // In ascending order, each new node is inflated in time.
         assert_shape(&shape(steps.iter().rev().copied(), parent), 4, 4.00, 7..=7);
     }
 }
 
-/// 100 000 flows from two sources to random hosts of two nets.
+/// 100 000 flows from two sources to random hosts of two networks.
 #[test]
-fn the_order_of_the_fields_decides_the_depth_of_a_plain_trie() {
+fn without_a_header_the_depth_depends_on_the_order_of_the_fields() {
     let of = |nets, key: fn(&Flow) -> u128| shape(distinct(100_000, nets, key), Tuning::TRASH_2006);
     let src_first = of(Rings::ADJACENT, src_dst);
     assert_shape(&src_first, 1, 2.61, 6..=7);
     assert_eq!(src_first.nodes_by_bits[16], 2, "one wide node below each source");
     assert_shape(&of(Rings::ADJACENT, dst_src), 18, 1.341, 4..=5);
-    // Nets that are not adjacent are two sources again.
+    // Networks that are not adjacent have the effect of two sources.
     assert_shape(&of([10, 192], dst_src), 1, 2.61, 6..=7);
 }
 
 #[test]
-fn a_header_makes_any_key_shallow() {
+fn with_a_header_the_depth_is_that_of_random_keys() {
     let hasher = DefaultHashBuilder::with_seed(SEED);
     let (nets, tuning) = (Rings::ADJACENT, Tuning::TRASH_2006);
     for shape in [
@@ -213,7 +212,8 @@ fn a_header_makes_any_key_shallow() {
     }
 }
 
-/// n^2 / 2^33 pairs: 1.2 and 116 are expected, with deviations of 1.1 and 11.
+/// n^2 / 2^33 pairs: 1.2 and 116 are expected, with standard deviations of 1.1 and 11. The seed is
+/// fixed; the bounds leave three deviations for processors on which the hash differs.
 #[test]
 fn headers_of_32_bits_collide_as_often_as_random_numbers() {
     let hasher = DefaultHashBuilder::with_seed(SEED);
@@ -226,7 +226,7 @@ fn headers_of_32_bits_collide_as_often_as_random_numbers() {
     assert!((83..=149).contains(&pairs(1_000_000)));
 }
 
-/// A cache as the paper's, and the hits among the packets.
+/// Forwards packets through a cache like that of the paper; returns the number of hits.
 fn forward<K: BitString>(
     cache: &mut Unicache<K, u64>,
     key: impl Fn(&Flow) -> K,
@@ -251,10 +251,11 @@ fn forward<K: BitString>(
     hits
 }
 
-/// Evicting one of four neighbours evens the keys out: the trie is shallower than over random keys,
-/// 1.31 against 1.34, and so its depth is what the paper printed. Its root is never resized.
+/// Eviction of one of four neighbours makes the distribution of keys more even: the trie is less
+/// deep than over random keys, 1.31 against 1.34, as printed in the paper. Its root is never
+/// resized.
 #[test]
-fn a_full_cache_keeps_its_root_and_is_shallower_than_random_keys() {
+fn a_full_cache_keeps_its_root_and_is_less_deep_than_random_keys() {
     let hasher = DefaultHashBuilder::with_seed(SEED);
     let mut cache = Unicache::with_tuning(PassiveGc::TRASH_2006, Tuning::TRASH_2006);
     let mut packets = Rings::rdos(Rings::ADJACENT);
@@ -271,9 +272,9 @@ fn a_full_cache_keeps_its_root_and_is_shallower_than_random_keys() {
     }
 }
 
-/// Of the 8192 flows, those are cached that have sent some of their packets, but not the last.
+/// Of the 8192 flows, those are cached that have sent some of their packets, but not the last one.
 #[test]
-fn active_collection_leaves_the_flows_alive() {
+fn active_collection_keeps_live_flows_only() {
     let hasher = DefaultHashBuilder::with_seed(SEED);
     for (packets_per_flow, alive, root_bits, average) in
         [(2, 4_096, 13, 1.43), (3, 5_461, 14, 1.30)]
@@ -286,10 +287,11 @@ fn active_collection_leaves_the_flows_alive() {
     }
 }
 
-/// A cache of fewer entries than there are flows in turn serves none of them. One of as many serves
-/// most: it evicts one of four, not the oldest of all, and so needs room for more.
+/// With round-robin traffic, a cache with fewer entries than flows has no hits. A cache with as
+/// many entries as flows has hits for most packets: it evicts one of four entries, not the oldest
+/// of all, so it needs a larger capacity to have hits for all.
 #[test]
-fn hits_come_when_all_flows_have_room() {
+fn round_robin_flows_hit_if_the_cache_has_an_entry_for_each() {
     const FLOWS: usize = 20_000;
     let hasher = DefaultHashBuilder::with_seed(SEED);
     for (threshold, percent) in [
@@ -312,26 +314,26 @@ fn hits_come_when_all_flows_have_room() {
 }
 
 #[test]
-fn a_collection_looks_at_four_times_its_goal_and_makes_room_for_its_goal() {
+fn a_collection_examines_four_times_its_goal_and_evicts_its_goal() {
     let mut cache = Unicache::new(PassiveGc::new(1_000, 100).unwrap());
-    let mut looked_at = Vec::new();
+    let mut examined = Vec::new();
     for key in StdRng::seed_from_u64(SEED).random_iter::<u64>().take(1_350) {
-        let mut looks = 0;
+        let mut scored = 0;
         let score = |_: &u64, _: &()| {
-            looks += 1;
+            scored += 1;
             Some(())
         };
         cache.insert(key, (), score, |_, ()| ());
-        if looks > 0 {
-            looked_at.push((looks, cache.len()));
+        if scored > 0 {
+            examined.push((scored, cache.len()));
         }
     }
-    assert_eq!(looked_at, [(400, 901); 4]);
+    assert_eq!(examined, [(400, 901); 4]);
 }
 
-/// Every root, after every change: at a fixed size there is nothing to double or to halve.
+/// The root after every change: at a fixed size it is neither inflated nor halved.
 #[test]
-fn the_root_keeps_its_size_while_keys_come_and_go() {
+fn the_root_keeps_its_size_under_churn() {
     for (tuning, root_bits) in [(Tuning::default(), 11), (Tuning::TRASH_2006, 11)] {
         let mut rng = StdRng::seed_from_u64(SEED);
         let mut map = LcTrieMap::with_tuning(tuning);
@@ -348,9 +350,9 @@ fn the_root_keeps_its_size_while_keys_come_and_go() {
     }
 }
 
-/// Thresholds far apart: a trie that shrinks keeps a wider root than one that grows.
+/// The thresholds are far apart: a trie that shrinks keeps a wider root than one that grows.
 #[test]
-fn a_trie_that_shrinks_stays_shallow() {
+fn a_trie_that_shrinks_does_not_become_deeper() {
     let mut rng = StdRng::seed_from_u64(SEED);
     let mut keys: Vec<u64> = rng.clone().random_iter().take(100_000).collect();
     let mut map = LcTrieMap::with_tuning(Tuning::TRASH_2006);
@@ -358,124 +360,4 @@ fn a_trie_that_shrinks_stays_shallow() {
     keys.shuffle(&mut rng);
     keys[5_983..].iter().for_each(|key| assert_eq!(map.remove(key), Some(())));
     assert_shape(&map.shape(), 15, 1.17, 2..=4);
-}
-
-/// The hasher of a map, which counts how often it was asked.
-#[derive(Clone, Default)]
-struct Counting(DefaultHashBuilder, std::rc::Rc<std::cell::Cell<usize>>);
-
-impl std::hash::BuildHasher for Counting {
-    type Hasher = <DefaultHashBuilder as std::hash::BuildHasher>::Hasher;
-
-    fn build_hasher(&self) -> Self::Hasher {
-        self.1.set(self.1.get() + 1);
-        self.0.build_hasher()
-    }
-}
-
-/// A key and a value of 24 bytes together, as the documentation measures them.
-type Flows<S = DefaultHashBuilder> = TrashMap<[u64; 2], u64, S>;
-
-fn flows(entries: u64) -> Flows {
-    let mut flows = TrashMap::with_hasher(DefaultHashBuilder::with_seed(SEED));
-    (0..entries).for_each(|flow| _ = flows.insert([flow, !flow], flow));
-    flows
-}
-
-#[test]
-fn trash_map_takes_46_bytes_for_an_entry_on_average_over_sizes() {
-    let sizes = [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000];
-    let bytes = sizes.map(|entries| flows(entries).shape().bytes_per_entry());
-    let mean = bytes.iter().sum::<f64>() / 6.0;
-    assert!(bytes.iter().all(|bytes| (29.0..58.0).contains(bytes)), "{bytes:.1?}");
-    assert!((38.0..46.0).contains(&mean), "{mean:.1}: {bytes:.1?}");
-}
-
-#[test]
-fn trash_map_takes_up_to_80_bytes_for_an_entry_after_removals() {
-    let mut flows = flows(400_000);
-    for flow in 0..350_000 {
-        flows.remove(&[flow, !flow]);
-        let bytes = flows.allocation_size() as f64 / flows.len() as f64;
-        assert!((29.0..80.0).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
-    }
-}
-
-#[test]
-fn few_entries_of_a_trash_map_are_not_in_their_home() {
-    for entries in [430_000, 800_000, 1_000_000] {
-        let shape = flows(entries).shape();
-        let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
-        assert!((0.960..1.0).contains(&home), "{home:.4} of {entries} are in their home");
-        assert!(shape.buckets_per_hit() < 1.06, "{:.4} groups", shape.buckets_per_hit());
-    }
-}
-
-#[test]
-fn a_hundredth_of_wrong_entries_is_compared() {
-    let flows = flows(200_000);
-    let mut probes = Probes::default();
-    for flow in 200_000..400_000_u64 {
-        assert_eq!(flows.get_observed(&[flow, !flow], &mut probes), None);
-    }
-    // 6 to 13 entries in a group, of which one in 128 has the tag.
-    let compared = f64::from(probes.entries) / 200_000.0;
-    assert!((0.050..0.130).contains(&compared), "{compared:.4} compared");
-}
-
-#[test]
-fn an_entry_of_a_trash_map_is_hashed_once_more_for_each_doubling() {
-    let hasher = Counting::default();
-    let mut flows: Flows<Counting> = TrashMap::with_hasher(hasher.clone());
-    let mut counts = vec![];
-    for flow in 0..400_000_u64 {
-        if flow == 100_000 || flow == 200_000 {
-            counts.push(hasher.1.get());
-        }
-        flows.insert([flow, !flow], flow);
-    }
-    // In one doubling, beside the one for the insertion itself.
-    let moves = (counts[1] - counts[0]) as f64 / 100_000.0 - 1.0;
-    assert!((1.0..1.6).contains(&moves), "{moves:.2} hashes for each insertion");
-}
-
-#[test]
-fn a_trash_map_under_churn_keeps_its_size_within_a_third() {
-    let (mut flows, fresh) = (flows(200_000), flows(200_000).shape());
-    for flow in 200_000..1_000_000_u64 {
-        let old = flow - 200_000;
-        assert_eq!(flows.remove(&[old, !old]), Some(old));
-        flows.insert([flow, !flow], flow);
-    }
-    let churned = flows.shape();
-    // Segments near their thresholds split when chance gives them more.
-    assert!(churned.bytes.abs_diff(fresh.bytes) * 3 < fresh.bytes, "{churned:?}, not {fresh:?}");
-    let further = churned.buckets_per_hit() - fresh.buckets_per_hit();
-    assert!(further < 0.01, "{further:.4} groups more for a hit");
-}
-
-#[test]
-fn chance_does_not_make_a_trash_map_rekey() {
-    assert_eq!(flows(if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 }).rekeys(), 0);
-}
-
-#[test]
-fn a_flow_takes_165_bytes() {
-    let config = Config::new(200_000).expect("it is a capacity");
-    let mut cache: FlowCache<FiveTuple<Ipv4Addr>, [u64; 4]> = FlowCache::new(config);
-    let mut rng = StdRng::seed_from_u64(5);
-    for filled in 1..=200_000_usize {
-        let key = FiveTuple {
-            src: rng.random::<u32>().into(),
-            dst: rng.random::<u32>().into(),
-            sport: rng.random(),
-            dport: 53,
-            protocol: 17,
-        };
-        cache.observe(&key, Packet::UDP, Timestamp::ZERO).expect("there is room");
-        if filled % 50_000 == 0 {
-            let bytes = cache.allocation_size() as f64 / cache.len() as f64;
-            assert!((150.0..175.0).contains(&bytes), "{bytes} with {filled}");
-        }
-    }
 }

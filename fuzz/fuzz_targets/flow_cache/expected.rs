@@ -1,0 +1,39 @@
+//! The expected state of the flow cache.
+
+use std::collections::BTreeSet;
+
+use flowtable::flow_cache::{Cursor, RemovedFlow, Handle, Observed};
+
+/// The expected state of a flow.
+#[derive(Clone)]
+pub(crate) struct Expected<K> {
+    pub(crate) handle: Handle,
+    /// The normalised key.
+    pub(crate) name: K,
+    pub(crate) value: u64,
+    pub(crate) pinned: bool,
+}
+
+/// A traversal of the cache that continues between steps.
+#[derive(Default)]
+pub(crate) struct Traversal {
+    pub(crate) cursor: Cursor,
+    /// The ids at its beginning, and those shown.
+    pub(crate) first: Vec<u64>,
+    pub(crate) shown: BTreeSet<u64>,
+}
+
+/// The result of a packet.
+pub(crate) struct Seen<K> {
+    pub(crate) handle: Handle,
+    pub(crate) fresh: bool,
+    pub(crate) value: u64,
+    pub(crate) removed: Option<RemovedFlow<K, u64>>,
+}
+
+/// The result of a packet, which is counted in the value of its flow.
+pub(crate) fn seen<K>(observed: Observed<'_, K, u64>) -> Seen<K> {
+    let Observed { flow, handle, fresh, removed, .. } = observed;
+    *flow += 1;
+    Seen { handle, fresh, value: *flow, removed }
+}

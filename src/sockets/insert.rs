@@ -1,0 +1,205 @@
+//! Insertion into a socket table: `bind` and `connect`.
+
+use core::hash::BuildHasher;
+use core::net::{IpAddr, SocketAddr};
+use core::ops::RangeInclusive;
+
+use super::listeners::Listener;
+use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
+use crate::key::flow::FlowKey;
+
+impl<T, S: BuildHasher> SocketTable<T, S> {
+    /// Binds a socket to a local address: it gets the packets that belong to no connection.
+    ///
+    /// # Errors
+    ///
+    /// If the port is 0, the table has reached its limit, a bound socket conflicts (see the
+    /// [module](crate::sockets)), or memory allocation fails. The error returns the socket.
+    pub fn bind(
+        &mut self,
+        local: Local,
+        reuse: Reuse,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let why = if local.port == Some(0) {
+            SocketError::PortZero
+        } else if let Err(why) = self.check_limit() {
+            why
+        } else if self.listeners.conflicts(&local, reuse)
+            || reuse == Reuse::No && local.port.is_some() && self.connections.occupies(&local)
+        {
+            SocketError::InUse
+        } else {
+            return self.insert_bound(local, reuse, socket);
+        };
+        Err(RejectedSocket { given: socket, why })
+    }
+
+    /// Binds a socket to a free port of a range. The port of `local` is ignored.
+    ///
+    /// The port is selected by the hash, which should be seeded with a secret, so that one port
+    /// does not reveal the next: algorithm 1 of RFC 6056. Each port in use costs a lookup.
+    ///
+    /// # Errors
+    ///
+    /// If the range is empty or contains port 0, the table has reached its limit, all ports are in
+    /// use, or memory allocation fails. The error returns the socket.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{Local, Name, Reuse, SocketTable};
+    ///
+    /// let mut sockets = SocketTable::new(10);
+    /// let any = Local::new("0.0.0.0:0".parse()?, 17);
+    /// let name = sockets.bind_ephemeral(any, 49_152..=65_535, Reuse::No, "client")?;
+    /// let Name::Bound { local, .. } = name else { unreachable!("it is bound") };
+    /// assert!(local.port() >= Some(49_152));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn bind_ephemeral(
+        &mut self,
+        local: Local,
+        ports: RangeInclusive<u16>,
+        reuse: Reuse,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        if let Err(why) = ephemeral::check(&ports).and_then(|()| self.check_limit()) {
+            return Err(RejectedSocket { given: socket, why });
+        }
+        let Self { connections, listeners, .. } = self;
+        let is_free = |port| {
+            let local = local.at_port(port);
+            !listeners.conflicts(&local, Reuse::No) && !connections.occupies(&local)
+        };
+        // The id takes the place of a destination, so that one port does not reveal the next.
+        let hash = self.hasher.hash_one((local.at_port(0), self.next_id));
+        let random = |index| self.hasher.hash_one(index);
+        match self.cursors.next(hash, &ports, random, is_free) {
+            Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
+            Err(why) => Err(RejectedSocket { given: socket, why }),
+        }
+    }
+
+    fn insert_bound(
+        &mut self,
+        local: Local,
+        reuse: Reuse,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let listener = Listener { local, reuse, id: self.next_id, socket };
+        let name = listener.name();
+        match self.listeners.insert(listener) {
+            Ok(()) => {
+                self.next_id += 1;
+                Ok(name)
+            }
+            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
+        }
+    }
+
+    /// Inserts a connection.
+    ///
+    /// A listener at its port does not conflict: accepted connections share the port of their
+    /// listener.
+    ///
+    /// # Errors
+    ///
+    /// If an address is unspecified or a port 0, the addresses are of different versions, the table
+    /// has reached its limit, the connection exists, or memory allocation fails. The error returns
+    /// the socket.
+    pub fn connect(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+        protocol: u8,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let key = match connection(local, remote, protocol) {
+            Ok(key) => key,
+            Err(why) => return Err(RejectedSocket { given: socket, why }),
+        };
+        let why = if let Err(why) = self.check_limit() {
+            why
+        } else if self.connections.get(&key).is_some() {
+            SocketError::InUse
+        } else {
+            return self.insert_connected(key, socket);
+        };
+        Err(RejectedSocket { given: socket, why })
+    }
+
+    /// Inserts a connection from a port of a range that no bound socket has, and no connection to
+    /// `remote`.
+    ///
+    /// Ports are selected in the order of RFC 6056, which is secret if the hasher is seeded with a
+    /// secret. Each port in use costs a lookup, so an almost exhausted range costs many.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect), and if the range is empty or contains port 0, or all its
+    /// ports are in use. The error returns the socket.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::sockets::{SocketError, SocketTable};
+    ///
+    /// let mut sockets = SocketTable::new(10);
+    /// let (local, remote) = ("192.0.2.1".parse()?, "198.51.100.1:443".parse()?);
+    /// for socket in 0..2 {
+    ///     sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, socket)?;
+    /// }
+    /// let error = sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, 2).unwrap_err();
+    /// assert_eq!((error.given, error.why), (2, SocketError::NoPort));
+    /// // Connections to another destination may use these ports, too.
+    /// sockets.connect_ephemeral(local, "198.51.100.2:443".parse()?, 6, 50_000..=50_001, 2)?;
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn connect_ephemeral(
+        &mut self,
+        local: IpAddr,
+        remote: SocketAddr,
+        protocol: u8,
+        ports: RangeInclusive<u16>,
+        socket: T,
+    ) -> Result<Name, RejectedSocket<T>> {
+        let at_port = |port| connection(SocketAddr::new(local, port), remote, protocol);
+        let checked = ephemeral::check(&ports).and_then(|()| at_port(*ports.start()));
+        let key = match checked.and_then(|key| self.check_limit().map(|()| key)) {
+            Ok(key) => key,
+            Err(why) => return Err(RejectedSocket { given: socket, why }),
+        };
+        let Self { connections, listeners, .. } = self;
+        let is_free = |port| {
+            at_port(port).is_ok_and(|key| connections.get(&key).is_none())
+                && !listeners.has_port(key.dst(), port, protocol)
+        };
+        let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
+        let random = |index| self.hasher.hash_one(index);
+        match self.cursors.next(hash, &ports, random, is_free).and_then(at_port) {
+            Ok(key) => self.insert_connected(key, socket),
+            Err(why) => Err(RejectedSocket { given: socket, why }),
+        }
+    }
+
+    fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
+        match self.connections.insert(key, socket) {
+            Ok(()) => Ok(Name::Connected(key)),
+            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
+        }
+    }
+}
+
+/// The key of a connection, as its packets arrive.
+fn connection(local: SocketAddr, remote: SocketAddr, protocol: u8) -> Result<FlowKey, SocketError> {
+    let [dst, src] = [local, remote].map(|end| end.ip().to_canonical());
+    if dst.is_unspecified() || src.is_unspecified() {
+        return Err(SocketError::Unspecified);
+    }
+    if local.port() == 0 || remote.port() == 0 {
+        return Err(SocketError::PortZero);
+    }
+    let key = FlowKey::new(src, dst, remote.port(), local.port(), protocol);
+    key.ok_or(SocketError::MixedFamilies)
+}
