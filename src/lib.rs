@@ -115,6 +115,7 @@ pub mod schedule;
 #[cfg(feature = "serde")]
 mod serde;
 pub mod sockets;
+mod table;
 pub mod threaded;
 pub mod timestamp;
 pub mod trash;

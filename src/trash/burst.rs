@@ -1,29 +1,15 @@
-//! Bursts: look-ups in stages, so that the misses of one overlap with those of the others.
+//! Bursts: lookups in stages, so that the misses of one overlap with those of the others.
 //!
-//! ```text
-//! key 0    hash, ask for header          tags, ask for entry          compare
-//! key 1      hash, ask for header          tags, ask for entry          compare
-//! …            …                             …                            …
-//! key 31         hash, ask for header          tags, ask for entry          compare
-//! ```
-//!
-//! A machine fetches ten lines or more at a time; a look-up by itself waits for one after the other.
-//! The few keys whose entry is not the first with its tag in its home are looked up again by
-//! themselves at the end. A burst may have any number of keys: 32 of them go through the stages at a
-//! time, which is enough to keep the machine busy and little enough to stay in its first cache.
+//! The stages are those of the engine; here are the forms of the calls. The few keys whose entry is
+//! not the
+//! first with its tag in its home group are looked up again by themselves at the end.
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::bucket::path;
-
-/// Keys that go through the stages at a time.
-const BURST: usize = 32;
-
-/// For each key of a burst the first entry in its home with its tag, if there is one.
-type Matches<'a, T> = [Option<&'a T>; BURST];
+use crate::table::{BURST, Candidates};
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// The values of several keys at once.
@@ -116,12 +102,61 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         for (hashes, keys) in hashes.chunks(BURST).zip(keys.chunks(BURST)) {
             self.matches(self.own_hashes(hashes, keys.iter().map(|key| key.1), &mut [0; BURST]));
         }
-        self.bring_over(&keys);
+        self.prepare_all(&keys);
         let at = keys.map(|(hash, key)| {
             let hash = if self.rekeyed.is_some() { self.own_hash(key) } else { hash };
-            self.table.locate(hash, |(own, _)| key.equivalent(own))
+            self.current().locate(hash, |(own, _)| key.equivalent(own))
         });
-        self.table.get_many_mut(at).map(|entry| entry.map(|(_, value)| value))
+        let found = self.current_table_mut().get_many_mut(at);
+        found.map(|entry| entry.map(|(_, value)| value))
+    }
+
+    /// Returns mutable references to the values of several keys.
+    ///
+    /// The name that `std` has for [`get_many_mut`](Self::get_many_mut).
+    ///
+    /// # Panics
+    ///
+    /// If two keys have the same entry.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map = flowtable::TrashMap::from([("a", 1), ("b", 2)]);
+    /// assert_eq!(map.get_disjoint_mut(["b", "c"]), [Some(&mut 2), None]);
+    /// ```
+    #[must_use]
+    pub fn get_disjoint_mut<Q, const N: usize>(&mut self, keys: [&Q; N]) -> [Option<&mut V>; N]
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.get_many_mut(keys)
+    }
+
+    /// Calls `each` with the index of each key in the slice and its value, in the order of the
+    /// slice.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([(80_u16, 1), (443, 2)]);
+    /// let mut sum = 0;
+    /// map.get_batch_with(&[443, 53, 443], |_, value| sum += value.unwrap_or(&0));
+    /// assert_eq!(sum, 4);
+    /// ```
+    pub fn get_batch_with<'a, Q>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Option<&'a V>))
+    where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            let matches =
+                self.matches(self.own_hashes(&hashes[..keys.len()], keys.iter(), &mut [0; BURST]));
+            for (at, ((&hash, key), entry)) in hashes.iter().zip(keys).zip(&matches).enumerate() {
+                each(burst * BURST + at, self.compare(*entry, hash, key));
+            }
+        }
     }
 
     /// The values of a burst of keys, each put where its key is in the slice.
@@ -172,7 +207,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change: in the order of
+    /// Calls `each` with the number of each key in the slice and its value, to change: in the order
+    /// of
     /// the slice, so that a key may come twice.
     ///
     /// # Example
@@ -217,7 +253,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Inserts all entries, and hands over each value that was replaced with the number of the entry.
+    /// Inserts all entries, and hands over each value that was replaced with the number of the
+    /// entry.
     ///
     /// # Example
     ///
@@ -261,23 +298,18 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_bursts(entries.map(|(hash, key, value)| (Some(hash), key, value)), replaced);
     }
 
-    /// Asks for the header that a removal or insertion under this hash begins with.
+    /// Prefetches the tags that an operation with this hash begins with.
     #[inline]
     pub(crate) fn prefetch_bucket(&self, hash: u64) {
-        let path = path(hash);
-        if let Some(segment) = self.table.segment(path) {
-            segment.prefetch_home(path);
-        }
+        self.table.prefetch_group(hash);
     }
 
-    /// Asks for the entry that may have this hash; its header should be there already. In a map that has
-    /// rekeyed it is another one, and nothing is gained.
+    /// Prefetches the entry that may have this hash; its tags should be in the cache already. In a
+    /// map that has
+    /// rekeyed nothing is gained.
     #[inline]
     pub(crate) fn prefetch_entry(&self, hash: u64) {
-        let path = path(hash);
-        if let Some(segment) = self.table.segment(path) {
-            segment.prefetch_match(hash, segment.home(path));
-        }
+        self.table.prefetch_entry(hash);
     }
 
     /// The hashes of some keys in the table: those of the hasher, which are given, or the secret's.
@@ -298,25 +330,13 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &own[..hashes.len()]
     }
 
-    /// The first two stages: the headers are asked for; when they are there, the entries that match.
-    /// While entries are moved from a former table none does.
+    /// The first two stages. While entries are moved from an old table there are no candidates.
     #[inline]
-    fn matches(&self, hashes: &[u64]) -> Matches<'_, (K, V)> {
-        let mut matches = [None; BURST];
-        let Some(some) = self.table.segment(0) else { return matches };
-        if self.former_table().is_some() {
-            return matches;
+    fn matches(&self, hashes: &[u64]) -> Candidates<'_, (K, V)> {
+        if self.old_table().is_some() {
+            return [None; BURST];
         }
-        let mut homes = [(some, 0); BURST];
-        for (&hash, home) in hashes.iter().zip(&mut homes) {
-            let path = path(hash);
-            let segment = self.table.segment(path).unwrap_or(some);
-            *home = (segment, segment.prefetch_home(path));
-        }
-        for ((&hash, &(segment, home)), entry) in hashes.iter().zip(&homes).zip(&mut matches) {
-            *entry = segment.prefetch_match(hash, home);
-        }
-        matches
+        self.current().candidates(hashes)
     }
 
     /// The last stage.

@@ -5,9 +5,11 @@ use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use super::TrashMap;
-use super::table::Position;
+use super::error::TryInsertError;
+use crate::table::Position;
 
-/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of the map cost
+/// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of
+/// the map cost
 /// besides their look-up.
 ///
 /// # Example
@@ -120,6 +122,17 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
         self.or_insert_with(V::default)
     }
 
+    /// Gives the key a value, whether or not it has one, and returns the entry.
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+        match self {
+            Self::Occupied(mut entry) => {
+                entry.insert(value);
+                entry
+            }
+            Self::Vacant(entry) => entry.insert_entry(value),
+        }
+    }
+
     /// Changes the value if there is one.
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
@@ -136,24 +149,24 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
     /// The key in the map.
     #[must_use]
     pub fn key(&self) -> &K {
-        &self.map.table.get(self.at).expect(OCCUPIED).0
+        &self.map.current().get(self.at).expect(OCCUPIED).0
     }
 
     /// The value.
     #[must_use]
     pub fn get(&self) -> &V {
-        &self.map.table.get(self.at).expect(OCCUPIED).1
+        &self.map.current().get(self.at).expect(OCCUPIED).1
     }
 
     /// The value, to change.
     pub fn get_mut(&mut self) -> &mut V {
-        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
     }
 
     /// The value, to change as long as the map is borrowed.
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
-        &mut self.map.table.get_mut(self.at).expect(OCCUPIED).1
+        &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
     }
 
     /// Gives the key another value and returns the one that it had.
@@ -185,11 +198,44 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
         self.key
     }
 
+    /// Gives the key a value and returns the entry, which is occupied then.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut flows = flowtable::TrashMap::new();
+    /// let mut entry = flows.entry("a").insert_entry(1);
+    /// *entry.get_mut() += 1;
+    /// assert_eq!(entry.remove_entry(), ("a", 2));
+    /// ```
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+        let Self { map, hash, key } = self;
+        let (table, hasher) = map.current_mut();
+        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        let at = room.insert_at((key, value));
+        OccupiedEntry { map, at }
+    }
+
+    /// Gives the key a value, or both back if there is no memory.
+    ///
+    /// # Errors
+    ///
+    /// If memory is needed and cannot be allocated; the map is as it was.
+    pub fn try_insert(self, value: V) -> Result<&'a mut V, TryInsertError<K, V>> {
+        let Self { map, hash, key } = self;
+        let (table, hasher) = map.current_mut();
+        match table.make_room(hash, hasher) {
+            Ok(room) => Ok(&mut room.insert((key, value)).1),
+            Err(error) => Err(TryInsertError { key, value, error }),
+        }
+    }
+
     /// Gives the key a value.
     pub fn insert(self, value: V) -> &'a mut V {
-        let room = self.map.room_for(self.hash).unwrap_or_else(|error| error.raise());
-        let at = self.map.table.put(room, (self.key, value));
-        &mut self.map.table.get_mut(at).expect("it has just been put there").1
+        let Self { map, hash, key } = self;
+        let (table, hasher) = map.current_mut();
+        let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
+        &mut room.insert((key, value)).1
     }
 }
 

@@ -4,30 +4,25 @@ use core::fmt;
 use core::iter::{Chain, Flatten, FusedIterator};
 use core::option;
 
-use super::directory::{IntoSegments, Segments, SegmentsMut};
-use super::table::Table;
+use crate::table::{self, Table};
 
 /// The entries of a table and of the one before.
-type Both<Tables> = Chain<Flatten<Tables>, Flatten<Flatten<option::IntoIter<Tables>>>>;
+type Both<Entries> = Chain<Entries, Flatten<option::IntoIter<Entries>>>;
 
-fn both<Segment, Tables>(table: Tables, former: Option<Tables>) -> Both<Tables>
-where
-    Segment: IntoIterator,
-    Tables: Iterator<Item = Segment>,
-{
-    table.flatten().chain(former.into_iter().flatten().flatten())
+fn both<Entries: Iterator>(current: Entries, old: Option<Entries>) -> Both<Entries> {
+    current.chain(old.into_iter().flatten())
 }
 
 /// Keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
 pub struct Iter<'a, K, V> {
-    entries: Both<Segments<'a, (K, V)>>,
+    entries: Both<table::Iter<'a, (K, V)>>,
     left: usize,
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
-    pub(super) fn new(table: &'a Table<(K, V)>, former: Option<&'a Table<(K, V)>>) -> Self {
-        let left = table.len() + former.map_or(0, Table::len);
-        Self { entries: both(table.iter(), former.map(Table::iter)), left }
+    pub(super) fn new(table: &'a Table<(K, V)>, old: Option<&'a Table<(K, V)>>) -> Self {
+        let left = table.len() + old.map_or(0, Table::len);
+        Self { entries: both(table.iter(), old.map(Table::iter)), left }
     }
 }
 
@@ -63,14 +58,14 @@ impl<K, V> FusedIterator for Iter<'_, K, V> {}
 
 /// Keys and values, the values to change: see [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
 pub struct IterMut<'a, K, V> {
-    entries: Both<SegmentsMut<'a, (K, V)>>,
+    entries: Both<table::IterMut<'a, (K, V)>>,
     left: usize,
 }
 
 impl<'a, K, V> IterMut<'a, K, V> {
-    pub(super) fn new(table: &'a mut Table<(K, V)>, former: Option<&'a mut Table<(K, V)>>) -> Self {
-        let left = table.len() + former.as_ref().map_or(0, |former| former.len());
-        Self { entries: both(table.iter_mut(), former.map(Table::iter_mut)), left }
+    pub(super) fn new(table: &'a mut Table<(K, V)>, old: Option<&'a mut Table<(K, V)>>) -> Self {
+        let left = table.len() + old.as_ref().map_or(0, |old| old.len());
+        Self { entries: both(table.iter_mut(), old.map(Table::iter_mut)), left }
     }
 }
 
@@ -98,7 +93,8 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     }
 }
 
-/// All entries, taken out; drops what is not fetched. See [`TrashMap::drain`](super::TrashMap::drain).
+/// All entries, taken out; drops what is not fetched. See
+/// [`TrashMap::drain`](super::TrashMap::drain).
 ///
 /// # Example
 ///
@@ -111,15 +107,15 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
 /// assert_eq!((flows.len(), flows.allocation_size()), (0, 0));
 /// ```
 pub struct IntoIter<K, V> {
-    entries: Both<IntoSegments<(K, V)>>,
+    entries: Both<table::IntoIter<(K, V)>>,
     left: usize,
 }
 
 impl<K, V> IntoIter<K, V> {
-    pub(super) fn new(table: Table<(K, V)>, former: Option<Table<(K, V)>>) -> Self {
-        let left = table.len() + former.as_ref().map_or(0, Table::len);
-        let former = former.map(Table::into_segments);
-        Self { entries: both(table.into_segments(), former), left }
+    pub(super) fn new(table: Table<(K, V)>, old: Option<Table<(K, V)>>) -> Self {
+        let left = table.len() + old.as_ref().map_or(0, Table::len);
+        let old = old.map(Table::into_entries);
+        Self { entries: both(table.into_entries(), old), left }
     }
 }
 

@@ -1,102 +1,83 @@
-//! TRASH built for speed: a hash table that is a trie of two levels over the bits of a keyed hash.
+//! TRASH built for speed: a hash table of segments that split, over the bits of a keyed hash.
 //!
 //! The [LC-trie](crate::trie) over headed keys, which is the paper's TRASH, follows two or three
-//! pointers. Here the root is level-compressed to the end: its slots are *segments*, in which the
-//! next bits of the hash pick a bucket of eight.
+//! pointers. Here the trie is level-compressed to the end: a directory, which low bits of the hash
+//! index,
+//! of *segments* with groups of 16 slots.
 //!
 //! ```text
-//!            upper bits            lower half              a byte for each slot
-//! hash × c  ┌──────────┬──────── … ──────────────────┐   hash ┌──┬──┬──┬──┬──┬──┬──┬──┐
-//!           └────┬─────┴──────── … ────────┬─────────┘        └──┴──┴──┴──┴──┴──┴──┴──┘
-//!                │                         │                    └──────── compared ───┐
-//! directory ▼    │           segment       ▼                                          │
-//!   ┌───┬───┬───┬┴──┐          headers   ┌───┬───┬───┬───┬───┬───┐  8 tags, one word ◄┘
-//!   │   │   │   │ ●─┼────────►           └───┴───┴───┴─┬─┴───┴───┘
-//!   └───┴───┴───┴───┘          entries   ┌─────────────▼─────────┐
-//!                                        │  8 slots for a bucket │
-//!                                        └───────────────────────┘
+//!  hash   │ top 7 bits: tag │ … group in the segment … │ … low bits: segment │
+//!
+//!  directory  ┌──┬──┬──┬──┐  a pointer for each value of the low bits
+//!             └──┴┬─┴──┴──┘
+//!  segment        ▼  1024 slots in 64 groups; one that is too full splits by the next low bit
+//!   …entries of group 1 │ entries of group 0 │ 16 tags │ 16 tags │ …
 //! ```
 //!
-//! - **A look-up** reads the directory, which is small, a header, and the entry. A word operation
-//!   compares all tags of a bucket; one wrong entry in 128 passes it. Three or four
-//!   entries in a hundred are in a bucket behind their home; a count in each bucket tells when to go on.
-//! - **Growth** is a step for each insertion that needs one: one segment of up to 64 KiB gets more
-//!   buckets, or is split in two. Shrinking is the same backwards. So there are no pauses, and
-//!   the bytes for an entry do not depend on how many there are. See `table.rs`.
-//! - **Removal** frees the slot, counts down, and lets an entry back that was pushed behind it. There
+//! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
+//!   One wrong
+//!   entry in 128 passes the comparison. It ends at a group with a free slot.
+//! - **Growth** is a step for one insertion in some hundred: one segment splits into two, in place.
+//!   Shrinking is the
+//!   same backwards. So there are no pauses, and no other table is needed for a moment.
+//! - **Removal** frees the slot, and moves an entry back that the group was too full for. There
 //!   are no tombstones: a map under churn stays as it was on the first day.
-//! - **A burst** of look-ups asks for all headers, then for all entries, and then compares: the misses
-//!   of 32 look-ups overlap. See [`get_batch`](TrashMap::get_batch).
+//! - **A burst** of lookups prefetches all tags, then all entries, and then compares: the misses
+//!   of 32 lookups overlap. See [`get_batch`](TrashMap::get_batch).
 //!
 //! # Hostile keys
 //!
 //! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or its
-//! seed is known, someone may send keys that collide. The map notices: an entry that would be more than
-//! sixteen buckets from home although half of its segment is free, or a segment with four times the
-//! buckets it should have, happen by chance once in many billion insertions. It then *rekeys*: it draws a secret of
-//! its own, hashes keys with that from now on, and moves the entries over, some with each insertion
-//! or removal; look-ups search both tables until it is done. Hashes that are merely weak, such as
-//! small numbers in which the upper bits are zero, are spread by a multiplication first.
+//! seed is known, others may send keys that collide. The map notices: hashes that many splits do
+//! not separate, an
+//! entry that would be more than eight groups from home although half of its segment is free, or
+//! tags that
+//! hardly differ, happen by chance once in many billion insertions. It then *rekeys*: it draws a
+//! seed of
+//! its own, hashes keys with that from then on, and moves the entries over, some with each
+//! insertion
+//! or removal; lookups search both tables until it is done. Weak hashes, such as small numbers that
+//! are
+//! their own hash, are answered in the same way.
 //!
-//! A look-up in a map that has rekeyed hashes twice, since the first hash may be the caller's. What
-//! looks like a flood and is none: entries in the order of another map with an equal hasher, put into
-//! a map that has not reserved the room for them. It is answered in the same way.
+//! A lookup in a map that has rekeyed hashes twice, since the first hash may be the caller's.
 //!
-//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with them,
-//! and linear; it tries another secret each time that it has doubled, not more often.
+//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with
+//! them,
+//! and linear; it tries another seed each time that it has doubled, not more often.
 //!
-//! # Price
+//! # Costs
 //!
-//! Nine bits of tag and count for a slot, and 16 to 32 bytes for a segment; 1.7 slots for an entry
-//! while the map grows, up to 2.3 after removals. For entries of 24 bytes that is 43 to 58 bytes each,
-//! at every size from some thousand on. Until it is there for good, an entry is moved and hashed again
-//! three times on average, by steps of some thousand entries: microseconds. So the hash of a key should
-//! be cheap.
+//! Nine bits of tag and overflow count for a slot, and 24 bytes for a segment; segments are filled
+//! to 60 % on average.
+//! For entries of 24 bytes that is 42 bytes each on average over sizes, 58 when most segments have
+//! just split,
+//! and up to 80 after removals. A map under churn at one size gets up to a third larger. An
+//! insertion that splits a
+//! segment hashes and moves up to 1000 entries. So the hash of a key should be cheap.
 //!
-//! The directory is doubled ahead of time, a place with each step, so no insertion pays for it. It is
-//! halved at once: that copies 16 bytes for each segment.
+//! The directory is doubled and halved at once: that copies 8 bytes for some 600 entries.
 //!
 //! # Papers
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
-//! Growth in small steps is linear hashing with partial expansions (Litwin 1980; Larson 1980) with the
-//! order of extendible hashing (Fagin et al. 1979). Counting what passed a bucket instead of leaving
-//! tombstones is after Bronson and Shi's F14 (2019); comparing tags in a word after Lamport's multiple
-//! byte processing (1975).
-//!
-//! # What was tried
-//!
-//! Measured with 24-byte entries, 1,000 to 8 million of them, against what is here:
-//!
-//! | layout | outcome |
-//! |---|---|
-//! | tags and five entries in a bucket of two adjacent lines | a look-up by itself equal, misses 3 times as long from 100,000 entries on (each fetches a line of entries), bursts 1.4 times as long: 1.6 lines of entries for each instead of 1.25 |
-//! | the same and the second line prefetched | no gain |
-//! | the same tag in all eight slots, spread over a word by multiplication | four instructions more for each look-up |
-//! | places in the directory counted with a comparison instead of shown twice | four instructions more |
-//! | segments of 64 to 256 KiB | equal look-ups, longer steps |
-//! | four sweeps for a doubling instead of two | 40 bytes for an entry instead of 43; filling takes 1.2 times as long |
-//! | holes left where they are by removals | after 20 million pairs of them on a million entries 10 % away from home instead of 2.5 %, misses 1.7 times as long |
+//! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups
+//! of 16 are
+//! from Swiss tables (Kulukundis 2017); counting what overflowed a group instead of leaving
+//! tombstones is after Bronson and Shi's F14 (2019).
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
-mod bucket;
 mod burst;
-mod check;
-mod directory;
+mod capacity;
 mod entry;
 mod error;
-mod holes;
+mod extract;
+mod hashed;
 mod iter;
 mod rekey;
-mod segment;
-mod segment_iter;
 mod shape;
-mod shell;
-mod slot;
-mod table;
 mod traits;
-mod ways;
 
 use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
@@ -105,18 +86,21 @@ use equivalent::Equivalent;
 
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
-use rekey::Rekeyed;
-use table::Table;
+use crate::table::{Place, Position, REACH, Table};
+use rekey::{Old, Rekeyed};
 
-pub use check::Broken;
+pub use crate::table::Broken;
+pub use crate::table::error::TryReserveError;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
-pub use error::{TryInsertError, TryReserveError};
+pub use error::TryInsertError;
+pub use extract::ExtractIf;
 pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
 pub use shape::TableShape;
 
 /// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
 ///
-/// It speaks like [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
+/// It speaks like
+/// [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
 /// and adds bursts and hashes that the caller already has.
 ///
 /// | method | cost |
@@ -128,7 +112,8 @@ pub use shape::TableShape;
 /// | `iter`, `keys`, `values`, `retain`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to_fit` | O(slots) |
 /// | `len`, `capacity`, `rekeys`, `allocation_size` | O(1) |
 ///
-/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to 64 bytes, else
+/// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to
+/// 64 bytes, else
 /// behind a pointer.
 ///
 /// # Example
@@ -152,6 +137,9 @@ pub struct TrashMap<K, V, S = DefaultHashBuilder> {
     /// What there is after a flood: another hash, and the table from before.
     rekeyed: Option<Box<Rekeyed<K, V>>>,
 }
+
+/// The current table and the one from before a rekeying.
+type Tables<K, V> = (Table<(K, V)>, Option<Table<(K, V)>>);
 
 impl<K, V> TrashMap<K, V> {
     /// An empty map. Allocates nothing.
@@ -201,7 +189,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.len() + self.former_table().map_or(0, Table::len)
+        self.current().len() + self.old_table().map_or(0, Table::len)
     }
 
     /// Whether there are no entries.
@@ -215,15 +203,16 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// evenly as chance does it.
     #[must_use]
     pub fn capacity(&self) -> usize {
-        self.table.capacity().max(self.len())
+        self.current().capacity().max(self.len())
     }
 
-    /// Bytes that the map has allocated, free slots included; without what keys and values own. O(1).
+    /// Bytes that the map has allocated, free slots included; without what keys and values own.
+    /// O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
         let rekeyed = if self.rekeyed.is_some() { size_of::<Rekeyed<K, V>>() } else { 0 };
-        let former = self.former_table().map_or(0, Table::allocation_size);
-        self.table.allocation_size() + rekeyed + former
+        let old = self.old_table().map_or(0, Table::allocation_size);
+        self.current().allocation_size() + rekeyed + old
     }
 
     /// How often the map has drawn a secret because hashes were not random.
@@ -242,6 +231,15 @@ impl<K, V, S> TrashMap<K, V, S> {
     #[must_use]
     pub fn rekeys(&self) -> usize {
         self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.count)
+    }
+
+    /// The current table and the old one; the map is empty then, and as new.
+    fn take_tables(&mut self) -> Tables<K, V> {
+        let table = core::mem::replace(&mut self.table, Table::new());
+        match self.rekeyed.take() {
+            None => (table, None),
+            Some(rekeyed) => (rekeyed.table, rekeyed.old.map(|old| old.table)),
+        }
     }
 
     /// Takes out every entry and gives the memory back. The hash is that of the hasher again.
@@ -280,8 +278,10 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// The value of `key`, whose hash the caller has.
     ///
-    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with it
-    /// may have the key twice. To use the hash that a network card delivers, or an index that a packet
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
+    /// it
+    /// may have the key twice. To use the hash that a network card delivers, or an index that a
+    /// packet
     /// carries, give the map a hasher that computes the same. Hashes that others can choose are no
     /// protection by themselves: after a flood the map hashes keys on its own.
     ///
@@ -345,27 +345,32 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
         observer: &mut impl Observer,
     ) -> Option<&V> {
-        self.find_observed(hash, key, observer).map(|(_, value)| value)
+        let eq = |(own, _): &(K, V)| key.equivalent(own);
+        let found = self.table.find_observed(hash, eq, observer);
+        found.or_else(|| self.find_rekeyed(key, observer)).map(|(_, value)| value)
     }
 
-    /// The value of `key` if the first entry that is looked at is its own, as nearly all are that are there.
+    /// Returns the value for `key` if its entry is the first one in its home group with its tag, as
+    /// nearly
+    /// all are.
     #[inline]
     pub(crate) fn get_first_hashed<Q: Equivalent<K> + ?Sized>(
         &self,
         hash: u64,
         key: &Q,
     ) -> Option<&V> {
-        self.find_first(hash, key).map(|(_, value)| value)
+        let (own, value) = self.table.candidate(hash)?;
+        key.equivalent(own).then_some(value)
     }
 
-    /// The value of `key`, to change.
+    /// Returns a mutable reference to the value for `key`.
     #[inline]
     #[must_use]
     pub fn get_mut<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
         self.get_mut_hashed(self.hash_of(key), key)
     }
 
-    /// The value of `key`, to change, with the hash that the caller has: see
+    /// Returns a mutable reference to the value for `key`, given its hash: see
     /// [`get_hashed`](Self::get_hashed).
     #[inline]
     #[must_use]
@@ -374,11 +379,48 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
-        // Nearly always it is, and what has just been loaded is not loaded again.
-        if self.find_first(hash, key).is_some() {
-            return self.table.first_mut(hash).map(|(_, value)| value);
+        if self.rekeyed.is_some() {
+            return self.find_rekeyed_mut(key);
         }
-        self.search_mut(hash, key)
+        self.table.find_mut(hash, |(own, _)| key.equivalent(own)).map(|(_, value)| value)
+    }
+
+    /// Returns the entry of `key`.
+    #[inline]
+    fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&(K, V)> {
+        let miss = || if self.table.goes_on() { self.find_further(hash, key) } else { None };
+        self.table.find_or(hash, |(own, _)| key.equivalent(own), Some, miss)
+    }
+
+    /// Returns the entry of `key`, which is in none of the segments of the map's own table.
+    #[cold]
+    #[inline(never)]
+    fn find_further<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<&(K, V)> {
+        let stashed = self.table.find(hash, |(own, _)| key.equivalent(own));
+        stashed.or_else(|| self.find_rekeyed(key, &mut ()))
+    }
+
+    /// Returns the entry of `key`, or room for it.
+    #[inline(always)]
+    fn place(&mut self, hash: u64, key: &K) -> Result<Place<'_, (K, V)>, TryReserveError> {
+        if self.is_unusual() {
+            return self.place_rekeyed(key);
+        }
+        let Self { table, hasher, .. } = self;
+        table.find_or_make_room(hash, |(own, _)| own == key, |(key, _)| hasher.hash_one(key))
+    }
+
+    /// Removes the entry at a position of the current table.
+    #[inline]
+    fn take(&mut self, at: Position) -> Option<(K, V)> {
+        let (table, hasher) = self.current_mut();
+        let entry = table.take(at, &hasher)?;
+        table.shrink_around(at.hash(), &hasher);
+        Some(entry)
     }
 
     /// Gives `key` a value and returns the one that it had. The key that was there stays.
@@ -388,17 +430,20 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
-        let (hash, at) = self.locate(hash, &key);
-        if let Some((_, old)) = at.and_then(|at| self.table.get_mut(at)) {
-            return Some(core::mem::replace(old, value));
+        match self.place(hash, &key) {
+            Ok(Place::Found((_, old))) => Some(core::mem::replace(old, value)),
+            Ok(Place::Vacant(room)) => {
+                room.insert((key, value));
+                None
+            }
+            Err(error) => error.raise(),
         }
-        let room = self.room_for(hash).unwrap_or_else(|error| error.raise());
-        self.table.put(room, (key, value));
-        None
     }
 
-    /// Gives `key` a value and returns the one that it had, or gives both back if there is no memory.
-    /// While there are free slots near, an insertion does without. (A key that is there is given the
+    /// Gives `key` a value and returns the one that it had, or gives both back if there is no
+    /// memory.
+    /// While there are free slots near, an insertion does without. (A key that is there is given
+    /// the
     /// value, unlike by methods of the same name elsewhere.)
     ///
     /// # Errors
@@ -429,16 +474,10 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: K,
         value: V,
     ) -> Result<Option<V>, TryInsertError<K, V>> {
-        let (hash, at) = match self.try_locate(hash, &key) {
-            Ok(located) => located,
-            Err(error) => return Err(TryInsertError { key, value, error }),
-        };
-        if let Some((_, old)) = at.and_then(|at| self.table.get_mut(at)) {
-            return Ok(Some(core::mem::replace(old, value)));
-        }
-        match self.room_for(hash) {
-            Ok(room) => {
-                self.table.put(room, (key, value));
+        match self.place(hash, &key) {
+            Ok(Place::Found((_, old))) => Ok(Some(core::mem::replace(old, value))),
+            Ok(Place::Vacant(room)) => {
+                room.insert((key, value));
                 Ok(None)
             }
             Err(error) => Err(TryInsertError { key, value, error }),
@@ -465,12 +504,30 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<V> {
-        self.remove_by(hash, key).map(|(_, value)| value)
+        self.remove_entry_hashed(hash, key).map(|(_, value)| value)
     }
 
     /// Takes `key` out and returns the key of the map with its value.
     pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
-        self.remove_by(self.hash_of(key), key)
+        self.remove_entry_hashed(self.hash_of(key), key)
+    }
+
+    /// Removes `key` and returns the key of the map with its value, given the hash: see
+    /// [`get_hashed`](Self::get_hashed).
+    #[inline]
+    pub fn remove_entry_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<(K, V)> {
+        if self.is_unusual() {
+            return self.remove_rekeyed(key);
+        }
+        let at = self.table.locate(hash, |(own, _)| key.equivalent(own))?;
+        let Self { table, hasher, .. } = self;
+        let entry = table.take(at, |(key, _)| hasher.hash_one(key))?;
+        table.shrink_around(hash, |(key, _)| hasher.hash_one(key));
+        Some(entry)
     }
 
     /// The place of `key`, found once: to look at, fill, change or empty.
@@ -485,11 +542,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
     /// ```
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
-        let (hash, at) = self.locate(self.hash_of(&key), &key);
-        match at {
-            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
-            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
-        }
+        self.entry_hashed(self.hash_of(&key), key)
     }
 
     /// Keeps the entries for which `keep` says so, and asks in no order. O(slots).
@@ -504,82 +557,33 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let mut keep = |(key, value): &mut (K, V)| keep(key, value);
         let Self { hasher, rekeyed, .. } = self;
-        if let Some(Rekeyed { former: Some(former), .. }) = rekeyed.as_deref_mut() {
-            // Its holes stay: an entry must not move to where it is not looked for any more.
-            let secret = former.secret.as_ref();
-            former.table.retain(&mut keep, &|(key, _)| rekey::hash(hasher, secret, key));
+        if let Some(Rekeyed { old: Some(Old { table, seed, .. }), .. }) = rekeyed.as_deref_mut() {
+            let seed = seed.as_ref();
+            table.retain(&mut keep, |(key, _)| rekey::hash(&*hasher, seed, key));
         }
-        let Self { table, hasher, rekeyed } = self;
-        let hasher = rekey::own_hasher(hasher, rekeyed);
+        let (table, hasher) = self.current_mut();
         table.retain(keep, &hasher);
-        table.fill_all_holes(&hasher);
-        table.tidy(usize::MAX, &hasher);
-    }
-
-    /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
-    /// that when entries leave, until [`shrink_to_fit`](Self::shrink_to_fit).
-    ///
-    /// Entries are spread by chance, so some insertions may still have to give a segment more room.
-    ///
-    /// # Panics
-    ///
-    /// If so many entries take more bytes than there are addresses.
-    pub fn reserve(&mut self, additional: usize) {
-        self.try_reserve(additional).unwrap_or_else(|error| error.raise());
-    }
-
-    /// Makes room for `additional` entries more, like [`reserve`](Self::reserve), if there is memory.
-    ///
-    /// # Errors
-    ///
-    /// If the memory cannot be had. It is asked for in one piece first, so that an attempt that must
-    /// fail takes nothing.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::with_capacity(1000);
-    /// map.reserve(5000);
-    /// assert!(map.capacity() >= 5000 && map.try_reserve(usize::MAX / 2).is_err());
-    /// map.shrink_to_fit();
-    /// assert_eq!((map.capacity(), map.allocation_size()), (0, 0));
-    /// ```
-    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
-        self.make_room(additional)?;
-        self.table.keep(self.len().saturating_add(additional));
-        Ok(())
-    }
-
-    /// Gives back the memory that is reserved, and what is free beyond the load of growth. O(slots).
-    pub fn shrink_to_fit(&mut self) {
-        self.settle();
-        if self.is_empty() {
-            self.clear();
-        }
-        let Self { table, hasher, rekeyed } = self;
-        let hasher = rekey::own_hasher(hasher, rekeyed);
-        table.shrink_to_fit(&hasher);
+        table.shrink_all(&hasher);
     }
 
     /// Takes out all entries and hands them over; what is not fetched is dropped. Gives the memory
     /// back.
     pub fn drain(&mut self) -> IntoIter<K, V> {
-        let former = self.rekeyed.take().and_then(|rekeyed| rekeyed.former);
-        let table = core::mem::replace(&mut self.table, Table::new());
-        IntoIter::new(table, former.map(|former| former.table))
+        let (current, old) = self.take_tables();
+        IntoIter::new(current, old)
     }
 
     /// Segments, load, distances and memory at this moment. O(slots), and hashes every key.
     #[must_use]
     pub fn shape(&self) -> TableShape {
-        let mut entries_by_distance = alloc::vec![0; table::REACH + 2];
-        self.table.count_distances(&mut entries_by_distance, &|(key, _)| self.own_hash(key));
+        let mut entries_by_distance = alloc::vec![0; REACH + 2];
+        self.current().count_distances(&mut entries_by_distance, &|(key, _)| self.own_hash(key));
         TableShape {
             entries: self.len(),
-            segments: self.table.directory.segments().count(),
-            slots: self.table.slots(),
+            segments: self.current().segments(),
+            slots: self.current().slots(),
             entries_by_distance,
-            former: self.former_table().map_or(0, Table::len),
+            former: self.old_table().map_or(0, Table::len),
             bytes: self.allocation_size(),
         }
     }
@@ -588,10 +592,14 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// # Errors
     ///
-    /// The invariant that is broken, which would be a mistake in this crate or a key type that breaks
+    /// The invariant that is broken, which would be a mistake in this crate or a key type that
+    /// breaks
     /// the laws of [`Hash`] and [`Eq`].
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), Broken> {
-        self.table.validate(&|(key, _)| self.own_hash(key))
+        if let Some(Old { table, seed, .. }) = self.rekeyed.as_ref().and_then(|r| r.old.as_ref()) {
+            table.validate(&|(key, _)| rekey::hash(&self.hasher, seed.as_ref(), key))?;
+        }
+        self.current().validate(&|(key, _)| self.own_hash(key))
     }
 }

@@ -1,131 +1,220 @@
-//! What the map does against floods: another hash with a secret of its own, and a move to it.
+//! Rekeying: the answer of a map to hashes that are not random.
 //!
-//! Nothing of this is on the way of a look-up but one test of a pointer. Before an insertion or
-//! removal goes to work it calls [`watch`](TrashMap::watch), which
+//! A map whose table is flooded draws a seed of its own and moves its entries to another table,
+//! under that
+//! hash. Before an insertion or removal goes to work it calls [`prepare`](TrashMap::prepare), which
 //!
-//! 1. begins a rekeying, if the table says that it is flooded: the table becomes the *former* one;
-//! 2. moves what is in a few buckets of the former table to the table, until it is empty;
-//! 3. brings the entry over that the operation is about, so that it finds it where it looks.
+//! 1. begins a rekeying, if the table is flooded: it becomes the *old* one;
+//! 2. moves some entries of the old table to the current one, until it is empty;
+//! 3. moves the entry of the key that the operation is about, so that the operation finds it there.
 //!
-//! An entry is moved when room has been made for it: no code of the user's runs while it is in
-//! neither table, and memory that cannot be had leaves it where it is.
+//! An entry is moved when room has been made for it: no user code runs while it is in neither
+//! table, and memory that cannot be allocated leaves it where it is.
+//!
+//! Lookups that hit in a map that has never rekeyed do not read any of this: the map's own table is
+//! empty after a rekeying, so a lookup that misses there goes on here.
 
-use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
-use super::error::TryReserveError;
-use super::shell::{empty_box, fill};
-use super::table::{Emptied, Position, Table};
 use crate::hash::DefaultHashBuilder;
+use crate::probes::Observer;
+use crate::table::error::TryReserveError;
+use crate::table::{Cursor, Place, Position, Table, empty_box, fill};
 
-/// Buckets of the former table that are looked into with each operation. With two or more, it is
-/// empty long before the table has grown as large.
-const BUCKETS: usize = 4;
+/// Slots of the old table that are visited by each operation, beyond those whose entries move.
+const VISITED: usize = 64;
 
-/// What there is after a flood.
+/// Entries of the old table that are moved by each operation.
+const MOVED: usize = 8;
+
+/// A table of keys and values.
+type TableMut<'t, K, V> = &'t mut Table<(K, V)>;
+
+/// What a map has after a flood.
 #[derive(Clone)]
 pub(super) struct Rekeyed<K, V> {
     /// Hashes all keys of the table.
-    pub(super) secret: DefaultHashBuilder,
+    pub(super) seed: DefaultHashBuilder,
+    pub(super) table: Table<(K, V)>,
     /// The table from before, until it is empty.
-    pub(super) former: Option<Former<K, V>>,
-    /// How many secrets there have been.
+    pub(super) old: Option<Old<K, V>>,
+    /// Number of rekeyings.
     pub(super) count: usize,
-    /// With fewer entries, no other secret is drawn: keys that no secret helps against would have us
-    /// move all the time.
+    /// With fewer entries, no other seed is drawn: keys that no seed helps against would be moved
+    /// all the time.
     again_at: usize,
 }
 
-/// A table under a hash that somebody knows.
-pub(super) struct Former<K, V> {
+/// A table under a hash that others may know.
+#[derive(Clone)]
+pub(super) struct Old<K, V> {
     pub(super) table: Table<(K, V)>,
-    /// The secret before; none if it was the hasher's hash.
-    pub(super) secret: Option<DefaultHashBuilder>,
-    emptied: Emptied,
+    /// The seed of its hash; none if that was the hasher's.
+    pub(super) seed: Option<DefaultHashBuilder>,
+    /// What is before it has moved.
+    cursor: Cursor,
 }
 
-impl<K: Clone, V: Clone> Clone for Former<K, V> {
-    fn clone(&self) -> Self {
-        let table = self.table.try_clone().unwrap_or_else(|error| error.raise());
-        Self { table, secret: self.secret.clone(), emptied: self.emptied }
-    }
-}
-
-/// A secret that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`] draws, which without
-/// an operating system is not hard. The hasher is asked for keys only: it may refuse all else.
-fn secret(hash_of_a_key: u64) -> DefaultHashBuilder {
+/// A seed that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`]
+/// draws, which without
+/// an operating system is not hard. The hasher is given keys only: it may refuse all else.
+fn draw(hash_of_a_key: u64) -> DefaultHashBuilder {
     let drawn = DefaultHashBuilder::new();
     DefaultHashBuilder::with_seeds(
         [0, 1, 2, 3].map(|word: u64| drawn.hash_one((word, hash_of_a_key))),
     )
 }
 
-/// The hash of `key`: that of the secret, if there is one.
+/// The hash of `key`: that of the seed, if there is one.
 #[inline]
 pub(super) fn hash<Q: Hash + ?Sized>(
     hasher: &impl BuildHasher,
-    secret: Option<&DefaultHashBuilder>,
+    seed: Option<&DefaultHashBuilder>,
     key: &Q,
 ) -> u64 {
-    match secret {
+    match seed {
         None => hasher.hash_one(key),
-        Some(secret) => secret.hash_one(key),
+        Some(seed) => seed.hash_one(key),
     }
 }
 
-/// The hashes of entries in the table.
-#[inline]
-pub(super) fn own_hasher<K: Hash, V>(
-    hasher: &impl BuildHasher,
-    rekeyed: &Option<Box<Rekeyed<K, V>>>,
-) -> impl Fn(&(K, V)) -> u64 {
-    let secret = rekeyed.as_ref().map(|rekeyed| &rekeyed.secret);
-    move |(key, _)| hash(hasher, secret, key)
-}
-
 impl<K, V, S> TrashMap<K, V, S> {
+    /// The table that insertions go to.
+    pub(super) fn current(&self) -> &Table<(K, V)> {
+        self.rekeyed.as_ref().map_or(&self.table, |rekeyed| &rekeyed.table)
+    }
+
+    /// The table that insertions go to.
+    pub(super) fn current_table_mut(&mut self) -> &mut Table<(K, V)> {
+        match &mut self.rekeyed {
+            None => &mut self.table,
+            Some(rekeyed) => &mut rekeyed.table,
+        }
+    }
+
     /// The table from before, if it is not empty yet.
-    pub(super) fn former_table(&self) -> Option<&Table<(K, V)>> {
-        self.rekeyed.as_ref()?.former.as_ref().map(|former| &former.table)
+    pub(super) fn old_table(&self) -> Option<&Table<(K, V)>> {
+        self.rekeyed.as_ref()?.old.as_ref().map(|old| &old.table)
+    }
+
+    /// Whether there is more to a mutation than the map's own table.
+    #[inline]
+    pub(super) fn is_unusual(&self) -> bool {
+        self.rekeyed.is_some() || self.table.is_flooded()
     }
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
-    /// The hash of `key` in the table.
+    /// The hash of `key` in the current table.
     pub(super) fn own_hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        hash(&self.hasher, self.rekeyed.as_ref().map(|rekeyed| &rekeyed.secret), key)
+        hash(&self.hasher, self.rekeyed.as_ref().map(|rekeyed| &rekeyed.seed), key)
     }
 
-    /// Sees to a flood, and that `key` is in the table if it is in the map.
+    /// The current table and the hashes of its entries.
+    pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V>, impl Fn(&(K, V)) -> u64) {
+        let Self { table, hasher, rekeyed } = self;
+        let (table, seed) = match rekeyed.as_deref_mut() {
+            None => (table, None),
+            Some(Rekeyed { table, seed, .. }) => (table, Some(&*seed)),
+        };
+        let hasher = &*hasher;
+        (table, move |(key, _): &(K, V)| hash(hasher, seed, key))
+    }
+
+    /// The entry of `key` in the tables of a map that has rekeyed.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_rekeyed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        key: &Q,
+        observer: &mut impl Observer,
+    ) -> Option<&(K, V)> {
+        let rekeyed = self.rekeyed.as_ref()?;
+        let eq = |(own, _): &(K, V)| key.equivalent(own);
+        let found = rekeyed.table.find_observed(rekeyed.seed.hash_one(key), eq, observer);
+        found.or_else(|| {
+            let old = rekeyed.old.as_ref()?;
+            old.table.find_observed(hash(&self.hasher, old.seed.as_ref(), key), eq, observer)
+        })
+    }
+
+    /// The value of `key`, in a map that has rekeyed or is flooded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_rekeyed_mut<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+    ) -> Option<&mut V> {
+        if self.prepare(key).is_err() {
+            // There is no memory to move it.
+            let at = self.locate_old(key)?;
+            return self.old_table_mut()?.get_mut(at).map(|(_, value)| value);
+        }
+        let hash = self.own_hash(key);
+        let found = self.current_table_mut().find_mut(hash, |(own, _)| key.equivalent(own));
+        found.map(|(_, value)| value)
+    }
+
+    /// The entry of `key` or room for it, in a map that has rekeyed or is flooded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_rekeyed(&mut self, key: &K) -> Result<Place<'_, (K, V)>, TryReserveError> {
+        self.prepare(key)?;
+        let hash = self.own_hash(key);
+        let (table, hasher) = self.current_mut();
+        table.find_or_make_room(hash, |(own, _)| own == key, hasher)
+    }
+
+    /// Removes the entry of `key` from a map that has rekeyed or is flooded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn remove_rekeyed<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        key: &Q,
+    ) -> Option<(K, V)> {
+        if self.prepare(key).is_err() {
+            // There is no memory to move it.
+            let at = self.locate_old(key)?;
+            let Self { hasher, rekeyed, .. } = self;
+            let old = rekeyed.as_mut()?.old.as_mut()?;
+            let seed = old.seed.as_ref();
+            return old.table.take_at(at, |(key, _)| hash(&*hasher, seed, key));
+        }
+        let hash = self.own_hash(key);
+        let at = self.current().locate(hash, |(own, _)| key.equivalent(own))?;
+        self.take(at)
+    }
+
+    /// Answers a flood, and moves the entry of `key` to the current table if it is in the old one.
     ///
     /// # Errors
     ///
-    /// If there is no memory to bring its entry over.
+    /// If there is no memory to move it.
     #[cold]
     #[inline(never)]
-    pub(super) fn watch<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn prepare<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         key: &Q,
     ) -> Result<(), TryReserveError> {
-        if self.table.is_flooded() {
+        if self.current().is_flooded() {
             self.rekey(key);
         }
-        self.locate_former(key).map_or(Ok(()), |at| self.bring(at))?;
+        self.locate_old(key).map_or(Ok(()), |at| self.move_over(at))?;
         // Without memory, the move goes on another time.
-        let _ = self.move_some(BUCKETS);
+        let _ = self.move_some(MOVED, VISITED);
         Ok(())
     }
 
-    /// Sees to it that all these keys are in the table if they are in the map, so that none moves while
-    /// they are located.
-    pub(super) fn bring_over<Q: Hash + Equivalent<K> + ?Sized>(&mut self, keys: &[(u64, &Q)]) {
-        while self.rekeyed.is_some() || self.table.is_flooded() {
+    /// Moves the entries of all these keys to the current table, so that none moves while they are
+    /// located.
+    pub(super) fn prepare_all<Q: Hash + Equivalent<K> + ?Sized>(&mut self, keys: &[(u64, &Q)]) {
+        while self.is_unusual() {
             let rekeys = self.rekeys();
             for (_, key) in keys {
-                self.watch(*key).unwrap_or_else(|error| error.raise());
+                self.prepare(*key).unwrap_or_else(|error| error.raise());
             }
             // Another rekeying needs twice as many entries, so this ends.
             if self.rekeys() == rekeys {
@@ -134,93 +223,87 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Draws a secret, unless a move is under way or the last secret is not old enough. Any key will do.
+    /// Draws a seed, unless a move is under way or the last seed is not old enough. Any key will
+    /// do.
     fn rekey<Q: Hash + ?Sized>(&mut self, key: &Q) {
-        self.table.forget_flood();
-        if self.former_table().is_some() {
+        self.current_table_mut().forget_flood();
+        if self.old_table().is_some() {
             return;
         }
         let again_at = self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.again_at);
-        if self.table.len() < again_at {
+        if self.current().len() < again_at {
             return;
         }
-        let secret = secret(self.hasher.hash_one(key));
-        // Without memory it begins another time; the table will say that it is flooded again.
+        let seed = draw(self.hasher.hash_one(key));
+        // Without memory it begins another time; the table will be flooded again.
         let mut table = Table::new();
-        let (Ok(shell), Ok(())) = (empty_box(), table.reserve(1, &|_| 0)) else {
+        let (Ok(shell), Ok(())) = (empty_box(), table.reserve(1, |_| 0)) else {
             return;
         };
-        table.keep(self.table.kept());
-        let again_at = 2 * self.table.len();
-        let former = core::mem::replace(&mut self.table, table);
+        table.keep(self.current().reserved());
+        let again_at = 2 * self.current().len();
         let count = self.rekeys() + 1;
-        let before = self.rekeyed.take().map(|rekeyed| rekeyed.secret);
-        let former = Former { table: former, secret: before, emptied: Emptied::default() };
-        self.rekeyed = Some(fill(shell, Rekeyed { secret, former: Some(former), count, again_at }));
+        let old = core::mem::replace(self.current_table_mut(), Table::new());
+        let before = self.rekeyed.take().map(|rekeyed| rekeyed.seed);
+        let old = Some(Old { table: old, seed: before, cursor: Cursor::default() });
+        // Lookups that miss in the map's own table, which is empty, go on in these.
+        self.table.set_goes_on();
+        self.rekeyed = Some(fill(shell, Rekeyed { seed, table, old, count, again_at }));
     }
 
-    /// Where the entry of `key` is in the former table.
-    fn locate_former<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
-        let former = self.rekeyed.as_ref()?.former.as_ref()?;
-        let hash = hash(&self.hasher, former.secret.as_ref(), key);
-        former.table.locate(hash, |(own, _)| key.equivalent(own))
+    /// The position of the entry of `key` in the old table.
+    fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
+        let old = self.rekeyed.as_ref()?.old.as_ref()?;
+        let hash = hash(&self.hasher, old.seed.as_ref(), key);
+        old.table.locate(hash, |(own, _)| key.equivalent(own))
     }
 
-    /// The former table, to be changed.
-    fn former_table_mut(&mut self) -> Option<&mut Table<(K, V)>> {
-        self.rekeyed.as_mut()?.former.as_mut().map(|former| &mut former.table)
+    fn old_table_mut(&mut self) -> Option<&mut Table<(K, V)>> {
+        self.rekeyed.as_mut()?.old.as_mut().map(|old| &mut old.table)
     }
 
-    /// The entry of `key` in the former table.
-    pub(super) fn former_mut<Q: Hash + Equivalent<K> + ?Sized>(
-        &mut self,
-        key: &Q,
-    ) -> Option<&mut (K, V)> {
-        let at = self.locate_former(key)?;
-        self.former_table_mut()?.get_mut(at)
-    }
-
-    /// Takes the entry of `key` out of the former table.
-    pub(super) fn take_former<Q: Hash + Equivalent<K> + ?Sized>(
-        &mut self,
-        key: &Q,
-    ) -> Option<(K, V)> {
-        let at = self.locate_former(key)?;
-        self.former_table_mut()?.take(at)
-    }
-
-    /// Moves one entry of the former table to the table.
-    fn bring(&mut self, at: Position) -> Result<(), TryReserveError> {
-        let Self { table, rekeyed, .. } = self;
-        let Some(Rekeyed { secret, former: Some(former), .. }) = rekeyed.as_deref_mut() else {
+    /// Moves one entry of the old table to the current one.
+    fn move_over(&mut self, at: Position) -> Result<(), TryReserveError> {
+        let Self { hasher, rekeyed, .. } = self;
+        let Some(Rekeyed { seed, table, old: Some(old), .. }) = rekeyed.as_deref_mut() else {
             return Ok(());
         };
-        let Some((key, _)) = former.table.get(at) else { return Ok(()) };
-        let room = table.make_room(secret.hash_one(key), &|(key, _)| secret.hash_one(key))?;
-        if let Some(entry) = former.table.take(at) {
-            table.put(room, entry);
+        let Some((key, _)) = old.table.get(at) else { return Ok(()) };
+        let room = table.make_room(seed.hash_one(key), |(key, _)| seed.hash_one(key))?;
+        let before = old.seed.as_ref();
+        if let Some(entry) = old.table.take_at(at, |(key, _)| hash(&*hasher, before, key)) {
+            room.insert(entry);
         }
         Ok(())
     }
 
-    /// Moves what is in so many buckets of the former table.
-    fn move_some(&mut self, mut buckets: usize) -> Result<(), TryReserveError> {
-        while let Some(Rekeyed { former: Some(former), .. }) = self.rekeyed.as_deref_mut() {
-            let next = former.table.next_to_empty(&mut former.emptied, &mut buckets);
-            match next {
-                Some(at) => self.bring(at)?,
-                None if buckets == 0 => return Ok(()),
-                None => break,
+    /// Moves some entries of the old table, and visits so many free slots at most.
+    fn move_some(&mut self, entries: usize, mut slots: usize) -> Result<(), TryReserveError> {
+        for _ in 0..entries {
+            let Some(Rekeyed { old: Some(old), .. }) = self.rekeyed.as_deref_mut() else {
+                return Ok(());
+            };
+            match old.table.visit(&mut old.cursor, &mut slots) {
+                Some(at) => self.move_over(at)?,
+                None if slots == 0 => return Ok(()),
+                None => {
+                    self.drop_old();
+                    return Ok(());
+                }
             }
         }
-        if let Some(rekeyed) = &mut self.rekeyed {
-            rekeyed.former = None;
-        }
         Ok(())
     }
 
-    /// Moves all that is in the former table, as far as there is memory.
-    pub(super) fn settle(&mut self) {
-        let _ = self.move_some(usize::MAX);
+    /// Frees the old table, which is empty.
+    fn drop_old(&mut self) {
+        if let Some(rekeyed) = &mut self.rekeyed {
+            rekeyed.old = None;
+        }
+    }
+
+    /// Moves all that is in the old table, as far as there is memory.
+    pub(super) fn finish_move(&mut self) {
+        let _ = self.move_some(usize::MAX, usize::MAX);
     }
 }

@@ -8,6 +8,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+use super::rekey::Rekeyed;
 
 impl<K, V, S> TrashMap<K, V, S> {
     /// Keys and values, in no order that means anything.
@@ -31,13 +32,17 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter::new(&self.table, self.former_table())
+        Iter::new(self.current(), self.old_table())
     }
 
     /// Keys and values, the values to change.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        let former = self.rekeyed.as_mut().and_then(|rekeyed| rekeyed.former.as_mut());
-        IterMut::new(&mut self.table, former.map(|former| &mut former.table))
+        match self.rekeyed.as_deref_mut() {
+            None => IterMut::new(&mut self.table, None),
+            Some(Rekeyed { table, old, .. }) => {
+                IterMut::new(table, old.as_mut().map(|old| &mut old.table))
+            }
+        }
     }
 
     /// The keys.
@@ -79,8 +84,8 @@ impl<K, V, S: Default> Default for TrashMap<K, V, S> {
 /// A copy has the same hasher, secret and shape.
 impl<K: Clone, V: Clone, S: Clone> Clone for TrashMap<K, V, S> {
     fn clone(&self) -> Self {
-        let table = self.table.try_clone().unwrap_or_else(|error| error.raise());
-        Self { table, hasher: self.hasher.clone(), rekeyed: self.rekeyed.clone() }
+        let (table, rekeyed) = (self.table.clone(), self.rekeyed.clone());
+        Self { table, hasher: self.hasher.clone(), rekeyed }
     }
 }
 
@@ -103,12 +108,16 @@ impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, O: BuildHasher> PartialEq<Trash
 impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
 
 impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
-    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until others
+    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until
+    /// others
     /// leave.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
         // Without the memory, or with a promise that is too large, growth takes its course.
-        let _ = self.make_room(entries.size_hint().0);
+        let additional = entries.size_hint().0;
+        if self.capacity() - self.len() < additional {
+            let _ = self.make_room(additional);
+        }
         self.insert_batch(entries, |_, _| ());
     }
 }
@@ -157,9 +166,9 @@ impl<K, V, S> IntoIterator for TrashMap<K, V, S> {
     type Item = (K, V);
     type IntoIter = IntoIter<K, V>;
 
-    fn into_iter(self) -> IntoIter<K, V> {
-        let former = self.rekeyed.and_then(|rekeyed| rekeyed.former);
-        IntoIter::new(self.table, former.map(|former| former.table))
+    fn into_iter(mut self) -> IntoIter<K, V> {
+        let (current, old) = self.take_tables();
+        IntoIter::new(current, old)
     }
 }
 

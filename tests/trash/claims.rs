@@ -28,45 +28,48 @@ fn flows(entries: u64) -> Flows {
 }
 
 #[test]
-fn the_memory_of_an_entry_is_independent_of_the_size() {
-    for entries in [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000] {
-        let bytes = flows(entries).shape().bytes_per_entry();
-        assert!((43.0..45.0).contains(&bytes), "{bytes:.1} bytes for each of {entries}");
-    }
+fn an_entry_takes_46_bytes_on_average_over_sizes() {
+    let sizes = [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000];
+    let bytes = sizes.map(|entries| flows(entries).shape().bytes_per_entry());
+    let mean = bytes.iter().sum::<f64>() / 6.0;
+    assert!(bytes.iter().all(|bytes| (29.0..58.0).contains(bytes)), "{bytes:.1?}");
+    assert!((38.0..46.0).contains(&mean), "{mean:.1}: {bytes:.1?}");
 }
 
 #[test]
-fn an_entry_takes_up_to_58_bytes_after_removals() {
+fn an_entry_takes_up_to_80_bytes_after_removals() {
     let mut flows = flows(400_000);
     for flow in 0..350_000 {
         flows.remove(&[flow, !flow]);
         let bytes = flows.allocation_size() as f64 / flows.len() as f64;
-        assert!((43.0..58.5).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
+        assert!((29.0..80.0).contains(&bytes), "{bytes:.1} bytes for each of {}", flows.len());
     }
 }
 
 #[test]
-fn three_or_four_percent_of_the_entries_are_not_in_their_home_bucket() {
-    let shape = flows(1_000_000).shape();
-    let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
-    assert!((0.960..0.980).contains(&home), "{home:.4} are in their home bucket");
-    assert!(shape.buckets_per_hit() < 1.05, "{:.4} buckets", shape.buckets_per_hit());
+fn at_most_four_percent_of_the_entries_are_not_in_their_home_group() {
+    for entries in [430_000, 800_000, 1_000_000] {
+        let shape = flows(entries).shape();
+        let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
+        assert!((0.960..1.0).contains(&home), "{home:.4} of {entries} are in their home group");
+        assert!(shape.buckets_per_hit() < 1.06, "{:.4} groups", shape.buckets_per_hit());
+    }
 }
 
 #[test]
-fn a_miss_compares_five_keys_in_a_hundred_lookups() {
+fn a_miss_compares_up_to_thirteen_keys_in_a_hundred_lookups() {
     let flows = flows(200_000);
     let mut probes = Probes::default();
     for flow in 200_000..400_000_u64 {
         assert_eq!(flows.get_observed(&[flow, !flow], &mut probes), None);
     }
-    // A bucket has 5.3 entries, and one in 128 of them has the tag of the key by chance.
+    // A group has 6 to 14 entries, and one in 128 of them has the tag of the key by chance.
     let compared = f64::from(probes.entries) / 200_000.0;
-    assert!((0.035..0.060).contains(&compared), "{compared:.4} compared");
+    assert!((0.050..0.130).contains(&compared), "{compared:.4} compared");
 }
 
 #[test]
-fn an_insertion_moves_three_entries_on_average() {
+fn an_insertion_hashes_one_other_entry_on_average() {
     let hasher = CountingHasher(DefaultHashBuilder::with_seed(SEED), Default::default());
     let mut flows: Flows<CountingHasher> = TrashMap::with_hasher(hasher.clone());
     let mut counts = vec![];
@@ -78,11 +81,11 @@ fn an_insertion_moves_three_entries_on_average() {
     }
     // Hashes during one doubling, less one for the insertion itself.
     let moves = (counts[1] - counts[0]) as f64 / 100_000.0 - 1.0;
-    assert!((2.5..3.5).contains(&moves), "{moves:.2} moves for each insertion");
+    assert!((1.0..1.6).contains(&moves), "{moves:.2} hashes for each insertion");
 }
 
 #[test]
-fn churn_changes_neither_memory_nor_probes() {
+fn churn_changes_memory_by_a_third_at_most_and_no_probes() {
     let (mut flows, fresh) = (flows(200_000), flows(200_000).shape());
     for flow in 200_000..1_000_000_u64 {
         let old = flow - 200_000;
@@ -90,9 +93,10 @@ fn churn_changes_neither_memory_nor_probes() {
         flows.insert([flow, !flow], flow);
     }
     let churned = flows.shape();
-    assert!(churned.bytes.abs_diff(fresh.bytes) * 20 < fresh.bytes, "{churned:?}, not {fresh:?}");
+    // Segments near their thresholds split when chance gives them more.
+    assert!(churned.bytes.abs_diff(fresh.bytes) * 3 < fresh.bytes, "{churned:?}, not {fresh:?}");
     let more = churned.buckets_per_hit() - fresh.buckets_per_hit();
-    assert!(more.abs() < 0.01, "{more:.4} additional buckets per hit");
+    assert!(more < 0.01, "{more:.4} additional buckets per hit");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_flood_causes_one_reseeding() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; covered by other tests")]
-fn weak_hashes_that_mixing_distributes_are_no_flood() {
+fn weak_hashes_are_rekeyed_once_if_at_all() {
     let apart = [1, 2, 3, 1000, 1 << 16, 0x0101_0101];
     for (hasher, apart) in apart
         .map(|apart| (Weak::Identity, apart))
@@ -81,7 +81,9 @@ fn weak_hashes_that_mixing_distributes_are_no_flood() {
         let mut same = TrashMap::with_hasher(hasher);
         same.extend(&map);
         same.validate().unwrap();
-        assert_eq!(same.rekeys(), 0, "{hasher:?}, {apart} apart");
+        let is_weak = matches!(hasher, Weak::Identity | Weak::Low);
+        assert!(same.rekeys() <= usize::from(is_weak), "{hasher:?}, {apart} apart");
+        assert!(same.shape().buckets_per_hit() < 1.1, "{:?}", same.shape());
         assert_eq!(same, map);
     }
 }

@@ -1,0 +1,65 @@
+//! Memory that entries need and that cannot be allocated.
+
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::fmt;
+
+/// The memory that entries need cannot be allocated.
+///
+/// # Example
+///
+/// ```
+/// let mut flows: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::new();
+/// let error = flows.try_reserve(usize::MAX / 2).unwrap_err();
+/// assert_eq!(error.bytes(), None); // more than there are addresses
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TryReserveError {
+    /// The allocation that failed; nothing if there is no such size.
+    layout: Option<Layout>,
+}
+
+impl TryReserveError {
+    pub(crate) const OVERFLOW: Self = Self { layout: None };
+
+    pub(crate) const fn memory(layout: Layout) -> Self {
+        Self { layout: Some(layout) }
+    }
+
+    /// Bytes that could not be allocated, unless their number is beyond what an allocation may
+    /// have.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        self.layout.map(|layout| layout.size())
+    }
+
+    /// Ends as a failed allocation does in `alloc`.
+    pub(crate) fn raise(self) -> ! {
+        match self.layout {
+            Some(layout) => alloc::alloc::handle_alloc_error(layout),
+            None => panic!("capacity overflow"),
+        }
+    }
+}
+
+/// Allocates room for `additional` items more, and no more than that.
+pub(crate) fn reserve<T>(array: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
+    let layout = Layout::array::<T>(additional).map_err(|_| TryReserveError::OVERFLOW)?;
+    array.try_reserve_exact(additional).map_err(|_| TryReserveError::memory(layout))
+}
+
+impl fmt::Display for TryReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bytes() {
+            Some(bytes) => write!(f, "{bytes} bytes of memory cannot be allocated"),
+            None => f.write_str("the entries take more bytes than there are addresses"),
+        }
+    }
+}
+
+impl core::error::Error for TryReserveError {}
+
+/// Makes room for one item more, and for more of them ahead of time.
+pub(crate) fn reserve_one<T>(array: &mut Vec<T>) -> Result<(), TryReserveError> {
+    array.try_reserve(1).map_err(|_| TryReserveError::memory(Layout::new::<T>()))
+}

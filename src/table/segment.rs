@@ -1,0 +1,485 @@
+//! The memory of a segment: entries, tags, header and overflow counts in one block.
+//!
+//! ```text
+//!     │ … entry 2 │ entry 1 │ entry 0 │ 16 tags │ 16 tags │ … │ left, limit, slots, depth │ counts, 2 bytes a group │
+//!     ◄──────────── downwards         ▲ tags, upwards
+//!                                     └ a Segment points here: aligned to 64 bytes from 4 groups on
+//! ```
+//!
+//! This file has no policy and runs no code of users but `T`'s `Drop`, where its name says so. A
+//! [`Segment`] is a pointer that is copied freely; the [`Table`](super::Table) upholds:
+//!
+//! - **M1** A segment of a table is allocated, or is [`Segment::EMPTY`], to which nothing is
+//!   written: it has
+//!   no free slot to give (`left` is 0) and no entry.
+//! - **M2** Offsets are multiples of 16 and at most the mask of the table, with which the segment
+//!   has been
+//!   allocated; slots are below the number of tags. A debug build checks both.
+//! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
+//!   slots have.
+//! - **M4** References to entries live no longer than a borrow of the table.
+#![allow(unsafe_code)]
+
+use alloc::alloc::{alloc, dealloc};
+use alloc::boxed::Box;
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+
+use super::error::TryReserveError;
+use super::tags::{FREE, GROUP, Group, Mask};
+use crate::raw::prefetch::prefetch;
+
+/// Bytes of an entry in a slot, at most. Larger ones are in boxes.
+const INLINE: usize = 64;
+
+/// An uninitialised box for an entry; none where entries are in slots.
+pub(crate) type Shell<T> = Option<Box<MaybeUninit<T>>>;
+
+/// A box without a value.
+pub(crate) fn empty_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
+    if size_of::<T>() == 0 {
+        return Ok(Box::new(MaybeUninit::uninit()));
+    }
+    let layout = Layout::new::<T>();
+    // SAFETY: the layout has a size.
+    let memory = unsafe { alloc(layout) };
+    let memory = NonNull::new(memory).ok_or(TryReserveError::memory(layout))?;
+    // SAFETY: allocated as a box of this type would be.
+    Ok(unsafe { Box::from_raw(memory.cast().as_ptr()) })
+}
+
+/// Writes a value into an uninitialised box.
+pub(crate) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    shell.write(value);
+    // SAFETY: it has just been written.
+    unsafe { shell.assume_init() }
+}
+
+/// The counts of a segment.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Header {
+    /// Insertions until the segment grows or splits.
+    pub(crate) left: u32,
+    /// Entries plus `left`.
+    pub(crate) limit: u32,
+    /// Slots that entries may be in.
+    pub(crate) slots: u32,
+    /// Low bits of a hash that all entries of the segment share.
+    pub(crate) depth: u32,
+}
+
+/// The segment of tables without memory.
+#[repr(C, align(64))]
+struct Nothing {
+    tags: [u8; GROUP],
+    header: Header,
+    overflows: [u16; 1],
+}
+
+static NOTHING: Nothing = Nothing {
+    tags: [FREE; GROUP],
+    header: Header { left: 0, limit: 0, slots: 0, depth: 0 },
+    overflows: [0],
+};
+
+/// A segment: a pointer to its tags.
+#[repr(transparent)]
+pub(crate) struct Segment<T> {
+    tags: NonNull<u8>,
+    /// Covariant, and neither `Send` nor `Sync`.
+    entries: PhantomData<*const T>,
+}
+
+impl<T> Clone for Segment<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Segment<T> {}
+
+impl<T> PartialEq for Segment<T> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.tags == other.tags
+    }
+}
+
+impl<T> Segment<T> {
+    /// Whether entries are in their slots.
+    pub(crate) const IS_INLINE: bool = size_of::<T>() <= INLINE && align_of::<T>() <= INLINE;
+
+    /// Bytes of a slot.
+    const SLOT: usize = if Self::IS_INLINE { size_of::<T>() } else { size_of::<Box<T>>() };
+
+    /// Bytes of the box of an entry.
+    pub(crate) const BOX: usize = if Self::IS_INLINE { 0 } else { size_of::<T>() };
+
+    /// Whether an entry may be in two cache lines.
+    const IS_SPLIT: bool = Self::SLOT > 0 && 64 % Self::SLOT > 0;
+
+    /// The segment of tables without memory, with a mask of 0.
+    pub(crate) const EMPTY: Self = {
+        // SAFETY: a static has an address.
+        let tags = unsafe { NonNull::new_unchecked((&raw const NOTHING).cast::<u8>().cast_mut()) };
+        Self { tags, entries: PhantomData }
+    };
+
+    /// The layout of a segment, and the offset of its tags.
+    fn layout(slots: usize) -> Result<(Layout, usize), TryReserveError> {
+        let groups = slots.div_ceil(GROUP);
+        let align = (groups * GROUP).min(64);
+        let entry_align = if Self::IS_INLINE { align_of::<T>() } else { align_of::<Box<T>>() };
+        let align = align.max(entry_align);
+        let entries = (slots * Self::SLOT).next_multiple_of(align);
+        let bytes = entries + groups * (GROUP + size_of::<u16>()) + size_of::<Header>();
+        let layout = Layout::from_size_align(bytes, align);
+        Ok((layout.map_err(|_| TryReserveError::OVERFLOW)?, entries))
+    }
+
+    /// Bytes of a segment with `slots`.
+    pub(crate) fn bytes(slots: usize) -> usize {
+        Self::layout(slots).map_or(usize::MAX, |(layout, _)| layout.size())
+    }
+
+    /// Allocates a segment without entries, for a table with a mask for `slots`.
+    pub(crate) fn allocate(
+        slots: usize,
+        depth: u32,
+        limit: usize,
+    ) -> Result<Self, TryReserveError> {
+        let (layout, entries) = Self::layout(slots)?;
+        // SAFETY: the layout has the size of the header at least.
+        let block = unsafe { alloc(layout) };
+        let block = NonNull::new(block).ok_or(TryReserveError::memory(layout))?;
+        // SAFETY: the tags are in the block.
+        let tags = unsafe { block.add(entries) };
+        let groups = slots.div_ceil(GROUP);
+        // SAFETY: the block has so many tags.
+        unsafe { tags.write_bytes(FREE, groups * GROUP) };
+        let segment = Self { tags, entries: PhantomData };
+        let mask = (groups - 1) * GROUP;
+        let limit = limit as u32;
+        let header = Header { left: limit, limit, slots: slots as u32, depth };
+        // SAFETY: the header is in the block, and aligned as groups are.
+        unsafe { segment.header_at(mask).write(header) };
+        segment.clear_overflows(mask);
+        Ok(segment)
+    }
+
+    /// Frees the block. Entries are not dropped, and boxes leak.
+    ///
+    /// # Safety
+    ///
+    /// The segment is not used any more.
+    pub(crate) unsafe fn free(self, mask: usize) {
+        if self == Self::EMPTY {
+            return;
+        }
+        let slots = self.header(mask).slots as usize;
+        let Ok((layout, entries)) = Self::layout(slots) else { return };
+        // SAFETY: the entries are below the tags in the block.
+        let block = unsafe { self.tags.sub(entries) };
+        // SAFETY: allocated with this layout; M1.
+        unsafe { dealloc(block.as_ptr(), layout) };
+    }
+
+    /// The 16 tags at an offset.
+    #[inline(always)]
+    pub(crate) fn group(self, offset: usize) -> Group {
+        debug_assert!(offset % GROUP == 0, "M2");
+        // SAFETY: M2.
+        let tags = unsafe { self.tags.add(offset) };
+        // SAFETY: M2; the tags are aligned to 16 bytes and initialised.
+        unsafe { Group::load(tags.as_ptr()) }
+    }
+
+    /// The tag of a slot.
+    #[inline(always)]
+    pub(crate) fn tag(self, slot: usize) -> u8 {
+        // SAFETY: M2.
+        let tag = unsafe { self.tags.add(slot) };
+        // SAFETY: the tags are initialised.
+        unsafe { tag.read() }
+    }
+
+    /// Sets the tag of a slot.
+    #[inline(always)]
+    pub(crate) fn set_tag(self, slot: usize, tag: u8) {
+        debug_assert!(self != Self::EMPTY, "M1");
+        // SAFETY: M2.
+        let place = unsafe { self.tags.add(slot) };
+        // SAFETY: M1, M2.
+        unsafe { place.write(tag) };
+    }
+
+    /// The address of a slot.
+    #[inline(always)]
+    fn slot(self, slot: usize) -> NonNull<u8> {
+        // SAFETY: M2: slots are below the tags.
+        unsafe { self.tags.sub((slot + 1) * Self::SLOT) }
+    }
+
+    /// The entry in a slot, which has one.
+    #[inline(always)]
+    pub(crate) fn entry(self, slot: usize) -> NonNull<T> {
+        let place = self.slot(slot);
+        if Self::IS_INLINE {
+            return place.cast();
+        }
+        // SAFETY: M3: the slot has a pointer.
+        unsafe { place.cast::<NonNull<T>>().read() }
+    }
+
+    /// A reference to the entry in a slot, which has one.
+    #[inline(always)]
+    pub(crate) fn get<'t>(self, slot: usize) -> &'t T {
+        // SAFETY: M3; M4.
+        unsafe { self.entry(slot).as_ref() }
+    }
+
+    /// A mutable reference to the entry in a slot, which has one.
+    #[inline(always)]
+    pub(crate) fn get_mut<'t>(self, slot: usize) -> &'t mut T {
+        // SAFETY: M3; M4: the table is borrowed mutably, and no slot is visited twice in a borrow.
+        unsafe { self.entry(slot).as_mut() }
+    }
+
+    /// Writes an entry to a slot, which has none, and its tag.
+    #[inline(always)]
+    pub(crate) fn write(self, slot: usize, tag: u8, shell: Shell<T>, entry: T) {
+        let place = self.slot(slot);
+        if Self::IS_INLINE {
+            // SAFETY: M1, M2: the slot is in the block, which is aligned for entries.
+            unsafe { place.cast::<T>().write(entry) };
+        } else if let Some(shell) = shell {
+            let boxed = Box::into_raw(fill(shell, entry));
+            // SAFETY: M1, M2.
+            unsafe { place.cast::<*mut T>().write(boxed) };
+        }
+        self.set_tag(slot, tag);
+    }
+
+    /// Writes an entry that is in a box to a slot, which has none. Takes no memory.
+    pub(crate) fn write_boxed(self, slot: usize, tag: u8, entry: Box<T>) {
+        if Self::IS_INLINE {
+            self.write(slot, tag, None, *entry);
+            return;
+        }
+        // SAFETY: M1, M2.
+        unsafe { self.slot(slot).cast::<*mut T>().write(Box::into_raw(entry)) };
+        self.set_tag(slot, tag);
+    }
+
+    /// Takes the entry out of a slot, which has one.
+    #[inline]
+    pub(crate) fn take(self, slot: usize) -> T {
+        let entry = self.entry(slot);
+        self.set_tag(slot, FREE);
+        if Self::IS_INLINE {
+            // SAFETY: M3: it was there, and its tag says that it is no more.
+            return unsafe { entry.read() };
+        }
+        // SAFETY: M3: written from a box, and taken once.
+        let boxed = unsafe { Box::from_raw(entry.as_ptr()) };
+        *boxed
+    }
+
+    /// Moves an entry and its tag to a slot, which has none.
+    #[inline(always)]
+    pub(crate) fn relocate(self, slot: usize, target: Self, to: usize) {
+        self.copy(slot, target, to);
+        self.set_tag(slot, FREE);
+    }
+
+    /// Copies an entry and its tag to a slot, which has none. Only one of both may be used from
+    /// then on.
+    #[inline(always)]
+    pub(crate) fn copy(self, slot: usize, target: Self, to: usize) {
+        let (from, place) = (self.slot(slot), target.slot(to));
+        // SAFETY: M2; the slots are different ones, as one has an entry and one has none.
+        unsafe { place.copy_from_nonoverlapping(from, Self::SLOT) };
+        target.set_tag(to, self.tag(slot));
+    }
+
+    #[inline(always)]
+    fn header_at(self, mask: usize) -> NonNull<Header> {
+        // SAFETY: M2: the header is behind the tags.
+        unsafe { self.tags.add(mask + GROUP) }.cast()
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(self, mask: usize) -> Header {
+        // SAFETY: written when it was allocated.
+        unsafe { self.header_at(mask).read() }
+    }
+
+    /// A mutable reference to the header, for the time of one statement.
+    #[inline(always)]
+    pub(crate) fn header_mut<'t>(self, mask: usize) -> &'t mut Header {
+        debug_assert!(self != Self::EMPTY, "M1");
+        // SAFETY: M1; M4.
+        unsafe { self.header_at(mask).as_mut() }
+    }
+
+    /// Number of entries.
+    #[inline]
+    pub(crate) fn len(self, mask: usize) -> usize {
+        let header = self.header(mask);
+        (header.limit - header.left) as usize
+    }
+
+    /// Sets the number of entries and how many there may be.
+    pub(crate) fn set_len(self, mask: usize, len: usize, limit: usize) {
+        let header = self.header_mut(mask);
+        header.limit = limit.max(len) as u32;
+        header.left = header.limit - len as u32;
+    }
+
+    #[inline(always)]
+    fn overflow_at(self, mask: usize, offset: usize) -> NonNull<u16> {
+        debug_assert!(offset <= mask, "M2");
+        let behind = mask + GROUP + size_of::<Header>() + offset / GROUP * size_of::<u16>();
+        // SAFETY: M2: the counts are behind the header.
+        unsafe { self.tags.add(behind) }.cast()
+    }
+
+    /// Entries that a group was too full for.
+    #[inline(always)]
+    pub(crate) fn overflow(self, mask: usize, offset: usize) -> u16 {
+        // SAFETY: initialised when it was allocated.
+        unsafe { self.overflow_at(mask, offset).read() }
+    }
+
+    #[inline]
+    pub(crate) fn set_overflow(self, mask: usize, offset: usize, count: u16) {
+        debug_assert!(self != Self::EMPTY, "M1");
+        // SAFETY: M1, M2.
+        unsafe { self.overflow_at(mask, offset).write(count) };
+    }
+
+    pub(crate) fn clear_overflows(self, mask: usize) {
+        let counts = self.overflow_at(mask, 0);
+        // SAFETY: M2: there is one for each group.
+        unsafe { counts.write_bytes(0, mask / GROUP + 1) };
+    }
+
+    /// Prefetches the tags at an offset.
+    #[inline(always)]
+    pub(crate) fn prefetch_group(self, offset: usize) {
+        prefetch(self.tags.as_ptr().wrapping_add(offset));
+    }
+
+    /// Prefetches the cache lines of a slot.
+    #[inline(always)]
+    pub(crate) fn prefetch_slot(self, slot: usize) {
+        let first = self.tags.as_ptr().wrapping_sub((slot + 1) * Self::SLOT);
+        prefetch(first);
+        if Self::IS_SPLIT {
+            prefetch(first.wrapping_add(Self::SLOT - 1));
+        }
+    }
+
+    /// Whether the slot exists and has an entry.
+    #[inline]
+    pub(crate) fn is_full(self, mask: usize, slot: usize) -> bool {
+        slot < mask + GROUP && self.tag(slot) != FREE
+    }
+
+    /// The offset of the first group with a free slot from `offset` on, and the slot. Counts the
+    /// groups before it as overflowed.
+    #[inline]
+    pub(crate) fn claim(self, mask: usize, mut offset: usize) -> usize {
+        loop {
+            let free = self.group(offset).free();
+            if !free.is_empty() {
+                return offset + free.lowest();
+            }
+            self.set_overflow(mask, offset, self.overflow(mask, offset).saturating_add(1));
+            offset = (offset + GROUP) & mask;
+        }
+    }
+
+    /// Counts one overflow less in each group from one to another.
+    #[inline]
+    pub(crate) fn uncount(self, mask: usize, mut from: usize, to: usize) {
+        while from != to {
+            self.set_overflow(mask, from, self.overflow(mask, from).saturating_sub(1));
+            from = (from + GROUP) & mask;
+        }
+    }
+
+    /// The occupied slots, in their order.
+    #[inline]
+    pub(crate) fn slots(self, mask: usize) -> Slots<T> {
+        Slots { segment: self, next: 0, end: mask + GROUP, bits: Mask::NONE }
+    }
+
+    /// Drops the entry in a slot, which has one.
+    pub(crate) fn drop_entry(self, slot: usize) {
+        if !Self::IS_INLINE {
+            drop(self.take(slot));
+            return;
+        }
+        self.set_tag(slot, FREE);
+        // SAFETY: M3: it was there, and its tag says that it is no more.
+        unsafe { self.slot(slot).cast::<T>().drop_in_place() };
+    }
+
+    /// Whether dropping an entry does anything.
+    pub(crate) const NEEDS_DROP: bool = core::mem::needs_drop::<T>() || !Self::IS_INLINE;
+
+    /// A copy without entries: `limit` and `left` are those of none.
+    pub(crate) fn alike(self, mask: usize) -> Result<Self, TryReserveError> {
+        let header = self.header(mask);
+        let limit = header.limit as usize;
+        let copy = Self::allocate(header.slots as usize, header.depth, limit)?;
+        for offset in (0..=mask).step_by(GROUP) {
+            copy.set_overflow(mask, offset, self.overflow(mask, offset));
+        }
+        Ok(copy)
+    }
+}
+
+/// The occupied slots of a segment, in their order.
+pub(crate) struct Slots<T> {
+    segment: Segment<T>,
+    /// The next group.
+    next: usize,
+    end: usize,
+    /// The rest of the previous group.
+    bits: Mask,
+}
+
+impl<T> Clone for Slots<T> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<T> Slots<T> {
+    /// No slot.
+    pub(crate) const NONE: Self =
+        Self { segment: Segment::EMPTY, next: 0, end: 0, bits: Mask::NONE };
+}
+
+impl<T> Iterator for Slots<T> {
+    type Item = (Segment<T>, usize);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Segment<T>, usize)> {
+        loop {
+            if let Some(slot) = self.bits.next() {
+                return Some((self.segment, self.next - GROUP + slot));
+            }
+            if self.next == self.end {
+                return None;
+            }
+            self.bits = self.segment.group(self.next).full();
+            self.next += GROUP;
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Groups of 16 tags, compared at once.
+//!
+//! ```text
+//!     tags     │ 3a │ ff │ 07 │ 3a │ ff │ …    one byte for each of 16 slots; 0xff: the slot is free
+//!     matches      1    0    0    1    0 …     the slots whose tag is 0x3a
+//!     free         0    1    0    0    1 …     the slots whose highest bit is set
+//! ```
+//!
+//! Three implementations with one interface: SSE2, which every x86-64 has; NEON, which every
+//! AArch64
+//! has; two words of 64 bits elsewhere and in Miri. A [`Mask`] has one bit for each slot; where
+//! an instruction set yields more bits for a lane, all but one are cleared.
+#![allow(unsafe_code)]
+
+/// Slots of a group.
+pub(crate) const GROUP: usize = 16;
+
+/// The tag of a free slot. Tags of entries have seven bits.
+pub(crate) const FREE: u8 = 0xff;
+
+/// The tag of an entry: the upper seven bits of its hash.
+#[inline(always)]
+pub(crate) fn tag(hash: u64) -> u8 {
+    (hash >> 57) as u8
+}
+
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", not(miri)))]
+pub(crate) use neon::Group;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
+pub(crate) use sse2::Group;
+#[cfg(not(any(
+    all(target_arch = "x86_64", target_feature = "sse2", not(miri)),
+    all(target_arch = "aarch64", target_feature = "neon", not(miri)),
+)))]
+pub(crate) use words::Group;
+
+/// Some of the 16 slots of a group, with `1 << SHIFT` bits for each, of which one may be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bits<const SHIFT: u32>(u64);
+
+/// Some of the 16 slots of a group.
+pub(crate) type Mask = Bits<{ Group::SHIFT }>;
+
+impl<const SHIFT: u32> Bits<SHIFT> {
+    /// No slot.
+    pub(crate) const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The lowest slot; 16 if there is none and the mask has 16 bits.
+    #[inline(always)]
+    pub(crate) fn lowest(self) -> usize {
+        (self.0.trailing_zeros() >> SHIFT) as usize
+    }
+}
+
+impl<const SHIFT: u32> Bits<SHIFT> {
+    /// All of these slots but the lowest. There is one.
+    #[inline(always)]
+    pub(crate) fn without_lowest(self) -> Self {
+        Self(self.0 & self.0.wrapping_sub(1))
+    }
+}
+
+impl<const SHIFT: u32> Iterator for Bits<SHIFT> {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lowest = self.lowest();
+        self.0 &= self.0 - 1;
+        Some(lowest)
+    }
+}
+
+/// 16 tags by SSE2.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
+mod sse2 {
+    use core::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_load_si128, _mm_movemask_epi8, _mm_set1_epi8,
+    };
+
+    use super::Bits;
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Group(__m128i);
+
+    impl Group {
+        pub(crate) const SHIFT: u32 = 0;
+
+        /// Reads the 16 tags at an address.
+        ///
+        /// # Safety
+        ///
+        /// The address is divisible by 16 and 16 initialised bytes can be read there.
+        #[inline(always)]
+        pub(crate) unsafe fn load(tags: *const u8) -> Self {
+            // SAFETY: as the caller promises.
+            Self(unsafe { _mm_load_si128(tags.cast()) })
+        }
+
+        /// The slots with this tag.
+        #[inline(always)]
+        pub(crate) fn matches(self, tag: u8) -> Bits<0> {
+            // SAFETY: the instruction is part of SSE2.
+            let tags = unsafe { _mm_set1_epi8(tag as i8) };
+            // SAFETY: the instruction is part of SSE2.
+            let equal = unsafe { _mm_cmpeq_epi8(self.0, tags) };
+            // SAFETY: the instruction is part of SSE2.
+            Bits(u64::from(unsafe { _mm_movemask_epi8(equal) } as u32))
+        }
+
+        /// The slots without an entry.
+        #[inline(always)]
+        pub(crate) fn free(self) -> Bits<0> {
+            // SAFETY: the instruction is part of SSE2.
+            Bits(u64::from(unsafe { _mm_movemask_epi8(self.0) } as u32))
+        }
+
+        /// The slots with an entry.
+        #[inline(always)]
+        pub(crate) fn full(self) -> Bits<0> {
+            Bits(self.free().0 ^ 0xffff)
+        }
+    }
+}
+
+/// 16 tags by NEON.
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", not(miri)))]
+mod neon {
+    use core::arch::aarch64::{
+        uint8x16_t, vceqq_u8, vcltzq_s8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vreinterpret_u64_u8,
+        vreinterpretq_s8_u8, vreinterpretq_u16_u8, vshrn_n_u16,
+    };
+
+    use super::Bits;
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Group(uint8x16_t);
+
+    /// One bit of each nibble.
+    const LANES: u64 = 0x8888_8888_8888_8888;
+
+    /// A nibble for each byte, which is 0xff or 0.
+    #[inline(always)]
+    fn nibbles(bytes: uint8x16_t) -> u64 {
+        // SAFETY: the instruction is part of NEON.
+        let halves = unsafe { vreinterpretq_u16_u8(bytes) };
+        // SAFETY: the instruction is part of NEON.
+        let narrowed = unsafe { vshrn_n_u16::<4>(halves) };
+        // SAFETY: the instruction is part of NEON.
+        let word = unsafe { vreinterpret_u64_u8(narrowed) };
+        // SAFETY: the instruction is part of NEON.
+        unsafe { vget_lane_u64::<0>(word) }
+    }
+
+    impl Group {
+        pub(crate) const SHIFT: u32 = 2;
+
+        /// Reads the 16 tags at an address.
+        ///
+        /// # Safety
+        ///
+        /// 16 initialised bytes can be read there.
+        #[inline(always)]
+        pub(crate) unsafe fn load(tags: *const u8) -> Self {
+            // SAFETY: as the caller promises.
+            Self(unsafe { vld1q_u8(tags) })
+        }
+
+        /// The slots with this tag.
+        #[inline(always)]
+        pub(crate) fn matches(self, tag: u8) -> Bits<2> {
+            // SAFETY: the instruction is part of NEON.
+            let tags = unsafe { vdupq_n_u8(tag) };
+            // SAFETY: the instruction is part of NEON.
+            let equal = unsafe { vceqq_u8(self.0, tags) };
+            Bits(nibbles(equal) & LANES)
+        }
+
+        /// The slots without an entry.
+        #[inline(always)]
+        pub(crate) fn free(self) -> Bits<2> {
+            // SAFETY: the instruction is part of NEON.
+            let signed = unsafe { vreinterpretq_s8_u8(self.0) };
+            // SAFETY: the instruction is part of NEON.
+            let negative = unsafe { vcltzq_s8(signed) };
+            Bits(nibbles(negative) & LANES)
+        }
+
+        /// The slots with an entry.
+        #[inline(always)]
+        pub(crate) fn full(self) -> Bits<2> {
+            Bits(self.free().0 ^ LANES)
+        }
+    }
+}
+
+/// 16 tags in two words.
+#[cfg(any(
+    test,
+    not(any(
+        all(target_arch = "x86_64", target_feature = "sse2", not(miri)),
+        all(target_arch = "aarch64", target_feature = "neon", not(miri)),
+    ))
+))]
+mod words {
+    use super::Bits;
+
+    #[derive(Clone, Copy)]
+    pub(crate) struct Group([u64; 2]);
+
+    const LOWEST: u64 = 0x0101_0101_0101_0101;
+    const HIGHEST: u64 = LOWEST << 7;
+
+    /// The highest bits of eight bytes, side by side. The other bits are zero.
+    #[inline(always)]
+    const fn gather(highest: u64) -> u64 {
+        (highest >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    }
+
+    impl Group {
+        // Tests of another implementation do not read it.
+        pub(crate) const SHIFT: u32 = 0;
+
+        /// Reads the 16 tags at an address.
+        ///
+        /// # Safety
+        ///
+        /// The address is divisible by 16 and 16 initialised bytes can be read there.
+        #[inline(always)]
+        pub(crate) unsafe fn load(tags: *const u8) -> Self {
+            // SAFETY: as the caller promises.
+            let words = unsafe { tags.cast::<[u64; 2]>().read() };
+            Self(words.map(u64::from_le))
+        }
+
+        /// The slots with this tag.
+        #[inline(always)]
+        pub(crate) fn matches(self, tag: u8) -> Bits<{ Self::SHIFT }> {
+            self.gathered(|word| {
+                let difference = word ^ (LOWEST * u64::from(tag));
+                // The highest bit of a byte is set unless the byte is zero; no carry leaves a byte.
+                !(((difference & !HIGHEST) + !HIGHEST) | difference) & HIGHEST
+            })
+        }
+
+        /// The slots without an entry.
+        #[inline(always)]
+        pub(crate) fn free(self) -> Bits<{ Self::SHIFT }> {
+            self.gathered(|word| word & HIGHEST)
+        }
+
+        /// The slots with an entry.
+        #[inline(always)]
+        pub(crate) fn full(self) -> Bits<{ Self::SHIFT }> {
+            self.gathered(|word| !word & HIGHEST)
+        }
+
+        #[inline(always)]
+        fn gathered(self, highest: impl Fn(u64) -> u64) -> Bits<{ Self::SHIFT }> {
+            Bits(gather(highest(self.0[0])) | gather(highest(self.0[1])) << 8)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::splitmix::mix;
+    use alloc::vec::Vec;
+
+    #[repr(align(16))]
+    struct Tags([u8; GROUP]);
+
+    fn by_byte(tags: &Tags, is: impl Fn(u8) -> bool) -> Vec<usize> {
+        (0..GROUP).filter(|&slot| is(tags.0[slot])).collect()
+    }
+
+    fn check(tags: &Tags, tag: u8) {
+        // SAFETY: the tags are aligned.
+        let group = unsafe { Group::load(tags.0.as_ptr()) };
+        // SAFETY: the tags are aligned.
+        let words = unsafe { words::Group::load(tags.0.as_ptr()) };
+        let expected = by_byte(tags, |other| other == tag);
+        assert_eq!(group.matches(tag).collect::<Vec<_>>(), expected);
+        assert_eq!(words.matches(tag).collect::<Vec<_>>(), expected);
+        let expected = by_byte(tags, |other| other >= 0x80);
+        assert_eq!(group.free().collect::<Vec<_>>(), expected);
+        assert_eq!(words.free().collect::<Vec<_>>(), expected);
+        assert_eq!(
+            (group.free().count(), group.full().count()),
+            (expected.len(), 16 - expected.len())
+        );
+        let expected = by_byte(tags, |other| other < 0x80);
+        assert_eq!(group.full().collect::<Vec<_>>(), expected);
+        assert_eq!(words.full().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn all_implementations_agree_with_bytes() {
+        for case in 0..if cfg!(miri) { 20 } else { 20_000 } {
+            let alike = case % 3;
+            let tags = Tags(core::array::from_fn(|slot| {
+                let byte = (mix(16 * case + slot as u64) >> 20) as u8;
+                match alike {
+                    0 => byte,
+                    1 => byte & 0x81,
+                    _ => [FREE, 0, 1, 0x7f][byte as usize % 4],
+                }
+            }));
+            for tag in [0, 1, 0x7f, tags.0[3], tags.0[15]] {
+                check(&tags, tag);
+            }
+        }
+    }
+
+    #[test]
+    fn masks_are_in_order() {
+        let mut tags = Tags([FREE; GROUP]);
+        tags.0[9] = 5;
+        // SAFETY: the tags are aligned.
+        let group = unsafe { Group::load(tags.0.as_ptr()) };
+        assert_eq!((group.matches(5).lowest(), group.full().count()), (9, 1));
+        assert!(group.matches(6).is_empty());
+        assert!(Mask::NONE.is_empty());
+    }
+}

@@ -1,0 +1,79 @@
+//! Reserving and freeing memory.
+
+use core::hash::{BuildHasher, Hash};
+
+use super::TrashMap;
+use crate::table::Table;
+use crate::table::error::TryReserveError;
+
+impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+    /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
+    /// that when entries leave, until [`shrink_to_fit`](Self::shrink_to_fit).
+    ///
+    /// Entries are spread by chance, so some insertions may still have to give a segment more room.
+    ///
+    /// # Panics
+    ///
+    /// If so many entries take more bytes than there are addresses.
+    pub fn reserve(&mut self, additional: usize) {
+        self.try_reserve(additional).unwrap_or_else(|error| error.raise());
+    }
+
+    /// Makes room for `additional` entries more, like [`reserve`](Self::reserve), if there is
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// If the memory cannot be had. It is asked for in one piece first, so that an attempt that
+    /// must
+    /// fail takes nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::with_capacity(1000);
+    /// map.reserve(5000);
+    /// assert!(map.capacity() >= 5000 && map.try_reserve(usize::MAX / 2).is_err());
+    /// map.shrink_to_fit();
+    /// assert_eq!((map.capacity(), map.allocation_size()), (0, 0));
+    /// ```
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.make_room(additional)?;
+        let entries = self.len().saturating_add(additional);
+        self.current_table_mut().keep(entries);
+        Ok(())
+    }
+
+    /// Makes room for `additional` entries more, until others are removed.
+    pub(super) fn make_room(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        let old = self.old_table().map_or(0, Table::len);
+        let additional = additional.checked_add(old).ok_or(TryReserveError::OVERFLOW)?;
+        let (table, hasher) = self.current_mut();
+        table.reserve(additional, hasher)
+    }
+
+    /// Frees the memory that is reserved, and what is free beyond the load of growth. O(slots).
+    pub fn shrink_to_fit(&mut self) {
+        self.shrink_to(0);
+    }
+
+    /// Frees the memory that is not needed for `capacity` entries and those that there are.
+    /// O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut map: flowtable::TrashMap<u64, u64> = flowtable::TrashMap::with_capacity(10_000);
+    /// map.insert(1, 1);
+    /// map.shrink_to(100);
+    /// assert!((100..1000).contains(&map.capacity()));
+    /// ```
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.finish_move();
+        if self.is_empty() && capacity == 0 {
+            self.clear();
+        }
+        let (table, hasher) = self.current_mut();
+        table.shrink_to(capacity.min(table.reserved().max(table.capacity())), hasher);
+    }
+}

@@ -1,0 +1,105 @@
+//! Forms of the methods that take the hash of a key, besides those in `mod.rs`.
+
+use core::hash::{BuildHasher, Hash};
+
+use equivalent::Equivalent;
+
+use super::TrashMap;
+use super::entry::{Entry, OccupiedEntry, VacantEntry};
+use crate::table::error::TryReserveError;
+
+impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+    /// Returns whether `key` has a value, given its hash: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([(443_u16, "https")]);
+    /// let hash = map.hash_of(&443);
+    /// assert!(map.contains_key_hashed(hash, &443));
+    /// assert_eq!(map.get_key_value_hashed(hash, &443), Some((&443, &"https")));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> bool {
+        self.find(hash, key).is_some()
+    }
+
+    /// Returns the key of the map and the value for `key`, given its hash: see
+    /// [`get_hashed`](Self::get_hashed).
+    #[inline]
+    #[must_use]
+    pub fn get_key_value_hashed<Q: Hash + Equivalent<K> + ?Sized>(
+        &self,
+        hash: u64,
+        key: &Q,
+    ) -> Option<(&K, &V)> {
+        self.find(hash, key).map(|(key, value)| (key, value))
+    }
+
+    /// Returns the entry of `key`, given its hash: see [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut packets = flowtable::TrashMap::new();
+    /// let hash = packets.hash_of(&443);
+    /// *packets.entry_hashed(hash, 443).or_insert(0) += 1;
+    /// assert_eq!(packets[&443], 1);
+    /// ```
+    pub fn entry_hashed(&mut self, hash: u64, key: K) -> Entry<'_, K, V, S> {
+        self.try_entry_hashed(hash, key).unwrap_or_else(|(_, error)| error.raise())
+    }
+
+    /// Returns the entry of `key`, or the key back if a rekeying has to move its entry and there is
+    /// no memory for
+    /// it. See [`VacantEntry::try_insert`] for an insertion that does not end the program.
+    ///
+    /// # Errors
+    ///
+    /// If memory is needed and cannot be allocated; the map is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{TrashMap, trash::Entry};
+    ///
+    /// let mut flows = TrashMap::new();
+    /// match flows.try_entry("a") {
+    ///     Ok(Entry::Vacant(entry)) => assert_eq!(entry.try_insert(1).map(|value| *value), Ok(1)),
+    ///     Ok(Entry::Occupied(_)) => unreachable!("the map was empty"),
+    ///     Err((key, error)) => println!("no memory for {key}: {error}"),
+    /// }
+    /// assert_eq!(flows["a"], 1);
+    /// ```
+    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S>, (K, TryReserveError)> {
+        self.try_entry_hashed(self.hash_of(&key), key)
+    }
+
+    /// Returns the entry of `key`, given its hash, or the key back: see
+    /// [`try_entry`](Self::try_entry).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_entry`](Self::try_entry).
+    pub fn try_entry_hashed(
+        &mut self,
+        mut hash: u64,
+        key: K,
+    ) -> Result<Entry<'_, K, V, S>, (K, TryReserveError)> {
+        if self.is_unusual() {
+            if let Err(error) = self.prepare(&key) {
+                return Err((key, error));
+            }
+            hash = self.own_hash(&key);
+        }
+        Ok(match self.current().locate(hash, |(own, _)| *own == key) {
+            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
+            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
+        })
+    }
+}
