@@ -37,7 +37,7 @@ fn names(count: usize) -> Vec<Name> {
     (0..count).map(|_| name(&mut rng)).collect()
 }
 
-/// Measures lookups of segments of random connections, each of which increments a counter in its PCB.
+/// Measures lookups of segments of random connections; each increments a counter in its PCB.
 fn lookups<K: Copy, D: Demux<u64, K>>(
     group: &mut BenchmarkGroup<'_, WallTime>,
     name: &str,

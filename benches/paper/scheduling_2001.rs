@@ -26,7 +26,7 @@ pub(crate) const ABOUT: About = About {
     authors: "Qie, Bavier, Peterson and Karlin",
     published: "SIGMETRICS 2001",
     claims: "A router that computes for its packets must share its processor by flow. Processes \
-        along a path need shares that fit each other, input must not poll in vain, and a \
+        along a path need shares that fit each other, input must not poll empty queues, and a \
         throttle, by which flows wait for as many packets as a switch is worth, bounds what \
         switches cost without losing packets of flows that keep to their share.",
     ours: "The module schedule has the scheduler, the estimator of queues, the throttle and the \

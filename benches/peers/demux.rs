@@ -4,7 +4,7 @@
 //! server, from clients with random addresses.
 //!
 //! ```text
-//!     random      segments of random connections: as in TPC/A, and the worst case of one-PCB caches
+//!     random      segments of random connections: TPC/A, the worst case of one-PCB caches
 //!     dependent   random segments, the next of which depends on the PCB found
 //!     trains      four segments of a connection, then four of another one
 //!     shuffled    random segments, in tables whose PCBs were removed and inserted in other orders

@@ -19,10 +19,10 @@ enum Op {
     Pin,
     Repin(usize),
     Unpin(usize),
-    Look(Prefix<u16>),
+    Lookup(Prefix<u16>),
 }
 
-/// Few, so that they meet.
+/// Prefixes from a small set, so that operations meet the same ones.
 fn prefix() -> impl Strategy<Value = Prefix<u16>> {
     let address = prop_oneof![0..4_u16, (0..4_u16).prop_map(|at| at << 13), any::<u16>()];
     (address, 0..=16_u32).prop_map(|(address, len)| prefix_of(address, len))
@@ -43,8 +43,8 @@ fn op() -> impl Strategy<Value = Op> {
 
 type Model = RouteList<u16, u32>;
 
-/// What is visible; what all writers have done; and what pins saw when they came.
-struct Twin<'r> {
+/// The routes with their reference models: what readers see, what was written, and what each pin sees.
+struct Checked<'r> {
     routes: &'r ConcurrentRoutes<u16, u32>,
     visible: Model,
     written: Model,
@@ -52,7 +52,7 @@ struct Twin<'r> {
     pins: Vec<(PinnedRoutes<'r, u16, u32>, Model)>,
 }
 
-impl Twin<'_> {
+impl Checked<'_> {
     fn write(&mut self, updates: Vec<(Prefix<u16>, Option<u32>)>) {
         let outcome = match updates[..] {
             [(at, Some(value))] => self.routes.insert(at, value).ok(),
@@ -60,7 +60,10 @@ impl Twin<'_> {
             _ => self.routes.apply(updates.iter().copied()).ok(),
         };
         let Some(publication) = outcome else {
-            assert!(self.pending > 0 || !self.pins.is_empty(), "refused, and nobody is in the way");
+            assert!(
+                self.pending > 0 || !self.pins.is_empty(),
+                "refused although no reader is pinned"
+            );
             return;
         };
         self.pending += updates.len();
@@ -70,15 +73,17 @@ impl Twin<'_> {
                 None => drop(self.written.remove(&at)),
             }
         }
-        self.note(publication);
+        self.on_publication(publication);
     }
 
-    fn note(&mut self, publication: Publication) {
+    fn on_publication(&mut self, publication: Publication) {
         match publication {
             Publication::Visible => {
                 (self.visible, self.pending) = (self.written.clone(), 0);
             }
-            Publication::Pending => assert!(!self.pins.is_empty(), "nobody is in the way"),
+            Publication::Pending => {
+                assert!(!self.pins.is_empty(), "pending although no reader is pinned")
+            }
         }
     }
 
@@ -90,7 +95,7 @@ impl Twin<'_> {
             Op::Apply(updates) => self.write(updates),
             Op::Publish => {
                 let publication = self.routes.publish();
-                self.note(publication);
+                self.on_publication(publication);
             }
             Op::Pin => self.pins.push((self.routes.pin(), self.visible.clone())),
             Op::Repin(at) => {
@@ -104,16 +109,16 @@ impl Twin<'_> {
                     self.pins.swap_remove(at % count);
                 }
             }
-            Op::Look(at) => {
-                self.pins.iter().for_each(|(pin, model)| look(pin, model, &at));
-                look(&self.routes.pin(), &self.visible, &at);
+            Op::Lookup(at) => {
+                self.pins.iter().for_each(|(pin, model)| compare(pin, model, &at));
+                compare(&self.routes.pin(), &self.visible, &at);
             }
         }
         assert_eq!(self.routes.pending(), self.pending);
     }
 }
 
-fn look(table: &RouteTable<u16, u32>, model: &Model, at: &Prefix<u16>) {
+fn compare(table: &RouteTable<u16, u32>, model: &Model, at: &Prefix<u16>) {
     let addresses = [at.address(), last_address(at), flipped(&at.address(), 0)];
     let mut found = [None; 3];
     table.lookup_batch(&addresses, &mut found);
@@ -135,7 +140,7 @@ proptest! {
     fn answers_are_those_of_the_model(ops in vec(op(), 0..if cfg!(miri) { 20 } else { 120 })) {
         let _turn = turn();
         let routes = ConcurrentRoutes::new().with_limit(400, 0);
-        let mut twin = Twin {
+        let mut checked = Checked {
             routes: &routes,
             visible: Model::new(),
             written: Model::new(),
@@ -143,11 +148,11 @@ proptest! {
             pins: Vec::new(),
         };
         for op in ops {
-            twin.step(op);
+            checked.step(op);
         }
-        twin.pins.clear();
+        checked.pins.clear();
         let publication = routes.publish();
-        twin.note(publication);
-        look(&routes.pin(), &twin.visible, &Prefix::default_route());
+        checked.on_publication(publication);
+        compare(&routes.pin(), &checked.visible, &Prefix::default_route());
     }
 }

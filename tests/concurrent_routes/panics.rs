@@ -126,17 +126,17 @@ fn r6_a_value_may_use_the_table_when_it_is_dropped() {
 }
 
 thread_local! {
-    /// How many windows are had before one is not; all are, if it is nothing.
+    /// Calls of `window` before the one that panics; `None` if none does.
     static LEFT: Cell<Option<u32>> = const { Cell::new(None) };
-    /// Called by the next window.
+    /// Called by the next call of `window`.
     static CALL: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// An address that panics when it is told to.
+/// An address whose `window` panics after a set number of calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Lawless(u32);
+struct Panicking(u32);
 
-impl BitString for Lawless {
+impl BitString for Panicking {
     const BITS: u32 = 32;
 
     fn window(&self, pos: u32) -> u64 {
@@ -146,7 +146,7 @@ impl BitString for Lawless {
         match LEFT.get() {
             Some(0) => {
                 LEFT.set(None);
-                std::panic::resume_unwind(Box::new("a window that cannot be had"));
+                std::panic::resume_unwind(Box::new("a window that panics"));
             }
             left => LEFT.set(left.map(|left| left - 1)),
         }
@@ -154,7 +154,7 @@ impl BitString for Lawless {
     }
 }
 
-impl Address for Lawless {
+impl Address for Panicking {
     fn from_windows(window: impl Fn(u32) -> u64) -> Self {
         Self(u32::from_windows(window))
     }
@@ -164,24 +164,24 @@ impl Address for Lawless {
     }
 }
 
-fn lawless(number: u32) -> Prefix<Lawless> {
-    Prefix::new(Lawless(number.wrapping_mul(0x9e37_79b9)), number % 33).unwrap()
+fn panicking(number: u32) -> Prefix<Panicking> {
+    Prefix::new(Panicking(number.wrapping_mul(0x9e37_79b9)), number % 33).unwrap()
 }
 
-/// Routes, what readers see of them, and what they would see if nobody were in the way.
-struct Twin {
-    routes: ConcurrentRoutes<Lawless, Counted>,
-    visible: RouteTable<Lawless, u64>,
-    written: RouteTable<Lawless, u64>,
+/// Routes with reference models: what readers see, and what they see once all updates are published.
+struct Checked {
+    routes: ConcurrentRoutes<Panicking, Counted>,
+    visible: RouteTable<Panicking, u64>,
+    written: RouteTable<Panicking, u64>,
 }
 
-impl Twin {
-    /// Applies them, with so many good windows. Whether one was bad.
-    fn apply(&mut self, numbers: &[u32], good: Option<u32>) -> bool {
-        let burst: Vec<_> = numbers.iter().map(|&at| (lawless(at), u64::from(at))).collect();
+impl Checked {
+    /// Applies updates; `window` panics after `calls` calls. Returns whether it panicked.
+    fn apply(&mut self, numbers: &[u32], calls: Option<u32>) -> bool {
+        let burst: Vec<_> = numbers.iter().map(|&at| (panicking(at), u64::from(at))).collect();
         let values =
             burst.iter().map(|&(at, value)| (at, Some(Counted::new(value)))).collect::<Vec<_>>();
-        LEFT.set(good);
+        LEFT.set(calls);
         let result = catch_unwind(AssertUnwindSafe(|| self.routes.apply(values)));
         LEFT.set(None);
         match result {
@@ -194,7 +194,7 @@ impl Twin {
             }
             Err(_) => {
                 self.written = self.visible.clone();
-                assert_eq!(self.routes.pending(), 0, "what was not visible is forgotten");
+                assert_eq!(self.routes.pending(), 0, "unpublished updates are discarded");
                 true
             }
         }
@@ -215,38 +215,38 @@ impl Twin {
 fn r6_when_an_address_panics_readers_see_what_they_saw() {
     let _turn = turn();
     let routes = ConcurrentRoutes::new();
-    let mut twin = Twin { routes, visible: RouteTable::new(), written: RouteTable::new() };
+    let mut checked = Checked { routes, visible: RouteTable::new(), written: RouteTable::new() };
     let mut panics = 0;
     for number in 0..4 * u32::from(MANY) {
-        // Some wait when the panic comes.
+        // Every fourth time updates are pending when the panic happens.
         if number % 4 == 0 {
-            let _in_the_way = crossbeam_epoch::pin();
-            (0..3).for_each(|more| assert!(!twin.apply(&[number + more], None)));
+            let _pin = crossbeam_epoch::pin();
+            (0..3).for_each(|more| assert!(!checked.apply(&[number + more], None)));
         }
-        panics += u32::from(twin.apply(&[number, number + 1], Some(number % 29)));
-        twin.check();
+        panics += u32::from(checked.apply(&[number, number + 1], Some(number % 29)));
+        checked.check();
     }
     assert!(panics > u32::from(MANY) / 4);
-    assert_eq!(twin.routes.publish(), Publication::Visible);
-    assert_eq!(alive(), 2 * twin.routes.len());
-    drop(twin);
+    assert_eq!(checked.routes.publish(), Publication::Visible);
+    assert_eq!(alive(), 2 * checked.routes.len());
+    drop(checked);
     assert_eq!(alive(), 0);
 }
 
 #[test]
 fn r6_an_update_in_an_update_panics_and_does_not_hang() {
     let _turn = turn();
-    let routes = Rc::new(ConcurrentRoutes::<Lawless, u32>::new());
+    let routes = Rc::new(ConcurrentRoutes::<Panicking, u32>::new());
     let inner = Rc::clone(&routes);
     CALL.set(Some(Box::new(move || {
         assert!(inner.pin().is_empty());
-        let _ = inner.insert(lawless(1), 1);
+        let _ = inner.insert(panicking(1), 1);
     })));
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| ()));
-    let outer = catch_unwind(AssertUnwindSafe(|| routes.insert(lawless(2), 2)));
+    let outer = catch_unwind(AssertUnwindSafe(|| routes.insert(panicking(2), 2)));
     std::panic::set_hook(hook);
     assert!(outer.is_err() && routes.is_empty());
-    assert_eq!(routes.insert(lawless(3), 3), Ok(Publication::Visible));
+    assert_eq!(routes.insert(panicking(3), 3), Ok(Publication::Visible));
     assert_eq!(routes.len(), 1);
 }

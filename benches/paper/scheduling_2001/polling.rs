@@ -201,7 +201,7 @@ const EMPTY: [u64; 4] = [1, 2, 5, 10];
 /// Measures three ports, two of which are idle.
 pub(crate) fn idle_ports(report: &mut Report, quick: bool) -> Outcome {
     let duration = Duration::from_millis(if quick { 50 } else { 2000 });
-    let mut table = Table::new(&["a poll in vain, us", "estimator", "paper, Kpps", "simulated"]);
+    let mut table = Table::new(&["an empty poll, us", "estimator", "paper, Kpps", "simulated"]);
     let mut all = [vec![], vec![]];
     for micros in EMPTY {
         for (name, estimates, paper) in [("no", false, 91), ("yes", true, 130)] {
@@ -228,7 +228,7 @@ fn judge_idle_ports(report: &mut Report, [without, with]: &[Vec<f64>; 2]) {
     let Some(at) = (0..without.len()).min_by(|a, b| off(a).total_cmp(&off(b))) else { return };
     for (name, paper, rate) in [("without", WITHOUT, without[at]), ("with", 130.0, with[at])] {
         let what = format!(
-            "Kpps {name} estimator, if a poll in vain takes {} µs, which fits best without it",
+            "Kpps {name} estimator, if an empty poll takes {} µs, which fits best without it",
             EMPTY[at]
         );
         let finding = Finding::number(PLACE, what, paper, rate);

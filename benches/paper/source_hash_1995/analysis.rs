@@ -58,7 +58,7 @@ fn judge(report: &mut Report) -> Outcome {
     let rule = "within 0.01 ms";
     for (what, most) in [
         ("24 values of the four curves, calculated by hand", most[0]),
-        ("source hashing, with look-ups counted in a cache", most[1]),
+        ("source hashing, with lookups counted in a cache", most[1]),
     ] {
         let ours = format!("off by {most:.4} ms at most");
         report.record(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));

@@ -272,7 +272,7 @@ fn other_work(report: &mut Report, long: f64, short: f64, here: f64) -> Outcome 
     let transfer = Transfer { round_trip: 60e6, long, short, hops: 1 };
     let packets = transfer.packets_for_a_circuit();
     report.remark(format!(
-        "With these look-ups, a circuit over 60 ms is worth its set-up from {packets:.0} packets \
+        "With these lookups, a circuit over 60 ms is worth its set-up from {packets:.0} packets \
             on."
     ));
     Ok(())

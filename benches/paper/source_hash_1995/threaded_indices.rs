@@ -121,7 +121,7 @@ fn convergence(report: &mut Report, quick: bool) -> Outcome {
         "packets",
         "delivered",
         "hops by label",
-        "full look-ups",
+        "full lookups",
         "stale labels",
         "led astray without tags",
     ]);
