@@ -28,7 +28,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`get_many`](Self::get_many) with the hashes given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Example
     ///
@@ -85,7 +86,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.get_many_mut_hashed(keys.map(|key| (self.hash_of(key), key)))
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`get_many_mut`](Self::get_many_mut) with the hashes given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
@@ -186,7 +188,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`get_batch`](Self::get_batch) with the hashes given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
@@ -234,7 +237,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`get_batch_mut`](Self::get_batch_mut) with the hashes given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
@@ -272,7 +276,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_bursts(entries.map(|(key, value)| (None, key, value)), replaced);
     }
 
-    /// The same with hashes that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`insert_batch`](Self::insert_batch) with the hashes given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Example
     ///

@@ -337,7 +337,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.get_observed_hashed(self.hash_of(key), key, observer)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`get_observed`](Self::get_observed) with the hash given: see
+    /// [`get_hashed`](Self::get_hashed).
     #[inline]
     pub fn get_observed_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
@@ -428,7 +429,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`insert`](Self::insert) with the hash given: see
+    /// [`get_hashed`](Self::get_hashed).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
         match self.place(hash, &key) {
             Ok(Place::Found((_, old))) => Some(core::mem::replace(old, value)),
@@ -463,7 +465,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.try_insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`try_insert`](Self::try_insert) with the hash given: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Errors
     ///
@@ -498,7 +501,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.remove_hashed(self.hash_of(key), key)
     }
 
-    /// The same with the hash that the caller has: see [`get_hashed`](Self::get_hashed).
+    /// [`remove`](Self::remove) with the hash given: see
+    /// [`get_hashed`](Self::get_hashed).
     pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,

@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 /// let map: TrashMap<u32, ()> = (0..100_000).map(|key| (key, ())).collect();
 /// let shape = map.shape();
 /// assert_eq!((shape.entries, shape.bytes), (100_000, map.allocation_size()));
-/// assert!((0.4..0.8).contains(&shape.load()));
+/// assert!((0.35..0.95).contains(&shape.load()));
 /// assert!(shape.buckets_per_hit() < 1.1); // about one in twenty is not in its home
-/// assert!(shape.bytes_per_entry() < 12.0); // 5.2 for a slot, 1.3 to 2.5 slots for an entry
+/// assert!(shape.bytes_per_entry() < 15.0); // 5.2 for a slot, 1.3 to 2.5 slots for an entry
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
