@@ -245,8 +245,8 @@ mod tests {
             keys.iter().enumerate().for_each(|(n, &key)| table.push(key, n));
             assert!((0..MAX_SMALL).all(|n| table.get(&keys[n]) == Some(&n)) && !table.reserve(1));
             assert_eq!(table.remove(&keys[removed]), Some(removed));
-            for n in 0..MAX_SMALL {
-                assert_eq!(table.get(&keys[n]), (n != removed).then_some(&n));
+            for (n, key) in keys.iter().enumerate() {
+                assert_eq!(table.get(key), (n != removed).then_some(&n));
             }
             assert_eq!((table.validate(), table.remove(&keys[removed])), (Ok(()), None));
         }

@@ -37,7 +37,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Pin),
         1 => any::<usize>().prop_map(Op::Repin),
         2 => any::<usize>().prop_map(Op::Unpin),
-        1 => prefix().prop_map(Op::Look),
+        1 => prefix().prop_map(Op::Lookup),
     ]
 }
 
@@ -82,7 +82,7 @@ impl Checked<'_> {
                 (self.visible, self.pending) = (self.written.clone(), 0);
             }
             Publication::Pending => {
-                assert!(!self.pins.is_empty(), "pending although no reader is pinned")
+                assert!(!self.pins.is_empty(), "pending although no reader is pinned");
             }
         }
     }

@@ -391,7 +391,7 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
             reference.validate().unwrap_or_else(|broken| panic!("{broken}"));
         }
         assert_eq!((ours.len(), reference.len()), (linear.len(), linear.len()));
-        assert_eq!(ours.is_empty(), linear.len() == 0);
+        assert_eq!(ours.is_empty(), linear.is_empty());
         assert!(!ours.is_empty() || ours.allocation_size() == 0);
         let theirs = linear.iter();
         assert!(ours.iter().eq(theirs.iter().copied()), "{ours:?}");

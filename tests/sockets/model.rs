@@ -173,7 +173,7 @@ fn apply<S: BuildHasher + Clone>(pair: &mut CheckedSockets<S>, op: &Op) {
             }
         }
         Op::RemoveGone(number) => {
-            pair.nth_removed(number).iter().for_each(|name| pair.remove(name))
+            pair.nth_removed(number).iter().for_each(|name| pair.remove(name));
         }
         Op::Forge(one, other) => {
             let Some(forged) = pair.forged(one, other) else { return };

@@ -127,7 +127,7 @@ fn invalid_adverts_change_nothing() {
     let mut router = vector();
     router.link_up(1, 1).unwrap();
     (0..3).for_each(|n| {
-        router.on_advertisement(1, advert(["a", "b", "c"][n], 1, theirs(1)), ZERO).unwrap()
+        router.on_advertisement(1, advert(["a", "b", "c"][n], 1, theirs(1)), ZERO).unwrap();
     });
     router.attach("here", ZERO).unwrap();
     flushed(&mut router);

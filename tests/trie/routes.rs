@@ -125,7 +125,7 @@ fn run<A: Address + Debug>(ops: Vec<Op<A>>, tuning: Tuning) {
         let what = format!("{op:?}");
         step(&mut ours, &mut model, op);
         ours.validate().unwrap_or_else(|broken| panic!("after {what}: {broken}"));
-        assert_eq!((ours.len(), ours.is_empty()), (model.len(), model.len() == 0));
+        assert_eq!((ours.len(), ours.is_empty()), (model.len(), model.is_empty()));
         assert!(ours.iter().eq(model.iter()), "after {what}");
     }
     for (prefix, _) in model.iter() {
