@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Instructions of a hit, a miss, a burst and a removal with an insertion, counted by callgrind. Fails if one has more
-# than crates/instructions/limits.txt allows.
+# Instructions of a hit, a miss, a burst and a removal with an insertion, counted by callgrind.
+# Fails if one has more than crates/instructions/limits.txt allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source ci/functions
 
 if ! command -v valgrind >/dev/null || [ "$(uname -m)" != x86_64 ]; then
     echo "SKIPPED: instructions are counted by valgrind on x86-64"
     exit 77
 fi
 cargo build --release -p flowtable-instructions
-program=target/release/flowtable-instructions
+program=$(target)/release/flowtable-instructions
 failed=0
 while read -r name limit; do
     collected=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --collect-atstart=no \

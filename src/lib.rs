@@ -58,33 +58,34 @@
 //!
 //! # Trade-offs
 //!
-//! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a Swiss
-//!   table has a mask: single lookups take about twice as long; bursts of 32 take less time in tables
-//!   beyond the L2 cache.
-//! - **Flow state costs time.** Under churn a [`FlowCache`] takes up to twice as long for a packet as
-//!   a hash table with an LRU list, and about as long in bursts.
-//! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a Swiss
-//!   table. An insertion may double the root and then visits all keys: tens of milliseconds at a
-//!   million keys.
-//! - **A route table counts bits.** A [`RouteTable`] needs an eighth of the memory of a flat array for
-//!   the same routes, and lookups take two to six times as long.
+//! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a
+//!   Swiss table has a mask: single lookups take about twice as long; bursts of 32 take less time
+//!   in tables beyond the L2 cache.
+//! - **Flow state costs time.** Under churn a [`FlowCache`] takes up to twice as long for a packet
+//!   as a hash table with an LRU list, and about as long in bursts.
+//! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a
+//!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
+//!   at a million keys.
+//! - **A route table counts bits.** A [`RouteTable`] needs an eighth of the memory of a flat array
+//!   for the same routes, and lookups take two to six times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`]
 //!   takes twice the memory of a [`RouteTable`].
 //! - **Binding needs counts.** A [`SocketTable`] takes twice as long as a map to open and close a
 //!   connection; lookups take as long.
-//! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`] evict
-//!   each other, and a flow with two indices has two entries: use it for what can be recomputed.
-//! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old ones
-//!   expire. Creation takes a third to two thirds of the time of a hash table with a queue; single
-//!   lookups take longer.
+//! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
+//!   evict each other, and a flow with two indices has two entries: use it for what can be
+//!   recomputed.
+//! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old
+//!   ones expire. Creation takes a third to two thirds of the time of a hash table with a queue;
+//!   single lookups take longer.
 //! - **Time and randomness are arguments.** The crate reads no clock, and without the feature `std`
 //!   it has no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
 //! # Features
 //!
-//! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and detection
-//!   of the CPU's population count. No type changes.
+//! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and
+//!   detection of the CPU's population count. No type changes.
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
 //!   caches, `Serialize` for parameters, shapes and metrics.
 //! - `ipnet`: conversions between [`Prefix`] and the types of the crate `ipnet`.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A CPU fetches ten cache lines or more at a time; a lookup by itself waits for one after the
-//! other. 32 go through
-//! the stages at a time, which keeps the CPU busy and their state in the first cache.
+//! other. 32 go through the stages at a time, which keeps the CPU busy and their state in the first
+//! cache.
 
 use super::Table;
 use super::segment::Segment;

@@ -8,9 +8,8 @@
 //! ```
 //!
 //! The number of entries is a power of two. Because the *low* bits are the index, doubling appends
-//! a copy of what
-//! is there. A segment of depth *d* is at every index with the same lowest *d* bits; the lowest of
-//! them is its *number*.
+//! a copy of what is there. A segment of depth *d* is at every index with the same lowest *d* bits;
+//! the lowest of them is its *number*.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc};
@@ -44,7 +43,7 @@ impl<T> Directory<T> {
     }
 
     const fn nowhere() -> NonNull<Segment<T>> {
-        // SAFETY: a static has an address. The segment is a pointer, whatever its entries.
+        // SAFETY: a static has an address. The segment is a pointer, for any entry type.
         unsafe { NonNull::new_unchecked((&raw const NOWHERE).cast_mut().cast()) }
     }
 
@@ -96,7 +95,7 @@ impl<T> Directory<T> {
         let segments: NonNull<Segment<T>> =
             NonNull::new(block).ok_or(TryReserveError::memory(layout))?.cast();
         for index in 0..len {
-            // SAFETY: the block has so many entries.
+            // SAFETY: the block has that number of entries.
             let place = unsafe { segments.add(index) };
             // SAFETY: as above.
             unsafe { place.write(Segment::EMPTY) };
@@ -143,7 +142,7 @@ impl<T> Directory<T> {
         (0..half).rev().all(|at| self.segment(at as u64) == self.segment((at + half) as u64))
     }
 
-    /// The segment whose number is `index` or a greater one, and its number; `index` is behind it
+    /// The segment whose number is `index` or a greater one, and its number; `index` is after it
     /// then.
     #[inline]
     pub(crate) fn next_from(&self, index: &mut usize, mask: usize) -> Option<(usize, Segment<T>)> {

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //!                group 0       group 1       group 2
-//!     before   │ a B c D …   │ e F G h …   │ I j b …        upper case: the next bit of the hash is 1
+//!     before   │ a B c D …   │ e F G h …   │ I j b …    upper case: the next hash bit is 1
 //!     1        │ a · c · …   │ e · · h …   │ · j b …        b: not in its home, group 0
 //!              │ B D …       │ F G …       │ I …            the new segment
 //!     2        │ a b c · …   │ e · · h …   │ · j · …
@@ -13,8 +13,7 @@
 //! 1. Of each group, the entries that are at home and have the bit move into the same group of the
 //!    new segment.
 //! 2. Entries away from home are placed again, from a group on that no entry has overflowed: those
-//!    before
-//!    are settled then, so nothing that has been placed has to move once more.
+//!    before are settled then, so nothing that has been placed has to move once more.
 //!
 //! All hashes are computed before anything moves: a hasher that panics leaves the table as it was.
 
@@ -70,15 +69,14 @@ fn free<T>(segment: Segment<T>, mask: usize) {
     unsafe { segment.free(mask) };
 }
 
-/// The mask of segments of so many slots.
+/// The mask of segments with that number of slots.
 fn mask_for(slots: usize) -> usize {
     (slots.div_ceil(GROUP) - 1) * GROUP
 }
 
 impl<T> Table<T> {
     /// Grows until the segment of this hash has room. Returns whether it has: if hashes do not
-    /// separate the
-    /// entries, it has none.
+    /// separate the entries, it has none.
     ///
     /// # Errors
     ///
@@ -301,8 +299,7 @@ impl<T> Table<T> {
     }
 
     /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without
-    /// memory for
-    /// a smaller segment, the larger one stays.
+    /// memory for a smaller segment, the larger one stays.
     #[inline]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
         let segment = self.directory.segment(hash);
@@ -316,8 +313,7 @@ impl<T> Table<T> {
     }
 
     /// Halves the only segment, or merges the segment at an index with its other half, and what
-    /// comes of it
-    /// again. Returns whether anything has become smaller.
+    /// comes of it again. Returns whether anything has become smaller.
     #[inline(never)]
     fn shrink_step(
         &mut self,
@@ -425,8 +421,7 @@ impl<T> Table<T> {
     /// # Errors
     ///
     /// If memory cannot be allocated. It is allocated in one piece first, so that an attempt that
-    /// must
-    /// fail takes nothing.
+    /// must fail takes nothing.
     pub(crate) fn reserve(
         &mut self,
         additional: usize,
@@ -452,7 +447,7 @@ impl<T> Table<T> {
         let depth = policy::depth_for(wanted).max(1);
         let mut number = 0;
         while number < self.directory.len() {
-            // What has been split is split again, and its upper halves are behind.
+            // What has been split is split again, and its upper halves come later.
             while self.directory.segment(number as u64).header(self.mask).depth < depth {
                 self.split(self.number(number), &hasher)?;
             }
@@ -474,7 +469,7 @@ impl<T> Table<T> {
             .saturating_sub(self.slots())
             .checked_mul(Segment::<T>::bytes(policy::SLOTS) / policy::SLOTS)
             .ok_or(TryReserveError::OVERFLOW)?;
-        if bytes > 64 << 10 || wanted > 1 << 40 {
+        if bytes > 64 << 10 {
             reserve(&mut Vec::<u8>::new(), bytes)?;
         }
         Ok(())

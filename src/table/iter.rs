@@ -175,11 +175,10 @@ impl<T> Table<T> {
     }
 
     /// The position of the entry that a cursor visits next, without its hash: see
-    /// [`Self::take_at`]. The
-    /// cursor stays there until [`Cursor::advance`]. `budget` bounds the slots that it passes.
+    /// [`Self::take_at`]. The cursor stays there until [`Cursor::advance`]. `budget` bounds the
+    /// slots that it passes.
     ///
-    /// An entry that moves because one has been removed moves from behind the cursor to where it
-    /// is:
+    /// An entry that moves because one has been removed moves from after the cursor to where it is:
     /// so each is visited once.
     pub(crate) fn visit(&mut self, cursor: &mut Cursor, budget: &mut usize) -> Option<Position> {
         let mask = self.mask;
@@ -212,9 +211,8 @@ impl<T> Table<T> {
         }
     }
 
-    /// Removes the entry that a cursor has visited last, or another one at or behind it. Entries of
-    /// the
-    /// stash stay there: their segments may have been visited.
+    /// Removes the entry that a cursor has visited last, or another one at or after it. Entries of
+    /// the stash stay there: their segments may have been visited.
     pub(crate) fn take_at(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
         let hash = hasher(self.get(at)?);
         self.take_slot(at.with_hash(hash), hasher)
@@ -265,7 +263,7 @@ impl<T> Table<T> {
             copy.segments += 1;
             for (_, slot) in segment.slots(self.mask) {
                 let entry = segment.get(slot).clone();
-                let shell = if Segment::<T>::IS_INLINE { None } else { Some(super::empty_box()?) };
+                let shell = if Segment::<T>::IS_INLINE { None } else { Some(super::uninit_box()?) };
                 new.write(slot, segment.tag(slot), shell, entry);
                 copy.len += 1;
             }

@@ -1,8 +1,7 @@
 //! The hash table engine: groups of 16 tags, entries inline, segments that split.
 //!
 //! It receives hashes: there is no `Hash` and no `BuildHasher` in it. `eq` closures compare
-//! entries, `hasher` closures
-//! return the hash of an entry that has to move.
+//! entries, `hasher` closures return the hash of an entry that has to move.
 //!
 //! ```text
 //!  hash   │ top 7 bits: tag │ … bits 32 to 37: group in the segment … │ … low bits: segment │
@@ -16,52 +15,43 @@
 //!
 //! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
 //! - **It stops at a group with a free slot.** An entry whose home group is full is in the next
-//!   group that
-//!   is not, and the groups between count it. A removal from a group with such a count moves
-//!   one of those entries back (*backward shift*), so a group that has a count is always full. There are no
-//!   tombstones, and lookups do not read the counts.
+//!   group that is not, and the groups between count it. A removal from a group with such a count
+//!   moves one of those entries back (*backward shift*), so a group that has a count is always
+//!   full. There are no tombstones, and lookups do not read the counts.
 //! - **Growth** splits one segment by the next bit of the hash. An entry's home group does not
-//!   change, so
-//!   group *g* moves into group *g* of the new segment, and half of the entries do not move at all.
-//!   Merging is the same backwards. No operation touches more than two segments.
+//!   change, so group *g* moves into group *g* of the new segment, and half of the entries do not
+//!   move at all. Merging is the same backwards. No operation touches more than two segments.
 //! - **Small tables** have one segment of 4, 8, 16, 32, … slots; an empty one has no memory.
 //!
 //! # Invariants
 //!
 //! - **T1** A segment has a free slot, if it has a group at least; [`policy::most`].
 //! - **T2** The overflow count of a group is the number of entries that are in a later group
-//!   although
-//!   their home is this one or an earlier one. A group with a count is full.
+//!   although their home is this one or an earlier one. A group with a count is full.
 //! - **T3** Every entry has the tag of its hash and is in the segment of its hash, between its home
-//!   group and the
-//!   first group with a free slot; or it is in the *stash*.
+//!   group and the first group with a free slot; or it is in the *stash*.
 //! - **T4** All segments are allocated for the mask of the table. If there are two, they have
 //!   [`policy::SLOTS`] slots.
 //! - **T5** `left` of a segment is its limit less its entries; it is above the number of free slots
 //!   never.
 //!
 //! They hold when user code runs: a closure that panics leaves a table that is as it was, or that
-//! has taken
-//! a complete step.
+//! has taken a complete step.
 //!
 //! # Hashes that are not random
 //!
 //! If many hashes are equal in their low bits, splitting does not separate them: beyond a depth at
-//! which
-//! random hashes would have been separated ([`policy::can_split`]), the table is *flooded*, and
-//! says so. The same
-//! if an entry gets far from home in a segment that is half empty (equal middle bits), or if tags
-//! hardly differ
-//! (equal upper bits). It goes on working: entries for which a segment has no slot are in the
-//! stash, a list
-//! that lookups search after a miss. It is for the owner to use another hash.
+//! which random hashes would have been separated ([`policy::can_split`]), the table is *flooded*,
+//! see [`Table::is_flooded`]. So it is if an entry gets far from home in a segment that is half
+//! empty (equal middle bits), or if tags hardly differ (equal upper bits). It goes on working:
+//! entries for which a segment has no slot are in the stash, a list that lookups search after a
+//! miss. It is for the owner to use another hash.
 //!
 //! # Costs
 //!
 //! With entries of 24 bytes: 25.2 bytes for a slot, 8 for a segment in the directory; segments are
-//! filled to 60 % on average. An insertion
-//! that splits hashes and moves up to 1000 entries. The directory is doubled at once: 8 bytes for
-//! some 600 entries.
+//! filled to 60 % on average. An insertion that splits hashes and moves up to 1000 entries. The
+//! directory is doubled at once: 8 bytes for some 600 entries.
 
 mod batch;
 mod check;
@@ -82,11 +72,10 @@ use segment::Segment;
 use tags::GROUP;
 
 pub(crate) use batch::{BURST, Candidates};
-pub use check::Broken;
 pub(crate) use iter::{Cursor, IntoIter, Iter, IterMut};
 pub(crate) use policy::REACH;
 pub(crate) use probe::{Place, Position};
-pub(crate) use segment::{empty_box, fill};
+pub(crate) use segment::{uninit_box, write_box};
 
 /// Entries by hash.
 pub(crate) struct Table<T> {
@@ -94,8 +83,7 @@ pub(crate) struct Table<T> {
     /// The offset of the last group of a segment.
     mask: usize,
     /// A lookup that finds nothing in the segments goes on: the stash is not empty, or the owner
-    /// has
-    /// entries elsewhere.
+    /// has entries elsewhere.
     goes_on: bool,
     /// Entries, with those of the stash.
     len: usize,
@@ -157,7 +145,7 @@ impl<T> Table<T> {
         (hash >> 28) as usize & self.mask
     }
 
-    /// The group behind one.
+    /// The next group.
     #[inline(always)]
     fn next(&self, offset: usize) -> usize {
         (offset + GROUP) & self.mask

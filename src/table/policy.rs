@@ -11,10 +11,9 @@
 //! ```
 //!
 //! All segments of a table have nearly as many entries, so with one threshold for all they would
-//! split
-//! together: bytes for an entry would swing between 29 and 57, and a table that grows would have
-//! phases
-//! in which each insertion splits. The thresholds are *staggered* by the number of the segment.
+//! split together: bytes for an entry would swing between 29 and 57, and a table that grows would
+//! have phases in which each insertion splits. The thresholds are *staggered* by the number of the
+//! segment.
 
 use super::tags::GROUP;
 
@@ -44,16 +43,14 @@ const MERGE_SPREAD: usize = SLOTS * 4 / 32;
 pub(crate) const EXAMINE_BELOW: usize = (MERGE_FROM + MERGE_SPREAD) / 2 + 16;
 
 /// Entries of a segment for which a reservation makes room: five standard deviations of the number
-/// that
-/// chance gives to a segment are above.
+/// that chance gives to a segment are above.
 pub(crate) const RESERVED: usize = 780;
 
 /// Entries up to which segments are filled while the table has fewer than it has reserved for.
 pub(crate) const FULLEST: usize = SLOTS - SLOTS / 16;
 
 /// An entry further from its home than this many groups, in a segment that is at most half full,
-/// means
-/// that hashes are not random: by chance that happens once in 10^11 insertions.
+/// means that hashes are not random: by chance that happens once in 10^11 insertions.
 pub(crate) const REACH: usize = 8;
 
 /// Spreads the number of a segment over 0..256.
@@ -104,17 +101,14 @@ pub(crate) const fn should_merge(entries: usize, number: usize) -> bool {
 }
 
 /// Whether splitting a segment of this depth can be of use in a table of `len` entries. Random
-/// hashes
-/// leave a segment alone with its entries long before this fails; others would have the directory
-/// grow
-/// without end.
+/// hashes leave a segment alone with its entries long before this fails; others would have the
+/// directory grow without end.
 pub(crate) const fn can_split(len: usize, depth: u32) -> bool {
     depth < 28 && len >> depth >= SLOTS / 8
 }
 
 /// Whether tags that differ in these bits only are those of random hashes, in a segment of at least
-/// four
-/// groups.
+/// four groups.
 pub(crate) const fn is_varied(different: u8) -> bool {
     different.count_ones() >= 4
 }

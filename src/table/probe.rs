@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::Table;
 use super::error::TryReserveError;
 use super::policy;
-use super::segment::{Segment, Shell, empty_box, fill};
+use super::segment::{Segment, Shell, uninit_box, write_box};
 use super::tags::{FREE, GROUP, tag};
 use crate::probes::Observer;
 
@@ -81,7 +81,7 @@ impl<'t, T> Room<'t, T> {
             }
             Free::Stash(shell) => {
                 table.goes_on = true;
-                table.stash.push((hash, fill(shell, entry)));
+                table.stash.push((hash, write_box(shell, entry)));
                 let last = table.stash.len() - 1;
                 &mut table.stash[last].1
             }
@@ -126,8 +126,7 @@ impl<T> Table<T> {
     }
 
     /// Calls `hit` with the entry of this hash for which `eq` returns true, or `miss` if there is
-    /// none in the
-    /// segments: see [`Self::goes_on`].
+    /// none in the segments: see [`Self::goes_on`].
     #[inline(always)]
     pub(crate) fn find_or<'t, R>(
         &'t self,
@@ -140,8 +139,7 @@ impl<T> Table<T> {
     }
 
     /// Calls `hit` with the slot of the entry of this hash for which `eq` returns true, or `miss`
-    /// if there is none
-    /// in the segments. With two continuations each outcome has a path of its own.
+    /// if there is none in the segments. With two continuations each outcome has a path of its own.
     #[inline(always)]
     fn search<R>(
         &self,
@@ -155,7 +153,7 @@ impl<T> Table<T> {
         loop {
             let group = segment.group(offset);
             let mut matches = group.matches(tag(hash));
-            // Not as an iterator, which would clear the lowest bit before it is known to be needed.
+            // Not as an iterator, which would clear the lowest bit before the next slot is needed.
             while !matches.is_empty() {
                 let slot = offset + matches.lowest();
                 if eq(segment.get(slot)) {
@@ -303,8 +301,7 @@ impl<T> Table<T> {
     }
 
     /// The entry of this hash for which `eq` returns true, or room for it, in one pass. `hasher`
-    /// returns the
-    /// hashes of entries that have to move.
+    /// returns the hashes of entries that have to move.
     ///
     /// # Errors
     ///
@@ -337,7 +334,7 @@ impl<T> Table<T> {
         if segment.header(self.mask).left == 0 {
             return Ok(Place::Vacant(self.make_room_by_growth(hash, &hasher)?));
         }
-        let shell = if Segment::<T>::IS_INLINE { None } else { Some(empty_box()?) };
+        let shell = if Segment::<T>::IS_INLINE { None } else { Some(uninit_box()?) };
         let place = Free::Slot { segment, slot: free, shell };
         Ok(Place::Vacant(Room { table: self, hash, place }))
     }
@@ -371,12 +368,12 @@ impl<T> Table<T> {
         }
         self.flooded = true;
         super::error::reserve_one(&mut self.stash)?;
-        Ok(Room { hash, place: Free::Stash(empty_box()?), table: self })
+        Ok(Room { hash, place: Free::Stash(uninit_box()?), table: self })
     }
 
     /// Room in the segment of this hash, which has some.
     fn claim_room(&mut self, hash: u64) -> Result<Room<'_, T>, TryReserveError> {
-        let shell = if Segment::<T>::IS_INLINE { None } else { Some(empty_box()?) };
+        let shell = if Segment::<T>::IS_INLINE { None } else { Some(uninit_box()?) };
         let segment = self.directory.segment(hash);
         let mut offset = self.home(hash);
         loop {
@@ -408,8 +405,8 @@ impl<T> Table<T> {
     }
 
     /// Removes the entry at a position. The table does not get smaller: see
-    /// [`Self::shrink_around`].
-    /// `hasher` returns the hashes of entries in the groups behind, if one of them has to move.
+    /// [`Self::shrink_around`]. `hasher` returns the hashes of entries in the next groups, if one
+    /// of them has to move.
     #[inline]
     pub(crate) fn take(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
         let entry = self.take_slot(at, hasher);

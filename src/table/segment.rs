@@ -1,20 +1,18 @@
 //! The memory of a segment: entries, tags, header and overflow counts in one block.
 //!
 //! ```text
-//!     │ … entry 2 │ entry 1 │ entry 0 │ 16 tags │ 16 tags │ … │ left, limit, slots, depth │ counts, 2 bytes a group │
-//!     ◄──────────── downwards         ▲ tags, upwards
-//!                                     └ a Segment points here: aligned to 64 bytes from 4 groups on
+//!     │ … entry 1 │ entry 0 │ 16 tags │ 16 tags │ … │ left, limit, slots, depth │ counts │
+//!     ◄──────── downwards   ▲ tags, upwards                2 bytes a group ─┘
+//!                           └ a Segment points here: aligned to 64 bytes from 4 groups on
 //! ```
 //!
-//! This file has no policy and runs no code of users but `T`'s `Drop`, where its name says so. A
+//! This file has no policy and runs no code of users but `T`'s `Drop`, in functions named for it. A
 //! [`Segment`] is a pointer that is copied freely; the [`Table`](super::Table) upholds:
 //!
 //! - **M1** A segment of a table is allocated, or is [`Segment::EMPTY`], to which nothing is
-//!   written: it has
-//!   no free slot to give (`left` is 0) and no entry.
+//!   written: it has no free slot to give (`left` is 0) and no entry.
 //! - **M2** Offsets are multiples of 16 and at most the mask of the table, with which the segment
-//!   has been
-//!   allocated; slots are below the number of tags. A debug build checks both.
+//!   has been allocated; slots are below the number of tags. A debug build checks both.
 //! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
 //!   slots have.
 //! - **M4** References to entries live no longer than a borrow of the table.
@@ -38,7 +36,7 @@ const INLINE: usize = 64;
 pub(crate) type Shell<T> = Option<Box<MaybeUninit<T>>>;
 
 /// A box without a value.
-pub(crate) fn empty_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
+pub(crate) fn uninit_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
     if size_of::<T>() == 0 {
         return Ok(Box::new(MaybeUninit::uninit()));
     }
@@ -51,7 +49,7 @@ pub(crate) fn empty_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
 }
 
 /// Writes a value into an uninitialised box.
-pub(crate) fn fill<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+pub(crate) fn write_box<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
     shell.write(value);
     // SAFETY: it has just been written.
     unsafe { shell.assume_init() }
@@ -158,7 +156,7 @@ impl<T> Segment<T> {
         // SAFETY: the tags are in the block.
         let tags = unsafe { block.add(entries) };
         let groups = slots.div_ceil(GROUP);
-        // SAFETY: the block has so many tags.
+        // SAFETY: the block has that number of tags.
         unsafe { tags.write_bytes(FREE, groups * GROUP) };
         let segment = Self { tags, entries: PhantomData };
         let mask = (groups - 1) * GROUP;
@@ -256,7 +254,7 @@ impl<T> Segment<T> {
             // SAFETY: M1, M2: the slot is in the block, which is aligned for entries.
             unsafe { place.cast::<T>().write(entry) };
         } else if let Some(shell) = shell {
-            let boxed = Box::into_raw(fill(shell, entry));
+            let boxed = Box::into_raw(write_box(shell, entry));
             // SAFETY: M1, M2.
             unsafe { place.cast::<*mut T>().write(boxed) };
         }
@@ -280,7 +278,7 @@ impl<T> Segment<T> {
         let entry = self.entry(slot);
         self.set_tag(slot, FREE);
         if Self::IS_INLINE {
-            // SAFETY: M3: it was there, and its tag says that it is no more.
+            // SAFETY: M3: the entry existed, and its tag is free now.
             return unsafe { entry.read() };
         }
         // SAFETY: M3: written from a box, and taken once.
@@ -307,7 +305,7 @@ impl<T> Segment<T> {
 
     #[inline(always)]
     fn header_at(self, mask: usize) -> NonNull<Header> {
-        // SAFETY: M2: the header is behind the tags.
+        // SAFETY: M2: the header follows the tags.
         unsafe { self.tags.add(mask + GROUP) }.cast()
     }
 
@@ -342,9 +340,9 @@ impl<T> Segment<T> {
     #[inline(always)]
     fn overflow_at(self, mask: usize, offset: usize) -> NonNull<u16> {
         debug_assert!(offset <= mask, "M2");
-        let behind = mask + GROUP + size_of::<Header>() + offset / GROUP * size_of::<u16>();
-        // SAFETY: M2: the counts are behind the header.
-        unsafe { self.tags.add(behind) }.cast()
+        let at = mask + GROUP + size_of::<Header>() + offset / GROUP * size_of::<u16>();
+        // SAFETY: M2: the counts follow the header.
+        unsafe { self.tags.add(at) }.cast()
     }
 
     /// Entries that a group was too full for.
@@ -425,7 +423,7 @@ impl<T> Segment<T> {
             return;
         }
         self.set_tag(slot, FREE);
-        // SAFETY: M3: it was there, and its tag says that it is no more.
+        // SAFETY: M3: the entry existed, and its tag is free now.
         unsafe { self.slot(slot).cast::<T>().drop_in_place() };
     }
 

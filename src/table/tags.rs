@@ -1,15 +1,14 @@
 //! Groups of 16 tags, compared at once.
 //!
 //! ```text
-//!     tags     │ 3a │ ff │ 07 │ 3a │ ff │ …    one byte for each of 16 slots; 0xff: the slot is free
+//!     tags     │ 3a │ ff │ 07 │ 3a │ ff │ …    a byte for each of 16 slots; 0xff: free
 //!     matches      1    0    0    1    0 …     the slots whose tag is 0x3a
 //!     free         0    1    0    0    1 …     the slots whose highest bit is set
 //! ```
 //!
 //! Three implementations with one interface: SSE2, which every x86-64 has; NEON, which every
-//! AArch64
-//! has; two words of 64 bits elsewhere and in Miri. A [`Mask`] has one bit for each slot; where
-//! an instruction set yields more bits for a lane, all but one are cleared.
+//! AArch64 has; two words of 64 bits elsewhere and in Miri. A [`Mask`] has one bit for each slot;
+//! where an instruction set yields more bits for a lane, all but one are cleared.
 #![allow(unsafe_code)]
 
 /// Slots of a group.

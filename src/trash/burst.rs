@@ -1,8 +1,7 @@
 //! Bursts: lookups in stages, so that the misses of one overlap with those of the others.
 //!
 //! The stages are those of the engine; here are the forms of the calls. The few keys whose entry is
-//! not the
-//! first with its tag in its home group are looked up again by themselves at the end.
+//! not the first with its tag in its home group are looked up again by themselves at the end.
 
 use core::hash::{BuildHasher, Hash};
 
@@ -28,8 +27,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.get_many_hashed(keys.map(|key| (self.hash_of(key), key)))
     }
 
-    /// [`get_many`](Self::get_many) with the hashes given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`get_many`](Self::get_many) with the hashes given: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Example
     ///
@@ -60,7 +58,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         found
     }
 
-    /// The values of several keys, to change.
+    /// Returns mutable references to the values of several keys.
     ///
     /// For a burst in which a key may come twice, as it does among packets, take
     /// [`get_batch_mut`](Self::get_batch_mut).
@@ -188,8 +186,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// [`get_batch`](Self::get_batch) with the hashes given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`get_batch`](Self::get_batch) with the hashes given: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
@@ -210,9 +207,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Calls `each` with the number of each key in the slice and its value, to change: in the order
-    /// of
-    /// the slice, so that a key may come twice.
+    /// Calls `each` with the number of each key in the slice and a mutable reference to its value:
+    /// in the order of the slice, so that a key may come twice.
     ///
     /// # Example
     ///
@@ -257,7 +253,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    /// Inserts all entries, and hands over each value that was replaced with the number of the
+    /// Inserts all entries, and passes each replaced value to the closure with the number of the
     /// entry.
     ///
     /// # Example
@@ -310,8 +306,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// Prefetches the entry that may have this hash; its tags should be in the cache already. In a
-    /// map that has
-    /// rekeyed nothing is gained.
+    /// map that has rekeyed nothing is gained.
     #[inline]
     pub(crate) fn prefetch_entry(&self, hash: u64) {
         self.table.prefetch_entry(hash);

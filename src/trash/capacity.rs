@@ -14,7 +14,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// # Panics
     ///
-    /// If so many entries take more bytes than there are addresses.
+    /// If the entries take more bytes than the address space has.
     pub fn reserve(&mut self, additional: usize) {
         self.try_reserve(additional).unwrap_or_else(|error| error.raise());
     }
@@ -24,9 +24,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// # Errors
     ///
-    /// If the memory cannot be had. It is asked for in one piece first, so that an attempt that
-    /// must
-    /// fail takes nothing.
+    /// If the allocation fails. It is tried in one piece first, so that an attempt that must fail
+    /// takes nothing.
     ///
     /// # Example
     ///

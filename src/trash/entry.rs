@@ -9,8 +9,7 @@ use super::error::TryInsertError;
 use crate::table::Position;
 
 /// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of
-/// the map cost
-/// besides their look-up.
+/// the map cost besides their lookup.
 ///
 /// # Example
 ///
@@ -158,12 +157,13 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
         &self.map.current().get(self.at).expect(OCCUPIED).1
     }
 
-    /// The value, to change.
+    /// Returns a mutable reference to the value.
     pub fn get_mut(&mut self) -> &mut V {
         &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1
     }
 
-    /// The value, to change as long as the map is borrowed.
+    /// Converts the entry into a mutable reference to its value, for the lifetime of the map's
+    /// borrow.
     #[must_use]
     pub fn into_mut(self) -> &'a mut V {
         &mut self.map.current_table_mut().get_mut(self.at).expect(OCCUPIED).1

@@ -1,4 +1,4 @@
-//! Insertions that fail for want of memory.
+//! Insertions that fail because an allocation fails.
 
 use core::fmt;
 
@@ -11,7 +11,8 @@ use crate::table::error::TryReserveError;
 /// ```
 /// let mut flows = flowtable::TrashMap::new();
 /// let hash = flows.hash_of("a");
-/// let done = flows.try_insert_hashed(hash, "a", 1).map_err(|refused| (refused.key, refused.error));
+/// let done = flows.try_insert_hashed(hash, "a", 1);
+/// let done = done.map_err(|refused| (refused.key, refused.error));
 /// assert_eq!(done, Ok(None));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

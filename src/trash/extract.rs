@@ -20,8 +20,7 @@ pub struct ExtractIf<'a, K, V, S, F> {
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// Returns an iterator that removes the entries for which `predicate` returns true. Entries
-    /// that it has not
-    /// visited when it is dropped stay. O(slots) if it is run to its end.
+    /// that it has not visited when it is dropped stay. O(slots) if it is run to its end.
     ///
     /// # Example
     ///

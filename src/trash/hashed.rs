@@ -56,8 +56,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// Returns the entry of `key`, or the key back if a rekeying has to move its entry and there is
-    /// no memory for
-    /// it. See [`VacantEntry::try_insert`] for an insertion that does not end the program.
+    /// no memory for it. See [`VacantEntry::try_insert`] for an insertion that does not end the
+    /// program.
     ///
     /// # Errors
     ///
@@ -86,6 +86,17 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// # Errors
     ///
     /// As [`try_entry`](Self::try_entry).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut packets = flowtable::TrashMap::new();
+    /// let hash = packets.hash_of(&443);
+    /// if let Ok(entry) = packets.try_entry_hashed(hash, 443) {
+    ///     *entry.or_insert(0) += 1;
+    /// }
+    /// assert_eq!(packets[&443], 1);
+    /// ```
     pub fn try_entry_hashed(
         &mut self,
         mut hash: u64,

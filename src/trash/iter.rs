@@ -93,7 +93,7 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     }
 }
 
-/// All entries, taken out; drops what is not fetched. See
+/// An owning iterator over all entries; it drops the rest when dropped. See
 /// [`TrashMap::drain`](super::TrashMap::drain).
 ///
 /// # Example
@@ -160,15 +160,16 @@ impl<K, V> Clone for Values<'_, K, V> {
     }
 }
 
-/// The values, to change: see [`TrashMap::values_mut`](super::TrashMap::values_mut).
+/// An iterator over mutable references to the values: see
+/// [`TrashMap::values_mut`](super::TrashMap::values_mut).
 #[derive(Debug)]
 pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
 
-/// The keys, taken out: see [`TrashMap::into_keys`](super::TrashMap::into_keys).
+/// An owning iterator over the keys: see [`TrashMap::into_keys`](super::TrashMap::into_keys).
 #[derive(Debug)]
 pub struct IntoKeys<K, V>(pub(super) IntoIter<K, V>);
 
-/// The values, taken out: see [`TrashMap::into_values`](super::TrashMap::into_values).
+/// An owning iterator over the values: see [`TrashMap::into_values`](super::TrashMap::into_values).
 #[derive(Debug)]
 pub struct IntoValues<K, V>(pub(super) IntoIter<K, V>);
 

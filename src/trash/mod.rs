@@ -2,8 +2,7 @@
 //!
 //! The [LC-trie](crate::trie) over headed keys, which is the paper's TRASH, follows two or three
 //! pointers. Here the trie is level-compressed to the end: a directory, which low bits of the hash
-//! index,
-//! of *segments* with groups of 16 slots.
+//! index, of *segments* with groups of 16 slots.
 //!
 //! ```text
 //!  hash   │ top 7 bits: tag │ … group in the segment … │ … low bits: segment │
@@ -15,11 +14,10 @@
 //! ```
 //!
 //! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
-//!   One wrong
-//!   entry in 128 passes the comparison. It ends at a group with a free slot.
+//!   One wrong entry in 128 passes the comparison. It ends at a group with a free slot.
 //! - **Growth** is a step for one insertion in some hundred: one segment splits into two, in place.
-//!   Shrinking is the
-//!   same backwards. So there are no pauses, and no other table is needed for a moment.
+//!   Shrinking is the same backwards. So there are no pauses, and no other table is needed for a
+//!   moment.
 //! - **Removal** frees the slot, and moves an entry back that the group was too full for. There
 //!   are no tombstones: a map under churn stays as it was on the first day.
 //! - **A burst** of lookups prefetches all tags, then all entries, and then compares: the misses
@@ -29,32 +27,24 @@
 //!
 //! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or its
 //! seed is known, others may send keys that collide. The map notices: hashes that many splits do
-//! not separate, an
-//! entry that would be more than eight groups from home although half of its segment is free, or
-//! tags that
-//! hardly differ, happen by chance once in many billion insertions. It then *rekeys*: it draws a
-//! seed of
-//! its own, hashes keys with that from then on, and moves the entries over, some with each
-//! insertion
-//! or removal; lookups search both tables until it is done. Weak hashes, such as small numbers that
-//! are
-//! their own hash, are answered in the same way.
+//! not separate, an entry that would be more than eight groups from home although half of its
+//! segment is free, or tags that hardly differ, happen by chance once in many billion insertions.
+//! It then *rekeys*: it draws a seed of its own, hashes keys with that from then on, and moves the
+//! entries over, some with each insertion or removal; lookups search both tables until it is done.
+//! Weak hashes, such as small numbers that are their own hash, are answered in the same way.
 //!
 //! A lookup in a map that has rekeyed hashes twice, since the first hash may be the caller's.
 //!
 //! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with
-//! them,
-//! and linear; it tries another seed each time that it has doubled, not more often.
+//! them, and linear; it tries another seed each time that it has doubled, not more often.
 //!
 //! # Costs
 //!
 //! Nine bits of tag and overflow count for a slot, and 24 bytes for a segment; segments are filled
-//! to 60 % on average.
-//! For entries of 24 bytes that is 42 bytes each on average over sizes, 58 when most segments have
-//! just split,
-//! and up to 80 after removals. A map under churn at one size gets up to a third larger. An
-//! insertion that splits a
-//! segment hashes and moves up to 1000 entries. So the hash of a key should be cheap.
+//! to 60 % on average. For entries of 24 bytes that is 42 bytes each on average over sizes, 58 when
+//! most segments have just split, and up to 80 after removals. A map under churn at one size gets
+//! up to a third larger. An insertion that splits a segment hashes and moves up to 1000 entries. So
+//! the hash of a key should be cheap.
 //!
 //! The directory is doubled and halved at once: that copies 8 bytes for some 600 entries.
 //!
@@ -62,14 +52,14 @@
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
 //! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups
-//! of 16 are
-//! from Swiss tables (Kulukundis 2017); counting what overflowed a group instead of leaving
-//! tombstones is after Bronson and Shi's F14 (2019).
+//! of 16 are from Swiss tables (Kulukundis 2017); counting what overflowed a group instead of
+//! leaving tombstones is after Bronson and Shi's F14 (2019).
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
 mod burst;
 mod capacity;
+mod check;
 mod entry;
 mod error;
 mod extract;
@@ -89,7 +79,6 @@ use crate::probes::Observer;
 use crate::table::{Place, Position, REACH, Table};
 use rekey::{Old, Rekeyed};
 
-pub use crate::table::Broken;
 pub use crate::table::error::TryReserveError;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use error::TryInsertError;
@@ -113,8 +102,7 @@ pub use shape::TableShape;
 /// | `len`, `capacity`, `rekeys`, `allocation_size` | O(1) |
 ///
 /// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to
-/// 64 bytes, else
-/// behind a pointer.
+/// 64 bytes, else in boxes of their own.
 ///
 /// # Example
 ///
@@ -152,7 +140,7 @@ impl<K, V> TrashMap<K, V> {
     ///
     /// # Panics
     ///
-    /// If so many entries take more bytes than there are addresses.
+    /// If the entries take more bytes than the address space has.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self
     where
@@ -171,7 +159,8 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// use flowtable::{DefaultHashBuilder, TrashMap};
     ///
     /// let map: TrashMap<u32, ()> = TrashMap::with_hasher(DefaultHashBuilder::with_seed(7));
-    /// let other: TrashMap<u32, ()> = TrashMap::with_capacity_and_hasher(1000, map.hasher().clone());
+    /// let hasher = map.hasher().clone();
+    /// let other: TrashMap<u32, ()> = TrashMap::with_capacity_and_hasher(1000, hasher);
     /// assert_eq!(map.hash_of(&1), other.hash_of(&1));
     /// ```
     #[must_use]
@@ -225,7 +214,8 @@ impl<K, V, S> TrashMap<K, V, S> {
     ///
     /// // Folded, a key of two equal halves is nothing but zeros.
     /// let keys = (0..1000_u32).map(|half| half << 16 | half);
-    /// let map: TrashMap<u32, (), BuildHasherDefault<XorFold16>> = keys.map(|key| (key, ())).collect();
+    /// type Folded = BuildHasherDefault<XorFold16>;
+    /// let map: TrashMap<u32, (), Folded> = keys.map(|key| (key, ())).collect();
     /// assert_eq!((map.len(), map.rekeys()), (1000, 1));
     /// ```
     #[must_use]
@@ -242,7 +232,7 @@ impl<K, V, S> TrashMap<K, V, S> {
         }
     }
 
-    /// Takes out every entry and gives the memory back. The hash is that of the hasher again.
+    /// Removes all entries and frees their memory. Hashes are those of the hasher again.
     pub fn clear(&mut self) {
         // Nothing is half gone when an entry panics on its way.
         let rekeyed = self.rekeyed.take();
@@ -255,7 +245,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ///
     /// # Panics
     ///
-    /// If so many entries take more bytes than there are addresses.
+    /// If the entries take more bytes than the address space has.
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
         let mut map = Self::with_hasher(hasher);
@@ -279,11 +269,9 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// The value of `key`, whose hash the caller has.
     ///
     /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
-    /// it
-    /// may have the key twice. To use the hash that a network card delivers, or an index that a
-    /// packet
-    /// carries, give the map a hasher that computes the same. Hashes that others can choose are no
-    /// protection by themselves: after a flood the map hashes keys on its own.
+    /// it may have the key twice. To use the hash that a network card delivers, or an index that a
+    /// packet carries, give the map a hasher that computes the same. Hashes that others can choose
+    /// are no protection by themselves: after a flood the map hashes keys on its own.
     ///
     /// # Example
     ///
@@ -315,7 +303,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.find(self.hash_of(key), key).is_some()
     }
 
-    /// The value of `key`, counting what the look-up touches: a bucket is a node.
+    /// Returns the value of `key`, and counts what the lookup touches: a group is a node.
     ///
     /// # Example
     ///
@@ -352,8 +340,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// Returns the value for `key` if its entry is the first one in its home group with its tag, as
-    /// nearly
-    /// all are.
+    /// nearly all are.
     #[inline]
     pub(crate) fn get_first_hashed<Q: Equivalent<K> + ?Sized>(
         &self,
@@ -429,8 +416,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// [`insert`](Self::insert) with the hash given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`insert`](Self::insert) with the hash given: see [`get_hashed`](Self::get_hashed).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
         match self.place(hash, &key) {
             Ok(Place::Found((_, old))) => Some(core::mem::replace(old, value)),
@@ -443,10 +429,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// Gives `key` a value and returns the one that it had, or gives both back if there is no
-    /// memory.
-    /// While there are free slots near, an insertion does without. (A key that is there is given
-    /// the
-    /// value, unlike by methods of the same name elsewhere.)
+    /// memory. While there are free slots near, an insertion does without. (A key that is there is
+    /// given the value, unlike by methods of the same name elsewhere.)
     ///
     /// # Errors
     ///
@@ -465,8 +449,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.try_insert_hashed(self.hash_of(&key), key, value)
     }
 
-    /// [`try_insert`](Self::try_insert) with the hash given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`try_insert`](Self::try_insert) with the hash given: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Errors
     ///
@@ -501,8 +484,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.remove_hashed(self.hash_of(key), key)
     }
 
-    /// [`remove`](Self::remove) with the hash given: see
-    /// [`get_hashed`](Self::get_hashed).
+    /// [`remove`](Self::remove) with the hash given: see [`get_hashed`](Self::get_hashed).
     pub fn remove_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         hash: u64,
@@ -511,13 +493,21 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.remove_entry_hashed(hash, key).map(|(_, value)| value)
     }
 
-    /// Takes `key` out and returns the key of the map with its value.
+    /// Removes `key` and returns the key of the map with its value.
     pub fn remove_entry<Q: Hash + Equivalent<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
         self.remove_entry_hashed(self.hash_of(key), key)
     }
 
     /// Removes `key` and returns the key of the map with its value, given the hash: see
     /// [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ports = flowtable::TrashMap::from_iter([(443, "https")]);
+    /// let hash = ports.hash_of(&443);
+    /// assert_eq!(ports.remove_entry_hashed(hash, &443), Some((443, "https")));
+    /// ```
     #[inline]
     pub fn remove_entry_hashed<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
@@ -549,7 +539,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.entry_hashed(self.hash_of(&key), key)
     }
 
-    /// Keeps the entries for which `keep` says so, and asks in no order. O(slots).
+    /// Keeps the entries for which `keep` returns true; they are visited in no order. O(slots).
     ///
     /// # Example
     ///
@@ -570,7 +560,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         table.shrink_all(&hasher);
     }
 
-    /// Takes out all entries and hands them over; what is not fetched is dropped. Gives the memory
+    /// Removes all entries and returns them; the iterator drops the rest. Frees the memory
     /// back.
     pub fn drain(&mut self) -> IntoIter<K, V> {
         let (current, old) = self.take_tables();
@@ -590,20 +580,5 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
             former: self.old_table().map_or(0, Table::len),
             bytes: self.allocation_size(),
         }
-    }
-
-    /// Checks every invariant, for tests. O(slots).
-    ///
-    /// # Errors
-    ///
-    /// The invariant that is broken, which would be a mistake in this crate or a key type that
-    /// breaks
-    /// the laws of [`Hash`] and [`Eq`].
-    #[doc(hidden)]
-    pub fn validate(&self) -> Result<(), Broken> {
-        if let Some(Old { table, seed, .. }) = self.rekeyed.as_ref().and_then(|r| r.old.as_ref()) {
-            table.validate(&|(key, _)| rekey::hash(&self.hasher, seed.as_ref(), key))?;
-        }
-        self.current().validate(&|(key, _)| self.own_hash(key))
     }
 }

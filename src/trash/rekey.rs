@@ -1,8 +1,8 @@
 //! Rekeying: the answer of a map to hashes that are not random.
 //!
 //! A map whose table is flooded draws a seed of its own and moves its entries to another table,
-//! under that
-//! hash. Before an insertion or removal goes to work it calls [`prepare`](TrashMap::prepare), which
+//! under that hash. Before an insertion or removal goes to work it calls
+//! [`prepare`](TrashMap::prepare), which
 //!
 //! 1. begins a rekeying, if the table is flooded: it becomes the *old* one;
 //! 2. moves some entries of the old table to the current one, until it is empty;
@@ -22,7 +22,7 @@ use super::TrashMap;
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::{Cursor, Place, Position, Table, empty_box, fill};
+use crate::table::{Cursor, Place, Position, Table, uninit_box, write_box};
 
 /// Slots of the old table that are visited by each operation, beyond those whose entries move.
 const VISITED: usize = 64;
@@ -48,7 +48,7 @@ pub(super) struct Rekeyed<K, V> {
     again_at: usize,
 }
 
-/// A table under a hash that others may know.
+/// A table whose hash an attacker may know.
 #[derive(Clone)]
 pub(super) struct Old<K, V> {
     pub(super) table: Table<(K, V)>,
@@ -59,8 +59,8 @@ pub(super) struct Old<K, V> {
 }
 
 /// A seed that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`]
-/// draws, which without
-/// an operating system is not hard. The hasher is given keys only: it may refuse all else.
+/// draws, which without an operating system is not hard. The hasher is given keys only: it may
+/// refuse all else.
 fn draw(hash_of_a_key: u64) -> DefaultHashBuilder {
     let drawn = DefaultHashBuilder::new();
     DefaultHashBuilder::with_seeds(
@@ -237,7 +237,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let seed = draw(self.hasher.hash_one(key));
         // Without memory it begins another time; the table will be flooded again.
         let mut table = Table::new();
-        let (Ok(shell), Ok(())) = (empty_box(), table.reserve(1, |_| 0)) else {
+        let (Ok(shell), Ok(())) = (uninit_box(), table.reserve(1, |_| 0)) else {
             return;
         };
         table.keep(self.current().reserved());
@@ -248,7 +248,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         let old = Some(Old { table: old, seed: before, cursor: Cursor::default() });
         // Lookups that miss in the map's own table, which is empty, go on in these.
         self.table.set_goes_on();
-        self.rekeyed = Some(fill(shell, Rekeyed { seed, table, old, count, again_at }));
+        self.rekeyed = Some(write_box(shell, Rekeyed { seed, table, old, count, again_at }));
     }
 
     /// The position of the entry of `key` in the old table.
@@ -277,7 +277,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         Ok(())
     }
 
-    /// Moves some entries of the old table, and visits so many free slots at most.
+    /// Moves some entries of the old table, and visits at most that many free slots.
     fn move_some(&mut self, entries: usize, mut slots: usize) -> Result<(), TryReserveError> {
         for _ in 0..entries {
             let Some(Rekeyed { old: Some(old), .. }) = self.rekeyed.as_deref_mut() else {

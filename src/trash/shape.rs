@@ -27,8 +27,7 @@ pub struct TableShape {
     /// Slots of all segments, free ones included.
     pub slots: usize,
     /// Entries by how many groups of 16 slots they are from home: in their home, in the next one,
-    /// …; the
-    /// last number counts all that are further.
+    /// …; the last number counts all that are further.
     pub entries_by_distance: Vec<usize>,
     /// Entries that still are in the table from before the last [rekeying](crate::trash). They are
     /// not among those by distance.

@@ -57,18 +57,18 @@ impl<K, V, S> TrashMap<K, V, S> {
         Values(self.iter())
     }
 
-    /// The values, to change.
+    /// Returns an iterator over mutable references to the values.
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V> {
         ValuesMut(self.iter_mut())
     }
 
-    /// The keys, taken out.
+    /// Converts the map into an iterator over its keys.
     #[must_use]
     pub fn into_keys(self) -> IntoKeys<K, V> {
         IntoKeys(self.into_iter())
     }
 
-    /// The values, taken out.
+    /// Converts the map into an iterator over its values.
     #[must_use]
     pub fn into_values(self) -> IntoValues<K, V> {
         IntoValues(self.into_iter())
@@ -109,8 +109,7 @@ impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
 
 impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
     /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until
-    /// others
-    /// leave.
+    /// others leave.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
         // Without the memory, or with a promise that is too large, growth takes its course.

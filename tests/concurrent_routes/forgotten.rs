@@ -1,6 +1,7 @@
 //! Pins of `ConcurrentRoutes` that are forgotten.
 //!
-//! Such a pin blocks the updates of all tables of the process, so the test has a process of its own.
+//! Such a pin blocks the updates of all tables of the process, so the test has a process of its
+//! own.
 
 use std::sync::Arc;
 

@@ -261,7 +261,8 @@ fn r5_writers_take_turns() {
 #[test]
 fn r5_a_thread_that_ends_with_a_pin_lets_go_of_it() {
     thread_local! {
-        static KEPT: RefCell<Option<PinnedRoutes<'static, u32, u32>>> = const { RefCell::new(None) };
+        static KEPT: RefCell<Option<PinnedRoutes<'static, u32, u32>>> =
+            const { RefCell::new(None) };
     }
     static ROUTES: Mutex<Option<&'static Routes<u32>>> = Mutex::new(None);
     let _turn = turn();

@@ -43,7 +43,8 @@ fn op() -> impl Strategy<Value = Op> {
 
 type Model = RouteList<u16, u32>;
 
-/// The routes with their reference models: what readers see, what was written, and what each pin sees.
+/// The routes with their reference models: what readers see, what was written, and what each pin
+/// sees.
 struct Checked<'r> {
     routes: &'r ConcurrentRoutes<u16, u32>,
     visible: Model,
@@ -134,7 +135,7 @@ fn compare(table: &RouteTable<u16, u32>, model: &Model, at: &Prefix<u16>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 400 }, ..Default::default() })]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 400 }))]
 
     #[test]
     fn answers_are_those_of_the_model(ops in vec(op(), 0..if cfg!(miri) { 20 } else { 120 })) {

@@ -1,5 +1,6 @@
-//! R6 of `ConcurrentRoutes`: values that panic when they are cloned or dropped, or that use the table,
-//! and addresses that panic. Every value is dropped exactly once, and readers see nothing half-done.
+//! R6 of `ConcurrentRoutes`: values that panic when they are cloned or dropped, or that use the
+//! table, and addresses that panic. Every value is dropped exactly once, and readers see nothing
+//! half-done.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -168,7 +169,8 @@ fn panicking(number: u32) -> Prefix<Panicking> {
     Prefix::new(Panicking(number.wrapping_mul(0x9e37_79b9)), number % 33).unwrap()
 }
 
-/// Routes with reference models: what readers see, and what they see once all updates are published.
+/// Routes with reference models: what readers see, and what they see once all updates are
+/// published.
 struct Checked {
     routes: ConcurrentRoutes<Panicking, Counted>,
     visible: RouteTable<Panicking, u64>,

@@ -1,4 +1,5 @@
-//! Operations of a `TrashMap`, each in a function of its own: `ci/instructions.sh` counts their instructions.
+//! Operations of a `TrashMap`, each in a function of its own: `ci/instructions.sh` counts their
+//! instructions.
 
 use std::hint::black_box;
 
