@@ -19,24 +19,26 @@
 //!   Shrinking is the same backwards. So there are no pauses, and no other table is needed for a
 //!   moment.
 //! - **Removal** frees the slot, and moves an entry back that the group was too full for. There
-//!   are no tombstones: a map under churn stays as it was on the first day.
+//!   are no tombstones: churn does not degrade a map.
 //! - **A burst** of lookups prefetches all tags, then all entries, and then compares: the misses
 //!   of 32 lookups overlap. See [`get_batch`](TrashMap::get_batch).
 //!
 //! # Hostile keys
 //!
-//! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or its
-//! seed is known, others may send keys that collide. The map notices: hashes that many splits do
-//! not separate, an entry that would be more than eight groups from home although half of its
-//! segment is free, or tags that hardly differ, happen by chance once in many billion insertions.
-//! It then *rekeys*: it draws a seed of its own, hashes keys with that from then on, and moves the
-//! entries over, some with each insertion or removal; lookups search both tables until it is done.
-//! Weak hashes, such as small numbers that are their own hash, are answered in the same way.
+//! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or an
+//! attacker has its seed, keys that collide can be sent. The map detects that: hashes that many
+//! splits do not separate, an entry that would be more than eight groups from home although half of
+//! its segment is free, or tags that hardly differ, happen by chance once in many billion
+//! insertions. It then *rekeys*: it draws a seed of its own, hashes keys with that from then on,
+//! and moves the entries over, some with each insertion or removal; lookups search both tables
+//! until it is done. Weak hashes, such as small numbers that are their own hash, are answered in
+//! the same way.
 //!
 //! A lookup in a map that has rekeyed hashes twice, since the first hash may be the caller's.
 //!
-//! Keys whose [`Hash`] feeds the same to every hasher are beyond help. The map stays correct with
-//! them, and linear; it tries another seed each time that it has doubled, not more often.
+//! Keys whose [`Hash`] implementations feed equal bytes to every hasher cannot be separated: the
+//! map stays correct, its lookups are linear, and it tries another seed each time that it has
+//! doubled.
 //!
 //! # Costs
 //!
