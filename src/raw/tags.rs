@@ -22,7 +22,7 @@ pub(crate) fn matches(word: u64, tags: u64) -> SlotMask {
 
 /// The tags of a hash, one for each slot: its bytes combined with those of the mixed hash in
 /// reverse order, so that a 32-bit hash has eight tags, too.
-#[cfg(any(feature = "concurrent", test))]
+#[cfg(feature = "concurrent")]
 #[inline]
 pub(crate) fn tags(hash: u64, mixed: u64) -> u64 {
     hash ^ mixed.swap_bytes()
@@ -46,7 +46,7 @@ pub(crate) struct SlotMask(u64);
 
 impl SlotMask {
     /// The slots whose bytes of `word` have the highest bit set.
-    #[cfg(any(feature = "concurrent", test))]
+    #[cfg(feature = "concurrent")]
     #[inline]
     pub(crate) fn of(word: u64) -> Self {
         Self(word & HIGHEST)
@@ -64,7 +64,7 @@ impl SlotMask {
         self.0
     }
 
-    #[cfg(any(feature = "concurrent", test))]
+    #[cfg(feature = "concurrent")]
     #[inline]
     pub(crate) fn count(self) -> usize {
         self.0.count_ones() as usize
