@@ -1,10 +1,10 @@
 //! A subject of the comparison: a demultiplexer that replays the script.
 
-use flowtable::FlowKey;
 use flowtable::demux::{
     Arrival, BsdList, ConnectionId, Demux, Found, MoveToFront, SendReceive, Sequent,
     SequentMoveToFront, TrashDemux,
 };
+use flowtable::{DefaultHashBuilder, FlowKey};
 
 use super::{Event, Examined, Script, Tally};
 
@@ -27,6 +27,8 @@ impl Subject {
     /// Returns all demultiplexers, with the PCBs that exist before the first event.
     pub fn all(script: &Script) -> Vec<Self> {
         let capacity = script.ids.len() as u32;
+        // Runs over the same segments have the same counts.
+        let seeded = DefaultHashBuilder::with_seed(1993);
         vec![
             Self::by_name("BsdList", BsdList::new(), script),
             Self::by_name("MoveToFront", MoveToFront::new(), script),
@@ -34,7 +36,7 @@ impl Subject {
             Self::by_name("Sequent", Sequent::new(), script),
             Self::by_name("SequentMoveToFront", SequentMoveToFront::new(), script),
             Self::new("ConnectionId", ConnectionId::new(capacity), |script| &script.ids, script),
-            Self::by_name("TrashDemux", TrashDemux::new(), script),
+            Self::by_name("TrashDemux", TrashDemux::with_hasher(seeded), script),
         ]
     }
 
