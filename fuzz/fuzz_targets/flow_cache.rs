@@ -15,8 +15,8 @@ use flow_cache::expected::{Expected, Seen, Traversal, seen};
 use flow_cache::script::{Input, Key, Op, Policy, Sent, Setup, When, tenant};
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{
-    Class, Cursor, RemovedFlow, EndReason, Event, Handle, Image, ImageError, Metrics, NameError,
-    Packet, Refused, Report, Resident, Tenant,
+    Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Packet,
+    Refused, RemovedFlow, Report, Resident, Tenant,
 };
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use flowtable::flow_cache::{Cursor, RemovedFlow, Handle, Observed};
+use flowtable::flow_cache::{Cursor, Handle, Observed, RemovedFlow};
 
 /// The expected state of a flow.
 #[derive(Clone)]
