@@ -506,7 +506,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// # Example
     ///
     /// ```
-    /// let mut ports = flowtable::TrashMap::from_iter([(443, "https")]);
+    /// let mut ports: flowtable::TrashMap<_, _> = [(443, "https")].into_iter().collect();
     /// let hash = ports.hash_of(&443);
     /// assert_eq!(ports.remove_entry_hashed(hash, &443), Some((443, "https")));
     /// ```
