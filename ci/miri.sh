@@ -26,7 +26,8 @@ part miri "$limit" cargo +nightly miri test -p flowtable \
     --test trash --test routes --test cache -- model:: drops:: panics:: contents::
 # A big-endian target: packed keys, hashes and packet formats.
 part miri "$limit" cargo +nightly miri test -p flowtable \
-    --target s390x-unknown-linux-gnu --lib -- key:: hash:: dml:: raw:: ephemeral::esp:: table::tags::
+    --target s390x-unknown-linux-gnu --lib -- \
+    key:: hash:: dml:: raw:: ephemeral::esp:: table::tags::
 # crossbeam-epoch violates Stacked Borrows, has pointers in integers, and never frees its last
 # garbage.
 MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-ignore-leaks -Zmiri-permissive-provenance"
