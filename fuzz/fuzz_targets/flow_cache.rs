@@ -18,7 +18,7 @@ use flowtable::flow_cache::{
     Class, Cursor, EndReason, Event, Handle, Image, ImageError, Metrics, NameError, Packet,
     Refused, RemovedFlow, Report, Resident, Tenant,
 };
-use flowtable::{DefaultHashBuilder, FiveTuple, FlowCache, FourTuple, Timestamp};
+use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, FourTuple, Timestamp};
 use libfuzzer_sys::fuzz_target;
 
 /// The range of timestamps does not overflow in fewer calls.
@@ -356,7 +356,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
 
     fn add_name(&mut self, handle: Handle, key: &K) {
         let (found, is_live) = (self.cache.find(key), self.cache.get(handle).is_some());
-        match self.cache.add_name(handle, key) {
+        match self.cache.add_name(handle, Direction::Forward, key) {
             Ok(number) => {
                 let now = self.cache.find(key).expect("the alias was added");
                 assert_eq!((found, is_live, now.handle, now.name), (None, true, handle, number));
@@ -413,7 +413,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         else {
             return;
         };
-        let Some(key) = self.cache.resident(handle).map(|flow| flow.key().clone()) else { return };
+        let Some(key) = self.cache.resident(handle).map(|flow| flow.key()) else { return };
         let seen = self.cache.observe(&key, Packet::OTHER, now).map(seen);
         self.record_packet(&key, Packet::OTHER, seen);
         let mut cursor = Cursor::changed_since(version);
@@ -443,7 +443,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         let flows: Vec<_> = self.cache.page(&mut Cursor::new(), usize::MAX).collect();
         let unknown = flows.into_iter().filter(|flow| !self.live.contains_key(&flow.handle().id()));
         let parts = |flow: Resident<'_, K, u64>| {
-            (flow.handle(), flow.key().clone(), flow.is_pinned(), *flow.value())
+            (flow.handle(), flow.key(), flow.is_pinned(), *flow.value())
         };
         let mut restored: Vec<_> = unknown.map(parts).collect();
         restored.sort_by_key(|(handle, ..)| handle.id());
@@ -477,11 +477,11 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         }
         assert_eq!(restored, Ok(count));
         for flow in self.cache.page(&mut Cursor::new(), usize::MAX) {
-            let handle = next.cache.find(flow.key()).expect("the flow was restored").handle;
+            let handle = next.cache.find(&flow.key()).expect("the flow was restored").handle;
             let other = next.cache.resident(handle).expect("the flow was found");
             assert!(flow.names().eq(other.names()));
             for name in flow.names() {
-                let found = [&self.cache, &next.cache].map(|cache| cache.find(name));
+                let found = [&self.cache, &next.cache].map(|cache| cache.find(&name));
                 let [one, two] = found.map(|found| found.map(|it| (it.direction, it.name)));
                 assert_eq!(one, two, "{name:?}");
             }
@@ -523,7 +523,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             assert_eq!((expected_flow.handle, expected_flow.pinned), (handle, flow.is_pinned()));
             assert_eq!((&expected_flow.name, &expected_flow.value), (&name, flow.value()));
             for name in flow.names().take(8) {
-                assert_eq!(cache.find(name).map(|found| found.handle), Some(handle), "{name:?}");
+                assert_eq!(cache.find(&name).map(|found| found.handle), Some(handle), "{name:?}");
             }
         }
         self.check_metrics(&cache.metrics());

@@ -48,6 +48,9 @@ enum Op {
     Clone,
     Reserve(u16),
     ShrinkToFit,
+    ShrinkTo(u16),
+    ExtractIf { divisor: u8, most: u8 },
+    HashedEntry(Seed, EntryOp),
     Clear,
 }
 
@@ -117,7 +120,11 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
             Op::RemoveHashed(seeds) => {
                 for key in seeds.iter().map(K::grow) {
                     let hash = self.map.hash_of(&key);
-                    assert_eq!(self.map.remove_hashed(hash, &key), self.model.remove(&key));
+                    let is_there = self.map.contains_key_hashed(hash, &key);
+                    let found = self.map.get_key_value_hashed(hash, &key).is_some();
+                    assert_eq!((is_there, found), (self.model.contains_key(&key), is_there));
+                    let removed = self.map.remove_entry_hashed(hash, &key);
+                    assert_eq!(removed, self.model.remove_entry(&key));
                 }
             }
             Op::Get(seed) => {
@@ -134,13 +141,15 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                 if (1..4).any(|at| keys[..at].contains(&keys[at])) {
                     return;
                 }
-                for (found, key) in self.map.get_many_mut(keys.each_ref()).into_iter().zip(keys) {
+                let found = self.map.get_disjoint_mut(keys.each_ref());
+                for (found, key) in found.into_iter().zip(keys) {
                     let theirs = self.model.get_mut(&key);
                     assert_eq!(found, theirs);
                     found.into_iter().chain(theirs).for_each(|now| *now = value.clone());
                 }
             }
-            Op::Entry(seed, op) => self.entry(K::grow(seed), op),
+            Op::Entry(seed, op) => self.entry(K::grow(seed), op, false),
+            Op::HashedEntry(seed, op) => self.entry(K::grow(seed), op, true),
             op => self.whole(op),
         }
     }
@@ -163,15 +172,17 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
     }
 
     fn get_batch(&mut self, seeds: Seeds, hashed: bool) {
+        let old = self.model.values().next().cloned();
         let Self { map, model, .. } = self;
         let keys: Vec<K> = seeds.iter().map(K::grow).collect();
         let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
-        let mut found = vec![None; keys.len()];
+        let mut found = vec![old.as_ref(); keys.len() + 3];
         match hashed {
             true => map.get_batch_hashed(&hashes, &keys, &mut found),
             false => map.get_batch(&keys, &mut found),
         }
-        assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
+        let expected = keys.iter().map(|key| model.get(key));
+        assert!(found.into_iter().eq(expected.chain([None; 3])));
     }
 
     fn get_batch_mut(&mut self, seeds: Seeds, hashed: bool) {
@@ -190,9 +201,13 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
         }
     }
 
-    fn entry(&mut self, key: K, op: EntryOp) {
+    fn entry(&mut self, key: K, op: EntryOp, hashed: bool) {
         let (value, default) = (self.value(), self.value());
-        let (ours, theirs) = (self.map.entry(key), self.model.entry(key));
+        let (hash, theirs) = (self.map.hash_of(&key), self.model.entry(key));
+        let ours = match hashed {
+            true => self.map.try_entry_hashed(hash, key).expect("there is memory"),
+            false => self.map.entry(key),
+        };
         assert_eq!(ours.key(), theirs.key());
         match (op, ours, theirs) {
             (EntryOp::Key, ours, _) => assert_eq!(ours.key(), &key),
@@ -213,6 +228,10 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                 }
             },
             (op, Entry::Vacant(ours), hash_map::Entry::Vacant(theirs)) => match op {
+                EntryOp::Insert if hashed => {
+                    let mut ours = ours.insert_entry(value.clone());
+                    assert_eq!(ours.get_mut(), theirs.insert(value));
+                }
                 EntryOp::Insert => assert_eq!(ours.insert(value.clone()), theirs.insert(value)),
                 _ => assert_eq!(ours.into_key(), theirs.into_key()),
             },
@@ -267,6 +286,22 @@ impl<K: Key + Hash, V: Clone + Debug + PartialEq> Pair<K, V> {
                 let before = map.allocation_size();
                 map.shrink_to_fit();
                 assert!(map.allocation_size() <= before);
+            }
+            Op::ShrinkTo(capacity) => {
+                let before = map.allocation_size();
+                map.shrink_to(capacity.into());
+                assert!(map.allocation_size() <= before);
+            }
+            Op::ExtractIf { divisor, most } => {
+                let picks = |key: &K| Weak::Mixed.hash_one(key) % u64::from(divisor.max(1)) == 0;
+                let expected = model.keys().filter(|key| picks(key)).count().min(most.into());
+                let mut extracted = 0;
+                for (key, value) in map.extract_if(|key, _| picks(key)).take(most.into()) {
+                    assert!(picks(&key));
+                    assert_eq!(model.remove(&key), Some(value));
+                    extracted += 1;
+                }
+                assert_eq!(extracted, expected);
             }
             _ => {
                 map.clear();

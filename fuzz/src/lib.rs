@@ -97,7 +97,7 @@ pub enum EntryOp {
 pub enum Edge {
     Open,
     At(Seed),
-    Behind(Seed),
+    After(Seed),
 }
 
 impl Edge {
@@ -105,7 +105,7 @@ impl Edge {
         match self {
             Self::Open => Bound::Unbounded,
             Self::At(seed) => Bound::Included(K::grow(seed)),
-            Self::Behind(seed) => Bound::Excluded(K::grow(seed)),
+            Self::After(seed) => Bound::Excluded(K::grow(seed)),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::tag::MAX_WAYS;
 use super::{CacheError, Inserted, Statistics};
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::{InvariantError, ensure};
+use crate::raw::results::results_for;
 
 /// The distance in keys between the prefetch of a set and its lookup: enough to hide the latency of
 /// memory, and few enough that sets are not evicted from L1 before their lookup.
@@ -417,7 +418,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ///
     /// # Panics
     ///
-    /// If `indices`, `keys` and `found` differ in length.
+    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
+    /// is set to `None`.
     ///
     /// # Example
     ///
@@ -456,7 +458,8 @@ impl<K: Eq, V, const WAYS: usize> SourceHashCache<K, V, WAYS> {
     ///
     /// # Panics
     ///
-    /// If `indices`, `keys` and `found` differ in length.
+    /// If `indices` and `keys` differ in length, or `found` is shorter. What it has beyond the keys
+    /// is set to `None`.
     ///
     /// # Example
     ///
@@ -520,7 +523,7 @@ fn lookup_batch<'a, K, V, Q: Equivalent<K>, const WAYS: usize>(
     mut count: impl FnMut(bool),
 ) {
     assert_eq!(keys.len(), indices.len(), "one index for each key");
-    assert_eq!(keys.len(), found.len(), "one result for each key");
+    let found = results_for(keys.len(), found);
     let first = indices.iter().take(PREFETCH_DISTANCE);
     first.for_each(|index| sets.prefetch(index.get() as usize));
     for (position, ((&index, key), found)) in indices.iter().zip(keys).zip(found).enumerate() {

@@ -7,7 +7,7 @@ use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 /// PCBs in an array, by an index that the packet carries, as in TP4 and XTP.
 ///
 /// A lookup examines one PCB, the least possible. The host assigns IDs, small ones first, and
-/// reuses them as it likes. Packets may carry any ID, so a PCB that matters should contain a secret
+/// may reuse them. Packets may carry any ID, so a PCB that matters should contain a nonce
 /// or an address to compare. Memory is proportional to the greatest ID so far, so choose the
 /// capacity by the memory the host can afford.
 ///

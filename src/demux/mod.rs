@@ -14,7 +14,7 @@
 //!                         └ □ → □ → ■
 //!     SequentMoveToFront                                H lists that move to the front
 //!     ConnectionId          □ □ □ □ □ □ □ □             the packet carries the index of its PCB
-//!     TrashDemux     hash ─ tags of eight ─ □           a TrashMap
+//!     TrashDemux     hash ─ tags of 16 ─ □              a TrashMap
 //! ```
 //!
 //! # Which one

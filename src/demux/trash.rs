@@ -11,13 +11,13 @@ use crate::trash::TrashMap;
 
 /// PCBs in a [`TrashMap`]: a lookup examines one PCB, for any number of connections.
 ///
-/// Tags of seven bits of the hash filter the eight PCBs of a bucket before any is examined, so
-/// about two lookups of a hundred examine a second PCB. There is no number of chains to choose: the
-/// map grows and shrinks in small steps.
+/// Tags of seven bits of the hash filter the PCBs of a group of 16 slots before any is examined, so
+/// about four lookups of a hundred examine a second PCB. There is no number of chains to choose:
+/// the map grows and shrinks in small steps.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `insert` | O(1), and a growth step of at most a few thousand PCBs |
+/// | `insert` | O(1), and a growth step of about 1000 PCBs at most |
 /// | `lookup`, `remove` | O(1) |
 ///
 /// # Example

@@ -8,6 +8,7 @@ use super::Full;
 use super::heads::Bit;
 use super::store::EphemeralStore;
 use crate::raw::prefetch::prefetch;
+use crate::raw::results::results_for;
 use crate::timestamp::Timestamp;
 
 /// Tags that are prefetched together: about twice the number of outstanding misses of a CPU.
@@ -19,11 +20,11 @@ where
     S: BuildHasher,
 {
     /// Looks up the values of several tags, with overlapping cache misses. Each lookup costs as
-    /// [`find`](Self::find).
+    /// [`find`](Self::find). What `found` has beyond the tags is set to `None`.
     ///
     /// # Panics
     ///
-    /// Panics if the slices differ in length.
+    /// If `found` is shorter than `tags`.
     ///
     /// # Example
     ///
@@ -43,7 +44,7 @@ where
     where
         Q: Hash + Equivalent<T>,
     {
-        assert_eq!(tags.len(), found.len(), "the slices of tags and results differ in length");
+        let found = results_for(tags.len(), found);
         let elapsed = self.elapsed(now);
         for (tags, found) in tags.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let hashes = self.hash_and_prefetch(tags);

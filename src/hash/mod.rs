@@ -7,6 +7,9 @@
 //! Without an operating system as source of randomness the seeds are an argument: see
 //! [`with_seeds`](DefaultHashBuilder::with_seeds).
 //!
+//! [`Rss`] computes the hash of a network card, so that a table takes the one that the card has
+//! delivered with a packet.
+//!
 //! # Unkeyed hashes
 //!
 //! The others are hash functions of routers, for comparisons and for functions that several parties
@@ -22,8 +25,8 @@
 //!
 //! - **They are not keyed.** Anyone can compute any number of keys with equal hashes, which turn a
 //!   chained table into a list. For keys from untrusted packets, use the default.
-//! - **Only the low bits have entropy**: see the column *bits*. A table that uses the
-//!   upper bits of a hash, as Swiss tables do, needs another hash.
+//! - **Only the low bits have entropy**: see the column *bits*. A table that uses the upper bits of
+//!   a hash, as Swiss tables and [`TrashMap`](crate::TrashMap) do, needs another hash.
 //! - **`write(&[u8])` is portable**, and so is `of`, which is equivalent. The partition of a key's
 //!   bytes into writes does not affect the hash. The [`Hash`](core::hash::Hash) of integers writes
 //!   them in native byte order, and that of slices and arrays writes their length first: a key with
@@ -34,6 +37,7 @@
 
 mod crc;
 mod fletcher;
+mod rss;
 pub mod source_index;
 mod xor_fold;
 
@@ -43,6 +47,7 @@ use ahash::{AHasher, RandomState};
 
 pub use crc::{Crc8Pair, Crc16, Crc32};
 pub use fletcher::Fletcher16;
+pub use rss::{Rss, RssHasher};
 pub use xor_fold::{XorFold8, XorFold16};
 
 /// The default [`BuildHasher`], which is keyed.
@@ -96,6 +101,14 @@ impl DefaultHashBuilder {
     #[must_use]
     pub fn with_seeds([a, b, c, d]: [u64; 4]) -> Self {
         Self(RandomState::with_seeds(a, b, c, d))
+    }
+
+    /// A seed that is as hard to guess as the hash of a key, and as what [`Self::new`] draws, which
+    /// without an operating system is not hard. For tables that replace the hash of their caller,
+    /// whose hasher is given keys only: it may refuse all else.
+    pub(crate) fn derived(hash_of_a_key: u64) -> Self {
+        let drawn = Self::new();
+        Self::with_seeds([0, 1, 2, 3].map(|word: u64| drawn.hash_one((word, hash_of_a_key))))
     }
 }
 

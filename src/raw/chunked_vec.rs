@@ -1,7 +1,7 @@
 //! A vector that grows by chunks and never moves its elements.
 //!
 //! ```text
-//!     outer    │ · │ · │ · │ – │        doubles: 24 bytes for each chunk
+//!     list     │ · │ · │ · │ – │        doubles: 8 bytes for each chunk
 //!                │   │   └─────────────────────────┐
 //!                │   └──────────┐                  ▾
 //!                ▾              ▾
@@ -11,50 +11,74 @@
 //! ```
 //!
 //! A full `Vec` copies all of its elements into twice the memory: tens of milliseconds for millions
-//! of elements. Here a push beyond the capacity allocates one more chunk. Only the outer vector
-//! doubles, which copies 24 bytes for each 1024 elements.
+//! of elements. Here a push beyond the capacity allocates one more chunk. Only the list of chunks
+//! doubles, which copies 8 bytes for each chunk. Chunks begin at a cache line, so that elements of
+//! 64 bytes are one line each.
 //!
-//! Invariants: each chunk has the capacity 1024 from its creation and is never reallocated; all
-//! chunks but the last one are full; no chunk is empty.
-//!
-//! Cost: an access is a shift, a mask and two loads, the first one of a chunk header that is in the
-//! CPU's cache (24 kB for a million elements); a `Vec` needs one load. Up to 1023 elements of
-//! capacity are unused.
+//! Cost: an access is a shift, a mask and two loads, the first one of a list that is in the CPU's
+//! cache (8 kB for a million elements in chunks of 1024, 1 kB in chunks of 8192); a `Vec` needs one
+//! load. One chunk of capacity at most is unused.
+#![allow(unsafe_code)]
 
+use alloc::alloc::{alloc, dealloc, handle_alloc_error};
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::fmt;
 use core::ops::{Index, IndexMut};
+use core::ptr::NonNull;
 
-/// log2 of the number of elements of a chunk.
+use super::prefetch::prefetch;
+
+/// log2 of the number of elements of a chunk, unless another one is given.
 const BITS: u32 = 10;
 
-/// The number of elements of a chunk.
-const CHUNK: usize = 1 << BITS;
+/// The alignment of chunks.
+const CACHE_LINE: usize = 64;
 
-/// The bits of an index that are the element's offset in its chunk.
-const MASK: u32 = CHUNK as u32 - 1;
+/// The message of an index that is too high.
+const NO_ELEMENT: &str = "there is an element at the index";
 
-/// The first capacity of the outer vector, in chunks.
-const FIRST_OUTER: usize = 4;
+/// The first capacity of the list, in chunks.
+const FIRST_LIST: usize = 4;
 
 /// A vector of `T` in chunks, indexed by `u32`.
 pub(crate) struct ChunkedVec<T> {
-    /// All have the capacity [`CHUNK`]; all but the last one are full; none is empty.
-    chunks: Vec<Vec<T>>,
-    /// The number of elements in all chunks.
+    /// **V1** Each points to its own block for `1 << bits` elements. Their number is that of the
+    /// elements in chunks, rounded up.
+    chunks: Vec<NonNull<T>>,
+    /// **V2** The first `len` elements are initialised, the others are not.
     len: u32,
+    bits: u32,
+    /// `(1 << bits) - 1`
+    mask: u32,
 }
 
-impl<T> ChunkedVec<T> {
-    /// Bytes of a chunk.
-    pub(crate) const GROWTH: usize = CHUNK * size_of::<T>();
+// SAFETY: it owns its elements, as a `Vec` does.
+unsafe impl<T: Send> Send for ChunkedVec<T> {}
 
-    /// The number of elements of a chunk.
-    pub(crate) const CHUNK: usize = CHUNK;
+// SAFETY: as for `Send`; a shared reference gives shared references to elements only.
+unsafe impl<T: Sync> Sync for ChunkedVec<T> {}
+
+impl<T> ChunkedVec<T> {
+    /// Bytes of a chunk of [`Self::CHUNK`] elements.
+    pub(crate) const GROWTH: usize = Self::CHUNK * size_of::<T>();
+
+    /// The number of elements of a chunk, unless another one is given.
+    pub(crate) const CHUNK: usize = 1 << BITS;
 
     /// Creates an empty vector, without allocating.
     pub(crate) const fn new() -> Self {
-        Self { chunks: Vec::new(), len: 0 }
+        Self::with_bits(BITS)
+    }
+
+    /// Creates an empty vector with chunks of `1 << bits` elements, without allocating.
+    pub(crate) const fn with_bits(bits: u32) -> Self {
+        Self { chunks: Vec::new(), len: 0, bits, mask: (1 << bits) - 1 }
+    }
+
+    /// Returns log2 of the number of elements of a chunk.
+    pub(crate) const fn bits(&self) -> u32 {
+        self.bits
     }
 
     /// Returns the number of elements.
@@ -63,19 +87,41 @@ impl<T> ChunkedVec<T> {
         self.len
     }
 
-    /// Appends an element and returns its index. One push of 1024 allocates, exactly the bytes that
-    /// [`growth`](Self::growth) returned before.
+    fn layout(&self) -> Layout {
+        Layout::array::<T>(1 << self.bits)
+            .and_then(|layout| layout.align_to(CACHE_LINE))
+            .unwrap_or_else(|_| panic!("a chunk is larger than the address space"))
+    }
+
+    /// The offset of an element in its chunk.
+    #[inline]
+    const fn offset(&self, index: u32) -> u32 {
+        index & self.mask
+    }
+
+    /// The pointer to an element whose chunk exists.
+    #[inline]
+    fn pointer(&self, index: u32) -> NonNull<T> {
+        // SAFETY: V1: the chunk exists, as the caller ensures.
+        let chunk = unsafe { *self.chunks.get_unchecked((index >> self.bits) as usize) };
+        // SAFETY: V1: the offset is less than the elements of a chunk.
+        unsafe { chunk.add(self.offset(index) as usize) }
+    }
+
+    /// Appends an element and returns its index. The first push into a chunk allocates, exactly the
+    /// bytes that [`growth`](Self::growth) returned before.
     ///
     /// # Panics
     ///
-    /// If the vector has 2^32 - 1024 elements already.
+    /// If the vector has as many elements already as indices allow.
     #[inline]
     pub(crate) fn push(&mut self, element: T) -> u32 {
         let index = self.len;
-        if index & MASK == 0 {
+        if self.offset(index) == 0 {
             self.add_chunk();
         }
-        self.chunks[(index >> BITS) as usize].push(element);
+        // SAFETY: V1: the chunk of this element exists by now; nothing is there yet, by V2.
+        unsafe { self.pointer(index).write(element) };
         self.len += 1;
         index
     }
@@ -91,56 +137,131 @@ impl<T> ChunkedVec<T> {
         }
     }
 
-    /// Appends an empty chunk.
+    /// Appends a chunk without elements.
     #[cold]
     fn add_chunk(&mut self) {
-        assert!(self.len < !MASK, "more than 2^32 - 1024 elements");
-        self.chunks.reserve_exact(self.outer_growth());
-        self.chunks.push(Vec::with_capacity(CHUNK));
+        assert!(self.len < !self.mask, "more elements than indices");
+        self.chunks.reserve_exact(self.list_growth());
+        let layout = self.layout();
+        if layout.size() == 0 {
+            self.chunks.push(NonNull::dangling());
+            return;
+        }
+        // SAFETY: the size is not 0.
+        let block = unsafe { alloc(layout) };
+        let chunk = NonNull::new(block).unwrap_or_else(|| handle_alloc_error(layout));
+        self.chunks.push(chunk.cast());
     }
 
-    /// Returns by how many chunk headers the outer vector grows with the next chunk.
-    fn outer_growth(&self) -> usize {
+    /// Returns by how many chunks the list grows with the next chunk.
+    fn list_growth(&self) -> usize {
         let is_full = self.chunks.len() == self.chunks.capacity();
-        if is_full { self.chunks.capacity().max(FIRST_OUTER) } else { 0 }
+        if is_full { self.chunks.capacity().max(FIRST_LIST) } else { 0 }
     }
 
     /// Returns the bytes by which the next push increases
     /// [`allocation_size`](Self::allocation_size).
     #[inline]
     pub(crate) fn growth(&self) -> usize {
-        match self.len & MASK {
-            0 => Self::GROWTH + self.outer_growth() * size_of::<Vec<T>>(),
+        match self.offset(self.len) {
+            0 => self.layout().size() + self.list_growth() * size_of::<NonNull<T>>(),
             _ => 0,
         }
+    }
+
+    /// Returns the bytes that [`cover`](Self::cover) allocates for `index`, with all lists.
+    pub(crate) fn growth_to(&self, index: u32) -> usize {
+        let chunks = (index as usize + 1).div_ceil(1 << self.bits);
+        let more = chunks.saturating_sub(self.chunks.len());
+        let list = if chunks > self.chunks.capacity() { 4 * chunks.max(FIRST_LIST) } else { 0 };
+        more * self.layout().size() + list * size_of::<NonNull<T>>()
     }
 
     /// Returns a reference to the element at `index`.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
-        self.chunks.get((index >> BITS) as usize)?.get((index & MASK) as usize)
+        // SAFETY: V2, and borrowed as `self` is.
+        (index < self.len).then(|| unsafe { self.pointer(index).as_ref() })
     }
 
     /// Returns a mutable reference to the element at `index`.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
-        self.chunks.get_mut((index >> BITS) as usize)?.get_mut((index & MASK) as usize)
+        // SAFETY: V2, and borrowed as `self` is.
+        (index < self.len).then(|| unsafe { self.pointer(index).as_mut() })
+    }
+
+    /// Prefetches the element at `index`, if there is one.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: u32) {
+        if index < self.len {
+            let pointer = self.pointer(index).as_ptr();
+            for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
+                prefetch(pointer.wrapping_byte_add(offset));
+            }
+            if size_of::<T>() % CACHE_LINE != 0 {
+                // It may end in one line more.
+                prefetch(pointer.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
+            }
+        }
     }
 
     /// Iterates over the elements in ascending order of the index.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flatten()
+        (0..self.len).map(|index| &self[index])
     }
 
     /// Drops all elements and frees the memory.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new();
+        *self = Self::with_bits(self.bits);
     }
 
     /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
-        self.chunks.len() * Self::GROWTH + self.chunks.capacity() * size_of::<Vec<T>>()
+        self.chunks.len() * (size_of::<T>() << self.bits)
+            + self.chunks.capacity() * size_of::<NonNull<T>>()
+    }
+}
+
+/// Chunks whose elements are dropped one after another: the others as well, if that of one panics.
+struct Dropping<T> {
+    chunks: Vec<NonNull<T>>,
+    layout: Layout,
+    /// Chunks whose elements have been dropped, or are being.
+    done: usize,
+    /// Elements in the other chunks.
+    left: usize,
+}
+
+impl<T> Dropping<T> {
+    fn drop_elements(&mut self, size: usize) {
+        while let Some(chunk) = self.chunks.get(self.done) {
+            let elements = NonNull::slice_from_raw_parts(*chunk, self.left.min(size));
+            self.done += 1;
+            self.left -= elements.len();
+            // SAFETY: V2: initialised, and dropped once, since the chunk is done by now.
+            unsafe { elements.drop_in_place() };
+        }
+    }
+}
+
+impl<T> Drop for Dropping<T> {
+    fn drop(&mut self) {
+        self.drop_elements(self.layout.size() / size_of::<T>().max(1));
+        let has_memory = self.layout.size() > 0;
+        for chunk in self.chunks.iter().filter(|_| has_memory) {
+            // SAFETY: V1: allocated with this layout, and its elements are not used any more.
+            unsafe { dealloc(chunk.cast().as_ptr(), self.layout) };
+        }
+    }
+}
+
+impl<T> Drop for ChunkedVec<T> {
+    fn drop(&mut self) {
+        let (layout, chunks) = (self.layout(), core::mem::take(&mut self.chunks));
+        let left = core::mem::take(&mut self.len) as usize;
+        Dropping { chunks, layout, done: 0, left }.drop_elements(1 << self.bits);
     }
 }
 
@@ -149,14 +270,14 @@ impl<T> Index<u32> for ChunkedVec<T> {
 
     #[inline]
     fn index(&self, index: u32) -> &T {
-        &self.chunks[(index >> BITS) as usize][(index & MASK) as usize]
+        self.get(index).expect(NO_ELEMENT)
     }
 }
 
 impl<T> IndexMut<u32> for ChunkedVec<T> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.chunks[(index >> BITS) as usize][(index & MASK) as usize]
+        self.get_mut(index).expect(NO_ELEMENT)
     }
 }
 
@@ -166,10 +287,9 @@ impl<T> Default for ChunkedVec<T> {
     }
 }
 
-/// Not derived, because a clone of a `Vec` has no spare capacity.
 impl<T: Clone> Clone for ChunkedVec<T> {
     fn clone(&self) -> Self {
-        let mut clone = Self::new();
+        let mut clone = Self::with_bits(self.bits);
         for element in self.iter() {
             clone.push(element.clone());
         }
@@ -200,7 +320,7 @@ mod tests {
 
     #[test]
     fn elements_keep_their_order_and_index() {
-        let mut chunks = counted(3 * CHUNK as u32 + 5);
+        let mut chunks = counted(3 * 1024 + 5);
         assert_eq!(chunks.len(), 3077);
         assert!(chunks.iter().copied().eq(0..3077));
         for index in [0, 1023, 1024, 2051, 3076] {
@@ -216,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    #[cfg_attr(miri, ignore = "slow")]
     fn elements_never_move() {
         let mut chunks = ChunkedVec::new();
         let first = chunks.push(0);
@@ -228,18 +348,50 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    #[cfg_attr(miri, ignore = "slow")]
     fn growth_predicts_the_next_allocation_exactly() {
         let mut chunks = ChunkedVec::new();
         for element in 0..20_000_u64 {
             let (allocated, growth) = (chunks.allocation_size(), chunks.growth());
             chunks.push(element);
             assert_eq!(chunks.allocation_size(), allocated + growth, "at {element}");
-            let outer = chunks.chunks.capacity() * size_of::<Vec<u64>>();
-            let inner: usize = chunks.chunks.iter().map(|chunk| chunk.capacity() * 8).sum();
-            assert_eq!(chunks.allocation_size(), outer + inner);
+            let list = chunks.chunks.capacity() * size_of::<usize>();
+            assert_eq!(chunks.allocation_size(), list + chunks.chunks.len() * 8192);
             assert!([0, ChunkedVec::<u64>::GROWTH].contains(&growth) || growth > 8192);
         }
+    }
+
+    #[test]
+    fn chunks_of_another_size_begin_at_cache_lines() {
+        let mut chunks = ChunkedVec::with_bits(3);
+        (0..100_u64).for_each(|element| _ = chunks.push(element));
+        assert!(chunks.iter().copied().eq(0..100) && chunks.bits() == 3);
+        assert_eq!((&raw const chunks[8]).addr() % CACHE_LINE, 0);
+        assert_eq!((chunks.clone().bits(), chunks.chunks.len()), (3, 13));
+        chunks.prefetch(99);
+        chunks.prefetch(100);
+    }
+
+    #[test]
+    fn all_elements_are_dropped_even_if_one_panics() {
+        use alloc::rc::Rc;
+        struct Panics {
+            _count: Rc<()>,
+            panics: bool,
+        }
+        impl Drop for Panics {
+            fn drop(&mut self) {
+                assert!(!self.panics, "as intended");
+            }
+        }
+        extern crate std;
+        let count = Rc::new(());
+        let mut chunks = ChunkedVec::with_bits(2);
+        (0..50).for_each(|element| {
+            _ = chunks.push(Panics { _count: count.clone(), panics: element == 7 });
+        });
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(chunks)));
+        assert!(caught.is_err() && Rc::strong_count(&count) == 1);
     }
 
     #[test]
@@ -260,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "slow, and without unsafe code")]
+    #[cfg_attr(miri, ignore = "slow")]
     fn elements_are_dropped_and_may_be_zero_sized() {
         let mut boxes = ChunkedVec::default();
         (0..3000).for_each(|element| _ = boxes.push(Box::new(element)));

@@ -7,14 +7,16 @@
 //! | [`slab`] | entries with stable indices, over a `Vec` or a chunked vector |
 //! | [`intrusive_list`] | doubly linked lists over slots |
 //! | [`tags`] | eight tags of a bucket compared at once |
-//! | [`prefetch`], [`popcount`] | CPU instructions that `core` does not expose everywhere |
-//! | [`splitmix`] | a fast pseudorandom generator, not cryptographic |
+//! | [`bit_ops`], [`prefetch`] | CPU instructions that `core` does not expose everywhere |
+//! | [`results`] | the slices that bursts of lookups write to |
+//! | [`splitmix`] | a mixing function for words, not cryptographic |
 
+pub(crate) mod bit_ops;
 pub(crate) mod chunked_vec;
 pub(crate) mod index;
 pub(crate) mod intrusive_list;
-pub(crate) mod popcount;
 pub(crate) mod prefetch;
+pub(crate) mod results;
 pub(crate) mod slab;
 pub(crate) mod splitmix;
 pub(crate) mod tags;

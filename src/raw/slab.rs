@@ -45,6 +45,7 @@ pub(crate) trait Storage<T>: Index<u32, Output = Slot<T>> + IndexMut<u32> {
     fn get(&self, index: u32) -> Option<&Slot<T>>;
     fn get_mut(&mut self, index: u32) -> Option<&mut Slot<T>>;
     fn push(&mut self, slot: Slot<T>);
+    fn prefetch(&self, index: u32);
     fn allocation_size(&self) -> usize;
 }
 
@@ -91,6 +92,11 @@ impl<T> Storage<T> for Contiguous<T> {
         self.0.push(slot);
     }
 
+    #[inline]
+    fn prefetch(&self, index: u32) {
+        self.0.get(index as usize).into_iter().for_each(prefetch_value);
+    }
+
     fn allocation_size(&self) -> usize {
         self.0.capacity() * size_of::<Slot<T>>()
     }
@@ -117,6 +123,11 @@ impl<T> Storage<T> for ChunkedVec<Slot<T>> {
     #[inline]
     fn push(&mut self, slot: Slot<T>) {
         Self::push(self, slot);
+    }
+
+    #[inline]
+    fn prefetch(&self, index: u32) {
+        Self::prefetch(self, index);
     }
 
     #[inline]
@@ -242,9 +253,7 @@ impl<T, S: Storage<T>> Slab<T, S> {
     /// Prefetches the slot at `index`.
     #[inline]
     pub(crate) fn prefetch(&self, index: u32) {
-        if let Some(slot) = self.slots.get(index) {
-            prefetch_value(slot);
-        }
+        self.slots.prefetch(index);
     }
 
     /// Returns the bytes allocated, free slots included.
@@ -291,8 +300,11 @@ impl<T> Slab<T> {
 }
 
 impl<T> ChunkedSlab<T> {
-    /// Bytes of a chunk of slots.
-    pub(crate) const GROWTH: usize = ChunkedVec::<Slot<T>>::GROWTH;
+    /// Creates an empty slab with chunks of `1 << bits` slots, without allocating.
+    pub(crate) const fn with_bits(bits: u32) -> Self {
+        let slots = ChunkedVec::with_bits(bits);
+        Self { slots, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
+    }
 
     /// Returns the bytes that the next insertion will allocate.
     pub(crate) fn growth(&self) -> usize {

@@ -64,6 +64,7 @@ use crate::demux::NotFound;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
+use crate::raw::results::results_for;
 use connections::Connections;
 use ephemeral::Cursors;
 use listeners::{Listener, Listeners};
@@ -238,11 +239,12 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
 
     /// Looks up the sockets of a burst of packets, whose cache misses overlap.
     ///
-    /// The result for each packet is written to its position in `found`.
+    /// The result for each packet is written to its position in `found`; what that has beyond the
+    /// packets is set to `None`.
     ///
     /// # Panics
     ///
-    /// If the lengths of the slices differ.
+    /// If `found` is shorter than `packets`.
     ///
     /// # Example
     ///
@@ -261,7 +263,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn lookup_batch<'a>(&'a self, packets: &[FlowKey], found: &mut [Option<Match<&'a T>>]) {
-        assert_eq!(packets.len(), found.len(), "slices of equal lengths");
+        let found = results_for(packets.len(), found);
         for (packets, found) in packets.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut connected = [None; BURST];
             self.connections.get_burst(packets, &mut connected[..packets.len()]);

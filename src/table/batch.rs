@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A CPU fetches ten cache lines or more at a time; a lookup by itself waits for one after the
-//! other. 32 go through the stages at a time, which keeps the CPU busy and their state in the first
+//! other. 32 go through the stages at a time, which keeps the CPU busy and their state in the L1
 //! cache.
 
 use super::Table;

@@ -2,10 +2,10 @@
 
 use alloc::{format, vec};
 
-use super::Table;
 use super::policy;
 use super::segment::Segment;
-use super::tags::{FREE, GROUP, tag};
+use super::tags::{GROUP, tag};
+use super::{STASHED, Table};
 use crate::invariant::{InvariantError, ensure};
 
 impl<T> Table<T> {
@@ -16,6 +16,7 @@ impl<T> Table<T> {
             len += self.validate_segment(number, segment, hasher)?;
             segments += 1;
         }
+        self.validate_directory()?;
         let is_stashed = |(hash, entry): &(u64, alloc::boxed::Box<T>)| hasher(entry) == *hash;
         ensure(self.stash.iter().all(is_stashed), || "an entry of the stash has another hash")?;
         let has_sizes = segments < 2 || self.mask + GROUP == policy::SLOTS;
@@ -30,6 +31,24 @@ impl<T> Table<T> {
         ensure(self.iter().all(is_found), || "an entry cannot be found")
     }
 
+    /// Checks that each index has the segment of its low bits, and the sizes of segments.
+    fn validate_directory(&self) -> Result<(), InvariantError> {
+        let slots = if self.segments > 1 { policy::SLOTS } else { self.slots() };
+        for index in 0..self.directory.len() {
+            let segment = self.directory.segment(index as u64);
+            let header = segment.header(self.mask);
+            let number = index & ((1 << header.depth) - 1);
+            let is_shared = header.depth <= self.directory.depth()
+                && self.directory.segment(number as u64) == segment;
+            ensure(is_shared, || format!("index {index} has not the segment {number}"))?;
+            let has_size = header.slots as usize == slots
+                && (slots.div_ceil(GROUP).max(1) - 1) * GROUP == self.mask;
+            ensure(has_size, || format!("segment {number} has {} slots", header.slots))?;
+        }
+        let is_stashed = self.extras & STASHED > 0;
+        ensure(is_stashed != self.stash.is_empty(), || "the stash is marked wrongly")
+    }
+
     /// Checks one segment; returns how many entries it has.
     fn validate_segment(
         &self,
@@ -39,7 +58,7 @@ impl<T> Table<T> {
     ) -> Result<usize, InvariantError> {
         let mask = self.mask;
         let header = segment.header(mask);
-        let mut counts = vec![0_usize; mask / GROUP + 1];
+        let mut is_passed = vec![false; mask / GROUP + 1];
         let mut len = 0;
         for (_, slot) in segment.slots(mask) {
             let hash = hasher(segment.get(slot));
@@ -50,24 +69,29 @@ impl<T> Table<T> {
                 format!("slot {slot} belongs to another segment than {number}")
             })?;
             let mut group = self.home(hash);
+            let is_displaced = group != slot & !(GROUP - 1);
+            ensure(segment.is_displaced(mask, slot) == is_displaced, || {
+                format!("slot {slot} of segment {number} is marked wrongly as displaced")
+            })?;
             while group != slot & !(GROUP - 1) {
-                counts[group / GROUP] += 1;
+                is_passed[group / GROUP] = true;
                 group = self.next(group);
             }
             len += 1;
         }
-        for (group, &count) in counts.iter().enumerate() {
-            let is_full = segment.group(group * GROUP).free().is_empty();
-            let counted = usize::from(segment.overflow(mask, group * GROUP));
-            ensure(counted == count && (count == 0 || is_full), || {
-                format!("group {group} of segment {number} has a wrong overflow count")
+        for (group, &is_passed) in is_passed.iter().enumerate() {
+            let offset = group * GROUP;
+            ensure(!is_passed || segment.is_group_full(offset), || {
+                format!("an entry has passed group {group} of segment {number}, which is not full")
+            })?;
+            let mut free = segment.group(offset).free();
+            ensure(free.all(|slot| !segment.is_displaced(mask, offset + slot)), || {
+                format!("group {group} of segment {number} has a free slot marked as displaced")
             })?;
         }
-        let tags = mask + GROUP;
-        let free = (0..tags).filter(|&slot| segment.tag(slot) == FREE).count();
         let is_counted = len == segment.len(mask)
             && len <= policy::most(header.slots as usize)
-            && header.left as usize <= free;
+            && header.limit as usize <= policy::most(header.slots as usize).max(len);
         ensure(is_counted, || format!("segment {number} counts its {len} entries wrongly"))?;
         Ok(len)
     }

@@ -105,7 +105,7 @@ impl<T> Directory<T> {
 
     /// Sets one entry.
     pub(crate) fn set(&mut self, index: usize, segment: Segment<T>) {
-        debug_assert!(self.is_allocated(), "D1");
+        assert!(self.is_allocated(), "D1");
         // SAFETY: D1; the index is masked.
         let place = unsafe { self.segments.add(index & self.mask) };
         // SAFETY: D1; it is allocated.
@@ -117,7 +117,7 @@ impl<T> Directory<T> {
         (number..self.len()).step_by(1 << depth).for_each(|index| self.set(index, segment));
     }
 
-    /// Twice the entries: each segment is there twice.
+    /// Doubles the number of entries: both halves are equal.
     pub(crate) fn double(&mut self) -> Result<(), TryReserveError> {
         let len = self.len();
         let mut doubled = Self::allocate(2 * len)?;
@@ -126,9 +126,9 @@ impl<T> Directory<T> {
         Ok(())
     }
 
-    /// Half the entries, while each segment is there twice. Without memory it stays as it is.
+    /// Halves the number of entries, while both halves are equal. Without memory it stays as it is.
     pub(crate) fn halve(&mut self) {
-        while self.len() > 1 && self.is_twice() {
+        while self.len() > 1 && self.has_equal_halves() {
             let half = self.len() / 2;
             let Ok(mut halved) = Self::allocate(half) else { return };
             (0..half).for_each(|index| halved.set(index, self.segment(index as u64)));
@@ -136,7 +136,7 @@ impl<T> Directory<T> {
         }
     }
 
-    fn is_twice(&self) -> bool {
+    fn has_equal_halves(&self) -> bool {
         let half = self.len() / 2;
         // From the end: segments that split last have high numbers.
         (0..half).rev().all(|at| self.segment(at as u64) == self.segment((at + half) as u64))

@@ -44,7 +44,8 @@ impl TryReserveError {
 
 /// Allocates room for `additional` items more, and no more than that.
 pub(crate) fn reserve<T>(array: &mut Vec<T>, additional: usize) -> Result<(), TryReserveError> {
-    let layout = Layout::array::<T>(additional).map_err(|_| TryReserveError::OVERFLOW)?;
+    let total = array.len().saturating_add(additional);
+    let layout = Layout::array::<T>(total).map_err(|_| TryReserveError::OVERFLOW)?;
     array.try_reserve_exact(additional).map_err(|_| TryReserveError::memory(layout))
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for TryReserveError {
 
 impl core::error::Error for TryReserveError {}
 
-/// Makes room for one item more, and for more of them ahead of time.
+/// Allocates room for one item more, and for as many as there are if there is none.
 pub(crate) fn reserve_one<T>(array: &mut Vec<T>) -> Result<(), TryReserveError> {
-    array.try_reserve(1).map_err(|_| TryReserveError::memory(Layout::new::<T>()))
+    if array.len() < array.capacity() { Ok(()) } else { reserve(array, array.len().max(4)) }
 }

@@ -12,19 +12,19 @@
 //!
 //! 1. Of each group, the entries that are at home and have the bit move into the same group of the
 //!    new segment.
-//! 2. Entries away from home are placed again, from a group on that no entry has overflowed: those
-//!    before are settled then, so nothing that has been placed has to move once more.
+//! 2. Displaced entries are placed again, from a group on that none has passed: those before are
+//!    reinserted then, so nothing that has been placed has to move once more.
 //!
 //! All hashes are computed before anything moves: a hasher that panics leaves the table as it was.
 
 use alloc::vec::Vec;
 
-use super::Table;
 use super::directory::Directory;
 use super::error::{TryReserveError, reserve};
 use super::policy;
 use super::segment::Segment;
 use super::tags::{GROUP, tag};
+use super::{FLOODED, Table};
 
 /// For each slot of a segment the home group of its entry, and whether it moves to the other
 /// segment.
@@ -62,10 +62,10 @@ impl<T> Drop for Unfinished<T> {
     }
 }
 
-/// Frees a segment that is in no directory.
+/// Frees a segment that no directory has any more, or one whose table is being dropped.
 #[allow(unsafe_code)]
-fn free<T>(segment: Segment<T>, mask: usize) {
-    // SAFETY: it is in no directory, and the caller drops the pointer.
+pub(super) fn free<T>(segment: Segment<T>, mask: usize) {
+    // SAFETY: it is found nowhere, and the callers drop their pointers.
     unsafe { segment.free(mask) };
 }
 
@@ -86,7 +86,7 @@ impl<T> Table<T> {
         hash: u64,
         hasher: &impl Fn(&T) -> u64,
     ) -> Result<bool, TryReserveError> {
-        while self.directory.segment(hash).header(self.mask).left == 0 {
+        while self.directory.segment(hash).header(self.mask).is_at_limit() {
             match self.grow(hash, hasher) {
                 Ok(true) => {}
                 Ok(false) => return Ok(self.use_free_slot(hash)),
@@ -117,7 +117,7 @@ impl<T> Table<T> {
             return self.rebuild(policy::FEWEST, hasher).map(|()| true);
         }
         if self.segments == 1 && self.mask >= 3 * GROUP && !self.is_varied(segment) {
-            self.flooded = true;
+            self.extras |= FLOODED;
         }
         if (header.slots as usize) < policy::SLOTS {
             return self.rebuild(2 * header.slots as usize, hasher).map(|()| true);
@@ -128,11 +128,11 @@ impl<T> Table<T> {
             return Ok(true);
         }
         if !policy::can_split(self.len, header.depth) {
-            self.flooded = true;
+            self.extras |= FLOODED;
             return Ok(false);
         }
         if !self.is_varied(segment) {
-            self.flooded = true;
+            self.extras |= FLOODED;
         }
         let number = hash as usize & ((1 << header.depth) - 1);
         self.split(number, hasher).map(|()| true)
@@ -164,7 +164,7 @@ impl<T> Table<T> {
             let hash = hasher(old.get(slot));
             let to = new.claim(mask, (hash >> 28) as usize & mask);
             old.copy(slot, new, to);
-            // A hasher that has changed its mind must not make a wrong tag worse.
+            // The tag stays that of the insertion if the hasher is inconsistent.
             new.set_tag(to, old.tag(slot));
         }
         core::mem::forget(guard);
@@ -186,12 +186,15 @@ impl<T> Table<T> {
         let low = self.directory.segment(number as u64);
         let depth = low.header(mask).depth;
         let plan = self.plan(low, depth, hasher);
+        // T1, T2: no entry has passed a group with a free slot.
+        let first = low.first_with_room(mask).unwrap_or(0);
         if depth == self.directory.depth() {
             self.directory.double()?;
         }
         let high = Segment::allocate(policy::SLOTS, depth + 1, 0)?;
         let before = low.len(mask);
-        let moved = self.move_from_home(low, high, &plan) + self.settle(low, high, &plan);
+        let moved = self.move_from_home(low, high, &plan)
+            + self.reinsert_displaced(low, high, &plan, first);
         let upper = number | 1 << depth;
         low.set_len(mask, before - moved, policy::limit(policy::SLOTS, number));
         high.set_len(mask, moved, policy::limit(policy::SLOTS, upper));
@@ -222,11 +225,11 @@ impl<T> Table<T> {
     fn move_from_home(&self, low: Segment<T>, high: Segment<T>, plan: &Plan) -> usize {
         let mut moved = 0;
         for offset in (0..=self.mask).step_by(GROUP) {
+            let displaced = low.displaced(self.mask, offset);
             let mut to = offset;
             for slot in low.group(offset).full() {
-                let slot = offset + slot;
-                if plan.moves(slot) && plan.home(slot) == offset {
-                    low.relocate(slot, high, to);
+                if plan.moves(offset + slot) && displaced >> slot & 1 == 0 {
+                    low.relocate(offset + slot, high, to);
                     to += 1;
                 }
             }
@@ -235,28 +238,28 @@ impl<T> Table<T> {
         moved
     }
 
-    /// The second step of a split. Returns how many entries have moved to the upper segment.
-    fn settle(&self, low: Segment<T>, high: Segment<T>, plan: &Plan) -> usize {
+    /// The second step of a split, which begins after the group `first`. Returns how many entries
+    /// have moved to the upper segment.
+    fn reinsert_displaced(
+        &self,
+        low: Segment<T>,
+        high: Segment<T>,
+        plan: &Plan,
+        first: usize,
+    ) -> usize {
         let mask = self.mask;
-        let is_free = |offset: &usize| low.overflow(mask, *offset) == 0;
-        // T1, T2: a group with a free slot has not been overflowed.
-        let first = (0..=mask).step_by(GROUP).find(is_free).unwrap_or(0);
-        low.clear_overflows(mask);
         let (mut moved, mut offset) = (0, first);
         loop {
             offset = self.next(offset);
-            for slot in low.group(offset).full() {
-                let slot = offset + slot;
+            for slot in low.displaced_slots(mask, offset) {
                 let home = plan.home(slot);
-                if home == offset {
-                    continue;
-                }
                 if plan.moves(slot) {
                     let to = high.claim(mask, home);
+                    low.mark_displaced(mask, slot, false);
                     low.relocate(slot, high, to);
                     moved += 1;
                 } else {
-                    self.settle_one(low, slot, home);
+                    self.reinsert_one(low, slot, home);
                 }
             }
             if offset == first {
@@ -265,18 +268,19 @@ impl<T> Table<T> {
         }
     }
 
-    /// Moves an entry to the first group with a free slot between its home and the one that it is
-    /// in.
-    fn settle_one(&self, segment: Segment<T>, slot: usize, home: usize) {
+    /// Moves a displaced entry to the first group with a free slot between its home and the one
+    /// that it is in.
+    fn reinsert_one(&self, segment: Segment<T>, slot: usize, home: usize) {
         let (group, mut offset) = (slot & !(GROUP - 1), home);
         while offset != group {
             let free = segment.group(offset).free();
             if !free.is_empty() {
-                segment.relocate(slot, segment, offset + free.lowest());
+                let to = offset + free.lowest();
+                segment.mark_displaced(self.mask, slot, false);
+                segment.mark_displaced(self.mask, to, offset != home);
+                segment.relocate(slot, segment, to);
                 return;
             }
-            let count = segment.overflow(self.mask, offset);
-            segment.set_overflow(self.mask, offset, count.saturating_add(1));
             offset = self.next(offset);
         }
     }
@@ -286,12 +290,12 @@ impl<T> Table<T> {
         let mut at = 0;
         while at < self.stash.len() {
             let segment = self.directory.segment(self.stash[at].0);
-            if segment.header(self.mask).left == 0 {
+            if segment.header(self.mask).is_at_limit() {
                 at += 1;
                 continue;
             }
             let (hash, entry) = self.stash.swap_remove(at);
-            segment.header_mut(self.mask).left -= 1;
+            segment.header_mut(self.mask).len += 1;
             let slot = segment.claim(self.mask, self.home(hash));
             segment.write_boxed(slot, tag(hash), entry);
         }
@@ -300,21 +304,25 @@ impl<T> Table<T> {
 
     /// Makes the table smaller after a removal from the segment of a hash, if it is due. Without
     /// memory for a smaller segment, the larger one stays.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn shrink_around(&mut self, hash: u64, hasher: impl Fn(&T) -> u64) {
-        let segment = self.directory.segment(hash);
-        let header = segment.header(self.mask);
-        let len = (header.limit - header.left) as usize;
-        // Each sixteenth removal examines the other half.
-        let is_due = len < policy::EXAMINE_BELOW && (self.segments == 1 || len % 16 == 0);
-        if is_due {
-            self.shrink_step(hash as usize, &hasher, policy::should_merge);
+        let len = self.directory.segment(hash).header(self.mask).len as usize;
+        // Each sixteenth removal from a segment of 64 groups, each one from the smallest.
+        if len & (self.mask >> 6) == 0 {
+            self.shrink_sparse(hash, len, &hasher);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink_sparse(&mut self, hash: u64, len: usize, hasher: &impl Fn(&T) -> u64) {
+        if len < policy::EXAMINE_BELOW {
+            self.shrink_step(hash as usize, hasher, policy::should_merge);
         }
     }
 
     /// Halves the only segment, or merges the segment at an index with its other half, and what
     /// comes of it again. Returns whether anything has become smaller.
-    #[inline(never)]
     fn shrink_step(
         &mut self,
         index: usize,
@@ -414,6 +422,11 @@ impl<T> Table<T> {
                 let _ = self.rebuild(slots.unwrap_or(policy::SLOTS), &hasher);
             }
         }
+    }
+
+    /// Makes the table as small as it can be for its entries and `reserved` ones; never larger.
+    pub(crate) fn shrink_to_at_most(&mut self, reserved: usize, hasher: impl Fn(&T) -> u64) {
+        self.shrink_to(reserved.min(self.reserved.max(self.capacity())), hasher);
     }
 
     /// Makes room for `additional` entries more.

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::slice;
@@ -9,6 +10,7 @@ use core::slice;
 use super::Table;
 use super::directory::Directory;
 use super::error::TryReserveError;
+use super::growth::free;
 use super::probe::Position;
 use super::segment::{Segment, Slots};
 use super::tags::GROUP;
@@ -49,15 +51,16 @@ impl<T> Iterator for AllSlots<'_, T> {
     }
 }
 
-/// References to all entries.
-pub(crate) struct Iter<'t, T> {
+/// An iterator over references to the entries of a table.
+pub struct Iter<'t, T> {
     slots: AllSlots<'t, T>,
     stash: slice::Iter<'t, (u64, Box<T>)>,
+    left: usize,
 }
 
 impl<T> Clone for Iter<'_, T> {
     fn clone(&self) -> Self {
-        Self { slots: self.slots.clone(), stash: self.stash.clone() }
+        Self { slots: self.slots.clone(), stash: self.stash.clone(), left: self.left }
     }
 }
 
@@ -66,22 +69,37 @@ impl<'t, T> Iterator for Iter<'t, T> {
 
     #[inline]
     fn next(&mut self) -> Option<&'t T> {
-        match self.slots.next() {
-            Some((segment, slot)) => Some(segment.get(slot)),
-            None => self.stash.next().map(|(_, entry)| &**entry),
-        }
+        let entry = match self.slots.next() {
+            Some((segment, slot)) => segment.get(slot),
+            None => self.stash.next().map(|(_, entry)| &**entry)?,
+        };
+        self.left -= 1;
+        Some(entry)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
     }
 }
 
+impl<T> ExactSizeIterator for Iter<'_, T> {}
 impl<T> FusedIterator for Iter<'_, T> {}
 
-/// Mutable references to all entries.
-pub(crate) struct IterMut<'t, T> {
+impl<T: fmt::Debug> fmt::Debug for Iter<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+/// An iterator over mutable references to the entries of a table.
+pub struct IterMut<'t, T> {
     directory: &'t Directory<T>,
     mask: usize,
     index: usize,
     slots: Slots<T>,
     stash: slice::IterMut<'t, (u64, Box<T>)>,
+    left: usize,
     entries: PhantomData<&'t mut T>,
 }
 
@@ -92,25 +110,41 @@ impl<'t, T> Iterator for IterMut<'t, T> {
     fn next(&mut self) -> Option<&'t mut T> {
         loop {
             if let Some((segment, slot)) = self.slots.next() {
+                self.left -= 1;
                 return Some(segment.get_mut(slot));
             }
             let Some((_, segment)) = self.directory.next_from(&mut self.index, self.mask) else {
-                return self.stash.next().map(|(_, entry)| &mut **entry);
+                let (_, entry) = self.stash.next()?;
+                self.left -= 1;
+                return Some(&mut **entry);
             };
             self.slots = segment.slots(self.mask);
         }
     }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
 }
 
+impl<T> ExactSizeIterator for IterMut<'_, T> {}
 impl<T> FusedIterator for IterMut<'_, T> {}
 
-/// All entries, removed; drops the rest.
-pub(crate) struct IntoIter<T> {
+impl<T> fmt::Debug for IterMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IterMut").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+/// An owning iterator over the entries of a table; it drops the rest when dropped.
+pub struct IntoIter<T> {
     /// It is not used as a table any more, but for its memory and what is left in it.
     table: Table<T>,
     index: usize,
     slots: Slots<T>,
     stash: vec::IntoIter<(u64, Box<T>)>,
+    left: usize,
 }
 
 impl<T> Iterator for IntoIter<T> {
@@ -120,18 +154,33 @@ impl<T> Iterator for IntoIter<T> {
     fn next(&mut self) -> Option<T> {
         loop {
             if let Some((segment, slot)) = self.slots.next() {
+                self.left -= 1;
                 return Some(segment.take(slot));
             }
             let mask = self.table.mask;
             let Some((_, segment)) = self.table.directory.next_from(&mut self.index, mask) else {
-                return self.stash.next().map(|(_, entry)| *entry);
+                let (_, entry) = self.stash.next()?;
+                self.left -= 1;
+                return Some(*entry);
             };
             self.slots = segment.slots(mask);
         }
     }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
 }
 
+impl<T> ExactSizeIterator for IntoIter<T> {}
 impl<T> FusedIterator for IntoIter<T> {}
+
+impl<T> fmt::Debug for IntoIter<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+    }
+}
 
 /// A visit of all entries that may remove some on its way.
 #[derive(Clone, Debug, Default)]
@@ -140,7 +189,7 @@ pub(crate) struct Cursor {
     index: usize,
     /// The number of the segment that is visited.
     number: usize,
-    /// Where the visit of the segment began: no entry has overflowed the group before.
+    /// Where the visit of the segment began: no entry has passed the group before.
     first: usize,
     /// Slots of the segment that have been visited.
     visited: usize,
@@ -153,7 +202,7 @@ pub(crate) struct Cursor {
 impl<T> Table<T> {
     /// References to all entries.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
-        Iter { slots: AllSlots::new(self), stash: self.stash.iter() }
+        Iter { slots: AllSlots::new(self), stash: self.stash.iter(), left: self.len }
     }
 
     /// Mutable references to all entries.
@@ -164,6 +213,7 @@ impl<T> Table<T> {
             index: 0,
             slots: Slots::NONE,
             stash: self.stash.iter_mut(),
+            left: self.len,
             entries: PhantomData,
         }
     }
@@ -171,11 +221,12 @@ impl<T> Table<T> {
     /// All entries.
     pub(crate) fn into_entries(mut self) -> IntoIter<T> {
         let stash = core::mem::take(&mut self.stash).into_iter();
-        IntoIter { table: self, index: 0, slots: Slots::NONE, stash }
+        let left = self.len;
+        IntoIter { table: self, index: 0, slots: Slots::NONE, stash, left }
     }
 
     /// The position of the entry that a cursor visits next, without its hash: see
-    /// [`Self::take_at`]. The cursor stays there until [`Cursor::advance`]. `budget` bounds the
+    /// [`Self::take_slot`]. The cursor stays there until [`Cursor::advance`]. `budget` bounds the
     /// slots that it passes.
     ///
     /// An entry that moves because one has been removed moves from after the cursor to where it is:
@@ -196,26 +247,14 @@ impl<T> Table<T> {
                 cursor.visited += 1;
             }
             let Some((number, segment)) = self.directory.next_from(&mut cursor.index, mask) else {
-                let at = Position::in_stash(cursor.stashed);
+                let at = Position::in_stash(cursor.stashed, 0);
                 return self.get(at).map(|_| at);
             };
-            let mut groups = (0..=mask).step_by(GROUP);
-            let free = groups.find(|&group| segment.overflow(mask, group) == 0);
-            if free.is_none() {
-                // T1, T2: hashes have changed. Nothing moves if nothing has overflowed.
-                segment.clear_overflows(mask);
-            }
-            cursor.number = number;
-            cursor.first = free.map_or(0, |group| self.next(group));
+            // T1: there is one. No entry has passed it.
+            let first = segment.first_with_room(mask).unwrap_or(0);
+            (cursor.number, cursor.first) = (number, self.next(first));
             (cursor.visited, cursor.slots) = (0, mask + GROUP);
         }
-    }
-
-    /// Removes the entry that a cursor has visited last, or another one at or after it. Entries of
-    /// the stash stay there: their segments may have been visited.
-    pub(crate) fn take_at(&mut self, at: Position, hasher: impl Fn(&T) -> u64) -> Option<T> {
-        let hash = hasher(self.get(at)?);
-        self.take_slot(at.with_hash(hash), hasher)
     }
 
     /// Removes the next entry, from a cursor on, for which `picks` returns true.
@@ -229,7 +268,7 @@ impl<T> Table<T> {
         loop {
             let at = self.visit(cursor, &mut budget)?;
             if picks(self.get_mut(at)?) {
-                return self.take_at(at, &hasher);
+                return self.take_slot(at, &hasher);
             }
             cursor.advance();
         }
@@ -255,7 +294,7 @@ impl<T> Table<T> {
         if self.directory.is_allocated() {
             copy.directory = Directory::allocate(self.directory.len())?;
         }
-        (copy.mask, copy.reserved, copy.flooded) = (self.mask, self.reserved, self.flooded);
+        (copy.mask, copy.reserved, copy.extras) = (self.mask, self.reserved, self.extras);
         for (number, segment) in self.directory.numbers(self.mask) {
             let header = segment.header(self.mask);
             let new = segment.alike(self.mask)?;
@@ -263,13 +302,13 @@ impl<T> Table<T> {
             copy.segments += 1;
             for (_, slot) in segment.slots(self.mask) {
                 let entry = segment.get(slot).clone();
-                let shell = if Segment::<T>::IS_INLINE { None } else { Some(super::uninit_box()?) };
-                new.write(slot, segment.tag(slot), shell, entry);
+                let uninit =
+                    if Segment::<T>::IS_INLINE { None } else { Some(super::uninit_box()?) };
+                new.write(slot, segment.tag(slot), uninit, entry);
                 copy.len += 1;
             }
             *new.header_mut(self.mask) = header;
         }
-        copy.goes_on = self.goes_on;
         copy.stash.reserve_exact(self.stash.len());
         for (hash, entry) in &self.stash {
             copy.stash.push((*hash, entry.clone()));
@@ -295,12 +334,6 @@ impl<T> Table<T> {
         }
         drop(rest);
     }
-}
-
-#[allow(unsafe_code)]
-fn free<T>(segment: Segment<T>, mask: usize) {
-    // SAFETY: its table is dropped, or has been.
-    unsafe { segment.free(mask) };
 }
 
 /// Ends the program without memory, as all copies do.

@@ -9,15 +9,15 @@
 //!  directory  ┌──┬──┬──┬──┐  a pointer for each value of the low bits
 //!             └──┴┬─┴──┴──┘
 //!  segment        ▼  1024 slots in 64 groups; one that is too full splits by the next low bit
-//!   …entries of group 1 │ entries of group 0 │ 16 tags │ 16 tags │ … │ header │ overflow counts
+//!   …entries of group 1 │ entries of group 0 │ 16 tags │ 16 tags │ … │ header │ displaced bits
 //!                                            ▲ the directory points here
 //! ```
 //!
 //! - **A lookup** reads the directory, which is small, 16 tags with one comparison, and the entry.
 //! - **It stops at a group with a free slot.** An entry whose home group is full is in the next
-//!   group that is not, and the groups between count it. A removal from a group with such a count
-//!   moves one of those entries back (*backward shift*), so a group that has a count is always
-//!   full. There are no tombstones, and lookups do not read the counts.
+//!   group that is not, and is marked as *displaced*. So all groups that an entry has passed are
+//!   full, and a removal from a full group moves an entry that has passed it back (*backward
+//!   shift*). There are no tombstones, and lookups do not read the marks.
 //! - **Growth** splits one segment by the next bit of the hash. An entry's home group does not
 //!   change, so group *g* moves into group *g* of the new segment, and half of the entries do not
 //!   move at all. Merging is the same backwards. No operation touches more than two segments.
@@ -25,18 +25,25 @@
 //!
 //! # Invariants
 //!
-//! - **T1** A segment has a free slot, if it has a group at least; [`policy::most`].
-//! - **T2** The overflow count of a group is the number of entries that are in a later group
-//!   although their home is this one or an earlier one. A group with a count is full.
+//! - **T1** One tag of a segment at least is that of a free slot: segments with fewer slots than a
+//!   group have tags to spare, others are never full ([`policy::most`]).
+//! - **T2** The groups from the home of an entry up to the one before its own are full. An entry is
+//!   marked as displaced if and only if it has another home group. (With an inconsistent hasher,
+//!   marks may be wrong, also of free slots: entries can be lost then, and nothing else happens.)
 //! - **T3** Every entry has the tag of its hash and is in the segment of its hash, between its home
 //!   group and the first group with a free slot; or it is in the *stash*.
 //! - **T4** All segments are allocated for the mask of the table. If there are two, they have
 //!   [`policy::SLOTS`] slots.
-//! - **T5** `left` of a segment is its limit less its entries; it is above the number of free slots
-//!   never.
+//! - **T5** The limit of a segment is at most the number of entries that it can have.
 //!
-//! They hold when user code runs: a closure that panics leaves a table that is as it was, or that
-//! has taken a complete step.
+//! # Unsafe code
+//!
+//! The boundary is this folder. The methods of [`Segment`] and [`Directory`] are not `unsafe`,
+//! although they rely on T1 to T4: every line here that uses them would be marked. Outside of the
+//! folder nothing can break these invariants, whatever `eq` and `hasher` return.
+//!
+//! The invariants hold when user code runs: a closure that panics leaves a table that is as it was,
+//! or that has taken a complete step.
 //!
 //! # Hashes that are not random
 //!
@@ -45,7 +52,7 @@
 //! see [`Table::is_flooded`]. So it is if an entry gets far from home in a segment that is half
 //! empty (equal middle bits), or if tags hardly differ (equal upper bits). It goes on working:
 //! entries for which a segment has no slot are in the stash, a list that lookups search after a
-//! miss. It is for the owner to use another hash.
+//! miss. The caller should use another hash then.
 //!
 //! # Costs
 //!
@@ -58,9 +65,13 @@ mod check;
 mod directory;
 pub(crate) mod error;
 mod growth;
+mod insert;
 mod iter;
+mod iter_hash;
+pub(crate) mod lines;
 mod policy;
 mod probe;
+mod remove;
 mod segment;
 mod tags;
 
@@ -72,27 +83,37 @@ use segment::Segment;
 use tags::GROUP;
 
 pub(crate) use batch::{BURST, Candidates};
-pub(crate) use iter::{Cursor, IntoIter, Iter, IterMut};
+pub use iter::{IntoIter, Iter, IterMut};
+pub use iter_hash::{IterHash, IterHashMut};
+
+pub(crate) use insert::Room;
+pub(crate) use iter::Cursor;
 pub(crate) use policy::REACH;
-pub(crate) use probe::{Place, Position};
+pub(crate) use probe::Position;
 pub(crate) use segment::{uninit_box, write_box};
+
+/// The stash is not empty.
+const STASHED: u8 = 1;
+
+/// Hashes have been found that are not random.
+const FLOODED: u8 = 2;
+
+/// The caller has entries in other tables.
+const OTHER_TABLES: u8 = 4;
 
 /// Entries by hash.
 pub(crate) struct Table<T> {
     directory: Directory<T>,
     /// The offset of the last group of a segment.
     mask: usize,
-    /// A lookup that finds nothing in the segments goes on: the stash is not empty, or the owner
-    /// has entries elsewhere.
-    goes_on: bool,
+    /// What there is besides the segments: [`STASHED`], [`FLOODED`], [`OTHER_TABLES`].
+    extras: u8,
     /// Entries, with those of the stash.
     len: usize,
     /// Segments that are allocated.
     segments: usize,
     /// Segments do not merge below what as many entries need.
     reserved: usize,
-    /// Hashes have been found that are not random.
-    flooded: bool,
     /// Entries, with their hashes, for which there is no slot that a lookup would reach.
     stash: Vec<(u64, Box<T>)>,
 }
@@ -103,11 +124,10 @@ impl<T> Table<T> {
         Self {
             directory: Directory::new(),
             mask: 0,
-            goes_on: false,
+            extras: 0,
             len: 0,
             segments: 0,
             reserved: 0,
-            flooded: false,
             stash: Vec::new(),
         }
     }
@@ -120,23 +140,25 @@ impl<T> Table<T> {
     /// Whether hashes have been found that are not random.
     #[inline]
     pub(crate) const fn is_flooded(&self) -> bool {
-        self.flooded
+        self.extras & FLOODED > 0
     }
 
     /// Forgets that the table is flooded.
     pub(crate) const fn forget_flood(&mut self) {
-        self.flooded = false;
+        self.extras &= !FLOODED;
     }
 
-    /// Whether a lookup that finds nothing in the segments goes on.
+    /// Whether there are entries besides those in the segments, or hashes that are not random. If
+    /// not, what a lookup does not find in the segments is not there, and insertions and removals
+    /// have nothing else to regard.
     #[inline(always)]
-    pub(crate) const fn goes_on(&self) -> bool {
-        self.goes_on
+    pub(crate) const fn has_extras(&self) -> bool {
+        self.extras != 0
     }
 
-    /// Sets that lookups go on, at the owner.
-    pub(crate) const fn set_goes_on(&mut self) {
-        self.goes_on = true;
+    /// Sets that the caller has entries in other tables.
+    pub(crate) const fn set_other_tables(&mut self) {
+        self.extras |= OTHER_TABLES;
     }
 
     /// The home group of a hash, as an offset.
@@ -191,13 +213,13 @@ impl<T> Table<T> {
         self.directory.allocation_size() + segments + in_slots + stash
     }
 
-    /// What it keeps room for.
+    /// Entries for which capacity is kept.
     pub(crate) const fn reserved(&self) -> usize {
         self.reserved
     }
 
-    /// Keeps room for `entries` until [`Self::shrink_to`].
-    pub(crate) fn keep(&mut self, entries: usize) {
+    /// Keeps capacity for `entries` until [`Self::shrink_to`].
+    pub(crate) fn set_reserved(&mut self, entries: usize) {
         self.reserved = self.reserved.max(entries);
     }
 }

@@ -20,17 +20,14 @@ use super::tags::GROUP;
 /// Slots of a segment that does not grow any more, but splits.
 pub(crate) const SLOTS: usize = 1024;
 
-/// Groups of such a segment.
-pub(crate) const GROUPS: usize = SLOTS / GROUP;
-
 /// Slots of the smallest segment.
 pub(crate) const FEWEST: usize = 4;
 
 /// Entries at which segments split: at least this many, and up to [`SPREAD`] more.
-const SPLIT_FROM: usize = SLOTS * 25 / 32;
+const SPLIT_FROM: usize = SLOTS * 27 / 32;
 
 /// How far the thresholds are apart.
-const SPREAD: usize = SLOTS * 4 / 32;
+const SPREAD: usize = SLOTS * 2 / 32;
 
 /// Two segments merge if they have at most this many entries together, and up to [`MERGE_SPREAD`]
 /// more.

@@ -1,8 +1,8 @@
-//! The memory of a segment: entries, tags, header and overflow counts in one block.
+//! The memory of a segment: entries, tags, header and bits of displaced entries in one block.
 //!
 //! ```text
-//!     │ … entry 1 │ entry 0 │ 16 tags │ 16 tags │ … │ left, limit, slots, depth │ counts │
-//!     ◄──────── downwards   ▲ tags, upwards                2 bytes a group ─┘
+//!     │ … entry 1 │ entry 0 │ 16 tags │ 16 tags │ … │ len, limit, slots, depth │ displaced │
+//!     ◄──────── downwards   ▲ tags, upwards              a bit for each slot ──┘
 //!                           └ a Segment points here: aligned to 64 bytes from 4 groups on
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! [`Segment`] is a pointer that is copied freely; the [`Table`](super::Table) upholds:
 //!
 //! - **M1** A segment of a table is allocated, or is [`Segment::EMPTY`], to which nothing is
-//!   written: it has no free slot to give (`left` is 0) and no entry.
+//!   written: it has no entry and is at its limit.
 //! - **M2** Offsets are multiples of 16 and at most the mask of the table, with which the segment
 //!   has been allocated; slots are below the number of tags. A debug build checks both.
 //! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
@@ -33,7 +33,7 @@ use crate::raw::prefetch::prefetch;
 const INLINE: usize = 64;
 
 /// An uninitialised box for an entry; none where entries are in slots.
-pub(crate) type Shell<T> = Option<Box<MaybeUninit<T>>>;
+pub(crate) type UninitBox<T> = Option<Box<MaybeUninit<T>>>;
 
 /// A box without a value.
 pub(crate) fn uninit_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
@@ -49,19 +49,19 @@ pub(crate) fn uninit_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
 }
 
 /// Writes a value into an uninitialised box.
-pub(crate) fn write_box<T>(mut shell: Box<MaybeUninit<T>>, value: T) -> Box<T> {
-    shell.write(value);
+pub(crate) fn write_box<T>(mut uninit: Box<MaybeUninit<T>>, value: T) -> Box<T> {
+    uninit.write(value);
     // SAFETY: it has just been written.
-    unsafe { shell.assume_init() }
+    unsafe { uninit.assume_init() }
 }
 
 /// The counts of a segment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Header {
-    /// Insertions until the segment grows or splits.
-    pub(crate) left: u32,
-    /// Entries plus `left`.
+    /// Entries.
+    pub(crate) len: u32,
+    /// Entries at which the segment grows or splits before another one is inserted.
     pub(crate) limit: u32,
     /// Slots that entries may be in.
     pub(crate) slots: u32,
@@ -69,18 +69,26 @@ pub(crate) struct Header {
     pub(crate) depth: u32,
 }
 
+impl Header {
+    /// Whether the segment has to grow or split before an insertion.
+    #[inline(always)]
+    pub(crate) fn is_at_limit(self) -> bool {
+        self.len >= self.limit
+    }
+}
+
 /// The segment of tables without memory.
 #[repr(C, align(64))]
 struct Nothing {
     tags: [u8; GROUP],
     header: Header,
-    overflows: [u16; 1],
+    displaced: [u16; 1],
 }
 
 static NOTHING: Nothing = Nothing {
     tags: [FREE; GROUP],
-    header: Header { left: 0, limit: 0, slots: 0, depth: 0 },
-    overflows: [0],
+    header: Header { len: 0, limit: 0, slots: 0, depth: 0 },
+    displaced: [0],
 };
 
 /// A segment: a pointer to its tags.
@@ -160,11 +168,10 @@ impl<T> Segment<T> {
         unsafe { tags.write_bytes(FREE, groups * GROUP) };
         let segment = Self { tags, entries: PhantomData };
         let mask = (groups - 1) * GROUP;
-        let limit = limit as u32;
-        let header = Header { left: limit, limit, slots: slots as u32, depth };
+        let header = Header { len: 0, limit: limit as u32, slots: slots as u32, depth };
         // SAFETY: the header is in the block, and aligned as groups are.
         unsafe { segment.header_at(mask).write(header) };
-        segment.clear_overflows(mask);
+        segment.clear_displaced(mask);
         Ok(segment)
     }
 
@@ -248,13 +255,13 @@ impl<T> Segment<T> {
 
     /// Writes an entry to a slot, which has none, and its tag.
     #[inline(always)]
-    pub(crate) fn write(self, slot: usize, tag: u8, shell: Shell<T>, entry: T) {
+    pub(crate) fn write(self, slot: usize, tag: u8, uninit: UninitBox<T>, entry: T) {
         let place = self.slot(slot);
         if Self::IS_INLINE {
             // SAFETY: M1, M2: the slot is in the block, which is aligned for entries.
             unsafe { place.cast::<T>().write(entry) };
-        } else if let Some(shell) = shell {
-            let boxed = Box::into_raw(write_box(shell, entry));
+        } else if let Some(uninit) = uninit {
+            let boxed = Box::into_raw(write_box(uninit, entry));
             // SAFETY: M1, M2.
             unsafe { place.cast::<*mut T>().write(boxed) };
         }
@@ -303,6 +310,17 @@ impl<T> Segment<T> {
         target.set_tag(to, self.tag(slot));
     }
 
+    /// Exchanges two entries and their tags.
+    pub(crate) fn swap(self, one: usize, other: usize) {
+        debug_assert!(one != other, "the slots are different ones");
+        let (a, b) = (self.slot(one).as_ptr(), self.slot(other).as_ptr());
+        // SAFETY: M1, M2: two different slots of the block, each of that number of bytes.
+        unsafe { core::ptr::swap_nonoverlapping(a, b, Self::SLOT) };
+        let (tag_of_one, tag_of_other) = (self.tag(one), self.tag(other));
+        self.set_tag(one, tag_of_other);
+        self.set_tag(other, tag_of_one);
+    }
+
     #[inline(always)]
     fn header_at(self, mask: usize) -> NonNull<Header> {
         // SAFETY: M2: the header follows the tags.
@@ -326,43 +344,68 @@ impl<T> Segment<T> {
     /// Number of entries.
     #[inline]
     pub(crate) fn len(self, mask: usize) -> usize {
-        let header = self.header(mask);
-        (header.limit - header.left) as usize
+        self.header(mask).len as usize
     }
 
     /// Sets the number of entries and how many there may be.
     pub(crate) fn set_len(self, mask: usize, len: usize, limit: usize) {
         let header = self.header_mut(mask);
-        header.limit = limit.max(len) as u32;
-        header.left = header.limit - len as u32;
+        (header.len, header.limit) = (len as u32, limit.max(len) as u32);
     }
 
     #[inline(always)]
-    fn overflow_at(self, mask: usize, offset: usize) -> NonNull<u16> {
+    fn displaced_at(self, mask: usize, offset: usize) -> NonNull<u16> {
         debug_assert!(offset <= mask, "M2");
         let at = mask + GROUP + size_of::<Header>() + offset / GROUP * size_of::<u16>();
-        // SAFETY: M2: the counts follow the header.
+        // SAFETY: M2: the bits follow the header.
         unsafe { self.tags.add(at) }.cast()
     }
 
-    /// Entries that a group was too full for.
+    /// The slots of the group at an offset whose entries have another home group, a bit for each.
     #[inline(always)]
-    pub(crate) fn overflow(self, mask: usize, offset: usize) -> u16 {
+    pub(crate) fn displaced(self, mask: usize, offset: usize) -> u16 {
         // SAFETY: initialised when it was allocated.
-        unsafe { self.overflow_at(mask, offset).read() }
+        unsafe { self.displaced_at(mask, offset).read() }
+    }
+
+    /// The slots of a group whose entries are marked as displaced. A free slot may be marked, too,
+    /// if a hasher is inconsistent: see T2.
+    pub(crate) fn displaced_slots(self, mask: usize, offset: usize) -> impl Iterator<Item = usize> {
+        let mut bits = self.displaced(mask, offset);
+        let marked = core::iter::from_fn(move || {
+            let slot = offset + bits.trailing_zeros() as usize;
+            let is_any = bits > 0;
+            bits &= bits.wrapping_sub(1);
+            is_any.then_some(slot)
+        });
+        marked.filter(move |slot| self.tag(*slot) != FREE)
     }
 
     #[inline]
-    pub(crate) fn set_overflow(self, mask: usize, offset: usize, count: u16) {
+    fn set_displaced(self, mask: usize, offset: usize, bits: u16) {
         debug_assert!(self != Self::EMPTY, "M1");
         // SAFETY: M1, M2.
-        unsafe { self.overflow_at(mask, offset).write(count) };
+        unsafe { self.displaced_at(mask, offset).write(bits) };
     }
 
-    pub(crate) fn clear_overflows(self, mask: usize) {
-        let counts = self.overflow_at(mask, 0);
-        // SAFETY: M2: there is one for each group.
-        unsafe { counts.write_bytes(0, mask / GROUP + 1) };
+    /// Whether the entry in a slot has another home group.
+    #[inline]
+    pub(crate) fn is_displaced(self, mask: usize, slot: usize) -> bool {
+        self.displaced(mask, slot & !(GROUP - 1)) >> (slot % GROUP) & 1 == 1
+    }
+
+    /// Sets whether the entry in a slot has another home group.
+    #[inline]
+    pub(crate) fn mark_displaced(self, mask: usize, slot: usize, is_displaced: bool) {
+        let (offset, bit) = (slot & !(GROUP - 1), 1 << (slot % GROUP));
+        let others = self.displaced(mask, offset) & !bit;
+        self.set_displaced(mask, offset, if is_displaced { others | bit } else { others });
+    }
+
+    pub(crate) fn clear_displaced(self, mask: usize) {
+        let bits = self.displaced_at(mask, 0);
+        // SAFETY: M2: there is a word for each group.
+        unsafe { bits.write_bytes(0, mask / GROUP + 1) };
     }
 
     /// Prefetches the tags at an offset.
@@ -387,27 +430,38 @@ impl<T> Segment<T> {
         slot < mask + GROUP && self.tag(slot) != FREE
     }
 
-    /// The offset of the first group with a free slot from `offset` on, and the slot. Counts the
-    /// groups before it as overflowed.
+    /// Takes a free slot for an entry: in its home group, or in the next one that has some. The
+    /// tag is the caller's to write.
     #[inline]
-    pub(crate) fn claim(self, mask: usize, mut offset: usize) -> usize {
+    pub(crate) fn claim(self, mask: usize, home: usize) -> usize {
+        let slot = self.first_free(mask, home);
+        if slot & !(GROUP - 1) != home {
+            self.mark_displaced(mask, slot, true);
+        }
+        slot
+    }
+
+    /// The first free slot from a group on.
+    #[inline]
+    pub(crate) fn first_free(self, mask: usize, mut offset: usize) -> usize {
         loop {
             let free = self.group(offset).free();
             if !free.is_empty() {
                 return offset + free.lowest();
             }
-            self.set_overflow(mask, offset, self.overflow(mask, offset).saturating_add(1));
             offset = (offset + GROUP) & mask;
         }
     }
 
-    /// Counts one overflow less in each group from one to another.
+    /// Whether no slot of a group is free.
     #[inline]
-    pub(crate) fn uncount(self, mask: usize, mut from: usize, to: usize) {
-        while from != to {
-            self.set_overflow(mask, from, self.overflow(mask, from).saturating_sub(1));
-            from = (from + GROUP) & mask;
-        }
+    pub(crate) fn is_group_full(self, offset: usize) -> bool {
+        self.group(offset).free().is_empty()
+    }
+
+    /// The offset of the first group with a free slot; none if T1 does not hold.
+    pub(crate) fn first_with_room(self, mask: usize) -> Option<usize> {
+        (0..=mask).step_by(GROUP).find(|&offset| !self.is_group_full(offset))
     }
 
     /// The occupied slots, in their order.
@@ -430,13 +484,13 @@ impl<T> Segment<T> {
     /// Whether dropping an entry does anything.
     pub(crate) const NEEDS_DROP: bool = core::mem::needs_drop::<T>() || !Self::IS_INLINE;
 
-    /// A copy without entries: `limit` and `left` are those of none.
+    /// A copy without entries; the displaced ones are marked already.
     pub(crate) fn alike(self, mask: usize) -> Result<Self, TryReserveError> {
         let header = self.header(mask);
         let limit = header.limit as usize;
         let copy = Self::allocate(header.slots as usize, header.depth, limit)?;
         for offset in (0..=mask).step_by(GROUP) {
-            copy.set_overflow(mask, offset, self.overflow(mask, offset));
+            copy.set_displaced(mask, offset, self.displaced(mask, offset));
         }
         Ok(copy)
     }

@@ -23,13 +23,18 @@ pub(crate) fn tag(hash: u64) -> u8 {
     (hash >> 57) as u8
 }
 
-#[cfg(all(target_arch = "aarch64", target_feature = "neon", not(miri)))]
+#[cfg(all(
+    target_arch = "aarch64",
+    target_feature = "neon",
+    target_endian = "little",
+    not(miri)
+))]
 pub(crate) use neon::Group;
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2", not(miri)))]
 pub(crate) use sse2::Group;
 #[cfg(not(any(
     all(target_arch = "x86_64", target_feature = "sse2", not(miri)),
-    all(target_arch = "aarch64", target_feature = "neon", not(miri)),
+    all(target_arch = "aarch64", target_feature = "neon", target_endian = "little", not(miri)),
 )))]
 pub(crate) use words::Group;
 
@@ -57,6 +62,12 @@ impl<const SHIFT: u32> Bits<SHIFT> {
 }
 
 impl<const SHIFT: u32> Bits<SHIFT> {
+    /// Those of these slots that are below a number.
+    #[inline(always)]
+    pub(crate) const fn below(self, slots: usize) -> Self {
+        Self(self.0 & ((1 << (slots << SHIFT)) - 1))
+    }
+
     /// All of these slots but the lowest. There is one.
     #[inline(always)]
     pub(crate) fn without_lowest(self) -> Self {
@@ -131,7 +142,7 @@ mod sse2 {
 }
 
 /// 16 tags by NEON.
-#[cfg(all(target_arch = "aarch64", target_feature = "neon", not(miri)))]
+#[cfg(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little", not(miri)))]
 mod neon {
     use core::arch::aarch64::{
         uint8x16_t, vceqq_u8, vcltzq_s8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vreinterpret_u64_u8,
@@ -206,7 +217,7 @@ mod neon {
     test,
     not(any(
         all(target_arch = "x86_64", target_feature = "sse2", not(miri)),
-        all(target_arch = "aarch64", target_feature = "neon", not(miri)),
+        all(target_arch = "aarch64", target_feature = "neon", target_endian = "little", not(miri)),
     ))
 ))]
 mod words {

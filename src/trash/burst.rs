@@ -1,13 +1,16 @@
 //! Bursts: lookups in stages, so that the misses of one overlap with those of the others.
 //!
-//! The stages are those of the engine; here are the forms of the calls. The few keys whose entry is
-//! not the first with its tag in its home group are looked up again by themselves at the end.
+//! The stages are those of the engine. One driver takes slices through them, 32 items at a time;
+//! the forms of the calls differ in where keys and hashes are and in what is done with the results.
+//! The few keys whose entry is not the first with its tag in its home group are looked up again by
+//! themselves at the end.
 
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
+use crate::raw::results::results_for;
 use crate::table::{BURST, Candidates};
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
@@ -45,16 +48,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         Q: Hash + Equivalent<K> + ?Sized,
     {
         let mut found = [None; N];
-        let hashes = keys.map(|(hash, _)| hash);
-        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
-        for ((hashes, keys), found) in bursts {
-            let mut own = [0; BURST];
-            let matches =
-                self.matches(self.own_hashes(hashes, keys.iter().map(|key| key.1), &mut own));
-            for ((&(hash, key), entry), found) in keys.iter().zip(&matches).zip(found) {
-                *found = self.compare(*entry, hash, key);
-            }
-        }
+        let each = |index: usize, value| found[index] = value;
+        self.drive(&keys, |pair| pair.1, |_, _, pair| pair.0, each);
         found
     }
 
@@ -98,13 +93,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
-        let hashes = keys.map(|(hash, _)| hash);
-        for (hashes, keys) in hashes.chunks(BURST).zip(keys.chunks(BURST)) {
-            self.matches(self.own_hashes(hashes, keys.iter().map(|key| key.1), &mut [0; BURST]));
+        for keys in keys.chunks(BURST) {
+            self.stages(0, keys.iter(), &|pair| pair.1, &|_, _, pair| pair.0);
         }
         self.prepare_all(&keys);
         let at = keys.map(|(hash, key)| {
-            let hash = if self.rekeyed.is_some() { self.own_hash(key) } else { hash };
+            let hash = self.current_hash(hash, key);
             self.current().locate(hash, |(own, _)| key.equivalent(own))
         });
         let found = self.current_table_mut().get_many_mut(at);
@@ -144,53 +138,70 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// map.get_batch_with(&[443, 53, 443], |_, value| sum += value.unwrap_or(&0));
     /// assert_eq!(sum, 4);
     /// ```
-    pub fn get_batch_with<'a, Q>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Option<&'a V>))
+    pub fn get_batch_with<'a, Q>(&'a self, keys: &[Q], each: impl FnMut(usize, Option<&'a V>))
     where
         Q: Hash + Equivalent<K>,
     {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            let matches =
-                self.matches(self.own_hashes(&hashes[..keys.len()], keys.iter(), &mut [0; BURST]));
-            for (at, ((&hash, key), entry)) in hashes.iter().zip(keys).zip(&matches).enumerate() {
-                each(burst * BURST + at, self.compare(*entry, hash, key));
-            }
-        }
+        self.drive(keys, |key| key, |map, _, key| map.hash_of(key), each);
     }
 
-    /// The values of a burst of keys, each put where its key is in the slice.
+    /// Calls `each` with the index of each key in the slice and its value, given the hashes: see
+    /// [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
-    /// If there are not as many places as keys.
+    /// If there are not as many hashes as keys.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::TrashMap::from([(80_u16, 1), (443, 2)]);
+    /// let (ports, mut sum) = ([443, 53, 443], 0);
+    /// let hashes = ports.map(|port| map.hash_of(&port));
+    /// map.get_batch_with_hashed(&hashes, &ports, |_, value| sum += value.unwrap_or(&0));
+    /// assert_eq!(sum, 4);
+    /// ```
+    pub fn get_batch_with_hashed<'a, Q>(
+        &'a self,
+        hashes: &[u64],
+        keys: &[Q],
+        each: impl FnMut(usize, Option<&'a V>),
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
+        self.drive(keys, |key| key, |_, index, _| hashes[index], each);
+    }
+
+    /// Writes the values of a burst of keys to a slice, each at the index of its key. What the
+    /// slice has beyond that is set to `None`.
+    ///
+    /// # Panics
+    ///
+    /// If the slice is shorter than that of the keys.
     ///
     /// # Example
     ///
     /// ```
     /// let map: flowtable::TrashMap<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
-    /// let packets = [3, 2000, 3];
-    /// let mut found = [None; 3];
-    /// map.get_batch(&packets, &mut found);
-    /// assert_eq!(found, [Some(&4), None, Some(&4)]);
+    /// let mut found = [None; 32]; // for any burst
+    /// map.get_batch(&[3, 2000, 3], &mut found);
+    /// assert_eq!(found[..4], [Some(&4), None, Some(&4), None]);
     /// ```
     pub fn get_batch<'a, Q>(&'a self, keys: &[Q], found: &mut [Option<&'a V>])
     where
         Q: Hash + Equivalent<K>,
     {
-        assert_eq!(keys.len(), found.len(), "a place for each key");
-        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            self.get_burst(&hashes[..keys.len()], keys, found);
-        }
+        let found = results_for(keys.len(), found);
+        self.get_batch_with(keys, |index, value| found[index] = value);
     }
 
-    /// [`get_batch`](Self::get_batch) with the hashes given: see [`get_hashed`](Self::get_hashed).
+    /// Writes the values of a burst of keys to a slice, like [`get_batch`](Self::get_batch), given
+    /// the hashes: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Panics
     ///
-    /// If there are not as many hashes and places as keys.
+    /// If there are not as many hashes as keys, or the slice is shorter.
     pub fn get_batch_hashed<'a, Q>(
         &'a self,
         hashes: &[u64],
@@ -199,12 +210,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ) where
         Q: Hash + Equivalent<K>,
     {
-        assert_eq!(keys.len(), hashes.len(), "a hash for each key");
-        assert_eq!(keys.len(), found.len(), "a place for each key");
-        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
-        for ((hashes, keys), found) in bursts {
-            self.get_burst(hashes, keys, found);
-        }
+        let found = results_for(keys.len(), found);
+        self.get_batch_with_hashed(hashes, keys, |index, value| found[index] = value);
     }
 
     /// Calls `each` with the number of each key in the slice and a mutable reference to its value:
@@ -222,15 +229,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// });
     /// assert_eq!((bytes[&443], unknown), (400, vec![1]));
     /// ```
-    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], mut each: impl FnMut(usize, Option<&mut V>))
+    pub fn get_batch_mut<Q>(&mut self, keys: &[Q], each: impl FnMut(usize, Option<&mut V>))
     where
         Q: Hash + Equivalent<K>,
     {
-        for (burst, keys) in keys.chunks(BURST).enumerate() {
-            let mut hashes = [0; BURST];
-            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
-            self.get_burst_mut(&hashes[..keys.len()], keys, burst * BURST, &mut each);
-        }
+        self.drive_mut(keys, |map, _, key| map.hash_of(key), each);
     }
 
     /// [`get_batch_mut`](Self::get_batch_mut) with the hashes given: see
@@ -243,14 +246,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &mut self,
         hashes: &[u64],
         keys: &[Q],
-        mut each: impl FnMut(usize, Option<&mut V>),
+        each: impl FnMut(usize, Option<&mut V>),
     ) where
         Q: Hash + Equivalent<K>,
     {
         assert_eq!(keys.len(), hashes.len(), "a hash for each key");
-        for (burst, (hashes, keys)) in hashes.chunks(BURST).zip(keys.chunks(BURST)).enumerate() {
-            self.get_burst_mut(hashes, keys, burst * BURST, &mut each);
-        }
+        self.drive_mut(keys, |_, index, _| hashes[index], each);
     }
 
     /// Inserts all entries, and passes each replaced value to the closure with the number of the
@@ -299,44 +300,76 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.insert_bursts(entries.map(|(hash, key, value)| (Some(hash), key, value)), replaced);
     }
 
-    /// Prefetches the tags that an operation with this hash begins with.
+    /// Takes the keys of some items through all stages. `hash` returns the hash of an item by the
+    /// map's hasher, given its index, and `key` its key; `each` is called with the results.
     #[inline]
-    pub(crate) fn prefetch_bucket(&self, hash: u64) {
-        self.table.prefetch_group(hash);
+    fn drive<'a, 'k, I, Q>(
+        &'a self,
+        items: &'k [I],
+        key: impl Fn(&'k I) -> &'k Q,
+        hash: impl Fn(&Self, usize, &'k I) -> u64,
+        mut each: impl FnMut(usize, Option<&'a V>),
+    ) where
+        I: 'k,
+        Q: Hash + Equivalent<K> + ?Sized + 'k,
+    {
+        for (burst, items) in items.chunks(BURST).enumerate() {
+            let first = burst * BURST;
+            let (hashes, candidates) = self.stages(first, items.iter(), &key, &hash);
+            for (at, ((item, &hash), &entry)) in
+                items.iter().zip(&hashes).zip(&candidates).enumerate()
+            {
+                each(first + at, self.compare(entry, hash, key(item)));
+            }
+        }
     }
 
-    /// Prefetches the entry that may have this hash; its tags should be in the cache already. In a
-    /// map that has rekeyed nothing is gained.
-    #[inline]
-    pub(crate) fn prefetch_entry(&self, hash: u64) {
-        self.table.prefetch_entry(hash);
+    /// Takes keys through the first stages, and calls `each` with mutable references to their
+    /// values. As each of these calls may change the map, all comparisons come last.
+    fn drive_mut<'k, Q>(
+        &mut self,
+        keys: &'k [Q],
+        hash: impl Fn(&Self, usize, &'k Q) -> u64,
+        mut each: impl FnMut(usize, Option<&mut V>),
+    ) where
+        Q: Hash + Equivalent<K>,
+    {
+        for (burst, keys) in keys.chunks(BURST).enumerate() {
+            let first = burst * BURST;
+            let (hashes, _) = self.stages(first, keys.iter(), &|key| key, &hash);
+            for (at, (key, &hash)) in keys.iter().zip(&hashes).enumerate() {
+                each(first + at, self.get_mut_hashed(hash, key));
+            }
+        }
     }
 
-    /// The hashes of some keys in the table: those of the hasher, which are given, or the secret's.
-    #[inline]
-    fn own_hashes<'h, 'k, Q>(
+    /// The first two stages, for at most [`BURST`] items. Returns the hashes in the current table,
+    /// which in a map that has reseeded are those of its seed, and the candidates. There are none
+    /// while entries are moved from an old table.
+    #[inline(always)]
+    fn stages<'k, I, Q>(
         &self,
-        hashes: &'h [u64],
-        keys: impl Iterator<Item = &'k Q>,
-        own: &'h mut [u64; BURST],
-    ) -> &'h [u64]
+        first: usize,
+        items: impl Iterator<Item = &'k I>,
+        key: &impl Fn(&'k I) -> &'k Q,
+        hash: &impl Fn(&Self, usize, &'k I) -> u64,
+    ) -> ([u64; BURST], Candidates<'_, (K, V)>)
     where
+        I: 'k,
         Q: Hash + ?Sized + 'k,
     {
-        if self.rekeyed.is_none() {
-            return hashes;
+        let (mut hashes, mut count) = ([0; BURST], 0);
+        for (own, item) in hashes.iter_mut().zip(items) {
+            *own = match &self.reseeded {
+                None => hash(self, first + count, item),
+                Some(reseeded) => reseeded.seed.hash_one(key(item)),
+            };
+            count += 1;
         }
-        own.iter_mut().zip(keys).for_each(|(own, key)| *own = self.own_hash(key));
-        &own[..hashes.len()]
-    }
-
-    /// The first two stages. While entries are moved from an old table there are no candidates.
-    #[inline]
-    fn matches(&self, hashes: &[u64]) -> Candidates<'_, (K, V)> {
         if self.old_table().is_some() {
-            return [None; BURST];
+            return (hashes, [None; BURST]);
         }
-        self.current().candidates(hashes)
+        (hashes, self.current().candidates(&hashes[..count]))
     }
 
     /// The last stage.
@@ -351,56 +384,28 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
     }
 
-    #[inline]
-    fn get_burst<'a, Q>(&'a self, hashes: &[u64], keys: &[Q], found: &mut [Option<&'a V>])
-    where
-        Q: Hash + Equivalent<K>,
-    {
-        let matches = self.matches(self.own_hashes(hashes, keys.iter(), &mut [0; BURST]));
-        for (((&hash, key), entry), found) in hashes.iter().zip(keys).zip(&matches).zip(found) {
-            *found = self.compare(*entry, hash, key);
-        }
-    }
-
-    fn get_burst_mut<Q>(
-        &mut self,
-        hashes: &[u64],
-        keys: &[Q],
-        first: usize,
-        each: &mut impl FnMut(usize, Option<&mut V>),
-    ) where
-        Q: Hash + Equivalent<K>,
-    {
-        self.matches(self.own_hashes(hashes, keys.iter(), &mut [0; BURST]));
-        for (number, (&hash, key)) in hashes.iter().zip(keys).enumerate() {
-            each(first + number, self.get_mut_hashed(hash, key));
-        }
-    }
-
+    /// Inserts entries, with their hashes if they are given.
     fn insert_bursts(
         &mut self,
         mut entries: impl Iterator<Item = (Option<u64>, K, V)>,
         mut replaced: impl FnMut(usize, V),
     ) {
-        let mut number = 0;
+        let mut index = 0;
         loop {
             let mut burst = [const { None }; BURST];
-            for (place, (hash, key, value)) in burst.iter_mut().zip(entries.by_ref()) {
-                *place = Some((hash.unwrap_or_else(|| self.hash_of(&key)), key, value));
+            for (place, entry) in burst.iter_mut().zip(entries.by_ref()) {
+                *place = Some(entry);
             }
             let is_last = burst[BURST - 1].is_none();
-            let (mut hashes, mut own) = ([0; BURST], [0; BURST]);
-            for (hash, entry) in hashes.iter_mut().zip(burst.iter().flatten()) {
-                *hash = entry.0;
-            }
-            let hashes = &hashes[..burst.iter().flatten().count()];
-            let keys = burst.iter().flatten().map(|(_, key, _)| key);
-            self.matches(self.own_hashes(hashes, keys, &mut own));
-            for (hash, key, value) in burst.into_iter().flatten() {
+            let hash_of = |map: &Self, _, entry: &(Option<u64>, K, V)| {
+                entry.0.unwrap_or_else(|| map.hash_of(&entry.1))
+            };
+            let (hashes, _) = self.stages(0, burst.iter().flatten(), &|entry| &entry.1, &hash_of);
+            for ((_, key, value), hash) in burst.into_iter().flatten().zip(hashes) {
                 if let Some(old) = self.insert_hashed(hash, key, value) {
-                    replaced(number, old);
+                    replaced(index, old);
                 }
-                number += 1;
+                index += 1;
             }
             if is_last {
                 return;

@@ -8,9 +8,10 @@ use crate::table::error::TryReserveError;
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
-    /// that when entries leave, until [`shrink_to_fit`](Self::shrink_to_fit).
+    /// that when entries are removed, until [`shrink_to_fit`](Self::shrink_to_fit).
     ///
-    /// Entries are spread by chance, so some insertions may still have to give a segment more room.
+    /// Entries are spread by chance, so some insertions may still have to split a segment. Entries
+    /// of more than 64 bytes are allocated one by one when they are inserted.
     ///
     /// # Panics
     ///
@@ -39,7 +40,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
         self.make_room(additional)?;
         let entries = self.len().saturating_add(additional);
-        self.current_table_mut().keep(entries);
+        self.current_table_mut().set_reserved(entries);
         Ok(())
     }
 
@@ -73,6 +74,6 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
             self.clear();
         }
         let (table, hasher) = self.current_mut();
-        table.shrink_to(capacity.min(table.reserved().max(table.capacity())), hasher);
+        table.shrink_to_at_most(capacity, hasher);
     }
 }

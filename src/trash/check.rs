@@ -3,7 +3,7 @@
 use core::hash::{BuildHasher, Hash};
 
 use super::TrashMap;
-use super::rekey::{self, Old};
+use super::reseed::{self, Old};
 use crate::invariant::InvariantError;
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
@@ -23,8 +23,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        if let Some(Old { table, seed, .. }) = self.rekeyed.as_ref().and_then(|r| r.old.as_ref()) {
-            table.validate(&|(key, _)| rekey::hash(&self.hasher, seed.as_ref(), key))?;
+        if let Some(Old { table, seed, .. }) = self.reseeded.as_ref().and_then(|r| r.old.as_ref()) {
+            table.validate(&|(key, _)| reseed::hash(&self.hasher, seed.as_ref(), key))?;
         }
         self.current().validate(&|(key, _)| self.own_hash(key))
     }

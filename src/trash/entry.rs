@@ -174,12 +174,12 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
         mem::replace(self.get_mut(), value)
     }
 
-    /// Takes the key out and returns its value.
+    /// Removes the key and returns its value.
     pub fn remove(self) -> V {
         self.remove_entry().1
     }
 
-    /// Takes the key out and returns it with its value.
+    /// Removes the key and returns it with its value.
     pub fn remove_entry(self) -> (K, V) {
         self.map.take(self.at).expect(OCCUPIED)
     }
@@ -192,7 +192,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
         &self.key
     }
 
-    /// The key back.
+    /// Returns the key that the entry was created with.
     #[must_use]
     pub fn into_key(self) -> K {
         self.key
@@ -212,11 +212,11 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
         let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
-        let at = room.insert_at((key, value));
+        let (_, at) = room.insert_at((key, value));
         OccupiedEntry { map, at }
     }
 
-    /// Gives the key a value, or both back if there is no memory.
+    /// Gives the key a value, or returns both if there is no memory.
     ///
     /// # Errors
     ///

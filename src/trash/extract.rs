@@ -5,7 +5,7 @@ use core::hash::{BuildHasher, Hash};
 use core::iter::FusedIterator;
 
 use super::TrashMap;
-use super::rekey::{self, Old, Rekeyed};
+use super::reseed::{self, Old, Reseeded};
 use crate::table::Cursor;
 
 /// Removes and returns the entries for which a predicate returns true. See
@@ -13,7 +13,7 @@ use crate::table::Cursor;
 pub struct ExtractIf<'a, K, V, S, F> {
     map: &'a mut TrashMap<K, V, S>,
     predicate: F,
-    /// In the table from before a rekeying, which comes first.
+    /// In the table from before a reseeding, which comes first.
     old: Cursor,
     current: Cursor,
 }
@@ -40,16 +40,16 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> ExtractIf<'_, K, V, S, F> {
-    /// The next entry of the table from before a rekeying.
+    /// The next entry of the table from before a reseeding.
     fn next_old(&mut self) -> Option<(K, V)> {
-        let TrashMap { hasher, rekeyed, .. } = &mut *self.map;
-        let Some(Rekeyed { old: Some(Old { table, seed, .. }), .. }) = rekeyed.as_deref_mut()
+        let TrashMap { hasher, reseeded, .. } = &mut *self.map;
+        let Some(Reseeded { old: Some(Old { table, seed, .. }), .. }) = reseeded.as_deref_mut()
         else {
             return None;
         };
         let (seed, predicate) = (seed.as_ref(), &mut self.predicate);
         let picks = |(key, value): &mut (K, V)| predicate(key, value);
-        table.extract_next(&mut self.old, picks, |(key, _)| rekey::hash(&*hasher, seed, key))
+        table.extract_next(&mut self.old, picks, |(key, _)| reseed::hash(&*hasher, seed, key))
     }
 }
 

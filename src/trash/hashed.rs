@@ -6,6 +6,7 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
+use crate::table::Position;
 use crate::table::error::TryReserveError;
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
@@ -55,8 +56,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.try_entry_hashed(hash, key).unwrap_or_else(|(_, error)| error.raise())
     }
 
-    /// Returns the entry of `key`, or the key back if a rekeying has to move its entry and there is
-    /// no memory for it. See [`VacantEntry::try_insert`] for an insertion that does not end the
+    /// Returns the entry of `key`, or the key if a reseeding has to move its entry and there
+    /// is no memory for it. See [`VacantEntry::try_insert`] for an insertion that does not end the
     /// program.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.try_entry_hashed(self.hash_of(&key), key)
     }
 
-    /// Returns the entry of `key`, given its hash, or the key back: see
+    /// Returns the entry of `key`, given its hash, or the key: see
     /// [`try_entry`](Self::try_entry).
     ///
     /// # Errors
@@ -99,18 +100,28 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// ```
     pub fn try_entry_hashed(
         &mut self,
-        mut hash: u64,
+        hash: u64,
         key: K,
     ) -> Result<Entry<'_, K, V, S>, (K, TryReserveError)> {
-        if self.is_unusual() {
-            if let Err(error) = self.prepare(&key) {
-                return Err((key, error));
-            }
-            hash = self.own_hash(&key);
+        match self.locate_prepared(hash, &key) {
+            Ok((_, Some(at))) => Ok(Entry::Occupied(OccupiedEntry { map: self, at })),
+            Ok((hash, None)) => Ok(Entry::Vacant(VacantEntry { map: self, hash, key })),
+            Err(error) => Err((key, error)),
         }
-        Ok(match self.current().locate(hash, |(own, _)| *own == key) {
-            Some(at) => Entry::Occupied(OccupiedEntry { map: self, at }),
-            None => Entry::Vacant(VacantEntry { map: self, hash, key }),
-        })
+    }
+
+    /// The hash of `key` in the current table and the position of its entry there, moved from an
+    /// old table if need be.
+    #[inline]
+    pub(super) fn locate_prepared<Q: Hash + Equivalent<K> + ?Sized>(
+        &mut self,
+        mut hash: u64,
+        key: &Q,
+    ) -> Result<(u64, Option<Position>), TryReserveError> {
+        if self.is_unusual() {
+            self.prepare(key)?;
+            hash = self.current_hash(hash, key);
+        }
+        Ok((hash, self.current().locate(hash, |(own, _)| key.equivalent(own))))
     }
 }

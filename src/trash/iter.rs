@@ -1,34 +1,42 @@
 //! Iterators over a [`TrashMap`](crate::TrashMap), in no order that means anything.
 
 use core::fmt;
-use core::iter::{Chain, Flatten, FusedIterator};
-use core::option;
+use core::iter::FusedIterator;
 
 use crate::table::{self, Table};
 
 /// The entries of a table and of the one before.
-type Both<Entries> = Chain<Entries, Flatten<option::IntoIter<Entries>>>;
+#[derive(Clone)]
+struct Both<Entries> {
+    current: Entries,
+    old: Option<Entries>,
+}
 
-fn both<Entries: Iterator>(current: Entries, old: Option<Entries>) -> Both<Entries> {
-    current.chain(old.into_iter().flatten())
+impl<Entries: ExactSizeIterator> Both<Entries> {
+    fn len(&self) -> usize {
+        self.current.len() + self.old.as_ref().map_or(0, ExactSizeIterator::len)
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Entries::Item> {
+        self.current.next().or_else(|| self.old.as_mut()?.next())
+    }
 }
 
 /// Keys and values: see [`TrashMap::iter`](super::TrashMap::iter).
 pub struct Iter<'a, K, V> {
     entries: Both<table::Iter<'a, (K, V)>>,
-    left: usize,
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
     pub(super) fn new(table: &'a Table<(K, V)>, old: Option<&'a Table<(K, V)>>) -> Self {
-        let left = table.len() + old.map_or(0, Table::len);
-        Self { entries: both(table.iter(), old.map(Table::iter)), left }
+        Self { entries: Both { current: table.iter(), old: old.map(Table::iter) } }
     }
 }
 
 impl<K, V> Clone for Iter<'_, K, V> {
     fn clone(&self) -> Self {
-        Self { entries: self.entries.clone(), left: self.left }
+        Self { entries: self.entries.clone() }
     }
 }
 
@@ -43,13 +51,11 @@ impl<'a, K, V> Iterator for Iter<'a, K, V> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.entries.next()?;
-        self.left -= 1;
-        Some((key, value))
+        self.entries.next().map(|(key, value)| (key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.entries.len(), Some(self.entries.len()))
     }
 }
 
@@ -59,13 +65,11 @@ impl<K, V> FusedIterator for Iter<'_, K, V> {}
 /// Keys and values, the values to change: see [`TrashMap::iter_mut`](super::TrashMap::iter_mut).
 pub struct IterMut<'a, K, V> {
     entries: Both<table::IterMut<'a, (K, V)>>,
-    left: usize,
 }
 
 impl<'a, K, V> IterMut<'a, K, V> {
     pub(super) fn new(table: &'a mut Table<(K, V)>, old: Option<&'a mut Table<(K, V)>>) -> Self {
-        let left = table.len() + old.as_ref().map_or(0, |old| old.len());
-        Self { entries: both(table.iter_mut(), old.map(Table::iter_mut)), left }
+        Self { entries: Both { current: table.iter_mut(), old: old.map(Table::iter_mut) } }
     }
 }
 
@@ -74,13 +78,11 @@ impl<'a, K, V> Iterator for IterMut<'a, K, V> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (key, value) = self.entries.next()?;
-        self.left -= 1;
-        Some((key, value))
+        self.entries.next().map(|(key, value)| (&*key, value))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.entries.len(), Some(self.entries.len()))
     }
 }
 
@@ -89,7 +91,7 @@ impl<K, V> FusedIterator for IterMut<'_, K, V> {}
 
 impl<K, V> fmt::Debug for IterMut<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IterMut").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("IterMut").field("left", &self.entries.len()).finish_non_exhaustive()
     }
 }
 
@@ -108,14 +110,12 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
 /// ```
 pub struct IntoIter<K, V> {
     entries: Both<table::IntoIter<(K, V)>>,
-    left: usize,
 }
 
 impl<K, V> IntoIter<K, V> {
     pub(super) fn new(table: Table<(K, V)>, old: Option<Table<(K, V)>>) -> Self {
-        let left = table.len() + old.as_ref().map_or(0, Table::len);
         let old = old.map(Table::into_entries);
-        Self { entries: both(table.into_entries(), old), left }
+        Self { entries: Both { current: table.into_entries(), old } }
     }
 }
 
@@ -123,13 +123,11 @@ impl<K, V> Iterator for IntoIter<K, V> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
-        let entry = self.entries.next()?;
-        self.left -= 1;
-        Some(entry)
+        self.entries.next()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.entries.len(), Some(self.entries.len()))
     }
 }
 
@@ -138,7 +136,7 @@ impl<K, V> FusedIterator for IntoIter<K, V> {}
 
 impl<K, V> fmt::Debug for IntoIter<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("IntoIter").field("left", &self.entries.len()).finish_non_exhaustive()
     }
 }
 

@@ -23,18 +23,25 @@
 //! - **A burst** of lookups prefetches all tags, then all entries, and then compares: the misses
 //!   of 32 lookups overlap. See [`get_batch`](TrashMap::get_batch).
 //!
+//! # Hashes
+//!
+//! All 64 bits of a hash count: the lowest choose the segment, bits 32 to 37 the group, and the
+//! highest seven are the tag. A hash of 32 bits must be spread over all of them, as by one
+//! multiplication by a random odd number; [`Rss`](crate::hash::Rss) does so. The other hashes of
+//! [`hash`](crate::hash) do not: a map with them reseeds when it has some 50 entries.
+//!
 //! # Hostile keys
 //!
 //! The default hash is keyed with a seed for each map. If the hash is not ([`with_hasher`]), or an
 //! attacker has its seed, keys that collide can be sent. The map detects that: hashes that many
 //! splits do not separate, an entry that would be more than eight groups from home although half of
 //! its segment is free, or tags that hardly differ, happen by chance once in many billion
-//! insertions. It then *rekeys*: it draws a seed of its own, hashes keys with that from then on,
-//! and moves the entries over, some with each insertion or removal; lookups search both tables
-//! until it is done. Weak hashes, such as small numbers that are their own hash, are answered in
-//! the same way.
+//! insertions. It then *reseeds*: it draws a seed of its own, hashes keys with that from then on,
+//! and moves the entries over, some with each operation on a mutable reference; lookups search both
+//! tables until it is done. Weak hashes, such as small numbers that are their own hash, are
+//! answered in the same way.
 //!
-//! A lookup in a map that has rekeyed hashes twice, since the first hash may be the caller's.
+//! A lookup in a map that has reseeded hashes twice, since the first hash may be the caller's.
 //!
 //! Keys whose [`Hash`] implementations feed equal bytes to every hasher cannot be separated: the
 //! map stays correct, its lookups are linear, and it tries another seed each time that it has
@@ -42,8 +49,8 @@
 //!
 //! # Costs
 //!
-//! Nine bits of tag and overflow count for a slot, and 24 bytes for a segment; segments are filled
-//! to 60 % on average. For entries of 24 bytes that is 42 bytes each on average over sizes, 58 when
+//! Nine bits of tag and mark for a slot, and 24 bytes for a segment; segments are filled
+//! to 60 % on average. For entries of 24 bytes that is 41 bytes each on average over sizes, 58 when
 //! most segments have just split, and up to 80 after removals. A map under churn at one size gets
 //! up to a third larger. An insertion that splits a segment hashes and moves up to 1000 entries. So
 //! the hash of a key should be cheap.
@@ -54,8 +61,8 @@
 //!
 //! Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure* (2006), for the idea.
 //! Segments that split are extendible hashing (Fagin et al. 1979). Tags compared at once and groups
-//! of 16 are from Swiss tables (Kulukundis 2017); counting what overflowed a group instead of
-//! leaving tombstones is after Bronson and Shi's F14 (2019).
+//! of 16 are from Swiss tables (Kulukundis 2017); to record what a full group has displaced,
+//! instead of leaving tombstones, is after Bronson and Shi's F14 (2019), which counts it.
 //!
 //! [`with_hasher`]: TrashMap::with_hasher
 
@@ -63,12 +70,15 @@ mod burst;
 mod capacity;
 mod check;
 mod entry;
+mod entry_ref;
 mod error;
 mod extract;
 mod hashed;
 mod iter;
-mod rekey;
+mod reseed;
+pub mod set;
 mod shape;
+pub mod table;
 mod traits;
 
 use alloc::boxed::Box;
@@ -78,30 +88,33 @@ use equivalent::Equivalent;
 
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
-use crate::table::{Place, Position, REACH, Table};
-use rekey::{Old, Rekeyed};
+use crate::table::{Position, Table};
+use reseed::{Old, Reseeded};
 
 pub use crate::table::error::TryReserveError;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use entry_ref::{EntryRef, VacantEntryRef};
 pub use error::TryInsertError;
 pub use extract::ExtractIf;
 pub use iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
+pub use set::TrashSet;
 pub use shape::TableShape;
+pub use table::TrashTable;
 
 /// A map from keys to values that never pauses: the state of a packet's flow by the flow's key.
 ///
-/// It speaks like
+/// The interface is that of
 /// [`std::collections::HashMap`](https://doc.rust-lang.org/std/collections/struct.HashMap.html),
-/// and adds bursts and hashes that the caller already has.
+/// with bursts, and with methods for hashes that the caller already has.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry` | O(1): the line of a header, that of the entry |
-/// | `insert`, `try_insert` | the same, and one step of at most two segments, some thousand entries |
-/// | `remove`, `remove_entry` | the same; one in ten hashes the keys of the next bucket, to let one back home |
-/// | `get_batch`, `get_many`, `insert_batch`, those that end in `mut` | the same for each key, with the misses of 32 overlapping |
-/// | `iter`, `keys`, `values`, `retain`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to_fit` | O(slots) |
-/// | `len`, `capacity`, `rekeys`, `allocation_size` | O(1) |
+/// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry`, `entry_ref`, `try_entry` | O(1): the cache line of the tags, and that of the entry |
+/// | `insert`, `try_insert` | the same, and one step of at most two segments, about 1000 entries |
+/// | `remove`, `remove_entry` | the same; a removal from a full group hashes the displaced keys of the next one |
+/// | `get_batch`, `get_batch_with`, `get_many`, `get_disjoint_mut`, `insert_batch` | the same for each key, with the misses of 32 overlapping |
+/// | `iter`, `keys`, `values`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to` | O(slots) |
+/// | `len`, `capacity`, `reseeds`, `allocation_size` | O(1) |
 ///
 /// What takes a hash costs the same without hashing. An entry of key and value is in its slot up to
 /// 64 bytes, else in boxes of their own.
@@ -124,21 +137,21 @@ pub use shape::TableShape;
 pub struct TrashMap<K, V, S = DefaultHashBuilder> {
     table: Table<(K, V)>,
     hasher: S,
-    /// What there is after a flood: another hash, and the table from before.
-    rekeyed: Option<Box<Rekeyed<K, V>>>,
+    /// The tables after a reseeding.
+    reseeded: Option<Box<Reseeded<K, V>>>,
 }
 
-/// The current table and the one from before a rekeying.
+/// The current table and the old one.
 type Tables<K, V> = (Table<(K, V)>, Option<Table<(K, V)>>);
 
 impl<K, V> TrashMap<K, V> {
-    /// An empty map. Allocates nothing.
+    /// Creates an empty map. Allocates nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::with_hasher(DefaultHashBuilder::new())
     }
 
-    /// An empty map with room for `capacity` entries: see [`reserve`](TrashMap::reserve).
+    /// Creates an empty map with room for `capacity` entries: see [`reserve`](TrashMap::reserve).
     ///
     /// # Panics
     ///
@@ -153,7 +166,7 @@ impl<K, V> TrashMap<K, V> {
 }
 
 impl<K, V, S> TrashMap<K, V, S> {
-    /// An empty map that hashes with `hasher`. Allocates nothing.
+    /// Creates an empty map that hashes with `hasher`. Allocates nothing.
     ///
     /// # Example
     ///
@@ -167,16 +180,16 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
-        Self { table: Table::new(), hasher, rekeyed: None }
+        Self { table: Table::new(), hasher, reseeded: None }
     }
 
-    /// The hasher that the map was made with.
+    /// Returns the hasher that the map was created with.
     #[must_use]
     pub const fn hasher(&self) -> &S {
         &self.hasher
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -190,23 +203,23 @@ impl<K, V, S> TrashMap<K, V, S> {
         self.len() == 0
     }
 
-    /// Entries that the map can have before it takes another step of growth, if they are spread as
-    /// evenly as chance does it.
+    /// Returns the number of entries that the map can have before it takes another step of growth,
+    /// if they are spread as evenly as chance does it.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.current().capacity().max(self.len())
     }
 
-    /// Bytes that the map has allocated, free slots included; without what keys and values own.
-    /// O(1).
+    /// Returns the bytes that the map has allocated, free slots included; without what keys and
+    /// values own. O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let rekeyed = if self.rekeyed.is_some() { size_of::<Rekeyed<K, V>>() } else { 0 };
+        let reseeded = if self.reseeded.is_some() { size_of::<Reseeded<K, V>>() } else { 0 };
         let old = self.old_table().map_or(0, Table::allocation_size);
-        self.current().allocation_size() + rekeyed + old
+        self.current().allocation_size() + reseeded + old
     }
 
-    /// How often the map has drawn a secret because hashes were not random.
+    /// Returns how often the map has drawn a seed because hashes were not random.
     ///
     /// # Example
     ///
@@ -218,32 +231,32 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// let keys = (0..1000_u32).map(|half| half << 16 | half);
     /// type Folded = BuildHasherDefault<XorFold16>;
     /// let map: TrashMap<u32, (), Folded> = keys.map(|key| (key, ())).collect();
-    /// assert_eq!((map.len(), map.rekeys()), (1000, 1));
+    /// assert_eq!((map.len(), map.reseeds()), (1000, 1));
     /// ```
     #[must_use]
-    pub fn rekeys(&self) -> usize {
-        self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.count)
+    pub fn reseeds(&self) -> usize {
+        self.reseeded.as_ref().map_or(0, |reseeded| reseeded.count)
     }
 
-    /// The current table and the old one; the map is empty then, and as new.
+    /// Takes the current table and the old one, and leaves an empty map.
     fn take_tables(&mut self) -> Tables<K, V> {
         let table = core::mem::replace(&mut self.table, Table::new());
-        match self.rekeyed.take() {
+        match self.reseeded.take() {
             None => (table, None),
-            Some(rekeyed) => (rekeyed.table, rekeyed.old.map(|old| old.table)),
+            Some(reseeded) => (reseeded.table, reseeded.old.map(|old| old.table)),
         }
     }
 
     /// Removes all entries and frees their memory. Hashes are those of the hasher again.
     pub fn clear(&mut self) {
-        // Nothing is half gone when an entry panics on its way.
-        let rekeyed = self.rekeyed.take();
-        drop((core::mem::replace(&mut self.table, Table::new()), rekeyed));
+        // The map is empty before an entry is dropped, which may panic.
+        let reseeded = self.reseeded.take();
+        drop((core::mem::replace(&mut self.table, Table::new()), reseeded));
     }
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
-    /// An empty map with room for `capacity` entries that hashes with `hasher`.
+    /// Creates an empty map with room for `capacity` entries that hashes with `hasher`.
     ///
     /// # Panics
     ///
@@ -261,19 +274,20 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.hasher.hash_one(key)
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     #[inline]
     #[must_use]
     pub fn get<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         self.get_hashed(self.hash_of(key), key)
     }
 
-    /// The value of `key`, whose hash the caller has.
+    /// Returns the value of `key`, given its hash.
     ///
     /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
-    /// it may have the key twice. To use the hash that a network card delivers, or an index that a
-    /// packet carries, give the map a hasher that computes the same. Hashes that others can choose
-    /// are no protection by themselves: after a flood the map hashes keys on its own.
+    /// it may have the key twice. All 64 bits count: see [the module](crate::trash#hashes). To use
+    /// the hash that a network card delivers, give the map the hasher [`Rss`](crate::hash::Rss);
+    /// for an index that a packet carries, one that returns it. Hashes that others can choose are
+    /// no protection by themselves: after a flood the map hashes keys on its own.
     ///
     /// # Example
     ///
@@ -291,7 +305,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         self.find(hash, key).map(|(_, value)| value)
     }
 
-    /// The key of the map and the value of `key`.
+    /// Returns the key of the map and the value of `key`.
     #[inline]
     #[must_use]
     pub fn get_key_value<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
@@ -338,7 +352,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     ) -> Option<&V> {
         let eq = |(own, _): &(K, V)| key.equivalent(own);
         let found = self.table.find_observed(hash, eq, observer);
-        found.or_else(|| self.find_rekeyed(key, observer)).map(|(_, value)| value)
+        found.or_else(|| self.find_reseeded(key, observer)).map(|(_, value)| value)
     }
 
     /// Returns the value for `key` if its entry is the first one in its home group with its tag, as
@@ -369,8 +383,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         hash: u64,
         key: &Q,
     ) -> Option<&mut V> {
-        if self.rekeyed.is_some() {
-            return self.find_rekeyed_mut(key);
+        if self.reseeded.is_some() {
+            return self.find_reseeded_mut(key);
         }
         self.table.find_mut(hash, |(own, _)| key.equivalent(own)).map(|(_, value)| value)
     }
@@ -378,7 +392,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// Returns the entry of `key`.
     #[inline]
     fn find<Q: Hash + Equivalent<K> + ?Sized>(&self, hash: u64, key: &Q) -> Option<&(K, V)> {
-        let miss = || if self.table.goes_on() { self.find_further(hash, key) } else { None };
+        let miss = || if self.table.has_extras() { self.find_further(hash, key) } else { None };
         self.table.find_or(hash, |(own, _)| key.equivalent(own), Some, miss)
     }
 
@@ -391,17 +405,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
     ) -> Option<&(K, V)> {
         let stashed = self.table.find(hash, |(own, _)| key.equivalent(own));
-        stashed.or_else(|| self.find_rekeyed(key, &mut ()))
-    }
-
-    /// Returns the entry of `key`, or room for it.
-    #[inline(always)]
-    fn place(&mut self, hash: u64, key: &K) -> Result<Place<'_, (K, V)>, TryReserveError> {
-        if self.is_unusual() {
-            return self.place_rekeyed(key);
-        }
-        let Self { table, hasher, .. } = self;
-        table.find_or_make_room(hash, |(own, _)| own == key, |(key, _)| hasher.hash_one(key))
+        stashed.or_else(|| self.find_reseeded(key, &mut ()))
     }
 
     /// Removes the entry at a position of the current table.
@@ -420,19 +424,13 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// [`insert`](Self::insert) with the hash given: see [`get_hashed`](Self::get_hashed).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
-        match self.place(hash, &key) {
-            Ok(Place::Found((_, old))) => Some(core::mem::replace(old, value)),
-            Ok(Place::Vacant(room)) => {
-                room.insert((key, value));
-                None
-            }
-            Err(error) => error.raise(),
-        }
+        self.try_insert_hashed(hash, key, value).unwrap_or_else(|refused| refused.error.raise())
     }
 
-    /// Gives `key` a value and returns the one that it had, or gives both back if there is no
-    /// memory. While there are free slots near, an insertion does without. (A key that is there is
-    /// given the value, unlike by methods of the same name elsewhere.)
+    /// Gives `key` a value and returns the one that it had, or both of them if there is no memory.
+    ///
+    /// An entry of up to 64 bytes needs none while its segment has a free slot. (A key that is in
+    /// the map is given the value, unlike by methods of the same name elsewhere.)
     ///
     /// # Errors
     ///
@@ -444,7 +442,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// let mut map = flowtable::TrashMap::new();
     /// match map.try_insert("key", "value") {
     ///     Ok(replaced) => assert_eq!(replaced, None),
-    ///     Err(refused) => drop((refused.key, refused.value)), // to be put elsewhere
+    ///     Err(refused) => drop((refused.key, refused.value)), // to be stored elsewhere
     /// }
     /// ```
     pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<K, V>> {
@@ -462,17 +460,14 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: K,
         value: V,
     ) -> Result<Option<V>, TryInsertError<K, V>> {
-        match self.place(hash, &key) {
-            Ok(Place::Found((_, old))) => Ok(Some(core::mem::replace(old, value))),
-            Ok(Place::Vacant(room)) => {
-                room.insert((key, value));
-                Ok(None)
-            }
-            Err(error) => Err(TryInsertError { key, value, error }),
+        if self.is_unusual() {
+            return self.insert_reseeded(hash, key, value);
         }
+        let Self { table, hasher, .. } = self;
+        reseed::insert(table, hash, (key, value), |(key, _)| hasher.hash_one(key))
     }
 
-    /// Takes `key` out and returns its value.
+    /// Removes `key` and returns its value.
     ///
     /// # Example
     ///
@@ -517,16 +512,13 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
     ) -> Option<(K, V)> {
         if self.is_unusual() {
-            return self.remove_rekeyed(key);
+            return self.remove_reseeded(hash, key);
         }
-        let at = self.table.locate(hash, |(own, _)| key.equivalent(own))?;
         let Self { table, hasher, .. } = self;
-        let entry = table.take(at, |(key, _)| hasher.hash_one(key))?;
-        table.shrink_around(hash, |(key, _)| hasher.hash_one(key));
-        Some(entry)
+        table.remove(hash, |(own, _)| key.equivalent(own), |(key, _)| hasher.hash_one(key))
     }
 
-    /// The place of `key`, found once: to look at, fill, change or empty.
+    /// Returns the entry of `key`, occupied or vacant, after one lookup.
     ///
     /// # Example
     ///
@@ -552,35 +544,29 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         let mut keep = |(key, value): &mut (K, V)| keep(key, value);
-        let Self { hasher, rekeyed, .. } = self;
-        if let Some(Rekeyed { old: Some(Old { table, seed, .. }), .. }) = rekeyed.as_deref_mut() {
+        let Self { hasher, reseeded, .. } = self;
+        if let Some(Reseeded { old: Some(Old { table, seed, .. }), .. }) = reseeded.as_deref_mut() {
             let seed = seed.as_ref();
-            table.retain(&mut keep, |(key, _)| rekey::hash(&*hasher, seed, key));
+            table.retain(&mut keep, |(key, _)| reseed::hash(&*hasher, seed, key));
         }
         let (table, hasher) = self.current_mut();
         table.retain(keep, &hasher);
         table.shrink_all(&hasher);
     }
 
-    /// Removes all entries and returns them; the iterator drops the rest. Frees the memory
-    /// back.
+    /// Removes all entries and returns an iterator over them, which drops the rest. It owns the
+    /// memory and frees it: unlike that of `std`, it does not borrow the map.
     pub fn drain(&mut self) -> IntoIter<K, V> {
         let (current, old) = self.take_tables();
         IntoIter::new(current, old)
     }
 
-    /// Segments, load, distances and memory at this moment. O(slots), and hashes every key.
+    /// Returns statistics of the table: segments, load, distances and memory. O(slots), and hashes
+    /// every key.
     #[must_use]
     pub fn shape(&self) -> TableShape {
-        let mut entries_by_distance = alloc::vec![0; REACH + 2];
-        self.current().count_distances(&mut entries_by_distance, &|(key, _)| self.own_hash(key));
-        TableShape {
-            entries: self.len(),
-            segments: self.current().segments(),
-            slots: self.current().slots(),
-            entries_by_distance,
-            former: self.old_table().map_or(0, Table::len),
-            bytes: self.allocation_size(),
-        }
+        let current = TableShape::of(self.current(), |(key, _)| self.own_hash(key));
+        let old = self.old_table().map_or(0, Table::len);
+        TableShape { entries: self.len(), old, bytes: self.allocation_size(), ..current }
     }
 }

@@ -1,4 +1,4 @@
-//! What a map is to the language: loops, collections, comparison, indexing, copies.
+//! Implementations of the traits of `core`: iteration, collection, comparison, indexing, copies.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -8,10 +8,10 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
-use super::rekey::Rekeyed;
+use super::reseed::Reseeded;
 
 impl<K, V, S> TrashMap<K, V, S> {
-    /// Keys and values, in no order that means anything.
+    /// Returns an iterator over keys and values, in no specified order.
     ///
     /// # Example
     ///
@@ -35,11 +35,11 @@ impl<K, V, S> TrashMap<K, V, S> {
         Iter::new(self.current(), self.old_table())
     }
 
-    /// Keys and values, the values to change.
+    /// Returns an iterator over keys and mutable references to values.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V> {
-        match self.rekeyed.as_deref_mut() {
+        match self.reseeded.as_deref_mut() {
             None => IterMut::new(&mut self.table, None),
-            Some(Rekeyed { table, old, .. }) => {
+            Some(Reseeded { table, old, .. }) => {
                 IterMut::new(table, old.as_mut().map(|old| &mut old.table))
             }
         }
@@ -81,11 +81,11 @@ impl<K, V, S: Default> Default for TrashMap<K, V, S> {
     }
 }
 
-/// A copy has the same hasher, secret and shape.
+/// A copy has the same hasher, seed and shape.
 impl<K: Clone, V: Clone, S: Clone> Clone for TrashMap<K, V, S> {
     fn clone(&self) -> Self {
-        let (table, rekeyed) = (self.table.clone(), self.rekeyed.clone());
-        Self { table, hasher: self.hasher.clone(), rekeyed }
+        let (table, reseeded) = (self.table.clone(), self.reseeded.clone());
+        Self { table, hasher: self.hasher.clone(), reseeded }
     }
 }
 
@@ -108,11 +108,11 @@ impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, O: BuildHasher> PartialEq<Trash
 impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
 
 impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
-    /// Inserts all entries, in bursts. Makes room for as many as the iterator promises, until
-    /// others leave.
+    /// Inserts all entries, in bursts. Reserves capacity for the lower bound of `size_hint`,
+    /// until entries are removed.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         let entries = entries.into_iter();
-        // Without the memory, or with a promise that is too large, growth takes its course.
+        // Without the memory, or with a bound that is too large, the map grows in steps.
         let additional = entries.size_hint().0;
         if self.capacity() - self.len() < additional {
             let _ = self.make_room(additional);

@@ -242,6 +242,12 @@ impl<K: BitString, V, S: Suffixes<V>> Trie<K, V, S> {
         entry
     }
 
+    /// Returns a leaf, with a mutable reference to its value, whose suffix lengths must not change.
+    pub(crate) fn leaf_with_same_suffixes(&mut self, id: LeafId) -> (&K, &mut V) {
+        let leaf = &mut self.leaves[id.0];
+        (&leaf.key, &mut leaf.value)
+    }
+
     /// Modifies the value at a position that [`locate`](Self::locate) returned, and updates the
     /// suffix lengths of the nodes above.
     pub(crate) fn update_at<R>(

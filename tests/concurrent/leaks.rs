@@ -10,8 +10,8 @@ use std::thread;
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Pinned;
+use model::drop_record::{DropRecord, Token};
 use model::hashers::Weak;
-use model::ledger::{Ledger, Token};
 use model::process;
 use model::threads::{on_other_thread, without_hanging};
 use model::versioned::Versioned;
@@ -84,16 +84,16 @@ fn a_forgotten_pin_of_an_ended_thread_retains_garbage_only() {
 #[test]
 #[ignore = "run in a process of its own"]
 fn a_map_with_a_forgotten_pin_drops_its_entries() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let map: Map<Token> = map(usize::MAX);
     core::mem::forget(map.pin());
     for key in 0..MANY / 10 {
-        map.pin().insert(key, LEDGER.token()).unwrap();
-        map.pin().insert(key / 2, LEDGER.token()).unwrap();
+        map.pin().insert(key, DROPS.token()).unwrap();
+        map.pin().insert(key / 2, DROPS.token()).unwrap();
     }
-    let (alive, len) = (LEDGER.alive(), map.len());
+    let (alive, len) = (DROPS.alive(), map.len());
     drop(map);
-    assert!(LEDGER.alive() <= alive - len, "{} are alive", LEDGER.alive());
+    assert!(DROPS.alive() <= alive - len, "{} are alive", DROPS.alive());
 }
 
 static SHARED: LazyLock<Map<Versioned>> = LazyLock::new(|| map(usize::MAX));

@@ -11,9 +11,9 @@ use std::sync::{Arc, LazyLock, Weak as WeakArc};
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
 use model::counted::Callback;
+use model::drop_record::{DropRecord, Token};
 use model::hashers::{Weak, mix};
 use model::hooks::{Hooked, with_hook};
-use model::ledger::{Ledger, Token};
 use model::threads::{eventually, on_other_thread, run_concurrently, while_held, without_hanging};
 use model::versioned::Versioned;
 
@@ -158,7 +158,7 @@ impl Eq for Inconsistent {}
 #[test]
 #[cfg_attr(miri, ignore = "slow; other tests cover the code")]
 fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     without_hanging(|| {
         for hasher in [Weak::Mixed, Weak::Three] {
             let map: Map<Inconsistent, Token> = map(hasher);
@@ -167,10 +167,10 @@ fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
                 for round in 0..MANY {
                     let key = || Inconsistent(noise() % 200);
                     match round % 6 {
-                        0 | 1 => _ = pin.insert(key(), LEDGER.token()).unwrap(),
+                        0 | 1 => _ = pin.insert(key(), DROPS.token()).unwrap(),
                         2 => _ = pin.remove(&key()),
-                        3 => _ = pin.update(key(), |_| LEDGER.token()).unwrap(),
-                        4 => _ = pin.get_or_insert(key(), LEDGER.token()).unwrap(),
+                        3 => _ = pin.update(key(), |_| DROPS.token()).unwrap(),
+                        4 => _ = pin.get_or_insert(key(), DROPS.token()).unwrap(),
                         _ if round % 100 == 5 => pin.retain(|key, _| key.0 % 2 == 0),
                         _ => assert!(pin.get(&key()).is_none_or(Token::is_alive)),
                     }
@@ -183,7 +183,7 @@ fn inconsistent_keys_cause_neither_leaks_nor_hangs() {
     let other: Map = map(Weak::Mixed);
     eventually("all are dropped", || {
         other.pin().flush();
-        LEDGER.alive() == 0
+        DROPS.alive() == 0
     });
 }
 
@@ -212,7 +212,7 @@ impl Drop for Reentrant {
 
 #[test]
 fn values_may_access_their_map_when_they_are_dropped() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     without_hanging(|| {
         for _ in 0..3 {
             let map: Arc<Map<u64, Reentrant>> = Arc::new(map(Weak::Mixed));
@@ -220,7 +220,7 @@ fn values_may_access_their_map_when_they_are_dropped() {
                 for round in 0..MANY {
                     let key = mix(round) % 500;
                     let home = Arc::downgrade(&map);
-                    let value = Reentrant { map: home, key, _token: LEDGER.token() };
+                    let value = Reentrant { map: home, key, _token: DROPS.token() };
                     _ = map.pin().insert(key, value).is_ok();
                     map.pin().remove(&(key / 2));
                 }
@@ -233,18 +233,18 @@ fn values_may_access_their_map_when_they_are_dropped() {
     let other: Map = map(Weak::Mixed);
     eventually("all are dropped", || {
         other.pin().flush();
-        LEDGER.alive() == 0
+        DROPS.alive() == 0
     });
 }
 
 #[test]
 fn a_map_may_be_a_retired_value_of_another_map() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     without_hanging(|| {
         let outer: Map<u64, Map<u64, Token>> = map(Weak::Mixed);
         let fill = |count| {
             let inner = map(Weak::Mixed);
-            (0..count).for_each(|key| _ = inner.pin().insert(key % 7, LEDGER.token()).unwrap());
+            (0..count).for_each(|key| _ = inner.pin().insert(key % 7, DROPS.token()).unwrap());
             inner
         };
         for key in 0..MANY / 10 {
@@ -258,31 +258,31 @@ fn a_map_may_be_a_retired_value_of_another_map() {
         drop(pin);
         eventually("all are dropped", || {
             outer.pin().flush();
-            LEDGER.alive() == 0
+            DROPS.alive() == 0
         });
     });
 }
 
 #[test]
 fn a_map_may_be_dropped_with_garbage_pending() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let mine: Map<u64, (Box<u64>, Token)> = map(Weak::Mixed);
     let other: Map = map(Weak::Mixed);
     while_held(
         || other.pin(),
         || {
             for round in 0..MANY {
-                mine.pin().insert(round % 100, (Box::new(round), LEDGER.token())).unwrap();
+                mine.pin().insert(round % 100, (Box::new(round), DROPS.token())).unwrap();
                 mine.pin().remove(&(round % 77));
             }
             on_other_thread(|| drop(mine));
             let map: Map<u64, (Box<u64>, Token)> = map(Weak::Mixed);
-            map.pin().insert(1, (Box::new(1), LEDGER.token())).unwrap();
+            map.pin().insert(1, (Box::new(1), DROPS.token())).unwrap();
         },
     );
     eventually("all are dropped", || {
         other.pin().flush();
-        LEDGER.alive() == 0
+        DROPS.alive() == 0
     });
 }
 

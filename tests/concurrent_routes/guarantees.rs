@@ -39,7 +39,7 @@ fn updates(now: u32) -> [(Prefix<u32>, Option<Box<u32>>); 2] {
     [(prefix(SHORT, 8), Some(Box::new(now))), (prefix(LONG, 16), long)]
 }
 
-/// All answers are from one generation, which it says.
+/// Checks that all results are of one generation, and returns it.
 fn generation(pinned: &PinnedRoutes<'_, u32, Box<u32>>) -> u32 {
     let mut found = [None; 3];
     pinned.lookup_batch(&[SHORT, LONG, LONG + 1], &mut found);

@@ -237,7 +237,7 @@ fn a_batch_has_the_effect_of_single_operations() {
 }
 
 #[test]
-#[should_panic(expected = "the slices of tags and results differ in length")]
+#[should_panic(expected = "the slice of results is shorter")]
 fn a_batch_needs_a_result_for_each_tag() {
     store::<u64, u64>(1, LIFETIME).get_batch(&[1, 2], Timestamp::ZERO, &mut [None]);
 }

@@ -2,4 +2,5 @@
 
 mod claims;
 mod classic;
+mod rss;
 mod source_index;

@@ -1,14 +1,16 @@
 //! Source indices: their origins, and their analysis.
 
+use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroUsize;
 use std::collections::HashSet;
 
+use flowtable::hash::Rss;
 use flowtable::hash::source_index::SourceIndex;
 use flowtable::hash::source_index::analysis::{Transfer, expected_collisions, improvement};
 use flowtable::hash::source_index::{FlowId, FlowIds, HardwareAddress, RandomIndices, Toeplitz};
 use flowtable::key::bits::BitString;
-use flowtable::{FiveTuple, FourTuple};
+use flowtable::{FiveTuple, FlowKey, FourTuple};
 use proptest::array::uniform32;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -46,14 +48,28 @@ fn toeplitz_hashes_have_the_published_values() {
     }
 }
 
-fn check_published<A: BitString + Copy>(name: FourTuple<A>, of_addresses: u32, of_all: u32) {
+fn check_published<A: BitString>(name: FourTuple<A>, of_addresses: u32, of_all: u32)
+where
+    FlowKey: From<FiveTuple<A>>,
+{
     assert_eq!(Toeplitz::MICROSOFT.hash(&(name.src, name.dst)), of_addresses);
     assert_eq!(Toeplitz::MICROSOFT.hash(&name), of_all);
+    let hash_of_card = Rss::table_hash(of_all);
+    assert_eq!(Rss::default().hash_one(name), hash_of_card);
+    let FourTuple { src, dst, sport, dport } = name;
+    for protocol in [6, 17] {
+        let key = FiveTuple { src, dst, sport, dport, protocol };
+        assert_eq!(Rss::default().hash_one(key), hash_of_card);
+        assert_eq!(Rss::default().hash_one(FlowKey::from(key)), hash_of_card);
+    }
+    // A fragment has no ports.
+    let fragment = FourTuple { sport: 0, dport: 0, ..name };
+    assert_eq!(Rss::default().hash_one(fragment), Rss::table_hash(of_addresses));
 }
 
 /// A reference model, bit by bit: the exclusive or of the 32 bits of the key from bit i for each
 /// set bit i; the key repeats.
-fn model_toeplitz(key: &[u8; 40], name: &[bool]) -> u32 {
+pub(crate) fn model_toeplitz(key: &[u8; 40], name: &[bool]) -> u32 {
     let key_bit = |at: usize| key[at / 8 % 40] >> (7 - at % 8) & 1 == 1;
     let mut hash = 0;
     for at in (0..name.len()).filter(|at| name[*at]) {
@@ -64,7 +80,7 @@ fn model_toeplitz(key: &[u8; 40], name: &[bool]) -> u32 {
     hash
 }
 
-fn bits(bytes: &[u8]) -> Vec<bool> {
+pub(crate) fn bits(bytes: &[u8]) -> Vec<bool> {
     bytes.iter().flat_map(|byte| (0..8).map(move |bit| byte >> (7 - bit) & 1 == 1)).collect()
 }
 

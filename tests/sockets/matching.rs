@@ -257,7 +257,7 @@ fn a_batch_lookup_equals_single_lookups() {
 }
 
 #[test]
-#[should_panic = "slices of equal lengths"]
+#[should_panic = "the slice of results is shorter"]
 fn a_batch_needs_a_slot_for_each_packet() {
     let sockets: SocketTable<u32> = SocketTable::new(1);
     sockets.lookup_batch(&[flow(1), flow(2)], &mut [None]);

@@ -28,12 +28,12 @@ fn flows(entries: u64) -> Flows {
 }
 
 #[test]
-fn an_entry_takes_46_bytes_on_average_over_sizes() {
+fn an_entry_takes_43_bytes_on_average_over_sizes() {
     let sizes = [10_000, 100_000, 150_000, 230_000, 460_000, 1_000_000];
     let bytes = sizes.map(|entries| flows(entries).shape().bytes_per_entry());
     let mean = bytes.iter().sum::<f64>() / 6.0;
     assert!(bytes.iter().all(|bytes| (29.0..58.0).contains(bytes)), "{bytes:.1?}");
-    assert!((38.0..46.0).contains(&mean), "{mean:.1}: {bytes:.1?}");
+    assert!((38.0..45.0).contains(&mean), "{mean:.1}: {bytes:.1?}");
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn at_most_four_percent_of_the_entries_are_not_in_their_home_group() {
         let shape = flows(entries).shape();
         let home = shape.entries_by_distance[0] as f64 / shape.entries as f64;
         assert!((0.960..1.0).contains(&home), "{home:.4} of {entries} are in their home group");
-        assert!(shape.buckets_per_hit() < 1.06, "{:.4} groups", shape.buckets_per_hit());
+        assert!(shape.groups_per_hit() < 1.07, "{:.4} groups", shape.groups_per_hit());
     }
 }
 
 #[test]
-fn a_miss_compares_up_to_thirteen_keys_in_a_hundred_lookups() {
+fn a_miss_compares_up_to_fourteen_keys_in_a_hundred_lookups() {
     let flows = flows(200_000);
     let mut probes = Probes::default();
     for flow in 200_000..400_000_u64 {
@@ -65,7 +65,7 @@ fn a_miss_compares_up_to_thirteen_keys_in_a_hundred_lookups() {
     }
     // A group has 6 to 14 entries, and one in 128 of them has the tag of the key by chance.
     let compared = f64::from(probes.entries) / 200_000.0;
-    assert!((0.050..0.130).contains(&compared), "{compared:.4} compared");
+    assert!((0.050..0.140).contains(&compared), "{compared:.4} compared");
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn churn_changes_memory_by_a_third_at_most_and_no_probes() {
     let churned = flows.shape();
     // Segments near their thresholds split when chance gives them more.
     assert!(churned.bytes.abs_diff(fresh.bytes) * 3 < fresh.bytes, "{churned:?}, not {fresh:?}");
-    let more = churned.buckets_per_hit() - fresh.buckets_per_hit();
+    let more = churned.groups_per_hit() - fresh.groups_per_hit();
     assert!(more < 0.01, "{more:.4} additional buckets per hit");
 }
 
 #[test]
 fn random_keys_do_not_cause_a_reseed() {
-    assert_eq!(flows(if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 }).rekeys(), 0);
+    assert_eq!(flows(if cfg!(debug_assertions) { 1_000_000 } else { 10_000_000 }).reseeds(), 0);
 }

@@ -35,12 +35,12 @@ fn migrating(hasher: Weak) -> (TrashMap<u64, u64, Weak>, HashMap<u64, u64>) {
         let entry = (key << 20, key);
         map.extend([entry]);
         model.extend([entry]);
-        if map.rekeys() > 0 && map.shape().former >= 30 {
+        if map.reseeds() > 0 && map.shape().old >= 30 {
             break;
         }
-        assert!(map.rekeys() == 0, "{hasher:?}: the migration was missed");
+        assert!(map.reseeds() == 0, "{hasher:?}: the migration was missed");
     }
-    assert_eq!(map.rekeys(), 1);
+    assert_eq!(map.reseeds(), 1);
     assert_same(&map, &model);
     (map, model)
 }
@@ -56,10 +56,10 @@ fn a_flood_causes_one_reseeding() {
                 map.validate().unwrap();
             }
         }
-        assert_eq!(map.rekeys(), 1, "{hasher:?}");
+        assert_eq!(map.reseeds(), 1, "{hasher:?}");
         let shape = map.shape();
-        assert_eq!(shape.former, 0, "{hasher:?}: the migration has finished");
-        assert!(shape.buckets_per_hit() < 1.1, "{hasher:?}: {shape:?}");
+        assert_eq!(shape.old, 0, "{hasher:?}: the migration has finished");
+        assert!(shape.groups_per_hit() < 1.1, "{hasher:?}: {shape:?}");
         assert!((0..MANY).all(|key| map.get(&key) == Some(&key)));
         assert!((0..MANY).all(|key| map.get(&(key + MANY)).is_none()));
         assert!((0..MANY).rev().all(|key| map.remove(&key) == Some(key)));
@@ -70,7 +70,7 @@ fn a_flood_causes_one_reseeding() {
 
 #[test]
 #[cfg_attr(miri, ignore = "slow; covered by other tests")]
-fn weak_hashes_are_rekeyed_once_if_at_all() {
+fn weak_hashes_are_reseeded_once_if_at_all() {
     let apart = [1, 2, 3, 1000, 1 << 16, 0x0101_0101];
     for (hasher, apart) in apart
         .map(|apart| (Weak::Identity, apart))
@@ -82,8 +82,8 @@ fn weak_hashes_are_rekeyed_once_if_at_all() {
         same.extend(&map);
         same.validate().unwrap();
         let is_weak = matches!(hasher, Weak::Identity | Weak::Low);
-        assert!(same.rekeys() <= usize::from(is_weak), "{hasher:?}, {apart} apart");
-        assert!(same.shape().buckets_per_hit() < 1.1, "{:?}", same.shape());
+        assert!(same.reseeds() <= usize::from(is_weak), "{hasher:?}, {apart} apart");
+        assert!(same.shape().groups_per_hit() < 1.1, "{:?}", same.shape());
         assert_eq!(same, map);
     }
 }
@@ -97,7 +97,7 @@ fn the_default_hash_is_no_flood() {
         map.insert(key, ());
         map.remove(&mix(key).wrapping_rem(10 * MANY));
     }
-    assert_eq!(map.rekeys(), 0);
+    assert_eq!(map.reseeds(), 0);
     map.validate().unwrap();
 }
 
@@ -239,7 +239,7 @@ fn hashes_from_before_a_flood_remain_valid() {
         let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
         let entries = hashes.iter().zip(&keys).map(|(&hash, &key)| (hash, key, key));
         map.insert_batch_hashed(entries.clone(), |_, _| panic!("all are new"));
-        assert_eq!((map.rekeys(), map.len()), (1, keys.len()));
+        assert_eq!((map.reseeds(), map.len()), (1, keys.len()));
         let mut overwritten = 0;
         map.insert_batch_hashed(entries, |at, value| overwritten += usize::from(keys[at] == value));
         assert_eq!((overwritten, map.len()), (keys.len(), keys.len()));
@@ -265,9 +265,9 @@ fn clearing_discards_the_seed() {
     let mut map = TrashMap::with_hasher(Weak::Constant);
     map.extend((0..MANY).map(|key| (key, key)));
     map.clear();
-    assert_eq!((map.rekeys(), map.len(), map.allocation_size()), (0, 0, 0));
+    assert_eq!((map.reseeds(), map.len(), map.allocation_size()), (0, 0, 0));
     map.extend((0..MANY).map(|key| (key, key)));
-    assert_eq!(map.rekeys(), 1);
+    assert_eq!(map.reseeds(), 1);
     map.validate().unwrap();
 }
 
@@ -286,20 +286,20 @@ fn keys_without_a_hash_cause_reseeding_only_when_the_map_has_doubled() {
     let mut map = TrashMap::with_hasher(DefaultHashBuilder::with_seed(1));
     for key in 0..many {
         assert_eq!(map.insert(Unhashed(key), key), None);
-        assert!(map.rekeys() <= map.len().ilog2() as usize, "{} at {key}", map.rekeys());
+        assert!(map.reseeds() <= map.len().ilog2() as usize, "{} at {key}", map.reseeds());
         if key % 100 == 0 {
             map.validate().unwrap();
         }
     }
-    assert!(map.rekeys() > 0);
+    assert!(map.reseeds() > 0);
     assert!((0..many).all(|key| map.get(&Unhashed(key)) == Some(&key)));
 
-    let before = map.rekeys();
+    let before = map.reseeds();
     for key in many..3 * many {
         map.insert(Unhashed(key), key);
         assert_eq!(map.remove(&Unhashed(key - many)), Some(key - many));
     }
-    assert!(map.rekeys() <= before + 1, "no reseeding at constant size");
+    assert!(map.reseeds() <= before + 1, "no reseeding at constant size");
     map.validate().unwrap();
     let memory = map.allocation_size() / map.len();
     assert!(memory < 80, "{memory} bytes for an entry of 8 are too many");
@@ -389,7 +389,7 @@ fn a_reseeded_map_passes_only_keys_to_the_hasher() {
     let count = 5000;
     let mut map = TrashMap::with_hasher(OneNumber::default());
     map.extend((0..count).map(|key| (key, key)));
-    assert!(map.rekeys() > 0);
+    assert!(map.reseeds() > 0);
     assert!((0..count).all(|key: u64| map.get(&key) == Some(&key)));
     map.validate().unwrap();
 }

@@ -116,7 +116,7 @@ fn a_map_that_cannot_grow_is_used_until_it_is_full() {
     }
     check(&map, &model);
     assert!(map.shape().load() < 0.85, "{:?}", map.shape());
-    assert_eq!(map.rekeys(), 0, "a failed allocation is no flood");
+    assert_eq!(map.reseeds(), 0, "a failed allocation is no flood");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn an_empty_map_has_no_entries_and_no_memory() {
     map.clear();
     map.shrink_to_fit();
     map.reserve(0);
-    assert_eq!((map.len(), map.capacity(), map.allocation_size(), map.rekeys()), (0, 0, 0, 0));
+    assert_eq!((map.len(), map.capacity(), map.allocation_size(), map.reseeds()), (0, 0, 0, 0));
     assert_eq!((map.shape().entries, map.shape().slots), (0, 0));
     assert_eq!(map, map.clone());
     assert_eq!(format!("{map:?}"), "{}");
@@ -202,9 +202,33 @@ fn a_batch_needs_a_result_for_each_key() {
 }
 
 #[test]
+fn results_beyond_the_keys_are_none() {
+    let (map, old) = (squares(10), 7);
+    for keys in [&[][..], &[1, 2, 300], &[3; 32], &[4; 40]] {
+        let hashes: Vec<u64> = keys.iter().map(|key| map.hash_of(key)).collect();
+        let expected: Vec<_> = keys.iter().map(|key| map.get(key)).collect();
+        for more in [0, 1, 31, 70] {
+            let mut found = vec![Some(&old); keys.len() + more];
+            map.get_batch(keys, &mut found);
+            let mut hashed = vec![Some(&old); keys.len() + more];
+            map.get_batch_hashed(&hashes, keys, &mut hashed);
+            assert_eq!(found, hashed);
+            assert_eq!(found[..keys.len()], expected);
+            assert!(found[keys.len()..].iter().all(Option::is_none));
+        }
+        let mut found = vec![];
+        map.get_batch_with_hashed(&hashes, keys, |index, value| {
+            assert_eq!(index, found.len());
+            found.push(value);
+        });
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
 #[should_panic]
-fn a_batch_needs_a_key_for_each_result() {
-    squares(10).get_batch(&[1, 2, 3], &mut [None; 4]);
+fn a_batch_with_a_closure_needs_a_hash_for_each_key() {
+    squares(10).get_batch_with_hashed(&[1, 2], &[1, 2, 3], |_, _| ());
 }
 
 #[test]

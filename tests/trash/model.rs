@@ -103,6 +103,9 @@ enum Op {
     Collect,
     Reserve(usize),
     Shrink,
+    ShrinkTo(usize),
+    /// Removes keys like `Retain`, up to this number.
+    Extract(u64, usize),
     Clear,
     Iterate,
 }
@@ -143,6 +146,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => Just(Op::Collect),
         1 => (0..4000_usize).prop_map(Op::Reserve),
         2 => Just(Op::Shrink),
+        1 => (0..2000_usize).prop_map(Op::ShrinkTo),
+        2 => (0..4_u64, 0..900_usize).prop_map(|(picked, most)| Op::Extract(picked, most)),
         1 => Just(Op::Clear),
         2 => Just(Op::Iterate),
     ]
@@ -199,7 +204,17 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                     }
                     Entry::Vacant(entry) => {
                         assert_eq!((entry.key(), old), (&K::make(key), None));
-                        assert_eq!(*entry.insert(V::make(value)), V::make(value));
+                        match value % 3 {
+                            0 => assert_eq!(*entry.insert(V::make(value)), V::make(value)),
+                            1 => {
+                                let inserted = entry.try_insert(V::make(value));
+                                assert_eq!(inserted.map(|own| own.clone()), Ok(V::make(value)));
+                            }
+                            _ => {
+                                let entry = entry.insert_entry(V::make(value));
+                                assert_eq!(entry.get(), &V::make(value));
+                            }
+                        }
                     }
                 }
             }
@@ -221,11 +236,17 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         assert_eq!(ours.get_mut_hashed(hash, key), model.get_mut(key));
         let old = model.insert(key.clone(), value.clone());
         assert_eq!(ours.insert_hashed(hash, key.clone(), value.clone()), old);
-        let hash = ours.hash_of(key);
         assert_eq!(ours.get_hashed(hash, key), Some(value));
+        assert_eq!(ours.contains_key_hashed(hash, key), model.contains_key(key));
+        assert_eq!(ours.get_key_value_hashed(hash, key), model.get_key_value(key));
+        let entry = ours.try_entry_hashed(hash, key.clone()).unwrap();
+        assert_eq!(entry.insert_entry(value.clone()).key(), key);
         if old.is_none() {
             assert_eq!(ours.remove_hashed(hash, key), model.remove(key));
-            assert_eq!(ours.remove_hashed(hash, key), None);
+            assert_eq!(ours.remove_entry_hashed(hash, key), None);
+            assert_eq!(ours.entry_hashed(hash, key.clone()).or_insert(value.clone()), value);
+            assert_eq!(ours.remove_entry_hashed(hash, key), Some((key.clone(), value.clone())));
+            assert!(!ours.contains_key_hashed(hash, key));
         }
     }
 
@@ -247,14 +268,16 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
             Op::GetMany(keys, value) => self.get_many(&keys.map(K::make), value),
             Op::GetBatch(keys, hashed) => {
                 let keys: Vec<K> = keys.into_iter().map(K::make).collect();
-                let mut found = vec![None; keys.len()];
+                let old = V::make(0);
+                let mut found = vec![Some(&old); keys.len() + 3];
                 if hashed {
                     let hashes: Vec<u64> = keys.iter().map(|key| ours.hash_of(key)).collect();
                     ours.get_batch_hashed(&hashes, &keys, &mut found);
                 } else {
                     ours.get_batch(&keys, &mut found);
                 }
-                assert!(found.into_iter().eq(keys.iter().map(|key| model.get(key))));
+                let expected = keys.iter().map(|key| model.get(key));
+                assert!(found.into_iter().eq(expected.chain([None; 3])));
             }
             Op::GetBatchMut(keys, hashed, value) => {
                 let keys: Vec<K> = keys.into_iter().map(K::make).collect();
@@ -295,7 +318,12 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         assert_eq!(ours.get_many_hashed(hashed), theirs);
         let duplicate = |at: usize| keys[..at].contains(&keys[at]) && model.contains_key(&keys[at]);
         if !(0..4).any(duplicate) {
-            for (key, found) in keys.iter().zip(ours.get_many_mut(keys_ref)) {
+            let found = if value % 2 == 0 {
+                ours.get_many_mut(keys_ref)
+            } else {
+                ours.get_disjoint_mut(keys_ref)
+            };
+            for (key, found) in keys.iter().zip(found) {
                 let theirs = model.get_mut(key);
                 assert_eq!(found, theirs);
                 found.into_iter().chain(theirs).for_each(|now| *now = V::make(value));
@@ -334,6 +362,18 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
         });
         assert_eq!(calls, model.len());
         model.retain(|key, _| kept(key));
+    }
+
+    /// Removes a quarter of the keys, or the first `most` of these.
+    fn extract(&mut self, picked: u64, most: usize) {
+        let Self { ours, model } = self;
+        let picks = |key: &K| mix(Weak::Mixed.hash_one(key)) % 4 == picked;
+        let extracted: Vec<(K, V)> = ours.extract_if(|key, _| picks(key)).take(most).collect();
+        assert_eq!(extracted.len(), model.keys().filter(|key| picks(key)).count().min(most));
+        for (key, value) in extracted {
+            assert!(picks(&key));
+            assert_eq!(model.remove(&key), Some(value));
+        }
     }
 
     /// Takes `count` entries from a drain, which drops the others.
@@ -390,6 +430,12 @@ impl<K: Part, V: Part, S: BuildHasher + Clone + Default> Pair<K, V, S> {
                 assert!(ours.allocation_size() <= before);
                 assert!(!ours.is_empty() || ours.allocation_size() == 0);
             }
+            Op::ShrinkTo(capacity) => {
+                let before = ours.capacity();
+                ours.shrink_to(capacity);
+                assert!(ours.capacity() >= ours.len().max(capacity.min(before)));
+            }
+            Op::Extract(picked, most) => self.extract(picked, most),
             Op::Clear => {
                 ours.clear();
                 model.clear();

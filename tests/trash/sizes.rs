@@ -25,7 +25,7 @@ fn assert_memory<V>(map: &Map<V>, slot: usize, boxed: usize) {
     assert!(bounds.contains(&per_entry), "{per_entry} bytes for one of {}", map.len());
     let shape = map.shape();
     assert_eq!((shape.entries, shape.bytes), (map.len(), map.allocation_size()));
-    assert!(shape.buckets_per_hit() < 1.1, "{shape:?}");
+    assert!(shape.groups_per_hit() < 1.1, "{shape:?}");
 }
 
 /// Inserts all and removes all in another order; memory is bounded at every size.
@@ -62,7 +62,7 @@ fn up_and_down<V: Clone + PartialEq>(value: V, slot: usize, boxed: usize) {
     assert!(map.allocation_size() <= one.allocation_size(), "{} bytes", map.allocation_size());
     map.shrink_to_fit();
     assert_eq!(map.allocation_size(), 0);
-    assert_eq!(map.rekeys(), 0);
+    assert_eq!(map.reseeds(), 0);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn churned() -> (Map<u64>, Map<u64>) {
         assert_eq!(map.insert(key, key), None);
     }
     map.validate().unwrap();
-    assert_eq!((map.len() as u64, map.rekeys()), (count, 0));
+    assert_eq!((map.len() as u64, map.reseeds()), (count, 0));
     (fresh, map)
 }
 
@@ -116,7 +116,7 @@ fn churn_at_constant_size_needs_no_more_memory() {
 #[cfg_attr(miri, ignore = "slow; covered by other tests")]
 fn churn_at_constant_size_keeps_entries_near_their_home_buckets() {
     let (fresh, churned) = churned();
-    let (far, now) = (fresh.shape().buckets_per_hit(), churned.shape().buckets_per_hit());
+    let (far, now) = (fresh.shape().groups_per_hit(), churned.shape().groups_per_hit());
     assert!(now < far + 0.05, "{far} buckets for a hit have become {now}");
 }
 

@@ -3,6 +3,4 @@
 mod claims;
 mod map;
 mod routes;
-#[cfg(feature = "serde")]
-mod serde;
 mod unicache;

@@ -1,5 +1,7 @@
-//! Operations of a `TrashMap`, each in a function of its own: `ci/instructions.sh` counts their
-//! instructions.
+//! Operations of a `TrashMap` and of a `FlowCache`, each in a function of its own:
+//! `ci/instructions.sh` counts their instructions.
+
+mod flows;
 
 use std::hint::black_box;
 
@@ -52,4 +54,5 @@ fn main() {
     assert_eq!(black_box(count_burst(&map, &present)), COUNT);
     count_churn(&mut map, &present);
     assert_eq!(map.len() as u64, COUNT);
+    flows::count();
 }

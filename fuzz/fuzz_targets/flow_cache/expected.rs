@@ -32,8 +32,8 @@ pub(crate) struct Seen<K> {
 }
 
 /// The result of a packet, which is counted in the value of its flow.
-pub(crate) fn seen<K>(observed: Observed<'_, K, u64>) -> Seen<K> {
-    let Observed { flow, handle, fresh, removed, .. } = observed;
-    *flow += 1;
-    Seen { handle, fresh, value: *flow, removed }
+pub(crate) fn seen<K>(mut observed: Observed<'_, K, u64>) -> Seen<K> {
+    *observed.flow += 1;
+    let (value, removed) = (*observed.flow, observed.take_removed());
+    Seen { handle: observed.handle(), fresh: observed.fresh, value, removed }
 }

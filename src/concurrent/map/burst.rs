@@ -12,6 +12,7 @@ use super::directory::{mix, shard_of};
 use super::index::Probe;
 use super::pinned::Pinned;
 use crate::raw::prefetch::prefetch;
+use crate::raw::results::results_for;
 
 /// Keys that go through the stages together.
 const BURST: usize = 32;
@@ -53,12 +54,13 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         found
     }
 
-    /// Writes the values of a burst of keys to `found`, in the order of the keys. Each lookup is a
-    /// read of its own; together they are not a snapshot.
+    /// Writes the values of a burst of keys to `found`, in the order of the keys. What `found` has
+    /// beyond that is set to `None`. Each lookup is a read of its own; together they are not a
+    /// snapshot.
     ///
     /// # Panics
     ///
-    /// If `keys` and `found` differ in length.
+    /// If `found` is shorter than `keys`.
     ///
     /// # Example
     ///
@@ -73,7 +75,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     where
         Q: Hash + Equivalent<K>,
     {
-        assert_eq!(keys.len(), found.len(), "the slices of keys and results differ in length");
+        let found = results_for(keys.len(), found);
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut hashes = [0; BURST];
             hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
@@ -86,7 +88,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     ///
     /// # Panics
     ///
-    /// If `hashes`, `keys` and `found` differ in length.
+    /// If `hashes` and `keys` differ in length, or `found` is shorter.
     ///
     /// # Example
     ///
@@ -108,7 +110,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
         Q: Hash + Equivalent<K>,
     {
         assert_eq!(keys.len(), hashes.len(), "the slices of keys and hashes differ in length");
-        assert_eq!(keys.len(), found.len(), "the slices of keys and results differ in length");
+        let found = results_for(keys.len(), found);
         let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
         for ((hashes, keys), found) in bursts {
             self.get_burst(hashes, keys, found);

@@ -409,7 +409,7 @@ where
         key: &Q,
         expected: Expected,
     ) -> Option<Entry<'p, (K, V)>> {
-        // To shrink allocates first.
+        // Shrinking allocates first.
         let may_shrink = self.map.garbage() <= self.map.garbage.limit;
         self.write(shard_of(mix(hash)), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);

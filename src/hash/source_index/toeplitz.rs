@@ -5,7 +5,7 @@ use crate::key::bits::BitString;
 /// The Toeplitz hash of receive-side scaling.
 ///
 /// Network cards compute it for received packets; this is an implementation in software, for
-/// packets without it and for tests.
+/// packets without it and for tests. [`Rss`](crate::hash::Rss) is a hasher for tables.
 ///
 /// ```text
 ///     input  1 0 1 1 …           hash = K(0) ^ K(2) ^ K(3) ^ …
@@ -84,18 +84,29 @@ impl Toeplitz {
         words.fold(0, |hash, pos| {
             let word = (input.window(pos) >> 32) as u32;
             let mask = u32::MAX.checked_shl(32_u32.saturating_sub(K::BITS - pos)).unwrap_or(0);
-            hash ^ self.hash_word(word & mask, pos)
+            hash ^ self.hash_word(word & mask, (pos / 8) as usize)
         })
     }
 
-    /// Returns the contribution of the word at bit `pos` of the input to the hash.
-    fn hash_word(&self, word: u32, pos: u32) -> u32 {
-        let first = (pos / 8) as usize;
-        let key: [u8; 8] = core::array::from_fn(|byte| self.key[(first + byte) % Self::KEY_LEN]);
+    /// Returns the contribution of a word to the hash, given its first byte in the input. It is
+    /// computed by four bits at a time.
+    #[inline]
+    pub(crate) fn hash_word(&self, word: u32, first: usize) -> u32 {
+        let key = match self.key.get(first..).and_then(|rest| rest.first_chunk()) {
+            Some(key) => *key,
+            None => core::array::from_fn(|byte| self.key[(first + byte) % Self::KEY_LEN]),
+        };
         let key = u64::from_be_bytes(key);
-        (0..32).fold(0, |hash, bit| {
-            let is_set = word << bit >> 31;
-            hash ^ (key << bit >> 32) as u32 & is_set.wrapping_neg()
+        // For each value of four bits, the sum of the keys shifted by the places of its set bits.
+        let mut sums = [0; 16];
+        for bit in 0..4 {
+            for lower in 0..1 << bit {
+                sums[1 << bit | lower] = sums[lower] ^ key << (3 - bit);
+            }
+        }
+        (0..8).fold(0, |hash, four| {
+            let bits = word >> (28 - 4 * four) & 15;
+            hash ^ (sums[bits as usize] << (4 * four) >> 32) as u32
         })
     }
 }

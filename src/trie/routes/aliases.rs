@@ -29,6 +29,15 @@ impl<V> Aliases<V> {
         self.position(suffix).ok().map(|index| &self.routes[index].1)
     }
 
+    pub(super) fn get_mut(&mut self, suffix: u32) -> Option<&mut V> {
+        self.position(suffix).ok().map(|index| &mut self.routes[index].1)
+    }
+
+    /// Suffix lengths and values, shortest prefix first.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut V)> {
+        self.routes.iter_mut().rev().map(|(suffix, value)| (*suffix, value))
+    }
+
     /// Returns the longest prefix whose suffix has at least `suffix` bits.
     pub(super) fn first_from(&self, suffix: u32) -> Option<(u32, &V)> {
         let (Ok(index) | Err(index)) = self.position(suffix);

@@ -22,7 +22,8 @@
 //! backtrack several times, visits 5.9 nodes and 1.6 leaves. With 160 thousand IPv6 routes, whose
 //! first bits are all alike, it visits 5.7 nodes. Each address has a list, which is an allocation,
 //! though most have a single route. Occasionally an update doubles or halves the root, and then
-//! reads every leaf and its list: a tenth of a second and more on such a table.
+//! reads every leaf and its list: a tenth of a second and more on such a table. This pause is the
+//! paper's; `RouteTable` has none.
 //!
 //! # Papers
 //!
@@ -35,6 +36,7 @@ mod aliases;
 mod iter;
 
 use alloc::format;
+use alloc::vec::Vec;
 use core::fmt;
 
 use crate::invariant::{InvariantError, ensure};
@@ -255,6 +257,53 @@ impl<A: Address, V> LcRouteTable<A, V> {
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
         let leaf = self.trie.find(&prefix.address(), &mut ())?;
         self.trie.leaf(leaf).1.get(suffix_of(prefix))
+    }
+
+    /// Returns a mutable reference to the value of exactly this prefix.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{LcRouteTable, Prefix};
+    ///
+    /// let prefix = Prefix::new(0x0a00_0000_u32, 8)?;
+    /// let mut routes = LcRouteTable::from([(prefix, 1)]);
+    /// *routes.get_mut(&prefix).unwrap() += 1;
+    /// assert_eq!(routes.get(&prefix), Some(&2));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
+        let leaf = self.trie.find(&prefix.address(), &mut ())?;
+        self.trie.leaf_with_same_suffixes(leaf).1.get_mut(suffix_of(prefix))
+    }
+
+    /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
+    /// called in order; if it panics, all routes remain. O(routes).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{LcRouteTable, Prefix};
+    ///
+    /// let routes = [(0x40_u8, 2), (0x40, 3), (0x80, 1)];
+    /// let routes = routes.map(|(address, len)| (Prefix::new(address, len).unwrap(), len));
+    /// let mut routes = LcRouteTable::from(routes);
+    /// routes.retain(|_, len| *len != 3);
+    /// assert!(routes.iter().map(|(_, len)| *len).eq([2, 1]));
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+        let mut walk = self.trie.walk();
+        let mut rejected = Vec::new();
+        while let Some(leaf) = self.trie.next_leaf(&mut walk) {
+            let (address, aliases) = self.trie.leaf_with_same_suffixes(leaf);
+            for (suffix, value) in aliases.iter_mut() {
+                let prefix = Prefix::of(address, A::BITS - suffix);
+                if !keep(prefix, value) {
+                    rejected.push(prefix);
+                }
+            }
+        }
+        rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
     }
 
     /// Returns the route with the longest prefix that contains `address`.

@@ -6,8 +6,8 @@ use flowtable::ConcurrentMap;
 use flowtable::concurrent::Compute;
 
 use super::{BURST, Map, ROUNDS, map};
+use model::drop_record::{DropRecord, Token};
 use model::hashers::{Weak, mix};
-use model::ledger::{Ledger, Token};
 use model::threads::{eventually, on_other_thread, run_concurrently, while_held};
 use model::versioned::Versioned;
 
@@ -20,20 +20,20 @@ fn flush() {
 }
 
 /// Writes with every method.
-fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Range<u64>) {
+fn churn(map: &Map<u64, Token>, record: &'static DropRecord, rounds: core::ops::Range<u64>) {
     let mut pin = map.pin();
     for round in rounds {
         let key = mix(round) % KEYS;
         match mix(!round) % 8 {
             0 => _ = pin.remove(&key),
-            1 => _ = pin.update(key, |_| ledger.token()).unwrap(),
-            2 => _ = pin.get_or_insert(key, ledger.token()).unwrap(),
-            3 => _ = pin.get_or_insert_with(key, || ledger.token()).unwrap(),
-            4 => _ = pin.compute(key, |_| Compute::Insert(ledger.token())).unwrap(),
+            1 => _ = pin.update(key, |_| record.token()).unwrap(),
+            2 => _ = pin.get_or_insert(key, record.token()).unwrap(),
+            3 => _ = pin.get_or_insert_with(key, || record.token()).unwrap(),
+            4 => _ = pin.compute(key, |_| Compute::Insert(record.token())).unwrap(),
             5 => _ = pin.compute(key, |_| Compute::Remove).unwrap(),
             6 if round % 512 == 0 => pin.retain(|key, _| key % 3 > 0),
             7 if round % 1024 == 0 => pin.clear(),
-            _ => _ = pin.insert(key, ledger.token()).unwrap(),
+            _ => _ = pin.insert(key, record.token()).unwrap(),
         }
         if round % BURST == 0 {
             pin.repin();
@@ -43,7 +43,7 @@ fn churn(map: &Map<u64, Token>, ledger: &'static Ledger, rounds: core::ops::Rang
 
 #[test]
 fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_reference_it() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let map: Map<u64, Token> = map(Weak::Mixed);
     let many = ROUNDS / 2;
     let read = |round| {
@@ -53,34 +53,34 @@ fn d1_an_entry_is_dropped_once_and_after_the_pins_that_may_reference_it() {
         assert!(found.iter().all(|token| token.is_alive()), "dropped under a pin");
     };
     run_concurrently(
-        &[&|| churn(&map, &LEDGER, 0..many), &|| churn(&map, &LEDGER, many..2 * many)],
+        &[&|| churn(&map, &DROPS, 0..many), &|| churn(&map, &DROPS, many..2 * many)],
         &[&read, &read],
     );
     assert!(map.pin().values().all(Token::is_alive));
     eventually("removed entries are dropped", || {
         map.pin().flush();
-        LEDGER.alive() == map.len() && map.garbage() == 0
+        DROPS.alive() == map.len() && map.garbage() == 0
     });
     drop(map);
-    assert_eq!(LEDGER.alive(), 0, "entries are dropped with the map");
+    assert_eq!(DROPS.alive(), 0, "entries are dropped with the map");
 }
 
 #[test]
 fn d1_garbage_that_outlives_its_map_is_dropped() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let other: Map = map(Weak::Mixed);
     let mine: Map<u64, Token> = map(Weak::Mixed);
     while_held(
         || other.pin(),
         || {
-            churn(&mine, &LEDGER, 0..ROUNDS / 20);
-            on_other_thread(|| churn(&mine, &LEDGER, 0..ROUNDS / 20));
+            churn(&mine, &DROPS, 0..ROUNDS / 20);
+            on_other_thread(|| churn(&mine, &DROPS, 0..ROUNDS / 20));
             drop(mine);
         },
     );
     eventually("all are dropped", || {
         flush();
-        LEDGER.alive() == 0
+        DROPS.alive() == 0
     });
 }
 
@@ -142,10 +142,10 @@ fn d2_a_stalled_reader_retains_at_most_the_limit() {
 
 #[test]
 fn d3_a_drop_that_panics_does_not_affect_other_calls() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let map: Map<u64, Token> = map(Weak::Mixed);
     let fill = || {
-        let token = |key| if key % 3 == 0 { LEDGER.panicking_token() } else { LEDGER.token() };
+        let token = |key| if key % 3 == 0 { DROPS.panicking_token() } else { DROPS.token() };
         (0..KEYS).for_each(|key| _ = map.pin().insert(key, token(key)).unwrap());
     };
     fill();
@@ -153,7 +153,7 @@ fn d3_a_drop_that_panics_does_not_affect_other_calls() {
     (0..KEYS).step_by(2).for_each(|key| assert!(map.pin().remove(&key).is_some()));
     eventually("removed entries are dropped, and no call panics", || {
         map.pin().flush();
-        LEDGER.alive() == map.len()
+        DROPS.alive() == map.len()
     });
     fill();
     while_held(|| map.pin(), || map.pin().clear());
@@ -162,6 +162,6 @@ fn d3_a_drop_that_panics_does_not_affect_other_calls() {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(map)));
     eventually("all are dropped", || {
         flush();
-        LEDGER.alive() == 0
+        DROPS.alive() == 0
     });
 }

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{BURST, Map, ROUNDS, churn_others, map};
+use model::drop_record::DropRecord;
 use model::hashers::{Weak, mix};
-use model::ledger::Ledger;
 use model::threads::{on_other_thread, run_concurrently};
 use model::versioned::Versioned;
 
@@ -203,13 +203,13 @@ fn a5_each_read_of_a_batch_is_a_read() {
 
 #[test]
 fn a6_a_reference_is_valid_as_long_as_its_pin() {
-    static LEDGER: Ledger = Ledger::new();
+    static DROPS: DropRecord = DropRecord::new();
     let many = if cfg!(miri) { 30 } else { 2000 };
     let map: Map<u64, _> = map(Weak::Mixed);
     let fill = |round| {
         let pin = map.pin();
         for key in 0..many {
-            pin.insert(key, (Box::new(Versioned::new(key, round)), LEDGER.token())).unwrap();
+            pin.insert(key, (Box::new(Versioned::new(key, round)), DROPS.token())).unwrap();
         }
     };
     fill(0);

@@ -1,28 +1,30 @@
-//! Rekeying: the answer of a map to hashes that are not random.
+//! Reseeding: the answer of a map to hashes that are not random.
 //!
 //! A map whose table is flooded draws a seed of its own and moves its entries to another table,
 //! under that hash. Before an insertion or removal goes to work it calls
 //! [`prepare`](TrashMap::prepare), which
 //!
-//! 1. begins a rekeying, if the table is flooded: it becomes the *old* one;
+//! 1. begins a reseeding, if the table is flooded: it becomes the *old* one;
 //! 2. moves some entries of the old table to the current one, until it is empty;
 //! 3. moves the entry of the key that the operation is about, so that the operation finds it there.
 //!
 //! An entry is moved when room has been made for it: no user code runs while it is in neither
 //! table, and memory that cannot be allocated leaves it where it is.
 //!
-//! Lookups that hit in a map that has never rekeyed do not read any of this: the map's own table is
-//! empty after a rekeying, so a lookup that misses there goes on here.
+//! Lookups that hit in a map that has never reseeded do not read any of this: the map's own table
+//! is empty after a reseeding, so a lookup that misses there goes on here.
 
 use core::hash::{BuildHasher, Hash};
+use core::mem;
 
 use equivalent::Equivalent;
 
 use super::TrashMap;
+use super::error::TryInsertError;
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::{Cursor, Place, Position, Table, uninit_box, write_box};
+use crate::table::{Cursor, Position, Table, uninit_box, write_box};
 
 /// Slots of the old table that are visited by each operation, beyond those whose entries move.
 const VISITED: usize = 64;
@@ -33,39 +35,29 @@ const MOVED: usize = 8;
 /// A table of keys and values.
 type TableMut<'t, K, V> = &'t mut Table<(K, V)>;
 
-/// What a map has after a flood.
+/// The tables of a map that has reseeded.
 #[derive(Clone)]
-pub(super) struct Rekeyed<K, V> {
+pub(super) struct Reseeded<K, V> {
     /// Hashes all keys of the table.
     pub(super) seed: DefaultHashBuilder,
     pub(super) table: Table<(K, V)>,
-    /// The table from before, until it is empty.
+    /// The old table, until it is empty.
     pub(super) old: Option<Old<K, V>>,
-    /// Number of rekeyings.
+    /// Number of reseedings.
     pub(super) count: usize,
     /// With fewer entries, no other seed is drawn: keys that no seed helps against would be moved
     /// all the time.
     again_at: usize,
 }
 
-/// A table whose hash an attacker may know.
+/// A table with a hash that an attacker may be able to compute.
 #[derive(Clone)]
 pub(super) struct Old<K, V> {
     pub(super) table: Table<(K, V)>,
     /// The seed of its hash; none if that was the hasher's.
     pub(super) seed: Option<DefaultHashBuilder>,
-    /// What is before it has moved.
+    /// The migration cursor: entries before it have moved.
     cursor: Cursor,
-}
-
-/// A seed that is as hard to guess as the hash of a key, and as what [`DefaultHashBuilder::new`]
-/// draws, which without an operating system is not hard. The hasher is given keys only: it may
-/// refuse all else.
-fn draw(hash_of_a_key: u64) -> DefaultHashBuilder {
-    let drawn = DefaultHashBuilder::new();
-    DefaultHashBuilder::with_seeds(
-        [0, 1, 2, 3].map(|word: u64| drawn.hash_one((word, hash_of_a_key))),
-    )
 }
 
 /// The hash of `key`: that of the seed, if there is one.
@@ -81,70 +73,89 @@ pub(super) fn hash<Q: Hash + ?Sized>(
     }
 }
 
+/// Inserts an entry, whose value replaces that of its key.
+#[inline(always)]
+pub(super) fn insert<K: Eq, V>(
+    table: &mut Table<(K, V)>,
+    hash: u64,
+    entry: (K, V),
+    hasher: impl Fn(&(K, V)) -> u64,
+) -> Result<Option<V>, TryInsertError<K, V>> {
+    let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
+    let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
+    let inserted = table.insert(hash, entry, eq, replace, hasher);
+    inserted.map_err(|((key, value), error)| TryInsertError { key, value, error })
+}
+
 impl<K, V, S> TrashMap<K, V, S> {
     /// The table that insertions go to.
     pub(super) fn current(&self) -> &Table<(K, V)> {
-        self.rekeyed.as_ref().map_or(&self.table, |rekeyed| &rekeyed.table)
+        self.reseeded.as_ref().map_or(&self.table, |reseeded| &reseeded.table)
     }
 
     /// The table that insertions go to.
     pub(super) fn current_table_mut(&mut self) -> &mut Table<(K, V)> {
-        match &mut self.rekeyed {
+        match &mut self.reseeded {
             None => &mut self.table,
-            Some(rekeyed) => &mut rekeyed.table,
+            Some(reseeded) => &mut reseeded.table,
         }
     }
 
     /// The table from before, if it is not empty yet.
     pub(super) fn old_table(&self) -> Option<&Table<(K, V)>> {
-        self.rekeyed.as_ref()?.old.as_ref().map(|old| &old.table)
+        self.reseeded.as_ref()?.old.as_ref().map(|old| &old.table)
     }
 
-    /// Whether there is more to a mutation than the map's own table.
-    #[inline]
+    /// Whether there is more to a mutation than the segments of the map's own table.
+    #[inline(always)]
     pub(super) fn is_unusual(&self) -> bool {
-        self.rekeyed.is_some() || self.table.is_flooded()
+        self.table.has_extras()
     }
 }
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// The hash of `key` in the current table.
     pub(super) fn own_hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
-        hash(&self.hasher, self.rekeyed.as_ref().map(|rekeyed| &rekeyed.seed), key)
+        hash(&self.hasher, self.reseeded.as_ref().map(|reseeded| &reseeded.seed), key)
+    }
+
+    /// The hash of `key` in the current table, given that of the hasher.
+    pub(super) fn current_hash<Q: Hash + ?Sized>(&self, hash: u64, key: &Q) -> u64 {
+        self.reseeded.as_ref().map_or(hash, |reseeded| reseeded.seed.hash_one(key))
     }
 
     /// The current table and the hashes of its entries.
     pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V>, impl Fn(&(K, V)) -> u64) {
-        let Self { table, hasher, rekeyed } = self;
-        let (table, seed) = match rekeyed.as_deref_mut() {
+        let Self { table, hasher, reseeded } = self;
+        let (table, seed) = match reseeded.as_deref_mut() {
             None => (table, None),
-            Some(Rekeyed { table, seed, .. }) => (table, Some(&*seed)),
+            Some(Reseeded { table, seed, .. }) => (table, Some(&*seed)),
         };
         let hasher = &*hasher;
         (table, move |(key, _): &(K, V)| hash(hasher, seed, key))
     }
 
-    /// The entry of `key` in the tables of a map that has rekeyed.
+    /// The entry of `key` in the tables of a map that has reseeded.
     #[cold]
     #[inline(never)]
-    pub(super) fn find_rekeyed<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn find_reseeded<Q: Hash + Equivalent<K> + ?Sized>(
         &self,
         key: &Q,
         observer: &mut impl Observer,
     ) -> Option<&(K, V)> {
-        let rekeyed = self.rekeyed.as_ref()?;
+        let reseeded = self.reseeded.as_ref()?;
         let eq = |(own, _): &(K, V)| key.equivalent(own);
-        let found = rekeyed.table.find_observed(rekeyed.seed.hash_one(key), eq, observer);
+        let found = reseeded.table.find_observed(reseeded.seed.hash_one(key), eq, observer);
         found.or_else(|| {
-            let old = rekeyed.old.as_ref()?;
+            let old = reseeded.old.as_ref()?;
             old.table.find_observed(hash(&self.hasher, old.seed.as_ref(), key), eq, observer)
         })
     }
 
-    /// The value of `key`, in a map that has rekeyed or is flooded.
+    /// The value of `key`, in a map that has reseeded or is flooded.
     #[cold]
     #[inline(never)]
-    pub(super) fn find_rekeyed_mut<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn find_reseeded_mut<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
         key: &Q,
     ) -> Option<&mut V> {
@@ -158,34 +169,47 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         found.map(|(_, value)| value)
     }
 
-    /// The entry of `key` or room for it, in a map that has rekeyed or is flooded.
+    /// Inserts an entry into a map that has reseeded or is flooded.
     #[cold]
     #[inline(never)]
-    pub(super) fn place_rekeyed(&mut self, key: &K) -> Result<Place<'_, (K, V)>, TryReserveError> {
-        self.prepare(key)?;
-        let hash = self.own_hash(key);
+    pub(super) fn insert_reseeded(
+        &mut self,
+        hash: u64,
+        key: K,
+        value: V,
+    ) -> Result<Option<V>, TryInsertError<K, V>> {
+        if let Err(error) = self.prepare(&key) {
+            // There is no memory to move its entry.
+            let at = self.locate_old(&key);
+            return match at.and_then(|at| self.old_table_mut()?.get_mut(at)) {
+                Some((_, old)) => Ok(Some(mem::replace(old, value))),
+                None => Err(TryInsertError { key, value, error }),
+            };
+        }
+        let hash = self.current_hash(hash, &key);
         let (table, hasher) = self.current_mut();
-        table.find_or_make_room(hash, |(own, _)| own == key, hasher)
+        insert(table, hash, (key, value), hasher)
     }
 
-    /// Removes the entry of `key` from a map that has rekeyed or is flooded.
+    /// Removes the entry of `key` from a map that has reseeded or is flooded.
     #[cold]
     #[inline(never)]
-    pub(super) fn remove_rekeyed<Q: Hash + Equivalent<K> + ?Sized>(
+    pub(super) fn remove_reseeded<Q: Hash + Equivalent<K> + ?Sized>(
         &mut self,
+        hash: u64,
         key: &Q,
     ) -> Option<(K, V)> {
         if self.prepare(key).is_err() {
             // There is no memory to move it.
             let at = self.locate_old(key)?;
-            let Self { hasher, rekeyed, .. } = self;
-            let old = rekeyed.as_mut()?.old.as_mut()?;
+            let Self { hasher, reseeded, .. } = self;
+            let old = reseeded.as_mut()?.old.as_mut()?;
             let seed = old.seed.as_ref();
-            return old.table.take_at(at, |(key, _)| hash(&*hasher, seed, key));
+            return old.table.take_slot(at, |(key, _)| self::hash(&*hasher, seed, key));
         }
-        let hash = self.own_hash(key);
-        let at = self.current().locate(hash, |(own, _)| key.equivalent(own))?;
-        self.take(at)
+        let hash = self.current_hash(hash, key);
+        let (table, hasher) = self.current_mut();
+        table.remove(hash, |(own, _)| key.equivalent(own), hasher)
     }
 
     /// Answers a flood, and moves the entry of `key` to the current table if it is in the old one.
@@ -200,7 +224,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         key: &Q,
     ) -> Result<(), TryReserveError> {
         if self.current().is_flooded() {
-            self.rekey(key);
+            self.reseed(key);
         }
         self.locate_old(key).map_or(Ok(()), |at| self.move_over(at))?;
         // Without memory, the move goes on another time.
@@ -212,12 +236,12 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// located.
     pub(super) fn prepare_all<Q: Hash + Equivalent<K> + ?Sized>(&mut self, keys: &[(u64, &Q)]) {
         while self.is_unusual() {
-            let rekeys = self.rekeys();
+            let reseeds = self.reseeds();
             for (_, key) in keys {
                 self.prepare(*key).unwrap_or_else(|error| error.raise());
             }
-            // Another rekeying needs twice as many entries, so this ends.
-            if self.rekeys() == rekeys {
+            // Another reseeding needs twice as many entries, so this ends.
+            if self.reseeds() == reseeds {
                 return;
             }
         }
@@ -225,53 +249,53 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// Draws a seed, unless a move is under way or the last seed is not old enough. Any key will
     /// do.
-    fn rekey<Q: Hash + ?Sized>(&mut self, key: &Q) {
+    fn reseed<Q: Hash + ?Sized>(&mut self, key: &Q) {
         self.current_table_mut().forget_flood();
         if self.old_table().is_some() {
             return;
         }
-        let again_at = self.rekeyed.as_ref().map_or(0, |rekeyed| rekeyed.again_at);
+        let again_at = self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at);
         if self.current().len() < again_at {
             return;
         }
-        let seed = draw(self.hasher.hash_one(key));
+        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(key));
         // Without memory it begins another time; the table will be flooded again.
         let mut table = Table::new();
-        let (Ok(shell), Ok(())) = (uninit_box(), table.reserve(1, |_| 0)) else {
+        let (Ok(uninit), Ok(())) = (uninit_box(), table.reserve(1, |_| 0)) else {
             return;
         };
-        table.keep(self.current().reserved());
+        table.set_reserved(self.current().reserved());
         let again_at = 2 * self.current().len();
-        let count = self.rekeys() + 1;
-        let old = core::mem::replace(self.current_table_mut(), Table::new());
-        let before = self.rekeyed.take().map(|rekeyed| rekeyed.seed);
+        let count = self.reseeds() + 1;
+        let old = mem::replace(self.current_table_mut(), Table::new());
+        let before = self.reseeded.take().map(|reseeded| reseeded.seed);
         let old = Some(Old { table: old, seed: before, cursor: Cursor::default() });
         // Lookups that miss in the map's own table, which is empty, go on in these.
-        self.table.set_goes_on();
-        self.rekeyed = Some(write_box(shell, Rekeyed { seed, table, old, count, again_at }));
+        self.table.set_other_tables();
+        self.reseeded = Some(write_box(uninit, Reseeded { seed, table, old, count, again_at }));
     }
 
     /// The position of the entry of `key` in the old table.
     fn locate_old<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Position> {
-        let old = self.rekeyed.as_ref()?.old.as_ref()?;
+        let old = self.reseeded.as_ref()?.old.as_ref()?;
         let hash = hash(&self.hasher, old.seed.as_ref(), key);
         old.table.locate(hash, |(own, _)| key.equivalent(own))
     }
 
     fn old_table_mut(&mut self) -> Option<&mut Table<(K, V)>> {
-        self.rekeyed.as_mut()?.old.as_mut().map(|old| &mut old.table)
+        self.reseeded.as_mut()?.old.as_mut().map(|old| &mut old.table)
     }
 
     /// Moves one entry of the old table to the current one.
     fn move_over(&mut self, at: Position) -> Result<(), TryReserveError> {
-        let Self { hasher, rekeyed, .. } = self;
-        let Some(Rekeyed { seed, table, old: Some(old), .. }) = rekeyed.as_deref_mut() else {
+        let Self { hasher, reseeded, .. } = self;
+        let Some(Reseeded { seed, table, old: Some(old), .. }) = reseeded.as_deref_mut() else {
             return Ok(());
         };
         let Some((key, _)) = old.table.get(at) else { return Ok(()) };
         let room = table.make_room(seed.hash_one(key), |(key, _)| seed.hash_one(key))?;
         let before = old.seed.as_ref();
-        if let Some(entry) = old.table.take_at(at, |(key, _)| hash(&*hasher, before, key)) {
+        if let Some(entry) = old.table.take_slot(at, |(key, _)| hash(&*hasher, before, key)) {
             room.insert(entry);
         }
         Ok(())
@@ -280,7 +304,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// Moves some entries of the old table, and visits at most that many free slots.
     fn move_some(&mut self, entries: usize, mut slots: usize) -> Result<(), TryReserveError> {
         for _ in 0..entries {
-            let Some(Rekeyed { old: Some(old), .. }) = self.rekeyed.as_deref_mut() else {
+            let Some(Reseeded { old: Some(old), .. }) = self.reseeded.as_deref_mut() else {
                 return Ok(());
             };
             match old.table.visit(&mut old.cursor, &mut slots) {
@@ -297,8 +321,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// Frees the old table, which is empty.
     fn drop_old(&mut self) {
-        if let Some(rekeyed) = &mut self.rekeyed {
-            rekeyed.old = None;
+        if let Some(reseeded) = &mut self.reseeded {
+            reseeded.old = None;
         }
     }
 

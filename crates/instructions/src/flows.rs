@@ -1,0 +1,95 @@
+//! Packets of a meter: hits one by one and in bursts, and new flows in a full cache.
+
+use std::hint::black_box;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use flowtable::eviction::ByClass;
+use flowtable::flow_cache::{Config, Observed, Packet, Timeouts};
+use flowtable::{DefaultHashBuilder, Direction, FiveTuple, FlowCache, Timestamp};
+
+use super::COUNT;
+
+type Name = FiveTuple<Ipv4Addr>;
+type Cache = FlowCache<Name, Counters>;
+
+/// Packets and bytes of both directions: 32 bytes.
+#[derive(Default)]
+struct Counters {
+    packets: [u64; 2],
+    bytes: [u64; 2],
+}
+
+#[inline]
+fn count_packet(mut seen: Observed<'_, Name, Counters>, length: u16) -> bool {
+    let direction = seen.direction as usize;
+    seen.flow.packets[direction] += 1;
+    seen.flow.bytes[direction] += u64::from(length);
+    seen.fresh || seen.take_removed().is_some_and(|removed| removed.value.packets[0] == 0)
+}
+
+fn now(packet: usize) -> Timestamp {
+    Timestamp::from_secs(1) + Duration::from_nanos(packet as u64)
+}
+
+#[inline(always)]
+fn one_by_one(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
+    let mut fresh = 0;
+    for (at, (name, packet)) in packets.iter().enumerate() {
+        let seen = cache.observe(name, *packet, now(at)).expect("no flow is pinned");
+        fresh += u64::from(count_packet(seen, 64));
+    }
+    fresh
+}
+
+#[inline(never)]
+fn count_flow_hit(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
+    one_by_one(cache, packets)
+}
+
+#[inline(never)]
+fn count_flow_burst(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
+    let mut fresh = 0;
+    for (at, packets) in packets.chunks(32).enumerate() {
+        cache.observe_batch(packets, now(32 * at), |_, seen| {
+            let seen = seen.expect("no flow is pinned");
+            fresh += u64::from(count_packet(seen, 64));
+        });
+    }
+    fresh
+}
+
+#[inline(never)]
+fn count_flow_new(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
+    one_by_one(cache, packets)
+}
+
+fn packets(first: u32) -> Vec<(Name, Packet)> {
+    let name = |number: u32| {
+        let src = number.wrapping_mul(0x9e37_79b9).into();
+        let dst = (!number).wrapping_mul(0x85eb_ca6b).into();
+        Name { src, dst, sport: number as u16, dport: 53, protocol: 17 }
+    };
+    (first..first + COUNT as u32).map(|number| (name(number), Packet::UDP)).collect()
+}
+
+/// All packets of a meter that is full of established flows, and then of new ones.
+pub(crate) fn count() {
+    let timeouts = Timeouts::OFF.with_all_idle(Duration::from_secs(60)).expect("not zero");
+    let config = Config::new(COUNT as usize).expect("not zero").with_timeouts(timeouts);
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let mut cache = Cache::with_policy_and_hasher(config, ByClass::new(), hasher);
+    let (known, new) = (packets(0), packets(COUNT as u32));
+    // As many packets as assure a flow.
+    for (name, packet) in known.iter().flat_map(|packet| [packet; 3]) {
+        for name in [*name, name.reversed()] {
+            assert!(cache.observe(&name, *packet, now(0)).is_ok());
+        }
+    }
+    let established = black_box(count_flow_hit(&mut cache, &known));
+    assert_eq!(established + count_flow_burst(&mut cache, &known), 0);
+    let seen = [Direction::Forward, Direction::Reverse].map(|direction| direction as usize);
+    assert_eq!(seen, [0, 1]);
+    // An eighth of the flows at most is new, and the others are used: the rest are evicted.
+    assert_eq!(count_flow_new(&mut cache, &new), COUNT);
+}

@@ -1,0 +1,212 @@
+//! Bit instructions and conditional moves, inlined into code for any x86-64.
+//!
+//! A search in a bitmap is a few counts and shifts. Code for baseline x86-64 has no instruction
+//! for them, since the first CPUs of 2003 lack POPCNT, LZCNT and BMI2; all CPUs of the last ten
+//! years have them. A function with a target feature cannot be inlined into one without, and the
+//! call fills the reorder buffer of the CPU, which then overlaps fewer lookups. So the functions
+//! of this file have a const parameter `FAST`: if it is true, they are one instruction of inline
+//! assembly. A caller selects the copy by [`detect`], once for each lookup or batch.
+//!
+//! Where the target has the instructions at compile time, on other architectures, and in Miri,
+//! both copies are plain Rust. Without `std` the CPU cannot be examined, and `FAST` is never true.
+#![allow(unsafe_code)]
+
+/// Returns whether copies with `FAST` may run: the CPU has POPCNT, LZCNT and BMI2.
+pub(crate) fn detect() -> bool {
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    return std::is_x86_feature_detected!("popcnt")
+        && std::is_x86_feature_detected!("lzcnt")
+        && std::is_x86_feature_detected!("bmi2");
+    #[cfg(not(all(feature = "std", target_arch = "x86_64")))]
+    false
+}
+
+/// Returns the number of ones.
+///
+/// # Safety
+///
+/// If `FAST`, the CPU has POPCNT.
+#[inline(always)]
+pub(crate) unsafe fn ones<const FAST: bool>(word: u64) -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "popcnt"), not(miri)))]
+    if FAST {
+        let count: u64;
+        // SAFETY: the CPU has the instruction; it has no other effect.
+        unsafe {
+            core::arch::asm!(
+                "popcnt {count}, {word}",
+                count = lateout(reg) count,
+                word = in(reg) word,
+                options(pure, nomem, nostack),
+            );
+        }
+        return count as u32;
+    }
+    word.count_ones()
+}
+
+/// Returns the number of ones, by the instruction if the CPU has it: four instructions to find out,
+/// instead of fifteen.
+#[inline(always)]
+pub(crate) fn count_ones(word: u64) -> u32 {
+    #[cfg(all(feature = "std", target_arch = "x86_64", not(target_feature = "popcnt")))]
+    if std::is_x86_feature_detected!("popcnt") {
+        // SAFETY: the CPU has POPCNT, the only instruction that `ones` uses.
+        return unsafe { ones::<true>(word) };
+    }
+    word.count_ones()
+}
+
+/// Returns the number of leading zeros: 64 for 0.
+///
+/// # Safety
+///
+/// If `FAST`, [`detect`] has returned true.
+#[inline(always)]
+pub(crate) unsafe fn leading_zeros<const FAST: bool>(word: u64) -> u32 {
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "lzcnt"), not(miri)))]
+    if FAST {
+        let count: u64;
+        // SAFETY: the CPU has the instruction; it has no other effect.
+        unsafe {
+            core::arch::asm!(
+                "lzcnt {count}, {word}",
+                count = lateout(reg) count,
+                word = in(reg) word,
+                options(pure, nomem, nostack),
+            );
+        }
+        return count as u32;
+    }
+    word.leading_zeros()
+}
+
+/// Shifts to the left by the last six bits of `by`.
+///
+/// # Safety
+///
+/// If `FAST`, [`detect`] has returned true.
+#[inline(always)]
+pub(crate) unsafe fn shift_left<const FAST: bool>(word: u64, by: u32) -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(target_feature = "bmi2"), not(miri)))]
+    if FAST {
+        let shifted: u64;
+        // SAFETY: the CPU has the instruction; it has no other effect.
+        unsafe {
+            core::arch::asm!(
+                "shlx {shifted}, {word}, {by}",
+                shifted = lateout(reg) shifted,
+                word = in(reg) word,
+                by = in(reg) u64::from(by),
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        return shifted;
+    }
+    word.wrapping_shl(by)
+}
+
+/// Returns `one` if `condition` is not zero, otherwise `other`, without a branch: the compiler may
+/// turn an `if` or an arithmetic mask into one, which is mispredicted where the condition depends
+/// on the address of a packet.
+#[inline(always)]
+pub(crate) fn select(condition: u64, one: u64, other: u64) -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut selected = other;
+        // SAFETY: conditional moves are part of x86-64; they have no other effect.
+        unsafe {
+            core::arch::asm!(
+                "test {condition}, {condition}",
+                "cmovne {selected}, {one}",
+                condition = in(reg) condition,
+                selected = inout(reg) selected,
+                one = in(reg) one,
+                options(pure, nomem, nostack),
+            );
+        }
+        selected
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if condition != 0 { one } else { other }
+}
+
+/// Returns `one` if `condition` is not zero, otherwise `other`, like [`select`].
+#[inline(always)]
+pub(crate) fn select_ref<'a, T>(condition: u64, one: &'a T, other: &'a T) -> &'a T {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut selected: *const T = other;
+        // SAFETY: conditional moves are part of x86-64; they have no other effect.
+        unsafe {
+            core::arch::asm!(
+                "test {condition}, {condition}",
+                "cmovne {selected}, {one}",
+                condition = in(reg) condition,
+                selected = inout(reg) selected,
+                one = in(reg) one,
+                options(pure, readonly, nostack),
+            );
+        }
+        // SAFETY: it is one of the two references.
+        unsafe { &*selected }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if condition != 0 { one } else { other }
+}
+
+/// Returns `one` if the top bit of `condition` is set, otherwise `other`, like [`select`].
+#[inline(always)]
+pub(crate) fn select_by_sign(condition: u64, one: u64, other: u64) -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let mut selected = other;
+        // SAFETY: conditional moves are part of x86-64; they have no other effect.
+        unsafe {
+            core::arch::asm!(
+                "test {condition}, {condition}",
+                "cmovs {selected}, {one}",
+                condition = in(reg) condition,
+                selected = inout(reg) selected,
+                one = in(reg) one,
+                options(pure, nomem, nostack),
+            );
+        }
+        selected
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if condition >> 63 != 0 { one } else { other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agree<const FAST: bool>() {
+        let words = (0..64).flat_map(|bit| [1 << bit, u64::MAX >> bit, u64::MAX << bit, !0 / 5]);
+        for word in words.chain([0]) {
+            // SAFETY: `FAST` copies run only if the CPU has the instructions.
+            let count = unsafe { ones::<FAST>(word) };
+            // SAFETY: as above.
+            let zeros = unsafe { leading_zeros::<FAST>(word) };
+            assert_eq!((count, zeros), (word.count_ones(), word.leading_zeros()));
+            assert_eq!(count_ones(word), count);
+            for by in 0..200 {
+                // SAFETY: as above.
+                let shifted = unsafe { shift_left::<FAST>(word, by) };
+                assert_eq!(shifted, word << (by % 64));
+            }
+            assert_eq!(select(word, 1, 2), if word != 0 { 1 } else { 2 });
+            assert_eq!(select_ref(word, &1, &2), if word != 0 { &1 } else { &2 });
+            assert_eq!(select_by_sign(word, 1, 2), if word >> 63 != 0 { 1 } else { 2 });
+        }
+    }
+
+    #[test]
+    fn instructions_agree_with_plain_rust() {
+        agree::<false>();
+        if detect() {
+            agree::<true>();
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Memory of lines, in chunks that do not move.
+//!
+//! The first chunk has 1, 2, 4, … lines until it has 512; then there are more of 512 lines.
+#![allow(unsafe_code)]
+
+use alloc::alloc::{alloc, dealloc};
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::line::Line;
+use crate::table::error::{TryReserveError, reserve_one};
+
+/// log2 of the lines of a chunk.
+const BITS: u32 = 9;
+
+/// Lines of a chunk.
+const CHUNK: usize = 1 << BITS;
+
+/// An array of lines.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    /// **C1** Each points to its own block of [`CHUNK`] initialised lines; the first one to
+    /// `first` lines.
+    chunks: Vec<NonNull<Line>>,
+    /// Lines of the first chunk: a power of two up to [`CHUNK`], or 0 if there is none.
+    first: usize,
+}
+
+// SAFETY: the chunks are owned, and lines are plain values.
+unsafe impl Send for Chunks {}
+
+// SAFETY: as for `Send`; a shared reference only reads.
+unsafe impl Sync for Chunks {}
+
+fn layout(lines: usize) -> Result<Layout, TryReserveError> {
+    Layout::array::<Line>(lines).map_err(|_| TryReserveError::OVERFLOW)
+}
+
+/// Allocates a chunk of empty lines, at least one.
+fn allocate(lines: usize) -> Result<NonNull<Line>, TryReserveError> {
+    let layout = layout(lines)?;
+    // SAFETY: the size is not 0.
+    let block = unsafe { alloc(layout) };
+    let chunk: NonNull<Line> = NonNull::new(block).ok_or(TryReserveError::memory(layout))?.cast();
+    for line in 0..lines {
+        // SAFETY: the block has that number of lines.
+        let line = unsafe { chunk.add(line) };
+        // SAFETY: as above.
+        unsafe { line.write(Line::EMPTY) };
+    }
+    Ok(chunk)
+}
+
+/// Frees a chunk that was allocated with this number of lines, and is not used any more.
+fn free(chunk: NonNull<Line>, lines: usize) {
+    if let Ok(layout) = layout(lines) {
+        // SAFETY: allocated with this layout, and not used after this.
+        unsafe { dealloc(chunk.cast().as_ptr(), layout) };
+    }
+}
+
+/// Lines of the first of the chunks for `lines`.
+const fn first_of(lines: usize) -> usize {
+    if lines >= CHUNK { CHUNK } else { lines.next_power_of_two() }
+}
+
+impl Chunks {
+    /// Chunks for no line.
+    pub(super) const fn new() -> Self {
+        Self { chunks: Vec::new(), first: 0 }
+    }
+
+    /// Lines for which there is memory.
+    fn capacity(&self) -> usize {
+        match self.chunks.len() {
+            0 => 0,
+            chunks => self.first + (chunks - 1) * CHUNK,
+        }
+    }
+
+    /// The pointer to a line, for which there is memory.
+    #[inline(always)]
+    fn pointer(&self, line: usize) -> NonNull<Line> {
+        debug_assert!(line < self.capacity(), "L1");
+        // SAFETY: L1: there is memory for all lines in use, so this chunk exists.
+        let chunk = unsafe { *self.chunks.get_unchecked(line >> BITS) };
+        // SAFETY: C1 and L1: the chunk has this line.
+        unsafe { chunk.add(line & (CHUNK - 1)) }
+    }
+
+    /// A line that is in use.
+    #[inline(always)]
+    pub(super) fn line(&self, line: usize) -> &Line {
+        // SAFETY: C1: initialised, and borrowed as `self` is.
+        unsafe { self.pointer(line).as_ref() }
+    }
+
+    /// A line that is in use.
+    #[inline(always)]
+    pub(super) fn line_mut(&mut self, line: usize) -> &mut Line {
+        // SAFETY: C1: initialised, and borrowed as `self` is.
+        unsafe { self.pointer(line).as_mut() }
+    }
+
+    /// The lines from `count` on, which are not in use.
+    pub(super) fn spare(&self, count: usize) -> impl Iterator<Item = &Line> {
+        (count..self.capacity()).map(|line| self.line(line))
+    }
+
+    /// Makes the memory fit `lines`; those that are there in both cases keep their entries. More
+    /// of them are empty.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. Nothing has changed then.
+    pub(super) fn resize(&mut self, lines: usize) -> Result<(), TryReserveError> {
+        if lines == 0 {
+            *self = Self::new();
+            return Ok(());
+        }
+        if self.first != first_of(lines) {
+            self.replace_first(first_of(lines), lines)?;
+        }
+        while self.capacity() < lines {
+            reserve_one(&mut self.chunks)?;
+            self.chunks.push(allocate(CHUNK)?);
+        }
+        while self.capacity() - CHUNK.min(self.capacity()) >= lines {
+            self.chunks.pop().into_iter().for_each(|chunk| free(chunk, CHUNK));
+        }
+        Ok(())
+    }
+
+    /// Replaces the first chunk by one of another size, with the first `lines`. There are no
+    /// others, unless it has [`CHUNK`] lines.
+    fn replace_first(&mut self, first: usize, lines: usize) -> Result<(), TryReserveError> {
+        reserve_one(&mut self.chunks)?;
+        let (chunk, copied) = (allocate(first)?, self.first.min(first).min(lines));
+        for line in 0..copied {
+            // SAFETY: the new chunk has at least as many lines.
+            let to = unsafe { chunk.add(line) };
+            // SAFETY: as above.
+            unsafe { to.write(*self.line(line)) };
+        }
+        let before = core::mem::replace(&mut self.first, first);
+        match self.chunks.first_mut() {
+            Some(place) => free(core::mem::replace(place, chunk), before),
+            None => self.chunks.push(chunk),
+        }
+        Ok(())
+    }
+
+    /// An upper bound of the bytes that [`resize`](Self::resize) to more lines allocates, before
+    /// it frees anything.
+    pub(super) fn growth(&self, lines: usize) -> usize {
+        let first = if self.first == first_of(lines) { 0 } else { first_of(lines) };
+        let others = lines.saturating_sub(self.capacity().max(first)).div_ceil(CHUNK) * CHUNK;
+        let is_full = self.chunks.len() == self.chunks.capacity();
+        let list = if is_full { (2 * self.chunks.capacity()).max(4) } else { 0 };
+        (first + others) * size_of::<Line>() + list * size_of::<NonNull<Line>>()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn allocation_size(&self) -> usize {
+        self.capacity() * size_of::<Line>() + self.chunks.capacity() * size_of::<NonNull<Line>>()
+    }
+}
+
+impl Clone for Chunks {
+    fn clone(&self) -> Self {
+        let mut clone = Self::new();
+        clone.resize(self.capacity()).unwrap_or_else(|error| error.raise());
+        (0..self.capacity()).for_each(|line| *clone.line_mut(line) = *self.line(line));
+        clone
+    }
+}
+
+impl Drop for Chunks {
+    fn drop(&mut self) {
+        let sizes = core::iter::once(self.first).chain(core::iter::repeat(CHUNK));
+        core::mem::take(&mut self.chunks).into_iter().zip(sizes).for_each(|(chunk, lines)| {
+            free(chunk, lines);
+        });
+    }
+}

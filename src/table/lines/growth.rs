@@ -1,0 +1,153 @@
+//! Growing and shrinking, one segment at a time.
+//!
+//! ```text
+//!     before   │ a b c │ d e f │                        two segments
+//!     split    │ a   c │ d e f │ b     │                by the next bit of the hash
+//!     split    │ a   c │ d   f │ b     │ e     │
+//! ```
+//!
+//! The entries of the segments concerned are collected with their hashes, and inserted again: those
+//! of the stash, too, so it becomes empty when hashes separate the entries. All hashes are computed
+//! before anything changes.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::Lines;
+use super::line::Line;
+use super::policy::{self, SEGMENT, SLOTS};
+use crate::table::error::TryReserveError;
+
+/// The entries of one segment, or of two that fit into one.
+struct Entries {
+    hashes: [u32; SLOTS],
+    numbers: [u32; SLOTS],
+    len: usize,
+}
+
+impl Lines {
+    /// The bytes that [`shrink_step`](Self::shrink_step) allocates at most, before it frees more.
+    pub(crate) const STEP: usize = 16 << 10;
+
+    /// Whether the next insertion grows the table.
+    #[inline(always)]
+    pub(super) fn is_growth_due(&self) -> bool {
+        self.len >= policy::limit(self.count)
+    }
+
+    /// Grows by one step. Without memory, the table stays as it is if it has lines.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grow(&mut self, hash_of: impl Fn(u32) -> u32) -> Result<(), TryReserveError> {
+        let lines = policy::more(self.count);
+        match self.chunks.resize(lines) {
+            Err(error) if self.count == 0 => return Err(error),
+            Err(_) => return Ok(()),
+            Ok(()) => {}
+        }
+        let first = Self::partner(lines);
+        let mut entries = Entries::new();
+        self.collect(&mut entries, first..self.count.min(first + SEGMENT), &hash_of);
+        self.change_lines(lines, &entries);
+        Ok(())
+    }
+
+    /// Makes a table smaller by one step, if it is due. Returns whether it has become smaller.
+    #[inline]
+    pub(crate) fn shrink_step(&mut self, hash_of: impl Fn(u32) -> u32) -> bool {
+        policy::should_merge(self.len, self.count) && self.shrink(&hash_of)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn shrink(&mut self, hash_of: &impl Fn(u32) -> u32) -> bool {
+        let lines = policy::fewer(self.count);
+        if lines == 0 && self.len > 0 {
+            return false;
+        }
+        let (first, last) = (Self::partner(self.count), lines..self.count);
+        let remaining = first..lines.min(first + SEGMENT);
+        let used = |lines: &Range<usize>| {
+            lines.clone().map(|line| self.line(line).entries().count()).sum::<usize>()
+        };
+        // Two segments of hashes that are not random may have too many entries for one.
+        if used(&remaining) + used(&last) > policy::limit(SEGMENT) {
+            return false;
+        }
+        let mut entries = Entries::new();
+        self.collect(&mut entries, remaining, hash_of);
+        self.collect(&mut entries, last, hash_of);
+        self.change_lines(lines, &entries);
+        // Without memory for a smaller first chunk, the larger one stays.
+        _ = self.chunks.resize(lines);
+        true
+    }
+
+    /// The first line of the segment that splits into what is there and the last of `lines`, or
+    /// that the last segment merges with.
+    fn partner(more: usize) -> usize {
+        if more <= SEGMENT { 0 } else { (more - SEGMENT) - (1 << (more - SEGMENT).ilog2()) }
+    }
+
+    /// Adds the entries of some lines.
+    fn collect(&self, entries: &mut Entries, lines: Range<usize>, hash_of: &impl Fn(u32) -> u32) {
+        let first = entries.len;
+        for line in lines {
+            for (_, number) in self.line(line).entries() {
+                entries.numbers[entries.len] = number;
+                entries.len += 1;
+            }
+        }
+        // A loop of its own: the cache misses of the records overlap.
+        for entry in first..entries.len {
+            entries.hashes[entry] = hash_of(entries.numbers[entry]);
+        }
+    }
+
+    /// Changes the number of lines, for which there is memory, and inserts the entries of the
+    /// segments concerned again, which fit.
+    fn change_lines(&mut self, lines: usize, entries: &Entries) {
+        let (before, most) = (self.count, self.count.max(lines));
+        let first = Self::partner(most);
+        let last = policy::fewer(most);
+        let concerned = first..first + SEGMENT;
+        for line in (first..before.min(first + SEGMENT)).chain(last.min(before)..before) {
+            *self.line_mut(line) = Line::EMPTY;
+        }
+        self.count = lines;
+        self.mask = lines.next_power_of_two() - 1;
+        for entry in 0..entries.len {
+            let is_placed = self.place(entries.hashes[entry], entries.numbers[entry]);
+            debug_assert!(is_placed, "the entries of one segment fit into one or two");
+        }
+        for at in (0..self.stash.len()).rev() {
+            let (hash, number) = self.stash[at];
+            let home = self.home(hash);
+            if !concerned.contains(&home) && home < last {
+                continue;
+            }
+            if self.place(hash, number) {
+                self.stash.swap_remove(at);
+            } else {
+                self.pass_all(home, Line::increment);
+            }
+        }
+        if self.stash.is_empty() {
+            self.stash = Vec::new();
+        }
+    }
+
+    /// An upper bound of the bytes that an insertion allocates before it frees any, if there are
+    /// `removed` entries less by then.
+    pub(crate) fn growth(&self, removed: usize) -> usize {
+        let is_due = self.len.saturating_sub(removed) >= policy::limit(self.count);
+        let lines = if is_due { self.chunks.growth(policy::more(self.count)) } else { 0 };
+        lines + 2 * self.stash.capacity().max(2) * size_of::<(u32, u32)>()
+    }
+}
+
+impl Entries {
+    const fn new() -> Self {
+        Self { hashes: [0; SLOTS], numbers: [0; SLOTS], len: 0 }
+    }
+}

@@ -1,0 +1,355 @@
+//! Index lines: 12 tags and 12 record numbers in one cache line.
+//!
+//! ```text
+//!  hash, 32 bits   │ top 8 bits: tag │        … low bits: home line       │
+//!
+//!  line, 64 bytes  │ 12 tags │ overflow count │ 3 spare │ 12 numbers of 4 bytes │
+//!                    1 byte, 0: free slot
+//!
+//!  segment         64 lines: an entry is in its home line, or in a later one of the segment,
+//!                  around its end        home ──▸ full, 1 ──▸ full, 1 ──▸ free slot
+//!
+//!  table           │ segment 0 │ segment 1 │ 2 │ 3 │ … │ n │            chunks of 512 lines
+//!                   ▲ splits next: half of its entries move behind n
+//! ```
+//!
+//! For structures whose records do not move: the table maps a hash to numbers, and the caller
+//! compares the keys in its records. A lookup reads two cache lines that depend on each other, the
+//! index line and the record. It has no hashes but those that it is given: `hash_of` closures
+//! return the hash of a number, which the record stores.
+//!
+//! - **A lookup** compares 12 tags at once. The overflow count of a line is the number of entries
+//!   that have passed it on their way from home; a lookup goes on while it is not 0.
+//! - **A removal** finds the slot by the stored hash and the number: it neither hashes nor compares
+//!   a key, and moves nothing. There are no tombstones.
+//! - **Growth** is linear hashing by segments: the table grows by one segment, whose entries come
+//!   from one other. So an insertion rehashes 768 entries at most, whatever the size of the table,
+//!   and there are no two tables side by side. While 2^k lines become 2^(k+1), those that have not
+//!   split yet have 9 to 10 entries on average: see [`policy`].
+//! - **Small tables** have 1, 2, 4, … lines, and are rebuilt when they grow. An empty one has no
+//!   memory.
+//!
+//! # Invariants
+//!
+//! - **L1** There is memory for `count` lines, all of it initialised; lines that are not in use are
+//!   empty. `count` is 0, a power of two up to 64, or a multiple of 64.
+//! - **L2** Each entry has the tag of its hash, in a line of the segment of its home line; or it is
+//!   in the *stash*, if all lines of the segment were full.
+//! - **L3** The overflow count of a line is the number of entries that have passed it: those of the
+//!   stash have passed all lines of the segment. A count of 255 is not decremented any more.
+//! - **L4** `len` is the number of entries in lines and in the stash.
+//!
+//! # Hashes that are not random
+//!
+//! Equal hashes fill a segment, and then the stash, a list that lookups go through when they have
+//! passed all lines of the segment. It works, and is slow: for the owner to use another hash, see
+//! [`Lines::is_flooded`].
+//!
+//! # Costs
+//!
+//! 7 to 13 bytes for an entry. A split takes about 10 µs, once for 64 insertions or less often; the
+//! list of chunks takes 8 bytes for some 4000 entries. In bursts, the stages are
+//! [`prefetch`](Lines::prefetch) the line, [`candidate`](Lines::candidate), whose record the caller
+//! prefetches, and [`find`](Lines::find).
+
+mod check;
+mod chunks;
+mod growth;
+mod line;
+mod policy;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod script;
+
+use alloc::vec::Vec;
+
+use crate::probes::Observer;
+use crate::raw::prefetch::prefetch;
+use crate::table::error::{TryReserveError, reserve_one};
+use chunks::Chunks;
+use line::Line;
+
+/// Numbers by hash.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    chunks: Chunks,
+    /// Lines in use.
+    count: usize,
+    /// The power of two that is not below `count`, less one.
+    mask: usize,
+    len: usize,
+    /// Hashes and numbers of entries for which there is no slot in their segment.
+    stash: Vec<(u32, u32)>,
+}
+
+/// The 32 bits of a hash that an index uses: all 64 bits count, wherever their entropy is.
+#[inline(always)]
+pub(crate) fn fold(hash: u64) -> u32 {
+    // The golden ratio: any odd number without a pattern does.
+    let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+    (product >> 64) as u32 ^ product as u32
+}
+
+/// The tag of an entry: the upper eight bits of its hash, but not that of a free slot.
+#[inline(always)]
+fn tag(hash: u32) -> u8 {
+    ((hash >> 24) as u8).max(1)
+}
+
+impl Lines {
+    /// A table without memory.
+    pub(crate) const fn new() -> Self {
+        Self { chunks: Chunks::new(), count: 0, mask: 0, len: 0, stash: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether hashes are not random: there are entries for which their segment has no slot, and
+    /// not because there was no memory to grow.
+    #[inline]
+    pub(crate) fn is_flooded(&self) -> bool {
+        !self.stash.is_empty() && !self.is_growth_due()
+    }
+
+    /// The home line of a hash.
+    #[inline(always)]
+    fn home(&self, hash: u32) -> usize {
+        let line = hash as usize & self.mask;
+        // The segment of a line beyond the last has not split yet.
+        if line < self.count { line } else { line & (self.mask >> 1) }
+    }
+
+    /// The lines of a segment, less one.
+    #[inline(always)]
+    const fn wrap(&self) -> usize {
+        if self.mask < policy::SEGMENT { self.mask } else { policy::SEGMENT - 1 }
+    }
+
+    /// The next line of the segment.
+    #[inline(always)]
+    const fn next(&self, line: usize) -> usize {
+        let wrap = self.wrap();
+        (line & !wrap) | ((line + 1) & wrap)
+    }
+
+    #[inline(always)]
+    fn line(&self, line: usize) -> &Line {
+        debug_assert!(line < self.count, "L1");
+        self.chunks.line(line)
+    }
+
+    #[inline(always)]
+    fn line_mut(&mut self, line: usize) -> &mut Line {
+        debug_assert!(line < self.count, "L1");
+        self.chunks.line_mut(line)
+    }
+
+    /// Returns the number with this hash for which `eq` returns true.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u32, eq: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.find_observed(hash, eq, &mut ())
+    }
+
+    /// Returns the number with this hash for which `eq` returns true, and reports lines as nodes
+    /// and comparisons as entries.
+    #[inline(always)]
+    pub(crate) fn find_observed(
+        &self,
+        hash: u32,
+        mut eq: impl FnMut(u32) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let home = self.home(hash);
+        let line = self.line(home);
+        let found = line.find(tag(hash), &mut eq, observer);
+        if found.is_some() || line.overflow() == 0 {
+            return found;
+        }
+        self.find_further(hash, home, eq, observer)
+    }
+
+    /// Goes on with the lines after the home line, which entries have passed.
+    #[inline(never)]
+    fn find_further(
+        &self,
+        hash: u32,
+        home: usize,
+        mut eq: impl FnMut(u32) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<u32> {
+        let mut at = self.next(home);
+        while at != home {
+            let line = self.line(at);
+            let found = line.find(tag(hash), &mut eq, observer);
+            if found.is_some() || line.overflow() == 0 {
+                return found;
+            }
+            at = self.next(at);
+        }
+        self.find_stashed(hash, eq, observer)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_stashed(
+        &self,
+        hash: u32,
+        mut eq: impl FnMut(u32) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<u32> {
+        let mut with_hash = self.stash.iter().filter(|(other, _)| *other == hash);
+        let found = with_hash.find(|(_, number)| {
+            observer.entry();
+            eq(*number)
+        });
+        found.map(|(_, number)| *number)
+    }
+
+    /// Prefetches the home line of a hash.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, hash: u32) {
+        if self.count > 0 {
+            prefetch(self.line(self.home(hash)));
+        }
+    }
+
+    /// Iterates over numbers in the home line that may have this hash.
+    #[inline(always)]
+    pub(crate) fn home_candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
+        let line = if self.count > 0 { self.line(self.home(hash)) } else { &Line::EMPTY };
+        line.matches(tag(hash)).map(|slot| line.number(slot))
+    }
+
+    /// Returns a number that may be the one with this hash, by the home line. If there is none, but
+    /// there may be one in the next line, prefetches that.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, hash: u32) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let home = self.home(hash);
+        let line = self.line(home);
+        let slot = line.matches(tag(hash)).next();
+        if slot.is_none() && line.overflow() > 0 {
+            prefetch(self.line(self.next(home)));
+        }
+        slot.map(|slot| line.number(slot))
+    }
+
+    /// Inserts a number that is not in the table. Grows by a segment, if it is time: `hash_of`
+    /// returns the hashes of the numbers in the table.
+    ///
+    /// # Errors
+    ///
+    /// If there is no slot, and memory cannot be allocated. The table is unchanged.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        hash: u32,
+        number: u32,
+        hash_of: impl Fn(u32) -> u32,
+    ) -> Result<(), TryReserveError> {
+        if self.is_growth_due() {
+            self.grow(hash_of)?;
+        }
+        if !self.place(hash, number) {
+            self.insert_stashed(hash, number)?;
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Inserts an entry into the first free slot from its home on. Returns false if its segment has
+    /// none.
+    #[inline(always)]
+    fn place(&mut self, hash: u32, number: u32) -> bool {
+        let home = self.home(hash);
+        let mut at = home;
+        while self.line(at).free().is_empty() {
+            at = self.next(at);
+            if at == home {
+                return false;
+            }
+        }
+        self.pass(home, at, Line::increment);
+        self.line_mut(at).insert(tag(hash), number);
+        true
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn insert_stashed(&mut self, hash: u32, number: u32) -> Result<(), TryReserveError> {
+        reserve_one(&mut self.stash)?;
+        self.stash.push((hash, number));
+        self.pass_all(self.home(hash), Line::increment);
+        Ok(())
+    }
+
+    /// Removes a number, given its hash. Returns whether it was in the table.
+    pub(crate) fn remove(&mut self, hash: u32, number: u32) -> bool {
+        if self.count == 0 {
+            return false;
+        }
+        let (tag, home) = (tag(hash), self.home(hash));
+        let mut at = home;
+        loop {
+            let line = self.line(at);
+            if let Some(slot) = line.matches(tag).find(|slot| line.number(*slot) == number) {
+                self.line_mut(at).free_slot(slot);
+                self.pass(home, at, Line::decrement);
+                self.len -= 1;
+                return true;
+            }
+            if line.overflow() == 0 {
+                return false;
+            }
+            at = self.next(at);
+            if at == home {
+                return self.remove_stashed(hash, number);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove_stashed(&mut self, hash: u32, number: u32) -> bool {
+        let Some(at) = self.stash.iter().position(|entry| *entry == (hash, number)) else {
+            return false;
+        };
+        self.stash.swap_remove(at);
+        self.pass_all(self.home(hash), Line::decrement);
+        self.len -= 1;
+        true
+    }
+
+    /// Changes the overflow counts of the lines from `home` to the one before `at`.
+    #[inline(always)]
+    fn pass(&mut self, home: usize, at: usize, change: impl Fn(&mut Line)) {
+        let mut passed = home;
+        while passed != at {
+            change(self.line_mut(passed));
+            passed = self.next(passed);
+        }
+    }
+
+    /// Changes the overflow counts of all lines of the segment of a line.
+    fn pass_all(&mut self, line: usize, change: impl Fn(&mut Line)) {
+        let first = line & !self.wrap();
+        (first..=first + self.wrap()).for_each(|line| change(self.line_mut(line)));
+    }
+
+    /// Removes all entries, and frees the memory.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Bytes allocated.
+    pub(crate) fn allocation_size(&self) -> usize {
+        self.chunks.allocation_size() + self.stash.capacity() * size_of::<(u32, u32)>()
+    }
+}

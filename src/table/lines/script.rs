@@ -1,0 +1,237 @@
+//! Sequences of operations on a table and its reference model, for tests and for fuzzing.
+
+use alloc::collections::BTreeMap;
+
+use super::Lines;
+
+/// What a byte of a script does to the numbers of a table.
+enum Op {
+    Insert(u32),
+    Remove(u32),
+    Find(u32),
+    /// Inserts that many numbers more.
+    Fill(u32),
+    /// Removes that many numbers.
+    Empty(u32),
+    Shrink,
+    Clear,
+}
+
+impl Op {
+    fn of(code: u8, argument: u8) -> Self {
+        let number = u32::from(argument);
+        match code % 16 {
+            0..4 => Self::Insert(number),
+            4..8 => Self::Remove(number),
+            8..11 => Self::Find(number),
+            11 | 12 => Self::Fill(number * 8),
+            13 => Self::Empty(number * 8),
+            14 => Self::Shrink,
+            _ if number == 0 => Self::Clear,
+            _ => Self::Find(number * 77),
+        }
+    }
+}
+
+/// A table of numbers, and the hash of each number in it.
+struct Checked {
+    lines: Lines,
+    model: BTreeMap<u32, u32>,
+    /// How many bits of the hashes are equal for all numbers, from the lowest or the highest on.
+    alike: u8,
+    next: u32,
+}
+
+impl Checked {
+    /// The hash of a number: random, but for some bits.
+    fn hash(&self, number: u32) -> u32 {
+        let random = super::fold(u64::from(number) + 1);
+        let bits = u32::from(self.alike % 33);
+        match self.alike / 64 {
+            0 => random,
+            1 => random.checked_shl(bits).unwrap_or(0),
+            2 => random.checked_shr(bits).unwrap_or(0),
+            _ => random & 0xff00_0003,
+        }
+    }
+
+    fn insert(&mut self, number: u32) {
+        let hash = self.hash(number);
+        if !self.model.contains_key(&number) {
+            let model = &self.model;
+            let is_inserted = self.lines.insert(hash, number, |other| model[&other]);
+            assert!(is_inserted.is_ok(), "there is memory");
+            self.model.insert(number, hash);
+        }
+    }
+
+    fn remove(&mut self, number: u32) {
+        let is_there = self.model.remove(&number).is_some();
+        assert_eq!(self.lines.remove(self.hash(number), number), is_there, "{number}");
+    }
+
+    fn find(&self, number: u32) {
+        let hash = self.hash(number);
+        let found = self.lines.find(hash, |other| other == number);
+        assert_eq!(found, self.model.get(&number).map(|_| number));
+        if let Some(candidate) = self.lines.candidate(hash) {
+            assert!(self.model.contains_key(&candidate), "a candidate is in the table");
+        }
+        self.lines.prefetch(hash);
+    }
+
+    fn run(&mut self, op: Op) {
+        match op {
+            Op::Insert(number) => self.insert(number),
+            Op::Remove(number) => self.remove(number),
+            Op::Find(number) => self.find(number),
+            Op::Fill(count) => {
+                (self.next..self.next + count).for_each(|number| self.insert(number));
+                self.next += count;
+            }
+            Op::Empty(count) => {
+                let first = self.next.saturating_sub(count);
+                (first..self.next).for_each(|number| self.remove(number));
+                self.next = first;
+            }
+            Op::Shrink => {
+                let Self { lines, model, .. } = self;
+                while lines.shrink_step(|number| model[&number]) {}
+            }
+            Op::Clear => {
+                self.lines.clear();
+                self.model.clear();
+            }
+        }
+        assert_eq!(self.lines.len(), self.model.len());
+    }
+
+    fn check(&self) {
+        self.lines.validate(|number| self.model[&number]).expect("invariant");
+        self.model.keys().for_each(|number| self.find(*number));
+        if self.lines.len() == 0 {
+            return;
+        }
+        // Tables that are not shrunk keep their memory.
+        let copy = self.lines.clone();
+        assert_eq!(copy.len(), self.lines.len());
+        copy.validate(|number| self.model[&number]).expect("invariant of a clone");
+    }
+}
+
+/// Runs a script: the first byte is the kind of hashes, then each pair of bytes is an operation.
+///
+/// # Panics
+///
+/// If the table and its model differ, or an invariant is violated.
+pub(crate) fn run(script: &[u8]) {
+    let Some((&alike, ops)) = script.split_first() else { return };
+    let (lines, model) = (Lines::new(), BTreeMap::new());
+    let mut checked = Checked { lines, model, alike, next: 256 };
+    for (step, op) in ops.chunks_exact(2).enumerate() {
+        // Operations of many numbers take long.
+        checked.run(Op::of(op[0], op[1]));
+        if step % 8 == 0 {
+            checked.check();
+        }
+    }
+    checked.check();
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::table::lines::policy;
+
+    const STEPS: usize = if cfg!(miri) { 20 } else { 200 };
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+        #[test]
+        fn any_script(script in prop::collection::vec(any::<u8>(), 1..STEPS)) {
+            run(&script);
+        }
+    }
+
+    fn table(len: u32, hash: impl Fn(u32) -> u32 + Copy) -> Lines {
+        let mut lines = Lines::new();
+        for number in 0..len {
+            assert_eq!(lines.insert(hash(number), number, hash), Ok(()));
+        }
+        lines
+    }
+
+    fn random(number: u32) -> u32 {
+        crate::table::lines::fold(u64::from(number))
+    }
+
+    const MANY: u32 = if cfg!(miri) { 2000 } else { 100_000 };
+
+    #[test]
+    fn growth_keeps_all_entries_and_shrinking_returns_the_memory() {
+        let mut lines = table(MANY, random);
+        lines.validate(random).expect("invariant");
+        assert!(!lines.is_flooded());
+        assert!(
+            (0..MANY).all(|number| {
+                lines.find(random(number), |other| other == number) == Some(number)
+            })
+        );
+        assert_eq!(lines.find(random(MANY), |other| other == MANY), None);
+        for number in 0..MANY {
+            assert!(lines.remove(random(number), number));
+            lines.shrink_step(random);
+            if number % (MANY / 16) == 0 {
+                lines.validate(random).expect("invariant");
+            }
+        }
+        while lines.shrink_step(random) {}
+        assert_eq!((lines.len(), lines.allocation_size()), (0, 0));
+    }
+
+    #[test]
+    fn an_insertion_rehashes_one_segment_at_most() {
+        let mut lines = Lines::new();
+        let (rehashed, mut most) = (core::cell::Cell::new(0_u32), 0);
+        for number in 0..MANY {
+            rehashed.set(0);
+            let hash_of = |other| {
+                rehashed.set(rehashed.get() + 1);
+                random(other)
+            };
+            assert_eq!(lines.insert(random(number), number, hash_of), Ok(()));
+            most = most.max(rehashed.get());
+        }
+        assert!(most <= policy::SLOTS as u32, "{most} entries");
+    }
+
+    #[test]
+    fn bytes_for_an_entry() {
+        let mut lines = Lines::new();
+        let mut most = 0;
+        for number in 0..MANY {
+            assert_eq!(lines.insert(random(number), number, random), Ok(()));
+            // Beyond the first chunks.
+            if number > MANY / 2 {
+                most = most.max(lines.allocation_size() / lines.len());
+            }
+        }
+        assert!(cfg!(miri) || most <= 13, "{most} bytes");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "searches through whole segments take minutes")]
+    fn equal_hashes_are_found_and_flood() {
+        let mut lines = table(2000, |_| 7);
+        assert!(lines.is_flooded());
+        lines.validate(|_| 7).expect("invariant");
+        let numbers: Vec<_> = (0..2000).filter(|n| lines.find(7, |m| m == *n).is_some()).collect();
+        assert_eq!(numbers.len(), 2000);
+        assert!((0..2000).rev().all(|number| lines.remove(7, number)));
+        assert!(!lines.remove(7, 0) && !lines.is_flooded());
+    }
+}

@@ -1,0 +1,234 @@
+//! Operations on two sets.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+use core::iter::{Chain, FusedIterator};
+use core::ops::{BitAnd, BitOr, BitXor, Sub};
+
+use super::TrashSet;
+use crate::trash::Keys;
+
+impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
+    /// Returns an iterator over the values that are in this set and not in `other`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::TrashSet;
+    ///
+    /// let (a, b) = (TrashSet::from([1, 2, 3]), TrashSet::from([3, 4]));
+    /// let sorted = |mut values: Vec<i32>| {
+    ///     values.sort();
+    ///     values
+    /// };
+    /// assert_eq!(sorted(a.difference(&b).copied().collect()), [1, 2]);
+    /// assert_eq!(sorted(a.intersection(&b).copied().collect()), [3]);
+    /// assert_eq!(sorted(a.union(&b).copied().collect()), [1, 2, 3, 4]);
+    /// assert_eq!(sorted(a.symmetric_difference(&b).copied().collect()), [1, 2, 4]);
+    /// assert_eq!((&a | &b, &a & &b), (TrashSet::from([1, 2, 3, 4]), TrashSet::from([3])));
+    /// assert_eq!((&a - &b, &a ^ &b), (TrashSet::from([1, 2]), TrashSet::from([1, 2, 4])));
+    ///
+    /// let one = TrashSet::from([1]);
+    /// assert!(one.is_subset(&a) && a.is_superset(&one) && one.is_disjoint(&b));
+    /// ```
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, T, S> {
+        Difference { values: self.iter(), other }
+    }
+
+    /// Returns an iterator over the values that are in both sets. It goes through the smaller one.
+    pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, T, S> {
+        let (smaller, larger) =
+            if self.len() <= other.len() { (self, other) } else { (other, self) };
+        Intersection { values: smaller.iter(), other: larger }
+    }
+
+    /// Returns an iterator over the values that are in one of both sets at least.
+    pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, T, S> {
+        let (smaller, larger) =
+            if self.len() <= other.len() { (self, other) } else { (other, self) };
+        Union { values: larger.iter().chain(smaller.difference(larger)) }
+    }
+
+    /// Returns an iterator over the values that are in one of both sets only.
+    pub fn symmetric_difference<'a>(&'a self, other: &'a Self) -> SymmetricDifference<'a, T, S> {
+        SymmetricDifference { values: self.difference(other).chain(other.difference(self)) }
+    }
+
+    /// Whether no value is in both sets.
+    #[must_use]
+    pub fn is_disjoint(&self, other: &Self) -> bool {
+        self.intersection(other).next().is_none()
+    }
+
+    /// Whether `other` has all values of this set.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.len() <= other.len() && self.iter().all(|value| other.contains(value))
+    }
+
+    /// Whether this set has all values of `other`.
+    #[must_use]
+    pub fn is_superset(&self, other: &Self) -> bool {
+        other.is_subset(self)
+    }
+}
+
+/// An iterator over the values of a set that are not in another. See [`TrashSet::difference`].
+pub struct Difference<'a, T, S> {
+    values: Keys<'a, T, ()>,
+    other: &'a TrashSet<T, S>,
+}
+
+/// An iterator over the values that are in two sets. See [`TrashSet::intersection`].
+pub struct Intersection<'a, T, S> {
+    values: Keys<'a, T, ()>,
+    other: &'a TrashSet<T, S>,
+}
+
+/// An iterator over the values that are in one of two sets at least. See [`TrashSet::union`].
+pub struct Union<'a, T, S> {
+    values: Chain<Keys<'a, T, ()>, Difference<'a, T, S>>,
+}
+
+/// An iterator over the values that are in one of two sets only. See
+/// [`TrashSet::symmetric_difference`].
+pub struct SymmetricDifference<'a, T, S> {
+    values: Chain<Difference<'a, T, S>, Difference<'a, T, S>>,
+}
+
+impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Difference<'a, T, S> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        self.values.find(|value| !self.other.contains(*value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.values.len().saturating_sub(self.other.len()), Some(self.values.len()))
+    }
+}
+
+impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Intersection<'a, T, S> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        self.values.find(|value| self.other.contains(*value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.values.len()))
+    }
+}
+
+impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Union<'a, T, S> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        self.values.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.values.size_hint()
+    }
+}
+
+impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for SymmetricDifference<'a, T, S> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        self.values.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.values.size_hint()
+    }
+}
+
+impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Difference<'_, T, S> {}
+impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Intersection<'_, T, S> {}
+impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Union<'_, T, S> {}
+impl<T: Eq + Hash, S: BuildHasher> FusedIterator for SymmetricDifference<'_, T, S> {}
+
+impl<T, S> Clone for Difference<'_, T, S> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), other: self.other }
+    }
+}
+
+impl<T, S> Clone for Intersection<'_, T, S> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), other: self.other }
+    }
+}
+
+impl<T, S> Clone for Union<'_, T, S> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone() }
+    }
+}
+
+impl<T, S> Clone for SymmetricDifference<'_, T, S> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone() }
+    }
+}
+
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Difference<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Intersection<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Union<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for SymmetricDifference<'_, T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitOr for &TrashSet<T, S> {
+    type Output = TrashSet<T, S>;
+
+    /// Returns the union.
+    fn bitor(self, other: Self) -> TrashSet<T, S> {
+        self.union(other).cloned().collect()
+    }
+}
+
+impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitAnd for &TrashSet<T, S> {
+    type Output = TrashSet<T, S>;
+
+    /// Returns the intersection.
+    fn bitand(self, other: Self) -> TrashSet<T, S> {
+        self.intersection(other).cloned().collect()
+    }
+}
+
+impl<T: Eq + Hash + Clone, S: BuildHasher + Default> BitXor for &TrashSet<T, S> {
+    type Output = TrashSet<T, S>;
+
+    /// Returns the symmetric difference.
+    fn bitxor(self, other: Self) -> TrashSet<T, S> {
+        self.symmetric_difference(other).cloned().collect()
+    }
+}
+
+impl<T: Eq + Hash + Clone, S: BuildHasher + Default> Sub for &TrashSet<T, S> {
+    type Output = TrashSet<T, S>;
+
+    /// Returns the difference.
+    fn sub(self, other: Self) -> TrashSet<T, S> {
+        self.difference(other).cloned().collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! Traits of the language for sets: loops, collections, comparison, copies.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+use super::TrashSet;
+use crate::trash::{IntoKeys, Keys};
+
+impl<T, S: Default> Default for TrashSet<T, S> {
+    fn default() -> Self {
+        Self::with_hasher(S::default())
+    }
+}
+
+/// A copy has the same hasher, seed and shape.
+impl<T: Clone, S: Clone> Clone for TrashSet<T, S> {
+    fn clone(&self) -> Self {
+        Self { map: self.map.clone() }
+    }
+}
+
+impl<T: fmt::Debug, S> fmt::Debug for TrashSet<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self).finish()
+    }
+}
+
+/// Equal values; hashers do not count.
+impl<T: Eq + Hash, S: BuildHasher, O: BuildHasher> PartialEq<TrashSet<T, O>> for TrashSet<T, S> {
+    fn eq(&self, other: &TrashSet<T, O>) -> bool {
+        self.map == other.map
+    }
+}
+
+impl<T: Eq + Hash, S: BuildHasher> Eq for TrashSet<T, S> {}
+
+impl<T: Eq + Hash, S: BuildHasher> Extend<T> for TrashSet<T, S> {
+    /// Inserts all values, in bursts.
+    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+        self.map.extend(values.into_iter().map(|value| (value, ())));
+    }
+}
+
+impl<'a, T: Eq + Hash + Copy, S: BuildHasher> Extend<&'a T> for TrashSet<T, S> {
+    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
+        self.extend(values.into_iter().copied());
+    }
+}
+
+impl<T: Eq + Hash, S: BuildHasher + Default> FromIterator<T> for TrashSet<T, S> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let mut set = Self::default();
+        set.extend(values);
+        set
+    }
+}
+
+impl<T: Eq + Hash, const N: usize> From<[T; N]> for TrashSet<T> {
+    fn from(values: [T; N]) -> Self {
+        values.into_iter().collect()
+    }
+}
+
+impl<T, S> IntoIterator for TrashSet<T, S> {
+    type Item = T;
+    type IntoIter = IntoKeys<T, ()>;
+
+    fn into_iter(self) -> IntoKeys<T, ()> {
+        self.map.into_keys()
+    }
+}
+
+impl<'a, T, S> IntoIterator for &'a TrashSet<T, S> {
+    type Item = &'a T;
+    type IntoIter = Keys<'a, T, ()>;
+
+    fn into_iter(self) -> Keys<'a, T, ()> {
+        self.iter()
+    }
+}

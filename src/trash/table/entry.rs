@@ -1,0 +1,281 @@
+//! The place of one entry in a [`TrashTable`], filled or not.
+
+use core::fmt;
+use core::mem;
+
+use super::TrashTable;
+use crate::table::error::TryReserveError;
+use crate::table::{Position, Room, Table};
+
+impl<T> TrashTable<T> {
+    /// Returns the entry with this hash for which `eq` returns true, to change or remove it.
+    ///
+    /// # Errors
+    ///
+    /// The table, if there is none.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut table = flowtable::TrashTable::new();
+    /// match table.find_entry(7, |entry| *entry == "a") {
+    ///     Ok(_) => unreachable!("the table is empty"),
+    ///     Err(absent) => drop(absent.into_table().insert_unique(7, "a", |_| 7)),
+    /// }
+    /// let entry = table.find_entry(7, |entry| *entry == "a").unwrap();
+    /// assert_eq!(entry.remove(|_| 7), "a");
+    /// ```
+    pub fn find_entry(
+        &mut self,
+        hash: u64,
+        eq: impl FnMut(&T) -> bool,
+    ) -> Result<OccupiedEntry<'_, T>, AbsentEntry<'_, T>> {
+        match self.table.locate(hash, eq) {
+            Some(at) => Ok(OccupiedEntry { table: &mut self.table, at }),
+            None => Err(AbsentEntry { table: self }),
+        }
+    }
+
+    /// Returns the entry with this hash for which `eq` returns true, or room for it. `hasher`
+    /// returns the hashes of entries that have to move.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::trash::table::Entry;
+    ///
+    /// let mut packets = flowtable::TrashTable::new();
+    /// let hash = |&(port, _): &(u64, u32)| port.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// for port in [443, 53, 443] {
+    ///     let flow = packets.entry(hash(&(port, 0)), |flow| flow.0 == port, hash);
+    ///     flow.or_insert((port, 0)).get_mut().1 += 1;
+    /// }
+    /// let entry = packets.entry(hash(&(443, 0)), |flow| flow.0 == 443, hash);
+    /// let Entry::Occupied(flow) = entry else { panic!("two packets") };
+    /// assert_eq!(flow.remove(hash), (443, 2));
+    /// ```
+    pub fn entry(
+        &mut self,
+        hash: u64,
+        eq: impl FnMut(&T) -> bool,
+        hasher: impl Fn(&T) -> u64,
+    ) -> Entry<'_, T> {
+        self.try_entry(hash, eq, hasher).unwrap_or_else(|error| error.raise())
+    }
+
+    /// Returns the entry with this hash for which `eq` returns true, or room for it, if there is
+    /// memory.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such entry, and memory is needed for one and cannot be allocated; the table
+    /// is as it was.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut table = flowtable::TrashTable::new();
+    /// match table.try_entry(7, |entry| *entry == "a", |_| 7) {
+    ///     Ok(entry) => drop(entry.or_insert("a")), // takes no memory
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// assert_eq!(table.len(), 1);
+    /// ```
+    pub fn try_entry(
+        &mut self,
+        hash: u64,
+        eq: impl FnMut(&T) -> bool,
+        hasher: impl Fn(&T) -> u64,
+    ) -> Result<Entry<'_, T>, TryReserveError> {
+        Ok(match self.table.locate(hash, eq) {
+            Some(at) => Entry::Occupied(OccupiedEntry { table: &mut self.table, at }),
+            None => Entry::Vacant(VacantEntry::new(hash, self.table.make_room(hash, hasher)?)),
+        })
+    }
+}
+
+/// An entry of a table, or room for one. See [`TrashTable::entry`].
+///
+/// # Example
+///
+/// ```
+/// let mut table = flowtable::TrashTable::new();
+/// let mut visit = |name: &'static str| {
+///     let entry = table.entry(7, |(own, _)| *own == name, |_| 7);
+///     assert_eq!(entry.hash(), 7);
+///     *entry.and_modify(|(_, visits)| *visits += 1).or_insert_with(|| (name, 1)).get()
+/// };
+/// assert_eq!((visit("a"), visit("b"), visit("a")), (("a", 1), ("b", 1), ("a", 2)));
+/// let changed = table.entry(7, |(own, _)| *own == "a", |_| 7).insert(("a", 5));
+/// assert_eq!(changed.into_mut(), &mut ("a", 5));
+/// ```
+pub enum Entry<'a, T> {
+    /// There is an entry.
+    Occupied(OccupiedEntry<'a, T>),
+    /// There is room for one.
+    Vacant(VacantEntry<'a, T>),
+}
+
+/// An entry of a table.
+pub struct OccupiedEntry<'a, T> {
+    table: &'a mut Table<T>,
+    at: Position,
+}
+
+/// Room for an entry, for which all memory is allocated.
+pub struct VacantEntry<'a, T> {
+    hash: u64,
+    room: Room<'a, T>,
+}
+
+/// A table that does not have an entry. See [`TrashTable::find_entry`].
+pub struct AbsentEntry<'a, T> {
+    table: &'a mut TrashTable<T>,
+}
+
+impl<'a, T> AbsentEntry<'a, T> {
+    /// Returns the table.
+    #[must_use]
+    pub fn into_table(self) -> &'a mut TrashTable<T> {
+        self.table
+    }
+}
+
+impl<'a, T> Entry<'a, T> {
+    /// Returns the hash.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        match self {
+            Self::Occupied(entry) => entry.hash(),
+            Self::Vacant(entry) => entry.hash,
+        }
+    }
+
+    /// Replaces the entry or inserts it.
+    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T> {
+        match self {
+            Self::Occupied(mut place) => {
+                *place.get_mut() = entry;
+                place
+            }
+            Self::Vacant(place) => place.insert(entry),
+        }
+    }
+
+    /// Inserts an entry if there is none.
+    pub fn or_insert(self, default: T) -> OccupiedEntry<'a, T> {
+        self.or_insert_with(|| default)
+    }
+
+    /// Inserts the result of `default` if there is no entry.
+    pub fn or_insert_with(self, default: impl FnOnce() -> T) -> OccupiedEntry<'a, T> {
+        match self {
+            Self::Occupied(entry) => entry,
+            Self::Vacant(entry) => entry.insert(default()),
+        }
+    }
+
+    /// Changes the entry if there is one. Its hash must stay the same.
+    #[must_use]
+    pub fn and_modify(mut self, change: impl FnOnce(&mut T)) -> Self {
+        if let Self::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+}
+
+/// Why an occupied entry has an entry.
+const OCCUPIED: &str = "the table cannot change while its entry is borrowed";
+
+impl<'a, T> OccupiedEntry<'a, T> {
+    /// Returns the hash that the entry was found or inserted with.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.at.hash()
+    }
+
+    /// Returns a reference to the entry.
+    #[must_use]
+    pub fn get(&self) -> &T {
+        self.table.get(self.at).expect(OCCUPIED)
+    }
+
+    /// Returns a mutable reference to the entry, whose hash must stay the same.
+    #[must_use]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.table.get_mut(self.at).expect(OCCUPIED)
+    }
+
+    /// Converts into a mutable reference for the lifetime of the table's borrow.
+    #[must_use]
+    pub fn into_mut(self) -> &'a mut T {
+        self.table.get_mut(self.at).expect(OCCUPIED)
+    }
+
+    /// Replaces the entry by one with the same hash, and returns it.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut table = flowtable::TrashTable::new();
+    /// let mut entry = table.insert_unique(7, "a", |_| 7);
+    /// assert_eq!((entry.hash(), entry.replace("b"), *entry.get()), (7, "a", "b"));
+    /// ```
+    pub fn replace(&mut self, entry: T) -> T {
+        mem::replace(self.get_mut(), entry)
+    }
+
+    /// Removes the entry. `hasher` returns the hashes of other entries, of which some may move.
+    pub fn remove(self, hasher: impl Fn(&T) -> u64) -> T {
+        let Self { table, at } = self;
+        let entry = table.take(at, &hasher).expect(OCCUPIED);
+        table.shrink_around(at.hash(), &hasher);
+        entry
+    }
+}
+
+impl<'a, T> VacantEntry<'a, T> {
+    pub(super) fn new(hash: u64, room: Room<'a, T>) -> Self {
+        Self { hash, room }
+    }
+
+    /// Returns the hash.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Inserts an entry. Takes no memory.
+    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T> {
+        let (table, at) = self.room.insert_at(entry);
+        OccupiedEntry { table, at }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Entry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Occupied(entry) => f.debug_tuple("Occupied").field(entry).finish(),
+            Self::Vacant(entry) => f.debug_tuple("Vacant").field(entry).finish(),
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OccupiedEntry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OccupiedEntry").field("entry", self.get()).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for VacantEntry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VacantEntry").field("hash", &self.hash).finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for AbsentEntry<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbsentEntry").finish_non_exhaustive()
+    }
+}
