@@ -1,6 +1,6 @@
 //! CLOCK eviction by rank.
 
-use super::rings::Rings;
+use super::clocks::Clocks;
 use super::{EntryStats, Eviction};
 
 /// The number of distinct ranks.
@@ -36,8 +36,10 @@ const NEWCOMERS: usize = 8;
 ///
 /// Ranks above 3 count as 3.
 ///
-/// Cost: a hit costs nothing; a victim examines at most 16 entries, and all operations are O(1). 8
-/// bytes for each slot, and up to 20 if each rank has contained most of the entries.
+/// The hand of a rank moves over the slots in their order.
+///
+/// Cost: a hit costs nothing; a victim examines at most 16 entries, and all operations are O(1).
+/// Half a byte for each slot.
 ///
 /// Paper: Corbató 1968 for the second chance, see [`SecondChance`]. The order by state is that of
 /// Linux, whose connection tracking drops connections that are not assured early.
@@ -59,7 +61,7 @@ const NEWCOMERS: usize = 8;
 #[derive(Clone, Debug)]
 pub struct ByClass {
     /// By rank.
-    rings: Rings<RANKS>,
+    clocks: Clocks<RANKS>,
 }
 
 impl ByClass {
@@ -74,11 +76,7 @@ impl ByClass {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { rings: Rings::new() }
-    }
-
-    fn counts(&self) -> Counts {
-        core::array::from_fn(|rank| self.rings.count(rank))
+        Self { clocks: Clocks::new() }
     }
 }
 
@@ -103,46 +101,45 @@ impl Default for ByClass {
     }
 }
 
-/// Returns the ring of the entries with this rank.
-const fn ring_of(rank: u8) -> usize {
+/// Returns the set of the entries with this rank.
+const fn set_of(rank: u8) -> usize {
     let rank = rank as usize;
     if rank < RANKS { rank } else { TOP }
 }
 
 impl Eviction for ByClass {
     fn insert(&mut self, slot: u32, rank: u8) {
-        self.rings.insert(slot, ring_of(rank));
+        self.clocks.insert(slot, set_of(rank));
     }
 
     fn rerank(&mut self, slot: u32, rank: u8) {
-        let ring = self.rings.ring_of(slot);
-        if ring.is_some_and(|ring| ring != ring_of(rank)) {
-            self.rings.insert(slot, ring_of(rank));
+        if self.clocks.set_of(slot).is_some() {
+            self.clocks.insert(slot, set_of(rank));
         }
     }
 
     fn remove(&mut self, slot: u32) {
-        self.rings.remove(slot);
+        self.clocks.remove(slot);
     }
 
     fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        let counts = self.counts();
+        let counts = self.clocks.counts();
         if has_few_newcomers(counts) {
-            if let Some(slot) = self.rings.first_unused(TOP, &mut stats) {
+            if let Some(slot) = self.clocks.first_unused(TOP, &mut stats) {
                 return Some(slot);
             }
         }
-        self.rings.second_chance(lowest_rank(counts)?, stats)
+        self.clocks.second_chance(lowest_rank(counts)?, stats)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        let counts = self.counts();
+        let counts = self.clocks.counts();
         let rank = if has_few_newcomers(counts) { Some(TOP) } else { lowest_rank(counts) };
-        rank.map_or(0, |rank| self.rings.upcoming(rank, slots))
+        rank.map_or(0, |rank| self.clocks.upcoming(rank, slots))
     }
 
     fn allocation_size(&self) -> usize {
-        self.rings.allocation_size()
+        self.clocks.allocation_size()
     }
 }
 

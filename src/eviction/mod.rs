@@ -23,8 +23,9 @@
 //! | [`Passive`] | the least recently used of the next four entries | none | examines 4 entries |
 //!
 //! Guarantees of each policy: all operations are O(1), amortised over dense slots. Memory is 8
-//! bytes for each slot up to the greatest one (up to 20 for [`ByClass`]), allocated for 1024 slots
-//! at a time and freed with the policy; growth moves nothing. Operations on slots that are not in
+//! bytes for each slot up to the greatest one (half a byte for [`ByClass`], a bit for
+//! [`SecondChance`]), allocated for 1024 or 8192 slots at a time and freed with the policy; growth
+//! moves nothing. Operations on slots that are not in
 //! the policy do nothing.
 //!
 //! Papers: Olsson and Nilsson, *TRASH* (2006), section 4, for [`Passive`]; Corbató, *A paging
@@ -34,10 +35,10 @@ use crate::raw::intrusive_list::IntrusiveLists;
 use crate::timestamp::Timestamp;
 
 mod by_class;
+mod clocks;
 mod lru;
 mod passive;
 mod random;
-mod rings;
 mod second_chance;
 
 pub use by_class::ByClass;

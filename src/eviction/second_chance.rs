@@ -1,6 +1,6 @@
 //! CLOCK (second-chance) eviction.
 
-use super::rings::Rings;
+use super::clocks::Clocks;
 use super::{EntryStats, Eviction};
 
 /// Evicts the next entry under the clock hand that was not used since the hand passed it last: the
@@ -8,13 +8,14 @@ use super::{EntryStats, Eviction};
 ///
 /// ```text
 ///     hand ▸ a*  b  c*  d*          * used
-///            │   └ is evicted; the next insertion fills its position
+///            │   └ is evicted
 ///            └ loses its mark
 /// ```
 ///
 /// It is nearly as good as [`Lru`](super::Lru), and a hit costs nothing: the cache stores the mark.
 /// If 8 entries in a row were used, the least recently used of them is evicted, so a victim is
-/// found in O(1) even if all entries were used. Insertion and removal are O(1).
+/// found in O(1) even if all entries were used. Insertion and removal are O(1). The hand moves over
+/// the slots in their order.
 ///
 /// Paper: Corbató, *A Paging Experiment with the Multics System*, 1968. Difference: the bound of 8.
 ///
@@ -31,7 +32,7 @@ use super::{EntryStats, Eviction};
 #[doc(alias = "CLOCK")]
 #[derive(Clone, Debug)]
 pub struct SecondChance {
-    ring: Rings<1>,
+    clock: Clocks<1>,
 }
 
 impl SecondChance {
@@ -46,7 +47,7 @@ impl SecondChance {
     /// ```
     #[must_use]
     pub const fn new() -> Self {
-        Self { ring: Rings::new() }
+        Self { clock: Clocks::new() }
     }
 }
 
@@ -59,24 +60,24 @@ impl Default for SecondChance {
 impl Eviction for SecondChance {
     #[inline]
     fn insert(&mut self, slot: u32, _rank: u8) {
-        self.ring.insert(slot, 0);
+        self.clock.insert(slot, 0);
     }
 
     #[inline]
     fn remove(&mut self, slot: u32) {
-        self.ring.remove(slot);
+        self.clock.remove(slot);
     }
 
     fn victim(&mut self, stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
-        self.ring.second_chance(0, stats)
+        self.clock.second_chance(0, stats)
     }
 
     fn upcoming(&self, slots: &mut [u32]) -> usize {
-        self.ring.upcoming(0, slots)
+        self.clock.upcoming(0, slots)
     }
 
     fn allocation_size(&self) -> usize {
-        self.ring.allocation_size()
+        self.clock.allocation_size()
     }
 }
 

@@ -4,8 +4,8 @@
 
 use super::config::Config;
 use super::metrics::Metrics;
+use super::record::FlowState;
 use super::state::{Class, EndReason, NEVER};
-use super::store::FlowState;
 use super::tenants::Tenants;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
@@ -19,6 +19,8 @@ pub(super) struct Accounting<P> {
     pub(super) metrics: Metrics,
     /// Hits that are not in the metrics yet: one key compared, in the first bucket.
     pub(super) quick_hits: u64,
+    /// Evictions, modulo 2^32.
+    pub(super) evictions: u32,
 }
 
 impl<P: Eviction> Accounting<P> {
@@ -29,17 +31,18 @@ impl<P: Eviction> Accounting<P> {
             tenants: Tenants::new(),
             metrics: Metrics::default(),
             quick_hits: 0,
+            evictions: 0,
         }
     }
 
     /// Accounts for a new flow.
-    pub(super) fn insert(&mut self, slot: u32, state: &FlowState, config: &Config, now: u64) {
+    pub(super) fn insert(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         self.wheel.cover(slot);
         self.tenants.cover(slot);
         self.arm(slot, state, config, now);
         self.tenants.count_in(state.tenant);
-        self.metrics.insert(state.connection.class);
-        if state.is_pinned {
+        self.metrics.insert(state.marks.class());
+        if state.marks.is_pinned() {
             self.metrics.pinned += 1;
         } else {
             self.make_evictable(slot, state);
@@ -47,11 +50,11 @@ impl<P: Eviction> Accounting<P> {
     }
 
     /// Accounts for a removed flow.
-    pub(super) fn remove(&mut self, slot: u32, state: &FlowState, reason: EndReason) {
+    pub(super) fn remove(&mut self, slot: u32, state: FlowState, reason: EndReason) {
         // The slot remains armed: the next flow in it has a later deadline, and need not be armed.
         self.tenants.count_out(state.tenant);
-        self.metrics.remove(reason, state.connection.class);
-        if state.is_pinned {
+        self.metrics.remove(reason, state.marks.class());
+        if state.marks.is_pinned() {
             self.metrics.pinned -= 1;
         } else {
             self.make_unevictable(slot, state);
@@ -59,15 +62,15 @@ impl<P: Eviction> Accounting<P> {
     }
 
     /// Makes a flow evictable.
-    pub(super) fn make_evictable(&mut self, slot: u32, state: &FlowState) {
-        self.policy.insert(slot, state.connection.class as u8);
-        self.tenants.insert(state.tenant, slot, state.connection.class);
+    pub(super) fn make_evictable(&mut self, slot: u32, state: FlowState) {
+        self.policy.insert(slot, state.marks.class() as u8);
+        self.tenants.insert(state.tenant, slot, state.marks.class());
     }
 
     /// Excludes a flow from eviction.
-    pub(super) fn make_unevictable(&mut self, slot: u32, state: &FlowState) {
+    pub(super) fn make_unevictable(&mut self, slot: u32, state: FlowState) {
         self.policy.remove(slot);
-        self.tenants.remove(state.tenant, slot, state.connection.class);
+        self.tenants.remove(state.tenant, slot, state.marks.class());
     }
 
     /// Accounts for a change of class.
@@ -76,26 +79,26 @@ impl<P: Eviction> Accounting<P> {
     pub(super) fn change_class(
         &mut self,
         slot: u32,
-        state: &FlowState,
+        state: FlowState,
         before: Class,
         (config, now): (&Config, u64),
     ) {
-        let class = state.connection.class;
+        let class = state.marks.class();
         self.metrics.change_class(before, class);
-        if !state.is_pinned {
+        if !state.marks.is_pinned() {
             self.policy.rerank(slot, class as u8);
             self.tenants.remove(state.tenant, slot, before);
             self.tenants.insert(state.tenant, slot, class);
         }
         // Later deadlines need nothing: the wheel returns the slot at the earlier one.
-        let idle = |class| config.timeouts.idle_nanos(state.connection.protocol, class);
+        let idle = |class| config.timeouts.idle_nanos(state.marks.protocol(), class);
         if idle(class) < idle(before) || config.emergency.is_some() {
             self.arm(slot, state, config, now);
         }
     }
 
     /// Arms the timer of a flow for its deadline.
-    pub(super) fn arm(&mut self, slot: u32, state: &FlowState, config: &Config, now: u64) {
+    pub(super) fn arm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         let mut deadline = state.deadline(&config.timeouts);
         if let Some(emergency) = config.emergency {
             if let Some(early) = state.emergency_deadline(emergency) {

@@ -1,37 +1,39 @@
 //! Admission and removal of flows: creation, eviction, limits.
 
 use core::hash::BuildHasher;
-use core::mem;
 
 use super::FlowCache;
 use super::config::Emergency;
+use super::connection::ConnectionState;
 use super::event::{Refused, RemovedFlow};
-use super::state::{ConnectionState, EndReason, Packet, Tenant};
-use super::store::{Flow, FlowState, Handle, Target};
+use super::handle::Handle;
+use super::record::{Cold, Flow, FlowState, Marks};
+use super::state::{EndReason, Packet, Tenant};
+use super::store::Target;
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
-use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
-/// Victims whose flows are prefetched.
-const AHEAD: usize = 8;
+/// Evictions whose flows are prefetched at once, and two times as many before.
+const AT_ONCE: usize = 4;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    /// Creates a flow for a key that refers to no flow, or to one that has ended and is removed.
-    /// Evicts a flow if necessary. Returns the slot and the removed flow.
+    /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
+    /// Evicts a flow if necessary. Returns the slot.
     pub(super) fn create(
         &mut self,
-        (hash, name): (u64, K),
-        (key, initiator): (K, Direction),
+        (first, name): (u32, K),
+        initiator: Direction,
         (mut packet, direction): (Packet, Direction),
         over: Option<u32>,
         value: V,
-    ) -> Result<(u32, Option<RemovedFlow<K, V>>), Refused> {
+    ) -> Result<u32, Refused> {
         if self.pending.is_some() {
             // An allocation failed before, and the flow evicted for it was not reported yet.
             self.accounting.metrics.refused += 1;
             return Err(Refused::Memory);
         }
+        let hash = self.index_hash(first, &name);
         let over = over.and_then(|slot| self.remove_slot(slot, EndReason::Ended));
         let removed = match over {
             Some(over) => {
@@ -44,40 +46,51 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 .inspect_err(|_| self.accounting.metrics.refused += 1)?,
         };
         let slot = self.store.flows.next_index();
-        if self.index.try_insert_hashed(hash, name, Target::slot(slot, initiator)).is_err() {
+        if self.index.insert(hash, Target::slot(slot), &self.store).is_err() {
             self.pending = removed;
             self.accounting.metrics.refused += 1;
             return Err(Refused::Memory);
         }
         let now = self.clock.now();
         self.version += 1;
-        let state = FlowState {
-            id: 0,
-            last_seen: now,
-            first_seen: now,
-            reported: now,
-            version: self.version,
-            aliases: OptIndex::NONE,
-            tenant: packet.tenant(),
-            connection: ConnectionState::begin(packet, direction, self.config.close_rule),
-            is_used: false,
-            has_unreported: true,
-            is_pinned: false,
-        };
-        self.insert_flow(Flow { state, value, key });
+        let connection = ConnectionState::begin(packet, direction, &self.config);
+        let mut marks = Marks::new(connection, initiator);
+        marks.set(Marks::UNREPORTED, true);
+        let flow = Flow { name, marks, last_seen: now, version: self.version, value };
+        let cold = Cold { first_seen: now, reported: now, hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, packet.tenant());
         self.accounting.metrics.created += 1;
-        Ok((slot, removed))
+        self.store.rest.removed = removed;
+        Ok(slot)
     }
 
-    /// Inserts a flow whose key is already in the index, with the next free slot.
-    pub(super) fn insert_flow(&mut self, flow: Flow<K, V>) {
+    /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
+    /// on replacing a hash that is not random.
+    #[inline]
+    pub(super) fn index_hash(&mut self, first: u32, name: &K) -> u32 {
+        if self.index.is_unusual() {
+            self.reseed(name);
+        }
+        self.index.present_hash(first, name)
+    }
+
+    #[cold]
+    fn reseed(&mut self, name: &K) {
+        let limit = self.config.max_bytes;
+        let others = self.reserved_without_index();
+        self.index.reseed(name, &mut self.store, |bytes| others.saturating_add(bytes) <= limit);
+    }
+
+    /// Inserts a flow whose name is already in the index, with the next free slot.
+    pub(super) fn insert_flow(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) {
         if self.store.len() == 0 {
             // An empty wheel skips the time without flows.
             self.accounting.wheel.skip_to(self.clock.now() / self.config.tick);
         }
-        let slot = self.store.insert(flow);
-        let (config, now) = (&self.config, self.clock.now());
-        self.accounting.insert(slot, &self.store.flow(slot).state, config, now);
+        let Flow { marks, last_seen, .. } = flow;
+        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
+        let slot = self.store.insert(flow, cold, tenant);
+        self.accounting.insert(slot, state, &self.config, self.clock.now());
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
         if !self.is_emergency && self.config.emergency.is_some_and(begins) {
             self.is_emergency = true;
@@ -88,13 +101,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Evicts a flow, if a new flow of the tenant requires it.
     fn make_room(&mut self, tenant: Tenant) -> Result<Option<RemovedFlow<K, V>>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
-        let (of, refusal) = if !self.has_memory_for(0, 1) {
+        let (of, refusal) = if !self.has_memory_for(self.index.growth(1)) {
             return Err(Refused::Memory);
         } else if self.accounting.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))
         } else if self.store.len() >= self.config.flows {
             (None, Some(Refused::Full))
-        } else if !self.has_memory_for(self.growth(), 2) {
+        } else if !self.has_memory_for(self.growth(tenant) + self.index.growth(0)) {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
@@ -109,15 +122,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Prefetches for the next evictions: the index bucket of the first victim, and the flows of
-    /// those after it.
-    fn prefetch_next(&self) {
-        let mut slots = [0; AHEAD];
-        let count = self.accounting.policy.upcoming(&mut slots).min(AHEAD);
-        let Some((first, others)) = slots[..count].split_first() else { return };
-        others.iter().for_each(|slot| self.store.flows.prefetch(*slot));
-        if let Some(flow) = self.store.flows.get(*first).filter(|flow| !flow.state.is_used) {
-            self.index.prefetch_bucket(self.index.hash_of(&flow.key.normalized().0));
+    /// Prefetches for the next evictions, once for some of them: the index lines of the next
+    /// victims, whose records have been prefetched before, and the records of later ones.
+    fn prefetch_next(&mut self) {
+        self.accounting.evictions = self.accounting.evictions.wrapping_add(1);
+        if self.accounting.evictions % AT_ONCE as u32 != 0 {
+            return;
+        }
+        let mut slots = [0; 3 * AT_ONCE];
+        let count = self.accounting.policy.upcoming(&mut slots).min(slots.len());
+        for slot in &slots[..count.min(AT_ONCE)] {
+            // A policy of the caller's may return any slot.
+            let cold = self.store.rest.cold.get(*slot);
+            cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
+        }
+        for slot in &slots[count.min(2 * AT_ONCE)..count] {
+            self.store.prefetch_all(*slot);
         }
     }
 
@@ -125,10 +145,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
         let flows = &mut self.store.flows;
         let stats = |slot| match flows.get_mut(slot) {
-            Some(Flow { state, .. }) => EntryStats {
-                used: mem::take(&mut state.is_used),
+            Some(Flow { marks, last_seen, .. }) => EntryStats {
+                used: marks.take(Marks::USED),
                 // Only the order matters, and the caller's clock may have been set.
-                last_use: Timestamp::from_nanos(state.last_seen),
+                last_use: Timestamp::from_nanos(*last_seen),
             },
             None => EntryStats::default(),
         };
@@ -137,7 +157,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             None => self.accounting.policy.victim(stats),
         };
         // A policy of the caller's may return any slot.
-        victim.filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.state.is_pinned))
+        victim
+            .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
     }
 
     /// Removes a flow with all of its aliases.
@@ -146,40 +167,33 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         slot: u32,
         reason: EndReason,
     ) -> Option<RemovedFlow<K, V>> {
-        // The index first: it hashes keys, which may panic.
-        let (key, initiator) = self.store.flows.get(slot)?.key.normalized();
-        while let Some((at, name)) = self.store.aliases(slot).next() {
-            let (key, initiator) = name.key.normalized();
-            self.unlink(key, Target::alias(at, initiator));
+        // The key first: its methods may panic.
+        let key = self.store.flows.get(slot)?.key();
+        while let Some((at, alias)) = self.store.aliases(slot).next() {
+            self.index.remove(alias.hash, Target::alias(at));
             self.store.remove_alias(slot, at);
         }
-        self.unlink(key, Target::slot(slot, initiator));
-
-        let Flow { state, value, key } = self.store.flows.try_remove(slot)?;
-        let handle = Handle { id: state.id, slot };
-        self.accounting.remove(slot, &state, reason);
+        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
+        self.index.remove(cold.hash, Target::slot(slot));
+        let Flow { name, marks, last_seen, value, .. } = self.store.flows.try_remove(slot)?;
+        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
+        self.accounting.remove(slot, state, reason);
         self.version += 1;
         let ends = |emergency: Emergency| self.store.len() < emergency.leave;
         self.is_emergency &= !self.config.emergency.is_some_and(ends);
-        Some(RemovedFlow {
-            handle,
+        let removed = RemovedFlow {
+            handle: Handle { id: cold.id, slot },
             key,
             value,
             reason,
-            class: state.connection.class,
-            protocol: state.connection.protocol,
-            tenant: state.tenant,
-            first_seen: self.clock.caller(state.first_seen),
-            last_seen: self.clock.caller(state.last_seen),
-        })
-    }
-
-    /// Removes a key from the index if it has this target, which is so unless keys violate the
-    /// contract of `Hash` and `Eq`.
-    pub(super) fn unlink(&mut self, name: K, target: Target) {
-        let hash = self.index.hash_of(&name);
-        if self.index.get_hashed(hash, &name) == Some(&target) {
-            self.index.remove_hashed(hash, &name);
-        }
+            class: marks.class(),
+            protocol: marks.protocol(),
+            tenant,
+            first_seen: self.clock.caller(cold.first_seen),
+            last_seen: self.clock.caller(last_seen),
+        };
+        // Last, as it may panic.
+        drop(name);
+        Some(removed)
     }
 }

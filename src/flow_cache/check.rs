@@ -5,8 +5,9 @@ use core::fmt::Debug;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
+use super::record::Flow;
 use super::state::{Class, NEVER};
-use super::store::{Flow, Target};
+use super::store::Target;
 use crate::eviction::Eviction;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;
@@ -34,8 +35,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         let within_index = |error| InvariantError::new(format!("index: {error}"));
-        self.index.validate().map_err(within_index)?;
-        let (flows, aliases) = (self.store.flows.len(), self.store.aliases.len());
+        self.index.validate(&self.store).map_err(within_index)?;
+        let (flows, aliases) = (self.store.flows.len(), self.store.rest.aliases.len());
         same("keys of the index", self.index.len(), flows + aliases)?;
         ensure(flows <= self.config.flows, || format!("{flows} flows of {}", self.config.flows))?;
         let slots = 0..self.store.flows.slot_count();
@@ -44,9 +45,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         for slot in slots {
             let checked = self.check_flow(slot);
             linked += checked.map_err(|error| error.within(format_args!("slot {slot}")))?;
-            let state = &self.store.flow(slot).state;
-            pinned += usize::from(state.is_pinned);
-            classes[state.connection.class as usize] += 1;
+            let marks = self.store.flow(slot).marks;
+            pinned += usize::from(marks.is_pinned());
+            classes[marks.class() as usize] += 1;
         }
         same("aliases", linked, aliases)?;
         same("pinned flows", self.accounting.metrics.pinned, pinned)?;
@@ -59,14 +60,21 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Checks a flow, and returns the number of its aliases.
     fn check_flow(&self, slot: u32) -> Result<usize, InvariantError> {
-        let Flow { state, key, .. } = self.store.flow(slot);
-        let (name, initiator) = key.normalized();
-        same("target of the key", self.index.get(&name), Some(&Target::slot(slot, initiator)))?;
+        let (Flow { version, .. }, cold) = (self.store.flow(slot), self.store.cold(slot));
+        let state = self.store.state(slot).expect("the slot has a flow");
         let mut count = 0;
-        for (at, alias) in self.store.aliases(slot) {
-            let (name, initiator) = alias.key.normalized();
-            let target = Target::alias(at, initiator);
-            same("target of an alias", self.index.get(&name), Some(&target))?;
+        let mut names = core::iter::successors(Some(Target::slot(slot)), |target| {
+            self.store.next_name(*target)
+        });
+        names.try_for_each(|target| {
+            let name = self.store.name_of(target).expect("the target of a name");
+            same(
+                "target of a name",
+                self.find_target(self.index.first_hash(name), name),
+                Some(target),
+            )
+        })?;
+        for (_, alias) in self.store.aliases(slot) {
             same("slot of an alias", alias.slot, slot)?;
             count += 1;
         }
@@ -74,10 +82,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let armed = self.accounting.wheel.armed(slot);
         let is_armed = deadline == NEVER || armed <= deadline.div_ceil(self.config.tick);
         ensure(is_armed, || "the wheel is armed too late")?;
-        let times = [state.first_seen, state.last_seen, self.clock.now()];
-        let is_sorted = times.is_sorted() && state.reported >= state.first_seen;
+        let times = [cold.first_seen, state.last_seen, self.clock.now()];
+        let is_sorted = times.is_sorted() && state.reported >= cold.first_seen;
         ensure(is_sorted, || format!("times {times:?}, reported {}", state.reported))?;
-        ensure(state.version <= self.version, || "the version is in the future")?;
+        ensure(*version <= self.version, || "the version is in the future")?;
         Ok(count)
     }
 }

@@ -13,6 +13,8 @@ const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     now: u64,
+    /// The latest time of the caller, which is `now`.
+    latest: u64,
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
@@ -20,21 +22,32 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { now: ORIGIN, ahead: ORIGIN, behind: 0 }
+        Self { now: ORIGIN, latest: 0, ahead: ORIGIN, behind: 0 }
     }
 
     /// Advances to the caller's `time` and returns the time of the cache.
     #[inline]
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
-        let now = time.as_nanos().saturating_sub(self.behind).saturating_add(self.ahead);
-        if now > self.now {
-            let passed = (now - self.now).min(JUMP);
-            self.now = self.now.saturating_add(passed).min(NEVER - 1);
-            if passed == JUMP {
-                self.set(time);
+        let time_ns = time.as_nanos();
+        // The time of the caller may be close to the end of its range, but it does not wrap around.
+        if time_ns > self.latest {
+            let passed = time_ns - self.latest;
+            if passed < JUMP {
+                self.latest = time_ns;
+                self.now = self.now.saturating_add(passed).min(NEVER - 1);
+            } else {
+                self.jump(time);
             }
         }
         self.now
+    }
+
+    /// Advances by the longest step at most, to a time that counts as the caller's then.
+    #[cold]
+    fn jump(&mut self, time: Timestamp) {
+        let passed = (time.as_nanos() - self.latest).min(JUMP);
+        self.now = self.now.saturating_add(passed).min(NEVER - 1);
+        self.set(time);
     }
 
     #[inline]
@@ -44,6 +57,7 @@ impl Clock {
 
     /// Follows a change of the caller's clock: `now` is the present time of the cache.
     pub(super) fn set(&mut self, now: Timestamp) {
+        self.latest = now.as_nanos();
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
     }
@@ -71,5 +85,9 @@ mod tests {
         clock.set(Timestamp::ZERO);
         assert_eq!(clock.advance(Timestamp::from_nanos(1)), start + 1_000_000_001 + JUMP);
         assert_eq!(clock.caller(0), Timestamp::ZERO);
+        clock.set(Timestamp::MAX);
+        let end = clock.now();
+        assert_eq!(clock.advance(Timestamp::ZERO), end);
+        assert_eq!(clock.caller(end), Timestamp::MAX);
     }
 }

@@ -4,7 +4,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::state::{self, CloseRule, TimeoutError, Timeouts};
+use super::state::{self, Assurance, CloseRule, TimeoutError, Timeouts};
 
 /// Configuration of a [`FlowCache`](super::FlowCache): its limits, and the timeouts of its flows.
 ///
@@ -34,6 +34,9 @@ pub struct Config {
     /// Nanoseconds.
     pub(super) tick: u64,
     pub(super) close_rule: CloseRule,
+    pub(super) assurance: Assurance,
+    /// Whether a SYN on the sockets of a closing flow begins another flow.
+    pub(super) detects_reuse: bool,
     pub(super) emergency: Option<Emergency>,
 }
 
@@ -62,8 +65,21 @@ impl Config {
             timeouts: Timeouts::CONNTRACK,
             tick: 10_000_000,
             close_rule: CloseRule::BothSides,
+            assurance: Assurance::DEFAULT,
+            detects_reuse: true,
             emergency: None,
         })
+    }
+
+    /// log2 of the flows whose records are allocated together: so that there are some hundred
+    /// pieces of memory at most, but not more memory than a few flows need.
+    pub(super) const fn chunk_bits(&self) -> u32 {
+        let flows = if self.max_bytes < usize::MAX { 0 } else { self.flows };
+        match (flows >> 7).checked_ilog2() {
+            Some(bits @ 10..=13) => bits,
+            Some(14..) => 13,
+            _ => 10,
+        }
     }
 
     /// Returns the maximum number of flows.
@@ -88,6 +104,18 @@ impl Config {
     #[must_use]
     pub const fn close_rule(&self) -> CloseRule {
         self.close_rule
+    }
+
+    /// Returns what assures flows of other protocols than TCP.
+    #[must_use]
+    pub const fn assurance(&self) -> Assurance {
+        self.assurance
+    }
+
+    /// Returns whether a SYN on the sockets of a closing flow begins another flow.
+    #[must_use]
+    pub const fn socket_reuse(&self) -> bool {
+        self.detects_reuse
     }
 
     /// Returns the emergency thresholds, if there are any.
@@ -140,6 +168,38 @@ impl Config {
     #[must_use]
     pub const fn with_close_rule(self, close_rule: CloseRule) -> Self {
         Self { close_rule, ..self }
+    }
+
+    /// Sets what assures flows of other protocols than TCP.
+    #[must_use]
+    pub const fn with_assurance(self, assurance: Assurance) -> Self {
+        Self { assurance, ..self }
+    }
+
+    /// Sets whether a SYN on the sockets of a closing flow begins another flow, as by default.
+    /// Otherwise the flow continues, and is new again: one flow for each key.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Class, Config, Packet};
+    /// use flowtable::{FlowCache, FourTuple, TcpFlags, Timestamp};
+    ///
+    /// let config = Config::new(100)?.with_socket_reuse(false);
+    /// assert!(!config.socket_reuse());
+    /// let mut cache: FlowCache<FourTuple<u32>, u64> = FlowCache::new(config);
+    /// let key = FourTuple { src: 10, dst: 20, sport: 40_000, dport: 443 };
+    /// let classes = [TcpFlags::SYN, TcpFlags::RST, TcpFlags::SYN].map(|flags| {
+    ///     let seen = cache.observe(&key, Packet::tcp(flags), Timestamp::ZERO);
+    ///     seen.map(|seen| seen.class)
+    /// });
+    /// assert_eq!(classes, [Ok(Class::New), Ok(Class::Closing), Ok(Class::New)]);
+    /// assert_eq!(cache.metrics().created, 1);
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    #[must_use]
+    pub const fn with_socket_reuse(self, detected: bool) -> Self {
+        Self { detects_reuse: detected, ..self }
     }
 
     /// Sets the emergency thresholds. Without them, no flow is ended early.

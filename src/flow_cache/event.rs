@@ -3,45 +3,10 @@
 use core::error::Error;
 use core::fmt;
 
+use super::handle::Handle;
 use super::state::{Class, EndReason, Protocol, Tenant};
-use super::store::Handle;
 use crate::key::flow::Direction;
 use crate::timestamp::Timestamp;
-
-/// The flow of an observed packet.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::flow_cache::{Config, Packet};
-/// use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
-///
-/// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
-/// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
-/// let seen = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?;
-/// assert!(seen.fresh && seen.removed.is_none());
-/// let seen = cache.observe(&query.reversed(), Packet::UDP, Timestamp::from_millis(20))?;
-/// assert_eq!((seen.fresh, seen.direction, seen.name), (false, Direction::Reverse, 0));
-/// # Ok::<(), Box<dyn core::error::Error>>(())
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct Observed<'a, K, V> {
-    /// The value of the flow.
-    pub flow: &'a mut V,
-    /// The handle of the flow, which finds it without a key.
-    pub handle: Handle,
-    /// The direction of the packet; forward is that of the initiator.
-    pub direction: Direction,
-    /// The name that the packet carries: 0 is the key of the flow, other numbers are aliases.
-    pub name: u8,
-    /// The class of the flow after this packet.
-    pub class: Class,
-    /// Whether this packet created the flow.
-    pub fresh: bool,
-    /// The flow that was evicted for a new one, or that had the sockets before.
-    pub removed: Option<RemovedFlow<K, V>>,
-}
 
 /// A flow that was removed from the cache.
 ///
@@ -53,8 +18,8 @@ pub struct Observed<'a, K, V> {
 ///
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
 /// *cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?.flow = 70;
-/// let seen = cache.observe(&8, Packet::UDP, Timestamp::from_secs(6))?;
-/// let left = seen.removed.expect("the cache has one flow at most");
+/// let mut seen = cache.observe(&8, Packet::UDP, Timestamp::from_secs(6))?;
+/// let left = seen.take_removed().expect("the cache has one flow at most");
 /// assert_eq!((left.key, left.value, left.reason), (7, 70, EndReason::Resources));
 /// let at = Timestamp::from_secs(5);
 /// assert_eq!((left.first_seen, left.last_seen), (at, at));
@@ -109,7 +74,7 @@ pub enum Event<'a, K, V> {
 /// for seconds in (0..=330).step_by(30) {
 ///     let now = Timestamp::from_secs(seconds);
 ///     cache.advance(now, 100, |event| match event {
-///         Event::Active(report) => reports.push((*report.key, core::mem::take(report.value))),
+///         Event::Active(report) => reports.push((report.key, core::mem::take(report.value))),
 ///         Event::Ended(_) => unreachable!("the flow is never idle for a minute"),
 ///     });
 ///     *cache.observe(&7, Packet::UDP, now)?.flow += 1;
@@ -123,7 +88,7 @@ pub struct Report<'a, K, V> {
     /// The handle of the flow.
     pub handle: Handle,
     /// The key, in the direction of the initiator.
-    pub key: &'a K,
+    pub key: K,
     /// The value: take from it what is new since the last report.
     pub value: &'a mut V,
     /// The class.
@@ -195,7 +160,7 @@ pub struct Progress {
 ///
 /// let mut cache: FlowCache<FlowKey, u32> = FlowCache::new(Config::new(100)?);
 /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
-/// let handle = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?.handle;
+/// let handle = cache.observe(&query, Packet::UDP, Timestamp::ZERO)?.handle();
 /// let found = cache.find(&query.reversed()).expect("the flow exists");
 /// assert_eq!((found.handle, found.direction, found.name), (handle, Direction::Reverse, 0));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -235,18 +200,46 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
+/// Why a packet has no flow: an error of
+/// [`FlowCache::try_observe_with`](crate::FlowCache::try_observe_with), which has an example.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObserveError<E> {
+    /// The cache refused a new flow.
+    Refused(Refused),
+    /// The caller refused a new flow, with this error.
+    New(E),
+}
+
+impl<E: fmt::Display> fmt::Display for ObserveError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::New(error) => write!(f, "no value for a new flow: {error}"),
+        }
+    }
+}
+
+impl<E: Error + 'static> Error for ObserveError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Refused(refused) => Some(refused),
+            Self::New(error) => Some(error),
+        }
+    }
+}
+
 /// An error of adding or removing an alias. The cache is unchanged.
 ///
 /// # Example
 ///
 /// ```
 /// use flowtable::flow_cache::{Config, NameError, Packet};
-/// use flowtable::{FlowCache, Timestamp};
+/// use flowtable::{Direction, FlowCache, Timestamp};
 ///
 /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
-/// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle;
-/// let second = cache.observe(&2, Packet::UDP, Timestamp::ZERO)?.handle;
-/// assert_eq!(cache.add_name(second, &1), Err(NameError::Taken(first)));
+/// let first = cache.observe(&1, Packet::UDP, Timestamp::ZERO)?.handle();
+/// let second = cache.observe(&2, Packet::UDP, Timestamp::ZERO)?.handle();
+/// assert_eq!(cache.add_name(second, Direction::Forward, &1), Err(NameError::Taken(first)));
 /// assert_eq!(cache.remove_name(first, &1), Err(NameError::PrimaryKey));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```

@@ -5,15 +5,16 @@
 //! is later, the flow is armed for that. So an active flow is examined about once per timeout.
 
 use core::hash::BuildHasher;
-use core::mem;
 
 use super::FlowCache;
 use super::config::Emergency;
 use super::event::{Event, Progress, Report};
+use super::handle::Handle;
+use super::record::{Flow, FlowState, Marks};
 use super::state::{Class, EndReason};
-use super::store::{Flow, FlowState};
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::table::lines::Lines;
 use crate::timestamp::Timestamp;
 
 /// Flows that are prefetched together.
@@ -72,7 +73,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 self.examine(slot, &mut progress, &mut each);
             }
         }
-        while progress.examined < budget && !self.has_memory_for(0, 1) {
+        while progress.examined < budget && !self.has_memory_for(0) {
             progress.examined += 1;
             let victim = self.victim(None);
             let Some(removed) =
@@ -91,20 +92,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         progress
     }
 
-    /// Prefetches the flows that the wheel returns next, and the index entries of those that have
+    /// Prefetches the flows that the wheel returns next, and the index lines of those that have
     /// ended. Returns the number of flows.
     fn prefetch_due(&mut self, tick: u64, most: usize) -> usize {
-        let (mut slots, mut hashes) = ([0; GROUP], [None; GROUP]);
+        let mut slots = [0; GROUP];
         let count = self.accounting.wheel.upcoming(tick, &mut slots[..most]);
         let slots = &slots[..count];
-        slots.iter().for_each(|slot| self.store.flows.prefetch(*slot));
-        for (hash, slot) in hashes.iter_mut().zip(slots) {
-            let flow = self.store.flows.get(*slot);
-            let over = flow.filter(|flow| self.end_reason(&flow.state).is_some());
-            *hash = over.map(|flow| self.index.hash_of(&flow.key.normalized().0));
-            hash.iter().for_each(|hash| self.index.prefetch_bucket(*hash));
+        slots.iter().for_each(|slot| self.store.prefetch_all(*slot));
+        for slot in slots {
+            if self.store.state(*slot).is_some_and(|state| self.end_reason(state).is_some()) {
+                self.index.prefetch(self.store.cold(*slot).hash);
+            }
         }
-        hashes.iter().flatten().for_each(|hash| self.index.prefetch_entry(*hash));
         count
     }
 
@@ -116,23 +115,26 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         each: &mut impl FnMut(Event<'_, K, V>),
     ) {
         let now = self.clock.now();
-        let Some(Flow { state, .. }) = self.store.flows.get(slot) else { return };
+        let Some(mut state) = self.store.state(slot) else { return };
         if let Some(reason) = self.end_reason(state) {
             // If a method of a key panics during the removal, the flow is due again.
             self.accounting.wheel.arm(slot, now / self.config.tick + 1);
             let removed = self.remove_slot(slot, reason);
             self.accounting.wheel.disarm(slot);
+            if self.has_memory_for(Lines::STEP) {
+                self.index.shrink_step(&self.store);
+            }
             if let Some(removed) = removed {
                 progress.ended += 1;
                 each(Event::Ended(removed));
             }
             return;
         }
-        let Flow { state, .. } = self.store.flow_mut(slot);
         let since = state.reported;
         let is_due = state.active_deadline(&self.config.timeouts) <= now;
-        let is_reported = is_due && mem::take(&mut state.has_unreported);
+        let is_reported = is_due && self.store.flow_mut(slot).marks.take(Marks::UNREPORTED);
         if is_due {
+            self.store.cold_mut(slot).reported = now;
             state.reported = now;
         }
         self.accounting.arm(slot, state, &self.config, now);
@@ -145,7 +147,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Returns why a flow ends, if it does.
-    fn end_reason(&self, state: &FlowState) -> Option<EndReason> {
+    fn end_reason(&self, state: FlowState) -> Option<EndReason> {
         let now = self.clock.now();
         let is_crowded_out = |emergency: Emergency| {
             self.is_emergency
@@ -154,7 +156,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                     .is_some_and(|emergency_deadline| emergency_deadline <= now)
         };
         if state.idle_deadline(&self.config.timeouts) <= now {
-            let is_over = state.connection.class == Class::Closing;
+            let is_over = state.marks.class() == Class::Closing;
             Some(if is_over { EndReason::Ended } else { EndReason::Idle })
         } else if self.config.emergency.is_some_and(is_crowded_out) {
             Some(EndReason::Resources)
@@ -164,17 +166,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     fn report(&mut self, slot: u32, since: u64) -> Report<'_, K, V> {
-        let handle = self.store.handle(slot);
-        let Flow { state, value, key } = self.store.flow_mut(slot);
+        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
+        let flow = self.store.flow_mut(slot);
+        let key = flow.key();
+        let Flow { marks, last_seen, value, .. } = flow;
         Report {
-            handle,
+            handle: Handle { id: cold.id, slot },
             key,
             value,
-            class: state.connection.class,
-            protocol: state.connection.protocol,
-            tenant: state.tenant,
-            first_seen: self.clock.caller(state.first_seen),
-            last_seen: self.clock.caller(state.last_seen),
+            class: marks.class(),
+            protocol: marks.protocol(),
+            tenant,
+            first_seen: self.clock.caller(cold.first_seen),
+            last_seen: self.clock.caller(*last_seen),
             since: self.clock.caller(since),
         }
     }

@@ -15,13 +15,14 @@ use core::hash::BuildHasher;
 use core::{iter, mem};
 
 use super::FlowCache;
+use super::connection::ConnectionState;
 use super::event::NameError;
+use super::record::{Alias, Cold, Flow, Marks};
 use super::scan::Resident;
-use super::state::{ConnectionState, EndReason, Tenant};
-use super::store::{Alias, Flow, FlowState, Target};
+use super::state::{EndReason, Tenant};
+use super::store::Target;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
-use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
@@ -83,22 +84,22 @@ struct SavedAlias<K> {
     number: u8,
 }
 
-impl<K: Clone, V: Clone> Saved<K, V> {
+impl<K: FlowName, V: Clone> Saved<K, V> {
     fn of(flow: &Resident<'_, K, V>) -> Self {
-        let (state, now) = (&flow.flow.state, flow.clock.now());
+        let (marks, now) = (flow.flow.marks, flow.clock.now());
         let age = |time: u64| (now - time).min(OLDEST);
-        let saved = |name: &Alias<K>| SavedAlias { key: name.key.clone(), number: name.number };
+        let saved = |name: &Alias<K>| SavedAlias { key: name.key(), number: name.number };
         Self {
-            key: flow.key().clone(),
+            key: flow.key(),
             value: flow.value().clone(),
             names: flow.aliases.clone().map(|(_, name)| saved(name)).collect(),
-            connection: state.connection,
-            tenant: state.tenant,
-            is_pinned: state.is_pinned,
-            has_unreported: state.has_unreported,
-            silent: age(state.last_seen),
-            unreported: age(state.reported),
-            age: age(state.first_seen),
+            connection: marks.connection(),
+            tenant: flow.tenant(),
+            is_pinned: marks.is_pinned(),
+            has_unreported: marks.has(Marks::UNREPORTED),
+            silent: age(flow.flow.last_seen),
+            unreported: age(flow.cold.reported),
+            age: age(flow.cold.first_seen),
         }
     }
 }
@@ -152,7 +153,7 @@ impl<K, V> Image<K, V> {
     }
 }
 
-impl<'a, K: Clone, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
+impl<'a, K: FlowName, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
     fn from_iter<I: IntoIterator<Item = Resident<'a, K, V>>>(flows: I) -> Self {
         let mut image = Self::default();
         image.extend(flows);
@@ -161,7 +162,7 @@ impl<'a, K: Clone, V: Clone> FromIterator<Resident<'a, K, V>> for Image<K, V> {
 }
 
 /// Adds flows. O(n log n) in all flows of the image, so pages should not be too small.
-impl<'a, K: Clone, V: Clone> Extend<Resident<'a, K, V>> for Image<K, V> {
+impl<'a, K: FlowName, V: Clone> Extend<Resident<'a, K, V>> for Image<K, V> {
     fn extend<I: IntoIterator<Item = Resident<'a, K, V>>>(&mut self, flows: I) {
         self.flows.extend(flows.into_iter().map(|flow| Saved::of(&flow)));
         self.sort();
@@ -189,7 +190,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             if self.restore_flow(saved).is_err() {
                 // Undo all insertions.
                 for slot in 0..self.store.flows.slot_count() {
-                    if self.store.flows.get(slot).is_some_and(|flow| flow.state.id > last_id) {
+                    if self.store.flows.get(slot).is_some() && self.store.cold(slot).id > last_id {
                         self.remove_slot(slot, EndReason::Forced);
                     }
                 }
@@ -203,31 +204,30 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Restores a flow, or returns an error if there is no memory for it.
     fn restore_flow(&mut self, saved: Saved<K, V>) -> Result<(), NameError> {
-        if !self.has_memory_for(self.growth(), 2) {
+        if !self.has_memory_for(self.growth(saved.tenant) + self.index.growth(0)) {
             return Err(NameError::Memory);
         }
         let now = self.clock.now();
         let slot = self.store.flows.next_index();
         let (name, initiator) = saved.key.normalized();
-        let target = Target::slot(slot, initiator);
-        self.index.try_insert(name, target).map_err(|_| NameError::Memory)?;
+        let hash = self.index_hash(self.index.first_hash(&name), &name);
+        let is_inserted = self.index.insert(hash, Target::slot(slot), &self.store);
+        is_inserted.map_err(|_| NameError::Memory)?;
         self.version += 1;
-        let state = FlowState {
-            id: 0,
-            last_seen: now - saved.silent,
-            first_seen: now - saved.age,
-            reported: now - saved.unreported,
-            version: self.version,
-            aliases: OptIndex::NONE,
-            tenant: saved.tenant,
-            connection: saved.connection,
-            is_used: false,
-            has_unreported: saved.has_unreported,
-            is_pinned: saved.is_pinned,
-        };
-        self.insert_flow(Flow { state, value: saved.value, key: saved.key });
+        let mut marks = Marks::new(saved.connection, initiator);
+        marks.set(Marks::UNREPORTED, saved.has_unreported);
+        marks.set(Marks::PINNED, saved.is_pinned);
+        let (last_seen, version) = (now - saved.silent, self.version);
+        let (first_seen, reported) = (now - saved.age, now - saved.unreported);
+        let flow = Flow { name, marks, last_seen, version, value: saved.value };
+        let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, saved.tenant);
         let mut names = saved.names.into_iter().rev();
-        names.try_for_each(|SavedAlias { key, number }| self.insert_alias(slot, &key, number))
+        names.try_for_each(|SavedAlias { key, number }| {
+            let name = key.normalized();
+            let first = self.index.first_hash(&name.0);
+            self.insert_alias(slot, first, name, number)
+        })
     }
 
     fn check_image(&self, image: &Image<K, V>) -> Result<(), ImageError> {

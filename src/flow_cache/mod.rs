@@ -6,8 +6,8 @@
 //!                            │                                            │ advance
 //!                            ▼ observe                                    ▼
 //!     keys       ┌──────────────────────┐     slots            ┌──────────────────────┐
-//!     of both    │ index                │  ┌─▸ state│ state│ … │ wheel                │
-//!     directions │ TrashMap: key → slot ├──┘   flow │ flow │ … │ slots by deadline    │
+//!     of both    │ index                │  ┌─▸ flow │ flow │ … │ wheel                │
+//!     directions │ lines of 12 slots    ├──┘   cold │ cold │ … │ slots by deadline    │
 //!                └──────────────────────┘  ┌─▸ alias│ alias│ … └──────────────────────┘
 //!                  aliases ────────────────┘        ▲
 //!                                                   │ victim
@@ -20,7 +20,10 @@
 //! - **One lookup per packet**: [`observe`](FlowCache::observe) finds the flow by the normalised
 //!   key of both directions and returns the direction of the packet relative to the initiator, or
 //!   creates the flow. [`observe_batch`](FlowCache::observe_batch) processes a burst, whose cache
-//!   misses overlap.
+//!   misses overlap. [`observe_existing`](FlowCache::observe_existing),
+//!   [`observe_at`](FlowCache::observe_at) and
+//!   [`try_observe_with`](FlowCache::try_observe_with) are for callers that decide which packets
+//!   create flows; all of them take the hash of a network card, too.
 //! - **Aliases**: an [alias](FlowCache::add_name), such as a translated tuple or another connection
 //!   ID, refers to the same flow, and is removed with it.
 //! - **State**: packets move a flow from class to class ([`state`]); each class has its timeout. A
@@ -46,21 +49,25 @@
 //!
 //! # Hostile packets
 //!
-//! Keys are hashed with a seed. Floods of new flows evict flows that were never answered, and no
-//! established ones while these fill less than seven eighths of the cache. The costliest packet
-//! creates a flow: a removal, an insertion, and some links. Sequence numbers are not checked.
+//! Keys are hashed with a seed. Floods, answered or not, evict no [assured](state) flows while
+//! these fill less than seven eighths of the cache. A flood of complete handshakes makes
+//! established flows and evicts those first that were idle for longest; a
+//! [share](FlowCache::set_share) bounds the flows of a tenant. The costliest packet creates a flow:
+//! a removal, an insertion, and some links. Sequence numbers are not checked.
 //!
 //! # Cost
 //!
-//! A hit costs a lookup in the index and two or three cache lines of the flow. A miss in a full
-//! cache touches about twenty; those of the next victims are prefetched.
+//! A hit of an established flow reads and writes two cache lines that depend on each other: the
+//! index line and the flow, with an IPv4 name and a value of 32 bytes. All else, such as the wheel,
+//! the policy and the rest of the record, is for the creation, the reports and the end of a flow.
+//! In a full cache, the lines of the next victims are prefetched.
 //!
-//! A flow needs the memory of its key in the index ([`crate::trash`]: about twice the size of key
-//! and slot), 56 bytes of state, its key and value, 16 bytes in the wheel, and 8 to 20 in the
-//! policy: 165 bytes for five-tuples of IPv4 with values of 32 bytes. An alias needs the memory of
-//! a key in the index, and that of the key itself. Growth copies nothing but the index, which
-//! grows in steps, and lists of chunks (24 bytes for 1024 flows). Memory of removed flows is reused
-//! for new ones and released by [`clear`](FlowCache::clear).
+//! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
+//! packets do not need, 16 bytes in the wheel, and half a byte in the policy: 120 to 130 bytes for
+//! five-tuples of IPv4 with values of 32 bytes. An alias needs the memory of an index entry, of a
+//! name, and 20 bytes. Growth copies nothing but the index, which grows in steps of bounded work,
+//! and lists of chunks (8 bytes for 1024 flows or more). Memory of removed flows is reused for new
+//! ones and released by [`clear`](FlowCache::clear).
 //!
 //! The wheel examines an idle flow once for a timeout below 64 [ticks](Config::with_tick), twice
 //! below 4096, three times below 262,144; and an active flow about once per timeout.
@@ -75,16 +82,24 @@
 mod accounting;
 mod admission;
 mod aliases;
+mod burst;
 mod check;
 mod clock;
 mod config;
+mod connection;
 mod event;
 mod expiry;
+mod handle;
 mod image;
+mod index;
+mod lookup;
 mod memory;
 mod metrics;
 mod observe;
+mod observed;
+mod record;
 mod scan;
+mod shares;
 pub mod state;
 mod store;
 mod tenants;
@@ -97,20 +112,25 @@ use crate::eviction::{ByClass, Eviction};
 use crate::hash::DefaultHashBuilder;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
-use crate::trash::TrashMap;
 use accounting::Accounting;
 use clock::Clock;
-use store::{Store, Target};
+use index::Index;
+use record::Marks;
+use store::Store;
 
 pub use config::{Config, ConfigError, Emergency};
-pub use event::{Event, FlowMatch, NameError, Observed, Progress, Refused, RemovedFlow, Report};
+pub use event::{
+    Event, FlowMatch, NameError, ObserveError, Progress, Refused, RemovedFlow, Report,
+};
+pub use handle::{Handle, Version};
 pub use image::{Image, ImageError};
 pub use metrics::Metrics;
+pub use observed::Observed;
 pub use scan::{Cursor, Resident};
 pub use state::{
-    Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError, Timeouts,
+    Assurance, Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError,
+    Timeouts,
 };
-pub use store::{Handle, Version};
 
 /// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`: see
 /// the [module](self).
@@ -145,8 +165,8 @@ pub use store::{Handle, Version};
 #[derive(Clone)]
 pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     config: Config,
-    /// Normalised keys and aliases.
-    index: TrashMap<K, Target, S>,
+    /// The names of flows and aliases.
+    index: Index<S>,
     store: Store<K, V>,
     accounting: Accounting<P>,
     clock: Clock,
@@ -180,7 +200,7 @@ impl<K: FlowName, V, P: Eviction> FlowCache<K, V, P> {
     ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
     /// }
     /// let third = cache.observe(&3, Packet::UDP, Timestamp::ZERO)?;
-    /// assert_eq!(third.removed.map(|flow| flow.key), Some(2));
+    /// assert_eq!(third.removed().map(|flow| flow.key), Some(2));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
@@ -212,8 +232,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn with_policy_and_hasher(config: Config, policy: P, hasher: S) -> Self {
         let clock = Clock::new();
         Self {
-            index: TrashMap::with_hasher(hasher),
-            store: Store::new(),
+            index: Index::new(hasher),
+            store: Store::new(config.chunk_bits()),
             accounting: Accounting::new(policy, clock.now() / config.tick),
             clock,
             version: 1,
@@ -290,7 +310,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::from_secs(5000))?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::from_secs(5000))?.handle();
     /// cache.advance(Timestamp::from_secs(5010), 10, |_| ());
     /// cache.set_clock(Timestamp::from_secs(100));
     /// let flow = cache.resident(handle).expect("the flow exists");
@@ -299,6 +319,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     pub fn set_clock(&mut self, now: Timestamp) {
         self.clock.set(now);
+    }
+
+    /// Returns the flow that was removed for the last packet observed, unless it was
+    /// [taken](Observed::take_removed). O(1).
+    #[must_use]
+    pub const fn last_removed(&self) -> Option<&RemovedFlow<K, V>> {
+        self.store.rest.removed.as_ref()
     }
 
     /// Returns the version of the cache, for [`Cursor::changed_since`], which has an example.
@@ -329,10 +356,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let mut metrics = Metrics {
             flows: self.len(),
             capacity: self.capacity(),
-            aliases: self.store.aliases.len(),
+            aliases: self.store.rest.aliases.len(),
             bytes: self.allocation_size(),
             emergency: self.is_emergency,
-            reseeds: self.index.rekeys(),
+            reseeds: self.index.reseeds(),
             ..self.accounting.metrics
         };
         let quick = self.accounting.quick_hits;
@@ -351,7 +378,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// assert_eq!(cache.get(handle), Some(&0));
     /// cache.remove(handle);
     /// assert_eq!(cache.get(handle), None);
@@ -374,7 +401,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// *cache.get_mut(handle).expect("the flow exists") += 1;
     /// assert_eq!(cache.get(handle), Some(&1));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -396,9 +423,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// let flow = cache.resident(handle).expect("the flow exists");
-    /// assert_eq!((*flow.key(), flow.class()), (7, flowtable::flow_cache::Class::Unreplied));
+    /// assert_eq!((flow.key(), flow.class()), (7, flowtable::flow_cache::Class::Unreplied));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     #[must_use]
@@ -416,7 +443,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, char> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe_with(&7, Packet::UDP, Timestamp::ZERO, || 'x')?.handle;
+    /// let handle = cache.observe_with(&7, Packet::UDP, Timestamp::ZERO, || 'x')?.handle();
     /// let flow = cache.remove(handle).expect("the flow exists");
     /// assert_eq!((flow.key, flow.value, flow.reason), (7, 'x', EndReason::Forced));
     /// assert!(cache.remove(handle).is_none() && cache.get(handle).is_none());
@@ -460,14 +487,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// cache.clear();
     /// assert!(cache.is_empty() && cache.get(handle).is_none());
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
     pub fn clear(&mut self) {
         self.drain().for_each(drop);
-        // Keys that violate the contract of `Hash` and `Eq` may have left entries in the index.
         self.index.clear();
         self.store.shrink();
         self.accounting.wheel.clear();
@@ -485,7 +511,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(1)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// assert!(cache.set_pinned(handle, true));
     /// assert_eq!(cache.observe(&8, Packet::UDP, Timestamp::ZERO).unwrap_err(), Refused::Full);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -493,8 +519,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_pinned(&mut self, handle: Handle, pinned: bool) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let state = &mut self.store.flow_mut(slot).state;
-        match (core::mem::replace(&mut state.is_pinned, pinned), pinned) {
+        let marks = &mut self.store.flow_mut(slot).marks;
+        let was_pinned = marks.is_pinned();
+        marks.set(Marks::PINNED, pinned);
+        let Some(state) = self.store.state(slot) else { return false };
+        match (was_pinned, pinned) {
             (false, true) => {
                 self.accounting.metrics.pinned += 1;
                 self.accounting.make_unevictable(slot, state);
@@ -519,7 +548,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::{FlowCache, Timestamp};
     ///
     /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
     /// // For example after a CONNECTION_CLOSE of QUIC.
     /// assert!(cache.set_class(handle, flowtable::flow_cache::Class::Closing));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -527,66 +556,21 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub fn set_class(&mut self, handle: Handle, class: Class) -> bool {
         let Some(slot) = self.store.slot_of(handle) else { return false };
         self.touch(slot);
-        let state = &mut self.store.flow_mut(slot).state;
-        let before = core::mem::replace(&mut state.connection.class, class);
+        let marks = &mut self.store.flow_mut(slot).marks;
+        let mut connection = marks.connection();
+        let before = core::mem::replace(&mut connection.class, class);
+        marks.set_connection(connection);
+        let Some(state) = self.store.state(slot) else { return false };
         if before != class {
             self.accounting.change_class(slot, state, before, (&self.config, self.clock.now()));
         }
         true
     }
 
-    /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
-    /// one of its own. `None`, and tenant 0, is no limit.
-    ///
-    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), and the
-    /// [memory limit](Config::with_max_bytes) is not checked, so set shares at the beginning. A
-    /// tenant above its share loses one flow for each new one until timeouts have removed the rest.
-    /// Shares may add up to more than the capacity; a full cache then evicts flows of any tenant.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet, Tenant};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
-    /// cache.set_share(Tenant(7), Some(2));
-    /// let packet = Packet::UDP.from_tenant(Tenant(7));
-    /// for id in 0..2 {
-    ///     cache.observe(&id, packet, Timestamp::ZERO)?;
-    /// }
-    /// cache.observe(&2, Packet::UDP, Timestamp::ZERO)?;
-    /// let third = cache.observe(&3, packet, Timestamp::ZERO)?;
-    /// assert_eq!(third.removed.map(|flow| flow.key), Some(0));
-    /// assert_eq!((cache.tenant_flows(Tenant(7)), cache.len()), (Some(2), 3));
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
-        let is_new = tenant != Tenant::default()
-            && self.accounting.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
-        let slots = if is_new { 0..self.store.flows.slot_count() } else { 0..0 };
-        for slot in slots {
-            self.accounting.tenants.cover(slot);
-            let state = self.store.flows.get(slot).map(|flow| &flow.state);
-            if let Some(state) = state.filter(|state| state.tenant == tenant) {
-                self.accounting.tenants.count_in(tenant);
-                if !state.is_pinned {
-                    self.accounting.tenants.insert(tenant, slot, state.connection.class);
-                }
-            }
-        }
-    }
-
-    /// Returns the number of flows of a tenant, or `None` if it never had a share. O(1).
-    #[must_use]
-    pub fn tenant_flows(&self, tenant: Tenant) -> Option<usize> {
-        self.accounting.tenants.usage(tenant).map(|(flows, _)| flows)
-    }
-
     /// Marks a flow as changed.
     fn touch(&mut self, slot: u32) {
         self.version += 1;
-        self.store.flow_mut(slot).state.version = self.version;
+        self.store.flow_mut(slot).version = self.version;
     }
 }
 

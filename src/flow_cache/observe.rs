@@ -1,42 +1,25 @@
-//! Processing of packets: the short path of a hit, and the long path of a miss.
+//! Processing of packets, one by one.
 
-use core::hash::{BuildHasher, Hash, Hasher};
-
-use equivalent::Equivalent;
+use core::convert::Infallible;
+use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::accounting::Accounting;
-use super::clock::Clock;
-use super::config::Config;
-use super::event::{Observed, Refused};
-use super::state::{Class, Packet};
-use super::store::{Flow, FlowState, Handle, Hit, Target};
+use super::event::{ObserveError, Refused};
+use super::handle::Handle;
+use super::observed::Observed;
+use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
-use crate::probes::Probes;
 use crate::timestamp::Timestamp;
-
-/// Packets of a burst that are looked up together: somewhat more than a CPU has misses in flight.
-const BURST: usize = 32;
-
-/// Bursts shorter than this are looked up packet by packet.
-const SMALL: usize = 16;
-
-/// The key of a packet, normalised and hashed.
-struct Carried<K> {
-    hash: u64,
-    /// Normalised.
-    name: K,
-    direction: Direction,
-}
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Processes a packet: finds the flow of `key`, which may be an alias, or creates the flow.
     /// O(1).
     ///
-    /// A new flow has this key, the sender of the packet as its initiator (or the receiver of a SYN
-    /// with an ACK, which is an answer), and the default value. In a full cache it evicts another
-    /// flow. If `now` is earlier than the time of the cache, the latter counts.
+    /// A new flow has this key and the default value. Its initiator is the sender of the packet, or
+    /// the receiver of a SYN with an ACK, which is an answer: [`direction`](Observed::direction) is
+    /// reverse then. In a full cache a new flow evicts another one. If `now` is earlier than the
+    /// time of the cache, the latter counts.
     ///
     /// # Errors
     ///
@@ -63,7 +46,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// assert_eq!(last.class, Class::Established);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn observe(
         &mut self,
         key: &K,
@@ -74,6 +57,46 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         V: Default,
     {
         self.observe_with(key, packet, now, V::default)
+    }
+
+    /// Processes a packet like [`observe`](Self::observe), given the hash of its normalised key.
+    ///
+    /// The hash may be any function of the normalised key, as long as it is the same one for all
+    /// packets, and for [`find_hashed`](Self::find_hashed): that of a network card, if it is
+    /// symmetric, or one that a dispatcher has computed. Methods without a hash compute it with the
+    /// hasher of the cache, so a cache is used with one of both.
+    ///
+    /// # Errors
+    ///
+    /// As for [`observe`](Self::observe).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let hash = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// for id in [7, 8, 7] {
+    ///     *cache.observe_hashed(hash(id), &id, Packet::UDP, Timestamp::ZERO)?.flow += 1;
+    /// }
+    /// let found = cache.find_hashed(hash(7), &7).expect("the flow exists");
+    /// assert_eq!((cache.get(found.handle), cache.len()), (Some(&2), 2));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn observe_hashed(
+        &mut self,
+        hash: u64,
+        key: &K,
+        packet: Packet,
+        now: Timestamp,
+    ) -> Result<Observed<'_, K, V>, Refused>
+    where
+        V: Default,
+    {
+        self.observe_with_hashed(hash, key, packet, now, V::default)
     }
 
     /// Processes a packet like [`observe`](Self::observe), with the value for a new flow, which is
@@ -96,7 +119,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// }
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn observe_with(
         &mut self,
         key: &K,
@@ -104,62 +127,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         now: Timestamp,
         new: impl FnOnce() -> V,
     ) -> Result<Observed<'_, K, V>, Refused> {
-        self.clock.advance(now);
-        let carried = self.carry(key);
-        match self.find_steady(&carried, packet) {
-            Some(hit) => {
-                self.accounting.quick_hits += 1;
-                self.version += 1;
-                let context = Context::of(&self.config, &self.clock, self.version);
-                let flow = self.store.flow_mut(hit.slot);
-                Ok(record_hit(flow, hit, carried.direction, context, &mut self.accounting))
-            }
-            None => self.observe_any(key, carried, packet, new),
-        }
+        refused(self.try_observe_with(key, packet, now, || Ok(new())))
     }
 
-    /// Finds the flow of a packet that changes only times, as most do, by the first key compared.
-    #[inline]
-    fn find_steady(&self, carried: &Carried<K>, packet: Packet) -> Option<Hit> {
-        if !packet.is_plain() {
-            return None;
-        }
-        let hit = self.index.get_first_hashed(carried.hash, &carried.name)?.primary()?;
-        let connection = &self.store.flows.get(hit.slot)?.state.connection;
-        connection.is_steady(self.config.close_rule).then_some(hit)
-    }
-
-    #[inline(never)]
-    fn observe_any(
-        &mut self,
-        key: &K,
-        carried: Carried<K>,
-        packet: Packet,
-        new: impl FnOnce() -> V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
-        let mut probes = Probes::default();
-        let target = self.index.get_observed_hashed(carried.hash, &carried.name, &mut probes);
-        let hit = target.and_then(|target| self.store.follow(*target));
-        let flow = hit.and_then(|hit| Some((hit, &self.store.flows.get(hit.slot)?.state)));
-        let is_over = flow.is_some_and(|(_, state)| is_reuse(state, packet));
-        self.accounting.metrics.record_lookup(probes, flow.is_some() && !is_over);
-        match flow {
-            Some((hit, _)) if !is_over => {
-                self.version += 1;
-                let context = Context::of(&self.config, &self.clock, self.version);
-                let flow = self.store.flow_mut(hit.slot);
-                Ok(on_packet(flow, hit, (packet, carried.direction), context, &mut self.accounting))
-            }
-            over => {
-                let over = over.map(|(hit, _)| hit.slot);
-                self.begin(key, carried, over, packet, new())
-            }
-        }
-    }
-
-    /// Processes a burst of packets with one timestamp, whose cache misses overlap. `each` receives
-    /// the index of each packet and the result that [`observe`](Self::observe) would return, in
-    /// order. Bursts of 32 are best; those of fewer than 16 are processed packet by packet.
+    /// Processes a packet like [`observe_with`](Self::observe_with), given the hash of its
+    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
+    ///
+    /// # Errors
+    ///
+    /// As for [`observe`](Self::observe).
     ///
     /// # Example
     ///
@@ -167,201 +143,189 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// use flowtable::flow_cache::{Config, Packet};
     /// use flowtable::{FlowCache, Timestamp};
     ///
-    /// let mut cache: FlowCache<u64, u64> = FlowCache::new(Config::new(100)?);
-    /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
-    /// let mut made = vec![];
-    /// cache.observe_batch(&burst, Timestamp::ZERO, |index, seen| {
-    ///     let seen = seen.expect("the cache is not full");
-    ///     *seen.flow += 1;
-    ///     if seen.fresh {
-    ///         made.push(index);
-    ///     }
-    /// });
-    /// assert_eq!((made, cache.len()), (vec![0, 1], 2));
+    /// let mut cache: FlowCache<u64, char> = FlowCache::new(Config::new(100)?);
+    /// let seen = cache.observe_with_hashed(1234, &7, Packet::UDP, Timestamp::ZERO, || 'x')?;
+    /// assert_eq!(*seen.flow, 'x');
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn observe_with_hashed(
+        &mut self,
+        hash: u64,
+        key: &K,
+        packet: Packet,
+        now: Timestamp,
+        new: impl FnOnce() -> V,
+    ) -> Result<Observed<'_, K, V>, Refused> {
+        refused(self.try_observe_with_hashed(hash, key, packet, now, || Ok(new())))
+    }
+
+    /// Processes a packet like [`observe_with`](Self::observe_with), with a value for a new flow
+    /// that may be refused: for those who have to allocate something else for it, such as a port.
+    ///
+    /// If `new` returns an error, there is no flow, no other flow is evicted, and nothing is
+    /// counted but the packet.
+    ///
+    /// # Errors
+    ///
+    /// The error of `new`, or as for [`observe`](Self::observe).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, ObserveError, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u16> = FlowCache::new(Config::new(100)?);
+    /// let mut ports = vec![1024];
+    /// let mut observe = |id| {
+    ///     let port = || ports.pop().ok_or("no port");
+    ///     let seen = cache.try_observe_with(&id, Packet::UDP, Timestamp::ZERO, port);
+    ///     seen.map(|seen| *seen.flow)
+    /// };
+    /// assert_eq!((observe(7), observe(7)), (Ok(1024), Ok(1024)));
+    /// assert_eq!(observe(8), Err(ObserveError::New("no port")));
+    /// assert_eq!(cache.len(), 1);
     /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
     /// ```
-    pub fn observe_batch(
-        &mut self,
-        packets: &[(K, Packet)],
-        now: Timestamp,
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
-    ) where
-        V: Default,
-    {
-        self.clock.advance(now);
-        // Bursts of about equal size: none is much shorter than the others.
-        let size = packets.len().div_ceil(packets.len().div_ceil(BURST).max(1)).max(1);
-        for (burst, packets) in packets.chunks(size).enumerate() {
-            let first = burst * size;
-            if packets.len() < SMALL {
-                for (number, (key, packet)) in packets.iter().enumerate() {
-                    each(first + number, self.observe(key, *packet, now));
-                }
-            } else {
-                self.observe_burst(packets, |number, seen| each(first + number, seen));
-            }
-        }
-    }
-
-    fn observe_burst(
-        &mut self,
-        packets: &[(K, Packet)],
-        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
-    ) where
-        V: Default,
-    {
-        let last_id = self.store.last_id();
-        let (carried, targets) = self.find_burst(packets);
-        let found = carried.into_iter().zip(targets);
-        for (number, ((key, packet), (carried, target))) in packets.iter().zip(found).enumerate() {
-            let hit = target.and_then(|target| self.store.follow(target));
-            let flow = hit.and_then(|hit| Some((hit, self.store.flows.get_mut(hit.slot)?)));
-            match flow {
-                // An earlier packet of the burst may have ended the flow: a later flow has a
-                // greater ID.
-                Some((hit, flow))
-                    if flow.state.id <= last_id && !is_reuse(&flow.state, *packet) =>
-                {
-                    self.version += 1;
-                    self.accounting.quick_hits += 1;
-                    let context = Context::of(&self.config, &self.clock, self.version);
-                    let packet = (*packet, carried.direction);
-                    each(number, Ok(on_packet(flow, hit, packet, context, &mut self.accounting)));
-                }
-                _ => each(number, self.observe_any(key, carried, *packet, V::default)),
-            }
-        }
-    }
-
-    /// Hashes the keys of a burst, and looks them up in the index. Prefetches the flows.
-    fn find_burst(
-        &self,
-        packets: &[(K, Packet)],
-    ) -> ([Carried<K>; BURST], [Option<Target>; BURST]) {
-        // A short burst is padded with its last packet.
-        let last = packets.len() - 1;
-        let carried: [Carried<K>; BURST] =
-            core::array::from_fn(|number| self.carry(&packets[number.min(last)].0));
-        let hashes = carried.each_ref().map(|carried| carried.hash);
-        let mut targets = [None; BURST];
-        self.index.get_batch_hashed(&hashes, &carried, &mut targets);
-        let targets = targets.map(Option::<&Target>::copied);
-        targets.iter().flatten().for_each(|target| self.store.prefetch(*target));
-        (carried, targets)
-    }
-
-    #[inline]
-    fn carry(&self, key: &K) -> Carried<K> {
-        let (name, direction) = key.normalized();
-        Carried { hash: self.index.hash_of(&name), name, direction }
-    }
-
-    /// Resolves a key to a flow, without a packet.
-    pub(super) fn resolve(&self, key: &K) -> Option<(Hit, Direction)> {
-        let Carried { hash, name, direction } = self.carry(key);
-        let hit = self.store.follow(*self.index.get_hashed(hash, &name)?)?;
-        // Keys that violate the contract of `Hash` and `Eq` may refer to an empty slot.
-        self.store.flows.get(hit.slot).map(|_| (hit, direction))
-    }
-
-    /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
-    #[cold]
-    #[inline(never)]
-    fn begin(
+    #[inline(always)]
+    pub fn try_observe_with<E>(
         &mut self,
         key: &K,
-        carried: Carried<K>,
-        over: Option<u32>,
         packet: Packet,
-        value: V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
-        let (mut key, mut initiator) = (key.clone(), carried.direction);
-        let mut direction = Direction::Forward;
-        let reversed = key.reversed();
-        if packet.is_answer() && reversed != key {
-            (key, initiator) = (reversed, initiator.opposite());
-            direction = Direction::Reverse;
-        }
-        let (name, first) = ((carried.hash, carried.name), (key, initiator));
-        let (slot, removed) = self.create(name, first, (packet, direction), over, value)?;
-        let Flow { state, value, .. } = self.store.flow_mut(slot);
-        let (handle, class) = (Handle { id: state.id, slot }, state.connection.class);
-        Ok(Observed { flow: value, handle, direction, name: 0, class, fresh: true, removed })
+        now: Timestamp,
+        new: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        self.begin_packet(now);
+        let carried = self.carry(key);
+        self.observe_carried(&carried, key, packet, new)
+    }
+
+    /// Processes a packet like [`try_observe_with`](Self::try_observe_with), given the hash of its
+    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
+    ///
+    /// # Errors
+    ///
+    /// The error of `new`, or as for [`observe`](Self::observe).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u16> = FlowCache::new(Config::new(100)?);
+    /// let new = || Err("no port");
+    /// let seen = cache.try_observe_with_hashed(1234, &7, Packet::UDP, Timestamp::ZERO, new);
+    /// assert!(seen.is_err() && cache.is_empty());
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    #[inline(always)]
+    pub fn try_observe_with_hashed<E>(
+        &mut self,
+        hash: u64,
+        key: &K,
+        packet: Packet,
+        now: Timestamp,
+        new: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        self.begin_packet(now);
+        let carried = Self::carry_hashed(hash, key);
+        self.observe_carried(&carried, key, packet, new)
+    }
+
+    /// Processes a packet if its flow exists, and returns `None` if not: for packets that must not
+    /// create a flow, such as those from outside of an address translation. O(1).
+    ///
+    /// A SYN between the sockets of a closing flow is not a packet of that flow, which stays in the
+    /// cache. Without a flow, the packet is counted as a miss.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, FourTuple, Timestamp};
+    ///
+    /// let mut cache: FlowCache<FourTuple<u32>, u32> = FlowCache::new(Config::new(100)?);
+    /// let inside = FourTuple { src: 10, dst: 90, sport: 40_000, dport: 443 };
+    /// let answer = inside.reversed();
+    /// assert!(cache.observe_existing(&answer, Packet::UDP, Timestamp::ZERO).is_none());
+    /// cache.observe(&inside, Packet::UDP, Timestamp::ZERO)?;
+    /// assert!(cache.observe_existing(&answer, Packet::UDP, Timestamp::ZERO).is_some());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    pub fn observe_existing(
+        &mut self,
+        key: &K,
+        packet: Packet,
+        now: Timestamp,
+    ) -> Option<Observed<'_, K, V>> {
+        self.try_observe_with(key, packet, now, || Err(())).ok()
+    }
+
+    /// Processes a packet like [`observe_existing`](Self::observe_existing), given the hash of its
+    /// normalised key: see [`observe_hashed`](Self::observe_hashed).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let seen = cache.observe_existing_hashed(1234, &7, Packet::UDP, Timestamp::ZERO);
+    /// assert!(seen.is_none() && cache.is_empty());
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    #[inline(always)]
+    pub fn observe_existing_hashed(
+        &mut self,
+        hash: u64,
+        key: &K,
+        packet: Packet,
+        now: Timestamp,
+    ) -> Option<Observed<'_, K, V>> {
+        self.try_observe_with_hashed(hash, key, packet, now, || Err(())).ok()
+    }
+
+    /// Processes a packet of a flow that is known by its handle, without a lookup: `direction` is
+    /// that of the packet relative to the initiator. Returns `None` if the flow has ended, or if
+    /// the packet is a SYN between the sockets of a closing flow. O(1).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Class, Config, Packet};
+    /// use flowtable::{Direction, FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
+    /// let now = Timestamp::from_secs(2);
+    /// let seen = cache.observe_at(handle, Direction::Reverse, Packet::UDP, now);
+    /// assert_eq!(seen.map(|seen| seen.class), Some(Class::Established));
+    /// cache.remove(handle);
+    /// assert!(cache.observe_at(handle, Direction::Reverse, Packet::UDP, now).is_none());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn observe_at(
+        &mut self,
+        handle: Handle,
+        direction: Direction,
+        packet: Packet,
+        now: Timestamp,
+    ) -> Option<Observed<'_, K, V>> {
+        self.begin_packet(now);
+        let slot = self.store.slot_of(handle)?;
+        self.observe_slot(slot, direction, packet)
     }
 }
 
-/// Hashes like the key: the index may rehash it.
-impl<K: Hash> Hash for Carried<K> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
-    }
-}
-
-impl<K: Eq> Equivalent<K> for Carried<K> {
-    #[inline]
-    fn equivalent(&self, key: &K) -> bool {
-        self.name == *key
-    }
-}
-
-/// The configuration, time and version with which a packet is processed.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    config: &'a Config,
-    now: u64,
-    version: u64,
-}
-
-impl<'a> Context<'a> {
-    #[inline]
-    fn of(config: &'a Config, clock: &Clock, version: u64) -> Self {
-        Self { config, now: clock.now(), version }
-    }
-}
-
-/// Returns whether a packet opens a connection between the sockets of a closing one.
+/// The result of a packet whose new flow has a value in any case.
 #[inline]
-fn is_reuse(state: &FlowState, packet: Packet) -> bool {
-    packet.is_opening() && state.connection.class == Class::Closing
-}
-
-/// Processes a packet of an existing flow.
-#[inline]
-fn on_packet<'a, K, V, P: Eviction>(
-    flow: &'a mut Flow<K, V>,
-    hit: Hit,
-    (packet, carried): (Packet, Direction),
-    context: Context<'_>,
-    accounting: &mut Accounting<P>,
-) -> Observed<'a, K, V> {
-    let Context { config, now, .. } = context;
-    if !packet.is_plain() || !flow.state.connection.is_steady(config.close_rule) {
-        let before = flow.state.connection.class;
-        flow.state.connection.on_packet(packet, hit.direction(carried), config.close_rule);
-        if flow.state.connection.class != before {
-            flow.state.last_seen = now;
-            accounting.change_class(hit.slot, &flow.state, before, (config, now));
-        }
-    }
-    record_hit(flow, hit, carried, context, accounting)
-}
-
-/// Records a packet in its flow.
-#[inline]
-fn record_hit<'a, K, V, P: Eviction>(
-    flow: &'a mut Flow<K, V>,
-    hit: Hit,
-    carried: Direction,
-    context: Context<'_>,
-    accounting: &mut Accounting<P>,
-) -> Observed<'a, K, V> {
-    let (direction, Hit { slot, name, .. }) = (hit.direction(carried), hit);
-    let Flow { state, value, .. } = flow;
-    state.last_seen = context.now;
-    state.version = context.version;
-    state.is_used = true;
-    state.has_unreported = true;
-    accounting.policy.touch(slot);
-    let (handle, class) = (Handle { id: state.id, slot }, state.connection.class);
-    Observed { flow: value, handle, direction, name, class, fresh: false, removed: None }
+pub(super) fn refused<T>(observed: Result<T, ObserveError<Infallible>>) -> Result<T, Refused> {
+    observed.map_err(|error| match error {
+        ObserveError::Refused(refused) => refused,
+        ObserveError::New(never) => match never {},
+    })
 }

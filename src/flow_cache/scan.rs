@@ -10,8 +10,10 @@ use core::iter;
 
 use super::FlowCache;
 use super::clock::Clock;
+use super::handle::{Handle, Version};
+use super::record::{Cold, Flow};
 use super::state::{Class, Protocol, Tenant};
-use super::store::{Aliases, Flow, Handle, Version};
+use super::store::Aliases;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
@@ -48,7 +50,7 @@ impl Cursor {
     /// let copied = cache.version();
     /// cache.observe(&3, Packet::UDP, Timestamp::ZERO)?;
     /// let mut cursor = Cursor::changed_since(copied);
-    /// let changed = cache.page(&mut cursor, 100).map(|flow| *flow.key());
+    /// let changed = cache.page(&mut cursor, 100).map(|flow| flow.key());
     /// assert_eq!(changed.collect::<Vec<_>>(), [3]);
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
@@ -108,8 +110,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     pub(super) fn resident_at(&self, slot: u32) -> Option<Resident<'_, K, V>> {
         let flow = self.store.flows.get(slot)?;
         Some(Resident {
-            handle: Handle { id: flow.state.id, slot },
+            slot,
             flow,
+            cold: self.store.cold(slot),
+            tenant: self.store.tenant(slot),
             aliases: self.store.aliases(slot),
             clock: &self.clock,
         })
@@ -127,18 +131,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
 /// let packet = Packet::UDP.from_tenant(Tenant(7));
 /// *cache.observe(&7, packet, Timestamp::from_secs(5))?.flow = 70;
-/// let handle = cache.observe(&7, packet, Timestamp::from_secs(6))?.handle;
+/// let handle = cache.observe(&7, packet, Timestamp::from_secs(6))?.handle();
 /// let flow = cache.resident(handle).expect("the flow exists");
-/// assert_eq!((*flow.key(), *flow.value(), flow.class()), (7, 70, Class::Unreplied));
+/// assert_eq!((flow.key(), *flow.value(), flow.class()), (7, 70, Class::Unreplied));
 /// assert_eq!((flow.protocol(), flow.tenant()), (Protocol::Udp, Tenant(7)));
 /// assert_eq!(flow.first_seen(), Timestamp::from_secs(5));
 /// assert_eq!(flow.last_seen(), Timestamp::from_secs(6));
-/// assert!(flow.names().eq([&7]) && flow.handle() == handle && !flow.is_pinned());
+/// assert!(flow.names().eq([7]) && flow.handle() == handle && !flow.is_pinned());
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct Resident<'a, K, V> {
-    handle: Handle,
+    slot: u32,
+    tenant: Tenant,
     pub(super) flow: &'a Flow<K, V>,
+    pub(super) cold: &'a Cold,
     pub(super) aliases: Aliases<'a, K>,
     pub(super) clock: &'a Clock,
 }
@@ -147,13 +153,16 @@ impl<'a, K, V> Resident<'a, K, V> {
     /// Returns the handle of the flow.
     #[must_use]
     pub const fn handle(&self) -> Handle {
-        self.handle
+        Handle { id: self.cold.id, slot: self.slot }
     }
 
     /// Returns the key, in the direction of the initiator.
     #[must_use]
-    pub const fn key(&self) -> &'a K {
-        &self.flow.key
+    pub fn key(&self) -> K
+    where
+        K: FlowName,
+    {
+        self.flow.key()
     }
 
     /// Returns the value.
@@ -164,50 +173,53 @@ impl<'a, K, V> Resident<'a, K, V> {
 
     /// Iterates over the key and the aliases, in the direction of the initiator: the key first,
     /// then the aliases from the newest on. O(aliases).
-    pub fn names(&self) -> impl Iterator<Item = &'a K> {
-        iter::once(&self.flow.key).chain(self.aliases.clone().map(|(_, name)| &name.key))
+    pub fn names(&self) -> impl Iterator<Item = K>
+    where
+        K: FlowName,
+    {
+        iter::once(self.key()).chain(self.aliases.clone().map(|(_, alias)| alias.key()))
     }
 
     /// Returns the class.
     #[must_use]
     pub const fn class(&self) -> Class {
-        self.flow.state.connection.class
+        self.flow.marks.class()
     }
 
     /// Returns the protocol of the first packet.
     #[must_use]
     pub const fn protocol(&self) -> Protocol {
-        self.flow.state.connection.protocol
+        self.flow.marks.protocol()
     }
 
     /// Returns the tenant of the first packet.
     #[must_use]
     pub const fn tenant(&self) -> Tenant {
-        self.flow.state.tenant
+        self.tenant
     }
 
     /// Returns whether the flow is pinned.
     #[must_use]
     pub const fn is_pinned(&self) -> bool {
-        self.flow.state.is_pinned
+        self.flow.marks.is_pinned()
     }
 
     /// Returns the time of the cache at the first packet.
     #[must_use]
     pub fn first_seen(&self) -> Timestamp {
-        self.clock.caller(self.flow.state.first_seen)
+        self.clock.caller(self.cold.first_seen)
     }
 
     /// Returns the time of the cache at the last packet.
     #[must_use]
     pub fn last_seen(&self) -> Timestamp {
-        self.clock.caller(self.flow.state.last_seen)
+        self.clock.caller(self.flow.last_seen)
     }
 
     /// Returns the version of the cache at the last change of the flow.
     #[must_use]
     pub const fn version(&self) -> Version {
-        Version(self.flow.state.version)
+        Version(self.flow.version)
     }
 }
 
@@ -217,10 +229,10 @@ impl<K, V> Clone for Resident<'_, K, V> {
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Resident<'_, K, V> {
+impl<K: FlowName + fmt::Debug, V: fmt::Debug> fmt::Debug for Resident<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resident")
-            .field("key", self.key())
+            .field("key", &self.key())
             .field("value", self.value())
             .field("class", &self.class())
             .field("last_seen", &self.last_seen())

@@ -2,28 +2,41 @@
 //!
 //! ```text
 //!                                   SYN │                 │ any other packet
-//!                                       ▼                 ▼
-//!                                 ┌───────────┐     ┌───────────┐
-//!                                 │    New    │     │ Unreplied │
-//!                                 └─────┬─────┘     └─────┬─────┘
-//!           answered and acknowledged   └──────┐   ┌──────┘   a packet of the other direction
-//!                                              ▼   ▼
-//!                                         ┌─────────────┐
-//!           a FIN of each side, or        │ Established │
-//!           a RST at any time             └──────┬──────┘
-//!                                                ▼
-//!                                          ┌───────────┐
-//!           a SYN: another flow  ◂──────── │  Closing  │ ────────▸  idle timeout: ended
-//!                                          └───────────┘
+//!                                       ▼      both sides ▼
+//!                                 ┌───────────┐ (not TCP) ┌───────────┐
+//!                                 │    New    │ ◂──────── │ Unreplied │
+//!                                 └─────┬─────┘           └─────┬─────┘
+//!                 assured               └──────┐         ┌──────┘  assured (TCP met half-way)
+//!                                              ▼         ▼
+//!                                            ┌─────────────┐
+//!           a FIN of each side, or           │ Established │
+//!           a RST at any time                └──────┬──────┘
+//!                                                   ▼
+//!                                             ┌───────────┐
+//!           a SYN: another flow  ◂─────────── │  Closing  │ ───────▸  idle timeout: ended
+//!                                             └───────────┘
 //! ```
 //!
-//! Only TCP flows can be new or closing; flows of other protocols begin as unreplied, and so does a
-//! connection whose beginning was not observed. The sender of the first packet is the initiator,
-//! unless the packet is a SYN with an ACK: then its receiver is.
+//! Only flows that are *assured* are established, and protected from floods:
+//!
+//! - **TCP**: by a complete handshake, a SYN with an ACK of one side and then an ACK of the other;
+//!   or, if the handshake was not observed, by acknowledgements of both sides: an ACK of one side,
+//!   then of the other, then of the first. A RST acknowledges nothing.
+//! - **Other protocols**: when both sides have sent, and the flow has lived for some packets or
+//!   some time: [`Assurance`]. An exchange of a query and its answer stays new.
+//!
+//! So answers of a server do not make its attacker's flows established: a flood of SYNs that are
+//! answered or refused, of stray ACKs answered by RSTs, or of answered datagrams evicts itself.
+//!
+//! Flows of other protocols than TCP begin as unreplied, and so does a connection whose beginning
+//! was not observed. The sender of the first packet is the initiator, unless the packet is a SYN
+//! with an ACK: then its receiver is.
 //!
 //! A closing flow *lingers*: its last acknowledgement and other packets in flight still find it,
 //! and do not look like another flow of one packet. A SYN shows that its sockets are reused; an
-//! answer to a SYN that was not observed does not, since it may be late.
+//! answer to a SYN that was not observed does not, since it may be late. Where a flow is to last
+//! over several connections, [`Config::with_socket_reuse`](super::Config::with_socket_reuse) turns
+//! that off: then the SYN makes the flow new again.
 //!
 //! Keys without a direction, and those of sockets connected to themselves, have no reverse
 //! direction: their flows stay new or unreplied. Callers with other information use
@@ -40,7 +53,7 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use crate::key::flow::{Direction, TcpFlags};
+use crate::key::flow::TcpFlags;
 
 /// The protocol of a flow, on which its timeouts depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -159,7 +172,7 @@ impl Packet {
         self.flags_of_tcp().contains(TcpFlags::SYN | TcpFlags::ACK)
     }
 
-    fn flags_of_tcp(self) -> TcpFlags {
+    pub(super) fn flags_of_tcp(self) -> TcpFlags {
         if self.protocol == Protocol::Tcp { self.flags } else { TcpFlags(0) }
     }
 }
@@ -170,11 +183,12 @@ impl Packet {
 pub enum Class {
     /// Closed by both sides, or reset: the flow lingers.
     Closing,
-    /// A connection whose handshake is not complete.
+    /// A connection whose handshake is not complete, or an exchange of another protocol that is too
+    /// short to be assured.
     New,
-    /// Packets in one direction only.
+    /// Packets in one direction only; or a connection that was met half-way and is not assured.
     Unreplied,
-    /// Packets in both directions.
+    /// Assured: a complete handshake, or packets in both directions for some time.
     Established,
 }
 
@@ -284,7 +298,7 @@ pub enum CloseRule {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FinWatch {
-    closed: bool,
+    pub(super) closed: bool,
 }
 
 impl FinWatch {
@@ -312,67 +326,75 @@ impl FinWatch {
     }
 }
 
-/// The state of a connection in the diagram above.
+/// What assures a flow of another protocol than TCP, when both sides have sent: a number of
+/// packets, or an age.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::flow_cache::{Assurance, Class, Config, Packet};
+/// use flowtable::{FlowCache, FourTuple, Timestamp};
+///
+/// let assurance = Assurance::new(3, Duration::from_secs(5));
+/// assert_eq!((assurance.packets(), assurance.age()), (3, Duration::from_secs(5)));
+/// let config = Config::new(100)?.with_assurance(assurance);
+/// assert_eq!(config.assurance(), assurance);
+/// let mut cache: FlowCache<FourTuple<u32>, ()> = FlowCache::new(config);
+/// let key = FourTuple { src: 10, dst: 20, sport: 5353, dport: 53 };
+/// let mut class = |key, second| {
+///     cache.observe(&key, Packet::UDP, Timestamp::from_secs(second)).map(|seen| seen.class)
+/// };
+/// assert_eq!(class(key, 0)?, Class::Unreplied);
+/// assert_eq!(class(key.reversed(), 1)?, Class::New);
+/// assert_eq!(class(key, 2)?, Class::Established);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct ConnectionState {
-    pub(crate) class: Class,
-    pub(crate) protocol: Protocol,
-    /// Whether a packet of the reverse direction was observed.
-    is_replied: bool,
-    /// FIN detectors by direction.
-    sides: [FinWatch; 2],
+pub struct Assurance {
+    packets: u8,
+    /// Nanoseconds.
+    age: u64,
 }
 
-impl ConnectionState {
-    /// Creates the state after the first packet of a flow.
-    pub(crate) fn begin(packet: Packet, direction: Direction, rule: CloseRule) -> Self {
-        let is_handshake = packet.flags_of_tcp().contains(TcpFlags::SYN);
-        let class = if is_handshake { Class::New } else { Class::Unreplied };
-        let mut connection = Self {
-            class,
-            protocol: packet.protocol,
-            is_replied: false,
-            sides: [FinWatch::default(); 2],
-        };
-        connection.on_packet(packet, direction, rule);
-        connection
+impl Assurance {
+    /// The greatest number of packets.
+    pub const MAX_PACKETS: u8 = 7;
+
+    /// Six packets, or two seconds. The latter is the rule of Linux.
+    pub const DEFAULT: Self = Self { packets: 6, age: 2 * SECOND };
+
+    /// Creates a rule: a flow is assured with `packets` packets, at most
+    /// [`MAX_PACKETS`](Self::MAX_PACKETS), or with a packet when it is `age` old.
+    #[must_use]
+    pub const fn new(packets: u8, age: Duration) -> Self {
+        let packets = if packets > Self::MAX_PACKETS { Self::MAX_PACKETS } else { packets };
+        let nanos = age.as_nanos();
+        let age = if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 };
+        Self { packets, age }
     }
 
-    /// Returns whether plain packets leave the state unchanged, as nearly all do.
-    #[inline]
-    pub(crate) fn is_steady(&self, rule: CloseRule) -> bool {
-        self.class == Class::Established
-            && (rule == CloseRule::BothSides || !self.sides.iter().any(|side| side.is_closed()))
+    /// Returns the number of packets.
+    #[must_use]
+    pub const fn packets(self) -> u8 {
+        self.packets
     }
 
-    /// Processes a packet of the flow.
-    pub(crate) fn on_packet(&mut self, packet: Packet, direction: Direction, rule: CloseRule) {
-        let is_reverse = direction == Direction::Reverse;
-        if self.protocol != Protocol::Tcp || packet.protocol != Protocol::Tcp {
-            self.is_replied |= is_reverse;
-            if self.class == Class::Unreplied && self.is_replied {
-                self.class = Class::Established;
-            }
-            return;
-        }
-        let flags = packet.flags;
-        let is_over = self.sides[usize::from(is_reverse)].observe(flags);
-        let is_closed = match rule {
-            CloseRule::FirstAck => is_over,
-            CloseRule::BothSides => {
-                flags.contains(TcpFlags::RST) || self.sides.iter().all(|side| side.is_closed())
-            }
-        };
-        let is_acknowledged = flags.0 & (TcpFlags::SYN | TcpFlags::ACK).0 == TcpFlags::ACK.0;
-        self.class = match self.class {
-            _ if is_closed => Class::Closing,
-            // The side that continues without a SYN has received the acknowledgement.
-            Class::New if is_acknowledged && (self.is_replied || is_reverse) => Class::Established,
-            Class::Unreplied if is_reverse => Class::Established,
-            class => class,
-        };
-        self.is_replied |= is_reverse;
+    /// Returns the age.
+    #[must_use]
+    pub const fn age(self) -> Duration {
+        Duration::from_nanos(self.age)
+    }
+
+    /// Returns whether a flow is assured, of which both sides have sent.
+    pub(super) fn is_reached(self, packets: u8, age: impl FnOnce() -> u64) -> bool {
+        packets >= self.packets || age() >= self.age
+    }
+}
+
+impl Default for Assurance {
+    fn default() -> Self {
+        Self::DEFAULT
     }
 }
 

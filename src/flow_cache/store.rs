@@ -2,158 +2,60 @@
 //!
 //! ```text
 //!     slot             0              1           2            3
-//!     flows   │ state, v, k │ state, v, k │  –  │ state, v, k │   what a packet writes is in front
+//!     flows   │ flow        │ flow        │  –  │ flow        │   what a packet needs
+//!     cold    │ id, aliases │ id, aliases │  –  │ id, aliases │   the rest
 //!     aliases       │ k → 1, next – │ …                           aliases of a flow, in a list
 //! ```
-//!
-//! A [`Handle`] is a slot and the ID of its flow. IDs are never reused, so the handle of a flow
-//! that has ended never finds another one.
 
-use super::config::Emergency;
-use super::state::{Class, ConnectionState, NEVER, Tenant, Timeouts};
+use super::event::RemovedFlow;
+use super::handle::Handle;
+use super::record::{Alias, Cold, Flow, FlowState};
+use super::state::Tenant;
 use crate::key::flow::Direction;
+use crate::raw::chunked_vec::ChunkedVec;
 use crate::raw::index::OptIndex;
 use crate::raw::slab::ChunkedSlab;
 
 /// The panic message for an empty slot.
 const FLOW: &str = "the slot has a flow";
 
-/// A stable reference to a flow, of 16 bytes, without its key.
-///
-/// It does not keep the flow alive. After the end of the flow it finds nothing, and never another.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::flow_cache::{Config, Packet};
-/// use flowtable::{FlowCache, Timestamp};
-///
-/// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(1)?);
-/// let first = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle;
-/// let second = cache.observe(&8, Packet::UDP, Timestamp::ZERO)?.handle;
-/// assert_eq!((first.id(), second.id()), (1, 2));
-/// // The second flow reuses the slot of the first one, and is not found by its handle.
-/// assert_eq!((cache.get(first), cache.get(second)), (None, Some(&0)));
-/// # Ok::<(), Box<dyn core::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Handle {
-    pub(super) id: u64,
-    pub(super) slot: u32,
-}
-
-impl Handle {
-    /// Returns the ID of the flow, the `flowId` of IPFIX. IDs count from 1 in order of creation.
-    #[must_use]
-    pub const fn id(self) -> u64 {
-        self.id
-    }
-}
-
-/// A version of a cache, which each change increments: see
-/// [`Cursor::changed_since`](super::Cursor::changed_since).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Version(pub(super) u64);
-
-/// The state of a flow. Times are those of the cache.
-#[derive(Clone, Debug)]
-pub(super) struct FlowState {
-    pub(super) id: u64,
-    pub(super) last_seen: u64,
-    pub(super) first_seen: u64,
-    /// The time of the last report, or of the last active timeout, or of the first packet.
-    pub(super) reported: u64,
-    /// The version of the last change.
-    pub(super) version: u64,
-    /// The head of the list of aliases.
-    pub(super) aliases: OptIndex,
-    pub(super) tenant: Tenant,
-    pub(super) connection: ConnectionState,
-    /// Whether a packet arrived since the eviction policy last examined the flow.
-    pub(super) is_used: bool,
-    /// Whether a packet arrived since the last report.
-    pub(super) has_unreported: bool,
-    pub(super) is_pinned: bool,
-}
-
-impl FlowState {
-    /// Returns the time at which the flow is due, if no packet arrives.
-    pub(super) fn deadline(&self, timeouts: &Timeouts) -> u64 {
-        self.idle_deadline(timeouts).min(self.active_deadline(timeouts))
-    }
-
-    /// Returns the time from which on an emergency ends the flow, if it may.
-    pub(super) fn emergency_deadline(&self, emergency: Emergency) -> Option<u64> {
-        let may_leave = self.connection.class != Class::Established && !self.is_pinned;
-        may_leave.then(|| after(self.last_seen, emergency.idle))
-    }
-
-    pub(super) fn idle_deadline(&self, timeouts: &Timeouts) -> u64 {
-        after(self.last_seen, timeouts.idle_nanos(self.connection.protocol, self.connection.class))
-    }
-
-    pub(super) fn active_deadline(&self, timeouts: &Timeouts) -> u64 {
-        after(self.reported, timeouts.active_nanos())
-    }
-}
-
-/// Returns the time `period` after `time`, saturating below [`NEVER`]; but never stays never.
-const fn after(time: u64, period: u64) -> u64 {
-    match time.saturating_add(period) {
-        NEVER if period != NEVER => NEVER - 1,
-        time => time,
-    }
-}
-
-/// A flow: state, value, and the key in the direction of the initiator. In this order: a packet
-/// needs the first two.
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub(super) struct Flow<K, V> {
-    pub(super) state: FlowState,
-    pub(super) value: V,
-    pub(super) key: K,
-}
-
-/// An alias of a flow.
-#[derive(Clone, Debug)]
-pub(super) struct Alias<K> {
-    /// The key in the direction of the initiator.
-    pub(super) key: K,
-    pub(super) slot: u32,
-    /// The next alias of the flow.
-    pub(super) next: OptIndex,
-    pub(super) number: u8,
-}
-
-/// The target of a key in the index: the slot of a flow or of an alias, and the direction of the
-/// key that is the initiator's.
+/// The target of a name in the index: the slot of a flow, or the index of an alias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Target(u32);
 
 impl Target {
     const ALIAS: u32 = 1 << 31;
-    const REVERSE: u32 = 1 << 30;
 
     /// The maximum number of slots, and of aliases.
-    pub(super) const MAX: u32 = 1 << 30;
+    pub(super) const MAX: u32 = Self::ALIAS;
 
-    /// Creates the target of the key of the flow in this slot.
-    pub(super) fn slot(slot: u32, initiator: Direction) -> Self {
-        Self(slot | if initiator == Direction::Reverse { Self::REVERSE } else { 0 })
-    }
-
-    /// Creates the target of an alias.
-    pub(super) fn alias(alias: u32, initiator: Direction) -> Self {
-        Self(Self::slot(alias, initiator).0 | Self::ALIAS)
-    }
-
-    /// Returns the flow if the key is that of a flow, and not an alias.
+    /// The target of the name of the flow in a slot.
     #[inline]
-    pub(super) const fn primary(self) -> Option<Hit> {
-        let (slot, initiator) = (self.number(), self.initiator());
-        if self.is_alias() { None } else { Some(Hit { slot, name: 0, initiator }) }
+    pub(super) const fn slot(slot: u32) -> Self {
+        Self(slot)
+    }
+
+    /// The target of an alias.
+    #[inline]
+    pub(super) const fn alias(alias: u32) -> Self {
+        Self(alias | Self::ALIAS)
+    }
+
+    /// The number of a target in the index.
+    #[inline]
+    pub(super) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    #[inline]
+    pub(super) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// The slot if the name is that of a flow, and not an alias.
+    #[inline]
+    pub(super) const fn primary(self) -> Option<u32> {
+        if self.is_alias() { None } else { Some(self.0) }
     }
 
     const fn is_alias(self) -> bool {
@@ -161,11 +63,7 @@ impl Target {
     }
 
     const fn number(self) -> u32 {
-        self.0 & (Self::MAX - 1)
-    }
-
-    const fn initiator(self) -> Direction {
-        if self.0 & Self::REVERSE == 0 { Direction::Forward } else { Direction::Reverse }
+        self.0 & !Self::ALIAS
     }
 }
 
@@ -191,41 +89,124 @@ impl Hit {
 #[derive(Clone, Debug)]
 pub(super) struct Store<K, V> {
     pub(super) flows: ChunkedSlab<Flow<K, V>>,
+    pub(super) rest: Rest<K, V>,
+}
+
+/// What most packets do not access.
+#[derive(Clone, Debug)]
+pub(super) struct Rest<K, V> {
+    /// By slot.
+    pub(super) cold: ChunkedVec<Cold>,
     pub(super) aliases: ChunkedSlab<Alias<K>>,
+    /// By slot; without elements while all flows are of the default tenant.
+    tenants: ChunkedVec<Tenant>,
+    /// The flow that was removed for the last packet, until it is taken or another packet arrives.
+    pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
     last_id: u64,
 }
 
 impl<K, V> Store<K, V> {
-    pub(super) const fn new() -> Self {
-        Self { flows: ChunkedSlab::new(), aliases: ChunkedSlab::new(), last_id: 0 }
+    /// Creates a store with chunks of `1 << bits` flows.
+    pub(super) const fn new(bits: u32) -> Self {
+        let rest = Rest {
+            cold: ChunkedVec::with_bits(bits),
+            aliases: ChunkedSlab::new(),
+            tenants: ChunkedVec::with_bits(bits),
+            removed: None,
+            last_id: 0,
+        };
+        Self { flows: ChunkedSlab::with_bits(bits), rest }
     }
 
     /// Returns the greatest ID of a flow.
     pub(super) const fn last_id(&self) -> u64 {
-        self.last_id
+        self.rest.last_id
     }
 
     pub(super) const fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Resolves a target of the index. Keys that violate the contract of `Hash` and `Eq` may have
-    /// none.
+    /// Whether a target has this name.
     #[inline]
-    pub(super) fn follow(&self, target: Target) -> Option<Hit> {
-        target.primary().or_else(|| {
-            let Alias { slot, number, .. } = *self.aliases.get(target.number())?;
-            Some(Hit { slot, name: number, initiator: target.initiator() })
-        })
+    pub(super) fn is(&self, target: Target, name: &K) -> bool
+    where
+        K: Eq,
+    {
+        self.name_of(target).is_some_and(|other| other == name)
     }
 
-    /// Prefetches the flow of a target.
+    /// The name of a target.
+    #[inline]
+    pub(super) fn name_of(&self, target: Target) -> Option<&K> {
+        match target.primary() {
+            Some(slot) => self.flows.get(slot).map(|flow| &flow.name),
+            None => self.rest.aliases.get(target.number()).map(|alias| &alias.name),
+        }
+    }
+
+    /// The hash of the name of a target.
+    pub(super) fn try_hash_of(&self, target: Target) -> Option<u32> {
+        match target.primary() {
+            Some(slot) => self.rest.cold.get(slot).map(|cold| cold.hash),
+            None => self.rest.aliases.get(target.number()).map(|alias| alias.hash),
+        }
+    }
+
+    /// The hash of the name of a target in the index.
+    pub(super) fn hash_of(&self, target: Target) -> u32 {
+        self.try_hash_of(target).expect(FLOW)
+    }
+
+    /// Sets the hash of the name of a target.
+    pub(super) fn set_hash(&mut self, target: Target, hash: u32) {
+        let place = match target.primary() {
+            Some(slot) => self.rest.cold.get_mut(slot).map(|cold| &mut cold.hash),
+            None => self.rest.aliases.get_mut(target.number()).map(|alias| &mut alias.hash),
+        };
+        place.into_iter().for_each(|place| *place = hash);
+    }
+
+    /// The target after this one of the names of a flow.
+    pub(super) fn next_name(&self, target: Target) -> Option<Target> {
+        let next = match target.primary() {
+            Some(slot) => self.flows.get(slot).map(|_| self.rest.cold[slot].aliases),
+            None => self.rest.aliases.get(target.number()).map(|alias| alias.next),
+        };
+        next.and_then(OptIndex::get).map(Target::alias)
+    }
+
+    /// Resolves a target of the index.
+    #[inline]
+    pub(super) fn follow(&self, target: Target) -> Option<Hit> {
+        match target.primary() {
+            Some(slot) => {
+                let initiator = self.flows.get(slot)?.marks.initiator();
+                Some(Hit { slot, name: 0, initiator })
+            }
+            None => {
+                let alias = self.rest.aliases.get(target.number())?;
+                let Alias { slot, number, initiator, .. } = *alias;
+                Some(Hit { slot, name: number, initiator })
+            }
+        }
+    }
+
+    /// Prefetches what a packet needs of the record of a target.
     #[inline]
     pub(super) fn prefetch(&self, target: Target) {
-        if let Some(hit) = self.follow(target) {
-            self.flows.prefetch(hit.slot);
+        match target.primary() {
+            Some(slot) => self.flows.prefetch(slot),
+            None => self.rest.aliases.prefetch(target.number()),
         }
+    }
+
+    /// Prefetches all of the record of a flow.
+    #[inline]
+    pub(super) fn prefetch_all(&self, slot: u32) {
+        self.flows.prefetch(slot);
+        self.rest.cold.prefetch(slot);
     }
 
     /// Returns the flow of an occupied slot.
@@ -240,25 +221,57 @@ impl<K, V> Store<K, V> {
         self.flows.get_mut(slot).expect(FLOW)
     }
 
+    /// The rest of the flow of an occupied slot.
+    #[inline]
+    pub(super) fn cold(&self, slot: u32) -> &Cold {
+        &self.rest.cold[slot]
+    }
+
+    /// The rest of the flow of an occupied slot.
+    #[inline]
+    pub(super) fn cold_mut(&mut self, slot: u32) -> &mut Cold {
+        &mut self.rest.cold[slot]
+    }
+
+    /// The tenant of the flow in a slot.
+    #[inline]
+    pub(super) fn tenant(&self, slot: u32) -> Tenant {
+        self.rest.tenants.get(slot).copied().unwrap_or_default()
+    }
+
+    /// What the accounts of the flow in a slot depend on, if there is a flow.
+    #[inline]
+    pub(super) fn state(&self, slot: u32) -> Option<FlowState> {
+        let Flow { marks, last_seen, .. } = *self.flows.get(slot)?;
+        let reported = self.cold(slot).reported;
+        Some(FlowState { marks, last_seen, reported, tenant: self.tenant(slot) })
+    }
+
     /// Inserts a flow at the next free slot, and assigns its ID.
-    pub(super) fn insert(&mut self, mut flow: Flow<K, V>) -> u32 {
-        self.last_id += 1;
-        flow.state.id = self.last_id;
-        self.flows.insert(flow)
+    pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
+        self.rest.last_id += 1;
+        let slot = self.flows.insert(flow);
+        self.rest.cold.cover(slot, Cold::FREE);
+        self.rest.cold[slot] = Cold { id: self.rest.last_id, ..cold };
+        if tenant != Tenant::default() || self.rest.tenants.len() > 0 {
+            self.rest.tenants.cover(slot, Tenant::default());
+            self.rest.tenants[slot] = tenant;
+        }
+        slot
     }
 
     /// Adds an alias to the list of a flow.
     pub(super) fn add_alias(&mut self, slot: u32, alias: Alias<K>) {
-        let next = self.flow(slot).state.aliases;
-        let first = self.aliases.insert(Alias { next, ..alias });
-        self.flow_mut(slot).state.aliases = OptIndex::some(first);
+        let next = self.cold(slot).aliases;
+        let first = self.rest.aliases.insert(Alias { next, ..alias });
+        self.cold_mut(slot).aliases = OptIndex::some(first);
     }
 
     /// Removes an alias, by its index in the slab of aliases. Consistent even if dropping it
     /// panics.
     pub(super) fn remove_alias(&mut self, slot: u32, at: u32) {
         // The removal of a flow removes the head each time, without a search.
-        let is_first = self.flow(slot).state.aliases == OptIndex::some(at);
+        let is_first = self.cold(slot).aliases == OptIndex::some(at);
         let before = if is_first {
             None
         } else {
@@ -266,39 +279,56 @@ impl<K, V> Store<K, V> {
                 .find(|(_, alias)| alias.next == OptIndex::some(at))
                 .map(|(before, _)| before)
         };
-        let Some(name) = self.aliases.try_remove(at) else { return };
-        match before.and_then(|before| self.aliases.get_mut(before)) {
+        let Some(name) = self.rest.aliases.try_remove(at) else { return };
+        match before.and_then(|before| self.rest.aliases.get_mut(before)) {
             Some(before) => before.next = name.next,
-            None => self.flow_mut(slot).state.aliases = name.next,
+            None => self.cold_mut(slot).aliases = name.next,
         }
     }
 
     /// Releases the memory of a store without flows.
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
-            *self = Self { last_id: self.last_id, ..Self::new() };
+            let last_id = self.last_id();
+            *self = Self::new(self.rest.cold.bits());
+            self.rest.last_id = last_id;
         }
     }
 
     /// Returns the slot of a handle, if its flow exists.
     #[inline]
     pub(super) fn slot_of(&self, handle: Handle) -> Option<u32> {
-        (self.flows.get(handle.slot)?.state.id == handle.id).then_some(handle.slot)
+        let is_it = self.rest.cold.get(handle.slot)?.id == handle.id;
+        (is_it && self.flows.get(handle.slot).is_some()).then_some(handle.slot)
     }
 
     pub(super) fn handle(&self, slot: u32) -> Handle {
-        Handle { id: self.flow(slot).state.id, slot }
+        Handle { id: self.cold(slot).id, slot }
     }
 
     /// Iterates over the aliases of a flow, the newest first, with their indices in the slab of
     /// aliases.
     pub(super) fn aliases(&self, slot: u32) -> Aliases<'_, K> {
-        let next = self.flows.get(slot).map_or(OptIndex::NONE, |flow| flow.state.aliases);
-        Aliases { aliases: &self.aliases, next }
+        let next = self.flows.get(slot).map_or(OptIndex::NONE, |_| self.cold(slot).aliases);
+        Aliases { aliases: &self.rest.aliases, next }
+    }
+
+    /// Returns the bytes that the next insertion allocates.
+    pub(super) fn growth(&self, tenant: Tenant) -> usize {
+        if !self.flows.needs_slot() {
+            return 0;
+        }
+        let has_tenants = tenant != Tenant::default() || self.rest.tenants.len() > 0;
+        let slot = self.flows.next_index();
+        let tenants = if has_tenants { self.rest.tenants.growth_to(slot) } else { 0 };
+        self.flows.growth() + self.rest.cold.growth() + tenants
     }
 
     pub(super) fn allocation_size(&self) -> usize {
-        self.flows.allocation_size() + self.aliases.allocation_size()
+        self.flows.allocation_size()
+            + self.rest.cold.allocation_size()
+            + self.rest.aliases.allocation_size()
+            + self.rest.tenants.allocation_size()
     }
 }
 

@@ -6,7 +6,7 @@ use flowtable::eviction::ByClass;
 use flowtable::flow_cache::{
     Class, Config, Cursor, Emergency, EndReason, Event, Image, ImageError, Packet, Timeouts,
 };
-use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
+use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, RST, SYN, add, key};
 
 type Cache = FlowCache<FlowKey, u32>;
@@ -187,12 +187,14 @@ fn an_image_refused_for_memory_causes_no_emergency() {
     }
     // The last restored flow has aliases that exceed the memory.
     let last = original.find(&105).expect("it is there").handle;
-    (0..250).for_each(|name| _ = original.add_name(last, &(1000 + name)).expect("it is free"));
+    (0..250).for_each(|name| {
+        _ = original.add_name(last, Direction::Forward, &(1000 + name)).expect("it is free");
+    });
     let image: Image<_, _> = original.page(&mut Cursor::new(), usize::MAX).collect();
 
     let emergency = Emergency::new(6, 1, Duration::from_secs(5)).expect("the thresholds are valid");
     let config = config().with_emergency(emergency).expect("the threshold is below the capacity");
-    let config = config.with_max_bytes(150 << 10).expect("it is not too little");
+    let config = config.with_max_bytes(118 << 10).expect("it is not too little");
     let hasher = DefaultHashBuilder::with_seed(1);
     let mut cache: FlowCache<u64, ()> =
         FlowCache::with_policy_and_hasher(config, ByClass::new(), hasher);

@@ -30,9 +30,9 @@ type Cache<P> = FlowCache<FlowKey, u32, P>;
 /// next.
 fn evicted_for<P: Eviction>(cache: &mut Cache<P>, number: u32) -> (Handle, Class) {
     let now = cache.now();
-    let observed = cache.observe(&key(number), Packet::tcp(ACK), now).expect("one can leave");
-    let handle = observed.handle;
-    let removed = observed.removed.expect("the cache was full");
+    let mut observed = cache.observe(&key(number), Packet::tcp(ACK), now).expect("one can leave");
+    let handle = observed.handle();
+    let removed = observed.take_removed().expect("the cache was full");
     assert_eq!(removed.reason, EndReason::Resources);
     cache.observe(&key(number).reversed(), Packet::tcp(ACK), now).expect("it is there");
     assert!(cache.set_class(handle, Class::Established) && cache.get(removed.handle).is_none());
@@ -122,7 +122,7 @@ fn state<K: FlowName + Debug, P: Eviction, S: BuildHasher>(
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let (first, last) = (flow.first_seen(), flow.last_seen());
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned(), flow.version());
-        let names: Vec<&K> = flow.names().collect();
+        let names: Vec<K> = flow.names().collect();
         format!("{:?} {names:?} {} {what:?} {first:?} {last:?}", flow.handle(), flow.value())
     });
     flows.collect()
@@ -143,12 +143,12 @@ fn a_flood_of_syns_evicts_no_established_flow() {
         if packet % 10 == 0 {
             let number = rng.random_range(0..established.len());
             let observed = cache.observe(&key(number as u32), Packet::tcp(ACK), now);
-            assert_eq!(observed.expect("it is there").handle, established[number]);
+            assert_eq!(observed.expect("it is there").handle(), established[number]);
             continue;
         }
         next += 1;
         let observed = cache.observe(&key(next), Packet::tcp(SYN), now).expect("there is room");
-        let removed = observed.removed.map(|removed| removed.class);
+        let removed = observed.removed().map(|removed| removed.class);
         assert!(removed.is_none_or(|class| class == Class::New));
         // Some hosts answer the forged addresses.
         if packet % 3 == 0 {
@@ -183,7 +183,7 @@ fn connections_become_established_during_a_flood() {
             flood(&mut cache);
             let key = if reverse { key(number).reversed() } else { key(number) };
             let observed = cache.observe(&key, Packet::tcp(flags), seconds(0)).expect("room");
-            handles.push((observed.handle, observed.class));
+            handles.push((observed.handle(), observed.class));
         }
         assert_eq!(handles[2], (handles[0].0, Class::Established), "{number}");
     }
@@ -225,7 +225,7 @@ fn connections_become_established_among_idle_established_flows() {
             let seen = numbers.clone().map(|number| {
                 let key = if reverse { key(number).reversed() } else { key(number) };
                 let observed = cache.observe(&key, Packet::tcp(flags), seconds(0)).expect("room");
-                (observed.handle, observed.class)
+                (observed.handle(), observed.class)
             });
             waved.extend(seen);
         }
@@ -234,7 +234,7 @@ fn connections_become_established_among_idle_established_flows() {
         }
         for number in &busy {
             let observed = cache.observe(&key(*number), Packet::tcp(ACK), seconds(0));
-            assert_eq!(observed.expect("it is there").handle, handles[*number as usize]);
+            assert_eq!(observed.expect("it is there").handle(), handles[*number as usize]);
         }
     }
     assert!(count_alive(&cache, &handles) < 500, "idle flows are evicted");
@@ -271,8 +271,8 @@ fn a_tenant_over_its_share_evicts_its_own_flows() {
     }
     let mut classes = vec![];
     for number in 200..400 {
-        let observed = cache.observe(&key(number), from(greedy), seconds(1)).expect("room");
-        let (handle, removed) = (observed.handle, observed.removed);
+        let mut observed = cache.observe(&key(number), from(greedy), seconds(1)).expect("room");
+        let (handle, removed) = (observed.handle(), observed.take_removed());
         assert_eq!(removed.is_some(), number >= 210);
         if number < 204 {
             cache.set_class(handle, Class::Established);
@@ -293,7 +293,7 @@ fn a_share_may_be_raised_lowered_and_removed() {
     let mut add = |cache: &mut Cache<Lru>| {
         next += 1;
         let observed = cache.observe(&key(next), Packet::UDP.from_tenant(tenant), seconds(0));
-        observed.map(|observed| (observed.handle, observed.removed.is_some()))
+        observed.map(|observed| (observed.handle(), observed.removed().is_some()))
     };
     cache.set_share(tenant, Some(0));
     assert_eq!(add(&mut cache), Err(Refused::Tenant));
@@ -355,8 +355,8 @@ fn churn<K: NumberedKey, P: Eviction>(flows: usize, policy: P, packets: u32) {
         let seen = Packet::tcp(flags[rng.random_range(0..flags.len())]);
         let now = Timestamp::from_micros(packet.into());
         let observed = cache.observe(&key, seen, now).expect("no flow is pinned");
-        let handle = observed.handle;
-        left += usize::from(observed.removed.is_some());
+        let handle = observed.handle();
+        left += usize::from(observed.removed().is_some());
         assert!(cache.len() <= flows && cache.get(handle).is_some());
         assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle));
         if packet % 97 == 0 {
@@ -391,9 +391,9 @@ fn lru_evicts_exactly_the_least_recently_used_flow() {
     let mut rng = StdRng::seed_from_u64(5);
     for _ in 0..5000 {
         let number = rng.random_range(0..120);
-        let observed = cache.observe(&key(number), Packet::UDP, seconds(0)).expect("room");
+        let mut observed = cache.observe(&key(number), Packet::UDP, seconds(0)).expect("room");
         order.retain(|other| *other != number);
-        if let Some(removed) = observed.removed {
+        if let Some(removed) = observed.take_removed() {
             assert_eq!(removed.key, key(order.remove(0)));
         }
         order.push(number);

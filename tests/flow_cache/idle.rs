@@ -5,8 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeSet, HashMap};
 
 use flowtable::flow_cache::{
-    Class, Config, EndReason, Event, Handle, Observed, Progress, Protocol, RemovedFlow, Report,
-    Timeouts,
+    Class, Config, EndReason, Event, Handle, Progress, Protocol, RemovedFlow, Report, Timeouts,
 };
 use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::flows::PacketInfo;
@@ -61,9 +60,11 @@ impl Timed {
     }
 
     fn observe(&mut self, key: &FlowKey, seen: PacketInfo) -> Handle {
-        let Observed { flow, handle, class, removed, .. } =
+        let mut observed =
             self.cache.observe(key, seen.packet(), self.now).expect("no flow is pinned");
-        *flow += 1;
+        *observed.flow += 1;
+        let (handle, class) = (observed.handle(), observed.class);
+        let removed = observed.take_removed();
         self.packets[0] += 1;
         if let Some(removed) = removed {
             self.forget(&removed);
@@ -345,10 +346,10 @@ fn time_may_stand_still_or_decrease() {
     let mut cache: FlowCache<FlowKey, ()> =
         FlowCache::new(Config::new(10).unwrap().with_timeouts(Timeouts::METER));
     let at = Timestamp::from_secs(1000);
-    let handle = cache.observe(&key(3), udp().packet(), at).unwrap().handle;
+    let handle = cache.observe(&key(3), udp().packet(), at).unwrap().handle();
     for earlier in [999, 500, 0] {
         let earlier = Timestamp::from_secs(earlier);
-        assert_eq!(cache.observe(&key(3), udp().packet(), earlier).unwrap().handle, handle);
+        assert_eq!(cache.observe(&key(3), udp().packet(), earlier).unwrap().handle(), handle);
         assert_eq!(cache.resident(handle).unwrap().last_seen(), at);
         let progress = cache.advance(earlier, 10, |_| panic!("nothing is due"));
         assert!(progress.is_done && cache.now() == at);

@@ -141,10 +141,10 @@ fn full(hasher: Weak) -> Cache {
     for number in 0..FLOWS {
         let packet = TCP.from_tenant(Tenant((number % 3) as u16));
         let observed = cache.observe(&Inconsistent::new(number), packet, seconds(number));
-        let handle = observed.expect("there is room").handle;
+        let handle = observed.expect("there is room").handle();
         for name in 0..number % 2 * 3 {
             let name = Inconsistent::new(1000 * (1 + name) + number);
-            assert!(cache.add_name(handle, &name).is_ok());
+            assert!(cache.add_name(handle, Direction::Forward, &name).is_ok());
         }
     }
     cache
@@ -180,9 +180,9 @@ fn check_recovery(cache: &mut Cache, what: &str) {
     assert!(progress.is_done, "{what}: {progress:?}");
     for handle in handles(cache) {
         let flow = cache.resident(handle).expect("the scan returned the flow");
-        let found = |key| cache.find(key).map(|found| found.handle);
-        assert_eq!(found(flow.key()), Some(handle), "{what}: {flow:?}");
-        let mut others = flow.names().map(found);
+        let found = |key: &Inconsistent| cache.find(key).map(|found| found.handle);
+        assert_eq!(found(&flow.key()), Some(handle), "{what}: {flow:?}");
+        let mut others = flow.names().map(|name| found(&name));
         assert!(others.all(|other| other.is_none_or(|other| other == handle)), "{what}: {flow:?}");
     }
 }
@@ -194,7 +194,7 @@ fn check_use(mut cache: Cache, what: &str) {
         let key = Inconsistent::new(number);
         let observed =
             cache.observe(&key, TCP, start).unwrap_or_else(|why| panic!("{what}: {why}"));
-        let handle = observed.handle;
+        let handle = observed.handle();
         assert_eq!(cache.find(&key).map(|found| found.handle), Some(handle), "{what}");
     }
     check(&cache, what);
@@ -243,8 +243,8 @@ const ACTS: [Act; 14] = [
     ("aliases", |cache| {
         for handle in handles(cache).into_iter().step_by(3) {
             let name = Inconsistent::new(3000 + handle.id());
-            _ = cache.add_name(handle, &name);
-            _ = cache.add_name(handle, &Inconsistent::new(2001));
+            _ = cache.add_name(handle, Direction::Forward, &name);
+            _ = cache.add_name(handle, Direction::Forward, &Inconsistent::new(2001));
             _ = cache.remove_name(handle, &name);
             _ = cache.remove_name(handle, &Inconsistent::new(1000 + handle.id()));
         }

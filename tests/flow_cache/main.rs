@@ -3,9 +3,10 @@
 mod claims;
 mod emergency;
 mod evict;
+mod existing;
+mod floods;
 mod full;
 mod idle;
-mod images;
 mod inconsistent;
 mod memory;
 mod model;

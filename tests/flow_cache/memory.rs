@@ -2,7 +2,7 @@
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use flowtable::flow_cache::{Class, Config, Cursor, ImageError, Packet, Refused, Tenant, Timeouts};
-use flowtable::{DefaultHashBuilder, FlowCache, FlowKey, TcpFlags, Timestamp};
+use flowtable::{DefaultHashBuilder, Direction, FlowCache, FlowKey, TcpFlags, Timestamp};
 use model::alloc;
 use model::flow_cache::keys::key;
 
@@ -33,10 +33,10 @@ impl<P: Eviction> Flood<P> {
         let packet = Packet::UDP.from_tenant(Tenant(tenant));
         match self.cache.observe(&key(number), packet, Timestamp::ZERO) {
             Ok(observed) => {
-                self.left += u64::from(observed.removed.is_some());
-                let handle = observed.handle;
+                self.left += u64::from(observed.removed().is_some());
+                let handle = observed.handle();
                 if number % 5 == 0 {
-                    _ = self.cache.add_name(handle, &key(number | 1 << 23));
+                    _ = self.cache.add_name(handle, Direction::Forward, &key(number | 1 << 23));
                 }
                 true
             }
@@ -123,10 +123,10 @@ fn memory_is_bounded_when_classes_change() {
     for number in 0.. {
         let packet = Packet::tcp(TcpFlags::SYN);
         let observed = cache.observe(&key(number), packet, Timestamp::ZERO).expect("room");
-        if observed.removed.is_some() {
+        if observed.removed().is_some() {
             break;
         }
-        handles.push(observed.handle);
+        handles.push(observed.handle());
     }
     for class in [Class::Unreplied, Class::Established, Class::Closing] {
         handles.iter().for_each(|handle| _ = cache.set_class(*handle, class));

@@ -8,7 +8,7 @@ use flowtable::flow_cache::{
     Class, Config, Cursor, EndReason, Event, Handle, Image, ImageError, Packet, Tenant, Timeouts,
     Version,
 };
-use flowtable::{FlowCache, FlowKey, Timestamp};
+use flowtable::{Direction, FlowCache, FlowKey, Timestamp};
 use model::flow_cache::keys::{ACK, FIN_ACK, RST, SYN, SYN_ACK, key};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -27,7 +27,7 @@ fn add(cache: &mut Cache, number: u32) -> Handle {
     let observed =
         cache.observe(&key(number), Packet::tcp(ACK), cache.now()).expect("there is room");
     *observed.flow = number;
-    observed.handle
+    observed.handle()
 }
 
 /// All flows of a scan, in pages of this size.
@@ -120,7 +120,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
     let changes: [&Change; 7] = [
         &|cache, _| _ = cache.observe(&key(7), Packet::tcp(ACK), seconds(0)),
         &|cache, handle| *cache.get_mut(handle).expect("it is there") += 1,
-        &|cache, handle| _ = cache.add_name(handle, &key(77)),
+        &|cache, handle| _ = cache.add_name(handle, Direction::Forward, &key(77)),
         &|cache, handle| _ = cache.remove_name(handle, &key(77)),
         &|cache, handle| _ = cache.set_pinned(handle, true),
         &|cache, handle| _ = cache.set_class(handle, Class::Established),
@@ -139,7 +139,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
     // Lookups change nothing.
     assert!(cache.find(&key(3)).is_some() && cache.get(handles[3]).is_some());
     cache.advance(seconds(5), 10, |event| panic!("{event:?}"));
-    assert!(cache.add_name(handles[3], &key(4)).is_err());
+    assert!(cache.add_name(handles[3], Direction::Forward, &key(4)).is_err());
     assert!(scan(&cache, Cursor::changed_since(before), 3).is_empty());
     let new = add(&mut cache, 50);
     cache.remove(handles[0]).expect("it is there");
@@ -153,7 +153,7 @@ fn a_scan_of_changes_visits_changed_flows_only() {
 /// The fields of a flow that a copy has.
 fn copied(cache: &Cache, handle: Handle) -> (u32, Class, bool, Vec<FlowKey>, Timestamp) {
     let flow = cache.resident(handle).expect("it is there");
-    let names = flow.names().copied().collect();
+    let names = flow.names().collect();
     (*flow.value(), flow.class(), flow.is_pinned(), names, flow.last_seen())
 }
 
@@ -197,7 +197,9 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
         (1, Some(handle)) => _ = cache.set_pinned(handle, step % 8 == 0),
         (2, Some(handle)) => _ = cache.set_class(handle, Class::ALL[step as usize % 4]),
         (3, Some(handle)) => *cache.get_mut(handle).expect("it is there") += 7,
-        (4, Some(handle)) => _ = cache.add_name(handle, &self::key(1000 + step as u32)),
+        (4, Some(handle)) => {
+            _ = cache.add_name(handle, Direction::Forward, &self::key(1000 + step as u32));
+        }
         (5, _) => {
             cache.advance(now, 30, |event| match event {
                 Event::Ended(left) => _ = copy.remove(&left.handle),
@@ -208,7 +210,7 @@ fn change<C>(rng: &mut StdRng, cache: &mut Cache, copy: &mut BTreeMap<Handle, C>
             let flags = [SYN, SYN_ACK, ACK, ACK, FIN_ACK, RST][rng.random_range(0..6)];
             if let Ok(observed) = cache.observe(&key, Packet::tcp(flags), now) {
                 *observed.flow += 1;
-                observed.removed.iter().for_each(|left| _ = copy.remove(&left.handle));
+                observed.removed().iter().for_each(|left| _ = copy.remove(&left.handle));
             }
         }
     }
@@ -226,11 +228,11 @@ fn content(cache: &Cache) -> BTreeMap<FlowKey, String> {
     let flows = cache.page(&mut cursor, usize::MAX).map(|flow| {
         let names: BTreeSet<(u8, FlowKey)> = flow
             .names()
-            .map(|name| (cache.find(name).expect("it has this name").name, *name))
+            .map(|name| (cache.find(&name).expect("it has this name").name, name))
             .collect();
         let ages = [flow.first_seen(), flow.last_seen()].map(|time| cache.now().since(time));
         let what = (flow.class(), flow.protocol(), flow.tenant(), flow.is_pinned());
-        (*flow.key(), format!("{} {names:?} {what:?} {ages:?}", flow.value()))
+        (flow.key(), format!("{} {names:?} {what:?} {ages:?}", flow.value()))
     });
     flows.collect()
 }
@@ -250,9 +252,9 @@ fn aged() -> Cache {
         };
         let observed = cache.observe(&key, packet, now).expect("there is room");
         *observed.flow += 1;
-        let handle = observed.handle;
+        let handle = observed.handle();
         match step % 50 {
-            7 | 8 => _ = cache.add_name(handle, &self::key(1000 + step as u32)),
+            7 | 8 => _ = cache.add_name(handle, Direction::Forward, &self::key(1000 + step as u32)),
             9 => _ = cache.set_pinned(handle, true),
             _ => {}
         }
@@ -266,7 +268,7 @@ fn an_image_is_ordered_by_last_use_and_may_be_truncated() {
     let cache = aged();
     let mut recent: Vec<(Timestamp, FlowKey)> = vec![];
     let mut cursor = Cursor::new();
-    recent.extend(cache.page(&mut cursor, usize::MAX).map(|flow| (flow.last_seen(), *flow.key())));
+    recent.extend(cache.page(&mut cursor, usize::MAX).map(|flow| (flow.last_seen(), flow.key())));
     recent.sort();
     recent.reverse();
     for count in [0, 1, 10, 1000] {
@@ -376,7 +378,7 @@ fn an_image_with_more_flows_than_room_is_refused() {
 fn an_image_with_keys_in_use_is_refused() {
     let mut original = cache(10, Timeouts::METER);
     let [_, second, _] = [0, 1, 2].map(|number| add(&mut original, number));
-    original.add_name(second, &key(77)).expect("it is free");
+    original.add_name(second, Direction::Forward, &key(77)).expect("it is free");
     // A primary key or an alias of the image is a primary key or an alias of the cache, in either
     // direction.
     for (number, is_alias) in [(1, false), (77, false), (1, true), (77, true)] {
@@ -385,7 +387,7 @@ fn an_image_with_keys_in_use_is_refused() {
             let handle = add(&mut other, 200);
             let name = if reversed { key(number).reversed() } else { key(number) };
             match is_alias {
-                true => _ = other.add_name(handle, &name).expect("it is free"),
+                true => _ = other.add_name(handle, Direction::Forward, &name).expect("it is free"),
                 false => _ = other.observe(&name, Packet::UDP, seconds(1)).expect("there is room"),
             }
             let error = refused(&mut other, image(&original), seconds(5));
@@ -416,7 +418,7 @@ fn an_image_may_be_restored_into_a_used_cache() {
     joined.set_share(Tenant(1), Some(3));
     let packet = Packet::tcp(SYN).from_tenant(Tenant(1));
     let observed = joined.observe(&key(8888), packet, now).expect("one can leave");
-    assert_eq!(observed.removed.map(|left| left.tenant), Some(Tenant(1)));
+    assert_eq!(observed.removed().map(|left| left.tenant), Some(Tenant(1)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use core::time::Duration;
 use Class::{Closing, Established, New, Unreplied};
 use Direction::{Forward, Reverse};
 use flowtable::flow_cache::{
-    Class, CloseRule, Config, EndReason, Event, Handle, Observed, Packet, Protocol, RemovedFlow,
+    Assurance, Class, CloseRule, Config, EndReason, Event, Handle, Packet, Protocol, RemovedFlow,
     Timeouts,
 };
 use flowtable::{Direction, FiveTuple, FlowCache, FlowKey, TcpFlags, Timestamp};
@@ -45,10 +45,11 @@ fn check_segments(
     let mut handles = vec![];
     for &(direction, flags, class) in segments {
         let now = cache.now();
-        let Observed { handle, direction: found, class: is, .. } =
+        let observed =
             cache.observe(&key(direction), Packet::tcp(flags), now).expect("there is room");
+        let (found, is) = (observed.direction, observed.class);
         assert_eq!((found, is), (direction, class), "{flags} of {segments:?}");
-        handles.push(handle);
+        handles.push(observed.handle());
     }
     assert!(handles.iter().all(|handle| *handle == handles[0]), "it is one flow: {segments:?}");
     cache.validate().expect("invariant");
@@ -126,7 +127,7 @@ fn the_sender_of_a_syn_ack_is_the_responder() {
     let mut cache = cache();
     let handle =
         check_segments(&mut cache, &[(Reverse, SYN_ACK, New), (Forward, ACK, Established)]);
-    assert_eq!(*cache.resident(handle).expect("it lives").key(), key(Forward));
+    assert_eq!(cache.resident(handle).expect("it lives").key(), key(Forward));
     assert_eq!(cache.find(&key(Forward)).expect("it lives").direction, Forward);
     assert_eq!(cache.remove(handle).expect("it lives").key, key(Forward));
 }
@@ -203,7 +204,7 @@ fn a_reset_closes_a_flow_in_every_state() {
         &[][..],
         &[(Forward, SYN, New)],
         &[(Forward, ACK, Unreplied)],
-        &[(Forward, ACK, Unreplied), (Reverse, ACK, Established)],
+        &[(Forward, ACK, Unreplied), (Reverse, ACK, Unreplied), (Forward, ACK, Established)],
         &[(Forward, FIN_ACK, Unreplied)],
     ] {
         for reset in [RST, RST_ACK] {
@@ -233,19 +234,20 @@ fn a_tuple_may_be_reused_while_its_flow_lingers() {
         let mut cache = cache();
         let old = check_segments(&mut cache, &[(Forward, SYN, New), (Reverse, RST, Closing)]);
         *cache.get_mut(old).expect("it lingers") = 7;
-        let observed = cache.observe(&key(again), Packet::tcp(SYN), at(1)).expect("there is room");
+        let mut observed =
+            cache.observe(&key(again), Packet::tcp(SYN), at(1)).expect("there is room");
         // The sender of the SYN is the initiator.
         assert_eq!((observed.direction, observed.class, *observed.flow), (Forward, New, 0));
         assert!(observed.fresh);
-        let new = observed.handle;
-        let removed = observed.removed.expect("the tuple belonged to another flow");
+        let new = observed.handle();
+        let removed = observed.take_removed().expect("the tuple belonged to another flow");
         assert_eq!(
             (removed.handle, removed.reason, removed.class),
             (old, EndReason::Ended, Closing)
         );
         assert_eq!((removed.key, removed.value, removed.last_seen), (key(Forward), 7, at(0)));
         assert!(cache.get(old).is_none() && new.id() > old.id());
-        assert_eq!((cache.len(), cache.resident(new).expect("it is new").key()), (1, &key(again)));
+        assert_eq!((cache.len(), cache.resident(new).expect("it is new").key()), (1, key(again)));
         check_departure(&mut cache, 60, EndReason::Idle);
     }
 }
@@ -255,13 +257,13 @@ fn an_alias_may_be_reused_while_its_flow_lingers() {
     let mut cache = cache();
     let old = check_segments(&mut cache, &[(Forward, SYN, New)]);
     let translated = Key::make(2);
-    assert_eq!(cache.add_name(old, &translated), Ok(1));
+    assert_eq!(cache.add_name(old, Direction::Forward, &translated), Ok(1));
     let reset =
         cache.observe(&translated.reversed(), Packet::tcp(RST), at(0)).expect("it is there");
-    assert_eq!((reset.handle, reset.direction, reset.name), (old, Reverse, 1));
-    let observed = cache.observe(&translated, Packet::tcp(SYN), at(1)).expect("there is room");
+    assert_eq!((reset.handle(), reset.direction, reset.name), (old, Reverse, 1));
+    let mut observed = cache.observe(&translated, Packet::tcp(SYN), at(1)).expect("there is room");
     assert_eq!((observed.fresh, observed.name), (true, 0));
-    assert_eq!(observed.removed.expect("the old flow had the alias").handle, old);
+    assert_eq!(observed.take_removed().expect("the old flow had the alias").handle, old);
     let new = cache.find(&translated).expect("it is new");
     assert_eq!(
         (new.name, cache.find(&key(Forward)).is_none()),
@@ -275,13 +277,13 @@ fn an_alias_may_be_reused_while_its_flow_lingers() {
 fn an_alias_is_removed_by_its_key_in_either_direction() {
     let mut cache = cache();
     let one = check_segments(&mut cache, &[(Forward, ACK, Unreplied)]);
-    let other = cache.observe(&Key::make(2), Packet::UDP, at(0)).expect("there is room").handle;
+    let other = cache.observe(&Key::make(2), Packet::UDP, at(0)).expect("there is room").handle();
     let (gone, next) = (Key::make(7), Key::make(8));
     for (given, taken) in [(gone, gone.reversed()), (gone.reversed(), gone), (gone, gone)] {
-        assert_eq!(cache.add_name(one, &given), Ok(1));
+        assert_eq!(cache.add_name(one, Direction::Forward, &given), Ok(1));
         assert_eq!(cache.remove_name(one, &taken), Ok(()));
         // The next alias reuses the slot, and the removed alias is not found.
-        assert_eq!(cache.add_name(other, &next), Ok(1));
+        assert_eq!(cache.add_name(other, Direction::Forward, &next), Ok(1));
         assert_eq!((cache.find(&gone), cache.find(&gone.reversed())), (None, None));
         assert_eq!(cache.remove_name(other, &next), Ok(()));
         cache.validate().expect("invariant");
@@ -296,7 +298,7 @@ fn a_syn_does_not_restart_an_open_connection() {
         &mut cache,
         &[
             (Forward, ACK, Unreplied),
-            (Reverse, ACK, Established),
+            (Reverse, ACK, Unreplied),
             (Forward, FIN_ACK, Established),
             (Reverse, SYN, Established),
             (Forward, SYN, Established),
@@ -322,7 +324,13 @@ fn a_simultaneous_open_is_one_connection() {
     let mut cache = self::cache();
     check_segments(
         &mut cache,
-        &[(Forward, SYN, New), (Reverse, SYN, New), (Forward, ACK, Established)],
+        &[
+            (Forward, SYN, New),
+            (Reverse, SYN, New),
+            (Forward, ACK, New),
+            (Reverse, ACK, New),
+            (Forward, ACK, Established),
+        ],
     );
 }
 
@@ -335,7 +343,7 @@ fn a_flow_from_a_socket_to_itself_has_one_direction() {
     for flags in [SYN, SYN_ACK, ACK, PSH_ACK, FIN_ACK] {
         let observed = cache.observe(&own, Packet::tcp(flags), at(0)).expect("there is room");
         assert_eq!((observed.direction, observed.name), (Forward, 0), "{flags}");
-        handles.push(observed.handle);
+        handles.push(observed.handle());
     }
     assert!(handles.iter().all(|handle| *handle == handles[0]));
     assert_eq!((cache.len(), cache.find(&own).expect("it is there").handle), (1, handles[0]));
@@ -348,28 +356,85 @@ fn a_flow_from_a_socket_to_itself_has_one_direction() {
 }
 
 #[test]
-fn a_connection_without_a_seen_handshake_is_established_by_a_reply() {
+fn a_connection_met_half_way_is_established_by_acknowledgements_of_both_sides() {
     for first in [ACK, PSH_ACK, FIN_ACK, TcpFlags(0), TcpFlags(0x28), TcpFlags(0xc0)] {
         let mut cache = cache();
         check_segments(&mut cache, &[(Forward, first, Unreplied), (Forward, ACK, Unreplied)]);
-        check_segments(&mut cache, &[(Reverse, ACK, Established)]);
+        check_segments(&mut cache, &[(Reverse, ACK, Unreplied), (Reverse, ACK, Unreplied)]);
+        check_segments(&mut cache, &[(Forward, PSH_ACK, Established)]);
     }
     let mut cache = cache();
     check_segments(&mut cache, &[(Forward, FIN_ACK, Unreplied), (Reverse, FIN_ACK, Closing)]);
 }
 
+/// What a server sends in answer to an attacker assures nothing.
 #[test]
-fn other_protocols_are_established_by_a_reply() {
+fn a_connection_is_not_assured_by_one_packet_each_way() {
+    for flood in [
+        &[(Forward, SYN, New), (Reverse, SYN_ACK, New)][..],
+        // The answerer itself, and late or repeated answers.
+        &[
+            (Forward, SYN, New),
+            (Reverse, SYN_ACK, New),
+            (Reverse, SYN_ACK, New),
+            (Reverse, ACK, New),
+        ],
+        &[(Forward, SYN, New), (Reverse, ACK, New), (Reverse, ACK, New)],
+        &[(Forward, SYN, New), (Reverse, RST_ACK, Closing)],
+        &[(Forward, ACK, Unreplied), (Forward, ACK, Unreplied), (Forward, FIN_ACK, Unreplied)],
+        &[(Forward, ACK, Unreplied), (Reverse, RST, Closing), (Forward, ACK, Closing)],
+        &[(Forward, ACK, Unreplied), (Reverse, SYN_ACK, Unreplied), (Reverse, ACK, Unreplied)],
+        &[(Forward, TcpFlags(0), Unreplied), (Reverse, TcpFlags(0), Unreplied)],
+    ] {
+        check_segments(&mut cache(), flood);
+    }
+    // A handshake of either side is: the connection again, on the sockets of a closed flow.
+    let config = Config::new(10).expect("valid").with_socket_reuse(false);
+    for (opener, answerer) in [(Forward, Reverse), (Reverse, Forward)] {
+        let mut cache = FlowCache::new(config.clone());
+        let handle = check_segments(&mut cache, &[(Forward, SYN, New), (Reverse, RST, Closing)]);
+        let again = [
+            (opener, SYN, New),
+            (answerer, SYN_ACK, New),
+            (answerer, ACK, New),
+            (opener, ACK, Established),
+            (opener, FIN_ACK, Established),
+            (answerer, FIN_ACK, Closing),
+        ];
+        assert_eq!(check_segments(&mut cache, &again), handle);
+    }
+}
+
+#[test]
+fn other_protocols_are_established_by_replies_and_some_life() {
     for packet in [Packet::UDP, Packet::ICMP, Packet::OTHER] {
+        // The sixth packet, or the first one after two seconds.
+        let packets = [Forward, Forward, Reverse, Forward, Reverse, Reverse];
+        let classes = [Unreplied, Unreplied, New, New, New, Established];
         let mut cache = cache();
-        for (direction, class) in
-            [(Forward, Unreplied), (Forward, Unreplied), (Reverse, Established)]
-        {
+        for (direction, class) in packets.into_iter().zip(classes) {
             let observed = cache.observe(&key(direction), packet, at(0)).expect("there is room");
             assert_eq!((observed.class, observed.direction), (class, direction));
         }
         check_departure(&mut cache, 60, EndReason::Idle);
+        let mut cache = self::cache();
+        for (second, direction, class) in
+            [(0, Forward, Unreplied), (1, Reverse, New), (2, Forward, Established)]
+        {
+            let observed = cache.observe(&key(direction), packet, at(second));
+            assert_eq!(observed.expect("there is room").class, class);
+        }
+        // Any number of packets of one side is no exchange.
+        let mut cache = self::cache();
+        for second in 0..20 {
+            let observed = cache.observe(&key(Forward), packet, at(second));
+            assert_eq!(observed.expect("there is room").class, Unreplied);
+        }
+        let observed = cache.observe(&key(Reverse), packet, at(20)).expect("there is room");
+        assert_eq!(observed.class, Established);
     }
+    let greatest = Assurance::new(u8::MAX, Duration::MAX);
+    assert_eq!((greatest.packets(), greatest.age().as_secs()), (7, u64::MAX / 1_000_000_000));
     // TCP flags have no meaning in such packets.
     let all = Packet::new(Protocol::Udp, TcpFlags(0xff));
     assert_eq!(cache().observe(&key(Forward), all, at(0)).expect("there is room").class, Unreplied);
@@ -392,7 +457,7 @@ fn protocols_have_their_numbers() {
 fn with_one(timeouts: Timeouts, protocol: Protocol, class: Class) -> FlowCache<Key, u32> {
     let mut cache = cache_with(timeouts, CloseRule::BothSides);
     let packet = Packet::new(protocol, ACK);
-    let handle = cache.observe(&key(Forward), packet, at(0)).expect("there is room").handle;
+    let handle = cache.observe(&key(Forward), packet, at(0)).expect("there is room").handle();
     assert!(cache.set_class(handle, class));
     assert_eq!(cache.resident(handle).expect("it is there").class(), class);
     cache
@@ -429,7 +494,8 @@ fn a_change_of_class_changes_the_deadline() {
     };
     let timeouts = seconds(seconds(timeouts, Established, 1000), Closing, 3);
     let mut cache = cache_with(timeouts, CloseRule::BothSides);
-    check_segments(&mut cache, &[(Forward, ACK, Unreplied), (Reverse, ACK, Established)]);
+    let opens = [(Forward, SYN, New), (Reverse, SYN_ACK, New), (Forward, ACK, Established)];
+    check_segments(&mut cache, &opens);
     assert!(ended(&mut cache, at(500)).is_empty());
     let handle = check_segments(&mut cache, &[(Forward, RST, Closing)]);
     check_departure(&mut cache, 3, EndReason::Ended);
@@ -480,7 +546,7 @@ fn departures_are_counted_by_reason_and_class() {
     for number in 1..4 {
         let key = FlowKey::make(number);
         let observed = cache.observe(&key, Packet::UDP, at(0)).expect("there is room");
-        assert_eq!(observed.removed.is_some(), number == 3);
+        assert_eq!(observed.removed().is_some(), number == 3);
     }
     let handle = cache.find(&FlowKey::make(3)).expect("the last flow is present").handle;
     cache.remove(handle).expect("it is there");

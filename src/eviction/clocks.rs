@@ -1,0 +1,213 @@
+//! CLOCK over sets of slots, for [`SecondChance`](super::SecondChance) and
+//! [`ByClass`](super::ByClass).
+//!
+//! ```text
+//!     level 1    0 1 1 0 …                        a bit for each word below that is not 0
+//!     level 0    0 0 … 0 │ 0 1 … 0 │ 1 1 0 … 1 │  a bit for each slot in the set
+//!                            ▴ hand: the victim is the next slot that was not used
+//! ```
+//!
+//! The hand moves over the slots in their order. An entry that takes the slot of the last victim is
+//! behind the hand, so it is examined last. The next slots under the hand are known and can be
+//! prefetched; a linked list would have a dependent cache miss for each of them.
+//!
+//! The words of all sets for the same 64 slots are side by side, so moving a slot from one set to
+//! another touches one cache line.
+//!
+//! Invariants: a slot is in at most one set; a bit of an upper level is set if and only if the word
+//! below is not 0; levels have words for all slots that were in a set.
+//!
+//! Cost: all operations are O(1): at most five words for 2^30 slots. A bit for each slot and set.
+
+use super::EntryStats;
+use crate::raw::chunked_vec::ChunkedVec;
+use crate::timestamp::Timestamp;
+
+/// Maximum number of slots that the hand passes for one victim. If more than 8 in a row were used,
+/// nearly all were, and then the least recently used of 8 is a good victim.
+const MAX_EXAMINED: u32 = 8;
+
+/// log2 of the bits of a word.
+const BITS: u32 = 6;
+
+/// Levels for all slots.
+const LEVELS: usize = 5;
+
+/// The number of slots is below this.
+const MAX_SLOTS: u32 = (1 << 30) - 1;
+
+/// `N` sets of slots, each with a hand.
+#[derive(Clone, Debug)]
+pub(super) struct Clocks<const N: usize> {
+    levels: [ChunkedVec<[u64; N]>; LEVELS],
+    counts: [usize; N],
+    /// The slot from which on the next victim of each set is searched.
+    hands: [u32; N],
+}
+
+impl<const N: usize> Clocks<N> {
+    pub(super) const fn new() -> Self {
+        // 8192 slots at a time, and few words above.
+        let levels = [
+            ChunkedVec::with_bits(7),
+            ChunkedVec::with_bits(4),
+            ChunkedVec::with_bits(2),
+            ChunkedVec::with_bits(2),
+            ChunkedVec::with_bits(2),
+        ];
+        Self { levels, counts: [0; N], hands: [0; N] }
+    }
+
+    /// Returns the number of slots in each set.
+    #[inline]
+    pub(super) const fn counts(&self) -> [usize; N] {
+        self.counts
+    }
+
+    /// Returns the set of a slot.
+    #[inline]
+    pub(super) fn set_of(&self, slot: u32) -> Option<usize> {
+        let words = self.levels[0].get(slot >> BITS)?;
+        words.iter().position(|word| word >> (slot % 64) & 1 != 0)
+    }
+
+    /// Inserts a slot into a set, and removes it from its previous set.
+    ///
+    /// # Panics
+    ///
+    /// If the slot is 2^30 - 1 or more.
+    #[inline]
+    pub(super) fn insert(&mut self, slot: u32, set: usize) {
+        assert!(slot < MAX_SLOTS, "slot {slot}: must be less than 2^30 - 1");
+        match self.set_of(slot) {
+            Some(before) if before == set => return,
+            Some(before) => self.clear(slot, before),
+            None => {}
+        }
+        self.counts[set] += 1;
+        let mut index = slot;
+        for level in &mut self.levels {
+            let bit = 1 << (index % 64);
+            index >>= BITS;
+            level.cover(index, [0; N]);
+            let word = &mut level[index][set];
+            let before = *word;
+            *word |= bit;
+            if before != 0 {
+                return;
+            }
+        }
+    }
+
+    /// Removes a slot from its set, if it is in one.
+    #[inline]
+    pub(super) fn remove(&mut self, slot: u32) {
+        if let Some(set) = self.set_of(slot) {
+            self.clear(slot, set);
+        }
+    }
+
+    #[inline]
+    fn clear(&mut self, slot: u32, set: usize) {
+        self.counts[set] -= 1;
+        let mut index = slot;
+        for level in &mut self.levels {
+            let bit = 1 << (index % 64);
+            index >>= BITS;
+            let word = &mut level[index][set];
+            *word &= !bit;
+            if *word != 0 {
+                return;
+            }
+        }
+    }
+
+    /// Returns the first slot of a set from `from` on, and around the end.
+    #[inline]
+    fn next(&self, set: usize, from: u32) -> Option<u32> {
+        if self.counts[set] == 0 {
+            return None;
+        }
+        self.next_from(set, from).or_else(|| self.next_from(set, 0))
+    }
+
+    #[inline]
+    fn next_from(&self, set: usize, from: u32) -> Option<u32> {
+        let words = self.levels[0].get(from >> BITS)?;
+        match words[set] >> (from % 64) {
+            0 => self.next_above(set, (from >> BITS) + 1),
+            word => Some(from + word.trailing_zeros()),
+        }
+    }
+
+    /// Returns the first slot of the words from a word on.
+    fn next_above(&self, set: usize, mut index: u32) -> Option<u32> {
+        for level in 1..LEVELS {
+            let word = self.levels[level].get(index >> BITS)?[set] >> (index % 64);
+            if word != 0 {
+                let mut found = index + word.trailing_zeros();
+                for below in (0..level).rev() {
+                    let word = self.levels[below][found][set];
+                    found = (found << BITS) + word.trailing_zeros();
+                }
+                return Some(found);
+            }
+            index = (index >> BITS) + 1;
+        }
+        None
+    }
+
+    /// Returns the next slot of a set that was not used, if there is one among the next 8. Clears
+    /// the marks of the used ones.
+    pub(super) fn first_unused(
+        &mut self,
+        set: usize,
+        mut stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        for _ in 0..MAX_EXAMINED {
+            let slot = self.next(set, self.hands[set])?;
+            self.hands[set] = slot + 1;
+            if !stats(slot).used {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Returns the next slot of a set that was not used; if the next 8 were all used, the least
+    /// recently used of them, the first one of equals.
+    ///
+    /// In a set of fewer than 8 slots the hand returns to a slot, whose mark is cleared by then.
+    pub(super) fn second_chance(
+        &mut self,
+        set: usize,
+        mut stats: impl FnMut(u32) -> EntryStats,
+    ) -> Option<u32> {
+        let mut oldest: Option<(Timestamp, u32)> = None;
+        let unused = self.first_unused(set, |slot| {
+            let entry = stats(slot);
+            if oldest.is_none_or(|(last_use, _)| entry.last_use < last_use) {
+                oldest = Some((entry.last_use, slot));
+            }
+            entry
+        });
+        unused.or(oldest.map(|(_, slot)| slot))
+    }
+
+    /// Writes the next slots under the hand of a set to the front of `slots`, and returns their
+    /// number.
+    pub(super) fn upcoming(&self, set: usize, slots: &mut [u32]) -> usize {
+        let (mut from, mut count) = (self.hands[set], 0);
+        let most = slots.len().min(self.counts[set]);
+        while count < most {
+            let Some(slot) = self.next(set, from) else { break };
+            slots[count] = slot;
+            (from, count) = (slot + 1, count + 1);
+        }
+        count
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.levels.iter().map(ChunkedVec::allocation_size).sum()
+    }
+}

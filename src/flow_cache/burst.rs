@@ -1,0 +1,155 @@
+//! Processing of packets in bursts.
+//!
+//! ```text
+//!     stage 1   normalise and hash each key      prefetch its index line
+//!     stage 2   compare the tags of each line    prefetch the record of the first match
+//!     stage 3   each packet in order, as one by one
+//! ```
+
+use core::hash::BuildHasher;
+
+use super::FlowCache;
+use super::event::Refused;
+use super::lookup::Carried;
+use super::observe::refused;
+use super::observed::Observed;
+use super::state::Packet;
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+use crate::timestamp::Timestamp;
+
+/// Packets of a burst that are looked up together: somewhat more than a CPU has misses in flight.
+const BURST: usize = 32;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Processes a burst of packets with one timestamp, whose cache misses overlap. `each` receives
+    /// the index of each packet and the result that [`observe`](Self::observe) would return, in
+    /// order. Bursts of 32 are best.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u64> = FlowCache::new(Config::new(100)?);
+    /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
+    /// let mut made = vec![];
+    /// cache.observe_batch(&burst, Timestamp::ZERO, |index, seen| {
+    ///     let seen = seen.expect("the cache is not full");
+    ///     *seen.flow += 1;
+    ///     if seen.fresh {
+    ///         made.push(index);
+    ///     }
+    /// });
+    /// assert_eq!((made, cache.len()), (vec![0, 1], 2));
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    pub fn observe_batch(
+        &mut self,
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+    ) where
+        V: Default,
+    {
+        self.observe_batch_with(packets, now, |_| V::default(), each);
+    }
+
+    /// Processes a burst of packets like [`observe_batch`](Self::observe_batch), with the values
+    /// for new flows: `new` receives the index of the packet.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, String> = FlowCache::new(Config::new(100)?);
+    /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
+    /// let mut seen = vec![];
+    /// cache.observe_batch_with(&burst, Timestamp::ZERO, |index| format!("by {index}"), |_, it| {
+    ///     seen.push(it.expect("the cache is not full").flow.clone());
+    /// });
+    /// assert_eq!(seen, ["by 0", "by 1", "by 0"]);
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    pub fn observe_batch_with(
+        &mut self,
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        mut new: impl FnMut(usize) -> V,
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+    ) {
+        let carry = |cache: &Self, _, key: &K| cache.carry(key);
+        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+    }
+
+    /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), given
+    /// the hashes of their normalised keys: see [`observe_hashed`](Self::observe_hashed). Packets
+    /// without a hash are not processed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let burst = [3, 7, 3].map(|connection| (connection, Packet::UDP));
+    /// let hashes = [1003, 1007, 1003];
+    /// let mut fresh = 0;
+    /// cache.observe_batch_hashed(&hashes, &burst, Timestamp::ZERO, |_| 0, |_, seen| {
+    ///     fresh += u32::from(seen.expect("the cache is not full").fresh);
+    /// });
+    /// assert_eq!((fresh, cache.len()), (2, 2));
+    /// # Ok::<(), flowtable::flow_cache::ConfigError>(())
+    /// ```
+    pub fn observe_batch_hashed(
+        &mut self,
+        hashes: &[u64],
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        mut new: impl FnMut(usize) -> V,
+        mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+    ) {
+        let packets = &packets[..packets.len().min(hashes.len())];
+        let carry = |_: &Self, index, key: &K| Self::carry_hashed(hashes[index], key);
+        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+    }
+
+    /// Takes packets through the stages. `carry` normalises and hashes the key of a packet, given
+    /// its index.
+    #[inline(always)]
+    fn observe_bursts(
+        &mut self,
+        packets: &[(K, Packet)],
+        now: Timestamp,
+        carry: impl Fn(&Self, usize, &K) -> Carried<K>,
+        new: &mut impl FnMut(usize) -> V,
+        each: &mut impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
+    ) {
+        self.begin_packet(now);
+        for (burst, packets) in packets.chunks(BURST).enumerate() {
+            let first = burst * BURST;
+            // A short burst is padded with its last packet.
+            let last = packets.len() - 1;
+            let carried: [_; BURST] = core::array::from_fn(|number| {
+                let number = number.min(last);
+                carry(self, first + number, &packets[number].0)
+            });
+            let carried = &carried[..packets.len()];
+            carried.iter().for_each(|carried| self.index.prefetch(carried.hash));
+            for carried in carried {
+                if let Some(target) = self.index.candidate(carried.hash) {
+                    self.store.prefetch(target);
+                }
+            }
+            for (number, ((key, packet), carried)) in packets.iter().zip(carried).enumerate() {
+                self.forget_removed();
+                let new = || Ok(new(first + number));
+                each(first + number, refused(self.observe_carried(carried, key, *packet, new)));
+            }
+        }
+    }
+}

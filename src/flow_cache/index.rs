@@ -1,0 +1,280 @@
+//! The index: from the names of flows and aliases to their targets.
+//!
+//! ```text
+//!     name ── hash ──▸ lines ──▸ target ──▸ record with the name and its hash
+//!                        │ after a flood of equal hashes
+//!                        └──▸ old lines, with the hash from before; emptied step by step
+//! ```
+//!
+//! The names are in the records only. A record stores its hash, so a removal neither hashes nor
+//! compares, and cannot fail because of a key that violates the contract of `Hash` and `Eq`.
+//!
+//! If names have equal hashes, a seed of the cache's own replaces the hasher. Records move to other
+//! lines with each insertion, in the order of their slots; lookups that find nothing go on in the
+//! old lines until then.
+
+use alloc::boxed::Box;
+use core::hash::{BuildHasher, Hash};
+
+use super::store::{Store, Target};
+use crate::hash::DefaultHashBuilder;
+use crate::invariant::InvariantError;
+use crate::probes::Observer;
+use crate::table::error::TryReserveError;
+use crate::table::lines::{Lines, fold};
+
+/// Slots whose flows move to other lines with each insertion.
+const MOVED: u32 = 8;
+
+/// The lines of a cache and their hash.
+#[derive(Clone, Debug)]
+pub(super) struct Index<S> {
+    lines: Lines,
+    hasher: S,
+    /// What is there after a flood.
+    reseeded: Option<Box<Reseeded>>,
+}
+
+#[derive(Clone, Debug)]
+struct Reseeded {
+    /// Hashes all names of `lines`.
+    seed: DefaultHashBuilder,
+    old: Option<Old>,
+    count: usize,
+    /// With fewer entries no other seed is drawn: no seed helps against equal names.
+    again_at: usize,
+}
+
+/// Lines with a hash that is not random.
+#[derive(Clone, Debug)]
+struct Old {
+    lines: Lines,
+    /// The seed of their hash; none if that was the hasher's.
+    seed: Option<DefaultHashBuilder>,
+    /// Flows in slots before this one have moved.
+    next: u32,
+}
+
+impl<S> Index<S> {
+    pub(super) const fn new(hasher: S) -> Self {
+        Self { lines: Lines::new(), hasher, reseeded: None }
+    }
+
+    fn old(&self) -> Option<&Old> {
+        self.reseeded.as_ref()?.old.as_ref()
+    }
+
+    /// Number of names.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len() + self.old().map_or(0, |old| old.lines.len())
+    }
+
+    /// How often the hash was replaced.
+    pub(super) fn reseeds(&self) -> usize {
+        self.reseeded.as_ref().map_or(0, |reseeded| reseeded.count)
+    }
+
+    /// Prefetches the line of a hash.
+    #[inline]
+    pub(super) fn prefetch(&self, hash: u32) {
+        self.lines.prefetch(hash);
+    }
+
+    /// Returns a target that may have this hash, before any comparison.
+    #[inline]
+    pub(super) fn candidate(&self, hash: u32) -> Option<Target> {
+        self.lines.candidate(hash).map(Target::from_bits)
+    }
+
+    /// Iterates over targets that may have this hash, by its home line.
+    #[inline(always)]
+    pub(super) fn home_candidates(&self, hash: u32) -> impl Iterator<Item = Target> {
+        self.lines.home_candidates(hash).map(Target::from_bits)
+    }
+
+    /// Returns the target with this hash for which `eq` returns true, unless it is in old lines.
+    #[inline(always)]
+    pub(super) fn find_current(
+        &self,
+        hash: u32,
+        mut eq: impl FnMut(Target) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<Target> {
+        let found = self.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
+        found.map(Target::from_bits)
+    }
+
+    /// Inserts a target whose name is not in the index.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The index is unchanged.
+    #[inline]
+    pub(super) fn insert<K, V>(
+        &mut self,
+        hash: u32,
+        target: Target,
+        store: &Store<K, V>,
+    ) -> Result<(), TryReserveError> {
+        self.lines.insert(hash, target.bits(), |bits| store.hash_of(Target::from_bits(bits)))
+    }
+
+    /// Removes a target, given the hash in its record.
+    #[inline]
+    pub(super) fn remove(&mut self, hash: u32, target: Target) {
+        if self.lines.remove(hash, target.bits()) {
+            return;
+        }
+        if let Some(old) = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut()) {
+            old.lines.remove(hash, target.bits());
+        }
+    }
+
+    /// Makes the lines smaller by one step, if it is due.
+    #[inline]
+    pub(super) fn shrink_step<K, V>(&mut self, store: &Store<K, V>) {
+        self.lines.shrink_step(|bits| store.hash_of(Target::from_bits(bits)));
+    }
+
+    /// Whether an insertion has more to do than to insert.
+    #[inline]
+    pub(super) fn is_unusual(&self) -> bool {
+        self.lines.is_flooded() || self.old().is_some()
+    }
+
+    /// Removes all targets, and frees the memory.
+    pub(super) fn clear(&mut self) {
+        self.lines.clear();
+        if let Some(reseeded) = &mut self.reseeded {
+            reseeded.old = None;
+        }
+    }
+
+    /// An upper bound of the bytes that an insertion allocates, if there are `removed` names less
+    /// by then.
+    pub(super) fn growth(&self, removed: usize) -> usize {
+        self.lines.growth(removed)
+    }
+
+    /// Checks that each name is in the lines that its hash belongs to.
+    pub(super) fn validate<K, V>(&self, store: &Store<K, V>) -> Result<(), InvariantError> {
+        let hash_of = |bits| store.hash_of(Target::from_bits(bits));
+        self.lines.validate(hash_of)?;
+        self.old().map_or(Ok(()), |old| old.lines.validate(hash_of))
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        let reseeded = self.reseeded.as_ref().map_or(0, |_| size_of::<Reseeded>());
+        let old = self.old().map_or(0, |old| old.lines.allocation_size());
+        self.lines.allocation_size() + old + reseeded
+    }
+}
+
+impl<S: BuildHasher> Index<S> {
+    /// The first hash of a name: that of the hasher, which is the present one unless the index was
+    /// reseeded. The caller may give another one.
+    #[inline(always)]
+    pub(super) fn first_hash<K: Hash>(&self, name: &K) -> u32 {
+        fold(self.hasher.hash_one(name))
+    }
+
+    /// The hash of a name, given that by the hasher.
+    #[inline]
+    pub(super) fn present_hash<K: Hash>(&self, first: u32, name: &K) -> u32 {
+        if self.reseeded.is_none() { first } else { self.hash(name) }
+    }
+
+    /// The hash of a name.
+    #[inline]
+    pub(super) fn hash<K: Hash>(&self, name: &K) -> u32 {
+        match &self.reseeded {
+            None => fold(self.hasher.hash_one(name)),
+            Some(reseeded) => fold(reseeded.seed.hash_one(name)),
+        }
+    }
+
+    /// Returns the target of a name that is not in the current lines, given its first hash.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn find_old<K: Hash>(
+        &self,
+        first: u32,
+        name: &K,
+        mut eq: impl FnMut(Target) -> bool,
+        observer: &mut impl Observer,
+    ) -> Option<Target> {
+        let old = self.old()?;
+        let hash = old.seed.as_ref().map_or(first, |seed| fold(seed.hash_one(name)));
+        let found = old.lines.find_observed(hash, |bits| eq(Target::from_bits(bits)), observer);
+        found.map(Target::from_bits)
+    }
+
+    /// Whether lookups that find nothing go on in old lines.
+    #[inline]
+    pub(super) fn has_old(&self) -> bool {
+        self.old().is_some()
+    }
+
+    /// Draws a seed, if hashes are equal, and moves some flows to lines with that hash.
+    /// `has_memory` returns whether the index may have as many bytes.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reseed<K: Hash, V>(
+        &mut self,
+        name: &K,
+        store: &mut Store<K, V>,
+        has_memory: impl Fn(usize) -> bool,
+    ) {
+        if self.old().is_none() {
+            self.begin_reseeding(name);
+        }
+        for _ in 0..MOVED {
+            let Some(slot) = self.old().map(|old| old.next) else { return };
+            if slot >= store.flows.slot_count() {
+                self.reseeded.iter_mut().for_each(|reseeded| reseeded.old = None);
+                return;
+            }
+            let mut target = Some(Target::slot(slot));
+            while let Some(at) = target {
+                let bytes = self.allocation_size() + self.growth(0);
+                if !has_memory(bytes) || self.move_target(at, store).is_err() {
+                    return;
+                }
+                target = store.next_name(at);
+            }
+            let reseeded = self.reseeded.as_mut();
+            let old = reseeded.and_then(|reseeded| reseeded.old.as_mut());
+            old.into_iter().for_each(|old| old.next += 1);
+        }
+    }
+
+    fn begin_reseeding<K: Hash>(&mut self, name: &K) {
+        if self.len() < self.reseeded.as_ref().map_or(0, |reseeded| reseeded.again_at) {
+            return;
+        }
+        let seed = DefaultHashBuilder::derived(self.hasher.hash_one(name));
+        let (count, again_at) = (self.reseeds() + 1, 2 * self.len());
+        let before = self.reseeded.take().map(|reseeded| reseeded.seed);
+        let lines = core::mem::replace(&mut self.lines, Lines::new());
+        let old = Some(Old { lines, seed: before, next: 0 });
+        self.reseeded = Some(Box::new(Reseeded { seed, old, count, again_at }));
+    }
+
+    /// Moves a target from old lines, if it is there.
+    fn move_target<K: Hash, V>(
+        &mut self,
+        target: Target,
+        store: &mut Store<K, V>,
+    ) -> Result<(), TryReserveError> {
+        let Some(before) = store.try_hash_of(target) else { return Ok(()) };
+        let is_it = |bits| bits == target.bits();
+        let is_old = self.old().is_some_and(|old| old.lines.find(before, is_it).is_some());
+        let Some(name) = store.name_of(target).filter(|_| is_old) else { return Ok(()) };
+        let hash = self.hash(name);
+        self.insert(hash, target, store)?;
+        let old = self.reseeded.as_mut().and_then(|reseeded| reseeded.old.as_mut());
+        old.into_iter().for_each(|old| _ = old.lines.remove(before, target.bits()));
+        store.set_hash(target, hash);
+        Ok(())
+    }
+}

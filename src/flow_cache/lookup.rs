@@ -1,0 +1,256 @@
+//! The paths of a packet: the short one of a hit, and the long one of everything else.
+#![allow(unsafe_code)]
+
+use core::hash::BuildHasher;
+use core::ptr::NonNull;
+
+use super::FlowCache;
+use super::event::{ObserveError, Refused};
+use super::observed::Observed;
+use super::record::Flow;
+use super::state::{Class, Packet};
+use super::store::{Hit, Store, Target};
+use crate::eviction::Eviction;
+use crate::key::flow::{Direction, FlowName};
+use crate::probes::Probes;
+use crate::table::lines::fold;
+use crate::timestamp::Timestamp;
+
+/// The key of a packet, normalised and hashed.
+pub(super) struct Carried<K> {
+    /// That of the caller or of its hasher: lookups in an index that was reseeded find nothing by
+    /// it.
+    pub(super) hash: u32,
+    /// Normalised.
+    name: K,
+    direction: Direction,
+}
+
+/// A packet that was recorded in its flow. The value is behind a pointer, as the borrow checker
+/// takes a reference that is returned from a loop for one that lives on when the loop goes on.
+struct Steady<V> {
+    value: NonNull<V>,
+    slot: u32,
+    direction: Direction,
+}
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Begins a packet, or a burst of packets.
+    #[inline(always)]
+    pub(super) fn begin_packet(&mut self, now: Timestamp) {
+        self.clock.advance(now);
+        self.forget_removed();
+    }
+
+    /// Drops the flow that was removed for the last packet.
+    #[inline(always)]
+    pub(super) fn forget_removed(&mut self) {
+        if self.store.rest.removed.is_some() {
+            drop(self.store.rest.removed.take());
+        }
+    }
+
+    /// Normalises and hashes a key.
+    #[inline(always)]
+    pub(super) fn carry(&self, key: &K) -> Carried<K> {
+        let (name, direction) = key.normalized();
+        Carried { hash: self.index.first_hash(&name), name, direction }
+    }
+
+    /// Normalises a key whose hash is given.
+    #[inline(always)]
+    pub(super) fn carry_hashed(hash: u64, key: &K) -> Carried<K> {
+        let (name, direction) = key.normalized();
+        Carried { hash: fold(hash), name, direction }
+    }
+
+    /// Records a packet that changes only times, as most do, in its flow, if that is in its home
+    /// line.
+    #[inline(always)]
+    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Option<Steady<V>> {
+        if !packet.is_plain() {
+            return None;
+        }
+        for target in self.index.home_candidates(carried.hash) {
+            // Numbers of aliases are beyond all slots.
+            let slot = target.bits();
+            let Some(flow) = self.store.flows.get_mut(slot) else { continue };
+            if flow.name == carried.name {
+                if !flow.marks.connection().is_steady(self.config.close_rule) {
+                    return None;
+                }
+                self.version += 1;
+                self.accounting.quick_hits += 1;
+                self.accounting.policy.touch(slot);
+                flow.last_seen = self.clock.now();
+                flow.version = self.version;
+                flow.marks.record_hit();
+                let hit = Hit { slot, name: 0, initiator: flow.marks.initiator() };
+                let direction = hit.direction(carried.direction);
+                return Some(Steady { value: NonNull::from(&mut flow.value), slot, direction });
+            }
+        }
+        None
+    }
+
+    /// The result for a packet that [`record_steady`](Self::record_steady) has recorded, and
+    /// nothing has happened since.
+    #[inline(always)]
+    fn observed_steady(&mut self, steady: Steady<V>) -> Observed<'_, K, V> {
+        let Steady { mut value, slot, direction } = steady;
+        // SAFETY: the value is in the record of a flow, which is borrowed as `self` is. It was not
+        // removed or moved: `Steady` is made for this call. `rest` is another part of the store.
+        let value = unsafe { value.as_mut() };
+        Observed::steady(value, &mut self.store.rest, slot, direction)
+    }
+
+    /// Processes a packet, given its key normalised and hashed, too.
+    #[inline(always)]
+    pub(super) fn observe_carried<E>(
+        &mut self,
+        carried: &Carried<K>,
+        key: &K,
+        packet: Packet,
+        new: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        match self.record_steady(carried, packet) {
+            Some(steady) => Ok(self.observed_steady(steady)),
+            None => self.observe_any(key, carried.hash, packet, new),
+        }
+    }
+
+    /// Processes a packet by its key, given its first hash.
+    #[inline(never)]
+    fn observe_any<E>(
+        &mut self,
+        key: &K,
+        first_hash: u32,
+        packet: Packet,
+        new: impl FnOnce() -> Result<V, E>,
+    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        let (name, direction) = key.normalized();
+        let mut probes = Probes::default();
+        let target = self.find_observed(first_hash, &name, &mut probes);
+        let hit = target.and_then(|target| self.store.follow(target));
+        let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
+        self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
+        let over = match hit {
+            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, direction)),
+            over => over.map(|hit| hit.slot),
+        };
+        let value = new().map_err(ObserveError::New)?;
+        let name = Carried { hash: first_hash, name, direction };
+        self.begin(key, name, over, packet, value).map_err(ObserveError::Refused)
+    }
+
+    /// Processes a packet of the flow in a slot, unless it opens another connection.
+    pub(super) fn observe_slot(
+        &mut self,
+        slot: u32,
+        direction: Direction,
+        packet: Packet,
+    ) -> Option<Observed<'_, K, V>> {
+        if self.is_reuse(slot, packet) {
+            return None;
+        }
+        self.accounting.quick_hits += 1;
+        let initiator = self.store.flow(slot).marks.initiator();
+        let carried = match direction {
+            Direction::Forward => initiator,
+            Direction::Reverse => initiator.opposite(),
+        };
+        Some(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried))
+    }
+
+    /// Returns whether a packet opens a connection between the sockets of a closing one.
+    #[inline]
+    fn is_reuse(&self, slot: u32, packet: Packet) -> bool {
+        packet.is_opening()
+            && self.config.detects_reuse
+            && self.store.flow(slot).marks.class() == Class::Closing
+    }
+
+    /// Processes a packet of an existing flow.
+    fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Observed<'_, K, V> {
+        let connection = self.store.flow(hit.slot).marks.connection();
+        if !packet.is_plain() || !connection.is_steady(self.config.close_rule) {
+            self.change_connection(hit, packet, carried);
+        }
+        self.version += 1;
+        self.accounting.policy.touch(hit.slot);
+        let Store { flows, rest } = &mut self.store;
+        let flow = &mut flows[hit.slot];
+        flow.last_seen = self.clock.now();
+        flow.version = self.version;
+        flow.marks.record_hit();
+        Observed::new(flow, rest, hit, hit.direction(carried), false)
+    }
+
+    /// Applies a packet to the state of the connection.
+    fn change_connection(&mut self, hit: Hit, packet: Packet, carried: Direction) {
+        let now = self.clock.now();
+        let Store { flows, rest } = &mut self.store;
+        let Flow { marks, last_seen, .. } = flows.get_mut(hit.slot).expect("the slot has a flow");
+        let mut connection = marks.connection();
+        let before = connection.class;
+        let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
+        connection.on_packet(packet, hit.direction(carried), &self.config, age);
+        marks.set_connection(connection);
+        if connection.class != before {
+            *last_seen = now;
+            if let Some(state) = self.store.state(hit.slot) {
+                self.accounting.change_class(hit.slot, state, before, (&self.config, now));
+            }
+        }
+    }
+
+    /// Returns the target of a name, given its first hash.
+    #[inline]
+    fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
+        let is_it = |target| self.store.is(target, name);
+        let hash = self.index.present_hash(first, name);
+        let target = self.index.find_current(hash, is_it, observer);
+        if target.is_some() || !self.index.has_old() {
+            return target;
+        }
+        self.index.find_old(first, name, is_it, observer)
+    }
+
+    /// Returns the target of a name, given its first hash.
+    pub(super) fn find_target(&self, first: u32, name: &K) -> Option<Target> {
+        self.find_observed(first, name, &mut Probes::default())
+    }
+
+    /// Resolves a key to a flow, without a packet.
+    pub(super) fn resolve(&self, key: &K) -> Option<(Hit, Direction)> {
+        let (name, direction) = key.normalized();
+        let first = self.index.first_hash(&name);
+        Some((self.store.follow(self.find_target(first, &name)?)?, direction))
+    }
+
+    /// Resolves a key to a flow, given its hash.
+    pub(super) fn resolve_hashed(&self, hash: u64, key: &K) -> Option<(Hit, Direction)> {
+        let (name, direction) = key.normalized();
+        Some((self.store.follow(self.find_target(fold(hash), &name)?)?, direction))
+    }
+
+    /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
+    fn begin(
+        &mut self,
+        key: &K,
+        carried: Carried<K>,
+        over: Option<u32>,
+        packet: Packet,
+        value: V,
+    ) -> Result<Observed<'_, K, V>, Refused> {
+        let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
+        if packet.is_answer() && key.reversed() != *key {
+            (initiator, direction) = (initiator.opposite(), Direction::Reverse);
+        }
+        let name = (carried.hash, carried.name);
+        let slot = self.create(name, initiator, (packet, direction), over, value)?;
+        let Store { flows, rest } = &mut self.store;
+        let hit = Hit { slot, name: 0, initiator };
+        Ok(Observed::new(&mut flows[slot], rest, hit, direction, true))
+    }
+}

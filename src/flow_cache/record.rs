@@ -1,0 +1,239 @@
+//! Records of flows and aliases.
+//!
+//! ```text
+//!     a name of IPv4 and a value of 32 bytes: one cache line
+//!     flow   │ name 14 │ marks 2 │ last seen 8 │ version 8 │ value 32 │    each packet
+//!     cold   │ id 8 │ first seen 8 │ reported 8 │ hash 4 │ aliases 4 │    creation, reports, end
+//!
+//!     marks  │ live │ … │ initiator │ pinned │ unreported │ used │ connection state 10 │
+//! ```
+
+use core::num::NonZeroU16;
+
+use super::config::Emergency;
+use super::connection::ConnectionState;
+use super::state::{Class, NEVER, Protocol, Tenant, Timeouts};
+use crate::key::flow::{Direction, FlowName};
+use crate::raw::index::OptIndex;
+
+/// Bits of a flow. Not zero, so that the slab needs no discriminant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Marks(NonZeroU16);
+
+impl Marks {
+    /// A packet arrived since the eviction policy last examined the flow.
+    pub(super) const USED: u16 = 1 << 10;
+    /// A packet arrived since the last report.
+    pub(super) const UNREPORTED: u16 = 1 << 11;
+    pub(super) const PINNED: u16 = 1 << 12;
+    /// The reverse direction of the name is the initiator's.
+    const REVERSE: u16 = 1 << 13;
+    const LIVE: NonZeroU16 = NonZeroU16::MIN.saturating_add((1 << 15) - 1);
+
+    /// The marks of a flow that is not pinned, and was not used.
+    pub(super) fn new(connection: ConnectionState, initiator: Direction) -> Self {
+        let initiator = if initiator == Direction::Reverse { Self::REVERSE } else { 0 };
+        Self(Self::LIVE | initiator | connection.bits())
+    }
+
+    #[inline]
+    const fn bits(self) -> u16 {
+        self.0.get()
+    }
+
+    #[inline]
+    pub(super) const fn has(self, bits: u16) -> bool {
+        self.bits() & bits != 0
+    }
+
+    /// Sets or clears some of the bits that are not state.
+    #[inline]
+    pub(super) fn set(&mut self, bits: u16, value: bool) {
+        let others = self.bits() & !bits;
+        self.0 = Self::LIVE | others | if value { bits } else { 0 };
+    }
+
+    /// Clears some bits and returns whether they were set.
+    pub(super) fn take(&mut self, bits: u16) -> bool {
+        let before = self.has(bits);
+        self.set(bits, false);
+        before
+    }
+
+    /// Records a packet.
+    #[inline]
+    pub(super) fn record_hit(&mut self) {
+        self.0 |= Self::USED | Self::UNREPORTED;
+    }
+
+    /// The direction of the name that is the initiator's.
+    #[inline]
+    pub(super) const fn initiator(self) -> Direction {
+        if self.has(Self::REVERSE) { Direction::Reverse } else { Direction::Forward }
+    }
+
+    #[inline]
+    pub(super) const fn connection(self) -> ConnectionState {
+        ConnectionState::from_bits(self.bits())
+    }
+
+    pub(super) fn set_connection(&mut self, connection: ConnectionState) {
+        self.0 = Self::LIVE | (self.bits() & !ConnectionState::BITS) | connection.bits();
+    }
+
+    #[inline]
+    pub(super) const fn class(self) -> Class {
+        self.connection().class
+    }
+
+    pub(super) const fn protocol(self) -> Protocol {
+        self.connection().protocol
+    }
+
+    pub(super) const fn is_pinned(self) -> bool {
+        self.has(Self::PINNED)
+    }
+}
+
+/// What each packet of a flow reads and writes. Times are those of the cache.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Flow<K, V> {
+    /// The normalised key.
+    pub(super) name: K,
+    pub(super) marks: Marks,
+    pub(super) last_seen: u64,
+    /// The version of the last change.
+    pub(super) version: u64,
+    pub(super) value: V,
+}
+
+impl<K: FlowName, V> Flow<K, V> {
+    /// The key in the direction of the initiator.
+    pub(super) fn key(&self) -> K {
+        in_direction(&self.name, self.marks.initiator())
+    }
+}
+
+/// The rest of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cold {
+    pub(super) id: u64,
+    pub(super) first_seen: u64,
+    /// The time of the last report, or of the last active timeout, or of the first packet.
+    pub(super) reported: u64,
+    /// The hash of the name.
+    pub(super) hash: u32,
+    /// The head of the list of aliases.
+    pub(super) aliases: OptIndex,
+}
+
+impl Cold {
+    /// That of a slot without a flow. IDs begin with 1.
+    pub(super) const FREE: Self =
+        Self { id: 0, first_seen: 0, reported: 0, hash: 0, aliases: OptIndex::NONE };
+}
+
+/// What the accounts of a flow depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowState {
+    pub(super) marks: Marks,
+    pub(super) last_seen: u64,
+    pub(super) reported: u64,
+    pub(super) tenant: Tenant,
+}
+
+impl FlowState {
+    /// Returns the time at which the flow is due, if no packet arrives.
+    pub(super) fn deadline(&self, timeouts: &Timeouts) -> u64 {
+        self.idle_deadline(timeouts).min(self.active_deadline(timeouts))
+    }
+
+    /// Returns the time from which on an emergency ends the flow, if it may.
+    pub(super) fn emergency_deadline(&self, emergency: Emergency) -> Option<u64> {
+        let may_leave = self.marks.class() != Class::Established && !self.marks.is_pinned();
+        may_leave.then(|| after(self.last_seen, emergency.idle))
+    }
+
+    pub(super) fn idle_deadline(&self, timeouts: &Timeouts) -> u64 {
+        let ConnectionState { protocol, class, .. } = self.marks.connection();
+        after(self.last_seen, timeouts.idle_nanos(protocol, class))
+    }
+
+    pub(super) fn active_deadline(&self, timeouts: &Timeouts) -> u64 {
+        after(self.reported, timeouts.active_nanos())
+    }
+}
+
+/// Returns the time `period` after `time`, saturating below [`NEVER`]; but never stays never.
+const fn after(time: u64, period: u64) -> u64 {
+    match time.saturating_add(period) {
+        NEVER if period != NEVER => NEVER - 1,
+        time => time,
+    }
+}
+
+/// The key of a normalised name in a direction.
+fn in_direction<K: FlowName>(name: &K, direction: Direction) -> K {
+    match direction {
+        Direction::Forward => name.clone(),
+        Direction::Reverse => name.reversed(),
+    }
+}
+
+/// An alias of a flow.
+#[derive(Clone, Debug)]
+pub(super) struct Alias<K> {
+    /// The normalised key.
+    pub(super) name: K,
+    /// The hash of the name.
+    pub(super) hash: u32,
+    /// The direction of the name that is the initiator's.
+    pub(super) initiator: Direction,
+    pub(super) slot: u32,
+    /// The next alias of the flow.
+    pub(super) next: OptIndex,
+    pub(super) number: u8,
+}
+
+impl<K: FlowName> Alias<K> {
+    /// The key in the direction of the initiator.
+    pub(super) fn key(&self) -> K {
+        in_direction(&self.name, self.initiator)
+    }
+}
+
+/// A flow of IPv4 with a value of 32 bytes is one cache line, in a slab, too.
+const _: () = {
+    use crate::key::flow::FiveTuple;
+    use crate::raw::slab::Slot;
+    type Name = FiveTuple<core::net::Ipv4Addr>;
+    assert!(size_of::<Slot<Flow<Name, [u64; 4]>>>() == 64 && size_of::<Cold>() == 32);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow_cache::config::Config;
+    use crate::flow_cache::state::Packet;
+    use crate::key::flow::TcpFlags;
+
+    #[test]
+    fn marks_do_not_affect_each_other() {
+        let packet = Packet::tcp(TcpFlags::SYN);
+        let connection =
+            ConnectionState::begin(packet, Direction::Forward, &Config::new(1).expect("valid"));
+        for initiator in [Direction::Forward, Direction::Reverse] {
+            let mut marks = Marks::new(connection, initiator);
+            marks.set(Marks::PINNED, true);
+            marks.record_hit();
+            assert_eq!((marks.initiator(), marks.connection()), (initiator, connection));
+            assert!(marks.is_pinned() && marks.take(Marks::USED) && !marks.has(Marks::USED));
+            let mut closing = connection;
+            closing.class = Class::Closing;
+            marks.set_connection(closing);
+            assert_eq!((marks.class(), marks.initiator()), (Class::Closing, initiator));
+            assert!(marks.is_pinned() && marks.take(Marks::UNREPORTED));
+        }
+    }
+}

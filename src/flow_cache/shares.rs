@@ -1,0 +1,59 @@
+//! Shares of tenants.
+
+use core::hash::BuildHasher;
+
+use super::FlowCache;
+use super::state::Tenant;
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Sets the share of a tenant: its maximum number of flows, beyond which each new flow evicts
+    /// one of its own. `None`, and tenant 0, is no limit.
+    ///
+    /// O(1), except for the first share of a tenant: its flows are counted in O(slots), and the
+    /// [memory limit](super::Config::with_max_bytes) is not checked, so set shares at the
+    /// beginning. A tenant above its share loses one flow for each new one until timeouts have
+    /// removed the rest. Shares may add up to more than the capacity; a full cache then evicts
+    /// flows of any tenant.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet, Tenant};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// cache.set_share(Tenant(7), Some(2));
+    /// let packet = Packet::UDP.from_tenant(Tenant(7));
+    /// for id in 0..2 {
+    ///     cache.observe(&id, packet, Timestamp::ZERO)?;
+    /// }
+    /// cache.observe(&2, Packet::UDP, Timestamp::ZERO)?;
+    /// let third = cache.observe(&3, packet, Timestamp::ZERO)?;
+    /// assert_eq!(third.removed().map(|flow| flow.key), Some(0));
+    /// assert_eq!((cache.tenant_flows(Tenant(7)), cache.len()), (Some(2), 3));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn set_share(&mut self, tenant: Tenant, flows: Option<usize>) {
+        let is_new = tenant != Tenant::default()
+            && self.accounting.tenants.set_share(tenant, flows.unwrap_or(usize::MAX));
+        let slots = if is_new { 0..self.store.flows.slot_count() } else { 0..0 };
+        for slot in slots {
+            self.accounting.tenants.cover(slot);
+            let state = self.store.state(slot);
+            if let Some(state) = state.filter(|state| state.tenant == tenant) {
+                self.accounting.tenants.count_in(tenant);
+                if !state.marks.is_pinned() {
+                    self.accounting.tenants.insert(tenant, slot, state.marks.class());
+                }
+            }
+        }
+    }
+
+    /// Returns the number of flows of a tenant, or `None` if it never had a share. O(1).
+    #[must_use]
+    pub fn tenant_flows(&self, tenant: Tenant) -> Option<usize> {
+        self.accounting.tenants.usage(tenant).map(|(flows, _)| flows)
+    }
+}

@@ -1,0 +1,369 @@
+//! A clock that runs by the timestamps of packets, and survives wrong ones.
+//!
+//! ```text
+//!             behind      ahead
+//!          ◂─────────▸│◂─────────▸
+//!     ────────────────┼────────────────────▸  time
+//!      late │  near   now   near │ suspect
+//!           │                    │
+//!           │                    └ waits for the packets after it: they confirm or refute it
+//!           └ processed at `now`; the clock is set back if further packets agree
+//! ```
+//!
+//! Timestamps of captures jump: by damaged records, by clocks that are set, by packets of several
+//! interfaces, and by silence. A table whose time is the latest timestamp would stand still for 80
+//! years after one packet of the year 2106, and for an hour after its clock was set back by one.
+//!
+//! - A packet **near** the present time moves the clock forward, or not at all.
+//! - A packet far **ahead** is a suspect: it waits. It is an outlier if a near packet follows. Its
+//!   time counts if packets of several flows follow whose times are not before it (or many packets
+//!   of one flow): then time has passed, in silence.
+//! - A **late** packet is processed at the present time. If late packets of several flows follow
+//!   each other, without a near one between them, the clock was set back: the time is *reset* to
+//!   theirs. No time has passed, so ages must be kept:
+//!   [`FlowCache::set_clock`](crate::FlowCache::set_clock) does that. A later jump ahead by the
+//!   same distance is a reset, too: the clock was corrected, or packets of two clocks are mixed.
+//!
+//! Guarantees, for packets whose times are right but for jumps of the clock and outliers:
+//!
+//! 1. Packets leave in the order in which they arrived, and none waits for more than
+//!    [`packets`](ClockRule::with_witnesses) others.
+//! 2. The time does not decrease, except by a reset.
+//! 3. Outliers of fewer flows and packets in a row than the rule requires do not move the clock by
+//!    more than the bounds of the rule.
+//! 4. After a jump of the clock, the time is that of the packets again after as many packets as the
+//!    rule requires.
+//!
+//! The cost is a comparison for a near packet. A suspect is examined once for each packet that
+//! arrives while it waits.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::timestamp::Timestamp;
+
+/// The bounds of a [`PacketClock`], and the packets that it requires for a jump.
+///
+/// # Example
+///
+/// ```
+/// use core::time::Duration;
+/// use flowtable::Timestamp;
+/// use flowtable::packet_clock::{ClockRule, PacketClock, Step};
+///
+/// // For one flow whose packets come at least once a second.
+/// let second = Duration::from_secs(1);
+/// let rule = ClockRule::default().with_bounds(2 * second, second).with_witnesses(1, 2);
+/// let mut clock = PacketClock::new(rule);
+/// let steps = [100, 101, 90].map(|seconds| {
+///     clock.push(Timestamp::from_secs(seconds), 7, ());
+///     clock.pop().map(|packet| packet.step)
+/// });
+/// assert_eq!(steps, [Some(Step::Forward), Some(Step::Forward), Some(Step::Reset)]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockRule {
+    ahead: Duration,
+    behind: Duration,
+    flows: usize,
+    packets: usize,
+}
+
+impl ClockRule {
+    /// Bounds of 10 seconds each; packets of 3 flows, or 16 packets.
+    pub const DEFAULT: Self = Self {
+        ahead: Duration::from_secs(10),
+        behind: Duration::from_secs(10),
+        flows: 3,
+        packets: 16,
+    };
+
+    /// Sets the bounds: packets within them are near the present time.
+    #[must_use]
+    pub const fn with_bounds(self, ahead: Duration, behind: Duration) -> Self {
+        Self { ahead, behind, ..self }
+    }
+
+    /// Sets the witnesses of a jump: packets of `flows` flows in a row, or `packets` packets of
+    /// any. Numbers below 1 count as 1.
+    #[must_use]
+    pub const fn with_witnesses(self, flows: usize, packets: usize) -> Self {
+        let flows = if flows == 0 { 1 } else { flows };
+        let packets = if packets == 0 { 1 } else { packets };
+        Self { flows, packets, ..self }
+    }
+}
+
+impl Default for ClockRule {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// A packet with the time at which it is to be processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dated<T> {
+    /// The packet.
+    pub packet: T,
+    /// The time of the clock.
+    pub now: Timestamp,
+    /// How the time of the clock relates to the timestamp of the packet.
+    pub step: Step,
+}
+
+/// The step of a clock at a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Time has passed since the last packet, or stands still.
+    Forward,
+    /// The packet is late: its timestamp does not count.
+    Late,
+    /// The packet is far ahead, and was not confirmed: its timestamp does not count.
+    Outlier,
+    /// The clock of the packets was set: the time is reset, and none has passed.
+    Reset,
+}
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+struct Held<T> {
+    time: Timestamp,
+    flow: u64,
+    packet: T,
+}
+
+/// Late packets in a row.
+#[derive(Clone, Debug, Default)]
+struct LateRun {
+    /// Their time.
+    time: Timestamp,
+    witnesses: Witnesses,
+}
+
+/// Packets that agree about a jump.
+#[derive(Clone, Debug, Default)]
+struct Witnesses {
+    /// Different flows, at most as many as are required.
+    flows: Vec<u64>,
+    packets: usize,
+}
+
+impl Witnesses {
+    fn add(&mut self, flow: u64, rule: &ClockRule) {
+        self.packets += 1;
+        if self.flows.len() < rule.flows && !self.flows.contains(&flow) {
+            self.flows.push(flow);
+        }
+    }
+
+    fn suffice(&self, rule: &ClockRule) -> bool {
+        self.flows.len() >= rule.flows || self.packets >= rule.packets
+    }
+}
+
+/// A clock that runs by the timestamps of packets: see the [module](self).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::Timestamp;
+/// use flowtable::packet_clock::{ClockRule, PacketClock, Step};
+///
+/// let mut clock = PacketClock::new(ClockRule::DEFAULT);
+/// let seconds = Timestamp::from_secs;
+/// assert_eq!(clock.accept(seconds(100)), Some(seconds(100)));
+/// // A packet of another century waits, and is an outlier: the next one is near the present.
+/// assert_eq!(clock.accept(seconds(4_000_000_000)), None);
+/// clock.push(seconds(4_000_000_000), 1, "wrong");
+/// assert!(clock.pop().is_none() && !clock.is_empty());
+/// clock.push(seconds(101), 2, "right");
+/// let wrong = clock.pop().expect("it is refuted");
+/// assert_eq!((wrong.packet, wrong.now, wrong.step), ("wrong", seconds(100), Step::Outlier));
+/// assert_eq!(clock.pop().map(|right| right.now), Some(seconds(101)));
+/// assert_eq!(clock.now(), seconds(101));
+/// // The clock was set back by a minute: the third flow is believed.
+/// for (flow, step) in [(1, Step::Late), (2, Step::Late), (3, Step::Reset)] {
+///     clock.push(seconds(41), flow, "early");
+///     assert_eq!(clock.pop().map(|packet| packet.step), Some(step));
+/// }
+/// // Silence, during which the caller's own clock has run; and the end of the packets.
+/// clock.pass(seconds(50));
+/// clock.push(seconds(200), 4, "last");
+/// assert!(clock.pop().is_none());
+/// let last = clock.flush(seconds(1000)).expect("no further packet can refute it");
+/// assert_eq!((last.now, last.step), (seconds(200), Step::Forward));
+/// ```
+#[derive(Clone, Debug)]
+pub struct PacketClock<T> {
+    rule: ClockRule,
+    /// `None` before the first packet.
+    now: Option<Timestamp>,
+    held: VecDeque<Held<T>>,
+    late: LateRun,
+    /// The distance by which the clock was set back last, unless it has returned.
+    set_back: Option<Duration>,
+}
+
+/// The place of a timestamp relative to the present time.
+enum Place {
+    Near,
+    Late,
+    Ahead,
+}
+
+/// The verdict on a suspect.
+enum Verdict {
+    Confirmed,
+    Refuted,
+    Undecided,
+}
+
+impl<T> PacketClock<T> {
+    /// Creates a clock, which the first packet sets.
+    #[must_use]
+    pub const fn new(rule: ClockRule) -> Self {
+        let late = LateRun {
+            time: Timestamp::ZERO,
+            witnesses: Witnesses { flows: Vec::new(), packets: 0 },
+        };
+        Self { rule, now: None, held: VecDeque::new(), late, set_back: None }
+    }
+
+    /// Returns the present time; the origin before the first packet.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now.unwrap_or_default()
+    }
+
+    /// Returns whether no packet waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Returns the time for a packet that need not wait, as nearly all do: it is near, and no other
+    /// packet waits. Otherwise the packet has to be [pushed](Self::push). O(1).
+    #[inline]
+    pub fn accept(&mut self, time: Timestamp) -> Option<Timestamp> {
+        let now = self.now.unwrap_or(time);
+        let is_near = time <= now + self.rule.ahead && now <= time + self.rule.behind;
+        if !is_near || !self.held.is_empty() {
+            return None;
+        }
+        if self.late.witnesses.packets > 0 {
+            self.late.witnesses = Witnesses::default();
+        }
+        self.now = Some(now.max(time));
+        self.now
+    }
+
+    /// Adds a packet, with a number that is equal for all packets of its flow.
+    pub fn push(&mut self, time: Timestamp, flow: u64, packet: T) {
+        self.held.push_back(Held { time, flow, packet });
+    }
+
+    /// Removes the next packet, unless it has to wait for others.
+    pub fn pop(&mut self) -> Option<Dated<T>> {
+        self.next(None)
+    }
+
+    /// Removes the next packet without waiting for others: its time is accepted if it is not after
+    /// `latest`, such as the caller's own clock. For the end of the packets, and for silence.
+    pub fn flush(&mut self, latest: Timestamp) -> Option<Dated<T>> {
+        self.next(Some(latest))
+    }
+
+    /// Advances the time without packets.
+    pub fn pass(&mut self, now: Timestamp) {
+        self.now = Some(self.now().max(now));
+    }
+
+    fn next(&mut self, latest: Option<Timestamp>) -> Option<Dated<T>> {
+        let &Held { time, flow, .. } = self.held.front()?;
+        let step = match self.place(time) {
+            Place::Near => {
+                self.late.witnesses = Witnesses::default();
+                self.pass(time);
+                Step::Forward
+            }
+            Place::Late => self.on_late(time, flow),
+            Place::Ahead => match (self.verdict(), latest) {
+                (Verdict::Undecided, None) => return None,
+                (Verdict::Refuted, _) => Step::Outlier,
+                (Verdict::Undecided, Some(latest)) if time > latest => Step::Outlier,
+                _ => self.jump(time),
+            },
+        };
+        let packet = self.held.pop_front()?.packet;
+        Some(Dated { packet, now: self.now(), step })
+    }
+
+    fn place(&self, time: Timestamp) -> Place {
+        let now = self.now.unwrap_or(time);
+        if time > now + self.rule.ahead {
+            Place::Ahead
+        } else if time + self.rule.behind < now {
+            Place::Late
+        } else {
+            Place::Near
+        }
+    }
+
+    /// Processes a late packet.
+    fn on_late(&mut self, time: Timestamp, flow: u64) -> Step {
+        let ClockRule { ahead, behind, .. } = self.rule;
+        let run = &mut self.late;
+        let agrees = time <= run.time + ahead && run.time <= time + behind;
+        if run.witnesses.packets == 0 || !agrees {
+            *run = LateRun { time, witnesses: Witnesses::default() };
+        }
+        run.time = run.time.max(time);
+        run.witnesses.add(flow, &self.rule);
+        if !run.witnesses.suffice(&self.rule) {
+            return Step::Late;
+        }
+        let run = core::mem::take(run);
+        self.set_back = Some(self.now().since(run.time));
+        self.now = Some(run.time);
+        Step::Reset
+    }
+
+    /// Examines the first packet, which is far ahead, by those after it.
+    fn verdict(&self) -> Verdict {
+        let mut witnesses = Witnesses::default();
+        let first = self.held.front().map_or(Timestamp::ZERO, |held| held.time);
+        for held in &self.held {
+            match self.place(held.time) {
+                Place::Near => return Verdict::Refuted,
+                Place::Ahead if held.time + self.rule.behind >= first => {
+                    witnesses.add(held.flow, &self.rule);
+                }
+                // It agrees neither with the suspect nor with the present time.
+                Place::Ahead | Place::Late => {}
+            }
+            if witnesses.suffice(&self.rule) {
+                return Verdict::Confirmed;
+            }
+        }
+        match self.held.len() > self.rule.packets {
+            true => Verdict::Refuted,
+            false => Verdict::Undecided,
+        }
+    }
+
+    /// Moves the clock ahead.
+    fn jump(&mut self, time: Timestamp) -> Step {
+        let distance = time.since(self.now());
+        self.now = Some(time);
+        let is_return = |back: Duration| distance.abs_diff(back) <= self.rule.ahead;
+        match self.set_back.is_some_and(is_return) {
+            true => {
+                self.set_back = None;
+                Step::Reset
+            }
+            false => Step::Forward,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Packets that must not create a flow, or only with the caller's consent; given hashes.
+
+use flowtable::eviction::ByClass;
+use flowtable::flow_cache::{Class, Config, ObserveError, Packet, Refused, Timeouts};
+use flowtable::{Direction, FlowCache, FourTuple, TcpFlags, Timestamp};
+use model::hashers::Weak;
+
+type Key = FourTuple<u32>;
+type Cache = FlowCache<Key, u32>;
+
+const SYN: Packet = Packet::tcp(TcpFlags::SYN);
+const ACK: Packet = Packet::tcp(TcpFlags::ACK);
+const RST: Packet = Packet::tcp(TcpFlags::RST);
+
+fn key(number: u32) -> Key {
+    FourTuple { src: number, dst: 1 << 31 | number, sport: 40_000, dport: 443 }
+}
+
+fn cache(flows: usize) -> Cache {
+    FlowCache::new(Config::new(flows).expect("some").with_timeouts(Timeouts::OFF))
+}
+
+fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_secs(seconds)
+}
+
+#[test]
+fn a_packet_without_a_flow_makes_none_and_evicts_none() {
+    let mut cache = cache(1);
+    cache.observe(&key(1), SYN, at(0)).expect("there is room");
+    let before = cache.metrics();
+    for key in [key(2), key(2).reversed()] {
+        assert!(cache.observe_existing(&key, ACK, at(1)).is_none());
+        let seen = cache.try_observe_with(&key, ACK, at(1), || Err("no port"));
+        assert_eq!(seen.map(|seen| seen.handle()), Err(ObserveError::New("no port")));
+    }
+    let after = cache.metrics();
+    assert_eq!((after.flows, after.created, after.evicted()), (1, 1, 0));
+    assert_eq!((after.misses, after.hits, after.refused), (before.misses + 4, before.hits, 0));
+    let seen = cache.observe_existing(&key(1).reversed(), ACK, at(2)).expect("it exists");
+    assert_eq!((seen.direction, seen.fresh), (Direction::Reverse, false));
+    assert!(seen.removed().is_none() && cache.last_removed().is_none());
+    cache.validate().expect("invariant");
+}
+
+#[test]
+fn a_value_is_made_before_another_flow_is_evicted() {
+    let mut cache = cache(1);
+    let first = cache.observe(&key(1), SYN, at(0)).expect("there is room").handle();
+    let mut seen =
+        cache.try_observe_with(&key(2), SYN, at(1), || Ok::<_, ()>(7)).expect("one can leave");
+    assert_eq!((*seen.flow, seen.fresh), (7, true));
+    let removed = seen.take_removed().expect("the cache was full");
+    assert_eq!((removed.handle, seen.removed()), (first, None));
+    let handle = seen.handle();
+    assert!(cache.set_pinned(handle, true));
+    let seen = cache.try_observe_with(&key(3), SYN, at(1), || Ok::<_, ()>(8));
+    assert_eq!(seen.map(|_| ()), Err(ObserveError::Refused(Refused::Full)));
+}
+
+#[test]
+fn a_removed_flow_stays_until_the_next_packet() {
+    let mut cache = cache(1);
+    cache.observe(&key(1), SYN, at(0)).expect("there is room");
+    cache.observe(&key(2), SYN, at(1)).expect("one can leave");
+    assert_eq!(cache.last_removed().map(|flow| flow.key), Some(key(1)));
+    cache.observe(&key(2), ACK, at(2)).expect("it exists");
+    assert!(cache.last_removed().is_none());
+}
+
+#[test]
+fn a_closing_flow_is_not_that_of_another_connection() {
+    let mut cache = cache(10);
+    let handle = cache.observe(&key(1), SYN, at(0)).expect("there is room").handle();
+    cache.observe(&key(1), RST, at(1)).expect("it exists");
+    assert!(cache.observe_existing(&key(1), SYN, at(2)).is_none());
+    assert!(cache.observe_at(handle, Direction::Forward, SYN, at(2)).is_none());
+    let seen = cache.observe_at(handle, Direction::Reverse, ACK, at(2)).expect("it exists");
+    assert_eq!((seen.class, seen.direction), (Class::Closing, Direction::Reverse));
+    let mut seen = cache.observe(&key(1), SYN, at(3)).expect("there is room");
+    assert_eq!(seen.take_removed().map(|flow| flow.handle), Some(handle));
+    assert!(cache.observe_at(handle, Direction::Forward, ACK, at(3)).is_none());
+}
+
+#[test]
+fn a_handle_stands_for_a_lookup() {
+    let (mut by_key, mut by_handle) = (cache(100), cache(100));
+    for number in 0..100 {
+        // Either socket is the smaller one.
+        let key = if number % 2 == 0 { key(number) } else { key(number).reversed() };
+        let handle = by_key.observe(&key, SYN, at(0)).expect("there is room").handle();
+        assert_eq!(by_handle.observe(&key, SYN, at(0)).expect("there is room").handle(), handle);
+        for (second, direction) in (1..).zip([Direction::Reverse, Direction::Forward]) {
+            let carried = match direction {
+                Direction::Forward => key,
+                Direction::Reverse => key.reversed(),
+            };
+            let one = by_key.observe(&carried, ACK, at(second)).expect("it exists");
+            let other = by_handle.observe_at(handle, direction, ACK, at(second));
+            let other = other.expect("it exists");
+            assert_eq!((one.direction, one.class), (other.direction, other.class));
+            assert_eq!((one.handle(), one.name), (other.handle(), other.name));
+        }
+    }
+    by_handle.validate().expect("invariant");
+}
+
+#[test]
+fn given_hashes_find_what_they_made_also_when_they_are_equal() {
+    for equal in [false, true] {
+        let config = Config::new(4000).expect("some").with_timeouts(Timeouts::OFF);
+        // The hasher of the cache is not used.
+        let mut cache: FlowCache<Key, u32, ByClass, Weak> =
+            FlowCache::with_policy_and_hasher(config, ByClass::new(), Weak::Constant);
+        let hash =
+            |number: u32| if equal { 7 } else { u64::from(number).wrapping_mul(0x9e37_79b9) };
+        for number in 0..3000 {
+            let (hash, key) = (hash(number), key(number));
+            let seen = cache.observe_hashed(hash, &key, SYN, at(0)).expect("there is room");
+            let (fresh, handle) = (seen.fresh, seen.handle());
+            assert!(fresh);
+            if number % 10 == 0 {
+                let alias = FourTuple { sport: 1, ..key };
+                let name = cache.add_name_hashed(handle, Direction::Forward, hash, &alias);
+                assert_eq!(name, Ok(1));
+                let found = cache.find_hashed(hash, &alias.reversed()).expect("it was added");
+                assert_eq!((found.handle, found.direction), (handle, Direction::Reverse));
+            }
+        }
+        assert_eq!(cache.metrics().reseeds > 0, equal);
+        let packets: Vec<_> = (0..3000).map(|number| (key(number).reversed(), ACK)).collect();
+        let hashes: Vec<_> = (0..3000).map(hash).collect();
+        let mut found = 0;
+        cache.observe_batch_hashed(
+            &hashes,
+            &packets,
+            at(1),
+            |_| 0,
+            |_, seen| {
+                found += u32::from(!seen.expect("there is room").fresh);
+            },
+        );
+        assert_eq!(found, 3000);
+        assert!((0..3000).all(|number| {
+            let (hash, key) = (hash(number), key(number));
+            cache.observe_existing_hashed(hash, &key, ACK, at(2)).is_some()
+        }));
+        let fallible = || Err("none");
+        assert!(
+            cache.try_observe_with_hashed(hash(9999), &key(9999), ACK, at(2), fallible).is_err()
+        );
+        assert!(cache.observe_with_hashed(hash(9999), &key(9999), ACK, at(2), || 3).is_ok());
+    }
+}
+
+#[test]
+fn a_batch_gives_the_index_of_the_packet_that_makes_a_flow() {
+    let mut cache = cache(100);
+    let packets: Vec<_> = (0..80).map(|number| (key(number / 2), ACK)).collect();
+    let mut values = vec![];
+    cache.observe_batch_with(
+        &packets,
+        at(0),
+        |index| index as u32,
+        |index, seen| {
+            let seen = seen.expect("there is room");
+            assert_eq!(seen.fresh, index % 2 == 0);
+            values.push(*seen.flow);
+        },
+    );
+    assert!(values.into_iter().eq((0..80).map(|index| index / 2 * 2)));
+    // Packets without a hash are not processed.
+    let mut count = 0;
+    cache.observe_batch_hashed(&[1; 40], &packets, at(0), |_| 0, |_, _| count += 1);
+    assert_eq!(count, 40);
+}
