@@ -26,7 +26,7 @@
 //!
 //! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, section 3.
 
-use core::hash::{BuildHasher, Hash};
+use core::hash::{BuildHasher, Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A string of [`BITS`](Self::BITS) bits, the most significant first.
@@ -118,6 +118,48 @@ pub(crate) fn with_bits<A: Address>(address: &A, at: u32, bits: u64) -> A {
         };
         address.window(pos) | bits.unwrap_or(0)
     })
+}
+
+/// Two sockets, the smaller one first, and whether they are in the other order: without a branch,
+/// as either order is as frequent.
+#[inline]
+pub(crate) fn ordered<A: BitString>(one: (A, u16), other: (A, u16)) -> ([(A, u16); 2], bool) {
+    let is_reverse = if A::BITS <= 48 {
+        // The address and the port in one word.
+        let word = |(address, port): (A, u16)| address.window(0) | u64::from(port);
+        word(one) > word(other)
+    } else if A::BITS <= 128 {
+        let bits = |a: A| u128::from(a.window(0)) << 64 | u128::from(a.window(64));
+        let (from, to) = (bits(one.0), bits(other.0));
+        (from > to) | ((from == to) & (one.1 > other.1))
+    } else {
+        one > other
+    };
+    let (addresses, ports) = ([one.0, other.0], [one.1, other.1]);
+    let [first, second] = [usize::from(is_reverse), usize::from(!is_reverse)];
+    ([(addresses[first], ports[first]), (addresses[second], ports[second])], is_reverse)
+}
+
+/// Hashes all bits in words of 128, and the rest in one of 64 if that is enough. `tail` is in the
+/// last 16 bits of the last word, if there is room for it, or else by itself.
+#[inline]
+pub(crate) fn hash_words<B: BitString, S: Hasher>(bits: &B, tail: Option<u16>, state: &mut S) {
+    let tail_bits = if tail.is_some() { u16::BITS } else { 0 };
+    let mut has_room = false;
+    for pos in (0..B::BITS).step_by(128) {
+        let end = B::BITS - pos + tail_bits;
+        has_room = end <= 128;
+        let low = tail.filter(|_| has_room).unwrap_or(0);
+        if end <= 64 {
+            state.write_u64(bits.window(pos) | u64::from(low));
+        } else {
+            let words = [bits.window(pos), bits.window(pos + 64)].map(u128::from);
+            state.write_u128(words[0] << 64 | words[1] | u128::from(low));
+        }
+    }
+    if let Some(tail) = tail.filter(|_| !has_room) {
+        state.write_u16(tail);
+    }
 }
 
 /// A window with all bits set but the first `count`.

@@ -15,101 +15,42 @@
 //! and a tuple. Integers and arrays of bytes, such as connection IDs, implement it as keys of one
 //! direction.
 //!
-//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`. They are
-//! hashed in whole words, not field by field, since keyed hashers have a cost per call.
+//! The tuples are [`BitString`]s in the order of their fields, which is also their `Ord`.
+//!
+//! # Hashing
+//!
+//! Keyed hashers have a cost for each call, so keys are hashed in whole words, not field by field:
+//! a `write_u128` for every 128 bits, and for the rest a `write_u64` if that is enough. Bits are
+//! left-aligned in the words, and zero beyond the end:
+//!
+//! ```text
+//!     IPv4    write_u128 │ src   dst   sport dport │ p · · v │
+//!     IPv6    write_u128 │ src                               │
+//!             write_u128 │ dst                               │
+//!             write_u64  │ sport dport p · · v │
+//! ```
+//!
+//! *p* is the protocol of a [`FiveTuple`] and a [`FlowKey`], *v* the version, 4 or 6, of a
+//! `FlowKey`; they are 0 in other keys. Written with the most significant byte first these are 16
+//! and 40 bytes, which begin with the input of the hash of a network card: see
+//! [`Rss`](crate::hash::Rss). A [`Prefix`](crate::Prefix) writes its address in the same way, and
+//! its length in the last two bytes of the last word; if the address fills that, as of IPv6, in a
+//! `write_u16`.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::key::bits::BitString;
+use crate::key::bits::{BitString, hash_words, ordered};
 
-/// The direction of a packet, relative to the [`normalized`](FiveTuple::normalized) key of its flow
-/// or, in a structure that records it, to the initiator of the flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Direction {
-    /// From the `src` of the key to its `dst`.
-    Forward,
-    /// From the `dst` of the key to its `src`.
-    Reverse,
-}
-
-impl Direction {
-    /// Returns the other direction.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Direction, FlowKey};
-    ///
-    /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
-    /// let (_, direction) = query.normalized();
-    /// assert_eq!(query.reversed().normalized().1, direction.opposite());
-    /// # Ok::<(), std::net::AddrParseError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub const fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
-        }
-    }
-}
-
-/// A key that identifies the flow of a packet, in one or both directions.
-///
-/// The provided methods are for keys of one direction only, such as a connection ID: all packets
-/// with the key are [`Forward`](Direction::Forward). Keys of both directions override them.
-///
-/// # Contract
-///
-/// `key.reversed().normalized()` equals `key.normalized()` but for the direction, which is
-/// opposite, and `key.reversed().reversed()` equals `key`. If an implementation violates this, or
-/// the contract of `Eq` and `Hash`, a packet may find no flow or another one; nothing worse.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::{Direction, FourTuple};
-/// use flowtable::key::flow::FlowName;
-///
-/// let tuple = FourTuple { src: 0x0a00_0002_u32, dst: 0x0a00_0001, sport: 40_000, dport: 443 };
-/// assert_eq!(FlowName::normalized(&tuple), (tuple.reversed(), Direction::Reverse));
-/// // Equal addresses in another zone belong to another flow.
-/// let zoned = (7_u16, tuple);
-/// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
-/// let connection_id = *b"\x01\x02\x03\x04";
-/// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
-/// ```
-pub trait FlowName: Clone + Eq + Hash {
-    /// Returns the key that both directions share, and the direction of this one.
-    #[inline]
-    #[must_use]
-    fn normalized(&self) -> (Self, Direction) {
-        (self.clone(), Direction::Forward)
-    }
-
-    /// Returns the key of the other direction.
-    #[inline]
-    #[must_use]
-    fn reversed(&self) -> Self {
-        self.clone()
-    }
-}
-
-impl FlowName for u8 {}
-impl FlowName for u16 {}
-impl FlowName for u32 {}
-impl FlowName for u64 {}
-impl FlowName for u128 {}
-impl<const N: usize> FlowName for [u8; N] {}
+pub use crate::key::name::{Direction, FlowName};
 
 impl<A: BitString> FlowName for FourTuple<A> {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        FourTuple::normalized(*self)
+        let (sockets, order) = ordered((self.src, self.sport), (self.dst, self.dport));
+        let [(src, sport), (dst, dport)] = sockets;
+        (Self { src, dst, sport, dport }, Direction::of(order))
     }
 
     #[inline]
@@ -121,7 +62,9 @@ impl<A: BitString> FlowName for FourTuple<A> {
 impl<A: BitString> FlowName for FiveTuple<A> {
     #[inline]
     fn normalized(&self) -> (Self, Direction) {
-        FiveTuple::normalized(*self)
+        let (sockets, order) = ordered((self.src, self.sport), (self.dst, self.dport));
+        let [(src, sport), (dst, dport)] = sockets;
+        (Self { src, dst, sport, dport, ..*self }, Direction::of(order))
     }
 
     #[inline]
@@ -143,19 +86,6 @@ impl FlowName for FlowKey {
 }
 
 /// A zone, such as a VLAN, a VRF or a network interface, and a key within the zone.
-impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
-    #[inline]
-    fn normalized(&self) -> (Self, Direction) {
-        let (key, direction) = self.1.normalized();
-        ((self.0.clone(), key), direction)
-    }
-
-    #[inline]
-    fn reversed(&self) -> Self {
-        (self.0.clone(), self.1.reversed())
-    }
-}
-
 /// A pair of sockets, which identifies a TCP connection.
 ///
 /// # Example
@@ -222,11 +152,11 @@ impl<A: BitString> BitString for FourTuple<A> {
     }
 }
 
-/// Hashes all bits in whole words.
+/// Hashes all bits, in as few words as possible: see [the module](self#hashing).
 impl<A: BitString> Hash for FourTuple<A> {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
-        hash_words(self, state);
+        hash_words(self, None, state);
     }
 }
 
@@ -249,7 +179,7 @@ impl<A: BitString> Hash for FourTuple<A> {
 /// assert_eq!(query.reversed().normalized(), (key, Direction::Forward));
 /// assert_eq!(FiveTuple::<Ipv4Addr>::BITS, 13 * 8);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct FiveTuple<A> {
     /// Source address.
@@ -291,6 +221,18 @@ impl<A: Copy + Ord> FiveTuple<A> {
     }
 }
 
+impl<A: PartialEq> PartialEq for FiveTuple<A> {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        // On little-endian CPUs, both ports in one load.
+        let ports = |tuple: &Self| u32::from(tuple.sport) | u32::from(tuple.dport) << 16;
+        (self.src == other.src)
+            & (self.dst == other.dst)
+            & (ports(self) == ports(other))
+            & (self.protocol == other.protocol)
+    }
+}
+
 impl<A: BitString> BitString for FiveTuple<A> {
     const BITS: u32 = 2 * A::BITS + 32 + 8;
 
@@ -300,17 +242,11 @@ impl<A: BitString> BitString for FiveTuple<A> {
     }
 }
 
-/// Hashes all bits in whole words.
+/// Hashes all bits, in as few words as possible: see [the module](self#hashing).
 impl<A: BitString> Hash for FiveTuple<A> {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
-        hash_words(self, state);
-    }
-}
-
-fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
-    for pos in (0..B::BITS).step_by(64) {
-        state.write_u64(bits.window(pos));
+        hash_words(self, None, state);
     }
 }
 
@@ -333,7 +269,7 @@ fn hash_words<B: BitString, S: Hasher>(bits: &B, state: &mut S) {
 /// assert_eq!(FlowKey::new(src, "::1".parse()?, 0, 0, 1), None);
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowKey {
     /// A flow of IPv4.
@@ -430,6 +366,18 @@ impl FlowKey {
     }
 }
 
+/// Compares words, without branches but for the version.
+impl PartialEq for FlowKey {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::V4(a), Self::V4(b)) => a == b,
+            (Self::V6(a), Self::V6(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
 /// One bit for the version, then the five-tuple; that of IPv4 is padded with zeros.
 impl BitString for FlowKey {
     const BITS: u32 = Version::BITS + FiveTuple::<Ipv6Addr>::BITS;
@@ -456,14 +404,14 @@ impl BitString for Version {
     }
 }
 
-/// Hashes all bits in whole words. The version comes first and determines the number of words, so
-/// hashes of sequences of keys are prefix-free.
+/// Hashes the words of the five-tuple, with the version in the last byte: so the words of different
+/// sequences of keys are different.
 impl Hash for FlowKey {
     #[inline]
     fn hash<S: Hasher>(&self, state: &mut S) {
         match self {
-            Self::V4(tuple) => hash_words(&(Version(4), *tuple), state),
-            Self::V6(tuple) => hash_words(&(Version(6), *tuple), state),
+            Self::V4(tuple) => hash_words(tuple, Some(4), state),
+            Self::V6(tuple) => hash_words(tuple, Some(6), state),
         }
     }
 }

@@ -12,9 +12,11 @@
 use alloc::format;
 use core::error::Error;
 use core::fmt;
+use core::hash::{Hash, Hasher};
+use core::iter;
 use core::str::FromStr;
 
-use crate::key::bits::Address;
+use crate::key::bits::{Address, hash_words, with_bits};
 
 /// An address prefix: an address with cleared host bits, and a length.
 ///
@@ -34,7 +36,7 @@ use crate::key::bits::Address;
 /// assert_eq!((all.len(), inside.len(), host.len()), (0, 16, 32));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix<A> {
     /// The bits from `len` on are zero.
     address: A,
@@ -98,6 +100,122 @@ impl<A: Address> Prefix<A> {
         u32::from(self.len)
     }
 
+    /// Returns the netmask: an address whose first [`len`](Self::len) bits are set.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    /// use std::net::Ipv4Addr;
+    ///
+    /// let prefix: Prefix<Ipv4Addr> = "10.1.0.0/16".parse()?;
+    /// assert_eq!(prefix.netmask(), Ipv4Addr::new(255, 255, 0, 0));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn netmask(&self) -> A {
+        A::from_windows(|_| u64::MAX).truncated(self.len())
+    }
+
+    /// Returns the first address: the network address.
+    #[doc(alias("network"))]
+    #[must_use]
+    pub fn first_address(&self) -> A {
+        self.address
+    }
+
+    /// Returns the last address: in IPv4 the broadcast address.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    ///
+    /// let prefix = Prefix::new(0x40_u8, 2)?;
+    /// assert_eq!((prefix.first_address(), prefix.last_address()), (0x40, 0x7F));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("broadcast"))]
+    #[must_use]
+    pub fn last_address(&self) -> A {
+        let mask = self.netmask();
+        A::from_windows(|pos| self.address.window(pos) | !mask.window(pos))
+    }
+
+    /// Returns the prefix that is one bit shorter; `None` of the one of length 0.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    ///
+    /// let supernet = Prefix::new(0x40_u8, 2)?.supernet();
+    /// assert_eq!(supernet, Some(Prefix::new(0, 1)?));
+    /// assert_eq!(Prefix::<u8>::default_route().supernet(), None);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn supernet(&self) -> Option<Self> {
+        Some(Self::of(&self.address, self.len().checked_sub(1)?))
+    }
+
+    /// Returns the two prefixes that are one bit longer; `None` of a prefix of full length.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    ///
+    /// let [low, high] = Prefix::new(0x40_u8, 2)?.halves().unwrap();
+    /// assert_eq!((low, high), (Prefix::new(0x40, 3)?, Prefix::new(0x60, 3)?));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn halves(&self) -> Option<[Self; 2]> {
+        let len = self.len() + 1;
+        if len > Self::MAX_LEN {
+            return None;
+        }
+        let high = with_bits(&self.address, self.len(), 1 << 63);
+        Some([Self::of(&self.address, len), Self::of(&high, len)])
+    }
+
+    /// Returns an iterator over all prefixes of `len` bits that this one covers, in order; none if
+    /// `len` is less than its length.
+    ///
+    /// # Errors
+    ///
+    /// If `len` exceeds the width of the address, or 65,535.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    ///
+    /// let subnets = Prefix::new(0x40_u8, 2)?.subnets(4)?;
+    /// assert!(subnets.map(|prefix| prefix.address()).eq([0x40, 0x50, 0x60, 0x70]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn subnets(&self, len: u32) -> Result<impl Iterator<Item = Self> + use<A>, PrefixError> {
+        if len > Self::MAX_LEN {
+            return Err(PrefixError::Length { len, max: Self::MAX_LEN });
+        }
+        let (top, first) = (*self, Self::of(&self.address, len));
+        let first = Some(first).filter(|_| len >= top.len());
+        Ok(iter::successors(first, move |prefix| prefix.next_below(&top)))
+    }
+
+    /// Returns the next prefix of the same length, if `top` covers it.
+    fn next_below(&self, top: &Self) -> Option<Self> {
+        // Adds one to the bits after those of `top`: the last zero becomes a one.
+        let mut len = self.len();
+        while len > top.len() && self.address.window(len - 1) >> 63 != 0 {
+            len -= 1;
+        }
+        let bit = len.checked_sub(1).filter(|&bit| bit >= top.len())?;
+        Some(Self::of(&with_bits(&self.address.truncated(bit), bit, 1 << 63), self.len()))
+    }
+
     /// Whether this is the prefix of length 0, which contains all addresses.
     #[must_use]
     pub fn is_default_route(&self) -> bool {
@@ -115,6 +233,54 @@ impl<A: Address> Prefix<A> {
     pub fn covers(&self, other: &Self) -> bool {
         self.len <= other.len && self.contains(&other.address)
     }
+}
+
+/// Hashes the address and the length in as few words as possible: see
+/// [the module of flow keys](crate::key::flow#hashing).
+impl<A: Address> Hash for Prefix<A> {
+    #[inline]
+    fn hash<S: Hasher>(&self, state: &mut S) {
+        hash_words(&self.address, Some(self.len), state);
+    }
+}
+
+impl<A: Address + FromStr> Prefix<A> {
+    /// Parses a prefix leniently: host bits are cleared, and an address without a length is a
+    /// prefix of full length. [`FromStr`] is the strict form.
+    ///
+    /// # Errors
+    ///
+    /// If the text is not an address, or the length is no number or too large.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::Prefix;
+    /// use std::net::Ipv4Addr;
+    ///
+    /// let lenient = |text| Prefix::<Ipv4Addr>::parse_lenient(text);
+    /// assert_eq!(lenient("10.1.2.3/8")?, "10.0.0.0/8".parse()?);
+    /// assert_eq!(lenient("10.1.2.3")?, "10.1.2.3/32".parse()?);
+    /// assert!("10.1.2.3/8".parse::<Prefix<Ipv4Addr>>().is_err());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn parse_lenient(text: &str) -> Result<Self, PrefixError> {
+        match text.split_once('/') {
+            Some((address, len)) => {
+                let (address, len) = parse_parts(address, len)?;
+                Self::new(address, len)
+            }
+            None => Self::new(text.parse().map_err(|_| PrefixError::Syntax)?, A::BITS),
+        }
+    }
+}
+
+/// Parses an address and a length of decimal digits.
+fn parse_parts<A: FromStr>(address: &str, len: &str) -> Result<(A, u32), PrefixError> {
+    let digits = !len.is_empty() && len.bytes().all(|byte| byte.is_ascii_digit());
+    let address = address.parse().map_err(|_| PrefixError::Syntax)?;
+    let len = len.parse().ok().filter(|_| digits).ok_or(PrefixError::Syntax)?;
+    Ok((address, len))
 }
 
 /// Like [`Prefix::new`], but an error if a host bit is set.
@@ -136,10 +302,7 @@ impl<A: Address + FromStr> FromStr for Prefix<A> {
 
     fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (address, len) = text.split_once('/').ok_or(PrefixError::Syntax)?;
-        let digits = !len.is_empty() && len.bytes().all(|byte| byte.is_ascii_digit());
-        let address = address.parse().map_err(|_| PrefixError::Syntax)?;
-        let len = len.parse().ok().filter(|_| digits).ok_or(PrefixError::Syntax)?;
-        Self::try_from((address, len))
+        Self::try_from(parse_parts(address, len)?)
     }
 }
 
@@ -170,6 +333,8 @@ pub enum PrefixError {
     },
     /// The text is not an address, a slash and a length.
     Syntax,
+    /// The prefix is of the other address family.
+    Family,
 }
 
 impl fmt::Display for PrefixError {
@@ -178,45 +343,9 @@ impl fmt::Display for PrefixError {
             Self::Length { len, max } => write!(f, "prefix of {len} bits: at most {max}"),
             Self::HostBits { len } => write!(f, "an address bit after the first {len} is set"),
             Self::Syntax => f.write_str("not an address, a slash and a length"),
+            Self::Family => f.write_str("a prefix of the other address family"),
         }
     }
 }
 
 impl Error for PrefixError {}
-
-#[cfg(feature = "ipnet")]
-mod ipnet {
-    //! Conversions from and to the types of the crate `ipnet`, whose host bits may be set.
-
-    use core::net::{Ipv4Addr, Ipv6Addr};
-
-    use ipnet::{Ipv4Net, Ipv6Net};
-
-    use super::Prefix;
-
-    /// Clears the host bits.
-    impl From<Ipv4Net> for Prefix<Ipv4Addr> {
-        fn from(net: Ipv4Net) -> Self {
-            Self::of(&net.addr(), u32::from(net.prefix_len()))
-        }
-    }
-
-    impl From<Prefix<Ipv4Addr>> for Ipv4Net {
-        fn from(prefix: Prefix<Ipv4Addr>) -> Self {
-            Self::new_assert(prefix.address, prefix.len as u8)
-        }
-    }
-
-    /// Clears the host bits.
-    impl From<Ipv6Net> for Prefix<Ipv6Addr> {
-        fn from(net: Ipv6Net) -> Self {
-            Self::of(&net.addr(), u32::from(net.prefix_len()))
-        }
-    }
-
-    impl From<Prefix<Ipv6Addr>> for Ipv6Net {
-        fn from(prefix: Prefix<Ipv6Addr>) -> Self {
-            Self::new_assert(prefix.address, prefix.len as u8)
-        }
-    }
-}

@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 
 use super::RouteTable;
 use super::change::PATHS_FROM;
+use super::levels::{Entry, FIRST};
 use super::node::{Node, Path};
-use super::pool::{Empty, block_size};
+use super::pool::block_size;
 use super::store::{NO_NODE, ROOT};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, slot_of};
 use crate::invariant::{InvariantError, ensure};
@@ -19,6 +20,8 @@ struct Tally {
     routes: usize,
     /// Routes of more than six bits, by the first six bits.
     by_first: Vec<u32>,
+    /// Routes of more than 24 bits.
+    long: usize,
     /// Blocks of nodes: first unit and size.
     nodes: Vec<(u32, u32)>,
     /// Blocks of values: first unit and size.
@@ -96,11 +99,35 @@ impl<A: Address, V> RouteTable<A, V> {
             format!("nodes and values in reach: {units:?}, but allocated: {used:?}")
         })?;
         let by_first = tally.by_first.try_into().expect("one counter for each slot");
-        let is_consistent = match &self.direct {
+        let is_consistent = match &self.shortcuts.direct {
             Some(direct) => direct.is_consistent(&self.store, &by_first),
-            None => by_first == [0; SLOTS as usize],
+            None => true,
         };
-        ensure(is_consistent, || "a direct table or its route count disagrees with the nodes")
+        ensure(is_consistent, || "a direct table or its route count disagrees with the nodes")?;
+        self.validate_levels(tally.long)
+    }
+
+    /// Checks that the levels agree with the nodes, which have this number of long routes.
+    fn validate_levels(&self, long: usize) -> Result<(), InvariantError> {
+        let counted = if Self::HAS_LEVELS { long } else { 0 };
+        ensure(self.shortcuts.long == counted, || "the number of long routes is wrong")?;
+        let Some(levels) = &self.shortcuts.levels else { return Ok(()) };
+        let mut expected = vec![];
+        let pushed = self.store.each_entry(|entry| {
+            expected.push(entry);
+            Ok(())
+        });
+        let mut entries: Vec<_> = levels.entries().collect();
+        expected.sort_unstable_by_key(|entry| entry.key);
+        entries.sort_unstable_by_key(|entry| entry.key);
+        let is_found = |entry: &Entry| levels.get(entry.key) == Some(*entry);
+        ensure(
+            pushed.is_ok()
+                && entries == expected
+                && levels.len() == entries.len()
+                && entries.iter().all(is_found),
+            || "the levels disagree with the nodes",
+        )
     }
 }
 
@@ -130,6 +157,7 @@ impl Tally {
         self.values.push((values, block_size(routes)));
         self.nodes.push((children, block_size(count)));
         self.routes += routes as usize;
+        self.long += if pos >= FIRST { routes as usize } else { 0 };
         if pos > 0 {
             self.by_first[slot_of(address, 0) as usize] += routes;
         }

@@ -1,38 +1,46 @@
-//! Direct tables: the upper levels of a dense part of the trie in one step.
+//! Direct tables: the nodes at bit 18 of a dense part of the trie, in one step.
 //!
 //! ```text
-//!     bit     0      6             18
-//!     ┌───────┬─────────────┬─────────────
-//!     │ table │    slot     │  node, …
-//!     └───────┴─────────────┴─────────────
-//!     slot    │ the longest route of 7 to 18 bits │ the node at 18 │
+//!     bit     0      6             18      24
+//!     ┌───────┬─────────────┬───────┬─────────
+//!     │ table │    slot     │ stride│ …
+//!     └───────┴─────────────┴───────┴─────────
+//!     slot    ▕ inner │ outer │ values │ inherited ▏   32 bytes
+//!                                │          └ the longest route of 7 to 18 bits
+//!                                └ the routes of 19 to 24 bits, as in the node
 //! ```
 //!
 //! This is level compression where it pays: the node at bit 6 and its children at bit 12 are read
-//! as one node of 2^12 slots. A slot has the longest of their routes and the next node. The nodes
-//! remain: updates change them, and the slots are computed from them.
+//! as one node of 2^12 slots. A slot is a copy of the routes of the node at bit 18, and has the
+//! longest route above it. So a lookup reads two dependent cache lines: a slot and a value. The
+//! nodes remain: updates change them, and the slots are computed from them.
 //!
-//! A table of 32 KiB is allocated when there are [`MAKE_AT`] routes below its six bits and released
-//! when there are fewer than [`DROP_BELOW`]: it costs 8 bytes a route at allocation, 32 at release.
-//! The Internet's routes have 52 tables, those of IPv6 three.
+//! Bit 0 of `inner` is set if the slot is complete: there is nothing below the node at bit 18. Bit
+//! 1 is set if there is. An index of a value counts the ones up to its bit, that of the flag
+//! included, which `values` compensates for.
+//!
+//! A table of 128 KiB is allocated when there are [`MAKE_AT`] routes below its six bits and
+//! released when there are fewer than [`DROP_BELOW`]. It is computed in steps, some groups of 64
+//! slots with each update; a slot that is not computed yet refers lookups to the trie.
 //!
 //! # Cost
 //!
-//! A route of 13 to 18 bits, or a new or removed child of a node at bit 12, costs 64 slots; a route
-//! of 7 to 12 bits, or a new table, costs 4096 slots. Routes of up to 6 bits are not in the slots,
-//! so a default route costs none.
+//! A route of 19 bits or more costs one slot; one of 13 to 18 bits 64 slots; one of 7 to 12 bits
+//! the inherited routes of 4096 slots. Routes of up to six bits are not in the slots, so a default
+//! route costs none.
+#![allow(unsafe_code)]
 
+use alloc::alloc::alloc_zeroed;
 use alloc::boxed::Box;
-use alloc::vec;
+use core::alloc::Layout;
 
 use super::node::{Node, NodeMatch};
-use super::pool::Empty;
-use super::store::{NO_NODE, ROOT, Store};
-use super::stride::{SLOTS, STRIDE, slot_of};
-use crate::key::bits::Address;
+use super::pool::Exhausted;
+use super::store::Store;
+use super::stride::{COVERS, SLOTS, STRIDE, first_slot};
+use crate::raw::bit_ops::{detect, leading_zeros, ones, select, select_by_sign, shift_left};
 
-/// Number of routes at which a table is allocated: it then costs 8 bytes for each of them, about as
-/// much as the routes themselves.
+/// Number of routes at which a table is allocated: it then costs 32 bytes for each of them.
 const MAKE_AT: u32 = 4096;
 
 /// Number of routes below which a table is released. A quarter of [`MAKE_AT`], so that a table is
@@ -42,108 +50,396 @@ const DROP_BELOW: u32 = 1024;
 /// Slots of a table.
 const WIDTH: usize = 1 << (2 * STRIDE);
 
-/// The position of the nodes after a table.
+/// Groups of slots that one update computes of a new table: some microseconds.
+const GROUPS_AT_ONCE: u32 = 4;
+
+/// The position of the nodes whose routes are in the slots.
 pub(super) const TABLE_END: u32 = 3 * STRIDE;
 
-/// The contents of a slot: node at 18 (27 bits), length of the route (5), index of its value (32).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Slot(u64);
+/// A matching route: its length, and the index of its value. In one word, so that a lookup selects
+/// one of several matches by one conditional move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct RouteMatch(u64);
 
-impl Slot {
-    /// The slot of an address without a table. No slot of a table has the root as its node.
-    pub(super) const NONE: Self = Self((ROOT as u64) << 37);
+impl RouteMatch {
+    /// No match. An `Option` would be returned by memory. No pool has this number of units.
+    pub(super) const NONE: Self = Self(u32::MAX as u64);
 
-    fn new(node: u32, route: Option<RouteMatch>) -> Self {
-        let RouteMatch { value, len } = route.unwrap_or(RouteMatch { value: 0, len: 0 });
-        Self(u64::from(node) << 37 | u64::from(len) << 32 | u64::from(value))
+    #[inline(always)]
+    pub(super) const fn new(value: u32, len: u32) -> Self {
+        Self((len as u64) << 32 | value as u64)
     }
 
-    /// Returns the node at [`TABLE_END`], which may be [`NO_NODE`].
-    #[inline]
-    pub(super) const fn node(self) -> u32 {
-        (self.0 >> 37) as u32
+    fn below(pos: u32, found: NodeMatch) -> Self {
+        Self::new(found.value, pos + found.level)
     }
 
-    /// Returns the longest match of 7 to 18 bits; of length 0 if there is none.
-    #[inline]
-    pub(super) const fn found(self) -> RouteMatch {
-        RouteMatch { value: self.0 as u32, len: (self.0 >> 32) as u32 & 31 }
+    /// Returns the index of the value.
+    #[inline(always)]
+    pub(super) const fn value(self) -> u32 {
+        self.0 as u32
     }
 
-    /// Returns the longest match of 7 to 18 bits.
-    #[inline]
-    pub(super) fn route(self) -> Option<RouteMatch> {
-        Some(self.found()).filter(|route| route.len > 0)
+    /// Returns the length of the route.
+    #[inline(always)]
+    pub(super) const fn len(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Returns the match, if it exists.
+    #[inline(always)]
+    pub(super) fn exists(self) -> Option<Self> {
+        if self.value() == u32::MAX { None } else { Some(self) }
     }
 }
 
-/// A matching route: the index of its value, and its length.
-#[derive(Clone, Copy)]
-pub(super) struct RouteMatch {
-    pub(super) value: u32,
-    pub(super) len: u32,
+/// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
+/// `values` the index of its value for the first outer route, and the number of the lower bits that
+/// are set. Returns the match in the node, or else `inherited`. Branch-free, since the length of
+/// the route is unpredictable.
+///
+/// # Safety
+///
+/// If `FAST`, the CPU has the instructions of `bit_ops`.
+#[inline(always)]
+pub(super) unsafe fn search<const FAST: bool>(
+    (inner, outer, values): (u64, u64, u32),
+    flags: u32,
+    pos: u32,
+    slot: u32,
+    inherited: RouteMatch,
+) -> RouteMatch {
+    let covering = inner & INNER_COVERS[slot as usize];
+    // SAFETY: by the contract of this function; and so for the calls below.
+    let zeros = unsafe { leading_zeros::<FAST>(covering) };
+    // SAFETY: as above. The ones up to that of the longest route.
+    let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
+    // SAFETY: as above.
+    let below = unsafe { ones::<FAST>(up_to) };
+    // SAFETY: as above. The bit of the slot is the top one.
+    let up_to = unsafe { shift_left::<FAST>(outer, slot ^ (SLOTS - 1)) };
+    // SAFETY: as above.
+    let before = unsafe { ones::<FAST>(up_to) };
+    let left = u64::from(values.wrapping_sub(below)) + LENGTHS[zeros as usize % LENGTHS.len()];
+    let right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
+    let found = select(covering, left + (u64::from(pos) << 32), inherited.0);
+    RouteMatch(select_by_sign(up_to, right + (u64::from(pos + STRIDE) << 32), found))
+}
+
+/// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.
+const INNER_COVERS: [u64; SLOTS as usize] = {
+    let mut covers = COVERS;
+    let mut slot = 0;
+    while slot < covers.len() {
+        covers[slot] &= !3;
+        slot += 1;
+    }
+    covers
+};
+
+/// The level of the prefix index of the first one in a word, by the number of zeros before it; in
+/// the upper half, as in a [`RouteMatch`].
+const LENGTHS: [u64; 128] = {
+    let mut lengths = [0; 128];
+    let mut zeros = 0;
+    while zeros < 63 {
+        lengths[zeros] = ((63 - zeros).ilog2() as u64) << 32;
+        zeros += 1;
+    }
+    lengths
+};
+
+/// The longest routes for 18 given bits and any six after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct Slot {
+    /// Routes of 19 to 23 bits, by prefix index, and one of two flags.
+    inner: u64,
+    /// Routes of 24 bits, by slot.
+    outer: u64,
+    /// One more than the `values` of the node, for the flag.
+    values: u32,
+    inherited: RouteMatch,
+}
+
+/// The flag of a slot that is all that there is for its 18 bits.
+const COMPLETE: u64 = 1;
+
+/// The flag of a computed slot with a node or a path below it.
+const DEEPER: u64 = 2;
+
+impl Slot {
+    /// A slot that has not been computed: all zeros.
+    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, values: 0, inherited: RouteMatch(0) };
+
+    /// The slot of addresses without routes of more than six bits.
+    const NO_ROUTES: Self =
+        Self { inner: COMPLETE, values: 1, inherited: RouteMatch::NONE, ..Self::EMPTY };
+
+    fn new(node: Option<&Node>, inherited: RouteMatch) -> Self {
+        let mut slot = Self { inherited, ..Self::EMPTY };
+        slot.copy_node(node);
+        slot
+    }
+
+    /// Copies the routes of the node at [`TABLE_END`].
+    fn copy_node(&mut self, node: Option<&Node>) {
+        let node = node.unwrap_or(&Node::EMPTY);
+        let (inner, outer, values) = node.routes();
+        self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };
+        self.outer = outer;
+        // The flag precedes all routes.
+        self.values = values + 1;
+    }
+
+    /// Returns whether the slot has the longest route of all its addresses.
+    #[inline(always)]
+    pub(super) const fn is_complete(&self) -> bool {
+        self.inner & COMPLETE != 0
+    }
+
+    /// Returns the index of a value of the node, or near it.
+    #[inline]
+    pub(super) const fn values(&self) -> u32 {
+        self.values
+    }
+
+    /// Returns whether the slot has been computed.
+    #[inline(always)]
+    pub(super) const fn is_computed(&self) -> bool {
+        self.inner & (COMPLETE | DEEPER) != 0
+    }
+
+    /// Returns the longest match of 7 to 24 bits, which may not exist. The slot has been computed.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest<const FAST: bool>(&self, word: u64) -> RouteMatch {
+        let node = (self.inner, self.outer, self.values);
+        let slot = first_slot(word << TABLE_END);
+        // SAFETY: by the contract of this function. One flag is set.
+        unsafe { search::<FAST>(node, 1, TABLE_END, slot, self.inherited) }
+    }
 }
 
 /// The slots of all addresses with the same first six bits.
 type Table = Box<[Slot; WIDTH]>;
 
-/// The direct tables, and the numbers of routes of more than six bits, by the first six bits.
-#[derive(Clone, Debug)]
+/// The direct tables, by the first six bits of an address.
+#[derive(Debug)]
 pub(super) struct Direct {
     tables: [Option<Table>; SLOTS as usize],
+    /// The slot of all addresses without a table.
+    defaults: [&'static Slot; SLOTS as usize],
+    /// The longest route of up to six bits.
+    short: [RouteMatch; SLOTS as usize],
+    /// Numbers of routes of more than six bits.
     routes: [u32; SLOTS as usize],
+    /// Numbers of computed groups of slots.
+    computed: [u8; SLOTS as usize],
+    /// The tables with groups that are not computed yet, as a bitmap.
+    unfinished: u64,
+    /// Whether the CPU has the instructions of `bit_ops`.
+    is_fast: bool,
 }
 
 impl Direct {
-    pub(super) fn new() -> Self {
-        Self { tables: [const { None }; SLOTS as usize], routes: [0; SLOTS as usize] }
+    pub(super) fn new<V>(store: &Store<V>) -> Self {
+        let mut direct = Self {
+            tables: [const { None }; SLOTS as usize],
+            defaults: [&Slot::NO_ROUTES; SLOTS as usize],
+            short: [RouteMatch::NONE; SLOTS as usize],
+            routes: [0; SLOTS as usize],
+            computed: [0; SLOTS as usize],
+            unfinished: 0,
+            is_fast: detect(),
+        };
+        direct.update_short(store);
+        direct
     }
 
-    /// Returns the slot of an address, if it has a table.
-    #[inline]
-    pub(super) fn slot(&self, address: &impl Address) -> Option<Slot> {
-        let slot = (address.window(STRIDE) >> (64 - 2 * STRIDE)) as usize;
-        Some(self.tables[slot_of(address, 0) as usize].as_ref()?[slot % WIDTH])
+    /// Creates direct tables, of which none is computed yet, for the routes of a store.
+    pub(super) fn of<V>(store: &Store<V>) -> Result<Box<Self>, Exhausted> {
+        let mut direct = try_box(Self::new(store))?;
+        store.count_routes(&mut direct.routes)?;
+        for first in (0..SLOTS).filter(|&first| direct.routes[first as usize] > 0) {
+            direct.defaults[first as usize] = &Slot::EMPTY;
+        }
+        Ok(direct)
     }
 
-    /// Counts a new route of more than six bits, given its first six; allocates the table if it
-    /// pays.
-    pub(super) fn add_route<V>(&mut self, store: &Store<V>, first: u32) {
+    /// Returns whether the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) const fn is_fast(&self) -> bool {
+        self.is_fast
+    }
+
+    /// Returns the slot of an address with these first bits; [`Slot::EMPTY`] without a table, if
+    /// there are routes.
+    #[inline(always)]
+    pub(super) fn slot(&self, word: u64) -> &Slot {
+        let first = first_slot(word) as usize;
+        self.tables[first]
+            .as_ref()
+            .map_or(self.defaults[first], |table| &table[slot_in_table(word)])
+    }
+
+    /// Returns the longest match of up to six bits, which may not exist.
+    #[inline(always)]
+    pub(super) fn short(&self, word: u64) -> RouteMatch {
+        self.short[first_slot(word) as usize]
+    }
+
+    /// Counts a new route of more than six bits; allocates the table if it pays and there is
+    /// memory.
+    pub(super) fn add_route(&mut self, first: u32) {
         self.routes[first as usize] += 1;
+        self.defaults[first as usize] = &Slot::EMPTY;
         if self.routes[first as usize] >= MAKE_AT && self.tables[first as usize].is_none() {
-            let slots = vec![Slot::default(); WIDTH].into_boxed_slice();
-            self.tables[first as usize] = slots.try_into().ok();
-            self.rebuild(store, first);
+            self.tables[first as usize] = empty_table();
+            self.computed[first as usize] = 0;
+            self.unfinished |= u64::from(self.has_table(first)) << first;
         }
     }
 
     /// Counts a removed route; releases the table if it no longer pays.
     pub(super) fn remove_route(&mut self, first: u32) {
         // Saturates, in case an inconsistent address type returns other first bits than before.
-        self.routes[first as usize] = self.routes[first as usize].saturating_sub(1);
-        if self.routes[first as usize] < DROP_BELOW {
+        let count = self.routes[first as usize].saturating_sub(1);
+        self.routes[first as usize] = count;
+        if count == 0 {
+            self.defaults[first as usize] = &Slot::NO_ROUTES;
+        }
+        if count < DROP_BELOW {
             self.tables[first as usize] = None;
+            self.unfinished &= !(1 << first);
+        }
+    }
+
+    /// Computes some more groups of an unfinished table.
+    #[inline]
+    pub(super) fn proceed<V>(&mut self, store: &Store<V>) {
+        if self.unfinished != 0 {
+            self.compute_groups(store, self.unfinished.trailing_zeros());
+        }
+    }
+
+    fn compute_groups<V>(&mut self, store: &Store<V>, first: u32) {
+        let from = u32::from(self.computed[first as usize]);
+        let to = SLOTS.min(from + GROUPS_AT_ONCE);
+        self.computed[first as usize] = to as u8;
+        (from..to).for_each(|second| self.update_group(store, first, second));
+        if to == SLOTS {
+            self.unfinished &= !(1 << first);
         }
     }
 
     /// Recomputes all slots of all tables.
     pub(super) fn rebuild_all<V>(&mut self, store: &Store<V>) {
-        (0..SLOTS).for_each(|first| self.rebuild(store, first));
+        self.update_short(store);
+        for first in 0..SLOTS {
+            self.computed[first as usize] = SLOTS as u8;
+            (0..SLOTS).for_each(|second| self.update_group(store, first, second));
+        }
+        self.unfinished = 0;
     }
 
-    /// Recomputes all slots of a table.
-    pub(super) fn rebuild<V>(&mut self, store: &Store<V>, first: u32) {
-        if !self.has_table(first) {
-            return;
+    /// Returns tables for a copy of the store, as far as there is memory.
+    pub(super) fn copied<V>(&self, store: &Store<V>) -> Self {
+        let (routes, defaults) = (self.routes, self.defaults);
+        let mut direct = Self { routes, defaults, ..Self::new(store) };
+        for (copy, table) in direct.tables.iter_mut().zip(&self.tables) {
+            *copy = table.as_ref().and_then(|_| empty_table());
         }
-        (0..SLOTS).for_each(|second| self.rebuild_group(store, first, second));
+        direct.rebuild_all(store);
+        direct
+    }
+
+    /// Recomputes what depends on the routes of `len` bits in a node, given the first bits of the
+    /// route that was inserted into it or removed from it.
+    pub(super) fn update<V>(&mut self, store: &Store<V>, word: u64, len: u32, node: u32) {
+        let first = first_slot(word);
+        match len.saturating_sub(1) / STRIDE {
+            0 => self.update_short(store),
+            1 => self.update_inherited(store, first),
+            2 => self.update_routes(store, first, first_slot(word << STRIDE)),
+            3 => {
+                if let Some(slot) = self.computed_slot(word) {
+                    slot.copy_node(Some(store.nodes.get(node)));
+                }
+            }
+            _ => {
+                if self.computed_slot(word).is_some_and(|slot| slot.inner & DEEPER == 0) {
+                    self.update_deeper(store, word);
+                }
+            }
+        }
+    }
+
+    /// Recomputes the routes of up to six bits.
+    fn update_short<V>(&mut self, store: &Store<V>) {
+        let root = store.root();
+        for (slot, short) in (0..).zip(&mut self.short) {
+            *short =
+                root.longest(slot).map_or(RouteMatch::NONE, |found| RouteMatch::below(0, found));
+        }
+    }
+
+    /// Recomputes the routes of 7 to 12 bits in a table.
+    fn update_inherited<V>(&mut self, store: &Store<V>, first: u32) {
+        let Some(table) = &mut self.tables[first as usize] else { return };
+        let at_6 = store.child_of(store.root(), first);
+        let groups = table.chunks_exact_mut(SLOTS as usize);
+        for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
+            let inherited = inherited_of_group(at_6, second);
+            for slot in group.iter_mut().filter(|slot| slot.inherited.len() <= 2 * STRIDE) {
+                slot.inherited = inherited;
+            }
+        }
     }
 
     /// Recomputes the slots that begin with these twelve bits.
-    pub(super) fn rebuild_group<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
+    fn update_group<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
         let Some(table) = &mut self.tables[first as usize] else { return };
-        let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-        group.copy_from_slice(&computed_group(store, first, second));
+        if second < self.computed[first as usize].into() {
+            let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
+            compute_group(store, first, second, group);
+        }
+    }
+
+    /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits.
+    fn update_routes<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
+        let Some(table) = &mut self.tables[first as usize] else { return };
+        if second < self.computed[first as usize].into() {
+            let at_6 = store.child_of(store.root(), first);
+            let at_12 = at_6.and_then(|node| store.child_of(node, second));
+            let inherited = inherited_by_slots(at_6, at_12, second);
+            let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
+            for (slot, inherited) in group.iter_mut().zip(inherited) {
+                slot.inherited = inherited;
+            }
+        }
+    }
+
+    /// Recomputes the slot of these bits after a change below the node at [`TABLE_END`], or of that
+    /// node itself, if it has no routes any more.
+    pub(super) fn update_deeper<V>(&mut self, store: &Store<V>, word: u64) {
+        if let Some(slot) = self.computed_slot(word) {
+            let node = [0, STRIDE, 2 * STRIDE]
+                .iter()
+                .try_fold(store.root(), |node, pos| store.child_of(node, first_slot(word << pos)));
+            slot.copy_node(node);
+        }
+    }
+
+    /// Returns the slot of these bits, if it has been computed.
+    #[inline]
+    fn computed_slot(&mut self, word: u64) -> Option<&mut Slot> {
+        let table = self.tables[first_slot(word) as usize].as_mut()?;
+        Some(&mut table[slot_in_table(word)]).filter(|slot| slot.is_computed())
     }
 
     /// Returns the allocated bytes of the tables alone.
@@ -168,37 +464,96 @@ impl Direct {
         store: &Store<V>,
         routes: &[u32; SLOTS as usize],
     ) -> bool {
-        let slots_are_consistent = |(first, table): (u32, &Table)| {
-            (0..SLOTS)
-                .zip(table.chunks(SLOTS as usize))
-                .all(|(second, group)| group == computed_group(store, first, second))
+        let mut expected = Self { short: self.short, ..Self::new(store) };
+        expected.update_short(store);
+        let is_table_consistent = |first: u32, table: &Table| {
+            let computed = u32::from(self.computed[first as usize]);
+            let groups = (0..SLOTS).zip(table.chunks(SLOTS as usize));
+            (self.unfinished >> first & 1 != 0) == (computed < SLOTS)
+                && groups.into_iter().all(|(second, group)| {
+                    let mut expected = [Slot::EMPTY; SLOTS as usize];
+                    if second < computed {
+                        compute_group(store, first, second, &mut expected);
+                    }
+                    group == expected
+                })
         };
-        let tables = (0..).zip(&self.tables);
+        let tables = || (0..).zip(&self.tables);
         self.routes == *routes
-            && tables
-                .filter_map(|(first, table)| Some((first, table.as_ref()?)))
-                .all(slots_are_consistent)
-            && self.tables.iter().zip(routes).all(|(table, &routes)| match table {
-                Some(_) => routes >= DROP_BELOW,
-                None => routes < MAKE_AT,
+            && self.short == expected.short
+            && tables().all(|(first, table)| match table {
+                Some(table) => {
+                    routes[first as usize] >= DROP_BELOW && is_table_consistent(first, table)
+                }
+                None => routes[first as usize] < MAKE_AT && self.unfinished >> first & 1 == 0,
             })
     }
 }
 
-/// Computes the slots that begin with these twelve bits from the nodes.
-fn computed_group<V>(store: &Store<V>, first: u32, second: u32) -> [Slot; SLOTS as usize] {
-    let node_at = |child: Option<u32>| child.map_or(Node::EMPTY, |id| *store.nodes.get(id));
-    let at_6 = node_at(store.nodes.get(ROOT).child(first));
-    let at_12 = node_at(at_6.child(second));
-    let found =
-        |pos: u32, route: NodeMatch| RouteMatch { value: route.value, len: pos + route.level };
-    let short = at_6.longest(second).map(|route| found(STRIDE, route));
-    let mut slots = [Slot::new(NO_NODE, short); SLOTS as usize];
-    if at_12 != Node::EMPTY {
-        for (slot, entry) in (0..).zip(&mut slots) {
-            let long = at_12.longest(slot).map(|route| found(2 * STRIDE, route));
-            *entry = Slot::new(at_12.child(slot).unwrap_or(NO_NODE), long.or(short));
-        }
+/// Returns the slot of these bits in its table.
+#[inline(always)]
+fn slot_in_table(word: u64) -> usize {
+    (word >> (64 - TABLE_END)) as usize % WIDTH
+}
+
+/// Allocates a box, if there is memory.
+fn try_box<T>(value: T) -> Result<Box<T>, Exhausted> {
+    let layout = Layout::new::<T>();
+    assert!(layout.size() > 0, "a box of nothing is not allocated");
+    // SAFETY: the layout is not empty.
+    let place = unsafe { alloc_zeroed(layout) }.cast::<T>();
+    if place.is_null() {
+        return Err(Exhausted);
     }
-    slots
+    // SAFETY: just allocated for a `T`.
+    unsafe { place.write(value) };
+    // SAFETY: allocated with this layout, and initialised.
+    Ok(unsafe { Box::from_raw(place) })
+}
+
+/// Allocates a table of empty slots, if there is memory. The pages of a large allocation of zeros
+/// are not touched here.
+fn empty_table() -> Option<Table> {
+    let layout = Layout::new::<[Slot; WIDTH]>();
+    // SAFETY: the layout is not empty.
+    let table = unsafe { alloc_zeroed(layout) }.cast::<[Slot; WIDTH]>();
+    if table.is_null() {
+        return None;
+    }
+    // SAFETY: allocated with this layout; zeros are valid slots, `Slot::EMPTY`.
+    Some(unsafe { Box::from_raw(table) })
+}
+
+/// Returns the longest route of 7 to 12 bits for the slots of a group.
+fn inherited_of_group(at_6: Option<&Node>, second: u32) -> RouteMatch {
+    let found = at_6.and_then(|node| node.longest(second));
+    found.map_or(RouteMatch::NONE, |found| RouteMatch::below(STRIDE, found))
+}
+
+/// Returns the longest route of 7 to 18 bits for each slot of a group.
+fn inherited_by_slots(
+    at_6: Option<&Node>,
+    at_12: Option<&Node>,
+    second: u32,
+) -> [RouteMatch; SLOTS as usize] {
+    let mut inherited = [inherited_of_group(at_6, second); SLOTS as usize];
+    if let Some(node) = at_12 {
+        // Longer ones follow shorter ones.
+        node.for_each_route(|index, value| {
+            let (from, count) = (index.first_slot() as usize, SLOTS as usize >> index.level());
+            let found = RouteMatch::new(value, 2 * STRIDE + index.level());
+            inherited[from..from + count].fill(found);
+        });
+    }
+    inherited
+}
+
+/// Computes the slots that begin with these twelve bits from the nodes.
+fn compute_group<V>(store: &Store<V>, first: u32, second: u32, group: &mut [Slot]) {
+    let at_6 = store.child_of(store.root(), first);
+    let at_12 = at_6.and_then(|node| store.child_of(node, second));
+    let inherited = inherited_by_slots(at_6, at_12, second);
+    for (slot, (entry, inherited)) in (0..).zip(group.iter_mut().zip(inherited)) {
+        *entry = Slot::new(at_12.and_then(|node| store.child_of(node, slot)), inherited);
+    }
 }

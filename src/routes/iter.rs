@@ -3,6 +3,7 @@
 
 use core::fmt;
 use core::iter::FusedIterator;
+use core::marker::PhantomData;
 
 use super::node::Node;
 use super::pool::Pool;
@@ -97,17 +98,46 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for Covering<'_, A, V> {
     }
 }
 
-/// Calls `f` for the routes that `prefix` covers, in order, with mutable references to their
-/// values.
-pub(super) fn visit<A: Address, V>(
-    store: &mut Store<V>,
-    prefix: &Prefix<A>,
-    mut f: impl FnMut(Prefix<A>, &mut V),
-) {
-    let mut walk = Walk::below(&store.nodes, prefix);
-    while let Some((prefix, value)) = walk.next(&store.nodes) {
-        // SAFETY: a walk returns the indices of routes.
-        f(prefix, unsafe { store.values.get_mut(value) });
+/// An iterator over routes in order, with mutable references to their values.
+///
+/// Created by [`RouteTable::iter_mut`](super::RouteTable::iter_mut).
+pub struct IterMut<'t, A, V> {
+    nodes: &'t Pool<Node>,
+    values: &'t Values<V>,
+    walk: Walk<A>,
+    /// The number of remaining routes, if known.
+    left: Option<usize>,
+    borrow: PhantomData<&'t mut V>,
+}
+
+impl<'t, A: Address, V> IterMut<'t, A, V> {
+    pub(super) fn below(store: &'t mut Store<V>, prefix: &Prefix<A>, left: Option<usize>) -> Self {
+        let (nodes, values) = (&store.nodes, &store.values);
+        Self { nodes, values, walk: Walk::below(nodes, prefix), left, borrow: PhantomData }
+    }
+}
+
+impl<'t, A: Address, V> Iterator for IterMut<'t, A, V> {
+    type Item = (Prefix<A>, &'t mut V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (prefix, value) = self.walk.next(self.nodes)?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        // SAFETY: a walk returns the index of each route once, and the store is borrowed mutably.
+        Some((prefix, unsafe { &mut *self.values.as_ptr(value) }))
+    }
+
+    /// Returns exact bounds for an iterator over all routes.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left.unwrap_or(0), self.left)
+    }
+}
+
+impl<A: Address, V> FusedIterator for IterMut<'_, A, V> {}
+
+impl<A, V> fmt::Debug for IterMut<'_, A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IterMut").field("left", &self.left).finish_non_exhaustive()
     }
 }
 

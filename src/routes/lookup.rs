@@ -1,39 +1,36 @@
 //! Longest-prefix match of one address or of a burst of addresses.
 //!
 //! ```text
-//!     direct table ─→ node ─→ (node …) ─→ value     one address: dependent cache misses
+//!     slot of a direct table ─→ value                    one address: two dependent cache misses
+//!             └─ incomplete ─→ root ─→ node ─→ … ─→ value
 //!
-//!     burst of 32     slots   s0 s1 s2 …            prefetches of all slots,
-//!                     nodes   n0 n1 n2 …            of the nodes, level by level, of the
-//!                                n1    …            addresses that are still active,
-//!                     values  v0 v1 v2 …            and of all values
+//!     burst of 32     slots   s0 s1 s2 …                 prefetches of all slots,
+//!                     values  v0 v1 v2 …                 and of all values
 //! ```
 //!
-//! The descent records only the last node with a match; the index of the value is computed once, at
-//! the end.
+//! Without a direct table, and below it, the descent of the trie records only the last node with a
+//! match; the index of the value is computed once, at the end.
 #![allow(unsafe_code)]
 
-use core::{iter, mem};
-
 use super::RouteTable;
-use super::direct::{RouteMatch, Slot, TABLE_END};
+use super::direct::{Direct, RouteMatch, Slot};
+use super::levels::{Candidates, Found};
 use super::node::{Node, Path};
 use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::popcount::use_popcnt;
 use crate::raw::prefetch::prefetch;
 
 /// Addresses in a burst. A CPU overlaps about ten cache misses; more addresses than that keep these
 /// busy.
-const BURST: usize = u32::BITS as usize;
+const BURST: usize = 32;
 
 /// Returns the longest match in a node at `pos` that has one.
 #[inline]
 fn match_in(node: &Node, slot: u32, pos: u32) -> RouteMatch {
     let route = node.longest_covering(slot);
-    RouteMatch { value: route.value, len: pos + route.level }
+    RouteMatch::new(route.value, pos + route.level)
 }
 
 /// The last node on the path that has a match, and its position; [`NO_NODE`] if there is none.
@@ -45,85 +42,87 @@ struct Best {
 
 impl Best {
     const NONE: Self = Self { id: NO_NODE, pos: 0 };
-
-    /// Returns this node, or `other` if there is none.
-    fn or(self, other: Self) -> Self {
-        if self.id == NO_NODE { other } else { self }
-    }
-}
-
-/// Descents of the addresses of a burst that need more than a slot and a node.
-struct Descents {
-    /// For each address: the next node, the address bits from there on, and the last node with a
-    /// match.
-    ids: [u32; BURST],
-    windows: [u64; BURST],
-    bests: [Best; BURST],
-    /// The addresses, and those that have a next node, as bitmaps.
-    members: u32,
-    active: u32,
-}
-
-impl Descents {
-    const NONE: Self = Self {
-        ids: [NO_NODE; BURST],
-        windows: [0; BURST],
-        bests: [Best::NONE; BURST],
-        members: 0,
-        active: 0,
-    };
-}
-
-/// Iterates over the positions of the ones in a word: below [`BURST`].
-#[inline(always)]
-fn ones(mut word: u32) -> impl Iterator<Item = usize> {
-    iter::from_fn(move || {
-        let place = (word != 0).then(|| word.trailing_zeros() as usize % BURST);
-        word &= word.wrapping_sub(1);
-        place
-    })
 }
 
 impl<A: Address, V> RouteTable<A, V> {
-    /// Returns the longest match.
+    /// Returns the longest match, which may not exist.
     #[inline(always)]
-    pub(super) fn longest(&self, address: &A) -> Option<RouteMatch> {
-        if self.store.nodes.is_empty() {
-            return None;
+    pub(super) fn longest(&self, address: &A) -> RouteMatch {
+        let Some(direct) = &self.shortcuts.direct else { return self.longest_in_trie(address) };
+        let word = address.window(0);
+        let slot = direct.slot(word);
+        if !Self::HAS_LEVELS && !slot.is_complete() {
+            return self.longest_in_trie(address);
         }
-        let slot = self.direct.as_ref().and_then(|direct| direct.slot(address));
-        let Some(slot) = slot else {
-            return self.match_at(self.descend(ROOT, 0, address), address);
-        };
-        // Below the tables of IPv4, nearly all addresses need one node.
-        let (node, at) = (self.node(slot.node()), slot_of(address, TABLE_END));
-        if node.ends(at) {
-            return self.best_match(node, at, TABLE_END, slot, address);
+        if !direct.is_fast() {
+            return self.longest_without_instructions(direct, slot, address, word);
         }
-        let best = self.descend(slot.node(), TABLE_END, address);
-        self.match_at(best, address).or_else(|| slot.route()).or_else(|| self.root_match(address))
+        let candidates = self.candidates(slot, word);
+        // SAFETY: the CPU has the instructions.
+        unsafe { self.longest_by_slot::<true>(direct, slot, candidates, address, word) }
     }
 
-    /// Returns the match for a slot whose node has no child there: the one of the node, or else
-    /// that of the slot, selected without a branch, since it is unpredictable.
-    #[inline(always)]
-    fn best_match(
+    /// [`longest`](Self::longest) on a CPU without the instructions of `bit_ops`.
+    #[inline(never)]
+    fn longest_without_instructions(
         &self,
-        node: &Node,
-        at: u32,
-        pos: u32,
-        slot: Slot,
+        direct: &Direct,
+        slot: &Slot,
         address: &A,
-    ) -> Option<RouteMatch> {
-        let (inner, outer) = (match_in(node, at, pos), slot.found());
-        let (value, len) = match node.covers(at) {
-            true => (inner.value, inner.len),
-            false => (outer.value, outer.len),
-        };
-        if len == 0 {
-            return self.root_match(address);
+        word: u64,
+    ) -> RouteMatch {
+        let candidates = self.candidates(slot, word);
+        // SAFETY: this copy needs no instructions.
+        unsafe { self.longest_by_slot::<false>(direct, slot, candidates, address, word) }
+    }
+
+    /// Returns the entries that a lookup reads after the slot.
+    #[inline(always)]
+    fn candidates(&self, slot: &Slot, word: u64) -> Candidates<'_> {
+        match &self.shortcuts.levels {
+            Some(levels) if Self::HAS_LEVELS && !slot.is_complete() => levels.candidates(word),
+            _ => Candidates::NONE,
         }
-        Some(RouteMatch { value, len })
+    }
+
+    /// Returns the longest match of an address with these first bits, its slot and candidates.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn longest_by_slot<const FAST: bool>(
+        &self,
+        direct: &Direct,
+        slot: &Slot,
+        candidates: Candidates<'_>,
+        address: &A,
+        word: u64,
+    ) -> RouteMatch {
+        if !slot.is_complete() {
+            let levels = self.shortcuts.levels.as_ref();
+            let Some(levels) = levels.filter(|_| Self::HAS_LEVELS && slot.is_computed()) else {
+                return self.longest_in_trie(address);
+            };
+            // SAFETY: by the contract of this function.
+            match unsafe { levels.longest::<FAST>(word, candidates) } {
+                Found::Route(found) => return found,
+                Found::Deeper => return self.longest_in_trie(address),
+                Found::None => {}
+            }
+        }
+        // SAFETY: as above.
+        let found = unsafe { slot.longest::<FAST>(word) };
+        if found.exists().is_some() { found } else { direct.short(word) }
+    }
+
+    /// Returns the longest match of an address without a complete slot.
+    #[inline(never)]
+    fn longest_in_trie(&self, address: &A) -> RouteMatch {
+        if self.store.nodes.is_empty() {
+            return RouteMatch::NONE;
+        }
+        self.match_at(self.descend(ROOT, 0, address), address)
     }
 
     #[inline(always)]
@@ -134,27 +133,8 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Descends from a node as far as there are children.
-    fn descend(&self, id: u32, pos: u32, address: &A) -> Best {
-        if use_popcnt() {
-            // SAFETY: the CPU has the instruction.
-            return unsafe { self.descend_popcnt(id, pos, address) };
-        }
-        self.descend_inline(id, pos, address)
-    }
-
-    /// [`descend_inline`](Self::descend_inline), compiled with the population count instruction.
-    ///
-    /// # Safety
-    ///
-    /// The CPU has the instruction.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
-    unsafe fn descend_popcnt(&self, id: u32, pos: u32, address: &A) -> Best {
-        self.descend_inline(id, pos, address)
-    }
-
-    /// Implements [`descend`](Self::descend).
     #[inline(always)]
-    fn descend_inline(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
+    fn descend(&self, mut id: u32, mut pos: u32, address: &A) -> Best {
         let mut best = Best::NONE;
         loop {
             // The address is read again only when this word of it is used up.
@@ -181,167 +161,114 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// Returns the match in the node that the descent has recorded.
     #[inline(always)]
-    fn match_at(&self, best: Best, address: &A) -> Option<RouteMatch> {
+    fn match_at(&self, best: Best, address: &A) -> RouteMatch {
         let (node, slot) = (self.node(best.id), slot_of(address, best.pos));
         // Checked again, since an inconsistent address type could return other bits this time.
-        node.covers(slot).then(|| match_in(node, slot, best.pos))
-    }
-
-    /// Returns the match of up to six bits, which is in no direct table.
-    #[inline(always)]
-    fn root_match(&self, address: &A) -> Option<RouteMatch> {
-        let route = self.store.nodes.get(ROOT).longest(slot_of(address, 0))?;
-        Some(RouteMatch { value: route.value, len: route.level })
+        if node.covers(slot) { match_in(node, slot, best.pos) } else { RouteMatch::NONE }
     }
 
     /// Returns the prefix and value of a match.
-    #[inline]
+    #[inline(always)]
     pub(super) fn route(&self, address: &A, found: RouteMatch) -> (Prefix<A>, &V) {
         // SAFETY: the index is from a node that has the route, or from a slot, and slots are
         // recomputed whenever the nodes change.
-        let value = unsafe { self.store.values.get(found.value) };
-        (Prefix::of(address, found.len), value)
+        let value = unsafe { self.store.values.get(found.value()) };
+        (Prefix::of(address, found.len()), value)
     }
 
     /// Returns the prefix of a match and a mutable reference to its value.
     pub(super) fn route_mut(&mut self, address: &A, found: RouteMatch) -> (Prefix<A>, &mut V) {
         // SAFETY: as for `route`.
-        let value = unsafe { self.store.values.get_mut(found.value) };
-        (Prefix::of(address, found.len), value)
+        let value = unsafe { self.store.values.get_mut(found.value()) };
+        (Prefix::of(address, found.len()), value)
     }
 
-    /// Finds the longest match of each of up to [`BURST`] addresses.
-    #[inline]
-    pub(super) fn longest_of_burst(
-        &self,
+    /// Looks up addresses in bursts, and writes to `found` what `result` returns for each address
+    /// and its match.
+    #[inline(always)]
+    fn bursts<'t, R>(
+        &'t self,
         addresses: &[A],
-        routes: &mut [Option<RouteMatch>; BURST],
+        found: &mut [R],
+        result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,
     ) {
-        if self.store.nodes.is_empty() {
-            return;
-        }
-        if use_popcnt() {
-            // SAFETY: the CPU has the instruction.
-            unsafe { self.burst_popcnt(addresses, routes) };
-        } else {
-            self.burst(addresses, routes);
+        match &self.shortcuts.direct {
+            Some(direct) if direct.is_fast() => {
+                // SAFETY: the CPU has the instructions.
+                unsafe { self.bursts_in_tables::<true, _>(direct, addresses, found, result) };
+            }
+            Some(direct) => {
+                // SAFETY: this copy needs no instructions.
+                unsafe { self.bursts_in_tables::<false, _>(direct, addresses, found, result) };
+            }
+            None => {
+                for (address, found) in addresses.iter().zip(found) {
+                    *found = result(address, self.with_value(self.longest_in_trie(address)));
+                }
+            }
         }
     }
 
-    /// [`burst`](Self::burst), compiled with the population count instruction.
+    /// [`bursts`](Self::bursts) with direct tables.
     ///
     /// # Safety
     ///
-    /// The CPU has the instruction.
-    #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
-    unsafe fn burst_popcnt(&self, addresses: &[A], routes: &mut [Option<RouteMatch>; BURST]) {
-        self.burst(addresses, routes);
-    }
-
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
     #[inline(always)]
-    fn burst(&self, addresses: &[A], routes: &mut [Option<RouteMatch>; BURST]) {
-        let slots = self.slots(addresses);
-        let mut descents = Descents::NONE;
-        for (nth, (address, &slot)) in addresses.iter().zip(&slots).enumerate() {
-            let pos = if slot == Slot::NONE { 0 } else { TABLE_END };
-            let (node, window) = (self.node(slot.node()), address.window(pos));
-            let at = first_slot(window);
-            if node.ends(at) {
-                routes[nth] = self.prefetch_value(self.best_match(node, at, pos, slot, address));
-            } else if pos == 0 {
-                routes[nth] = self.lookup_slow(address);
-            } else {
-                (descents.ids[nth], descents.windows[nth]) = (slot.node(), window);
-                self.step(&mut descents, nth, pos, address);
-                descents.members |= 1 << nth;
-            }
-        }
-        if descents.members != 0 {
-            self.level_by_level(&mut descents, addresses);
-            for nth in ones(descents.members) {
-                let route = self.match_at(descents.bests[nth], &addresses[nth]);
-                let route = route.or_else(|| slots[nth].route());
-                routes[nth] =
-                    self.prefetch_value(route.or_else(|| self.root_match(&addresses[nth])));
-            }
-        }
-    }
-
-    /// Continues the descents until no address has a next node.
-    #[inline(always)]
-    fn level_by_level(&self, descents: &mut Descents, addresses: &[A]) {
-        let mut pos = TABLE_END + STRIDE;
-        while descents.active != 0 {
-            let active = mem::take(&mut descents.active);
-            if (pos - TABLE_END) % (Path::LONGEST * STRIDE) == 0 {
-                ones(active).for_each(|nth| descents.windows[nth] = addresses[nth].window(pos));
-            }
-            ones(active).for_each(|nth| self.step(descents, nth, pos, &addresses[nth]));
-            pos += STRIDE;
-        }
-    }
-
-    /// Processes the node of an address at `pos`, and prefetches the next one.
-    #[inline(always)]
-    fn step(&self, descents: &mut Descents, nth: usize, pos: u32, address: &A) {
-        let (id, slot) = (descents.ids[nth], first_slot(descents.windows[nth]));
-        let node = self.node(id);
-        // Paths are rare: an address at a path continues alone.
-        if node.is_path() {
-            descents.bests[nth] = self.descend(id, pos, address).or(descents.bests[nth]);
-            return;
-        }
-        if node.covers(slot) {
-            descents.bests[nth] = Best { id, pos };
-        }
-        if node.has_child(slot) {
-            let child = node.child_of(slot);
-            self.prefetch(child);
-            descents.ids[nth] = child;
-            descents.windows[nth] <<= STRIDE;
-            descents.active |= 1 << nth;
-        }
-    }
-
-    /// Finds the longest match of an address of a burst that has no direct table.
-    #[inline(never)]
-    fn lookup_slow(&self, address: &A) -> Option<RouteMatch> {
-        self.longest(address)
-    }
-
-    /// Returns the slots of addresses, and prefetches their nodes.
-    #[inline(always)]
-    fn slots(&self, addresses: &[A]) -> [Slot; BURST] {
-        let mut slots = [Slot::NONE; BURST];
-        if let Some(direct) = &self.direct {
+    unsafe fn bursts_in_tables<'t, const FAST: bool, R>(
+        &'t self,
+        direct: &Direct,
+        addresses: &[A],
+        found: &mut [R],
+        result: impl Fn(&A, Option<(RouteMatch, &'t V)>) -> R,
+    ) {
+        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut slots = [&Slot::EMPTY; BURST];
             for (slot, address) in slots.iter_mut().zip(addresses) {
-                *slot = direct.slot(address).unwrap_or(Slot::NONE);
-                self.prefetch(slot.node());
+                *slot = direct.slot(address.window(0));
+                prefetch(*slot);
+            }
+            let mut candidates = [Candidates::NONE; BURST];
+            if Self::HAS_LEVELS {
+                for ((address, slot), candidates) in
+                    addresses.iter().zip(slots).zip(&mut candidates)
+                {
+                    *candidates = self.candidates(slot, address.window(0));
+                    candidates.each().into_iter().for_each(|entry| prefetch(entry));
+                }
+            }
+            let slots = slots.into_iter().zip(candidates);
+            for ((address, (slot, candidates)), found) in addresses.iter().zip(slots).zip(found) {
+                let word = address.window(0);
+                // SAFETY: by the contract of this function.
+                let longest = unsafe {
+                    self.longest_by_slot::<FAST>(direct, slot, candidates, address, word)
+                };
+                let longest = self.with_value(longest);
+                if let Some((_, value)) = longest {
+                    prefetch(value);
+                }
+                *found = result(address, longest);
             }
         }
-        slots
     }
 
+    /// Returns a match with its value.
     #[inline(always)]
-    fn prefetch(&self, id: u32) {
-        prefetch(self.node(id));
-    }
-
-    /// Prefetches the value of a match.
-    #[inline(always)]
-    fn prefetch_value(&self, route: Option<RouteMatch>) -> Option<RouteMatch> {
+    fn with_value(&self, found: RouteMatch) -> Option<(RouteMatch, &V)> {
         // SAFETY: as in `route`.
-        route.inspect(|route| unsafe { self.store.values.prefetch(route.value) })
+        found.exists().map(|found| (found, unsafe { self.store.values.get(found.value()) }))
     }
 
     /// See [`RouteTable::lookup_batch`].
     pub(super) fn batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        for (addresses, found) in addresses.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let mut routes = [None; BURST];
-            self.longest_of_burst(addresses, &mut routes);
-            for ((address, route), found) in addresses.iter().zip(&routes).zip(found) {
-                *found = route.map(|route| self.route(address, route));
-            }
-        }
+        self.bursts(addresses, found, |address, route| {
+            route.map(|(route, value)| (Prefix::of(address, route.len()), value))
+        });
+    }
+
+    /// See [`RouteTable::lookup_batch_values`].
+    pub(super) fn batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
+        self.bursts(addresses, found, |_, route| route.map(|(_, value)| value));
     }
 }

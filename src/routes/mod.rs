@@ -1,15 +1,19 @@
 //! Longest-prefix match on a trie of bitmaps with direct tables.
 //!
 //! ```text
-//!     bits  0      6             18     24     30
-//!           │ 001010 │ 000001 000000 │ 000010 │ ····
+//!     bits  0      6             18     24     30     36     42     48
+//!           │ 001010 │ 000001 000000 │ 000010 │      │      │      │ ····
 //!           └──┬───┘ └──────┬──────┘ └──┬───┘
-//!            table        slot         slot of the node
-//!                           │           │
+//!            table        slot          │
 //!           direct  ┌───────┴───────┐   │
-//!           table   │ /16 ◂ │ node ─┼─→ node  routes   ▕·1··1111▏··1·1···
-//!                   └───────────────┘         values   ▕/20 /22│/24 /24 …▏
-//!                                             children ▕·······▏·1·······  ──→ node at bit 24
+//!           table   │ a copy of the ├───┴─ IPv4 ──────────────────→ value
+//!                   │ node at bit 18│
+//!                   └───────────────┘    ┌─── IPv6 ─────────────┐
+//!           levels     by hashes:        │ node   node    node  │─→ value
+//!                                        └ at 30  at 36   at 42 ┘
+//!           trie    root ─→ node ─→ node ─→ node      routes   ▕·1··1111▏··1·1···
+//!                                                     values   ▕/20 /22│/24 /24 …▏
+//!                                                     children ▕·······▏·1·······  ─→ node
 //! ```
 //!
 //! The strides of the trie have six bits, because the children of six bits fit into a word: a
@@ -20,10 +24,15 @@
 //! withdrawal changes one node. Nodes and values lie in blocks of two pools (`pool.rs`).
 //!
 //! *Path compression*: strides in which all prefixes below agree, up to ten of them, are one node
-//! (`change.rs`). *Level compression*: where a part of the trie is dense, its upper levels are one
-//! table of 4096 slots, and a slot has the result of these levels (`direct.rs`). Routes are pushed
-//! to the slots, as in flat tables; but only those of 7 to 18 bits, so that an update changes 4096
-//! slots at most, and a default route none.
+//! (`change.rs`). *Level compression*: where a part of the trie is dense, its first three levels
+//! are one table of 4096 slots. A slot is a copy of the routes of the node at bit 18, with the
+//! longest route above it (`direct.rs`). Routes are pushed to the slots, as in flat tables; but
+//! only those of 7 to 18 bits, so that an update changes 4096 slots at most, and a default route
+//! none. *Levels by hash*: nodes of wide addresses at bits 24, 30, 36 and 42 are copied to a hash
+//! table, and the last three are read at the same time (`levels.rs`).
+//!
+//! Lookups use the copies, all other methods the trie. Copies are made when there are some hundred
+//! routes, and computed in steps (`update.rs`).
 //!
 //! # Invariants
 //!
@@ -32,7 +41,8 @@
 //! 2. Each route has its node, and no node has neither routes nor children.
 //! 3. From bit 18 on, consecutive nodes with one child and no routes are a path, of up to ten
 //!    strides.
-//! 4. A slot of a direct table agrees with the nodes at bits 0, 6 and 12.
+//! 4. A computed slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
+//!    all nodes at their bits.
 //! 5. S1 to S3 of `store.rs`.
 //!
 //! `check.rs` reports the first violation.
@@ -41,42 +51,28 @@
 //!
 //! | | IPv4 | IPv6 |
 //! |---|---|---|
-//! | cache misses of a lookup, in series | slot, node, value | slot, 4.3 nodes (2 in L2), value |
-//! | insert or remove | a node; up to 126 values and 63 nodes move | as IPv4 |
-//! | of 13 to 18 bits, or the first one below 18 bits | and 64 slots | as IPv4 |
+//! | cache misses of a lookup, in series | slot, value | entries of three levels at once, value |
+//! | insert or remove | a node, its copy; up to 126 values and 63 nodes move | as IPv4 |
+//! | of 13 to 18 bits | and 64 slots | as IPv4 |
 //! | of 7 to 12 bits | and 4096 slots | as IPv4 |
-//! | bytes per route, small values | 9.4 | 20.4 |
+//! | bytes per route, small values | 15.1 | 40.2 |
 //!
-//! Misses and bytes are those of the Internet's routes. A table of chunks lies between a slot and a
-//! node, and between a node and a value; it is small enough for L1. A table without routes has
-//! allocated nothing, one with a few routes and small values a few kilobytes.
+//! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and
+//! its value, and a directory before a level; both are small enough for L2. A table without routes
+//! has allocated nothing, one with a few routes and small values two kilobytes.
 //!
 //! # Two families
 //!
-//! IPv4 and IPv6 have a table each; a `match` selects one:
+//! [`Routes`] has a table of IPv4 and one of IPv6, and prefixes of either family:
 //!
 //! ```
-//! use flowtable::{Prefix, RouteTable};
-//! use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//! use flowtable::routes::Routes;
+//! use std::net::IpAddr;
 //!
-//! #[derive(Default)]
-//! struct Routes {
-//!     v4: RouteTable<Ipv4Addr, u32>,
-//!     v6: RouteTable<Ipv6Addr, u32>,
-//! }
-//!
-//! impl Routes {
-//!     fn next_hop(&self, address: IpAddr) -> Option<u32> {
-//!         match address.to_canonical() {
-//!             IpAddr::V4(address) => self.v4.lookup(&address).map(|(_, &hop)| hop),
-//!             IpAddr::V6(address) => self.v6.lookup(&address).map(|(_, &hop)| hop),
-//!         }
-//!     }
-//! }
-//!
-//! let mut routes = Routes::default();
-//! routes.v4.insert("192.0.2.0/24".parse()?, 7);
-//! assert_eq!(routes.next_hop("::ffff:192.0.2.1".parse().unwrap()), Some(7)); // v4-mapped
+//! let mut routes = Routes::new();
+//! routes.insert("192.0.2.0/24".parse()?, 7);
+//! let mapped: IpAddr = "::ffff:192.0.2.1".parse().unwrap();
+//! assert_eq!(routes.lookup(mapped.to_canonical()).unwrap().1, &7);
 //! # Ok::<(), flowtable::PrefixError>(())
 //! ```
 //!
@@ -84,44 +80,60 @@
 //!
 //! Nilsson and Tikkanen's level and path compression, as in the papers on TRASH, with other means
 //! for longest-prefix match: the bitmaps of Degermark and others, *Small forwarding tables for fast
-//! routing lookups* (1997); the routes as a bitmap of a heap of Eatherton and others, *Tree bitmap*
+//! routing lookups* (1997); levels by hash of Waldvogel and others, *Scalable high speed IP routing
+//! lookups* (1997); the routes as a bitmap of a heap of Eatherton and others, *Tree bitmap*
 //! (2004); the stride of a word and the direct table of Asai and Ohara, *Poptrie* (2015).
 //! [`LcRouteTable`](crate::LcRouteTable) is the trie of the papers itself.
 
+mod aggregate;
+mod both;
+mod bulk;
 mod change;
 mod check;
 mod direct;
+mod entry;
+mod error;
 mod iter;
+mod key;
+mod levels;
 mod lookup;
 mod node;
 mod pool;
+mod set;
+mod sets;
 mod shape;
 mod store;
 mod stride;
 mod traits;
+mod update;
+mod view;
 mod walk;
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem;
 
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use direct::Direct;
-use store::Store;
-use stride::{PrefixIndex, STRIDE, node_pos};
+use crate::raw::results::results_for;
+use key::Key;
+use store::{Store, exhausted};
+use stride::{PrefixIndex, node_pos};
+use update::Shortcuts;
 
-pub use iter::{Covering, IntoIter, Iter};
+pub use both::Routes;
+pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use error::NoMemory;
+pub use iter::{Covering, IntoIter, Iter, IterMut};
+pub use set::PrefixSet;
 pub use shape::RouteShape;
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `lookup`, `lookup_mut` | a slot, a node for each further six bits that matter, a value |
-/// | `lookup_batch` | as `lookup`, with the cache misses of 32 addresses overlapped |
-/// | `insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
+/// | `lookup`, `lookup_mut` | a slot or entries of three levels, a value; else the trie |
+/// | `lookup_batch`, `lookup_batch_values` | with the cache misses of 32 addresses overlapped |
+/// | `insert`, `try_insert`, `remove` | the path to the node, up to 126 values; for some, 64 or 4096 slots |
 /// | `get`, `get_mut`, `contains` | the path to the node |
 /// | `matches`, `covering` | the path, once |
 /// | `covered`, `iter` | the path, and all routes below |
@@ -147,10 +159,10 @@ pub use shape::RouteShape;
 /// assert_eq!(routes.lookup(&Ipv4Addr::new(192, 0, 2, 1)).unwrap().1, &"provider");
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
+#[doc(alias("fib", "lpm", "rib"))]
 pub struct RouteTable<A, V> {
     store: Store<V>,
-    /// Allocated with the first route of more than six bits.
-    direct: Option<Box<Direct>>,
+    shortcuts: Shortcuts,
     len: usize,
     addresses: PhantomData<A>,
 }
@@ -159,7 +171,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Creates an empty table, which allocates nothing.
     #[must_use]
     pub const fn new() -> Self {
-        Self { store: Store::new(), direct: None, len: 0, addresses: PhantomData }
+        Self { store: Store::new(), shortcuts: Shortcuts::EMPTY, len: 0, addresses: PhantomData }
     }
 
     /// Returns the number of routes.
@@ -174,30 +186,9 @@ impl<A: Address, V> RouteTable<A, V> {
         self.len == 0
     }
 
-    /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
-    /// dropped.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, ())]);
-    /// routes.clear();
-    /// assert!(routes.is_empty());
-    /// assert_eq!(routes.allocation_size(), 0);
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        *self = Self::new();
-    }
-
     /// Inserts a route. Returns the previous value of the prefix.
     ///
-    /// # Panics
-    ///
-    /// If there are nearly 2^27 nodes or 2^32 values, which is at some hundred million routes; even
-    /// if the prefix has a route already.
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
     ///
     /// # Example
     ///
@@ -212,21 +203,65 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
-        self.store.assert_capacity();
-        let index = PrefixIndex::of(&prefix, node_pos(prefix.len()));
-        let start = self.start(&prefix);
-        let (node, trace) = self.store.ensure_path(&prefix, start.node);
+        self.try_insert(prefix, value).unwrap_or_else(|_| exhausted())
+    }
+
+    /// Inserts a route, if there is memory. Returns the previous value of the prefix.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for a new route, or if there are nearly 2^32 nodes or values. The
+    /// routes remain as they were, and the error has the value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut ports = RouteTable::<u16, char>::new();
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?, 'a').unwrap(), None);
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?, 'b').unwrap(), Some('a'));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
+        let inserted = self.insert_at(&Key::from(&prefix), prefix.len(), value);
+        inserted.map(|(_, _, old)| old)
+    }
+
+    /// Inserts the route of `len` bits of `key`. Returns its node, its index in the node, and the
+    /// previous value.
+    fn insert_at(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        value: V,
+    ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
+        self.prefetch_shortcuts(key, len);
+        let index = key.index(node_pos(len), len);
+        let Ok(node) = self.store.ensure_path(key, len) else {
+            self.undo_path(key, len);
+            return Err(NoMemory { value });
+        };
         if let Some(old) = self.store.value_mut(node, index) {
-            return Some(mem::replace(old, value));
+            return Ok((node, index, Some(mem::replace(old, value))));
         }
-        self.store.insert_route(node, index, value);
+        if let Err(value) = self.store.insert_route(node, index, value) {
+            self.undo_path(key, len);
+            return Err(NoMemory { value });
+        }
         self.len += 1;
-        self.rebuild(prefix.len(), trace);
-        if prefix.len() > STRIDE {
-            let direct = self.direct.get_or_insert_with(|| Box::new(Direct::new()));
-            direct.add_route(&self.store, start.first);
+        self.after_insert(key, len, node);
+        Ok((node, index, None))
+    }
+
+    /// Removes nodes without routes that an insertion has left that failed.
+    #[cold]
+    fn undo_path(&mut self, key: &Key<A>, len: u32) {
+        if self.len == 0 {
+            self.clear();
+        } else {
+            self.store.remove_path(key, len);
         }
-        None
     }
 
     /// Removes a route. Returns its value, if it existed.
@@ -247,22 +282,24 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
-        let index = PrefixIndex::of(prefix, node_pos(prefix.len()));
-        let start = self.start(prefix);
-        let (node, trace) = self.store.find_node(prefix, start.node)?;
+        let (key, len) = (Key::from(prefix), prefix.len());
+        self.prefetch_shortcuts(&key, len);
+        let node = self.store.find_node(&key, len)?;
+        self.remove_from(&key, len, node, key.index(node_pos(len), len))
+    }
+
+    /// Removes the route of `len` bits of `key` from its node. Returns its value, if it existed.
+    fn remove_from(&mut self, key: &Key<A>, len: u32, node: u32, index: PrefixIndex) -> Option<V> {
         let value = self.store.remove_route(node, index)?;
         self.len -= 1;
         if self.len == 0 {
             self.clear();
             return Some(value);
         }
-        self.rebuild(prefix.len(), trace);
-        if let Some(direct) = self.direct.as_mut().filter(|_| prefix.len() > STRIDE) {
-            direct.remove_route(start.first);
-        }
+        self.after_remove(key, len, node);
         if self.store.is_redundant(node) {
-            let trace = self.store.remove_path(prefix);
-            self.rebuild_after_branch(trace);
+            self.store.remove_path(key, len);
+            self.after_remove_path(key, len);
         }
         Some(value)
     }
@@ -282,8 +319,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
-        let (node, _) = self.store.find_node(prefix, self.start(prefix).node)?;
-        self.store.value(node, PrefixIndex::of(prefix, node_pos(prefix.len())))
+        let (key, len) = (Key::from(prefix), prefix.len());
+        let node = self.store.find_node(&key, len)?;
+        self.store.value(node, key.index(node_pos(len), len))
     }
 
     /// Returns a mutable reference to the value of the route of exactly this prefix.
@@ -300,8 +338,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
-        let (node, _) = self.store.find_node(prefix, self.start(prefix).node)?;
-        self.store.value_mut(node, PrefixIndex::of(prefix, node_pos(prefix.len())))
+        let (key, len) = (Key::from(prefix), prefix.len());
+        let node = self.store.find_node(&key, len)?;
+        self.store.value_mut(node, key.index(node_pos(len), len))
     }
 
     /// Returns whether there is a route of exactly this prefix.
@@ -335,10 +374,10 @@ impl<A: Address, V> RouteTable<A, V> {
     /// assert_eq!(routes.lookup(&0x80), None);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    #[inline]
+    #[inline(always)] // Not a call: fewer lookups would overlap.
     #[must_use]
     pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
-        Some(self.route(address, self.longest(address)?))
+        Some(self.route(address, self.longest(address).exists()?))
     }
 
     /// Returns the longest route that contains `address`, with a mutable reference to its value.
@@ -355,19 +394,19 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_mut(&mut self, address: &A) -> Option<(Prefix<A>, &mut V)> {
-        let found = self.longest(address)?;
+        let found = self.longest(address).exists()?;
         Some(self.route_mut(address, found))
     }
 
     /// Looks up a batch of addresses: writes the longest route that contains each address to
-    /// `found`.
+    /// `found`. What that has beyond the addresses is set to `None`.
     ///
     /// This takes a fraction of the time of single lookups: the cache misses of 32 addresses
     /// overlap.
     ///
     /// # Panics
     ///
-    /// If the slices have different lengths.
+    /// If `found` is shorter than `addresses`.
     ///
     /// # Example
     ///
@@ -381,216 +420,31 @@ impl<A: Address, V> RouteTable<A, V> {
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     pub fn lookup_batch<'t>(&'t self, addresses: &[A], found: &mut [Option<(Prefix<A>, &'t V)>]) {
-        assert_eq!(addresses.len(), found.len(), "slices of equal lengths");
-        self.batch(addresses, found);
+        self.batch(addresses, results_for(addresses.len(), found));
     }
 
-    /// Returns an iterator over the routes that contain `address`, the shortest first.
+    /// Looks up a batch of addresses: writes the value of the longest route that contains each
+    /// address to `found`.
+    ///
+    /// This takes less time than [`lookup_batch`](Self::lookup_batch), which computes the prefixes,
+    /// too.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `addresses`.
     ///
     /// # Example
     ///
     /// ```
     /// use flowtable::{Prefix, RouteTable};
     ///
-    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> =
-    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
-    /// assert!(routes.matches(&0x49).map(|(at, ())| at.len()).eq([0, 2, 5]));
-    /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
-    /// ```
-    pub fn matches(&self, address: &A) -> Covering<'_, A, V> {
-        Covering::along(&self.store, *address, A::BITS)
-    }
-
-    /// Returns an iterator over the routes that cover `prefix`, the shortest first; the last one
-    /// may be of `prefix` itself.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.covering(&long).map(|(at, _)| at).eq([short, long]));
-    /// assert!(routes.covering(&Prefix::new(0x48, 4)?).map(|(at, _)| at).eq([short]));
+    /// let routes = RouteTable::from([(Prefix::new(0x0A00_0000_u32, 8)?, "ten")]);
+    /// let mut found = [None; 2];
+    /// routes.lookup_batch_values(&[0x0A01_0203, 0x0B00_0000], &mut found);
+    /// assert_eq!(found, [Some(&"ten"), None]);
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
-    pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V> {
-        Covering::along(&self.store, prefix.address(), prefix.len())
-    }
-
-    /// Returns an iterator over the routes that `prefix` covers, in order; the first one may be of
-    /// `prefix` itself.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
-    /// let routes: RouteTable<u8, ()> =
-    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
-    /// assert!(routes.covered(&Prefix::new(0x40, 2)?).map(|(at, ())| at.len()).eq([2, 5]));
-    /// assert!(routes.covered(&Prefix::new(0x40, 3)?).map(|(at, ())| at.len()).eq([5]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V> {
-        let all = prefix.is_default_route().then_some(self.len);
-        Iter::below(&self.store, prefix, all)
-    }
-
-    /// Returns whether a route has an address in common with `prefix`: it covers `prefix`, or
-    /// `prefix` covers it. Takes the path, once.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.overlaps(&Prefix::host(0x49)) && routes.overlaps(&Prefix::default_route()));
-    /// assert!(!routes.overlaps(&Prefix::host(0x80)));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[must_use]
-    pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
-        self.covering(prefix).next().is_some() || walk::has_covered(&self.store.nodes, prefix)
-    }
-
-    /// Returns an iterator over all routes in order: by address, and for equal addresses the
-    /// shorter first.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.iter().eq([(short, &'b'), (long, &'a')]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    #[must_use]
-    pub fn iter(&self) -> Iter<'_, A, V> {
-        self.covered(&Prefix::default_route())
-    }
-
-    /// Returns an iterator over the prefixes of all routes in order. O(routes) in all.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.prefixes().eq([short, long]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn prefixes(&self) -> impl Iterator<Item = Prefix<A>> {
-        self.iter().map(|(prefix, _)| prefix)
-    }
-
-    /// Returns an iterator over the values of all routes in the order of their prefixes. O(routes)
-    /// in all.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// assert!(routes.values().eq(&['b', 'a']));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn values(&self) -> impl Iterator<Item = &V> {
-        self.iter().map(|(_, value)| value)
-    }
-
-    /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
-    /// called in order; if it panics, all routes remain. O(routes).
-    ///
-    /// # Example
-    ///
-    /// A peer goes down:
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let routes = [(0x40_u8, 2, "a"), (0x48, 5, "b"), (0x80, 1, "a")];
-    /// let routes = routes.map(|(at, len, peer)| (Prefix::new(at, len).unwrap(), peer));
-    /// let mut routes = RouteTable::from(routes);
-    /// routes.retain(|_, peer| *peer != "a");
-    /// assert!(routes.values().eq(&["b"]));
-    /// ```
-    pub fn retain(&mut self, keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
-        self.retain_covered(&Prefix::default_route(), keep);
-    }
-
-    /// Retains those of the routes that `prefix` covers for which `keep` returns true; all other
-    /// routes remain. O(routes that it covers).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{Prefix, RouteTable};
-    ///
-    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
-    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
-    /// routes.retain_covered(&Prefix::new(0x48, 3)?, |_, _| false);
-    /// assert!(routes.prefixes().eq([short]));
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn retain_covered(
-        &mut self,
-        prefix: &Prefix<A>,
-        mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
-    ) {
-        let mut rejected = Vec::new();
-        iter::visit(&mut self.store, prefix, |prefix, value| {
-            if !keep(prefix, value) {
-                rejected.push(prefix);
-            }
-        });
-        rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
-    }
-
-    /// Compacts the memory, without the free blocks that removed and moved routes have left.
-    /// O(routes); needs the memory of both tables for a while.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let mut routes: flowtable::RouteTable<u32, u32> = flowtable::RouteTable::new();
-    /// for net in 0..1000_u32 {
-    ///     routes.insert(flowtable::Prefix::new(net << 12, 24)?, net);
-    /// }
-    /// routes.retain(|prefix, _| prefix.address() >> 12 < 10);
-    /// let before = routes.allocation_size();
-    /// routes.shrink_to_fit();
-    /// assert!(routes.allocation_size() < before && routes.len() == 10);
-    /// # Ok::<(), flowtable::PrefixError>(())
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        // Detached while its slots refer to blocks that move.
-        let direct = self.direct.take();
-        self.store.compact();
-        self.direct = direct.map(|mut direct| {
-            direct.rebuild_all(&self.store);
-            direct
-        });
-    }
-
-    /// Returns the bytes that the table has allocated, free ones included; without what values own.
-    /// O(chunks of memory).
-    #[must_use]
-    pub fn allocation_size(&self) -> usize {
-        let direct =
-            self.direct.as_ref().map(|tables| tables.allocation_size() + size_of::<Direct>());
-        let (nodes, values) = self.store.allocation_size();
-        nodes + values + direct.unwrap_or(0)
+    pub fn lookup_batch_values<'t>(&'t self, addresses: &[A], found: &mut [Option<&'t V>]) {
+        self.batch_values(addresses, results_for(addresses.len(), found));
     }
 }

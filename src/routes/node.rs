@@ -11,11 +11,13 @@
 //! The index of a route or a child is the number of ones before its bit. Inner routes lie to the
 //! left of `values`, outer ones to the right: so one count is enough for either, without the number
 //! of the other ones.
+#![allow(unsafe_code)]
 
 use core::iter;
 
-use super::pool::Empty;
+use super::pool::Unit;
 use super::stride::{COVERS, PrefixIndex, STRIDE, first_slot};
+use crate::raw::bit_ops::count_ones;
 
 /// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +36,8 @@ pub(super) struct Node {
     children: u32,
 }
 
-/// A node without routes and children.
-impl Empty for Node {
-    const EMPTY: Self = Self { inner: 0, outer: 0, branches: 0, values: 0, children: 0 };
-    // An index in a slot of a direct table has 27 bits.
-    const MAX_UNITS: u64 = 1 << 27;
-}
+// SAFETY: zeros are `Node::EMPTY`.
+unsafe impl Unit for Node {}
 
 /// A compressed path: strides in which all prefixes below agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +93,15 @@ pub(super) struct NodeMatch {
 }
 
 impl Node {
+    /// A node without routes and children.
+    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, branches: 0, values: 0, children: 0 };
+
+    /// Returns the bitmaps of the routes, and the index of the value of the first outer one. A path
+    /// has none.
+    pub(super) const fn routes(&self) -> (u64, u64, u32) {
+        if self.is_path() { (0, 0, 0) } else { (self.inner, self.outer, self.values) }
+    }
+
     /// Creates a node for these strides: a path, or a branch with a single child if it is one
     /// stride. Single strides are too frequent for a lookup to predict the kind of the next node.
     pub(super) fn chain(path: Path) -> Self {
@@ -175,6 +182,22 @@ impl Node {
             .map(|rest| PrefixIndex::new(rest.trailing_zeros().into()))
     }
 
+    /// Calls a function for each route, with the index of its value: the shorter ones first. Must
+    /// not be called on a path.
+    pub(super) fn for_each_route(&self, mut each: impl FnMut(PrefixIndex, u32)) {
+        for (nth, index) in (1..).zip(self.inner_routes()) {
+            each(index, self.values - nth);
+        }
+        let mut rest = self.outer;
+        for value in self.values.. {
+            if rest == 0 {
+                return;
+            }
+            each(PrefixIndex::covering(rest.trailing_zeros(), STRIDE), value);
+            rest &= rest - 1;
+        }
+    }
+
     /// Returns the slots at which a route begins or that have a child. Must not be called on a
     /// path.
     pub(super) fn starts(&self) -> u64 {
@@ -224,12 +247,6 @@ impl Node {
         self.children.wrapping_add(rank(self.branches, slot))
     }
 
-    /// Returns whether the descent ends here: it is not a path, and has no child in the slot.
-    #[inline]
-    pub(super) const fn ends(&self, slot: u32) -> bool {
-        (self.inner | self.branches >> slot) & 1 == 0
-    }
-
     /// Returns the bitmap of slots with children.
     pub(super) const fn branches(&self) -> u64 {
         self.branches
@@ -237,13 +254,13 @@ impl Node {
 
     /// Returns the block of the values: its index and length. Must not be called on a path.
     pub(super) fn values_block(&self) -> (u32, u32) {
-        let inner = self.inner.count_ones();
-        (self.values - inner, inner + self.outer.count_ones())
+        let inner = count_ones(self.inner);
+        (self.values - inner, inner + count_ones(self.outer))
     }
 
     /// Returns the block of the children: its index and length. Must not be called on a path.
-    pub(super) const fn children_block(&self) -> (u32, u32) {
-        (self.children, self.branches.count_ones())
+    pub(super) fn children_block(&self) -> (u32, u32) {
+        (self.children, count_ones(self.branches))
     }
 
     /// Returns whether it has neither routes nor children.
@@ -258,7 +275,7 @@ impl Node {
 
     /// Returns the offset in the block of values at which the value of this route is, or belongs.
     pub(super) fn value_offset(&self, index: PrefixIndex) -> u32 {
-        let inner = self.inner.count_ones();
+        let inner = count_ones(self.inner);
         match index.slot() {
             Some(slot) => inner + rank(self.outer, slot),
             // The indices descend from left to right.
@@ -267,8 +284,8 @@ impl Node {
     }
 
     /// Returns a copy of the node with other blocks of values and of children.
-    pub(super) const fn relocated(&self, values: u32, children: u32) -> Self {
-        let values = values + if self.is_path() { 0 } else { self.inner.count_ones() };
+    pub(super) fn relocated(&self, values: u32, children: u32) -> Self {
+        let values = values + if self.is_path() { 0 } else { count_ones(self.inner) };
         Self { values, children, ..*self }
     }
 
@@ -278,7 +295,7 @@ impl Node {
             Some(slot) => self.outer ^= 1 << slot,
             None => self.inner ^= 1 << index.get(),
         }
-        self.values = block + self.inner.count_ones();
+        self.values = block + count_ones(self.inner);
     }
 
     /// Adds or removes the child of a slot; `block` is the block of children after that.
@@ -291,5 +308,5 @@ impl Node {
 /// Returns the number of ones below a bit.
 #[inline]
 fn rank(word: u64, bit: u32) -> u32 {
-    (word & ((1 << bit) - 1)).count_ones()
+    count_ones(word & ((1 << bit) - 1))
 }

@@ -18,23 +18,33 @@
 //! is extended. The free lists may be stale then: a block from a list is checked against the
 //! bitmap.
 //!
-//! Chunks never move, except for the first one while it is small, and are released only with the
-//! pool. So the cost of an allocation does not depend on the number of blocks: it scans two chunks
-//! at most.
+//! Chunks never move, except for the first one while it is small. So the cost of an allocation does
+//! not depend on the number of blocks: it scans two chunks at most. An allocation may fail; the
+//! release of a block does not.
 #![allow(unsafe_code)]
 
-use alloc::boxed::Box;
+use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::vec::Vec;
-use core::iter;
+use core::alloc::Layout;
 use core::mem;
+use core::ptr::{self, NonNull};
 
-/// A unit that has a value for being not in use.
-pub(super) trait Empty {
-    const EMPTY: Self;
+use crate::raw::prefetch::prefetch;
 
-    /// Limit of the number of units in a pool: indices are below it.
-    const MAX_UNITS: u64;
-}
+/// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
+/// bytes; those of a unit that is not in use have no meaning.
+///
+/// # Safety
+///
+/// Zeros are a valid value.
+pub(super) unsafe trait Unit {}
+
+/// There is no memory, or the pool is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exhausted;
+
+/// Limit of the number of units in a pool: indices are below it.
+const MAX_UNITS: u64 = 1 << 32;
 
 /// The size classes, in units: a block grows by an eighth to a quarter when it moves.
 const BLOCK_SIZES: [u8; 24] =
@@ -67,8 +77,8 @@ const MAX_EXAMINED: usize = 16;
 /// Limit of the length of a free list, so that no update has to reallocate a long list.
 const MAX_LISTED: usize = 1 << 12;
 
-/// The insertion of one route allocates less than this number of chunks.
-const RESERVED_CHUNKS: u64 = 64;
+/// The units of the first chunk at first.
+const FIRST_UNITS: usize = MAX_BLOCK / 4;
 
 fn size_class(len: u32) -> usize {
     usize::from(CLASS_OF_LEN[len as usize])
@@ -79,21 +89,15 @@ pub(super) fn block_size(len: u32) -> u32 {
     if len == 0 { 0 } else { u32::from(BLOCK_SIZES[size_class(len)]) }
 }
 
-/// The free units of a chunk.
-#[derive(Debug)]
-struct FreeMap {
-    /// One bit for each unit: 1 is free.
-    map: Box<[u64]>,
-    free: usize,
-}
-
 /// An allocator of blocks of units of type `T`.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
-    chunks: Vec<Box<[T]>>,
+    chunks: Vec<NonNull<T>>,
+    /// Units of the first chunk.
+    first_units: usize,
     free_maps: Vec<FreeMap>,
     /// Free lists by size class, possibly stale, and their total length.
-    free_lists: Vec<Vec<u32>>,
+    free_lists: [Vec<u32>; BLOCK_SIZES.len()],
     listed: usize,
     /// The chunk after which the next scan begins.
     next_scan: usize,
@@ -104,7 +108,13 @@ pub(super) struct Pool<T> {
     used: usize,
 }
 
-impl<T: Empty> Pool<T> {
+// SAFETY: a pool has its chunks alone.
+unsafe impl<T: Send> Send for Pool<T> {}
+
+// SAFETY: shared references to a pool only read.
+unsafe impl<T: Sync> Sync for Pool<T> {}
+
+impl<T> Pool<T> {
     /// Bits of the index of a unit in its chunk: a chunk of units of up to 64 bytes has up to 32
     /// KiB.
     const SHIFT: u32 = match mem::size_of::<T>() {
@@ -121,8 +131,9 @@ impl<T: Empty> Pool<T> {
     pub(super) const fn new() -> Self {
         Self {
             chunks: Vec::new(),
+            first_units: 0,
             free_maps: Vec::new(),
-            free_lists: Vec::new(),
+            free_lists: [const { Vec::new() }; BLOCK_SIZES.len()],
             listed: 0,
             next_scan: 0,
             end: 0,
@@ -131,9 +142,44 @@ impl<T: Empty> Pool<T> {
         }
     }
 
+    /// Returns a pointer to the unit at `index`.
+    #[inline(always)]
+    fn at(&self, index: u32) -> *mut T {
+        assert!(index < self.end, "an index of a pool is less than its end");
+        // SAFETY: as asserted.
+        unsafe { self.at_unchecked(index) }
+    }
+
+    /// Returns a pointer to the unit at `index`.
+    ///
+    /// # Safety
+    ///
+    /// `index` is of a unit of a block that is allocated, or was at some time.
+    #[inline(always)]
+    unsafe fn at_unchecked(&self, index: u32) -> *mut T {
+        // SAFETY: the chunks of units below `end` exist, since chunks are not released.
+        let chunk = unsafe { self.chunks.get_unchecked((index >> Self::SHIFT) as usize) };
+        // SAFETY: a block does not extend beyond its chunk.
+        unsafe { chunk.as_ptr().add(index as usize % Self::UNITS) }
+    }
+
+    /// Prefetches the unit at `index`, if it exists.
+    #[inline]
+    pub(super) fn prefetch(&self, index: u32) {
+        if index < self.end {
+            prefetch(self.at(index));
+        }
+    }
+
+    /// Returns a pointer to the unit at `index`.
+    pub(super) fn as_ptr(&self, index: u32) -> *mut T {
+        self.at(index)
+    }
+
     #[inline]
     pub(super) fn get(&self, index: u32) -> &T {
-        &self.chunks[(index >> Self::SHIFT) as usize][index as usize % Self::UNITS]
+        // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
+        unsafe { &*self.at(index) }
     }
 
     /// Returns the unit at `index` without bounds checks.
@@ -141,66 +187,85 @@ impl<T: Empty> Pool<T> {
     /// # Safety
     ///
     /// `index` is of a unit of a block that is allocated, or was at some time.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn get_unchecked(&self, index: u32) -> &T {
-        // SAFETY: the chunk of the block exists, since chunks are not released.
-        let chunk = unsafe { self.chunks.get_unchecked((index >> Self::SHIFT) as usize) };
-        // SAFETY: a block does not extend beyond its chunk.
-        unsafe { chunk.get_unchecked(index as usize % Self::UNITS) }
+        // SAFETY: by the contract of this function.
+        let unit = unsafe { self.at_unchecked(index) };
+        // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
+        unsafe { &*unit }
     }
 
     #[inline]
     pub(super) fn get_mut(&mut self, index: u32) -> &mut T {
-        &mut self.chunks[(index >> Self::SHIFT) as usize][index as usize % Self::UNITS]
+        // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
+        unsafe { &mut *self.at(index) }
     }
+}
 
+impl<T: Unit> Pool<T> {
     /// Allocates a block of one unit.
-    pub(super) fn alloc_one(&mut self, unit: T) -> u32 {
-        let block = self.alloc_class(size_class(1));
+    pub(super) fn alloc_one(&mut self, unit: T) -> Result<u32, Exhausted> {
+        let block = self.alloc_class(size_class(1))?;
         *self.get_mut(block) = unit;
-        block
+        Ok(block)
     }
 
     /// Inserts a unit before unit `at` of a block with `len` units in use. Returns the index of the
     /// block, which may have moved.
-    pub(super) fn insert(&mut self, block: u32, len: u32, at: u32, unit: T) -> u32 {
-        let block = self.resize(block, len, len + 1);
-        let units = &mut self.block_mut(block, len + 1)[at as usize..];
-        units.rotate_right(1);
-        units[0] = unit;
-        block
+    pub(super) fn insert(
+        &mut self,
+        block: u32,
+        len: u32,
+        at: u32,
+        unit: T,
+    ) -> Result<u32, Exhausted> {
+        let size = block_size(len);
+        let to = if size > len { block } else { self.alloc_class(size_class(len + 1))? };
+        if len > 0 {
+            self.copy(block + at, to + at + 1, len - at);
+        }
+        if to != block && len > 0 {
+            self.copy(block, to, at);
+            self.free_class(block, size);
+        }
+        *self.get_mut(to + at) = unit;
+        Ok(to)
     }
 
     /// Removes unit `at` of a block with `len` units in use. Returns the unit and the index of the
     /// block, which may have moved.
     pub(super) fn remove(&mut self, block: u32, len: u32, at: u32) -> (T, u32) {
-        let units = &mut self.block_mut(block, len)[at as usize..];
-        let unit = mem::replace(&mut units[0], T::EMPTY);
-        units.rotate_left(1);
-        (unit, self.resize(block, len, len - 1))
+        // SAFETY: it is in use; its place is overwritten, or not in use from now on.
+        let unit = unsafe { ptr::read(self.at(block + at)) };
+        let (size, new_size) = (block_size(len), block_size(len - 1));
+        let mut to = block;
+        if new_size < size && new_size > 0 {
+            // Without memory, the block stays, and its end is freed.
+            to = self.alloc_class(size_class(len - 1)).unwrap_or(block);
+        }
+        self.copy(block + at + 1, to + at, len - 1 - at);
+        if to != block {
+            self.copy(block, to, at);
+            self.free_class(block, size);
+        } else if new_size < size {
+            self.free_class(block + new_size, size - new_size);
+        }
+        (unit, to)
     }
 
-    /// Allocates a block of `len` empty units.
-    pub(super) fn alloc(&mut self, len: u32) -> u32 {
-        if len == 0 { 0 } else { self.alloc_class(size_class(len)) }
+    /// Allocates a block of `len` units, whose contents are unspecified.
+    pub(super) fn alloc(&mut self, len: u32) -> Result<u32, Exhausted> {
+        if len == 0 { Ok(0) } else { self.alloc_class(size_class(len)) }
     }
 
     /// Returns the allocated bytes.
     pub(super) fn allocation_size(&self) -> usize {
-        let units: usize = self.chunks.iter().map(|chunk| chunk.len()).sum();
-        let hints: usize = self.free_lists.iter().map(Vec::capacity).sum();
-        units * mem::size_of::<T>()
+        let listed: usize = self.free_lists.iter().map(Vec::capacity).sum();
+        self.units() * mem::size_of::<T>()
             + self.free_maps.len() * (Self::UNITS / 8)
-            + hints * mem::size_of::<u32>()
-            + self.free_lists.capacity() * mem::size_of::<Vec<u32>>()
-            + self.chunks.capacity() * mem::size_of::<Box<[T]>>()
+            + listed * mem::size_of::<u32>()
+            + self.chunks.capacity() * mem::size_of::<NonNull<T>>()
             + self.free_maps.capacity() * mem::size_of::<FreeMap>()
-    }
-
-    /// Returns whether the pool has capacity for the blocks of one more route.
-    #[inline]
-    pub(super) fn has_capacity(&self) -> bool {
-        ((self.chunks.len() as u64 + RESERVED_CHUNKS) << Self::SHIFT) <= T::MAX_UNITS
     }
 
     /// Returns whether no block has ever been allocated.
@@ -214,63 +279,48 @@ impl<T: Empty> Pool<T> {
         self.used
     }
 
-    fn block_mut(&mut self, block: u32, len: u32) -> &mut [T] {
-        &mut self.chunks[(block >> Self::SHIFT) as usize][block as usize % Self::UNITS..]
-            [..len as usize]
-    }
-
-    /// Reallocates a block for another number of units in use. The smaller number of them moves.
-    fn resize(&mut self, block: u32, len: u32, new_len: u32) -> u32 {
-        if block_size(len) == block_size(new_len) {
-            return block;
-        }
-        let resized = if new_len > 0 { self.alloc_class(size_class(new_len)) } else { block };
-        // The old block cannot be reallocated before its units have moved.
+    /// Copies units of a block to another, or within it.
+    fn copy(&mut self, from: u32, to: u32, len: u32) {
         if len > 0 {
-            self.used -= block_size(len) as usize;
-            self.free_block(block, block_size(len) as usize);
+            let (from, to) = (self.at(from), self.at(to));
+            // SAFETY: the units are in blocks, which do not extend beyond their chunks.
+            unsafe { ptr::copy(from, to, len as usize) };
         }
-        self.swap(block, resized, len.min(new_len) as usize);
-        resized
     }
 
-    /// Swaps the units of two disjoint blocks.
-    fn swap(&mut self, one: u32, other: u32, len: usize) {
-        let chunk_of = |block| (block >> Self::SHIFT) as usize;
-        let (at, to) = (one as usize % Self::UNITS, other as usize % Self::UNITS);
-        let mut chunk = mem::take(&mut self.chunks[chunk_of(one)]);
-        if chunk_of(one) == chunk_of(other) {
-            let (low, high) = chunk.split_at_mut(at.max(to));
-            low[at.min(to)..][..len].swap_with_slice(&mut high[..len]);
-        } else {
-            let others = &mut self.chunks[chunk_of(other)][to..][..len];
-            chunk[at..][..len].swap_with_slice(others);
-        }
-        self.chunks[chunk_of(one)] = chunk;
+    /// Frees the units of a block, or of its end.
+    fn free_class(&mut self, block: u32, size: u32) {
+        self.used -= size as usize;
+        self.free_block(block, size as usize);
     }
 
-    /// Allocates a block of a size class. The caller has checked
-    /// [`has_capacity`](Self::has_capacity).
-    fn alloc_class(&mut self, class: usize) -> u32 {
-        self.used += usize::from(BLOCK_SIZES[class]);
-        if let Some(free) = self.pop_free(class) {
-            return free;
+    /// Allocates a block of a size class.
+    fn alloc_class(&mut self, class: usize) -> Result<u32, Exhausted> {
+        let size = usize::from(BLOCK_SIZES[class]);
+        let block = match self.pop_free(class) {
+            Some(free) => free,
+            None => match self.find_free(class) {
+                Some(free) => free,
+                None => self.alloc_at_end(size)?,
+            },
+        };
+        self.used += size;
+        Ok(block)
+    }
+
+    /// Scans for a free block, if a quarter of all units is free.
+    fn find_free(&mut self, class: usize) -> Option<u32> {
+        if self.free <= (self.free + self.used) / 4 {
+            return None;
         }
-        if self.free > (self.free + self.used) / 4 {
-            self.scan();
-            if let Some(free) =
-                (class..BLOCK_SIZES.len()).find_map(|larger| self.split_free(larger, class))
-            {
-                return free;
-            }
-        }
-        self.alloc_at_end(usize::from(BLOCK_SIZES[class]))
+        self.scan();
+        (class..BLOCK_SIZES.len()).find_map(|larger| self.split_free(larger, class))
     }
 
     /// Pops a block from a free list; skips stale entries.
     fn pop_free(&mut self, class: usize) -> Option<u32> {
         for _ in 0..MAX_STALE {
-            let free = self.free_lists.get_mut(class)?.pop()?;
+            let free = self.free_lists[class].pop()?;
             self.listed -= 1;
             let (at, size) = (free as usize % Self::UNITS, usize::from(BLOCK_SIZES[class]));
             let map = &mut self.free_maps[(free >> Self::SHIFT) as usize];
@@ -321,10 +371,14 @@ impl<T: Empty> Pool<T> {
     /// Puts a free stretch on the free lists, in parts that are as large as possible.
     fn list_free(&mut self, mut from: u32, mut length: usize) {
         while length > 0 {
-            let class = BLOCK_SIZES.iter().rposition(|&size| usize::from(size) <= length);
-            let class = class.expect("there is a class of one unit");
-            if self.free_lists[class].len() < MAX_LISTED {
-                self.free_lists[class].push(from);
+            let mut class = size_class(length.min(MAX_BLOCK) as u32);
+            if usize::from(BLOCK_SIZES[class]) > length {
+                class -= 1;
+            }
+            let list = &mut self.free_lists[class];
+            // Without memory for the list, a scan finds the block.
+            if list.len() < MAX_LISTED && list.try_reserve(1).is_ok() {
+                list.push(from);
                 self.listed += 1;
             }
             from += u32::from(BLOCK_SIZES[class]);
@@ -341,74 +395,125 @@ impl<T: Empty> Pool<T> {
     }
 
     /// Allocates `size` units at the end.
-    fn alloc_at_end(&mut self, size: usize) -> u32 {
+    fn alloc_at_end(&mut self, size: usize) -> Result<u32, Exhausted> {
         let mut left = self.units() - self.end as usize;
         while left < size {
-            if !self.grow_first() {
+            if self.first_units < Self::UNITS {
+                self.grow_first()?;
+            } else {
+                self.add_chunk()?;
                 if left > 0 {
-                    self.free_block(self.end, left);
+                    let end = self.end;
                     self.end += left as u32;
+                    self.free_block(end, left);
                 }
-                self.chunks.push(empty_chunk(Self::UNITS));
-                self.free_maps.push(FreeMap::new(Self::UNITS));
             }
             left = self.units() - self.end as usize;
         }
         let block = self.end;
         self.end += size as u32;
-        block
+        Ok(block)
     }
 
     /// Returns one past the index of the last unit.
     fn units(&self) -> usize {
-        match self.chunks.as_slice() {
-            [] => 0,
-            [only] => only.len(),
-            [..] => self.chunks.len() << Self::SHIFT,
+        match self.chunks.len() {
+            0 | 1 => self.first_units,
+            more => more << Self::SHIFT,
         }
     }
 
-    /// Allocates the first chunk, or doubles it while it is small. Returns whether it did.
-    fn grow_first(&mut self) -> bool {
-        if self.free_maps.is_empty() {
-            self.free_maps.push(FreeMap::new(Self::UNITS));
-            self.free_lists.resize(BLOCK_SIZES.len(), Vec::new());
+    fn add_chunk(&mut self) -> Result<(), Exhausted> {
+        // The index after the last one is a `u32`, too.
+        if ((self.chunks.len() as u64 + 1) << Self::SHIFT) >= MAX_UNITS {
+            return Err(Exhausted);
         }
-        let units = match self.chunks.as_slice() {
-            [] => MAX_BLOCK / 4,
-            [first] if first.len() < Self::UNITS => 2 * first.len(),
-            [..] => return false,
-        };
-        let old = self.chunks.pop().unwrap_or_default().into_vec();
-        let more = units - old.len();
-        let grown = old.into_iter().chain(iter::repeat_with(|| T::EMPTY).take(more));
-        self.chunks.push(grown.collect());
-        true
+        self.chunks.try_reserve(1).map_err(|_| Exhausted)?;
+        self.free_maps.try_reserve(1).map_err(|_| Exhausted)?;
+        let map = FreeMap::new(Self::UNITS)?;
+        self.chunks.push(new_chunk(Self::UNITS)?);
+        self.free_maps.push(map);
+        Ok(())
+    }
+
+    /// Allocates the first chunk, or doubles it while it is small.
+    fn grow_first(&mut self) -> Result<(), Exhausted> {
+        if self.free_maps.is_empty() {
+            self.chunks.try_reserve_exact(1).map_err(|_| Exhausted)?;
+            self.free_maps.try_reserve_exact(1).map_err(|_| Exhausted)?;
+            self.free_maps.push(FreeMap::new(Self::UNITS)?);
+        }
+        let units = if self.first_units == 0 { FIRST_UNITS } else { 2 * self.first_units };
+        let grown = new_chunk(units)?;
+        if let Some(old) = self.chunks.pop() {
+            // SAFETY: both chunks are allocated, and the new one is larger.
+            unsafe { ptr::copy_nonoverlapping(old.as_ptr(), grown.as_ptr(), self.first_units) };
+            free_chunk(old, self.first_units);
+        }
+        self.chunks.push(grown);
+        self.first_units = units;
+        Ok(())
     }
 }
 
-fn empty_chunk<T: Empty>(units: usize) -> Box<[T]> {
-    iter::repeat_with(|| T::EMPTY).take(units).collect()
+impl<T> Drop for Pool<T> {
+    fn drop(&mut self) {
+        for (nth, chunk) in mem::take(&mut self.chunks).into_iter().enumerate() {
+            free_chunk(chunk, if nth == 0 { self.first_units } else { Self::UNITS });
+        }
+    }
+}
+
+/// Allocates a chunk of zeros.
+fn new_chunk<T>(units: usize) -> Result<NonNull<T>, Exhausted> {
+    let layout = Layout::array::<T>(units).map_err(|_| Exhausted)?;
+    if layout.size() == 0 {
+        return Ok(NonNull::dangling());
+    }
+    // SAFETY: the layout is not empty.
+    NonNull::new(unsafe { alloc_zeroed(layout) }.cast()).ok_or(Exhausted)
+}
+
+/// Frees a chunk of [`new_chunk`].
+fn free_chunk<T>(chunk: NonNull<T>, units: usize) {
+    let layout = Layout::array::<T>(units).expect("it was allocated with it");
+    if layout.size() > 0 {
+        // SAFETY: allocated with this layout, and not used any more.
+        unsafe { dealloc(chunk.as_ptr().cast(), layout) };
+    }
+}
+
+/// The free units of a chunk.
+#[derive(Debug)]
+struct FreeMap {
+    /// One bit for each unit: 1 is free.
+    map: Vec<u64>,
+    free: usize,
 }
 
 impl FreeMap {
-    fn new(units: usize) -> Self {
-        Self { map: iter::repeat_n(0, units / 64).collect(), free: 0 }
+    fn new(units: usize) -> Result<Self, Exhausted> {
+        let mut map = Vec::new();
+        map.try_reserve_exact(units / 64).map_err(|_| Exhausted)?;
+        map.resize(units / 64, 0);
+        Ok(Self { map, free: 0 })
     }
 
     /// Marks units as free or allocated.
+    #[inline]
     fn set(&mut self, at: usize, count: usize, free: bool) {
-        for (word, mask) in masks(at, count) {
-            match free {
-                true => self.map[word] |= mask,
-                false => self.map[word] &= !mask,
-            }
-        }
+        for_each_mask(at, count, |word, mask| match free {
+            true => self.map[word] |= mask,
+            false => self.map[word] &= !mask,
+        });
         self.free = if free { self.free + count } else { self.free - count };
     }
 
+    #[inline]
     fn are_free(&self, at: usize, count: usize) -> bool {
-        masks(at, count).all(|(word, mask)| self.map[word] & mask == mask)
+        let mut are_free = true;
+        for_each_mask(at, count, |word, mask| are_free &= self.map[word] & mask == mask);
+        are_free
     }
 
     /// Returns the first free stretch at or after `from`, and its length.
@@ -424,20 +529,22 @@ impl FreeMap {
         let mut ones = words.map(|(nth, word)| (from / 64 * 64 + 64 * nth, word ^ flip));
         let (first, word) = ones.next()?;
         let rest = word >> (from % 64) << (from % 64);
-        iter::once((first, rest))
+        core::iter::once((first, rest))
             .chain(ones)
             .find(|&(_, word)| word != 0)
             .map(|(first, word)| first + word.trailing_zeros() as usize)
     }
 }
 
-/// Iterates over the words that contain the bits, each with the mask of these bits.
-fn masks(at: usize, count: usize) -> impl Iterator<Item = (usize, u64)> {
-    let end = at + count;
-    (at / 64..end.div_ceil(64)).map(move |word| {
-        let (from, to) = (at.max(64 * word) - 64 * word, end.min(64 * word + 64) - 64 * word);
-        (word, u64::MAX >> (64 - (to - from)) << from)
-    })
+/// Calls a function for the words that contain the bits, each with the mask of these bits.
+#[inline(always)]
+fn for_each_mask(at: usize, count: usize, mut each: impl FnMut(usize, u64)) {
+    let (mut word, mut from, mut left) = (at / 64, at % 64, count);
+    while left > 0 {
+        let here = left.min(64 - from);
+        each(word, u64::MAX >> (64 - here) << from);
+        (word, from, left) = (word + 1, 0, left - here);
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct RouteShape {
     pub value_bytes: usize,
     /// Bytes allocated for direct tables.
     pub direct_bytes: usize,
+    /// Bytes allocated for levels.
+    pub level_bytes: usize,
 }
 
 impl RouteShape {
@@ -56,10 +58,10 @@ impl RouteShape {
         nodes.sum::<usize>() as f64 / self.routes.max(1) as f64
     }
 
-    /// Returns the bytes of nodes, values and direct tables.
+    /// Returns the bytes of nodes, values, direct tables and levels.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.node_bytes + self.value_bytes + self.direct_bytes
+        self.node_bytes + self.value_bytes + self.direct_bytes + self.level_bytes
     }
 }
 
@@ -84,12 +86,14 @@ impl<A: Address, V> RouteTable<A, V> {
     #[must_use]
     pub fn shape(&self) -> RouteShape {
         let (node_bytes, value_bytes) = self.store.allocation_size();
+        let (direct_bytes, level_bytes) = self.shortcuts.allocation_size();
         let mut shape = RouteShape {
             routes: self.len,
-            direct_tables: self.direct.as_ref().map_or(0, |direct| direct.tables()),
+            direct_tables: self.shortcuts.direct.as_ref().map_or(0, |direct| direct.tables()),
             node_bytes,
             value_bytes,
-            direct_bytes: self.direct.as_ref().map_or(0, |direct| direct.allocation_size()),
+            direct_bytes,
+            level_bytes,
             ..RouteShape::default()
         };
         let start = if self.store.nodes.is_empty() { vec![] } else { vec![(ROOT, 0, 1, false)] };
@@ -112,7 +116,7 @@ impl<A: Address, V> RouteTable<A, V> {
             for slot in 0..1 << STRIDE {
                 let Some(child) = node.child(slot) else { continue };
                 let has_table =
-                    || self.direct.as_ref().is_some_and(|direct| direct.has_table(slot));
+                    || self.shortcuts.direct.as_ref().is_some_and(|direct| direct.has_table(slot));
                 open.push((child, pos + STRIDE, nth + 1, in_table || (pos == 0 && has_table())));
             }
         }

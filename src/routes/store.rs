@@ -17,9 +17,8 @@ use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
 use super::node::Node;
-use super::pool::{Empty, Pool};
+use super::pool::{Exhausted, Pool, Unit};
 use super::stride::PrefixIndex;
-use crate::raw::prefetch::prefetch;
 
 /// The node that is always empty.
 pub(super) const NO_NODE: u32 = 0;
@@ -31,10 +30,8 @@ pub(super) const ROOT: u32 = 1;
 #[derive(Debug)]
 pub(super) struct Values<V>(Pool<MaybeUninit<V>>);
 
-impl<V> Empty for MaybeUninit<V> {
-    const EMPTY: Self = Self::uninit();
-    const MAX_UNITS: u64 = 1 << 32;
-}
+// SAFETY: it may have any bytes.
+unsafe impl<V> Unit for MaybeUninit<V> {}
 
 impl<V> Values<V> {
     /// Returns the value of a route.
@@ -60,6 +57,17 @@ impl<V> Values<V> {
         unsafe { self.0.get_mut(index).assume_init_mut() }
     }
 
+    /// Prefetches the value at `index`, if it exists.
+    #[inline]
+    pub(super) fn prefetch(&self, index: u32) {
+        self.0.prefetch(index);
+    }
+
+    /// Returns a pointer to the value of a route, which exists.
+    pub(super) fn as_ptr(&self, index: u32) -> *mut V {
+        self.0.as_ptr(index).cast()
+    }
+
     /// Moves the value of a route out; the unit keeps its bytes.
     ///
     /// # Safety
@@ -68,17 +76,6 @@ impl<V> Values<V> {
     pub(super) unsafe fn read(&self, index: u32) -> V {
         // SAFETY: the unit belongs to a route, so it is initialised (S2).
         unsafe { self.0.get(index).assume_init_read() }
-    }
-
-    /// Prefetches the value of a route.
-    ///
-    /// # Safety
-    ///
-    /// As for [`get`](Self::get).
-    #[inline]
-    pub(super) unsafe fn prefetch(&self, index: u32) {
-        // SAFETY: the unit is in a block (S2).
-        prefetch(unsafe { self.0.get_unchecked(index) });
     }
 }
 
@@ -93,24 +90,26 @@ impl<V> Store<V> {
         Self { nodes: Pool::new(), values: Values(Pool::new()) }
     }
 
-    /// Checks that the insertion of one more route cannot fail half-way.
-    ///
-    /// # Panics
-    ///
-    /// If one of the pools has nearly reached its limit.
-    pub(super) fn assert_capacity(&self) {
-        assert!(
-            self.nodes.has_capacity() && self.values.0.has_capacity(),
-            "the route table is full"
-        );
+    /// Creates the empty node and the root, if they do not exist.
+    pub(super) fn make_root(&mut self) -> Result<(), Exhausted> {
+        if self.nodes.is_empty() {
+            // Both are in the first chunk: the second allocation does not fail.
+            self.nodes.alloc_one(Node::EMPTY)?;
+            self.nodes.alloc_one(Node::EMPTY)?;
+        }
+        Ok(())
     }
 
-    /// Creates the empty node and the root, if they do not exist.
-    pub(super) fn make_root(&mut self) {
-        if self.nodes.is_empty() {
-            self.nodes.alloc_one(Node::EMPTY);
-            self.nodes.alloc_one(Node::EMPTY);
-        }
+    /// Returns the root, or an empty node if it does not exist.
+    #[inline]
+    pub(super) fn root(&self) -> &Node {
+        if self.nodes.is_empty() { &Node::EMPTY } else { self.nodes.get(ROOT) }
+    }
+
+    /// Returns the child of a branch node in a slot.
+    #[inline]
+    pub(super) fn child_of(&self, node: &Node, slot: u32) -> Option<&Node> {
+        Some(self.nodes.get(node.child(slot)?))
     }
 
     /// Returns the value of a route of a node, if it exists.
@@ -127,13 +126,17 @@ impl<V> Store<V> {
         node.has(index).then(|| unsafe { self.values.get_mut(node.value(index)) })
     }
 
-    /// Adds a route to a node that does not have it.
-    pub(super) fn insert_route(&mut self, id: u32, index: PrefixIndex, value: V) {
+    /// Adds a route to a node that does not have it. Returns the value if there is no memory.
+    pub(super) fn insert_route(&mut self, id: u32, index: PrefixIndex, value: V) -> Result<(), V> {
         let node = self.nodes.get_mut(id);
-        let (block, len) = node.values_block();
-        let block =
-            self.values.0.insert(block, len, node.value_offset(index), MaybeUninit::new(value));
+        let ((block, len), at) = (node.values_block(), node.value_offset(index));
+        // The value is moved in when there is a unit for it.
+        let Ok(block) = self.values.0.insert(block, len, at, MaybeUninit::uninit()) else {
+            return Err(value);
+        };
+        self.values.0.get_mut(block + at).write(value);
         node.flip_route(index, block);
+        Ok(())
     }
 
     /// Removes a route from a node, if it exists.
@@ -155,22 +158,33 @@ impl<V> Store<V> {
         (mem::replace(&mut self.nodes, Pool::new()), values)
     }
 
-    /// Moves the blocks of all nodes next to each other, without free blocks between them.
+    /// Moves the blocks of all nodes next to each other, without free blocks between them, if there
+    /// is memory.
     pub(super) fn compact(&mut self) {
-        let (nodes, values) = self.take_all();
-        // SAFETY: `copied` reads the value of each route once, and `values` drops none.
-        *self = Self::copied(&nodes, |index| unsafe { values.read(index) });
+        let mut compact = Self::new();
+        let (nodes, values) = (&self.nodes, &self.values);
+        // SAFETY: each value is read once, and either the old or the new store drops it.
+        let copied = compact.copy_from(nodes, |index| unsafe { values.read(index) });
+        let mut old = match copied {
+            Ok(()) => mem::replace(self, compact),
+            Err(Exhausted) => compact,
+        };
+        // Without its nodes a store drops no values.
+        old.take_all();
     }
 
-    /// Returns a compact copy of the nodes, with the values that `value` returns for the indices of
-    /// theirs.
-    fn copied(nodes: &Pool<Node>, mut value: impl FnMut(u32) -> V) -> Self {
-        let (mut store, mut row) = (Self::new(), Vec::new());
+    /// Copies nodes to this store, which is empty, without free blocks between them, with the
+    /// values that `value` returns for the indices of theirs.
+    fn copy_from(
+        &mut self,
+        nodes: &Pool<Node>,
+        mut value: impl FnMut(u32) -> V,
+    ) -> Result<(), Exhausted> {
         if nodes.is_empty() {
-            return store;
+            return Ok(());
         }
-        store.make_root();
-        let mut open = vec![(ROOT, ROOT)];
+        self.make_root()?;
+        let (mut open, mut row) = (vec![(ROOT, ROOT)], Vec::new());
         while let Some((from, to)) = open.pop() {
             let node = nodes.get(from);
             let (old_children, children) = match node.as_path() {
@@ -178,18 +192,21 @@ impl<V> Store<V> {
                 None => node.children_block(),
             };
             let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
-            let new_values = store.values.0.alloc(routes);
-            let new_children = store.nodes.alloc(children);
-            // All values of a node are collected before one of them is stored, in case `value`
-            // panics.
+            let new_values = self.values.0.alloc(routes)?;
+            let new_children = self.nodes.alloc(children)?;
+            // The children have no routes yet, in case `value` panics or there is no memory.
+            for nth in 0..children {
+                *self.nodes.get_mut(new_children + nth) = Node::EMPTY;
+            }
+            // So all values of a node are collected before one of them is stored.
             row.extend((0..routes).map(|nth| value(old_values + nth)));
             for (nth, value) in (0..).zip(row.drain(..)) {
-                *store.values.0.get_mut(new_values + nth) = MaybeUninit::new(value);
+                self.values.0.get_mut(new_values + nth).write(value);
             }
-            *store.nodes.get_mut(to) = node.relocated(new_values, new_children);
+            *self.nodes.get_mut(to) = node.relocated(new_values, new_children);
             open.extend((0..children).map(|nth| (old_children + nth, new_children + nth)));
         }
-        store
+        Ok(())
     }
 
     /// Returns the units in allocated blocks: of nodes, of values.
@@ -205,9 +222,18 @@ impl<V> Store<V> {
 
 impl<V: Clone> Clone for Store<V> {
     fn clone(&self) -> Self {
-        // SAFETY: `copied` passes the indices of routes.
-        Self::copied(&self.nodes, |index| unsafe { self.values.get(index) }.clone())
+        let mut copy = Self::new();
+        // SAFETY: `copy_from` passes the indices of routes.
+        let value = |index| unsafe { self.values.get(index) }.clone();
+        copy.copy_from(&self.nodes, value).unwrap_or_else(|Exhausted| exhausted());
+        copy
     }
+}
+
+/// Reports that there is no memory for a few more nodes or values.
+#[cold]
+pub(super) fn exhausted() -> ! {
+    alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<[Node; 1 << 10]>())
 }
 
 impl<V> Drop for Store<V> {

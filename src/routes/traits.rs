@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{IntoIter, Iter, RouteTable};
+use super::{IntoIter, Iter, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 
@@ -23,9 +23,8 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
 impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
     fn clone(&self) -> Self {
         let store = self.store.clone();
-        let mut direct = self.direct.clone();
-        direct.iter_mut().for_each(|direct| direct.rebuild_all(&store));
-        Self { store, direct, ..*self }
+        let shortcuts = self.shortcuts.copied(&store);
+        Self { store, shortcuts, ..*self }
     }
 }
 
@@ -72,5 +71,14 @@ impl<'t, A: Address, V> IntoIterator for &'t RouteTable<A, V> {
 
     fn into_iter(self) -> Iter<'t, A, V> {
         self.iter()
+    }
+}
+
+impl<'t, A: Address, V> IntoIterator for &'t mut RouteTable<A, V> {
+    type Item = (Prefix<A>, &'t mut V);
+    type IntoIter = IterMut<'t, A, V>;
+
+    fn into_iter(self) -> IterMut<'t, A, V> {
+        self.iter_mut()
     }
 }

@@ -1,6 +1,5 @@
-//! Keys: bit strings, prefixes and their serde representations.
+//! Keys: bit strings and prefixes.
 
 mod bits;
 mod prefix;
-#[cfg(feature = "serde")]
-mod serde;
+mod words;

@@ -8,6 +8,7 @@ mod internet;
 mod memory;
 mod methods;
 mod model;
+mod more;
 
 #[global_allocator]
 static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::new();

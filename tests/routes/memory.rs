@@ -323,3 +323,45 @@ fn an_update_allocates_little() {
     test::<Ipv4Addr>();
     test::<Ipv6Addr>();
 }
+
+/// Insertions of which each allocation may fail: a failed one changes nothing.
+#[test]
+fn an_insertion_may_fail() {
+    fn test<A: Family>(steps: usize) {
+        let routes = routes::<A>(steps, 10);
+        let (mut table, mut failed) = (RouteTable::new(), 0);
+        for (nth, &route) in routes.iter().enumerate() {
+            for allowed in 0.. {
+                let before = table.len();
+                let inserted = alloc::with_allocations(allowed, || table.try_insert(route, nth));
+                if nth % 16 == 0 || inserted.is_err() {
+                    table.validate().unwrap();
+                }
+                match inserted {
+                    Ok(old) => {
+                        assert_eq!((old, table.len()), (None, before + 1));
+                        break;
+                    }
+                    Err(error) => {
+                        assert_eq!((error.value, table.len()), (nth, before));
+                        assert_eq!(table.get(&route), None);
+                        failed += 1;
+                    }
+                }
+            }
+        }
+        for (nth, route) in routes.iter().enumerate() {
+            assert!(table.lookup(&route.address()).is_some());
+            let removed = alloc::with_allocations(0, || table.remove(route));
+            assert_eq!(removed, Some(nth), "a removal needs no memory");
+            if nth % 16 == 0 {
+                table.validate().unwrap();
+            }
+        }
+        println!("{failed} insertions failed");
+        assert!(failed > 3 && table.is_empty());
+    }
+    let steps = if cfg!(miri) { 20 } else { 3000 };
+    test::<Ipv4Addr>(steps);
+    test::<Ipv6Addr>(steps);
+}

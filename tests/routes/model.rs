@@ -287,9 +287,13 @@ impl<A: Address + Debug + Hash, V: Value> Trio<A, V> {
                 let addresses: Vec<A> =
                     picks.into_iter().map(|(pick, bit)| self.address(pick, bit)).collect();
                 let mut found = vec![None; addresses.len()];
+                let mut values = vec![None; addresses.len()];
                 self.ours.lookup_batch(&addresses, &mut found);
-                for (address, found) in addresses.iter().zip(found) {
+                self.ours.lookup_batch_values(&addresses, &mut values);
+                for (address, (found, value)) in addresses.iter().zip(found.into_iter().zip(values))
+                {
                     assert_eq!(found, self.linear.lookup(address), "{address:?}");
+                    assert_eq!(value, found.map(|(_, value)| value), "{address:?}");
                 }
             }
             Op::Walk(pick, bit) => self.walk(&self.prefix(pick), &self.address(pick, bit)),

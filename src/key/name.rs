@@ -1,0 +1,103 @@
+//! The trait of flow keys, and the directions of a flow.
+
+use core::hash::Hash;
+
+/// The direction of a packet, relative to the [`normalized`](super::flow::FiveTuple::normalized)
+/// key of its flow or, in a structure that records it, to the initiator of the flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Direction {
+    /// From the `src` of the key to its `dst`.
+    Forward,
+    /// From the `dst` of the key to its `src`.
+    Reverse,
+}
+
+impl Direction {
+    #[inline]
+    pub(crate) const fn of(is_reverse: bool) -> Self {
+        if is_reverse { Self::Reverse } else { Self::Forward }
+    }
+
+    /// Returns the other direction.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Direction, FlowKey};
+    ///
+    /// let query = FlowKey::new("192.0.2.7".parse()?, "192.0.2.1".parse()?, 5353, 53, 17).unwrap();
+    /// let (_, direction) = query.normalized();
+    /// assert_eq!(query.reversed().normalized().1, direction.opposite());
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+}
+
+/// A key that identifies the flow of a packet, in one or both directions.
+///
+/// The provided methods are for keys of one direction only, such as a connection ID: all packets
+/// with the key are [`Forward`](Direction::Forward). Keys of both directions override them.
+///
+/// # Contract
+///
+/// `key.reversed().normalized()` equals `key.normalized()` but for the direction, which is
+/// opposite, and `key.reversed().reversed()` equals `key`. If an implementation violates this, or
+/// the contract of `Eq` and `Hash`, a packet may find no flow or another one; nothing worse.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Direction, FourTuple};
+/// use flowtable::key::flow::FlowName;
+///
+/// let tuple = FourTuple { src: 0x0a00_0002_u32, dst: 0x0a00_0001, sport: 40_000, dport: 443 };
+/// assert_eq!(FlowName::normalized(&tuple), (tuple.reversed(), Direction::Reverse));
+/// // Equal addresses in another zone belong to another flow.
+/// let zoned = (7_u16, tuple);
+/// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
+/// let connection_id = *b"\x01\x02\x03\x04";
+/// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
+/// ```
+pub trait FlowName: Clone + Eq + Hash {
+    /// Returns the key that both directions share, and the direction of this one.
+    #[inline]
+    #[must_use]
+    fn normalized(&self) -> (Self, Direction) {
+        (self.clone(), Direction::Forward)
+    }
+
+    /// Returns the key of the other direction.
+    #[inline]
+    #[must_use]
+    fn reversed(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl FlowName for u8 {}
+impl FlowName for u16 {}
+impl FlowName for u32 {}
+impl FlowName for u64 {}
+impl FlowName for u128 {}
+impl<const N: usize> FlowName for [u8; N] {}
+
+impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
+    #[inline]
+    fn normalized(&self) -> (Self, Direction) {
+        let (key, direction) = self.1.normalized();
+        ((self.0.clone(), key), direction)
+    }
+
+    #[inline]
+    fn reversed(&self) -> Self {
+        (self.0.clone(), self.1.reversed())
+    }
+}

@@ -1,0 +1,283 @@
+//! Routes of both address families in one table.
+//!
+//! ```
+//! use flowtable::routes::Routes;
+//! use std::net::IpAddr;
+//!
+//! let mut routes = Routes::new();
+//! routes.insert("10.0.0.0/8".parse()?, "core");
+//! routes.insert("2001:db8::/32".parse()?, "lab");
+//!
+//! let via = |text: &str| routes.lookup(text.parse().unwrap()).map(|(_, via)| *via);
+//! assert_eq!(via("10.1.2.3"), Some("core"));
+//! assert_eq!(via("2001:db8::1"), Some("lab"));
+//! assert_eq!(via("::ffff:10.1.2.3"), None); // see IpAddr::to_canonical
+//! # Ok::<(), flowtable::PrefixError>(())
+//! ```
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::{NoMemory, RouteTable};
+use crate::key::any_prefix::AnyPrefix;
+
+/// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
+///
+/// Lookups cost one more branch than in a table of one family. [`v4`](Self::v4) and
+/// [`v6`](Self::v6) have all other methods, such as lookups in bursts.
+///
+/// IPv4-mapped addresses of IPv6 are addresses of IPv6 here: pass
+/// [`to_canonical`](IpAddr::to_canonical) of an address to look them up as IPv4.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{AnyPrefix, RouteTable, routes::Routes};
+///
+/// let (ten, lab): (AnyPrefix, AnyPrefix) = ("10.0.0.0/8".parse()?, "2001:db8::/32".parse()?);
+/// let mut routes = Routes::from([(ten, 1), (lab, 2)]);
+/// assert_eq!((routes.len(), routes.is_empty()), (2, false));
+/// assert_eq!((routes.get(&ten), routes.contains(&lab)), (Some(&1), true));
+/// assert_eq!(routes.try_insert(ten, 3).unwrap(), Some(1));
+/// *routes.get_mut(&lab).unwrap() += 10;
+///
+/// let address = "10.1.2.3".parse().unwrap();
+/// assert_eq!(routes.lookup(address), Some((ten, &3)));
+/// *routes.lookup_mut(address).unwrap().1 = 4;
+/// assert!(routes.matches(address).eq([(ten, &4)]));
+/// assert!(routes.covered(&AnyPrefix::parse_lenient("::/0")?).eq([(lab, &12)]));
+/// assert!(routes.covering(&ten).eq([(ten, &4)]));
+/// assert!(routes.iter().eq([(ten, &4), (lab, &12)]));
+/// assert!(routes.values().eq(&[4, 12]) && routes.prefixes().eq([ten, lab]));
+/// assert_eq!((routes.v4().len(), routes.v6_mut().len()), (1, 1));
+///
+/// routes.retain(|_, value| *value != 12);
+/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(4)));
+/// routes.v4_mut().insert("192.0.2.0/24".parse()?, 5);
+/// routes.clear();
+/// assert_eq!((routes.v6().len(), routes.allocation_size()), (0, 0));
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+#[doc(alias("fib", "lpm", "rib"))]
+#[derive(Clone, PartialEq, Eq)]
+pub struct Routes<V> {
+    v4: RouteTable<Ipv4Addr, V>,
+    v6: RouteTable<Ipv6Addr, V>,
+}
+
+impl<V> Routes<V> {
+    /// Creates an empty table, which allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { v4: RouteTable::new(), v6: RouteTable::new() }
+    }
+
+    /// Returns the number of routes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.v4.len() + self.v6.len()
+    }
+
+    /// Returns whether the table has no routes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the routes of IPv4.
+    #[must_use]
+    pub const fn v4(&self) -> &RouteTable<Ipv4Addr, V> {
+        &self.v4
+    }
+
+    /// Returns a mutable reference to the routes of IPv4.
+    pub const fn v4_mut(&mut self) -> &mut RouteTable<Ipv4Addr, V> {
+        &mut self.v4
+    }
+
+    /// Returns the routes of IPv6.
+    #[must_use]
+    pub const fn v6(&self) -> &RouteTable<Ipv6Addr, V> {
+        &self.v6
+    }
+
+    /// Returns a mutable reference to the routes of IPv6.
+    pub const fn v6_mut(&mut self) -> &mut RouteTable<Ipv6Addr, V> {
+        &mut self.v6
+    }
+
+    /// Inserts a route. Returns the previous value of the prefix.
+    ///
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
+    pub fn insert(&mut self, prefix: AnyPrefix, value: V) -> Option<V> {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.insert(prefix, value),
+            AnyPrefix::V6(prefix) => self.v6.insert(prefix, value),
+        }
+    }
+
+    /// Inserts a route, if there is memory. Returns the previous value of the prefix.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`RouteTable::try_insert`].
+    pub fn try_insert(&mut self, prefix: AnyPrefix, value: V) -> Result<Option<V>, NoMemory<V>> {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.try_insert(prefix, value),
+            AnyPrefix::V6(prefix) => self.v6.try_insert(prefix, value),
+        }
+    }
+
+    /// Removes a route. Returns its value, if it existed.
+    pub fn remove(&mut self, prefix: &AnyPrefix) -> Option<V> {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.remove(prefix),
+            AnyPrefix::V6(prefix) => self.v6.remove(prefix),
+        }
+    }
+
+    /// Returns the value of the route of exactly this prefix.
+    #[must_use]
+    pub fn get(&self, prefix: &AnyPrefix) -> Option<&V> {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.get(prefix),
+            AnyPrefix::V6(prefix) => self.v6.get(prefix),
+        }
+    }
+
+    /// Returns a mutable reference to the value of the route of exactly this prefix.
+    pub fn get_mut(&mut self, prefix: &AnyPrefix) -> Option<&mut V> {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.get_mut(prefix),
+            AnyPrefix::V6(prefix) => self.v6.get_mut(prefix),
+        }
+    }
+
+    /// Returns whether there is a route of exactly this prefix.
+    #[must_use]
+    pub fn contains(&self, prefix: &AnyPrefix) -> bool {
+        self.get(prefix).is_some()
+    }
+
+    /// Returns the longest route that contains `address`.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: IpAddr) -> Option<(AnyPrefix, &V)> {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup(&address).map(any),
+            IpAddr::V6(address) => self.v6.lookup(&address).map(any),
+        }
+    }
+
+    /// Returns the longest route that contains `address`, with a mutable reference to its value.
+    pub fn lookup_mut(&mut self, address: IpAddr) -> Option<(AnyPrefix, &mut V)> {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup_mut(&address).map(any),
+            IpAddr::V6(address) => self.v6.lookup_mut(&address).map(any),
+        }
+    }
+
+    /// Returns an iterator over the routes that contain `address`, the shortest first.
+    #[doc(alias("less specific"))]
+    pub fn matches(&self, address: IpAddr) -> impl Iterator<Item = (AnyPrefix, &V)> {
+        self.covering(&AnyPrefix::host(address))
+    }
+
+    /// Returns an iterator over the routes that cover `prefix`, the shortest first; the last one
+    /// may be of `prefix` itself.
+    #[doc(alias("less specific", "supernets"))]
+    pub fn covering<'t>(
+        &'t self,
+        prefix: &AnyPrefix,
+    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V> {
+        let (v4, v6) = match prefix {
+            AnyPrefix::V4(prefix) => (Some(self.v4.covering(prefix)), None),
+            AnyPrefix::V6(prefix) => (None, Some(self.v6.covering(prefix))),
+        };
+        v4.into_iter().flatten().map(any).chain(v6.into_iter().flatten().map(any))
+    }
+
+    /// Returns an iterator over the routes that `prefix` covers, in order; the first one may be of
+    /// `prefix` itself.
+    #[doc(alias("more specific", "subnets"))]
+    pub fn covered<'t>(
+        &'t self,
+        prefix: &AnyPrefix,
+    ) -> impl Iterator<Item = (AnyPrefix, &'t V)> + use<'t, V> {
+        let (v4, v6) = match prefix {
+            AnyPrefix::V4(prefix) => (Some(self.v4.covered(prefix)), None),
+            AnyPrefix::V6(prefix) => (None, Some(self.v6.covered(prefix))),
+        };
+        v4.into_iter().flatten().map(any).chain(v6.into_iter().flatten().map(any))
+    }
+
+    /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
+    pub fn iter(&self) -> impl Iterator<Item = (AnyPrefix, &V)> {
+        self.v4.iter().map(any).chain(self.v6.iter().map(any))
+    }
+
+    /// Returns an iterator over the prefixes of all routes in order.
+    pub fn prefixes(&self) -> impl Iterator<Item = AnyPrefix> {
+        self.iter().map(|(prefix, _)| prefix)
+    }
+
+    /// Returns an iterator over the values of all routes in the order of their prefixes.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Retains the routes for which `keep` returns true; `keep` may change their values.
+    pub fn retain(&mut self, mut keep: impl FnMut(AnyPrefix, &mut V) -> bool) {
+        self.v4.retain(|prefix, value| keep(prefix.into(), value));
+        self.v6.retain(|prefix, value| keep(prefix.into(), value));
+    }
+
+    /// Removes all routes and releases the memory.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Returns the bytes that the tables have allocated; without what values own.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        self.v4.allocation_size() + self.v6.allocation_size()
+    }
+}
+
+/// Returns a route with its prefix as one of either family.
+fn any<P: Into<AnyPrefix>, V>((prefix, value): (P, V)) -> (AnyPrefix, V) {
+    (prefix.into(), value)
+}
+
+impl<V> Default for Routes<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Formats the routes in order, as a map.
+impl<V: fmt::Debug> fmt::Debug for Routes<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<V> Extend<(AnyPrefix, V)> for Routes<V> {
+    fn extend<I: IntoIterator<Item = (AnyPrefix, V)>>(&mut self, routes: I) {
+        routes.into_iter().for_each(|(prefix, value)| drop(self.insert(prefix, value)));
+    }
+}
+
+impl<V> FromIterator<(AnyPrefix, V)> for Routes<V> {
+    fn from_iter<I: IntoIterator<Item = (AnyPrefix, V)>>(routes: I) -> Self {
+        let mut table = Self::new();
+        table.extend(routes);
+        table
+    }
+}
+
+impl<V, const N: usize> From<[(AnyPrefix, V); N]> for Routes<V> {
+    fn from(routes: [(AnyPrefix, V); N]) -> Self {
+        routes.into_iter().collect()
+    }
+}

@@ -1,0 +1,130 @@
+//! Operations on many routes, and on the memory of a table.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use super::update::Shortcuts;
+use super::{IterMut, RouteTable};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Removes all routes and releases the memory. O(memory), and O(nodes) if values have to be
+    /// dropped.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, ())]);
+    /// routes.clear();
+    /// assert!(routes.is_empty());
+    /// assert_eq!(routes.allocation_size(), 0);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Retains the routes for which `keep` returns true; `keep` may change their values. It is
+    /// called in order; if it panics, all routes remain. O(routes).
+    ///
+    /// # Example
+    ///
+    /// A peer goes down:
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let routes = [(0x40_u8, 2, "a"), (0x48, 5, "b"), (0x80, 1, "a")];
+    /// let routes = routes.map(|(at, len, peer)| (Prefix::new(at, len).unwrap(), peer));
+    /// let mut routes = RouteTable::from(routes);
+    /// routes.retain(|_, peer| *peer != "a");
+    /// assert!(routes.values().eq(&["b"]));
+    /// ```
+    pub fn retain(&mut self, keep: impl FnMut(Prefix<A>, &mut V) -> bool) {
+        self.retain_covered(&Prefix::default_route(), keep);
+    }
+
+    /// Retains those of the routes that `prefix` covers for which `keep` returns true; all other
+    /// routes remain. O(routes that it covers).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// routes.retain_covered(&Prefix::new(0x48, 3)?, |_, _| false);
+    /// assert!(routes.prefixes().eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn retain_covered(
+        &mut self,
+        prefix: &Prefix<A>,
+        mut keep: impl FnMut(Prefix<A>, &mut V) -> bool,
+    ) {
+        let mut rejected = Vec::new();
+        for (prefix, value) in IterMut::below(&mut self.store, prefix, None) {
+            if !keep(prefix, value) {
+                rejected.push(prefix);
+            }
+        }
+        rejected.iter().for_each(|prefix| drop(self.remove(prefix)));
+    }
+
+    /// Removes the routes that `prefix` covers, itself included. Returns their number.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert_eq!(routes.remove_covered(&Prefix::new(0x48, 3)?), 1);
+    /// assert!(routes.prefixes().eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("remove_children", "more specific"))]
+    pub fn remove_covered(&mut self, prefix: &Prefix<A>) -> usize {
+        let before = self.len();
+        self.retain_covered(prefix, |_, _| false);
+        before - self.len()
+    }
+
+    /// Compacts the memory, without the free blocks that removed and moved routes have left.
+    /// O(routes); needs the memory of both tables for a while.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut routes: flowtable::RouteTable<u32, u32> = flowtable::RouteTable::new();
+    /// for net in 0..1000_u32 {
+    ///     routes.insert(flowtable::Prefix::new(net << 12, 24)?, net);
+    /// }
+    /// routes.retain(|prefix, _| prefix.address() >> 12 < 10);
+    /// let before = routes.allocation_size();
+    /// routes.shrink_to_fit();
+    /// assert!(routes.allocation_size() < before && routes.len() == 10);
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        // Detached while indices refer to blocks that move.
+        let mut shortcuts = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY);
+        self.store.compact();
+        shortcuts.rebuild(&self.store, self.len);
+        self.shortcuts = shortcuts;
+    }
+
+    /// Returns the bytes that the table has allocated, free ones included; without what values own.
+    /// O(chunks of memory).
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let (nodes, values) = self.store.allocation_size();
+        let (direct, levels) = self.shortcuts.allocation_size();
+        nodes + values + direct + levels
+    }
+}

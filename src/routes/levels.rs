@@ -1,0 +1,594 @@
+//! Levels: the nodes at bits 24, 30, 36 and 42 of wide addresses, found by hashes.
+//!
+//! The hash of a node is one of the bits before it.
+//!
+//! ```text
+//!     address    0                 18    24    30    36    42    48
+//!                │   direct table  │ slot│     │     │  ↑  │
+//!                └────────────── key of level 36 ───────┘
+//!     hash       │ directory │ … │ bucket │     slot      │
+//!     segment    ▕ pilots ▏ 128 entries: key │ inner │ outer │ values ▏
+//! ```
+//!
+//! The routes of IPv6 have 25 to 48 bits, almost all of them, and a descent to them reads five
+//! dependent nodes. Instead, an entry is a copy of the routes of a node, and a lookup reads the
+//! entries of the three longest levels at once: they do not depend on each other. The longest level
+//! that covers the address has the route. As in a direct table, the nodes remain, and entries are
+//! computed from them.
+//!
+//! *Perfect hashing by pilots*: an entry is in one slot only, so that a lookup compares one key.
+//! The slot of a key is determined by its hash and by the pilot of its bucket, a byte. If the slot
+//! of a new entry is occupied, another pilot is chosen for its bucket, and the few entries of the
+//! bucket move. If no pilot fits, the segment splits by the next bit of the hash (extendible
+//! hashing).
+//!
+//! An entry at bit 42 with the flag [`DEEPER`] has routes of more than 48 bits below it, which are
+//! found in the trie.
+//!
+//! Hashes have no seed. If too many keys have equal hashes, which splits do not separate, or if
+//! there is no memory, all levels are released, and lookups descend the trie.
+//!
+//! Paper: Waldvogel and others, *Scalable high speed IP routing lookups* (1997), for the levels by
+//! hash; Fox, Chen and Heath, *A faster algorithm for constructing minimal perfect hash functions*
+//! (1992), for the pilots.
+#![allow(unsafe_code)]
+
+use alloc::alloc::alloc_zeroed;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::direct::{RouteMatch, search};
+use super::pool::Exhausted;
+use super::stride::{COVERS, STRIDE, first_slot};
+use crate::raw::bit_ops::{select, select_ref};
+
+/// The first level.
+pub(super) const FIRST: u32 = 24;
+
+/// The last level.
+pub(super) const LAST: u32 = 42;
+
+/// The flag of an entry at [`LAST`] with longer routes below it.
+pub(super) const DEEPER: u64 = 1;
+
+/// Entries of a segment.
+const SLOTS: usize = 128;
+
+/// Buckets of a segment, each with a pilot.
+const BUCKETS: usize = 128;
+
+/// Limit of the entries of a bucket.
+const MAX_MEMBERS: usize = 16;
+
+/// Two segments are merged if they have fewer entries than this: then one is less than half full.
+const MERGE_BELOW: usize = SLOTS * 3 / 8;
+
+/// Limit of the bits of the directory: the bits of a hash above those of the bucket.
+const MAX_DEPTH: u32 = 26;
+
+/// Segments may be emptier than usual by this factor, as a power of two, before levels are given
+/// up: the directory has no more than 2^6 times as many places as there are full segments.
+const MAX_SPARSENESS: u32 = 6;
+
+/// The routes of a node at one of the levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct Entry {
+    /// A one, and the bits before the node; 0 in a vacant slot.
+    pub(super) key: u64,
+    /// Routes of levels 1 to 5 of the node, by prefix index; bit 0 is [`DEEPER`].
+    pub(super) inner: u64,
+    /// Routes of level 6 of the node, by slot.
+    pub(super) outer: u64,
+    /// The index of the value of the first outer route.
+    pub(super) values: u32,
+}
+
+impl Entry {
+    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0 };
+
+    /// Creates the entry of a node with these routes.
+    pub(super) fn new(key: u64, (inner, outer, values): (u64, u64, u32), deeper: bool) -> Self {
+        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values }
+    }
+
+    /// Returns whether it has routes, or longer ones below it.
+    pub(super) const fn is_needed(&self) -> bool {
+        self.inner | self.outer != 0
+    }
+
+    /// Returns a word that is not zero if the entry has this key, and a route that covers `slot` or
+    /// one of these flags.
+    #[inline(always)]
+    fn matches(&self, key: u64, slot: u32, flags: u64) -> u64 {
+        let inner = self.inner & (COVERS[slot as usize] | flags);
+        select(self.key ^ key, 0, inner | self.outer >> slot & 1)
+    }
+
+    /// Returns the longest route that covers `slot`, which exists. The entry is not [`DEEPER`].
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    unsafe fn longest<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
+        let node = (self.inner, self.outer, self.values);
+        // SAFETY: by the contract of this function.
+        unsafe { search::<FAST>(node, 0, pos, slot, RouteMatch::NONE) }
+    }
+}
+
+/// Returns the key of a node at `pos`: a one, and the first `pos` bits.
+#[inline(always)]
+pub(super) const fn key_of(word: u64, pos: u32) -> u64 {
+    (word >> 1 | 1 << 63) >> (63 - pos)
+}
+
+/// Returns the position of the level that has the routes of `len` bits: more than [`FIRST`].
+pub(super) const fn level_of(len: u32) -> u32 {
+    let pos = (len - 1) / STRIDE * STRIDE;
+    if pos < LAST { pos } else { LAST }
+}
+
+/// Returns a hash: all bits of the key affect its high bits, which select segment and bucket, and
+/// its low ones, which select the slot. Keys are consecutive or differ in single bits.
+#[inline(always)]
+const fn hash(key: u64) -> u64 {
+    let scrambled = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (scrambled ^ scrambled >> 32).wrapping_mul(0xD6E8_FEB8_6659_6593)
+}
+
+/// Returns the bucket of a hash.
+#[inline(always)]
+const fn bucket_of(hash: u64) -> usize {
+    (hash >> 32) as usize % BUCKETS
+}
+
+/// Returns the slot of a hash with this pilot: the top bits of a product.
+#[inline(always)]
+fn slot_of(hash: u64, pilot: u8) -> usize {
+    ((hash as u32).wrapping_mul(FACTORS[pilot as usize]) >> (u32::BITS - SLOTS.ilog2())) as usize
+}
+
+/// A random odd number for each pilot: some of them separate any two hashes that differ.
+static FACTORS: [u32; 256] = {
+    let (mut factors, mut pilot, mut state) = ([0; 256], 0, 0x1234_5678_9ABC_DEF1_u64);
+    while pilot < factors.len() {
+        // xorshift64*
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        factors[pilot] = (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32 | 1;
+        pilot += 1;
+    }
+    factors
+};
+
+/// Entries whose hashes have their first `depth` bits in common. All zeros is an empty one.
+#[repr(C, align(64))]
+struct Segment {
+    /// A byte for each bucket, which determines the slots of its entries.
+    pilots: [u8; BUCKETS],
+    entries: [Entry; SLOTS],
+    /// For each slot the bucket of its entry, plus one; 0 if it is vacant.
+    owners: [u8; SLOTS],
+    len: u32,
+    depth: u32,
+}
+
+impl Segment {
+    #[inline(always)]
+    fn candidate(&self, hash: u64) -> &Entry {
+        // Below SLOTS by construction.
+        &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS]
+    }
+
+    /// Replaces the entry with the same key.
+    fn replace(&mut self, hash: u64, entry: Entry) -> bool {
+        let old = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
+        let found = old.key == entry.key;
+        if found {
+            *old = entry;
+        }
+        found
+    }
+
+    /// Inserts a new entry. Returns whether there is a pilot for its bucket.
+    fn insert(&mut self, hash: u64, entry: Entry) -> bool {
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
+        let is_inserted = self.owners[slot] == 0 || self.move_bucket(bucket_of(hash), hash);
+        if is_inserted {
+            self.put(hash, entry);
+            self.len += 1;
+        }
+        is_inserted
+    }
+
+    /// Writes an entry to its slot, which is vacant.
+    fn put(&mut self, hash: u64, entry: Entry) {
+        let (bucket, pilot) = (bucket_of(hash), self.pilots[bucket_of(hash)]);
+        self.entries[slot_of(hash, pilot)] = entry;
+        self.owners[slot_of(hash, pilot)] = bucket as u8 + 1;
+    }
+
+    /// Moves the entries of a bucket by a pilot that leaves a slot for one more.
+    fn move_bucket(&mut self, bucket: usize, new: u64) -> bool {
+        let mut members = [(0, Entry::VACANT); MAX_MEMBERS];
+        let mut count = 0;
+        for slot in 0..SLOTS {
+            if usize::from(self.owners[slot]) == bucket + 1 {
+                let Some(member) = members.get_mut(count) else { return false };
+                let entry = self.entries[slot];
+                *member = (hash(entry.key), entry);
+                count += 1;
+            }
+        }
+        let members = &members[..count];
+        let hashes = || members.iter().map(|(hash, _)| *hash).chain([new]);
+        let fits = |&pilot: &u8| {
+            let mut taken = 0_u128;
+            hashes().all(|hash| {
+                let slot = slot_of(hash, pilot);
+                let is_free = matches!(usize::from(self.owners[slot]), 0)
+                    || usize::from(self.owners[slot]) == bucket + 1;
+                let is_first = taken >> slot & 1 == 0;
+                taken |= 1 << slot;
+                is_free && is_first
+            })
+        };
+        let Some(pilot) = (0..=u8::MAX).find(fits) else { return false };
+        for (hash, _) in members {
+            self.vacate(slot_of(*hash, self.pilots[bucket]));
+        }
+        self.pilots[bucket] = pilot;
+        members.iter().for_each(|&(hash, entry)| self.put(hash, entry));
+        true
+    }
+
+    fn vacate(&mut self, slot: usize) {
+        self.entries[slot] = Entry::VACANT;
+        self.owners[slot] = 0;
+    }
+
+    /// Removes the entry with this key. Returns whether it existed.
+    fn remove(&mut self, hash: u64, key: u64) -> bool {
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
+        let found = self.entries[slot].key == key;
+        if found {
+            self.vacate(slot);
+            self.len -= 1;
+        }
+        found
+    }
+
+    fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.entries.iter().copied().filter(|entry| entry.key != 0)
+    }
+}
+
+/// The entries of all levels.
+pub(super) struct Levels {
+    /// Segments by the first `depth` bits of a hash: consecutive places share one of less depth.
+    directory: Vec<NonNull<Segment>>,
+    /// 64 less the bits of an index of the directory. At most 63: the directory has two places.
+    shift: u32,
+    segments: usize,
+    len: usize,
+}
+
+// SAFETY: a segment belongs to its `Levels` alone, and has plain data.
+unsafe impl Send for Levels {}
+
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for Levels {}
+
+impl Levels {
+    /// Creates levels without entries.
+    pub(super) fn new() -> Result<Self, Exhausted> {
+        let mut directory = Vec::new();
+        directory.try_reserve_exact(2).map_err(|_| Exhausted)?;
+        let segment = new_segment(0)?;
+        directory.extend([segment; 2]);
+        Ok(Self { directory, shift: 63, segments: 1, len: 0 })
+    }
+
+    /// Returns the number of entries.
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    fn segment(&self, hash: u64) -> &Segment {
+        let place = (hash >> self.shift) as usize;
+        debug_assert!(place < self.directory.len());
+        // SAFETY: the directory has a place for each value of the first bits.
+        let segment = unsafe { self.directory.get_unchecked(place) };
+        // SAFETY: segments in the directory are allocated, and `self` is borrowed.
+        unsafe { segment.as_ref() }
+    }
+
+    fn segment_mut(&mut self, hash: u64) -> &mut Segment {
+        let mut segment = self.directory[(hash >> self.shift) as usize];
+        // SAFETY: segments in the directory are allocated, and `self` is borrowed mutably.
+        unsafe { segment.as_mut() }
+    }
+
+    /// Returns the entry that may have this key.
+    #[inline(always)]
+    pub(super) fn candidate(&self, key: u64) -> &Entry {
+        let hash = hash(key);
+        self.segment(hash).candidate(hash)
+    }
+
+    /// Returns the entry of a key, for tests.
+    pub(super) fn get(&self, key: u64) -> Option<Entry> {
+        Some(*self.candidate(key)).filter(|entry| entry.key == key)
+    }
+
+    /// Inserts, replaces or removes the entry of a key. Fails if there is no memory, or if too many
+    /// hashes are equal.
+    pub(super) fn set(&mut self, entry: Entry) -> Result<(), Exhausted> {
+        let hash = hash(entry.key);
+        if !entry.is_needed() {
+            self.remove(hash, entry.key);
+            return Ok(());
+        }
+        if self.segment_mut(hash).replace(hash, entry) {
+            return Ok(());
+        }
+        while !self.segment_mut(hash).insert(hash, entry) {
+            self.split(hash)?;
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    fn remove(&mut self, hash: u64, key: u64) {
+        if self.segment_mut(hash).remove(hash, key) {
+            self.len -= 1;
+            self.merge(hash);
+        }
+    }
+
+    /// Splits the segment of a hash by the next bit.
+    fn split(&mut self, hash: u64) -> Result<(), Exhausted> {
+        let depth = self.segment(hash).depth + 1;
+        if depth > 64 - self.shift {
+            self.double_directory()?;
+        }
+        let (low, high) = (new_segment(depth)?, new_segment(depth));
+        let Ok(high) = high else {
+            free_segment(low);
+            return Err(Exhausted);
+        };
+        let halves = [low, high];
+        let old = self.directory[(hash >> self.shift) as usize];
+        let bit = |hash: u64| (hash >> (64 - depth) & 1) as usize;
+        // SAFETY: the segment is in the directory, so it is allocated.
+        for entry in unsafe { old.as_ref() }.entries() {
+            let hash = self::hash(entry.key);
+            let mut half = halves[bit(hash)];
+            // SAFETY: just allocated; there is no other reference.
+            if !unsafe { half.as_mut() }.insert(hash, entry) {
+                halves.into_iter().for_each(free_segment);
+                return Err(Exhausted);
+            }
+        }
+        self.assign(hash, depth - 1, halves);
+        self.segments += 1;
+        free_segment(old);
+        Ok(())
+    }
+
+    /// Sets the places of a segment of this depth to two others, for either value of the next bit.
+    fn assign(&mut self, hash: u64, depth: u32, halves: [NonNull<Segment>; 2]) {
+        let places = 1 << (64 - self.shift - depth);
+        let first = (hash >> self.shift) as usize & !(places - 1);
+        self.directory[first..first + places / 2].fill(halves[0]);
+        self.directory[first + places / 2..first + places].fill(halves[1]);
+    }
+
+    fn double_directory(&mut self) -> Result<(), Exhausted> {
+        let depth = 64 - self.shift + 1;
+        let usual = (self.segments + 1).ilog2();
+        if depth > MAX_DEPTH.min(usual + MAX_SPARSENESS) {
+            return Err(Exhausted);
+        }
+        let mut directory = Vec::new();
+        directory.try_reserve_exact(2 * self.directory.len()).map_err(|_| Exhausted)?;
+        directory.extend(self.directory.iter().flat_map(|&segment| [segment; 2]));
+        self.directory = directory;
+        self.shift -= 1;
+        Ok(())
+    }
+
+    /// Merges the segment of a hash with the one that differs in the last bit, if both have few
+    /// entries.
+    fn merge(&mut self, hash: u64) {
+        let depth = self.segment(hash).depth;
+        if depth == 0 {
+            return;
+        }
+        let buddy = hash ^ 1 << (64 - depth);
+        let (one, other) = (self.segment(hash), self.segment(buddy));
+        if other.depth != depth || (one.len + other.len) as usize >= MERGE_BELOW {
+            return;
+        }
+        let Ok(mut merged) = new_segment(depth - 1) else { return };
+        // SAFETY: just allocated; there is no other reference.
+        let segment = unsafe { merged.as_mut() };
+        for entry in one.entries().chain(other.entries()) {
+            if !segment.insert(self::hash(entry.key), entry) {
+                return free_segment(merged);
+            }
+        }
+        let old = [hash, buddy].map(|hash| self.directory[(hash >> self.shift) as usize]);
+        self.assign(hash, depth - 1, [merged; 2]);
+        self.segments -= 1;
+        old.into_iter().for_each(free_segment);
+    }
+
+    /// Returns the allocated bytes.
+    pub(super) fn allocation_size(&self) -> usize {
+        self.segments * size_of::<Segment>()
+            + self.directory.capacity() * size_of::<NonNull<Segment>>()
+    }
+
+    /// Returns all entries, in any order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.segments().flat_map(|segment| {
+            // SAFETY: segments in the directory are allocated, and `self` is borrowed.
+            unsafe { segment.as_ref() }.entries()
+        })
+    }
+
+    /// Returns each segment once.
+    fn segments(&self) -> impl Iterator<Item = NonNull<Segment>> {
+        let mut next = 0;
+        core::iter::from_fn(move || {
+            let segment = *self.directory.get(next)?;
+            // SAFETY: segments in the directory are allocated, and `self` is borrowed.
+            let depth = unsafe { segment.as_ref() }.depth;
+            next += 1 << (64 - self.shift - depth);
+            Some(segment)
+        })
+    }
+}
+
+impl Drop for Levels {
+    fn drop(&mut self) {
+        let segments: Vec<_> = self.segments().collect();
+        segments.into_iter().for_each(free_segment);
+    }
+}
+
+/// Allocates an empty segment.
+fn new_segment(depth: u32) -> Result<NonNull<Segment>, Exhausted> {
+    // SAFETY: the layout is not empty.
+    let segment = unsafe { alloc_zeroed(Layout::new::<Segment>()) }.cast::<Segment>();
+    let mut segment = NonNull::new(segment).ok_or(Exhausted)?;
+    // SAFETY: zeros are a valid segment, to which there is no other reference.
+    unsafe { segment.as_mut() }.depth = depth;
+    Ok(segment)
+}
+
+/// Frees a segment that is no longer in the directory.
+fn free_segment(segment: NonNull<Segment>) {
+    // SAFETY: allocated by `new_segment` with the layout of a box.
+    drop(unsafe { Box::from_raw(segment.as_ptr()) });
+}
+
+/// The entries of the three longest levels that an address may have.
+#[derive(Clone, Copy)]
+pub(super) struct Candidates<'l>([&'l Entry; 3]);
+
+/// The result of a search in all levels.
+pub(super) enum Found {
+    Route(RouteMatch),
+    /// There is none: the longest route has at most [`FIRST`] bits.
+    None,
+    /// Routes of more than 48 bits may match.
+    Deeper,
+}
+
+const LEVELS: [u32; 3] = [LAST, LAST - STRIDE, LAST - 2 * STRIDE];
+
+impl Levels {
+    /// Returns the entries to be searched.
+    #[inline(always)]
+    pub(super) fn candidates(&self, word: u64) -> Candidates<'_> {
+        Candidates(LEVELS.map(|pos| self.candidate(key_of(word, pos))))
+    }
+
+    /// Returns the longest route that is in an entry. Branch-free for the three longest levels,
+    /// since the level is unpredictable.
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest<const FAST: bool>(
+        &self,
+        word: u64,
+        Candidates([a, b, c]): Candidates<'_>,
+    ) -> Found {
+        let matches = |entry: &Entry, pos: u32, flags: u64| {
+            entry.matches(key_of(word, pos), first_slot(word << pos), flags)
+        };
+        let at_a = matches(a, LEVELS[0], DEEPER);
+        let at_b = matches(b, LEVELS[1], 0);
+        let at_c = matches(c, LEVELS[2], 0);
+        let (mut entry, mut pos) = (select_ref(at_b, b, c), select(at_b, 36, 30));
+        (entry, pos) = (select_ref(at_a, a, entry), select(at_a, 42, pos));
+        let mut pos = pos as u32;
+        if at_a | at_b | at_c == 0 {
+            (entry, pos) = (self.candidate(key_of(word, FIRST)), FIRST);
+            if matches(entry, FIRST, 0) == 0 {
+                return Found::None;
+            }
+        }
+        if entry.inner & DEEPER != 0 {
+            return Found::Deeper;
+        }
+        // SAFETY: by the contract of this function.
+        Found::Route(unsafe { entry.longest::<FAST>(first_slot(word << pos), pos) })
+    }
+}
+
+impl<'l> Candidates<'l> {
+    pub(super) const NONE: Self = Self([&Entry::VACANT; 3]);
+
+    #[inline(always)]
+    pub(super) fn each(self) -> [&'l Entry; 3] {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: u64) -> Entry {
+        Entry { key: 1 << 42 | number, inner: 4, outer: number, values: number as u32 }
+    }
+
+    fn entries(levels: &Levels) -> Vec<u64> {
+        let mut numbers: Vec<u64> = levels.entries().map(|entry| entry.outer).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    #[test]
+    fn entries_are_found_while_segments_split_and_merge() {
+        let count = if cfg!(miri) { 300 } else { 20_000 };
+        let numbers = |step: u64| (0..count).map(move |number| number * step);
+        for step in [1, 64, 1 << 20] {
+            let mut levels = Levels::new().ok().unwrap();
+            for number in numbers(step) {
+                assert!(levels.set(entry(number)).is_ok());
+                assert_eq!(levels.candidate(entry(number).key), &entry(number));
+            }
+            assert!(entries(&levels).into_iter().eq(numbers(step)));
+            for number in numbers(step) {
+                assert_eq!(levels.candidate(entry(number).key), &entry(number));
+                let gone = Entry { inner: 0, outer: 0, ..entry(number) };
+                assert!(levels.set(gone).is_ok());
+                assert_ne!(levels.candidate(entry(number).key).key, entry(number).key);
+            }
+            assert_eq!((levels.len(), levels.segments), (0, 1), "step {step}");
+        }
+    }
+
+    #[test]
+    fn keys_of_levels_differ() {
+        let keys = [FIRST, 30, 36, LAST].map(|pos| key_of(0, pos));
+        assert_eq!(keys, [1 << 24, 1 << 30, 1 << 36, 1 << 42]);
+        assert_eq!(key_of(u64::MAX, LAST), (1 << 43) - 1);
+        assert_eq!(
+            [25, 30, 31, 36, 37, 42, 43, 48, 49, 128].map(level_of),
+            [24, 24, 30, 30, 36, 36, 42, 42, 42, 42]
+        );
+    }
+}

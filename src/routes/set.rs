@@ -1,0 +1,160 @@
+//! Sets of prefixes.
+
+use core::fmt;
+
+use super::RouteTable;
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+/// A set of prefixes: a [`RouteTable`] without values, for access lists and the like.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::{Prefix, routes::PrefixSet};
+/// use std::net::Ipv4Addr;
+///
+/// let mut private = PrefixSet::<Ipv4Addr>::new();
+/// assert!(private.insert("10.0.0.0/8".parse()?));
+/// assert!(private.insert("192.168.0.0/16".parse()?) && private.len() == 2);
+/// assert!(private.contains_address(&Ipv4Addr::new(10, 1, 2, 3)));
+/// assert_eq!(private.lookup(&Ipv4Addr::new(8, 8, 8, 8)), None);
+/// assert!(private.contains(&"10.0.0.0/8".parse()?));
+/// assert!(private.covers(&"10.1.0.0/16".parse()?));
+/// assert!(private.overlaps(&"0.0.0.0/0".parse()?));
+/// assert_eq!(private.iter().next(), Some("10.0.0.0/8".parse()?));
+///
+/// let other = PrefixSet::from(["10.0.0.0/8".parse()?]);
+/// assert_eq!(private.union(&other), private);
+/// assert_eq!(private.intersection(&other), other);
+/// assert_eq!(private.difference(&other).as_table().len(), 1);
+/// assert!(private.remove(&"10.0.0.0/8".parse()?) && !private.is_empty());
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+#[doc(alias("acl", "IpSet"))]
+#[derive(Clone, PartialEq, Eq)]
+pub struct PrefixSet<A: Address> {
+    table: RouteTable<A, ()>,
+}
+
+impl<A: Address> PrefixSet<A> {
+    /// Creates an empty set, which allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { table: RouteTable::new() }
+    }
+
+    /// Returns the number of prefixes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns whether the set is empty.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Returns the set as a table, for all other methods.
+    #[must_use]
+    pub const fn as_table(&self) -> &RouteTable<A, ()> {
+        &self.table
+    }
+
+    /// Inserts a prefix. Returns whether it is new.
+    pub fn insert(&mut self, prefix: Prefix<A>) -> bool {
+        self.table.insert(prefix, ()).is_none()
+    }
+
+    /// Removes a prefix. Returns whether the set had it.
+    pub fn remove(&mut self, prefix: &Prefix<A>) -> bool {
+        self.table.remove(prefix).is_some()
+    }
+
+    /// Returns whether the set has exactly this prefix.
+    #[must_use]
+    pub fn contains(&self, prefix: &Prefix<A>) -> bool {
+        self.table.contains(prefix)
+    }
+
+    /// Returns whether a prefix of the set contains `address`.
+    #[must_use]
+    pub fn contains_address(&self, address: &A) -> bool {
+        self.lookup(address).is_some()
+    }
+
+    /// Returns the longest prefix that contains `address`.
+    #[must_use]
+    pub fn lookup(&self, address: &A) -> Option<Prefix<A>> {
+        self.table.lookup(address).map(|(prefix, ())| prefix)
+    }
+
+    /// Returns whether a prefix of the set covers `prefix`.
+    #[must_use]
+    pub fn covers(&self, prefix: &Prefix<A>) -> bool {
+        self.table.covering(prefix).next().is_some()
+    }
+
+    /// Returns whether a prefix of the set has an address in common with `prefix`.
+    #[must_use]
+    pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
+        self.table.overlaps(prefix)
+    }
+
+    /// Returns an iterator over the prefixes in order.
+    pub fn iter(&self) -> impl Iterator<Item = Prefix<A>> {
+        self.table.prefixes()
+    }
+
+    /// Returns the prefixes that are in either set.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        self.table.union(&other.table).map(|(prefix, ())| prefix).collect()
+    }
+
+    /// Returns the prefixes that are in both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.table.intersection(&other.table).map(|(prefix, ..)| prefix).collect()
+    }
+
+    /// Returns the prefixes that are in this set and not in the other one.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        self.table.difference(&other.table).map(|(prefix, ())| prefix).collect()
+    }
+}
+
+impl<A: Address> Default for PrefixSet<A> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Formats the prefixes in order, as a set.
+impl<A: Address + fmt::Debug> fmt::Debug for PrefixSet<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl<A: Address> Extend<Prefix<A>> for PrefixSet<A> {
+    fn extend<I: IntoIterator<Item = Prefix<A>>>(&mut self, prefixes: I) {
+        self.table.extend(prefixes.into_iter().map(|prefix| (prefix, ())));
+    }
+}
+
+impl<A: Address> FromIterator<Prefix<A>> for PrefixSet<A> {
+    fn from_iter<I: IntoIterator<Item = Prefix<A>>>(prefixes: I) -> Self {
+        let mut set = Self::new();
+        set.extend(prefixes);
+        set
+    }
+}
+
+impl<A: Address, const N: usize> From<[Prefix<A>; N]> for PrefixSet<A> {
+    fn from(prefixes: [Prefix<A>; N]) -> Self {
+        prefixes.into_iter().collect()
+    }
+}

@@ -1,0 +1,251 @@
+//! Updates of what is computed from the nodes: direct tables and levels.
+//!
+//! They have indices of values. An update changes them as soon as it has changed a node, before it
+//! reads more of the address, which may panic.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::RouteTable;
+use super::direct::Direct;
+use super::key::Key;
+use super::levels::{Entry, FIRST, LAST, Levels, key_of, level_of};
+use super::pool::Exhausted;
+use super::store::{ROOT, Store};
+use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
+use crate::key::bits::Address;
+
+/// Number of routes of more than [`FIRST`] bits at which levels are made: some ten microseconds.
+const MAKE_AT: usize = 128;
+
+/// Number of routes of more than [`FIRST`] bits below which levels are released.
+const DROP_BELOW: usize = 32;
+
+/// Number of routes at which direct tables are prepared: some ten microseconds.
+const MAKE_DIRECT_AT: usize = 512;
+
+/// Number of routes below which that memory is released.
+const DROP_DIRECT_BELOW: usize = 128;
+
+/// What is computed from the nodes for faster lookups.
+#[derive(Default)]
+pub(super) struct Shortcuts {
+    /// Allocated from [`MAKE_DIRECT_AT`] routes on.
+    pub(super) direct: Option<Box<Direct>>,
+    /// For addresses of more than 32 bits, from [`MAKE_AT`] long routes on.
+    pub(super) levels: Option<Levels>,
+    /// The number of routes of more than [`FIRST`] bits.
+    pub(super) long: usize,
+}
+
+impl Shortcuts {
+    pub(super) const EMPTY: Self = Self { direct: None, levels: None, long: 0 };
+
+    /// Returns the allocated bytes: of direct tables, of levels.
+    pub(super) fn allocation_size(&self) -> (usize, usize) {
+        let direct = |direct: &Direct| direct.allocation_size() + size_of::<Direct>();
+        let levels = self.levels.as_ref().map_or(0, Levels::allocation_size);
+        (self.direct.as_deref().map_or(0, direct), levels)
+    }
+
+    /// Recomputes all indices of values of a store with `len` routes, or releases what a new table
+    /// with these routes would not have.
+    pub(super) fn rebuild<V>(&mut self, store: &Store<V>, len: usize) {
+        self.direct = self.direct.take().filter(|_| len >= MAKE_DIRECT_AT);
+        if let Some(direct) = &mut self.direct {
+            direct.rebuild_all(store);
+        }
+        if self.levels.take().is_some() && self.long >= MAKE_AT {
+            self.levels = store.levels().ok();
+        }
+    }
+
+    /// Returns the shortcuts of a copy of the store.
+    pub(super) fn copied<V>(&self, store: &Store<V>) -> Self {
+        Self {
+            direct: self.direct.as_ref().map(|direct| Box::new(direct.copied(store))),
+            levels: self.levels.as_ref().and_then(|_| store.levels().ok()),
+            long: self.long,
+        }
+    }
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
+    pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
+
+    /// Prefetches what an update of a route of `len` bits changes after its node: a copy of the
+    /// node, and the values, whose index is in the copy, too. These cache misses overlap with those
+    /// of the descent.
+    #[inline]
+    pub(super) fn prefetch_shortcuts(&self, key: &Key<A>, len: u32) {
+        let values = &self.store.values;
+        if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
+            values.prefetch(levels.candidate(key_of(key.word(), level_of(len))).values);
+        } else if let Some(direct) = &self.shortcuts.direct {
+            values.prefetch(direct.slot(key.word()).values());
+        }
+    }
+
+    /// Updates the shortcuts after the insertion of a route of `len` bits into a node.
+    pub(super) fn after_insert(&mut self, key: &Key<A>, len: u32, node: u32) {
+        let Self { store, shortcuts, .. } = self;
+        if let Some(direct) = &mut shortcuts.direct {
+            direct.update(store, key.word(), len, node);
+            if len > STRIDE {
+                direct.add_route(first_slot(key.word()));
+            }
+            direct.proceed(store);
+        } else if self.len == MAKE_DIRECT_AT {
+            shortcuts.direct = Direct::of(store).ok();
+        }
+        if Self::HAS_LEVELS && len > FIRST {
+            shortcuts.long += 1;
+            self.update_level(key, len, Some(node));
+            if self.shortcuts.long == MAKE_AT {
+                self.shortcuts.levels = self.store.levels().ok();
+            }
+        }
+    }
+
+    /// Updates the shortcuts after the removal of a route of `len` bits from a node.
+    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32) {
+        let Self { store, shortcuts, .. } = self;
+        if let Some(direct) = &mut shortcuts.direct {
+            direct.update(store, key.word(), len, node);
+            if len > STRIDE {
+                direct.remove_route(first_slot(key.word()));
+            }
+            direct.proceed(store);
+            if self.len < DROP_DIRECT_BELOW {
+                shortcuts.direct = None;
+            }
+        }
+        if Self::HAS_LEVELS && len > FIRST {
+            shortcuts.long -= 1;
+            if shortcuts.long < DROP_BELOW {
+                shortcuts.levels = None;
+            }
+            self.update_level(key, len, Some(node));
+        }
+    }
+
+    /// Updates the shortcuts after the removal of the nodes that led to a route of `len` bits.
+    pub(super) fn after_remove_path(&mut self, key: &Key<A>, len: u32) {
+        if len <= 3 * STRIDE {
+            return;
+        }
+        if let Some(direct) = &mut self.shortcuts.direct {
+            direct.update_deeper(&self.store, key.word());
+        }
+        if Self::HAS_LEVELS && len > LAST {
+            self.update_level(key, len, None);
+        }
+    }
+
+    /// Sets the entry that depends on the routes of `len` bits, given their node.
+    fn update_level(&mut self, key: &Key<A>, len: u32, node: Option<u32>) {
+        let Some(levels) = &mut self.shortcuts.levels else { return };
+        let entry = match node.filter(|_| len <= LAST + STRIDE) {
+            Some(node) => self.store.entry_of(node, key.word(), level_of(len)),
+            None => self.store.last_entry(key),
+        };
+        if levels.set(entry).is_err() {
+            self.shortcuts.levels = None;
+        }
+    }
+}
+
+impl<V> Store<V> {
+    /// Returns the entry of the node at `pos`.
+    fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
+        let node = self.nodes.get(id);
+        let deeper = pos == LAST && node.only_child().is_some();
+        Entry::new(key_of(word, pos), node.routes(), deeper)
+    }
+
+    /// Returns the entry for what is at [`LAST`] and below.
+    fn last_entry<A: Address>(&self, key: &Key<A>) -> Entry {
+        let entry = |deeper| Entry::new(key_of(key.word(), LAST), (0, 0, 0), deeper);
+        let (mut id, mut pos) = (ROOT, 0);
+        while pos < LAST {
+            let node = self.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                let strides = (LAST - pos) / STRIDE;
+                if path.common_strides(key.window(pos)) < strides.min(path.strides) {
+                    return entry(false);
+                }
+                if path.strides > strides {
+                    return entry(true);
+                }
+                (id, pos) = (path.child, pos + path.len());
+            } else {
+                let Some(child) = node.child(key.slot(pos)) else { return entry(false) };
+                (id, pos) = (child, pos + STRIDE);
+            }
+        }
+        self.entry_of(id, key.word(), LAST)
+    }
+
+    /// Calls a function with all entries of the levels.
+    pub(super) fn each_entry(
+        &self,
+        mut each: impl FnMut(Entry) -> Result<(), Exhausted>,
+    ) -> Result<(), Exhausted> {
+        let mut open = Vec::new();
+        open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
+        open.extend((!self.nodes.is_empty()).then_some((ROOT, 0, 0)));
+        while let Some((id, pos, word)) = open.pop() {
+            let node = self.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                let (word, end) = (word | path.bits >> pos, pos + path.len());
+                if end > LAST {
+                    each(Entry::new(key_of(word, LAST), (0, 0, 0), true))?;
+                } else {
+                    open.push((path.child, end, word));
+                }
+                continue;
+            }
+            let entry = self.entry_of(id, word, pos);
+            if pos >= FIRST && entry.is_needed() {
+                each(entry)?;
+            }
+            if pos < LAST {
+                open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
+                open.extend((0..SLOTS).filter_map(|slot| {
+                    let bits = PrefixIndex::covering(slot, STRIDE).bits();
+                    Some((node.child(slot)?, pos + STRIDE, word | bits >> pos))
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the routes of more than six bits, by the first six bits.
+    pub(super) fn count_routes(&self, counts: &mut [u32; SLOTS as usize]) -> Result<(), Exhausted> {
+        let mut open = Vec::new();
+        for first in 0..SLOTS {
+            let child = self.root().child(first);
+            open.try_reserve(1).map_err(|_| Exhausted)?;
+            open.extend(child);
+            while let Some(id) = open.pop() {
+                let node = self.nodes.get(id);
+                let mut children = (node.only_child().unwrap_or(0), 1);
+                if !node.is_path() {
+                    counts[first as usize] += node.values_block().1;
+                    children = node.children_block();
+                }
+                open.try_reserve(SLOTS as usize).map_err(|_| Exhausted)?;
+                open.extend(children.0..children.0 + children.1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the levels of all nodes.
+    fn levels(&self) -> Result<Levels, Exhausted> {
+        let mut levels = Levels::new()?;
+        self.each_entry(|entry| levels.set(entry))?;
+        Ok(levels)
+    }
+}

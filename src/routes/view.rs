@@ -1,0 +1,169 @@
+//! Ordered views of the routes.
+
+use super::{Covering, Iter, IterMut, RouteTable, walk};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Returns an iterator over the routes that contain `address`, the shortest first.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// assert!(routes.matches(&0x49).map(|(at, ())| at.len()).eq([0, 2, 5]));
+    /// assert!(routes.matches(&0x50).map(|(at, ())| at.len()).eq([0, 2]));
+    /// ```
+    #[doc(alias("less specific"))]
+    pub fn matches(&self, address: &A) -> Covering<'_, A, V> {
+        Covering::along(&self.store, *address, A::BITS)
+    }
+
+    /// Returns an iterator over the routes that cover `prefix`, the shortest first; the last one
+    /// may be of `prefix` itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.covering(&long).map(|(at, _)| at).eq([short, long]));
+    /// assert!(routes.covering(&Prefix::new(0x48, 4)?).map(|(at, _)| at).eq([short]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("less specific", "supernets"))]
+    pub fn covering(&self, prefix: &Prefix<A>) -> Covering<'_, A, V> {
+        Covering::along(&self.store, prefix.address(), prefix.len())
+    }
+
+    /// Returns an iterator over the routes that `prefix` covers, in order; the first one may be of
+    /// `prefix` itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let prefixes = [(0x00, 0), (0x40, 2), (0x48, 5)].map(|(at, len)| Prefix::new(at, len));
+    /// let routes: RouteTable<u8, ()> =
+    ///     prefixes.into_iter().flatten().map(|at| (at, ())).collect();
+    /// assert!(routes.covered(&Prefix::new(0x40, 2)?).map(|(at, ())| at.len()).eq([2, 5]));
+    /// assert!(routes.covered(&Prefix::new(0x40, 3)?).map(|(at, ())| at.len()).eq([5]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[doc(alias("more specific", "children", "subnets"))]
+    pub fn covered(&self, prefix: &Prefix<A>) -> Iter<'_, A, V> {
+        let all = prefix.is_default_route().then_some(self.len);
+        Iter::below(&self.store, prefix, all)
+    }
+
+    /// Returns whether a route has an address in common with `prefix`: it covers `prefix`, or
+    /// `prefix` covers it. Takes the path, once.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.overlaps(&Prefix::host(0x49)) && routes.overlaps(&Prefix::default_route()));
+    /// assert!(!routes.overlaps(&Prefix::host(0x80)));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn overlaps(&self, prefix: &Prefix<A>) -> bool {
+        self.covering(prefix).next().is_some() || walk::has_covered(&self.store.nodes, prefix)
+    }
+
+    /// Returns an iterator over all routes in order: by address, and for equal addresses the
+    /// shorter first.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.iter().eq([(short, &'b'), (long, &'a')]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, A, V> {
+        self.covered(&Prefix::default_route())
+    }
+
+    /// Returns an iterator over all routes in order, with mutable references to their values.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let mut routes = RouteTable::from([(long, 1), (short, 2)]);
+    /// routes.iter_mut().for_each(|(prefix, value)| *value += prefix.len());
+    /// assert!(routes.values().eq(&[4, 6]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn iter_mut(&mut self) -> IterMut<'_, A, V> {
+        IterMut::below(&mut self.store, &Prefix::default_route(), Some(self.len))
+    }
+
+    /// Returns an iterator over the prefixes of all routes in order. O(routes) in all.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.prefixes().eq([short, long]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn prefixes(&self) -> impl Iterator<Item = Prefix<A>> {
+        self.iter().map(|(prefix, _)| prefix)
+    }
+
+    /// Returns an iterator over the values of all routes in the order of their prefixes. O(routes)
+    /// in all.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let (long, short) = (Prefix::new(0x48_u8, 5)?, Prefix::new(0x40_u8, 2)?);
+    /// let routes = RouteTable::from([(long, 'a'), (short, 'b')]);
+    /// assert!(routes.values().eq(&['b', 'a']));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    /// Returns an iterator over mutable references to the values of all routes in the order of
+    /// their prefixes.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable};
+    ///
+    /// let mut routes = RouteTable::from([(Prefix::new(0x40_u8, 2)?, 1)]);
+    /// routes.values_mut().for_each(|value| *value += 1);
+    /// assert!(routes.values().eq(&[2]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+}

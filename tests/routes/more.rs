@@ -1,0 +1,192 @@
+//! Entries, mutable iteration, sets, aggregation and tables of both families.
+
+use core::fmt::Debug;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::collections::BTreeMap;
+
+use flowtable::key::bits::Address;
+use flowtable::routes::{Entry, PrefixSet};
+use flowtable::{AnyPrefix, Prefix, RouteTable, Routes};
+use model::prefixes::prefix_of;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Random routes that often cover each other, with few values.
+fn random_routes<A: Address>(count: usize, rng: &mut StdRng) -> BTreeMap<Prefix<A>, u32> {
+    let route = |rng: &mut StdRng| {
+        let bits = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();
+        let address = A::from_windows(|pos| bits.checked_shl(pos).unwrap_or(0));
+        (prefix_of(address, rng.random_range(0..=A::BITS)), rng.random_range(0..3))
+    };
+    (0..count).map(|_| route(rng)).collect()
+}
+
+fn table_of<A: Address>(routes: &BTreeMap<Prefix<A>, u32>) -> RouteTable<A, u32> {
+    routes.iter().map(|(prefix, value)| (*prefix, *value)).collect()
+}
+
+#[test]
+fn entries_are_those_of_a_map() {
+    fn test<A: Address + Debug>(seed: u64) {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let (mut table, mut model) = (RouteTable::<A, u32>::new(), BTreeMap::new());
+        for step in 0..if cfg!(miri) { 30 } else { 3000 } {
+            let routes = random_routes::<A>(1, &mut rng);
+            let prefix = *routes.keys().next().unwrap();
+            match (step % 3, table.entry(prefix)) {
+                (0, Entry::Occupied(entry)) => {
+                    assert_eq!(Some(entry.remove()), model.remove(&prefix));
+                }
+                (1, Entry::Vacant(entry)) => {
+                    assert_eq!(entry.prefix(), prefix);
+                    *entry.insert(step) += 1;
+                    assert_eq!(model.insert(prefix, step + 1), None);
+                }
+                (_, entry) => {
+                    *entry.and_modify(|value| *value += 1).or_insert(step) += 2;
+                    *model.entry(prefix).and_modify(|value| *value += 1).or_insert(step) += 2;
+                }
+            }
+            table.validate().unwrap();
+        }
+        assert!(table.iter().eq(model.iter().map(|(prefix, value)| (*prefix, value))));
+    }
+    test::<u8>(1);
+    test::<Ipv4Addr>(2);
+    test::<Ipv6Addr>(3);
+}
+
+#[test]
+fn all_values_are_changed_once() {
+    let mut rng = StdRng::seed_from_u64(4);
+    let routes = random_routes::<Ipv6Addr>(if cfg!(miri) { 20 } else { 2000 }, &mut rng);
+    let mut table: RouteTable<Ipv6Addr, Box<u32>> =
+        routes.iter().map(|(prefix, value)| (*prefix, Box::new(*value))).collect();
+    let mut all: Vec<_> = table.iter_mut().collect();
+    assert!(all.iter().map(|(prefix, _)| prefix).eq(routes.keys()));
+    all.iter_mut().for_each(|(_, value)| ***value += 10);
+    for (prefix, value) in &mut table {
+        **value += prefix.len();
+    }
+    table.values_mut().for_each(|value| **value += 100);
+    let expected = routes.iter().map(|(prefix, value)| value + 110 + prefix.len());
+    assert!(table.values().map(|value| **value).eq(expected));
+    assert_eq!(table.iter_mut().size_hint(), (routes.len(), Some(routes.len())));
+}
+
+#[test]
+fn sets_are_those_of_maps() {
+    let mut rng = StdRng::seed_from_u64(5);
+    for _ in 0..if cfg!(miri) { 2 } else { 200 } {
+        let [one, other] = [(); 2].map(|()| random_routes::<u8>(60, &mut rng));
+        let (a, b) = (table_of(&one), table_of(&other));
+        let mut all = other.clone();
+        all.extend(one.clone());
+        assert!(a.union(&b).eq(all.iter().map(|(prefix, value)| (*prefix, value))));
+        let both =
+            one.iter().filter_map(|(prefix, value)| Some((*prefix, value, other.get(prefix)?)));
+        assert!(a.intersection(&b).eq(both));
+        let only = one.iter().filter(|(prefix, _)| !other.contains_key(prefix));
+        assert!(a.difference(&b).eq(only.map(|(prefix, value)| (*prefix, value))));
+        let [a, b] = [&one, &other].map(|routes| routes.keys().copied().collect::<PrefixSet<u8>>());
+        assert!(a.union(&b).iter().eq(all.keys().copied()));
+        assert_eq!(a.difference(&b).len() + a.intersection(&b).len(), a.len());
+    }
+}
+
+#[test]
+fn routes_that_a_prefix_covers_are_removed() {
+    let mut rng = StdRng::seed_from_u64(6);
+    let mut routes = random_routes::<Ipv4Addr>(if cfg!(miri) { 30 } else { 1000 }, &mut rng);
+    let mut table = table_of(&routes);
+    for len in (0..=8).rev() {
+        let top = prefix_of(Ipv4Addr::UNSPECIFIED, len);
+        let before = routes.len();
+        routes.retain(|prefix, _| !top.covers(prefix));
+        assert_eq!(table.remove_covered(&top), before - routes.len());
+        table.validate().unwrap();
+        assert!(table.prefixes().eq(routes.keys().copied()));
+    }
+}
+
+/// The number of routes of the smallest table that forwards the same: by dynamic programming over
+/// all prefixes, the value inherited and the prefix.
+fn fewest(table: &RouteTable<u8, u32>, prefix: Prefix<u8>, inherited: Option<u32>) -> usize {
+    let value = |address: u8| table.lookup(&address).map(|(_, value)| *value);
+    let all = prefix.first_address()..=prefix.last_address();
+    if all.clone().all(|address| value(address) == inherited) {
+        return 0;
+    }
+    let below = |inherited| match prefix.halves() {
+        Some(halves) => halves.into_iter().map(|half| fewest(table, half, inherited)).sum(),
+        None => usize::MAX / 1000 * usize::from(value(prefix.address()) != inherited),
+    };
+    let with_route = (0..3).map(|route| 1 + below(Some(route)));
+    with_route.chain([below(inherited)]).min().unwrap()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn an_aggregated_table_forwards_the_same_with_the_fewest_routes() {
+    let mut rng = StdRng::seed_from_u64(7);
+    for round in 0..60 {
+        // Below 4 bits there are few prefixes, so that all tables can be tried.
+        let routes: BTreeMap<Prefix<u8>, u32> = random_routes::<u8>(1 + round % 12, &mut rng)
+            .into_iter()
+            .map(|(prefix, value)| (prefix_of(prefix.address(), prefix.len() % 4), value))
+            .collect();
+        let table = table_of(&routes);
+        let smallest = table.aggregated();
+        smallest.validate().unwrap();
+        for address in 0..=255 {
+            let via = |table: &RouteTable<u8, u32>| table.lookup(&address).map(|(_, via)| *via);
+            assert_eq!(via(&smallest), via(&table), "{table:?} {smallest:?}");
+        }
+        let fewest = fewest(&table, Prefix::default_route(), None);
+        assert_eq!(smallest.len(), fewest, "{table:?} {smallest:?}");
+    }
+    let routes = random_routes::<Ipv4Addr>(5000, &mut rng);
+    let table = table_of(&routes);
+    let smallest = table.aggregated();
+    assert!(smallest.len() < table.len());
+    for prefix in routes.keys() {
+        for address in [prefix.first_address(), prefix.last_address()] {
+            let via = |table: &RouteTable<Ipv4Addr, u32>| table.lookup(&address).map(|it| *it.1);
+            assert_eq!(via(&smallest), via(&table));
+        }
+    }
+}
+
+#[test]
+fn both_families_are_in_one_table() {
+    let mut rng = StdRng::seed_from_u64(8);
+    let v4 = random_routes::<Ipv4Addr>(50, &mut rng);
+    let v6 = random_routes::<Ipv6Addr>(50, &mut rng);
+    let all: BTreeMap<AnyPrefix, u32> = v4
+        .iter()
+        .map(|(prefix, value)| ((*prefix).into(), *value))
+        .chain(v6.iter().map(|(prefix, value)| ((*prefix).into(), *value)))
+        .collect();
+    let mut routes: Routes<u32> = all.iter().map(|(prefix, value)| (*prefix, *value)).collect();
+    assert!(routes.iter().eq(all.iter().map(|(prefix, value)| (*prefix, value))));
+    for prefix in all.keys() {
+        let longest = |address: IpAddr| {
+            let covers = all.iter().filter(|(prefix, _)| prefix.contains(address));
+            covers.max_by_key(|(prefix, _)| prefix.len()).map(|(prefix, value)| (*prefix, value))
+        };
+        for address in [prefix.address(), prefix.last_address()] {
+            assert_eq!(routes.lookup(address), longest(address));
+            assert!(routes.matches(address).all(|(prefix, _)| prefix.contains(address)));
+        }
+        assert_eq!(prefix.to_string().parse(), Ok(*prefix));
+        let covered = all.keys().filter(|other| prefix.covers(other)).count();
+        assert_eq!(routes.covered(prefix).count(), covered);
+        let covering = all.keys().filter(|other| other.covers(prefix)).count();
+        assert_eq!(routes.covering(prefix).count(), covering);
+    }
+    assert_eq!(routes.clone(), routes);
+    for (prefix, value) in &all {
+        assert_eq!(routes.remove(prefix), Some(*value));
+    }
+    assert_eq!((routes.len(), routes.allocation_size()), (0, 0));
+}
