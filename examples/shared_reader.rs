@@ -46,6 +46,9 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
     bar.enable_steady_tick(Duration::from_millis(250));
     let outcome = run(&traffic, options.plan);
     bar.finish_and_clear();
+    let workers = options.plan.workers;
+    let outcome = outcome
+        .map_err(|error| Failure::new(Kind::Input, format_args!("--threads {workers}: {error}")))?;
     print(&Report { input: &format_args!("{name}{traffic}"), outcome: &outcome })?;
     match outcome.disagreements().is_empty() {
         true => Ok(()),

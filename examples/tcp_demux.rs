@@ -43,12 +43,12 @@ fn try_main(program: Program, options: Options) -> Result<(), Failure> {
             (tellers.to_string(), tellers.script())
         }
     };
-    let subjects = Subject::all(&script);
+    let (subjects, left_out) = Subject::all(&script);
     let bar = program.bar(Some(Comparison::turns(&subjects)), "{pos}/{len} turns");
     let mut comparison = Comparison::new(&script, subjects, || bar.inc(1));
     comparison.time(|| bar.inc(1));
     bar.finish_and_clear();
-    print(&Report { traffic: &traffic, scores: &comparison.scores })?;
+    print(&Report { traffic: &traffic, scores: &comparison.scores, left_out: &left_out })?;
     match comparison.agrees() {
         true => Ok(()),
         false => Err(Failure::new(Kind::Results, "the PCBs disagree")),

@@ -172,7 +172,7 @@ const PFLOG: [u8; 64] = {
 };
 
 /// The headers of each link type before an IPv4 packet, by link type number.
-pub const LINKS: [(u32, &[u8]); 34] = [
+pub const LINKS: [(u32, &[u8]); 45] = [
     (0, &[2, 0, 0, 0]),
     (0, &[0, 0, 0, 2]),
     (1, b"ddddddssssss\x08\x00"),
@@ -186,8 +186,11 @@ pub const LINKS: [(u32, &[u8]); 34] = [
     (1, b"ddddddssssss\x88\x64\x11\x00\x00\x01\x00\x1d\x21"),
     (1, b"ddddddssssss\x88\xe7\x00\x00\x00\x01DDDDDDSSSSSS\x08\x00"),
     (1, b"ddddddssssss\x00\x26\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (6, b"\x10\x40ddddddssssss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (6, b"\x10\x40dddddd\xf3sssss\x06\x00rrrr\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (9, &[0xff, 3, 0, 0x21]),
     (9, &[0x21]),
+    (10, b"\x50ddddddssssss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (12, &[]),
     (14, &[]),
     (50, &[0xff, 3, 0, 0x21]),
@@ -197,6 +200,9 @@ pub const LINKS: [(u32, &[u8]); 34] = [
     (104, &[0x0f, 0, 8, 0]),
     (105, b"\x08\x01aa111111222222333333ss\xaa\xaa\x03\x00\x00\x00\x08\x00"),
     (105, b"\x88\x03aa111111222222333333ss444444qq\xaa\xaa\x03\x00\x00\x00\x08\x00"),
+    (107, &[0x18, 0x41, 0x03, 0xcc]),
+    (107, &[0x18, 0x40, 0x01, 0x03, 0x00, 0x80, 0, 0, 0, 8, 0]),
+    (107, &[0x18, 0x41, 8, 0]),
     (108, &[0, 0, 0, 2]),
     (113, b"\x00\x00\x00\x01\x00\x06ssssss\x00\x00\x08\x00"),
     (117, &PFLOG),
@@ -205,11 +211,16 @@ pub const LINKS: [(u32, &[u8]); 34] = [
         b"\x00\x00\x08\x00\x00\x00\x00\x00\x08\x02aa111111222222333333ss\
           \xaa\xaa\x03\x00\x00\x00\x08\x00",
     ),
+    (138, b"ddddddddssssssss\x08\x00"),
     (166, &[1, 3, 0, 0x21]),
     (192, b"\x00\x00\x08\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
     (204, &[0, 0xff, 3, 0, 0x21]),
+    (226, &[1, 2, 0, 4, 0, 0, 0, 30, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2]),
     (228, &[]),
     (239, &[2, 0, 0, 0, 5, 0, 1, 0, 7, 0, 0, 0, 34, 0, 9, 0]),
+    (242, b"gggggggggggggggggggggggggggggggggggggggg\x08\x00\x00\x00"),
+    (258, b"\x0c\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00ddddddssssss\x08\x00"),
+    (258, b"\x10\x00\x00\x00\x01\x00\x00\x00\x0c\x00\x00\x00nnnn"),
     (276, b"\x08\x00\x00\x00\x00\x00\x00\x02\x00\x01\x00\x06ssssssss"),
 ];
 

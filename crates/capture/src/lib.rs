@@ -12,6 +12,7 @@
 //! The key of a flow is from the *outermost* IP header. A packet that has none, or one that cannot
 //! be read, is a [`Reject`], with its reason.
 
+mod damage;
 pub mod data;
 mod ethernet;
 mod link;
@@ -26,7 +27,8 @@ pub mod synth;
 mod wifi;
 mod window;
 
+pub use damage::{Damage, DamageKind, Damages};
 pub use packet::{Numbers, Packet, Ports};
-pub use reader::{Capture, End, Frame, OpenError};
+pub use reader::{Capture, End, Frame, OpenError, Opening};
 pub use reject::Reject;
-pub use source::decompressed;
+pub use source::{Decompressed, decompressed};

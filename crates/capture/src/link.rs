@@ -31,23 +31,30 @@ pub(crate) fn locate(link: u16, frame: &[u8]) -> Result<IpAt, Reject> {
     match link {
         0 => loopback(frame, Order::Little, 0, 4),
         1 => ethernet::frame(frame),
+        6 => token_ring(frame),
         9 => ppp(frame, 0),
+        10 => fddi(frame),
         12 | 14 | 101 | 228 | 229 => raw(frame, 0),
         50 => ppp_serial(frame),
         51 => ethernet::payload(frame, ethernet::PPPOE, 0),
         104 => hdlc(frame, 0),
         105 => wifi::frame(frame, 0),
+        107 => frame_relay(frame),
         108 => loopback(frame, Order::Big, 0, 4),
         109 => loopback(frame, Order::Little, 0, 12),
         113 => cooked(frame, 14, 16),
         117 => packet_filter(frame),
         119 => wifi::frame(frame, wifi::PRISM),
         127 => wifi::radiotap(frame),
+        138 => cooked(frame, 16, 18),
         166 => ppp_daemon(frame),
         192 => per_packet_information(frame),
         204 => ppp(frame, 1),
         205 => hdlc(frame, 1),
+        226 => ipnet(frame),
         239 => netfilter_log(frame),
+        242 => cooked(frame, 40, 44),
+        258 => packet_tap(frame),
         276 => cooked(frame, 0, 20),
         _ => Err(Reject::UnknownLink),
     }
@@ -79,7 +86,8 @@ fn address_family(family: u32, offset: usize) -> Result<IpAt, Reject> {
     }
 }
 
-/// Linux's cooked captures: a header of `offset` bytes with an ether type in it.
+/// Linux's cooked captures, IP over FireWire and over InfiniBand: a header of `offset` bytes with
+/// an ether type in it.
 fn cooked(frame: &[u8], ether_type_at: usize, offset: usize) -> Result<IpAt, Reject> {
     if frame.len() < offset {
         return Err(Reject::LinkCut);
@@ -91,6 +99,70 @@ fn cooked(frame: &[u8], ether_type_at: usize, offset: usize) -> Result<IpAt, Rej
 /// Cisco's HDLC: address, control, ether type.
 fn hdlc(frame: &[u8], at: usize) -> Result<IpAt, Reject> {
     ethernet::payload(frame, ethernet::type_at(frame, at + 2)?, at + 4)
+}
+
+/// FDDI: frame control, two addresses, LLC and SNAP.
+fn fddi(frame: &[u8]) -> Result<IpAt, Reject> {
+    let control = *frame.first().ok_or(Reject::LinkCut)?;
+    let is_llc = control & 0x30 == 0x10;
+    llc(frame, 13, is_llc)
+}
+
+/// Token ring: access and frame control, two addresses, perhaps a source route, LLC and SNAP.
+fn token_ring(frame: &[u8]) -> Result<IpAt, Reject> {
+    const HEADER: usize = 14;
+    let control = *frame.get(1).ok_or(Reject::LinkCut)?;
+    // The first bit of the source address, which is no group, shows that a route follows.
+    let is_routed = frame.get(8).ok_or(Reject::LinkCut)? & 0x80 != 0;
+    let route = match is_routed {
+        true => usize::from(frame.get(HEADER).ok_or(Reject::LinkCut)? & 0x1f),
+        false => 0,
+    };
+    llc(frame, HEADER + route, control & 0xc0 == 0x40)
+}
+
+/// Reads LLC and SNAP, if the frame has them.
+fn llc(frame: &[u8], offset: usize, is_llc: bool) -> Result<IpAt, Reject> {
+    if !is_llc {
+        return Err(Reject::NotIp);
+    }
+    let (ether_type, offset) = ethernet::snap(frame, offset)?;
+    ethernet::payload(frame, ether_type, offset)
+}
+
+/// Frame relay, RFC 2427: an address of two bytes or more, and an identifier of the protocol; or
+/// Cisco's encapsulation, which has an ether type.
+fn frame_relay(frame: &[u8]) -> Result<IpAt, Reject> {
+    const UNNUMBERED: u8 = 0x03;
+    // The last byte of the address is odd.
+    let address = frame.iter().take(4).position(|byte| byte & 1 == 1).ok_or(Reject::LinkCut)?;
+    let mut at = address + 1;
+    if frame.get(at) != Some(&UNNUMBERED) {
+        return ethernet::payload(frame, ethernet::type_at(frame, at)?, at + 2);
+    }
+    at += 1;
+    if frame.get(at) == Some(&0) {
+        at += 1;
+    }
+    match *frame.get(at).ok_or(Reject::LinkCut)? {
+        0xcc => Ok(IpAt { version: Version::V4, offset: at + 1 }),
+        0x8e => Ok(IpAt { version: Version::V6, offset: at + 1 }),
+        // SNAP without LLC.
+        0x80 => ethernet::payload(frame, ethernet::type_at(frame, at + 4)?, at + 6),
+        _ => Err(Reject::NotIp),
+    }
+}
+
+/// Solaris' IP observability: a header with an address family.
+fn ipnet(frame: &[u8]) -> Result<IpAt, Reject> {
+    address_family(u32::from(*frame.get(1).ok_or(Reject::LinkCut)?), 24)
+}
+
+/// The packet tap of macOS: a header with its length, before a frame of another link type.
+fn packet_tap(frame: &[u8]) -> Result<IpAt, Reject> {
+    let length = Order::Little.u32(frame, 0).ok_or(Reject::LinkCut)? as usize;
+    let inner = Order::Little.u32(frame, 8).ok_or(Reject::LinkCut)?;
+    tapped(frame, length, inner, 258)
 }
 
 /// PPP, with or without the address and control bytes of HDLC.
@@ -156,9 +228,15 @@ fn netfilter_log(frame: &[u8]) -> Result<IpAt, Reject> {
 fn per_packet_information(frame: &[u8]) -> Result<IpAt, Reject> {
     let length = Order::Little.u16(frame, 2).ok_or(Reject::LinkCut)?;
     let inner = Order::Little.u32(frame, 4).ok_or(Reject::LinkCut)?;
-    let rest = frame.get(usize::from(length)..).ok_or(Reject::LinkCut)?;
-    // A header of length 0 would contain itself.
-    let inner = u16::try_from(inner).ok().filter(|inner| *inner != 192 && length >= 8);
+    tapped(frame, length.into(), inner, 192)
+}
+
+/// Finds the IP header in a frame of the link type `inner`, after a header of this length. A header
+/// that is too short would contain itself.
+fn tapped(frame: &[u8], length: usize, inner: u32, outer: u16) -> Result<IpAt, Reject> {
+    const SHORTEST: usize = 8;
+    let rest = frame.get(length..).ok_or(Reject::LinkCut)?;
+    let inner = u16::try_from(inner).ok().filter(|inner| *inner != outer && length >= SHORTEST);
     let found = locate(inner.ok_or(Reject::UnknownLink)?, rest)?;
-    Ok(IpAt { offset: found.offset + usize::from(length), ..found })
+    Ok(IpAt { offset: found.offset + length, ..found })
 }

@@ -20,6 +20,10 @@ use super::order::Order;
 use super::reader::Frame;
 use super::reject::Reject;
 
+/// Protocols whose headers begin with two ports.
+const HAVE_PORTS: [IpNumber; 5] =
+    [IpNumber::TCP, IpNumber::UDP, IpNumber::SCTP, IpNumber::DCCP, IpNumber::UDP_LITE];
+
 /// The properties of a packet that a meter needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
@@ -31,6 +35,8 @@ pub struct Packet {
     pub time_ns: u64,
     /// TCP flags, if they were captured.
     pub flags: Option<TcpFlags>,
+    /// Type and code of ICMP of either version, in the upper and lower byte, if they were captured.
+    pub icmp: Option<u16>,
     /// Sequence numbers, if there are flags.
     pub numbers: Option<Numbers>,
     /// The origin of the ports in the key.
@@ -129,6 +135,7 @@ struct Transport {
     sport: u16,
     dport: u16,
     tcp: Option<Tcp>,
+    icmp: Option<u16>,
     ports: Ports,
     /// Length of the extension headers before it.
     extensions: u64,
@@ -158,11 +165,15 @@ impl Tcp {
 impl Transport {
     fn new(protocol: IpNumber, is_later: bool, payload: &[u8]) -> Self {
         let extensions = 0;
-        let without = |ports| Self { protocol, sport: 0, dport: 0, tcp: None, ports, extensions };
+        let (sport, dport, tcp, icmp) = (0, 0, None, None);
+        let without = |ports| Self { protocol, sport, dport, tcp, icmp, ports, extensions };
         if is_later {
             return without(Ports::LaterFragment);
         }
-        if !matches!(protocol, IpNumber::TCP | IpNumber::UDP | IpNumber::SCTP | IpNumber::DCCP) {
+        if matches!(protocol, IpNumber::ICMP | IpNumber::IPV6_ICMP) {
+            return Self { icmp: Order::Big.u16(payload, 0), ..without(Ports::None) };
+        }
+        if !HAVE_PORTS.contains(&protocol) {
             return without(Ports::None);
         }
         let (Some(sport), Some(dport)) = (Order::Big.u16(payload, 0), Order::Big.u16(payload, 2))
@@ -170,7 +181,7 @@ impl Transport {
             return without(Ports::Cut);
         };
         let tcp = if protocol == IpNumber::TCP { Tcp::new(payload) } else { None };
-        Self { protocol, sport, dport, tcp, ports: Ports::Read, extensions }
+        Self { protocol, sport, dport, tcp, icmp: None, ports: Ports::Read, extensions }
     }
 
     fn key<A>(&self, src: A, dst: A) -> FiveTuple<A> {
@@ -185,7 +196,7 @@ impl Transport {
         };
         let flags = self.tcp.as_ref().map(|tcp| tcp.flags);
         let numbers = self.tcp.as_ref().map(numbers);
-        Packet { key, bytes, time_ns, flags, numbers, ports: self.ports }
+        Packet { key, bytes, time_ns, flags, icmp: self.icmp, numbers, ports: self.ports }
     }
 }
 

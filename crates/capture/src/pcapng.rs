@@ -8,6 +8,9 @@
 //! A section determines the byte order, an interface its link type and clock. Blocks without
 //! packets, and blocks of unknown types, are skipped by their length.
 //!
+//! A block is damaged if its two lengths differ. The next block is then searched for byte by byte:
+//! a known type, and two equal lengths.
+//!
 //! `pcap-parser` parses interface descriptions, with their options, and simple packets. It collects
 //! all options of a block, several times the bytes that they have in the file, so it gets only
 //! descriptions of at most [`MAX_DESCRIPTION`] bytes; the few fields of other packets are parsed
@@ -20,6 +23,7 @@ use pcap_parser::{InterfaceDescriptionBlock, OptionCode};
 use pcap_parser::{parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le};
 use pcap_parser::{parse_simplepacketblock_be, parse_simplepacketblock_le};
 
+use super::damage::{Damage, DamageKind, Damages, Search};
 use super::order::Order;
 use super::reader::{End, Located};
 use super::window::Window;
@@ -29,7 +33,7 @@ pub(crate) struct Pcapng {
     order: Order,
     /// By ID. `None` is one with a malformed description, which keeps its ID.
     interfaces: Vec<Option<Interface>>,
-    skipped: u64,
+    search: Option<Search>,
 }
 
 #[derive(Clone, Copy)]
@@ -65,69 +69,144 @@ impl Pcapng {
     /// Opens a capture that begins with a section header, if it is one.
     pub(crate) fn open(head: &[u8]) -> Option<Self> {
         let order = section_order(head)?;
-        Some(Self { order, interfaces: Vec::new(), skipped: 0 })
-    }
-
-    /// Returns the number of blocks that were malformed, or had a packet of an unknown interface.
-    pub(crate) const fn skipped(&self) -> u64 {
-        self.skipped
+        Some(Self { order, interfaces: Vec::new(), search: None })
     }
 
     /// Returns the next packet; the window then begins with its block.
-    pub(crate) fn next(&mut self, window: &mut Window) -> Result<Located, End> {
+    pub(crate) fn next(
+        &mut self,
+        window: &mut Window,
+        damages: &mut Damages,
+    ) -> Result<Located, End> {
         loop {
-            let (kind, length) = self.block(window)?;
-            let wanted = length as usize;
+            if let Some(search) = self.search {
+                let is_found = self.find_block(window, search)?;
+                search.end(window.offset(), is_found, damages);
+                self.search = None;
+            }
+            let Some((kind, length)) = self.block(window)? else { continue };
             // A block that is too long is treated as empty: malformed, if its type matters.
-            let wanted = if wanted <= longest(kind) { wanted } else { 0 };
-            let Some(block) = window.fill_to(wanted)?.get(..wanted) else {
-                return Err(End::Cut);
-            };
-            match self.take(kind, block) {
+            let wanted = if length as usize <= longest(kind) { length as usize } else { 0 };
+            let offset = window.offset();
+            match self.take(kind, &window.data()[..wanted]) {
                 Taken::Packet(located) => return Ok(located),
                 Taken::Nothing => {}
-                Taken::Malformed => self.skipped += 1,
+                Taken::Damaged(kind) => {
+                    let resumed = Some(offset + u64::from(length));
+                    damages.add(Damage { offset, kind, resumed });
+                }
             }
-            if !window.skip(u64::from(length))? {
+            window.consume(u64::from(length));
+            if !window.settle()? {
                 return Err(End::Cut);
             }
         }
     }
 
-    /// Returns type and length of the block at the beginning of the window. Enters a new section.
-    fn block(&mut self, window: &mut Window) -> Result<(u32, u32), End> {
+    /// Returns type and length of the block at the beginning of the window, which has it as a
+    /// whole. Enters a new section. Returns `None` if the block is damaged, after beginning a
+    /// search for the next one.
+    fn block(&mut self, window: &mut Window) -> Result<Option<(u32, u32)>, End> {
         let head = window.fill_to(12)?;
         if head.is_empty() {
             return Err(End::Whole);
         }
-        if let Some(order) = section_order(head) {
-            self.order = order;
-            self.interfaces.clear();
-        }
-        let (Some(kind), Some(length)) = (self.order.u32(head, 0), self.order.u32(head, 4)) else {
+        let order = section_order(head).unwrap_or(self.order);
+        let (Some(kind), Some(length)) = (order.u32(head, 0), order.u32(head, 4)) else {
             return Err(End::Cut);
         };
-        match length {
-            _ if head.len() < 12 => Err(End::Cut),
-            0..12 => Err(End::BadLength(length)),
-            _ => Ok((kind, length)),
+        if head.len() < 12 {
+            return Err(End::Cut);
+        }
+        let wanted = length as usize;
+        let mut damage = DamageKind::Length(u64::from(length));
+        let mut claimed_end = None;
+        if wanted > Window::MAX {
+            claimed_end = Some(window.offset() + u64::from(length));
+        } else if wanted >= 12 {
+            let Some(block) = window.fill_to(wanted)?.get(..wanted) else { return Err(End::Cut) };
+            if order.u32(block, wanted - TRAILER) == Some(length) {
+                if kind == SECTION {
+                    self.order = order;
+                    self.interfaces.clear();
+                }
+                return Ok(Some((kind, length)));
+            }
+            damage = DamageKind::Malformed;
+        }
+        let offset = window.offset();
+        self.search = Some(Search { offset, kind: damage, claimed_end });
+        window.consume(4);
+        Ok(None)
+    }
+
+    /// Advances the window to the next plausible block. Returns whether there is one.
+    fn find_block(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
+        loop {
+            if !window.settle()? {
+                return Ok(false);
+            }
+            if window.fill_to(12)?.len() < 12 {
+                window.consume(window.data().len() as u64);
+                window.settle()?;
+                return Ok(false);
+            }
+            let bytes = window.data();
+            let heads = bytes.len() - 11;
+            let Some(at) = (0..heads).find(|at| self.is_head(&bytes[*at..])) else {
+                window.consume(heads as u64);
+                continue;
+            };
+            window.consume(at as u64);
+            window.settle()?;
+            if self.is_block(window, search)? {
+                return Ok(true);
+            }
+            window.consume(1);
         }
     }
 
+    /// Returns whether these bytes begin like a block.
+    fn is_head(&self, bytes: &[u8]) -> bool {
+        let section = section_order(bytes);
+        let order = section.unwrap_or(self.order);
+        let (Some(kind), Some(length)) = (order.u32(bytes, 0), order.u32(bytes, 4)) else {
+            return false;
+        };
+        let is_known = section.is_some() || (INTERFACE..=ENHANCED_PACKET).contains(&kind);
+        is_known && length % 4 == 0 && (12..=Window::MAX).contains(&(length as usize))
+    }
+
+    /// Returns whether what begins like a block at the beginning of the window is one.
+    fn is_block(&self, window: &mut Window, search: Search) -> std::io::Result<bool> {
+        if search.claimed_end == Some(window.offset()) {
+            return Ok(true);
+        }
+        let order = section_order(window.data()).unwrap_or(self.order);
+        let Some(length) = order.u32(window.data(), 4) else { return Ok(false) };
+        let wanted = length as usize;
+        let block = window.fill_to(wanted)?.get(..wanted);
+        Ok(block.is_some_and(|block| order.u32(block, wanted - TRAILER) == Some(length)))
+    }
+
     fn take(&mut self, kind: u32, block: &[u8]) -> Taken {
-        let packet = match kind {
+        let interface = match kind {
             INTERFACE => return self.describe(block),
-            ENHANCED_PACKET => {
-                self.order.u32(block, 8).and_then(|interface| self.packet(interface, block))
-            }
+            ENHANCED_PACKET => self.order.u32(block, 8),
             // Here the ID has 16 bits, followed by a drop counter.
-            OBSOLETE_PACKET => {
-                self.order.u16(block, 8).and_then(|interface| self.packet(interface.into(), block))
-            }
-            SIMPLE_PACKET => self.simple(block),
+            OBSOLETE_PACKET => self.order.u16(block, 8).map(u32::from),
+            SIMPLE_PACKET => Some(0),
             _ => return Taken::Nothing,
         };
-        packet.map_or(Taken::Malformed, Taken::Packet)
+        let Some(interface) = interface else { return Taken::Damaged(DamageKind::Malformed) };
+        let Some(interface) = self.interface(interface) else {
+            return Taken::Damaged(DamageKind::UnknownInterface);
+        };
+        let packet = match kind {
+            SIMPLE_PACKET => self.simple(interface, block),
+            _ => self.packet(interface, block),
+        };
+        packet.map_or(Taken::Damaged(DamageKind::Malformed), Taken::Packet)
     }
 
     fn describe(&mut self, block: &[u8]) -> Taken {
@@ -139,12 +218,11 @@ impl Pcapng {
         if self.interfaces.len() < MAX_INTERFACES {
             self.interfaces.push(interface);
         }
-        interface.map_or(Taken::Malformed, |_| Taken::Nothing)
+        interface.map_or(Taken::Damaged(DamageKind::Malformed), |_| Taken::Nothing)
     }
 
     /// Parses an enhanced or obsolete packet of an interface.
-    fn packet(&self, interface: u32, block: &[u8]) -> Option<Located> {
-        let interface = self.interface(interface)?;
+    fn packet(&self, interface: Interface, block: &[u8]) -> Option<Located> {
         let (high, low) = (self.order.u32(block, 12)?, self.order.u32(block, 16)?);
         let captured = self.order.u32(block, 20)? as usize;
         let room = block.len().checked_sub(ENHANCED_HEADER + TRAILER)?;
@@ -160,13 +238,12 @@ impl Pcapng {
     }
 
     /// Parses a simple packet, which has no time, and belongs to the first interface.
-    fn simple(&self, block: &[u8]) -> Option<Located> {
+    fn simple(&self, interface: Interface, block: &[u8]) -> Option<Located> {
         let parsed = match self.order {
             Order::Big => parse_simplepacketblock_be(block),
             Order::Little => parse_simplepacketblock_le(block),
         };
         let (_, packet) = parsed.ok()?;
-        let interface = self.interface(0)?;
         let snap_len = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
         let captured = packet.data.len().min(packet.origlen.min(snap_len) as usize);
         Some(Located {
@@ -187,7 +264,7 @@ impl Pcapng {
 enum Taken {
     Packet(Located),
     Nothing,
-    Malformed,
+    Damaged(DamageKind),
 }
 
 /// Returns the maximum length of blocks of this type. Of blocks without packets or interfaces only

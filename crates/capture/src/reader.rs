@@ -4,15 +4,22 @@
 //! is read.
 //!
 //! A capture that ends inside a packet keeps all packets before; the rest of that packet is
-//! returned as a truncated frame, if the file is a pcap.
+//! returned as a truncated frame, if the file is a pcap. After a damaged place, reading continues
+//! with the next plausible record.
+//!
+//! A live source returns an error of kind `WouldBlock` if it has no bytes for now: then
+//! [`poll_frame`](Capture::poll_frame) returns `Pending`.
 
 use core::error::Error;
 use core::fmt;
+use core::mem;
 use core::ops::Range;
+use core::task::Poll;
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
 
+use super::damage::Damages;
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::source::decompressed;
@@ -47,14 +54,65 @@ enum Format {
     Pcapng(Pcapng),
 }
 
+/// A source whose format is not known yet.
+pub struct Opening {
+    window: Window,
+}
+
+impl Opening {
+    /// Creates it for any source, compressed or not.
+    pub fn new(bytes: impl Read + 'static) -> Self {
+        Self { window: Window::new(Box::new(decompressed(bytes))) }
+    }
+
+    /// Reads the beginning of the source. Returns `None` if it has not arrived yet; then it can be
+    /// called again.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or is not a capture.
+    pub fn poll(&mut self) -> Result<Option<Capture>, OpenError> {
+        let head = match self.window.fill_to(Pcap::HEADER) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            head => head?,
+        };
+        if head.is_empty() {
+            return Err(OpenError::Empty);
+        }
+        let (format, header) = if let Some(pcap) = Pcap::open(head) {
+            (Format::Pcap(pcap), Pcap::HEADER as u64)
+        } else if let Some(pcapng) = Pcapng::open(head) {
+            // The section header is a block like all others.
+            (Format::Pcapng(pcapng), 0)
+        } else {
+            return Err(OpenError::NotACapture);
+        };
+        let mut window = mem::replace(&mut self.window, Window::new(Box::new(io::empty())));
+        window.consume(header);
+        let damages = Damages::default();
+        Ok(Some(Capture {
+            window,
+            format,
+            next: None,
+            is_held: false,
+            whole: 0,
+            damages,
+            end: None,
+        }))
+    }
+}
+
 /// A capture, read from its beginning.
 pub struct Capture {
     window: Window,
     format: Format,
-    /// Length of the record returned last, which is dropped before the next one.
-    held: u64,
+    /// The next frame, if it was located and not returned.
+    next: Option<Located>,
+    /// Whether the record returned last is not dropped yet.
+    is_held: bool,
     /// Number of complete records.
     whole: u64,
+    damages: Damages,
     end: Option<End>,
 }
 
@@ -83,52 +141,79 @@ impl Capture {
     ///
     /// If it cannot be read, or is not a capture.
     pub fn new(bytes: impl Read + 'static) -> Result<Self, OpenError> {
-        let mut window = Window::new(decompressed(bytes)?);
-        let head = window.fill_to(Pcap::HEADER)?;
-        if head.is_empty() {
-            return Err(OpenError::Empty);
+        let mut opening = Opening::new(bytes);
+        loop {
+            if let Some(capture) = opening.poll()? {
+                return Ok(capture);
+            }
         }
-        let (format, header) = if let Some(pcap) = Pcap::open(head) {
-            (Format::Pcap(pcap), Pcap::HEADER as u64)
-        } else if let Some(pcapng) = Pcapng::open(head) {
-            // The section header is a block like all others.
-            (Format::Pcapng(pcapng), 0)
-        } else {
-            return Err(OpenError::NotACapture);
-        };
-        window.skip(header)?;
-        Ok(Self { window, format, held: 0, whole: 0, end: None })
     }
 
-    /// Returns the next frame; `None` at the end of the capture, whose kind [`end`](Self::end)
-    /// returns.
+    /// Returns the next frame, as soon as it has arrived; `None` at the end of the capture, whose
+    /// kind [`end`](Self::end) returns.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
+        loop {
+            match self.poll_time() {
+                Poll::Ready(None) => return None,
+                Poll::Ready(Some(_)) => break,
+                Poll::Pending => {}
+            }
+        }
+        let next = self.next.take()?;
+        Some(self.frame(next))
+    }
+
+    /// Returns the next frame, if it has arrived; `None` at the end.
+    pub fn poll_frame(&mut self) -> Poll<Option<Frame<'_>>> {
+        match self.poll_time() {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Ready(Some(_)) => {
+                let next = self.next.take();
+                Poll::Ready(next.map(|next| self.frame(next)))
+            }
+        }
+    }
+
+    /// Returns the time of the next frame, if it has arrived; `None` at the end.
+    pub fn poll_time(&mut self) -> Poll<Option<u64>> {
+        if let Some(next) = &self.next {
+            return Poll::Ready(Some(next.time_ns));
+        }
         if self.end.is_some() {
-            return None;
+            return Poll::Ready(None);
         }
         match self.advance() {
-            Ok(Located { time_ns, link, wire_len, data, record_len }) => {
-                self.held = record_len;
-                let data = self.window.data().get(data).unwrap_or_default();
-                Some(Frame { time_ns, link, wire_len, data })
+            Ok(next) => {
+                let time_ns = next.time_ns;
+                self.next = Some(next);
+                Poll::Ready(Some(time_ns))
             }
+            Err(End::Unreadable(error)) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
             Err(end) => {
                 self.end = Some(end);
-                None
+                Poll::Ready(None)
             }
         }
+    }
+
+    /// Returns the frame, and marks its record as consumed.
+    fn frame(&mut self, located: Located) -> Frame<'_> {
+        let Located { time_ns, link, wire_len, data, record_len } = located;
+        self.window.consume(record_len);
+        self.is_held = true;
+        let data = self.window.data().get(data).unwrap_or_default();
+        Frame { time_ns, link, wire_len, data }
     }
 
     fn advance(&mut self) -> Result<Located, End> {
-        if self.held > 0 {
-            if !self.window.skip(self.held)? {
-                return Err(End::Cut);
-            }
-            self.whole += 1;
+        if !self.window.settle()? {
+            return Err(End::Cut);
         }
+        self.whole += u64::from(mem::take(&mut self.is_held));
         match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
+            Format::Pcap(pcap) => pcap.next(&mut self.window, &mut self.damages),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, &mut self.damages),
         }
     }
 
@@ -142,13 +227,14 @@ impl Capture {
         self.whole
     }
 
-    /// Returns the number of blocks of a pcapng that were malformed, or had a packet of an
-    /// undescribed interface.
-    pub const fn skipped_blocks(&self) -> u64 {
-        match &self.format {
-            Format::Pcap(_) => 0,
-            Format::Pcapng(pcapng) => pcapng.skipped(),
-        }
+    /// Returns the damaged places so far.
+    pub const fn damages(&self) -> &Damages {
+        &self.damages
+    }
+
+    /// Returns the offset in the decompressed bytes up to which the capture was read.
+    pub const fn offset(&self) -> u64 {
+        self.window.offset()
     }
 }
 
@@ -159,8 +245,6 @@ pub enum End {
     Whole,
     /// Inside a record.
     Cut,
-    /// At a block with an invalid length, after which no block can be found.
-    BadLength(u32),
     /// At a read error.
     Unreadable(io::Error),
 }
@@ -176,7 +260,6 @@ impl fmt::Display for End {
         match self {
             Self::Whole => write!(f, "the capture is whole"),
             Self::Cut => write!(f, "the file ends inside a record"),
-            Self::BadLength(length) => write!(f, "a block cannot be {length} bytes long"),
             Self::Unreadable(error) => write!(f, "{error}"),
         }
     }

@@ -4,6 +4,9 @@
 //!     source ──read──► │ consumed │ data() │ free │
 //!                      0        start     end     bytes.len(), at most twice MAX
 //! ```
+//!
+//! A source without bytes for now returns an error of kind `WouldBlock`. All methods pass it on
+//! without losing their position, so the same call can be repeated later.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -13,6 +16,10 @@ pub(crate) struct Window {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// Bytes of the source that were consumed.
+    offset: u64,
+    /// Bytes to consume before the next read.
+    owed: u64,
 }
 
 impl Window {
@@ -23,12 +30,17 @@ impl Window {
     const START: usize = 1 << 18;
 
     pub(crate) fn new(source: Box<dyn Read>) -> Self {
-        Self { source, bytes: vec![0; Self::START], start: 0, end: 0 }
+        Self { source, bytes: vec![0; Self::START], start: 0, end: 0, offset: 0, owed: 0 }
     }
 
     /// Returns the bytes that have been read and not consumed.
     pub(crate) fn data(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
+    }
+
+    /// Returns the offset of the window in the source.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// Reads until `wanted` bytes (at most [`MAX`](Self::MAX)) are available or the source ends,
@@ -48,16 +60,22 @@ impl Window {
         Ok(self.data())
     }
 
-    /// Drops `count` bytes. Returns whether the source had them.
-    pub(crate) fn skip(&mut self, mut count: u64) -> io::Result<bool> {
-        while count > 0 {
+    /// Marks `count` bytes as consumed; [`settle`](Self::settle) drops them.
+    pub(crate) const fn consume(&mut self, count: u64) {
+        self.owed += count;
+    }
+
+    /// Drops the consumed bytes. Returns whether the source had them.
+    pub(crate) fn settle(&mut self) -> io::Result<bool> {
+        while self.owed > 0 {
             if self.start == self.end && self.fill_to(1)?.is_empty() {
                 return Ok(false);
             }
             let held = self.end - self.start;
-            let dropped = usize::try_from(count).map_or(held, |count| count.min(held));
+            let dropped = usize::try_from(self.owed).map_or(held, |owed| owed.min(held));
             self.start += dropped;
-            count -= dropped as u64;
+            self.offset += dropped as u64;
+            self.owed -= dropped as u64;
         }
         Ok(true)
     }

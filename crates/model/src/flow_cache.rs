@@ -12,7 +12,7 @@ use flowtable::flow_cache::{
     Progress, Refused, Tenant,
 };
 use flowtable::key::flow::FlowName;
-use flowtable::{FlowCache, Timestamp};
+use flowtable::{Direction, FlowCache, Timestamp};
 
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 
@@ -25,16 +25,16 @@ pub struct CheckedFlowCache<K, P, S> {
 pub fn observation<K>(
     observed: Result<Observed<'_, K, u64>, Refused>,
 ) -> Result<Observation<K>, Refused> {
-    let observed = observed?;
+    let mut observed = observed?;
     *observed.flow += 1;
     Ok(Observation {
-        handle: observed.handle,
+        handle: observed.handle(),
         direction: observed.direction,
         name: observed.name,
         class: observed.class,
         fresh: observed.fresh,
         value: *observed.flow,
-        removed: observed.removed,
+        removed: observed.take_removed(),
     })
 }
 
@@ -136,7 +136,11 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     }
 
     pub fn add_name(&mut self, handle: Handle, key: &K) {
-        let result = self.ours.add_name(handle, key);
+        // The key as packets of either direction carry it.
+        let result = match handle.id() % 2 {
+            0 => self.ours.add_name(handle, Direction::Forward, key),
+            _ => self.ours.add_name(handle, Direction::Reverse, &key.reversed()),
+        };
         let Some(at) = self.model.at(handle) else {
             return assert_eq!(result, Err(NameError::NoFlow));
         };
@@ -234,7 +238,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         let flow = &self.model.flows[at];
         let resident = self.ours.resident(handle).unwrap_or_else(|| panic!("{flow:?} is lost"));
         assert_eq!(self.ours.get(handle), Some(&flow.value));
-        assert!(*resident.key() == flow.names[0].1, "{flow:?}: {:?}", resident.key());
+        assert!(resident.key() == flow.names[0].1, "{flow:?}: {:?}", resident.key());
         assert_eq!(
             (resident.handle(), *resident.value(), resident.is_pinned()),
             (handle, flow.value, flow.pinned)
@@ -248,10 +252,10 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
             (timestamp(flow.first_seen), timestamp(flow.last_seen)),
             "{flow:?}"
         );
-        let mut names: Vec<&K> = resident.names().collect();
-        assert!(*names[0] == flow.names[0].1);
+        let mut names: Vec<K> = resident.names().collect();
+        assert!(names[0] == flow.names[0].1);
         for (_, name) in &flow.names {
-            let at = names.iter().position(|other| *other == name);
+            let at = names.iter().position(|other| other == name);
             names.swap_remove(at.unwrap_or_else(|| panic!("{name:?} is missing")));
         }
         assert!(names.is_empty(), "superfluous names: {names:?}");

@@ -11,7 +11,7 @@ pub fn prefix_of<A: Address>(address: A, len: u32) -> Prefix<A> {
 /// `address` with its bit `at` flipped.
 pub fn flipped<A: Address>(address: &A, at: u32) -> A {
     A::from_windows(|pos| match at.checked_sub(pos) {
-        Some(behind @ 0..64) => address.window(pos) ^ 1 << (63 - behind),
+        Some(bit @ 0..64) => address.window(pos) ^ 1 << (63 - bit),
         _ => address.window(pos),
     })
 }

@@ -34,6 +34,19 @@ impl fmt::Display for Input {
 }
 
 impl Input {
+    /// Opens the input for a program that has other work while it waits.
+    pub fn open_patient(&self) -> io::Result<Origin> {
+        let file = match self {
+            Self::File(path) => File::open(path)?,
+            Self::Pipe => standard_input()?,
+        };
+        let about = file.metadata()?;
+        Ok(match about.is_file() {
+            true => Origin { bytes: Box::new(file), size: Some(about.len()) },
+            false => Origin { bytes: Box::new(Patient { file }), size: None },
+        })
+    }
+
     /// Opens the input, with a bar that shows the bytes read, and for a file the total.
     pub fn open(&self, program: Program) -> io::Result<(Box<dyn Read>, ProgressBar)> {
         let (origin, size): (Box<dyn Read>, _) = match self {
@@ -51,4 +64,61 @@ impl Input {
         let bar = program.bar(size, label);
         Ok((Box::new(bar.wrap_read(origin)), bar))
     }
+}
+
+/// An opened input.
+pub struct Origin {
+    pub bytes: Box<dyn Read>,
+    /// The size of a file; `None` for a pipe, a terminal or a socket.
+    pub size: Option<u64>,
+}
+
+/// A pipe, of which a read waits for a limited time. Without bytes for that long, or after a
+/// signal, it returns an error of kind `WouldBlock`.
+struct Patient {
+    file: File,
+}
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match is_readable(&self.file)? {
+            true => self.file.read(buffer),
+            false => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+/// Waits until a read would not block, for a limited time. Returns whether it would not.
+#[cfg(unix)]
+fn is_readable(file: &File) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+
+    /// The time after which other work is done.
+    const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let mut files = [PollFd::new(file, PollFlags::IN)];
+    match poll(&mut files, Some(&WAIT)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Elsewhere, reads wait for bytes.
+#[cfg(not(unix))]
+fn is_readable(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+/// Returns standard input without the buffer of the standard library.
+#[cfg(unix)]
+fn standard_input() -> io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+#[cfg(windows)]
+fn standard_input() -> io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(File::from(io::stdin().as_handle().try_clone_to_owned()?))
 }

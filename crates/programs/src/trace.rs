@@ -39,6 +39,9 @@ impl Trace {
         let taken = take(&mut self.capture, &self.bar);
         self.bar.finish_and_clear();
         let whole = self.capture.whole_packets();
+        for damage in self.capture.damages().first() {
+            program.log(&format_args!("capture is {damage}"));
+        }
         match self.capture.end() {
             None if program.quiet || taken.is_err() => {}
             // One more packet was returned, and may be incomplete.

@@ -22,8 +22,10 @@ pub enum AccessBy {
 
 #[derive(Clone, Debug)]
 struct Entry<K, V> {
-    /// Its slot. The model never reuses one, unlike the cache.
+    /// Its slot: policies examine entries in the order of their slots.
     slot: u32,
+    /// The number of insertions before.
+    order: u64,
     hash: u32,
     key: K,
     value: V,
@@ -40,6 +42,8 @@ struct ChainsModel<K, V, P> {
     policy: P,
     config: ChainedConfig,
     slots: u32,
+    /// Slots of removed entries, the next one that is used again last.
+    free: Vec<u32>,
     uses: u64,
     statistics: Statistics,
 }
@@ -47,7 +51,7 @@ struct ChainsModel<K, V, P> {
 impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
     fn new(config: ChainedConfig, policy: P) -> Self {
         let statistics = Statistics::default();
-        Self { entries: Vec::new(), policy, config, slots: 0, uses: 0, statistics }
+        Self { entries: Vec::new(), policy, config, slots: 0, free: vec![], uses: 0, statistics }
     }
 
     fn bucket(&self, hash: u32) -> usize {
@@ -93,6 +97,7 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
     fn take(&mut self, position: usize) -> (K, V) {
         let entry = self.entries.remove(position);
         self.policy.remove(entry.slot);
+        self.free.push(entry.slot);
         (entry.key, entry.value)
     }
 
@@ -131,9 +136,11 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
             return Some((key, value));
         }
         self.uses += 1;
-        let (slot, last_use) = (self.slots, self.uses);
-        self.slots += 1;
-        self.entries.push(Entry { slot, hash: hash as u32, key, value, last_use, used: false });
+        let (order, last_use) = (self.statistics.insertions, self.uses);
+        let slot = self.free.pop().unwrap_or(self.slots);
+        self.slots = self.slots.max(slot + 1);
+        let hash = hash as u32;
+        self.entries.push(Entry { slot, order, hash, key, value, last_use, used: false });
         self.policy.insert(slot, 0);
         self.statistics.insertions += 1;
         self.statistics.evictions += u64::from(evicted.is_some());
@@ -155,11 +162,11 @@ impl<K: Clone + PartialEq, V: Clone, P: Eviction> ChainsModel<K, V, P> {
 
     /// Removes entries chain by chain, the newest first: the order matters to policies.
     fn retain(&mut self, keep: impl Fn(&mut V) -> bool) {
-        let mut slots: Vec<(usize, u32)> =
-            self.entries.iter().map(|entry| (self.bucket(entry.hash), !entry.slot)).collect();
-        slots.sort_unstable();
-        for (_, slot) in slots {
-            let position = self.entries.iter().position(|entry| entry.slot == !slot);
+        let mut orders: Vec<(usize, u64)> =
+            self.entries.iter().map(|entry| (self.bucket(entry.hash), !entry.order)).collect();
+        orders.sort_unstable();
+        for (_, order) in orders {
+            let position = self.entries.iter().position(|entry| entry.order == !order);
             let position = position.expect("each entry is present until it is visited");
             if !keep(&mut self.entries[position].value) {
                 drop(self.take(position));

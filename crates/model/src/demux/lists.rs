@@ -64,9 +64,9 @@ impl<K: Clone + PartialEq, T> DemuxModel<K, T> {
     /// The PCB, and the range of the number of PCBs examined.
     pub fn lookup(&mut self, key: &K, arrival: Arrival) -> (Option<&mut T>, RangeInclusive<u32>) {
         let remembered = self.remembered(arrival);
-        let asked = remembered.iter().position(|name| name == key);
+        let cached = remembered.iter().position(|name| name == key);
         let (listed, count) = (self.position(key), self.pcbs.len());
-        let examined = match (self.rule, asked, listed) {
+        let examined = match (self.rule, cached, listed) {
             (Rule::ConnectionId, ..) => usize::from(listed.is_some()),
             (_, Some(before), _) => before + 1,
             (_, None, Some(before)) => remembered.len() + before + 1,

@@ -23,8 +23,8 @@ pub fn repaired(mut bytes: Vec<u8>) -> Vec<u8> {
         };
         if bytes.len() >= length {
             (bytes[0], bytes[4]) = (1, length as u8 / 4);
-            let behind = bytes.split_off(length);
-            return [summed(bytes), behind].concat();
+            let rest = bytes.split_off(length);
+            return [summed(bytes), rest].concat();
         }
     }
     bytes

@@ -91,11 +91,15 @@ pub struct Flow<K> {
     /// The time of the last report, or of the first packet.
     pub since: Nanos,
     /// The time of the first packet since the last report.
-    news: Option<Nanos>,
+    first_unreported: Option<Nanos>,
     /// The time of its last packet or of the last change of its class or pin.
     changed: Nanos,
     /// Whether the responder has sent a packet.
     replied: bool,
+    /// Packets of a flow that is not TCP.
+    packets: u64,
+    /// The acknowledgements of TCP so far: by the responder or not, with a SYN or not.
+    acks: Vec<(bool, bool)>,
     /// Whether the initiator has sent a FIN, and whether the responder has.
     closed: [bool; 2],
 }
@@ -143,6 +147,21 @@ fn lacks_new(classes: &[Class]) -> bool {
     of(Class::Closing) == 0 && 8 * (of(Class::New) + of(Class::Unreplied)) < classes.len()
 }
 
+/// Whether the last acknowledgement assures a connection: an ACK after a SYN with an ACK of the
+/// other side, the last such one, or, without one, after ACKs of both sides.
+fn is_assured(acks: &[(bool, bool)]) -> bool {
+    let Some((&(side, false), before)) = acks.split_last() else { return false };
+    match before.iter().rev().find(|(_, syn)| *syn) {
+        Some(_) => before.contains(&(!side, true)),
+        None => {
+            let first = before.first().is_some_and(|first| first.0 == side);
+            let other = before.iter().position(|other| other.0 != side);
+            let after = other.is_some_and(|at| before[..at].iter().any(|own| own.0 == side));
+            first && after
+        }
+    }
+}
+
 /// The class of a flow whose first packet this is.
 fn first_class(seen: PacketInfo) -> Class {
     match (seen.has(TcpFlags::RST), seen.has(TcpFlags::SYN)) {
@@ -166,39 +185,62 @@ impl<K: FlowName + Debug> Flow<K> {
             first_seen: now,
             last_seen: now,
             since: now,
-            news: Some(now),
+            first_unreported: Some(now),
             changed: now,
             replied: false,
+            packets: 0,
+            acks: vec![],
             closed: [false; 2],
         }
     }
 
     /// Updates the state of the connection: the first matching transition.
     fn update(&mut self, seen: PacketInfo, side: Direction, rule: CloseRule) {
-        let is_tcp = self.protocol == Protocol::Tcp && seen.protocol == Protocol::Tcp;
-        let [rst, syn, fin, ack] = [TcpFlags::RST, TcpFlags::SYN, TcpFlags::FIN, TcpFlags::ACK]
-            .map(|flag| is_tcp && seen.has(flag));
+        let is_reverse = side == Direction::Reverse;
+        if self.protocol != Protocol::Tcp {
+            self.packets += 1;
+            self.replied |= is_reverse;
+            if self.replied && [Class::Unreplied, Class::New].contains(&self.class) {
+                // The defaults: six packets, or two seconds.
+                let is_assured =
+                    self.packets >= 6 || self.last_seen - self.first_seen >= 2_000_000_000;
+                self.class = if is_assured { Class::Established } else { Class::New };
+            }
+            return;
+        }
+        if seen.protocol != Protocol::Tcp {
+            return;
+        }
+        self.replied |= is_reverse;
+        let [rst, syn, fin, ack] =
+            [TcpFlags::RST, TcpFlags::SYN, TcpFlags::FIN, TcpFlags::ACK].map(|flag| seen.has(flag));
+        // A SYN reaches a closing flow only if its class was set, or sockets are not reused.
+        if self.class == Class::Closing && syn && !ack && !rst {
+            (self.class, self.closed) = (Class::New, [false; 2]);
+            self.acks.clear();
+        }
         let closed = &mut self.closed[side as usize];
-        let acks_behind_its_fin = *closed && ack && !fin && !syn;
+        let acks_after_its_fin = *closed && ack && !fin && !syn;
         *closed = match (rst, syn, fin) {
             (false, true, _) => false,
             (false, false, true) => true,
             _ => *closed,
         };
-        self.replied |= side == Direction::Reverse;
         let ends = match rule {
-            CloseRule::BothSides => is_tcp && self.closed == [true; 2],
-            CloseRule::FirstAck => acks_behind_its_fin,
+            CloseRule::BothSides => self.closed == [true; 2],
+            CloseRule::FirstAck => acks_after_its_fin,
         };
-        let lines = [
-            (None, rst || ends, Class::Closing),
-            (Some(Class::New), ack && !syn && self.replied, Class::Established),
-            (Some(Class::Unreplied), side == Direction::Reverse, Class::Established),
-        ];
-        let line = lines
-            .into_iter()
-            .find(|&(class, holds, _)| holds && class.is_none_or(|class| class == self.class));
-        self.class = line.map_or(self.class, |(_, _, behind)| behind);
+        if rst || ends {
+            self.class = Class::Closing;
+        } else if ack {
+            let can_rise = [Class::New, Class::Unreplied].contains(&self.class);
+            if syn || can_rise {
+                self.acks.push((is_reverse, syn));
+            }
+            if can_rise && is_assured(&self.acks) {
+                self.class = Class::Established;
+            }
+        }
     }
 
     fn idle(&self, now: Nanos) -> Nanos {
@@ -212,7 +254,7 @@ impl<K: FlowName + Debug> Flow<K> {
 
     /// When it is reported at the latest: the timeout may have begun before its packets.
     fn report(&self, timeouts: &Timeouts) -> Option<Nanos> {
-        Some(self.news? + span(timeouts.active()?))
+        Some(self.first_unreported? + span(timeouts.active()?))
     }
 
     /// Whether it expires early in an emergency.
@@ -356,15 +398,12 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let (now, rule) = (self.now, self.setting.rule);
         let flow = &mut self.flows[at];
         (flow.last_seen, flow.changed) = (now, now);
-        flow.news.get_or_insert(now);
+        flow.first_unreported.get_or_insert(now);
         flow.value += 1;
         // A class that was set may contradict the packets: the cache may use either.
         let given = flow.class;
-        let has_reply = flow.replied && given == Class::Unreplied;
         flow.update(seen, direction, rule);
-        if flow.is_given
-            && (answer.class == given || has_reply && answer.class == Class::Established)
-        {
+        if flow.is_given && answer.class == given {
             flow.class = answer.class;
         }
         assert!(answer.removed.is_none(), "no eviction for a packet of a present flow");
@@ -471,15 +510,16 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let flow = self.flow(report.handle);
         let active = timeouts.active().expect("reports are enabled");
-        let news = flow.news.unwrap_or_else(|| panic!("{flow:?} has no new packets"));
+        let first_unreported =
+            flow.first_unreported.unwrap_or_else(|| panic!("{flow:?} has no new packets"));
         // There are no timestamps before the origin.
         let is_known = report.since > Timestamp::ZERO;
         let since = if is_known { nanos(report.since) } else { flow.since };
         assert!(since + span(active) <= now, "{flow:?} is not due: {report:?}");
         // Since it was examined and had no new packets, or since the last report.
-        let since = timestamp(flow.since)..=timestamp(news);
+        let since = timestamp(flow.since)..=timestamp(first_unreported);
         assert!(since.contains(&report.since), "{flow:?}: {report:?}");
-        assert!(*report.key == flow.names[0].1, "{flow:?}: {:?}", report.key);
+        assert!(report.key == flow.names[0].1, "{flow:?}: {:?}", report.key);
         assert_eq!(
             (*report.value, report.class, report.protocol, report.tenant),
             (flow.value, flow.class, flow.protocol, flow.tenant)
@@ -488,7 +528,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             [report.first_seen, report.last_seen],
             [flow.first_seen, flow.last_seen].map(timestamp)
         );
-        (flow.since, flow.news, flow.value) = (now, None, 0);
+        (flow.since, flow.first_unreported, flow.value) = (now, None, 0);
         self.counts.reported += 1;
     }
 
@@ -525,8 +565,8 @@ impl<K: FlowName + Debug> FlowsModel<K> {
 
     fn shift(&mut self, moved: Nanos) {
         for flow in &mut self.flows {
-            let Flow { first_seen, last_seen, since, changed, news, .. } = flow;
-            let times = [first_seen, last_seen, since, changed].into_iter().chain(news);
+            let Flow { first_seen, last_seen, since, changed, first_unreported, .. } = flow;
+            let times = [first_seen, last_seen, since, changed].into_iter().chain(first_unreported);
             times.for_each(|time| *time += moved);
         }
         self.emergency_since += moved;

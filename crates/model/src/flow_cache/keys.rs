@@ -87,19 +87,18 @@ pub fn add<V: Default, P: Eviction>(
     class: Class,
 ) -> Handle {
     let now = cache.now();
-    let (first, answer) = match class {
-        Class::Closing => (RST, None),
-        Class::New => (SYN, Some(SYN_ACK)),
-        Class::Unreplied => (ACK, None),
-        Class::Established => (ACK, Some(ACK)),
+    let (first, others) = match class {
+        Class::Closing => (RST, &[][..]),
+        Class::New => (SYN, &[SYN_ACK][..]),
+        Class::Unreplied => (ACK, &[][..]),
+        Class::Established => (ACK, &[ACK, ACK][..]),
     };
     let observed = cache.observe(&key(number), Packet::tcp(first), now).expect("there is room");
-    assert!(observed.removed.is_none());
-    let handle = observed.handle;
-    if let Some(answer) = answer {
-        cache
-            .observe(&key(number).reversed(), Packet::tcp(answer), now)
-            .expect("the flow is present");
+    assert!(observed.removed().is_none());
+    let handle = observed.handle();
+    // In turns, beginning with the responder.
+    for (key, flags) in [key(number).reversed(), key(number)].iter().zip(others) {
+        cache.observe(key, Packet::tcp(*flags), now).expect("the flow is present");
     }
     assert_eq!(cache.resident(handle).map(|flow| flow.class()), Some(class));
     handle

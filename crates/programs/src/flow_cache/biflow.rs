@@ -7,23 +7,28 @@ use flowtable::{Direction, TcpFlags};
 
 /// Packets of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    pub packets: u64,
+pub(crate) struct Counters {
+    pub(crate) packets: u64,
     /// Sum of the lengths of IP packets.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Time of the earliest packet, in nanoseconds since the epoch; 0 without packets. It need not
     /// be the first in the capture.
-    pub first_ns: u64,
+    pub(crate) first_ns: u64,
     /// Time of the latest packet, in nanoseconds since the epoch.
-    pub last_ns: u64,
+    pub(crate) last_ns: u64,
     /// Union of all TCP flags.
-    pub flags: TcpFlags,
+    pub(crate) flags: TcpFlags,
+    /// Type and code of the first ICMP message; 0 for other protocols.
+    pub(crate) icmp: u16,
 }
 
 impl Counters {
     fn add(&mut self, packet: &Packet) {
-        let is_first = self.packets == 0;
-        self.first_ns = if is_first { packet.time_ns } else { self.first_ns.min(packet.time_ns) };
+        if self.packets == 0 {
+            self.first_ns = packet.time_ns;
+            self.icmp = packet.icmp.unwrap_or_default();
+        }
+        self.first_ns = self.first_ns.min(packet.time_ns);
         self.last_ns = self.last_ns.max(packet.time_ns);
         self.packets += 1;
         self.bytes += packet.bytes;
@@ -33,15 +38,15 @@ impl Counters {
 
 /// The value of a cache entry: separate counters of both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Biflow {
+pub(crate) struct Biflow {
     /// From the initiator.
-    pub forward: Counters,
+    pub(crate) forward: Counters,
     /// To the initiator.
-    pub reverse: Counters,
+    pub(crate) reverse: Counters,
 }
 
 impl Biflow {
-    pub fn add(&mut self, direction: Direction, packet: &Packet) {
+    pub(crate) fn add(&mut self, direction: Direction, packet: &Packet) {
         match direction {
             Direction::Forward => self.forward.add(packet),
             Direction::Reverse => self.reverse.add(packet),
@@ -49,20 +54,20 @@ impl Biflow {
     }
 
     /// Returns the counts since the last call.
-    pub fn take(&mut self) -> Self {
+    pub(crate) fn take(&mut self) -> Self {
         mem::take(self)
     }
 
-    pub const fn packets(&self) -> u64 {
+    pub(crate) const fn packets(&self) -> u64 {
         self.forward.packets + self.reverse.packets
     }
 
-    pub const fn bytes(&self) -> u64 {
+    pub(crate) const fn bytes(&self) -> u64 {
         self.forward.bytes + self.reverse.bytes
     }
 
     /// Returns the time of the earliest packet; 0 without packets.
-    pub fn first_ns(&self) -> u64 {
+    pub(crate) fn first_ns(&self) -> u64 {
         match (self.forward.packets, self.reverse.packets) {
             (_, 0) => self.forward.first_ns,
             (0, _) => self.reverse.first_ns,

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::thread;
+use std::time::Instant;
 
 use flowtable::Timestamp;
 
@@ -22,6 +23,15 @@ pub(crate) struct Ipfix {
     messages: u64,
     /// Number of records in the messages sent, modulo 2^32.
     sequence: u32,
+    /// The templates sent last.
+    templates: Option<Templates>,
+}
+
+/// When templates were sent.
+struct Templates {
+    /// Messages up to then.
+    messages: u64,
+    at: Instant,
 }
 
 /// The destination of messages.
@@ -34,9 +44,14 @@ impl Ipfix {
     /// The observation domain: one meter has one observation point.
     const DOMAIN: u32 = 1;
 
-    /// Period, in messages, of templates to a collector: it may have been started late, or have
-    /// lost one.
-    const TEMPLATES_EVERY: u64 = 16;
+    /// Period of templates to a collector, which may have been started late, or have lost one: in
+    /// messages of records, and in time.
+    const TEMPLATES_EVERY: u64 = 32;
+    const TEMPLATES_AFTER: Duration = Duration::from_secs(30);
+
+    /// Time for a collector to process the first templates: one with several workers may process
+    /// the next messages at the same time.
+    const HEAD_START: Duration = Duration::from_millis(50);
 
     pub(crate) fn to_file(out: Box<dyn Write>) -> Self {
         Self::new(Carrier::File(BufWriter::new(out)))
@@ -48,14 +63,31 @@ impl Ipfix {
 
     fn new(carrier: Carrier) -> Self {
         let (message, made) = (Message::new(), Timestamp::default());
-        Self { carrier, message, made, messages: 0, sequence: 0 }
+        Self { carrier, message, made, messages: 0, sequence: 0, templates: None }
     }
 
-    const fn are_templates_due(&self) -> bool {
+    fn are_templates_due(&self) -> bool {
+        let Some(last) = &self.templates else { return true };
         match self.carrier {
-            Carrier::File(_) => self.messages == 0,
-            Carrier::Collector(_) => self.messages % Self::TEMPLATES_EVERY == 0,
+            Carrier::File(_) => false,
+            Carrier::Collector(_) => {
+                self.messages - last.messages >= Self::TEMPLATES_EVERY
+                    || last.at.elapsed() >= Self::TEMPLATES_AFTER
+            }
         }
+    }
+
+    /// Sends the templates in a message of their own.
+    fn send_templates(&mut self) -> io::Result<()> {
+        let is_first = self.templates.is_none();
+        let mut message = Message::new();
+        message.add_templates();
+        self.send_message(message)?;
+        if is_first && matches!(self.carrier, Carrier::Collector(_)) {
+            thread::sleep(Self::HEAD_START);
+        }
+        self.templates = Some(Templates { messages: self.messages, at: Instant::now() });
+        Ok(())
     }
 
     /// Sends the message, if it has a record.
@@ -63,7 +95,14 @@ impl Ipfix {
         if self.message.records() == 0 {
             return Ok(());
         }
+        if self.are_templates_due() {
+            self.send_templates()?;
+        }
         let message = mem::replace(&mut self.message, Message::new());
+        self.send_message(message)
+    }
+
+    fn send_message(&mut self, message: Message) -> io::Result<()> {
         let records = message.records();
         // The field has 32 bits and ends in 2106.
         let export_s = (self.made.as_nanos() / 1_000_000_000) as u32;
@@ -85,9 +124,6 @@ impl Sink for Ipfix {
         for half in record.directions() {
             if !self.message.fits(&half) {
                 self.send()?;
-            }
-            if self.message.records() == 0 && self.are_templates_due() {
-                self.message.add_templates();
             }
             self.message.add(&half, record.id, record.reason);
             self.made = record.made;

@@ -8,20 +8,20 @@ const PROTOCOLS: [Protocol; 4] = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, 
 
 /// Options about the end of flows.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending {
-    pub preset: Timeouts,
-    pub idle: Option<Duration>,
-    pub active: Option<Duration>,
-    pub linger: Linger,
+pub(crate) struct Ending {
+    pub(crate) preset: Timeouts,
+    pub(crate) idle: Option<Duration>,
+    pub(crate) active: Option<Duration>,
+    pub(crate) linger: Linger,
 }
 
 /// The time that a closed connection stays in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Linger {
+pub(crate) enum Linger {
     /// The time of the preset.
     Preset,
     For(Duration),
-    /// FIN and RST do not end connections.
+    /// FIN and RST do not close connections.
     Off,
 }
 
@@ -33,9 +33,9 @@ impl Default for Ending {
 }
 
 impl Ending {
-    /// Returns whether FIN and RST end flows. Where nothing else ends a flow, they do not either:
-    /// one five-tuple stays one record, and a SYN on reused sockets continues it.
-    pub fn detects_close(&self) -> bool {
+    /// Returns whether a SYN on the sockets of a closed connection begins another flow. Where
+    /// nothing else ends a flow, it does not: one five-tuple stays one record.
+    pub(crate) fn detects_reuse(&self) -> bool {
         match self.linger {
             Linger::Off => false,
             Linger::For(_) => true,
@@ -52,16 +52,11 @@ impl Ending {
     /// # Errors
     ///
     /// If a timeout is 0 or too long.
-    pub fn timeouts(&self) -> Result<Timeouts, TimeoutError> {
-        let lingering = match self.linger {
-            Linger::For(time) => Some(time),
-            Linger::Preset if self.ends_flows() => None,
-            Linger::Preset | Linger::Off => Timeouts::METER.idle(Protocol::Tcp, Class::Closing),
-        };
+    pub(crate) fn timeouts(&self) -> Result<Timeouts, TimeoutError> {
         let mut timeouts = self.preset;
         for protocol in PROTOCOLS {
             for class in Class::ALL {
-                let time = if class == Class::Closing { lingering } else { self.idle };
+                let time = if class == Class::Closing { self.closing(protocol) } else { self.idle };
                 if time.is_some() {
                     timeouts = timeouts.with_idle(protocol, class, time)?;
                 }
@@ -70,6 +65,16 @@ impl Ending {
         match self.active {
             Some(_) => timeouts.with_active(self.active),
             None => Ok(timeouts),
+        }
+    }
+
+    /// Returns the idle timeout of closed connections, if it is not that of the preset.
+    fn closing(&self, protocol: Protocol) -> Option<Duration> {
+        match self.linger {
+            Linger::For(time) => Some(time),
+            Linger::Off => None,
+            Linger::Preset if self.ends_flows() || self.idle.is_none() => None,
+            Linger::Preset => Timeouts::METER.idle(protocol, Class::Closing),
         }
     }
 }

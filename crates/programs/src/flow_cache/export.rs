@@ -2,6 +2,7 @@
 
 use core::cmp::Reverse;
 use std::io::{self, ErrorKind};
+use std::mem;
 
 use flowtable::Timestamp;
 use flowtable::flow_cache::EndReason;
@@ -9,7 +10,7 @@ use flowtable::flow_cache::EndReason;
 use super::record::Record;
 
 /// A destination of records.
-pub trait Sink {
+pub(crate) trait Sink {
     /// Writes a record, or buffers it until [`flush`](Self::flush).
     fn write(&mut self, record: &Record) -> io::Result<()>;
 
@@ -24,104 +25,165 @@ pub trait Sink {
 
 /// Counts of exported records.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    pub records: u64,
+pub(crate) struct Counts {
+    pub(crate) records: u64,
     /// Records of flows that continued.
-    pub reports: u64,
+    pub(crate) reports: u64,
     /// Directions with packets.
-    pub rows: u64,
+    pub(crate) rows: u64,
+}
+
+/// A sink, and the option that named it.
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) sink: Box<dyn Sink>,
 }
 
 /// The exporter.
-pub struct Export {
-    sinks: Vec<Box<dyn Sink>>,
-    /// Number of largest records to keep.
-    top: usize,
-    /// The largest records, and at most as many others.
-    largest: Vec<Record>,
+pub(crate) struct Export {
+    outputs: Vec<Output>,
+    /// A line for each output that could not be written.
+    failures: Vec<String>,
+    /// Whether the reader of the last output has closed its pipe.
+    is_closed: bool,
+    largest: Largest,
     counts: Counts,
     /// The second of the packets' time in which buffers were flushed last.
     flushed_s: u64,
+    /// Whether records were written since the last flush.
+    is_dirty: bool,
 }
 
 impl Export {
-    /// Creates an exporter to `sinks` that keeps the `top` largest records.
-    pub fn new(sinks: Vec<Box<dyn Sink>>, top: usize) -> Self {
-        Self { sinks, top, largest: Vec::new(), counts: Counts::default(), flushed_s: 0 }
+    /// Creates an exporter that keeps the `top` largest records.
+    pub(crate) fn new(outputs: Vec<Output>, top: usize) -> Self {
+        Self {
+            outputs,
+            failures: Vec::new(),
+            is_closed: false,
+            largest: Largest::new(top),
+            counts: Counts::default(),
+            flushed_s: 0,
+            is_dirty: false,
+        }
     }
 
     /// Exports a record. Records without packets are skipped: their flow was reported, and silent
     /// since.
-    pub fn take(&mut self, record: Record) -> io::Result<()> {
+    pub(crate) fn take(&mut self, record: &Record) {
         if record.counted.packets() == 0 {
-            return Ok(());
+            return;
         }
         self.counts.records += 1;
         self.counts.reports += u64::from(record.reason == EndReason::Active);
-        self.counts.rows += record.directions().count() as u64;
-        self.each(|sink| sink.write(&record))?;
-        self.largest.push(record);
-        if self.largest.len() / 2 > self.top {
-            self.drop_smaller();
+        self.counts.rows += record.direction_count();
+        self.largest.add(record);
+        if !self.outputs.is_empty() {
+            self.is_dirty = true;
+            self.each(|sink| sink.write(record));
         }
-        Ok(())
     }
 
-    pub fn take_all(&mut self, mut records: impl Iterator<Item = Record>) -> io::Result<()> {
-        records.try_for_each(|record| self.take(record))
+    /// Returns whether the reader of the last output has closed its pipe: then no result can reach
+    /// it.
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Advances the time, and flushes once per second.
-    pub fn tick(&mut self, now: Timestamp) -> io::Result<()> {
+    pub(crate) fn tick(&mut self, now: Timestamp) {
         let second = now.as_nanos() / 1_000_000_000;
-        if second == self.flushed_s {
-            return Ok(());
+        if second != self.flushed_s {
+            self.flushed_s = second;
+            self.flush();
         }
-        self.flushed_s = second;
-        self.flush()
     }
 
-    /// Flushes all sinks.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.each(|sink| sink.flush())
+    /// Flushes all sinks, if records were written.
+    pub(crate) fn flush(&mut self) {
+        if mem::take(&mut self.is_dirty) {
+            self.each(|sink| sink.flush());
+        }
     }
 
-    /// Applies an action to all sinks. A sink whose reader has closed its pipe is dropped, unless
-    /// it is the last.
-    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) -> io::Result<()> {
+    /// Flushes all sinks for the last time.
+    pub(crate) fn finish(&mut self) {
+        self.is_dirty = true;
+        self.flush();
+    }
+
+    /// Applies an action to all sinks. An output that cannot be written is dropped, and the others
+    /// continue.
+    fn each(&mut self, mut act: impl FnMut(&mut dyn Sink) -> io::Result<()>) {
         let mut at = 0;
-        while let Some(sink) = self.sinks.get_mut(at) {
-            match act(&mut **sink) {
-                Ok(()) => at += 1,
-                Err(error) if error.kind() == ErrorKind::BrokenPipe && self.sinks.len() > 1 => {
-                    drop(self.sinks.remove(at));
-                }
-                Err(error) => return Err(error),
+        while let Some(Output { name, sink }) = self.outputs.get_mut(at) {
+            let Err(error) = act(&mut **sink) else {
+                at += 1;
+                continue;
+            };
+            if error.kind() == ErrorKind::BrokenPipe {
+                self.is_closed = self.outputs.len() == 1 && self.failures.is_empty();
+            } else {
+                self.failures.push(format!("{name} cannot be written: {error}"));
             }
+            drop(self.outputs.remove(at));
         }
-        Ok(())
     }
 
-    pub const fn counts(&self) -> Counts {
+    pub(crate) const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Describes the known losses of a sink.
-    pub fn losses(&self) -> Option<String> {
-        self.sinks.iter().find_map(|sink| sink.losses())
+    /// Returns lines about outputs that could not be written, or were not received.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        let losses = self.outputs.iter().filter_map(|output| output.sink.losses());
+        self.failures.iter().cloned().chain(losses).collect()
     }
 
     /// Returns the largest records by bytes, in descending order.
-    pub fn largest(&mut self) -> &[Record] {
+    pub(crate) fn largest(&mut self) -> &[Record] {
+        self.largest.sorted()
+    }
+}
+
+/// The largest records.
+struct Largest {
+    /// Number of records to keep.
+    top: usize,
+    /// The largest records, and at most as many others.
+    records: Vec<Record>,
+    /// Bytes that the largest ones have at least: smaller records are not added.
+    least: u64,
+}
+
+impl Largest {
+    const fn new(top: usize) -> Self {
+        Self { top, records: Vec::new(), least: 0 }
+    }
+
+    fn add(&mut self, record: &Record) {
+        if record.counted.bytes() < self.least || self.top == 0 {
+            return;
+        }
+        self.records.push(*record);
+        if self.records.len() / 2 > self.top {
+            self.drop_smaller();
+        }
+    }
+
+    fn sorted(&mut self) -> &[Record] {
         self.drop_smaller();
-        &self.largest
+        &self.records
     }
 
     fn drop_smaller(&mut self) {
-        self.largest.sort_unstable_by_key(|record| {
+        self.records.sort_unstable_by_key(|record| {
             let counted = &record.counted;
             (Reverse(counted.bytes()), counted.first_ns(), record.key, record.id)
         });
-        self.largest.truncate(self.top);
+        self.records.truncate(self.top);
+        if self.records.len() == self.top {
+            self.least = self.records.last().map_or(0, |record| record.counted.bytes());
+        }
     }
 }

@@ -1,11 +1,12 @@
 //! Output files, which never overwrite the capture or each other.
 
+use core::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::collector::{Collector, Ipfix};
-use super::export::Sink;
+use super::export::{Output, Sink};
 use super::lines::Lines;
 use super::options::{self, Options};
 use super::rows::Rows;
@@ -16,33 +17,35 @@ use crate::input::Input;
 /// # Errors
 ///
 /// A line that names the invalid output and the reason.
-pub fn open_sinks(options: &Options) -> Result<Vec<Box<dyn Sink>>, String> {
-    let mut files = Files::new(options.capture.as_ref());
-    let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    if let Some(destination) = &options.csv {
-        let rows = Rows::new(files.open("--csv", destination)?);
-        sinks.push(Box::new(rows.map_err(|error| format!("--csv: {error}"))?));
+pub(crate) fn open_outputs(options: &Options) -> Result<Vec<Output>, String> {
+    let mut files = Files::new(&options.captures);
+    let mut outputs: Vec<Output> = Vec::new();
+    let mut add = |name: String, sink| outputs.push(Output { name, sink });
+    if let Some(to) = &options.csv {
+        let rows = Rows::new(files.open("--csv", to)?);
+        add(format!("--csv {to}"), Box::new(rows) as Box<dyn Sink>);
     }
-    if let Some(destination) = &options.json {
-        sinks.push(Box::new(Lines::new(files.open("--json", destination)?)));
+    if let Some(to) = &options.json {
+        add(format!("--json {to}"), Box::new(Lines::new(files.open("--json", to)?)));
     }
     match &options.ipfix {
-        Some(options::Ipfix::To(destination)) => {
-            sinks.push(Box::new(Ipfix::to_file(files.open("--ipfix", destination)?)));
+        Some(options::Ipfix::To(to)) => {
+            let messages = Ipfix::to_file(files.open("--ipfix", to)?);
+            add(format!("--ipfix {to}"), Box::new(messages));
         }
         Some(options::Ipfix::Collector(name)) => {
             let collector = Collector::connect(name);
             let collector = collector.map_err(|error| format!("--ipfix {name}: {error}"))?;
-            sinks.push(Box::new(Ipfix::to_collector(collector)));
+            add(format!("--ipfix {name}"), Box::new(Ipfix::to_collector(collector)));
         }
         None => {}
     }
-    Ok(sinks)
+    Ok(outputs)
 }
 
 /// A destination of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub(crate) enum Destination {
     File(PathBuf),
     StandardOutput,
 }
@@ -54,17 +57,25 @@ impl From<&std::ffi::OsStr> for Destination {
     }
 }
 
-/// The files in use: the capture, and opened outputs.
+impl fmt::Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::StandardOutput => f.write_str("-"),
+        }
+    }
+}
+
+/// The files in use: the captures, and opened outputs.
 struct Files {
     taken: Vec<(Identity, String)>,
 }
 
 impl Files {
-    /// Creates the list with the capture, if it is a file.
-    fn new(capture: Option<&Input>) -> Self {
-        let taken = capture.and_then(of_capture);
-        let taken = taken.map(|identity| (identity, "is the capture".to_owned()));
-        Self { taken: taken.into_iter().collect() }
+    /// Creates the list with the captures that are files.
+    fn new(captures: &[Input]) -> Self {
+        let taken = captures.iter().filter_map(of_capture);
+        Self { taken: taken.map(|identity| (identity, "is the capture".to_owned())).collect() }
     }
 
     /// Opens and truncates a destination.

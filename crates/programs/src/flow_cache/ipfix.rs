@@ -30,7 +30,9 @@ mod element {
     pub(super) const DESTINATION_IPV4: (u16, u16) = (12, 4);
     pub(super) const SOURCE_IPV6: (u16, u16) = (27, 16);
     pub(super) const DESTINATION_IPV6: (u16, u16) = (28, 16);
+    pub(super) const ICMP_TYPE_CODE_IPV4: (u16, u16) = (32, 2);
     pub(super) const FLOW_END_REASON: (u16, u16) = (136, 1);
+    pub(super) const ICMP_TYPE_CODE_IPV6: (u16, u16) = (139, 2);
     pub(super) const FLOW_ID: (u16, u16) = (148, 8);
     pub(super) const FLOW_START_MILLISECONDS: (u16, u16) = (152, 8);
     pub(super) const FLOW_END_MILLISECONDS: (u16, u16) = (153, 8);
@@ -54,11 +56,11 @@ impl Template {
     }
 
     /// Returns the fields in the order in which [`Message::add`] writes them.
-    const fn fields(self) -> [(u16, u16); 13] {
+    const fn fields(self) -> [(u16, u16); 14] {
         use element::*;
-        let (source, destination) = match self {
-            Self::V4 => (SOURCE_IPV4, DESTINATION_IPV4),
-            Self::V6 => (SOURCE_IPV6, DESTINATION_IPV6),
+        let (source, destination, icmp) = match self {
+            Self::V4 => (SOURCE_IPV4, DESTINATION_IPV4, ICMP_TYPE_CODE_IPV4),
+            Self::V6 => (SOURCE_IPV6, DESTINATION_IPV6, ICMP_TYPE_CODE_IPV6),
         };
         [
             source,
@@ -67,6 +69,7 @@ impl Template {
             DESTINATION_PORT,
             PROTOCOL_IDENTIFIER,
             TCP_CONTROL_BITS,
+            icmp,
             PACKET_DELTA_COUNT,
             OCTET_DELTA_COUNT,
             FLOW_START_MILLISECONDS,
@@ -105,7 +108,7 @@ impl Message {
         Self { bytes, set: None, records: 0 }
     }
 
-    /// Adds the templates, which precede the records.
+    /// Adds the templates, which precede all records.
     pub(crate) fn add_templates(&mut self) {
         let start = self.open_set(Self::TEMPLATE_SET);
         for template in [Template::V4, Template::V6] {
@@ -137,6 +140,7 @@ impl Message {
         self.put_u16(key.dport());
         self.put_u8(key.protocol());
         self.put_u16(counters.flags.0.into());
+        self.put_u16(counters.icmp);
         self.put_u64(counters.packets);
         self.put_u64(counters.bytes);
         self.put_u64(counters.first_ns / 1_000_000);

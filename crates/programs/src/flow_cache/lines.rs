@@ -39,7 +39,7 @@ struct Half<'a>(&'a Counters);
 
 impl fmt::Display for Half<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counters { packets, bytes, first_ns, last_ns, flags } = self.0;
+        let Counters { packets, bytes, first_ns, last_ns, flags, .. } = self.0;
         if *packets == 0 {
             return f.write_str("null");
         }

@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use flowtable::FlowKey;
 use flowtable::flow_cache::{Class, Cursor, EndReason, Metrics};
-use indicatif::{HumanBytes, HumanCount};
+use indicatif::HumanCount;
 
+use super::key::KeyText;
+use super::report::Scaled;
 use super::{Biflow, Meter};
 
 /// Labels of flows that ended before the capture.
@@ -52,8 +54,8 @@ impl Table {
     /// each of which is short.
     const WALK: usize = 100_000;
 
-    /// Maximum number of flows shown: what fits on a screen.
-    const MAX_FLOWS: usize = 20;
+    /// Maximum number of flows shown: what fits on a screen of 24 lines.
+    const MAX_FLOWS: usize = 12;
 
     pub(crate) fn new(flows: usize, now: Instant) -> Self {
         let flows = flows.min(Self::MAX_FLOWS);
@@ -79,7 +81,7 @@ impl Table {
     fn scan(&mut self, meter: &Meter) {
         let by_bytes = |talker: &Talker| Reverse(talker.counted.bytes());
         for flow in meter.cache().page(&mut self.scan, Self::WALK) {
-            let (key, class, counted) = (*flow.key(), flow.class(), *flow.value());
+            let (key, class, counted) = (flow.key(), flow.class(), *flow.value());
             self.seen.push(Talker { key, class, counted });
             if self.seen.len() / 2 > self.flows {
                 self.seen.sort_by_key(by_bytes);
@@ -122,7 +124,7 @@ impl Picture<'_> {
         if last.packets > 0 && seconds > 0.0 {
             let bits = 8.0 * (now.bytes - last.bytes) as f64 / seconds;
             let sent = packets / seconds;
-            write!(f, "; by their clock {} per second, {}bit/s", rate(sent), scaled(bits))?;
+            write!(f, "; by their clock {}, {}bit/s", rate(sent), scaled(bits))?;
         }
         writeln!(f)
     }
@@ -135,21 +137,21 @@ impl Picture<'_> {
         writeln!(f, "{flows} flows, {full:.1} % of {capacity}; {hits:.1} % of packets hit\n")?;
         for class in Class::ALL.into_iter().rev() {
             let flows = HumanCount(metrics.flows_of(class) as u64).to_string();
-            write!(f, "{flows:>12} {class}")?;
+            write!(f, "{flows:>7} {class}")?;
         }
         writeln!(f)?;
         for (reason, what) in LEFT {
-            write!(f, "{:>12} {what}", HumanCount(metrics.removed_for(reason)).to_string())?;
+            write!(f, "{:>7} {what}", HumanCount(metrics.removed_for(reason)).to_string())?;
         }
-        writeln!(f, "{:>12} reported", HumanCount(metrics.reported).to_string())
+        writeln!(f, "{:>7} reported", HumanCount(metrics.reported).to_string())
     }
 
     fn talkers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\n{:>12} {:>12}  {:<12} largest flows", "bytes", "packets", "class")?;
+        write!(f, "\n{:>8} {:>8}  {:<11} largest flows", "bytes", "packets", "class")?;
         for Talker { key, class, counted } in self.talkers {
-            let bytes = HumanBytes(counted.bytes()).to_string();
-            let packets = HumanCount(counted.packets()).to_string();
-            write!(f, "\n{bytes:>12} {packets:>12}  {class:<12} {key}")?;
+            let (bytes, packets) = (Scaled(counted.bytes()), Scaled(counted.packets()));
+            let key = KeyText { key, indent: 31 };
+            write!(f, "\n{bytes:>8} {packets:>8}  {class:<11} {key}")?;
         }
         Ok(())
     }

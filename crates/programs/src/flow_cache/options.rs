@@ -1,5 +1,6 @@
 //! Command line options.
 
+use core::net::IpAddr;
 use core::time::Duration;
 use std::ffi::{OsStr, OsString};
 
@@ -8,26 +9,41 @@ use lexopt::Parser;
 
 use super::ending::{Ending, Linger};
 use super::files::Destination;
+use super::memory;
 use crate::input::Input;
 use crate::program;
 use crate::values::{number, parsed, seconds, text, wrong};
 
 /// The destination of IPFIX messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ipfix {
+pub(crate) enum Ipfix {
     To(Destination),
     /// `HOST:PORT`.
     Collector(String),
 }
 
-impl From<&OsStr> for Ipfix {
-    /// A number after the last colon is a port, unless a slash shows that the name is a file.
-    fn from(name: &OsStr) -> Self {
+impl Ipfix {
+    /// Parses a destination: a name with a colon is a collector, unless a slash shows that it is a
+    /// file.
+    ///
+    /// # Errors
+    ///
+    /// If the port of a collector is missing.
+    fn parse(name: &OsStr) -> Result<Self, String> {
+        let text = name.to_str().filter(|text| !text.contains('/'));
+        let Some(text) = text else { return Ok(Self::To(Destination::from(name))) };
+        let unbracketed = text.trim_start_matches('[').trim_end_matches(']');
+        let is_address = text == "localhost" || unbracketed.parse::<IpAddr>().is_ok();
         let is_port = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
-        let has_port = |text: &str| text.rsplit_once(':').is_some_and(|(_, end)| is_port(end));
-        match name.to_str() {
-            Some(text) if has_port(text) && !text.contains('/') => Self::Collector(text.to_owned()),
-            _ => Self::To(Destination::from(name)),
+        match text.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() && is_port(port) && !is_address => {
+                Ok(Self::Collector(text.to_owned()))
+            }
+            None if !is_address => Ok(Self::To(Destination::from(name))),
+            _ => {
+                let hint = "a collector is HOST:PORT, and a file name with a colon has a slash";
+                Err(format!("--ipfix {text}: no port: {hint}"))
+            }
         }
     }
 }
@@ -35,27 +51,33 @@ impl From<&OsStr> for Ipfix {
 /// Parsed command line options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// None for generated traffic.
-    pub capture: Option<Input>,
-    pub csv: Option<Destination>,
-    pub json: Option<Destination>,
-    pub ipfix: Option<Ipfix>,
-    pub top: usize,
-    pub live: bool,
-    pub capacity: usize,
-    pub ending: Ending,
+    /// Empty for generated traffic.
+    pub(crate) captures: Vec<Input>,
+    pub(crate) csv: Option<Destination>,
+    pub(crate) json: Option<Destination>,
+    pub(crate) ipfix: Option<Ipfix>,
+    pub(crate) top: usize,
+    pub(crate) live: bool,
+    pub(crate) capacity: usize,
+    /// Whether the capacity is not the default.
+    pub(crate) is_capacity_given: bool,
+    /// Bytes that the program may use.
+    pub(crate) max_memory: Option<usize>,
+    pub(crate) ending: Ending,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            capture: None,
+            captures: Vec::new(),
             csv: None,
             json: None,
             ipfix: None,
             top: 10,
             live: false,
             capacity: 1_000_000,
+            is_capacity_given: false,
+            max_memory: None,
             ending: Ending::default(),
         }
     }
@@ -63,7 +85,7 @@ impl Default for Options {
 
 impl Options {
     /// Returns the number of results that go to standard output, without the report.
-    pub fn standard_outputs(&self) -> usize {
+    pub(crate) fn standard_outputs(&self) -> usize {
         let ipfix = match &self.ipfix {
             Some(Ipfix::To(destination)) => Some(destination),
             Some(Ipfix::Collector(_)) | None => None,
@@ -72,59 +94,93 @@ impl Options {
         outputs.into_iter().filter(|to| *to == Some(&Destination::StandardOutput)).count()
     }
 
+    /// Returns the names of the captures.
+    pub(crate) fn input_name(&self) -> String {
+        match &self.captures[..] {
+            [] => "generated traffic (no capture was named)".to_owned(),
+            [capture] => capture.to_string(),
+            [first, others @ ..] => format!("{first} and {} other captures", others.len()),
+        }
+    }
+
     /// Returns the configuration of the cache.
-    pub fn config(&self) -> Result<Config, lexopt::Error> {
+    pub(crate) fn config(&self) -> Result<Config, lexopt::Error> {
         let timeouts = self.ending.timeouts().map_err(|error| format!("timeouts: {error}"))?;
-        Ok(config(self.capacity, &self.capacity.to_string())?.with_timeouts(timeouts))
+        let config = config("capacity", self.capacity, &self.capacity.to_string())?;
+        let config = config.with_timeouts(timeouts);
+        let config = config.with_socket_reuse(self.ending.detects_reuse());
+        Ok(memory::limited(config, self)?)
     }
 }
 
 impl program::Options for Options {
     const USAGE: &'static str = "\
-Meters the flows of a packet capture with a flow cache.
+Meters the flows of packet captures with a flow cache.
 
-Usage: flow_cache [CAPTURE | -] [OPTION]...
+Usage: flow_cache [CAPTURE | -] [CAPTURE]... [OPTION]...
 
-CAPTURE is a pcap or pcapng file, compressed with gzip or not; - is standard
-input:
-    tcpdump -U -w - | flow_cache - --timeouts meter --live
-Without CAPTURE, traffic is generated.
+INPUT
+    CAPTURE is a pcap or pcapng file, compressed with gzip or not; several are
+    merged by time. - is standard input:
+        tcpdump --immediate-mode -U -w - | flow_cache - --timeouts meter --live
+    Without CAPTURE, traffic is generated. Time is that of the packets, and goes
+    on while a pipe is silent.
 
-A flow is both directions of a conversation, with the counts of each. It ends
-when a timeout expires, when its TCP connection closes, or when the cache is
-full; other flows end with the capture. All time is that of the packets.
+FLOWS
+    A flow is both directions of a conversation, with the counts of each. It
+    ends when a timeout expires, when its TCP connection closes, or when the
+    cache is full; other flows end with the input.
+    --timeouts off|meter|conntrack   preset of timeouts (off)
+        off         nothing ends a flow: one record for each
+        meter       60 s idle, 5 s if closed; a report every 300 s
+        conntrack   by protocol and state, as in connection tracking
+    --idle SECONDS      end flows after this time without a packet, such as 0.5
+    --active SECONDS    report active flows at this interval
+    --linger SECONDS    keep closed connections for this time
+    --linger off        FIN and RST do not close connections
 
-Outputs, to a FILE or, as -, to standard output:
+MEMORY
+    --capacity N        hold N flows at most (1000000). Beyond, closed ones are
+                        evicted first, then new, unanswered, established ones
+    --threshold N       the same: the name of the TRASH paper
+    --max-memory BYTES  use at most this, such as 512M, and evict flows as above
+
+OUTPUT, to a FILE or, as -, to standard output
     --csv FILE          one row for each direction of a record
     --json FILE         one line for each record: both directions, end reason
     --ipfix FILE        IPFIX messages, RFC 7011: a record for each direction
     --ipfix HOST:PORT   IPFIX by UDP to a collector, such as nfcapd
 
-End of flows, where SECONDS may have a fraction, such as 0.5:
-    --timeouts off|meter|conntrack   preset of timeouts (off)
-        off         nothing ends a flow: one record for each
-        meter       60 s idle, 5 s if closed; a report every 300 s
-        conntrack   by protocol and state, as in connection tracking
-    --idle SECONDS      end flows after this time without a packet
-    --active SECONDS    report active flows at this interval
-    --linger SECONDS    keep closed connections for this time
-    --linger off        FIN and RST do not close connections
-    --capacity N        hold N flows at most (1000000). Beyond, closed ones are
-                        evicted first, then half-open, unanswered, established
-
-Display:
+DISPLAY
     --top N             list the N largest records (10)
     --live              on a terminal, show a table of the cache
+
+SIGNALS
+    INT, TERM, HUP      end the run as the end of the input would; a second one
+                        ends it at once
+    USR1                print a report to standard error, and continue
+
+OTHER
+";
+
+    const EXIT_CODES: &'static str = "
+Exits with 0; with 1 if an output could not be written or did not arrive; with 2
+if the input is damaged, or the arguments are wrong; with 128 + N after signal
+N. All results are written in each case.
 ";
 
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error> {
         match name {
             "csv" => self.csv = Some(parser.value()?.as_os_str().into()),
             "json" => self.json = Some(parser.value()?.as_os_str().into()),
-            "ipfix" => self.ipfix = Some(parser.value()?.as_os_str().into()),
+            "ipfix" => self.ipfix = Some(Ipfix::parse(&parser.value()?)?),
             "top" => self.top = number(name, parser, 0..=usize::MAX)?,
             "live" => self.live = true,
-            "capacity" => self.capacity = capacity(name, parser)?,
+            "capacity" | "threshold" => {
+                self.capacity = capacity(name, parser)?;
+                self.is_capacity_given = true;
+            }
+            "max-memory" => self.max_memory = Some(bytes(name, &text(parser)?)?),
             "timeouts" => self.ending.preset = preset(name, parser)?,
             "idle" => self.ending.idle = Some(timeout(name, &text(parser)?)?),
             "active" => self.ending.active = Some(timeout(name, &text(parser)?)?),
@@ -135,10 +191,14 @@ Display:
     }
 
     fn operand(&mut self, value: OsString) -> Result<bool, lexopt::Error> {
-        Ok(self.capture.replace(value.into()).is_none())
+        self.captures.push(value.into());
+        Ok(true)
     }
 
     fn finished(self) -> Result<Self, lexopt::Error> {
+        if self.captures.len() > 1 && self.captures.contains(&Input::Pipe) {
+            return Err("standard input cannot be merged with other captures".into());
+        }
         match self.standard_outputs() {
             0 | 1 => Ok(self),
             _ => Err("only one of the results can go to standard output".into()),
@@ -146,14 +206,23 @@ Display:
     }
 }
 
-fn config(capacity: usize, text: &str) -> Result<Config, lexopt::Error> {
-    Config::new(capacity).map_err(|error| wrong("capacity", text, &error))
+fn config(name: &str, capacity: usize, text: &str) -> Result<Config, lexopt::Error> {
+    Config::new(capacity).map_err(|error| wrong(name, text, &error))
 }
 
 fn capacity(name: &str, parser: &mut Parser) -> Result<usize, lexopt::Error> {
     let text = text(parser)?;
     let flows = parsed(name, &text)?;
-    config(flows, &text).map(|_| flows)
+    config(name, flows, &text).map(|_| flows)
+}
+
+/// Parses a number of bytes, perhaps with one of the letters K, M, G.
+fn bytes(name: &str, text: &str) -> Result<usize, lexopt::Error> {
+    let units = [("K", 10), ("M", 20), ("G", 30)];
+    let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, *power)));
+    let (digits, power) = unit.unwrap_or((text, 0));
+    let number: usize = digits.parse().map_err(|error| wrong(name, text, &error))?;
+    number.checked_mul(1 << power).ok_or_else(|| wrong(name, text, &"too many bytes"))
 }
 
 fn preset(name: &str, parser: &mut Parser) -> Result<Timeouts, lexopt::Error> {

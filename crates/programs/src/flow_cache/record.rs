@@ -1,46 +1,46 @@
 //! Flow records: all packets of a flow, or those since its last report.
 
-use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow};
+use flowtable::flow_cache::{Class, EndReason, Event, RemovedFlow, Resident};
 use flowtable::{Direction, FlowKey, Timestamp};
 
 use super::biflow::{Biflow, Counters};
 
 /// The packets of a flow from one report to the next or to its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
+pub(crate) struct Record {
     /// The ID of the flow, equal in all of its records.
-    pub id: u64,
+    pub(crate) id: u64,
     /// The key of the flow in the initiator's direction.
-    pub key: FlowKey,
-    pub counted: Biflow,
-    pub reason: EndReason,
-    pub class: Class,
+    pub(crate) key: FlowKey,
+    pub(crate) counted: Biflow,
+    pub(crate) reason: EndReason,
+    pub(crate) class: Class,
     /// Creation time by the clock of the packets.
-    pub made: Timestamp,
+    pub(crate) made: Timestamp,
 }
 
 /// One direction of a record.
 #[derive(Clone, Copy, Debug)]
-pub struct HalfRecord {
+pub(crate) struct HalfRecord {
     /// The key in this direction.
-    pub key: FlowKey,
-    pub direction: Direction,
-    pub counters: Counters,
+    pub(crate) key: FlowKey,
+    pub(crate) direction: Direction,
+    pub(crate) counters: Counters,
 }
 
 impl Record {
-    pub fn of_removed(flow: RemovedFlow<FlowKey, Biflow>, made: Timestamp) -> Self {
+    pub(crate) fn of_removed(flow: RemovedFlow<FlowKey, Biflow>, made: Timestamp) -> Self {
         let RemovedFlow { handle, key, value, reason, class, .. } = flow;
         Self { id: handle.id(), key, counted: value, reason, class, made }
     }
 
     /// Creates the record of an event. The counters of a flow that continues are reset.
-    pub fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
+    pub(crate) fn of_event(event: Event<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
         match event {
             Event::Ended(flow) => Self::of_removed(flow, made),
             Event::Active(flow) => Self {
                 id: flow.handle.id(),
-                key: *flow.key,
+                key: flow.key,
                 counted: flow.value.take(),
                 reason: EndReason::Active,
                 class: flow.class,
@@ -49,8 +49,26 @@ impl Record {
         }
     }
 
+    /// Creates the record of a flow that is in the cache at the end.
+    pub(crate) fn of_resident(flow: &Resident<'_, FlowKey, Biflow>, made: Timestamp) -> Self {
+        Self {
+            id: flow.handle().id(),
+            key: flow.key(),
+            counted: *flow.value(),
+            reason: EndReason::Forced,
+            class: flow.class(),
+            made,
+        }
+    }
+
+    /// Returns the number of directions that have packets.
+    pub(crate) fn direction_count(&self) -> u64 {
+        let Biflow { forward, reverse } = &self.counted;
+        u64::from(forward.packets > 0) + u64::from(reverse.packets > 0)
+    }
+
     /// Iterates over the directions that have packets, the initiator's first.
-    pub fn directions(&self) -> impl Iterator<Item = HalfRecord> {
+    pub(crate) fn directions(&self) -> impl Iterator<Item = HalfRecord> {
         let Biflow { forward, reverse } = self.counted;
         let there = HalfRecord { key: self.key, direction: Direction::Forward, counters: forward };
         let back = HalfRecord {

@@ -1,35 +1,36 @@
-//! The report of a run.
+//! The report at the end of a run: within 80 columns and, with its ten largest records, 24 lines.
 
 use core::fmt;
 use core::time::Duration;
 
 use capture::Reject;
-use flowtable::flow_cache::{EndReason, Metrics};
+use flowtable::flow_cache::{Class, EndReason, Metrics};
 
 use super::Totals;
 use super::export::Counts;
+use super::key::{COLUMNS, KeyText};
 use super::record::Record;
 
 /// The summary of a run.
-pub struct Report<'a> {
+pub(crate) struct Report<'a> {
     /// The source of the packets.
-    pub name: &'a str,
-    pub reading: Reading,
-    pub totals: &'a Totals,
+    pub(crate) name: &'a str,
+    pub(crate) reading: Reading,
+    pub(crate) totals: &'a Totals,
     /// Counts of exported records.
-    pub counts: Counts,
-    pub largest: &'a [Record],
+    pub(crate) counts: Counts,
+    pub(crate) largest: &'a [Record],
     /// Metrics of the cache after the last packet.
-    pub metrics: &'a Metrics,
+    pub(crate) metrics: Metrics,
 }
 
-/// Results of reading a capture.
+/// Results of reading the captures.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// Time for reading and metering.
-    pub elapsed: Duration,
-    /// Blocks of a pcapng without a readable packet.
-    pub skipped_blocks: u64,
+    pub(crate) elapsed: Duration,
+    /// Damaged records and blocks.
+    pub(crate) damages: u64,
 }
 
 impl fmt::Display for Report<'_> {
@@ -38,88 +39,119 @@ impl fmt::Display for Report<'_> {
         self.packets(f)?;
         self.flows(f)?;
         self.largest(f)?;
-        writeln!(f, "\n{}", self.metrics)?;
+        self.cache(f)?;
         let seconds = self.reading.elapsed.as_secs_f64();
         let rate = self.totals.packets as f64 / seconds.max(f64::MIN_POSITIVE);
-        writeln!(f, "\n{seconds:.3} s, {rate:.0} packets per second")
+        writeln!(f, "{seconds:>12.3} s, {rate:.0} packets per second")
     }
 }
 
 impl Report<'_> {
     fn packets(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let totals = self.totals;
-        writeln!(f, "\n{:>12} packets, {} bytes on the wire", totals.packets, totals.wire_bytes)?;
-        writeln!(f, "{:>12} IP packets, {} bytes", totals.ip_packets, totals.ip_bytes)?;
-        writeln!(f, "{:>12} later fragments", totals.later_fragments)?;
-        writeln!(f, "{:>12} cut before their ports", totals.cut_ports)?;
-        if totals.refused > 0 {
-            writeln!(f, "{:>12} refused: the cache was full", totals.refused)?;
+        writeln!(f, "{:>12} packets, {} bytes on the wire", totals.packets, totals.wire_bytes)?;
+        let line = format!("{:>12} IP packets, {} bytes", totals.ip_packets, totals.ip_bytes);
+        let parts = [
+            (totals.later_fragments, "later fragments"),
+            (totals.cut_ports, "cut before their ports"),
+            (totals.refused, "refused: there was no memory for their flows"),
+        ];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        list(f, &line, parts.map(|(count, what)| format!("{count} {what}")))?;
+        if self.reading.damages > 0 {
+            writeln!(f, "{:>12} damaged places in the captures", self.reading.damages)?;
         }
-        let rejected = |malformed| {
-            let counted = Reject::ALL.into_iter().zip(totals.rejects);
-            counted.filter(move |(reject, _)| reject.is_malformed() == malformed)
-        };
-        let non_ip: u64 = rejected(false).map(|(_, count)| count).sum();
-        let malformed: u64 = rejected(true).map(|(_, count)| count).sum();
-        writeln!(f, "{non_ip:>12} non-IP packets")?;
-        parts(f, rejected(false))?;
-        writeln!(f, "{malformed:>12} malformed packets")?;
-        parts(f, rejected(true))?;
-        if self.reading.skipped_blocks > 0 {
-            writeln!(
-                f,
-                "{:>12} blocks skipped: malformed, or of an unknown interface",
-                self.reading.skipped_blocks
-            )?;
+        for (is_malformed, what) in [(false, "non-IP packets"), (true, "malformed packets")] {
+            let counts = Reject::ALL.into_iter().zip(totals.rejects);
+            let counts = counts.filter(|(reject, _)| reject.is_malformed() == is_malformed);
+            let count: u64 = counts.clone().map(|(_, count)| count).sum();
+            if count > 0 {
+                let parts = counts.filter(|(_, count)| *count > 0);
+                let parts = parts.map(|(reject, count)| format!("{count} {reject}"));
+                list(f, &format!("{count:>12} {what}"), parts)?;
+            }
         }
-        Ok(())
+        let unknown = &totals.unknown_links;
+        let mut links =
+            unknown.iter().map(|(link, count)| format!("{count} packets of link type {link}"));
+        match links.next() {
+            Some(first) => list(f, &format!("{:>13}{first}", ""), links),
+            None => Ok(()),
+        }
     }
 
     fn flows(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metrics = self.metrics;
-        writeln!(f, "\n{:>12} flows, each of both directions", metrics.created)?;
-        for (reason, what) in [
-            (EndReason::Idle, "were idle"),
-            (EndReason::Ended, "were closed, or their sockets used again"),
-            (EndReason::Resources, "were evicted from the full cache"),
-        ] {
-            writeln!(f, "{:>12} {what}", metrics.removed_for(reason))?;
-        }
-        writeln!(f, "{:>12} were left at the end", metrics.flows)?;
+        let metrics = &self.metrics;
+        writeln!(f, "{:>12} flows, each of both directions:", metrics.created)?;
+        let [idle, closed, evicted] = [EndReason::Idle, EndReason::Ended, EndReason::Resources]
+            .map(|reason| metrics.removed_for(reason));
+        writeln!(f, "{idle:>12} were idle, {closed} were closed or their sockets used again,")?;
+        writeln!(f, "{evicted:>12} were evicted, {} were left at the end", metrics.flows)?;
         let Counts { records, reports, rows } = self.counts;
-        writeln!(f, "{records:>12} records, {reports} of them of flows that continued")?;
-        writeln!(f, "{rows:>12} rows: their directions with packets")?;
-        let rate = 100.0 * metrics.hit_ratio().unwrap_or(0.0);
-        writeln!(f, "{rate:>10.2} % hit rate: IP packets that found their flow in the cache")
+        write!(f, "{records:>12} records, {reports} of them of flows that continued, ")?;
+        writeln!(f, "in {rows} rows")
     }
 
     fn largest(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.largest.is_empty() {
             return Ok(());
         }
-        writeln!(
-            f,
-            "\n{:>12} {:>9} {:>12} {:>9} {:>9}  largest records",
-            "bytes", "packets", "bytes back", "packets", "flags"
-        )?;
+        writeln!(f, "{:>9} {:>8} {:>8}  largest records", "bytes", "back", "packets")?;
         for Record { key, counted, .. } in self.largest {
             let (there, back) = (&counted.forward, &counted.reverse);
-            let flags = (there.flags | back.flags).to_string();
-            writeln!(
-                f,
-                "{:>12} {:>9} {:>12} {:>9} {flags:>9}  {key}",
-                there.bytes, there.packets, back.bytes, back.packets
-            )?;
+            let (bytes, back) = (Scaled(there.bytes), Scaled(back.bytes));
+            let packets = Scaled(counted.packets());
+            writeln!(f, "{bytes:>9} {back:>8} {packets:>8}  {}", KeyText { key, indent: 29 })?;
         }
         Ok(())
     }
+
+    fn cache(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Metrics { flows, capacity, bytes, .. } = self.metrics;
+        let rate = 100.0 * self.metrics.hit_ratio().unwrap_or(0.0);
+        write!(f, "{flows:>12} flows of {capacity}, {bytes} bytes of memory, ")?;
+        writeln!(f, "{rate:.2} % hit rate")?;
+        let [closing, new, unreplied, established] =
+            Class::ALL.map(|class| self.metrics.flows_of(class));
+        write!(f, "{established:>12} established, {unreplied} unreplied, {new} new, ")?;
+        writeln!(f, "{closing} closing")
+    }
 }
 
-/// Prints the parts of a count.
-fn parts<N: fmt::Display>(
+/// Prints a line and the parts of its number, over several lines if they are long.
+fn list(
     f: &mut fmt::Formatter<'_>,
-    counts: impl Iterator<Item = (N, u64)>,
+    line: &str,
+    parts: impl Iterator<Item = String>,
 ) -> fmt::Result {
-    let mut counts = counts.filter(|(_, count)| *count > 0);
-    counts.try_for_each(|(name, count)| writeln!(f, "{count:>20} {name}"))
+    let mut line = line.to_owned();
+    let mut separator = ": ";
+    for part in parts {
+        if line.len() + separator.len() + part.len() < COLUMNS {
+            line.push_str(separator);
+        } else {
+            writeln!(f, "{line}{}", separator.trim_end())?;
+            line = " ".repeat(15);
+        }
+        line.push_str(&part);
+        separator = ", ";
+    }
+    writeln!(f, "{line}")
+}
+
+/// A number in at most six characters.
+pub(crate) struct Scaled(pub(crate) u64);
+
+impl fmt::Display for Scaled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self.0 {
+            number @ 0..100_000 => number.to_string(),
+            number => {
+                let power = (number.ilog10() / 3).min(6);
+                let prefix = ["", "k", "M", "G", "T", "P", "E"][power as usize];
+                format!("{:.1}{prefix}", number as f64 / 1000_f64.powi(power as i32))
+            }
+        };
+        f.pad(&text)
+    }
 }

@@ -1,6 +1,7 @@
 //! Export of records as rows of CSV, one for each direction with packets.
 
 use std::io::{self, Write};
+use std::mem;
 
 use csv::{ErrorKind, Writer, WriterBuilder};
 
@@ -12,19 +13,27 @@ const HEADER: [&str; 9] =
 
 pub(crate) struct Rows {
     csv: Writer<Box<dyn Write>>,
+    has_header: bool,
 }
 
 impl Rows {
-    /// Writes the header.
-    pub(crate) fn new(out: Box<dyn Write>) -> io::Result<Self> {
-        let mut csv = WriterBuilder::new().has_headers(false).from_writer(out);
-        csv.write_record(HEADER).map_err(io_error)?;
-        Ok(Self { csv })
+    pub(crate) fn new(out: Box<dyn Write>) -> Self {
+        let csv = WriterBuilder::new().has_headers(false).from_writer(out);
+        Self { csv, has_header: false }
+    }
+
+    /// Writes the header before the first row.
+    fn begin(&mut self) -> io::Result<()> {
+        match mem::replace(&mut self.has_header, true) {
+            true => Ok(()),
+            false => self.csv.write_record(HEADER).map_err(io_error),
+        }
     }
 }
 
 impl Sink for Rows {
     fn write(&mut self, record: &Record) -> io::Result<()> {
+        self.begin()?;
         for HalfRecord { key, counters, .. } in record.directions() {
             let addresses = (key.src(), key.dst());
             let ports = (key.protocol(), key.sport(), key.dport());
@@ -35,6 +44,7 @@ impl Sink for Rows {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.begin()?;
         self.csv.flush()
     }
 }

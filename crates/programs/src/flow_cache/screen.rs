@@ -9,7 +9,7 @@ use super::Meter;
 use super::live::Table;
 
 /// A table, and the time of its next drawing.
-pub struct Live {
+pub(crate) struct Live {
     bar: ProgressBar,
     table: Table,
     next: Instant,
@@ -20,14 +20,19 @@ impl Live {
     const PERIOD: Duration = Duration::from_millis(250);
 
     /// Creates a display of the `flows` largest flows; `None` if the bar is hidden.
-    pub fn new(bar: &ProgressBar, flows: usize) -> Option<Self> {
+    pub(crate) fn new(bar: &ProgressBar, flows: usize) -> Option<Self> {
         let start = Instant::now();
         let live = || Self { bar: bar.clone(), table: Table::new(flows, start), next: start };
         (!bar.is_hidden()).then(live)
     }
 
+    /// Writes something else without disturbing the table.
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
+    }
+
     /// Redraws the table if it is due; called after each packet.
-    pub fn packet(&mut self, meter: &Meter) {
+    pub(crate) fn packet(&mut self, meter: &Meter) {
         // On a slow network this is called rarely, so each call checks the time.
         let now = Instant::now();
         if now < self.next {

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::io::{self, ErrorKind};
 
+use super::signals::Signal;
+
 /// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -10,8 +12,10 @@ pub enum Kind {
     ReaderClosed,
     /// The results are wrong, or could not be written.
     Results,
-    /// The arguments are wrong, or an input cannot be read.
+    /// The arguments are wrong, or an input cannot be read or is damaged.
     Input,
+    /// A signal has ended the run.
+    Signal(Signal),
 }
 
 /// A failure with its message, which is one line.
@@ -32,6 +36,7 @@ impl Failure {
             Kind::ReaderClosed => 0,
             Kind::Results => 1,
             Kind::Input => 2,
+            Kind::Signal(signal) => signal.code(),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 pub mod failure;
 mod options;
+pub mod signals;
 
 use core::fmt;
 use std::io::{self, ErrorKind, Write};
@@ -17,7 +18,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lexopt::Parser;
 
 use failure::Failure;
-pub use options::{Options, parse};
+pub use options::{Call, Options, parse};
 
 /// A running program.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +37,9 @@ impl Program {
     ) -> ExitCode {
         let program = Self { name, quiet: false };
         program.end(match parse(Parser::from_env()) {
-            Ok(Some((options, quiet))) => try_main(Self { name, quiet }, options),
-            Ok(None) => print(&options::help::<O>()),
+            Ok(Call::Run(options, quiet)) => try_main(Self { name, quiet }, options),
+            Ok(Call::Help) => print(&options::help::<O>()),
+            Ok(Call::Version) => print(&format_args!("{name} {}\n", env!("CARGO_PKG_VERSION"))),
             Err(error) => Err(error.into()),
         })
     }

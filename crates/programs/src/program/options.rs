@@ -10,6 +10,12 @@ pub trait Options: Default {
     /// The beginning of the help text: purpose, usage, and the options of the program.
     const USAGE: &'static str;
 
+    /// The end of the help text: the exit codes.
+    const EXIT_CODES: &'static str = "
+Exits with 0; with 1 if results are wrong or could not be written; with 2 if
+the arguments are wrong, or an input cannot be read.
+";
+
     /// Handles an option, and takes its value from the parser. Returns whether the option exists.
     fn option(&mut self, name: &str, parser: &mut Parser) -> Result<bool, lexopt::Error>;
 
@@ -25,22 +31,40 @@ pub trait Options: Default {
 /// The end of the help text.
 const GENERAL: &str = "    --quiet, -q         write only errors to standard error
     --help, -h          print this
-
-Exits with 0; with 1 if results are wrong or could not be written; with 2 if
-the arguments are wrong, or an input cannot be read.
+    --version, -V       print the version
 ";
 
 /// Returns the help text.
 pub(crate) fn help<O: Options>() -> String {
-    [O::USAGE, GENERAL].concat()
+    [O::USAGE, GENERAL, O::EXIT_CODES].concat()
 }
 
-/// Parses the arguments: the options, and whether `--quiet` was given; `None` for `--help`.
-pub fn parse<O: Options>(mut parser: Parser) -> Result<Option<(O, bool)>, lexopt::Error> {
+/// The request of a command line.
+#[derive(Debug)]
+pub enum Call<O> {
+    /// To run with these options; whether `--quiet` was given.
+    Run(O, bool),
+    Help,
+    Version,
+}
+
+impl<O> Call<O> {
+    /// Returns the options of a run.
+    pub fn options(self) -> Option<O> {
+        match self {
+            Self::Run(options, _) => Some(options),
+            Self::Help | Self::Version => None,
+        }
+    }
+}
+
+/// Parses the arguments.
+pub fn parse<O: Options>(mut parser: Parser) -> Result<Call<O>, lexopt::Error> {
     let (mut options, mut quiet) = (O::default(), false);
     while let Some(argument) = parser.next()? {
         match argument {
-            Short('h') | Long("help") => return Ok(None),
+            Short('h') | Long("help") => return Ok(Call::Help),
+            Short('V') | Long("version") => return Ok(Call::Version),
             Short('q') | Long("quiet") => quiet = true,
             Long(name) => {
                 let name = name.to_owned();
@@ -56,5 +80,5 @@ pub fn parse<O: Options>(mut parser: Parser) -> Result<Option<(O, bool)>, lexopt
             Short(_) => return Err(argument.unexpected()),
         }
     }
-    Ok(Some((options.finished()?, quiet)))
+    Ok(Call::Run(options.finished()?, quiet))
 }

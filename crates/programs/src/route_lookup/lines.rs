@@ -21,13 +21,13 @@ impl Lines {
 
     /// Reads lines of `bytes`, which may be compressed.
     pub fn new(name: String, bytes: impl Read + 'static) -> Result<Self, Fault> {
-        match decompressed(bytes) {
-            Ok(bytes) => {
-                let reader = BufReader::with_capacity(1 << 16, bytes);
-                Ok(Self { name, reader, number: 0, bytes: vec![] })
-            }
-            Err(error) => Err(Fault::of_file(name, error)),
+        let mut bytes = BufReader::new(bytes);
+        if let Err(error) = bytes.fill_buf() {
+            return Err(Fault::of_file(name, error));
         }
+        let bytes: Box<dyn Read> = Box::new(decompressed(bytes));
+        let reader = BufReader::with_capacity(1 << 16, bytes);
+        Ok(Self { name, reader, number: 0, bytes: vec![] })
     }
 
     /// Returns the next line with content, trimmed; `None` at the end. An invalid line does not

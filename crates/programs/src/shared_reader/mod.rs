@@ -28,6 +28,7 @@ mod worker;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
+use std::io;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -84,33 +85,41 @@ impl Drop for SetOnDrop<'_> {
 }
 
 /// Runs the workers; the calling thread is the control thread.
-pub fn run(traffic: &Traffic, plan: Plan) -> Outcome {
+///
+/// # Errors
+///
+/// If the operating system does not start as many threads.
+pub fn run(traffic: &Traffic, plan: Plan) -> io::Result<Outcome> {
     let (flows, ended) = (Flows::new(), Arc::new(Ended::default()));
     let feed = Feed::new(traffic);
     let mut control = Control::new(&flows, &ended, plan.timeout);
     let start = Instant::now();
     let stop = AtomicBool::new(false);
-    let workers = thread::scope(|scope| {
+    let workers = thread::scope(|scope| -> io::Result<Vec<_>> {
         let (sender, receiver) = sync_channel(QUEUE);
         let stop_on_drop = SetOnDrop(&stop);
-        let started: Vec<_> = (0..plan.workers)
+        let started: io::Result<Vec<_>> = (0..plan.workers)
             .map(|_| {
                 let (flows, feed, stop, sender) = (&flows, &feed, &stop, sender.clone());
-                scope.spawn(move || worker::work(flows, feed, &sender, stop))
+                let work = move || worker::work(flows, feed, &sender, stop);
+                thread::Builder::new().spawn_scoped(scope, work)
             })
             .collect();
+        // The threads that were started end with `stop_on_drop`.
+        let started = started?;
         // The queue closes when the last worker ends.
         drop(sender);
         control.serve(&receiver, &feed, plan.duration);
         drop(stop_on_drop);
         control.finish(receiver, &feed);
         let joined = started.into_iter().map(thread::ScopedJoinHandle::join);
-        joined.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
+        Ok(joined.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic))).collect())
+    })?;
     let elapsed = start.elapsed();
     let taken = feed.taken();
     let (left, allocated, garbage) = (flows.len(), flows.allocation_size(), flows.garbage());
     let written = control.end();
     drop(flows);
-    Outcome { workers, written, elapsed, taken, left, allocated, garbage, ended: ended.sums() }
+    let ended = ended.sums();
+    Ok(Outcome { workers, written, elapsed, taken, left, allocated, garbage, ended })
 }

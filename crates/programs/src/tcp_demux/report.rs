@@ -2,13 +2,15 @@
 
 use core::fmt;
 
-use super::Score;
+use super::{Score, Subject};
 
 /// The table of results.
 pub struct Report<'a> {
     /// The description of the traffic, in lines.
     pub traffic: &'a dyn fmt::Display,
     pub scores: &'a [Score],
+    /// Structures that were not replayed, since they would examine too many PCBs.
+    pub left_out: &'a [&'static str],
 }
 
 impl fmt::Display for Report<'_> {
@@ -20,6 +22,10 @@ impl fmt::Display for Report<'_> {
             "PCBs examined", "mean", "median", "99 of 100", "most", "hits", "ns"
         )?;
         self.scores.iter().try_for_each(|score| row(f, score))?;
+        for name in self.left_out {
+            let most = Subject::MOST_EXAMINED;
+            writeln!(f, "{name:<18} left out: it would examine more than {most} PCBs")?;
+        }
         write!(f, "{NOTES}")?;
         let wrong = || self.scores.iter().filter(|score| score.tally.wrong > 0);
         if wrong().next().is_none() {

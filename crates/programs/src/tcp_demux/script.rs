@@ -43,6 +43,8 @@ pub struct Script {
     /// Number of connections with a PCB, and the maximum at a time.
     pub connections: usize,
     pub most_open: usize,
+    /// The sum of the open connections at each event: a list examines about half as many PCBs.
+    pub open_sum: u64,
 }
 
 impl Script {
@@ -144,6 +146,7 @@ impl Draft {
                 Event::Arrives { .. } | Event::Sent(_) => {}
             }
             script.most_open = script.most_open.max(open);
+            script.open_sum += open as u64;
         }
         let is_open = |id: &u32| is_open[*id as usize];
         script.open_after = script.ids.iter().copied().filter(is_open).collect();

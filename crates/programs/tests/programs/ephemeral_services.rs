@@ -6,7 +6,7 @@ use lexopt::Parser;
 use programs::ephemeral_services::network::{Links, Traffic};
 use programs::ephemeral_services::options::Options;
 use programs::ephemeral_services::report::Report;
-use programs::program::{Options as _, parse};
+use programs::program::{Call, Options as _, parse};
 
 const NO_LOSS: Links = Links { lost: 0, duplicated: 50 };
 const PERFECT: Links = Links { lost: 0, duplicated: 0 };
@@ -112,7 +112,7 @@ fn the_same_seed_is_the_same_network() {
 fn options_agree_with_the_usage() {
     let parse = |line: &str| {
         let parsed = parse::<Options>(Parser::from_args(line.split_whitespace()));
-        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
+        parsed.map(Call::options).map_err(|error| error.to_string())
     };
     assert_eq!(parse(""), Ok(Some(Options::default())));
     let options = parse("--receivers 7 --loss 0 --duplication 1000 --rounds 3 --seed 9");

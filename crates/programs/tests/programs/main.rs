@@ -10,6 +10,7 @@ mod ephemeral_services;
 mod examples;
 mod flow_cache;
 mod frames;
+mod limits;
 mod meter;
 mod route_lookup;
 mod run;

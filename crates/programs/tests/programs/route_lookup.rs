@@ -106,7 +106,7 @@ fn the_first_argument_is_a_file_unless_it_is_an_address() {
     let parse = |arguments: &[&str]| {
         let parsed = parse::<Options>(Parser::from_args(arguments));
         let parsed =
-            parsed.map(|parsed| parsed.map(|(options, _)| (options.routes, options.queries)));
+            parsed.map(|call| call.options().map(|options| (options.routes, options.queries)));
         parsed.map_err(|error| error.to_string())
     };
     let file = Some(Input::File("routes.txt".into()));

@@ -114,13 +114,15 @@ impl Run {
         self.stderr.lines().filter(|line| line.starts_with("flow_cache: ")).collect()
     }
 
-    /// Returns the number before these words in the report.
+    /// Returns the number right before these words in the report.
     pub(crate) fn count(&self, words: &str) -> u64 {
-        let mut lines = self.stdout.lines().chain(self.stderr.lines());
-        let line = lines.find(|line| line.contains(words));
-        let line = line.unwrap_or_else(|| panic!("no line about {words:?} in {self:?}"));
-        let number = line.split_whitespace().next().expect("a line with words has a first");
-        number.parse().unwrap_or_else(|_| panic!("{line:?} begins with no number"))
+        let lines = self.stdout.lines().chain(self.stderr.lines());
+        let before = |line: &str| {
+            let (before, _) = line.split_once(&format!(" {words}"))?;
+            before.rsplit(' ').next()?.parse().ok()
+        };
+        let mut numbers = lines.filter_map(before);
+        numbers.next().unwrap_or_else(|| panic!("no number before {words:?} in {self:?}"))
     }
 
     /// Asserts that it wrote one line on standard error, which contains `words`, no results, and

@@ -9,7 +9,7 @@ use capture::{Capture, synth};
 use flowtable::FlowKey;
 use lexopt::Parser;
 use programs::input::Input;
-use programs::program::{Options as _, parse};
+use programs::program::{Call, Options as _, parse};
 use programs::shared_reader::{
     BURST, Control, Ended, Feed, Flows, Generated, Latency, Options, Outcome, Packet, Plan,
     Recorded, Report, Sums, Traffic, run,
@@ -150,7 +150,7 @@ fn a_round_is_bounded() {
 
 fn run_shortly(traffic: &Traffic, workers: usize, timeout_ns: u64) -> Outcome {
     let (duration, timeout) = (Duration::from_millis(200), Duration::from_nanos(timeout_ns));
-    let outcome = run(traffic, Plan { workers, duration, timeout });
+    let outcome = run(traffic, Plan { workers, duration, timeout }).expect("there are threads");
     assert_eq!(outcome.disagreements(), [""; 0], "{outcome:?}");
     assert!(outcome.workers.len() == workers && outcome.elapsed >= duration);
     outcome
@@ -241,7 +241,7 @@ fn latencies_are_nearly_what_was_added() {
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
         let parsed = parse::<Options>(Parser::from_args(arguments));
-        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
+        parsed.map(Call::options).map_err(|error| error.to_string())
     };
     let parsed = |arguments: &[&str]| parse(arguments).expect("all are right").expect("no help");
     let options = parsed(&[]);

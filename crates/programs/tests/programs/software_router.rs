@@ -11,7 +11,7 @@ use etherparse::Ipv4Header;
 use flowtable::{FlowKey, Timestamp};
 use lexopt::Parser;
 use programs::input::Input;
-use programs::program::{Options as _, parse};
+use programs::program::{Call, Options as _, parse};
 use programs::software_router::{
     Agreement, Classifier, Comparison, Costs, Datagram, Forwarder, Frame, Function, Options,
     Outcome, PathId, PathTally, Plan, Port, Refusal, Report, Router, Traffic, checksum,
@@ -459,7 +459,7 @@ fn the_report_has_all_paths_and_plans() {
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
         let parsed = parse::<Options>(Parser::from_args(arguments));
-        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
+        parsed.map(Call::options).map_err(|error| error.to_string())
     };
     let defaults = Options { capture: None, load: 150, measure: false };
     assert_eq!(parse(&[]), Ok(Some(defaults)));

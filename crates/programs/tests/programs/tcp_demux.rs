@@ -10,7 +10,7 @@ use flowtable::{FlowKey, TcpFlags};
 use lexopt::Parser;
 use programs::input::Input;
 use programs::program::failure::{Failure, Kind};
-use programs::program::{Options as _, parse};
+use programs::program::{Call, Options as _, parse};
 use programs::tcp_demux::{
     Comparison, Event, Examined, Host, Options, Pcb, Recorded, Report, Script, Seen, Segment,
     Subject, Tellers,
@@ -55,7 +55,7 @@ fn talk(said: &[(Side, &str, u64)]) -> String {
 }
 
 fn assert_all_agree(script: &Script) -> Comparison<'_> {
-    let comparison = Comparison::new(script, Subject::all(script), || {});
+    let comparison = Comparison::new(script, Subject::all(script).0, || {});
     for score in &comparison.scores {
         assert_eq!(score.tally.first_wrong, None, "{}", score.name);
         assert_eq!(score.tally.examined.lookups(), script.lookups() as u64, "{}", score.name);
@@ -254,7 +254,7 @@ fn a_script_can_be_played_again() {
     let tellers = Tellers { connections: 20, lookups: 200, seed: SEED }.script();
     assert!(!recorded.to_open.is_empty() && !recorded.to_close.is_empty());
     for script in [recorded, tellers] {
-        for mut subject in Subject::all(&script) {
+        for mut subject in Subject::all(&script).0 {
             assert_eq!(subject.count(&script).wrong, 0);
             for _ in 0..3 {
                 subject.rewind(&script);
@@ -333,13 +333,14 @@ fn errors_are_noticed() {
         (Fault::Refuses, "PCB None for Arrives { id: 0"),
     ] {
         let faulty = Faulty { right: TrashDemux::new(), fault };
-        let mut subjects = Subject::all(&script);
+        let (mut subjects, _) = Subject::all(&script);
         subjects.push(Subject::by_name("Faulty", faulty, &script));
         let comparison = Comparison::new(&script, subjects, || {});
         assert!(!comparison.agrees(), "{fault:?}");
         let first = comparison.scores[7].tally.first_wrong.as_deref().expect("it is wrong");
         assert!(first.starts_with(words), "{fault:?}: {first}");
-        let report = Report { traffic: &"these", scores: &comparison.scores }.to_string();
+        let report =
+            Report { traffic: &"these", scores: &comparison.scores, left_out: &[] }.to_string();
         assert!(report.contains("PCBs DISAGREE: Faulty, ") && !report.contains("all found"));
     }
 }
@@ -398,7 +399,8 @@ fn the_report_has_a_line_for_each_variant() {
     }
     comparison.scores[6].times_ns.clear();
     let traffic = format!("lab.pcap: {recorded}");
-    let report = Report { traffic: &traffic, scores: &comparison.scores }.to_string();
+    let report =
+        Report { traffic: &traffic, scores: &comparison.scores, left_out: &[] }.to_string();
     for words in [
         "lab.pcap: 6 TCP segments, 4 arrive at the host, 2 leave it",
         "\n         1 connections, 1 at once at most\n",
@@ -536,7 +538,7 @@ fn captures_have_the_connections_that_they_are_known_to_have() {
 fn options_are_read() {
     let parse = |arguments: &[&str]| {
         let parsed = parse::<Options>(Parser::from_args(arguments));
-        parsed.map(|parsed| parsed.map(|(options, _)| options)).map_err(|error| error.to_string())
+        parsed.map(Call::options).map_err(|error| error.to_string())
     };
     let capture = |arguments: &[&str]| parse(arguments).map(|parsed| parsed.map(|it| it.capture));
     let connections =

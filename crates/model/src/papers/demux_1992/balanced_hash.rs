@@ -31,6 +31,11 @@ impl Hasher for Sum {
         self.0 = self.0.wrapping_add((word >> 32) as u32).wrapping_add(word as u32);
     }
 
+    fn write_u128(&mut self, words: u128) {
+        self.write_u64((words >> 64) as u64);
+        self.write_u64(words as u64);
+    }
+
     fn finish(&self) -> u64 {
         self.0.into()
     }

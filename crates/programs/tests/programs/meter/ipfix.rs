@@ -5,7 +5,7 @@ use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
-use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap, tcp6, udp};
+use capture::data::{ETHERNET, IP_AT, LITTLE, MICROSECONDS, pcap, tcp6, udp};
 use netflow_parser::variable_versions::ipfix::lookup::{IANAIPFixField as Element, IPFixField};
 use netflow_parser::variable_versions::ipfix::{FlowSetBody, IPFix};
 use netflow_parser::{NetflowPacket, NetflowParser};
@@ -30,26 +30,43 @@ struct Message {
     export_s: u32,
     templates: usize,
     halves: Vec<Half>,
+    /// Type and code of ICMP of each record.
+    icmp: Vec<u64>,
+}
+
+type Field = (IPFixField, netflow_parser::FieldValue);
+
+/// Returns the bytes of a field.
+fn bytes(fields: &[Field], element: Element) -> Option<Vec<u8>> {
+    let mut bytes = vec![];
+    let value = fields.iter().find(|(field, _)| *field == IPFixField::IANA(element));
+    value?.1.write_be_bytes(&mut bytes).expect("a vector takes all");
+    Some(bytes)
+}
+
+fn to_number(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Returns type and code of ICMP of a record.
+fn icmp(fields: &[Field]) -> u64 {
+    let [v4, v6] = [Element::IcmpTypeCodeIpv4, Element::IcmpTypeCodeIpv6];
+    let found = bytes(fields, v4).or_else(|| bytes(fields, v6));
+    to_number(&found.expect("all templates have it"))
 }
 
 /// Converts a record.
-fn half(fields: &[(IPFixField, netflow_parser::FieldValue)]) -> Half {
-    let bytes = |element: Element| {
-        let mut bytes = vec![];
-        let value = fields.iter().find(|(field, _)| *field == IPFixField::IANA(element));
-        value?.1.write_be_bytes(&mut bytes).expect("a vector takes all");
-        Some(bytes)
-    };
+fn half(fields: &[Field]) -> Half {
+    let bytes = |element| bytes(fields, element);
     let number = |element| {
-        let bytes = bytes(element).unwrap_or_else(|| panic!("no {element:?} in {fields:?}"));
-        bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        to_number(&bytes(element).unwrap_or_else(|| panic!("no {element:?} in {fields:?}")))
     };
     let address = |v4, v6| match (bytes(v4), bytes(v6)) {
         (Some(v4), None) => Ipv4Addr::from(<[u8; 4]>::try_from(v4).expect("4 bytes")).to_string(),
         (None, Some(v6)) => Ipv6Addr::from(<[u8; 16]>::try_from(v6).expect("16 bytes")).to_string(),
         _ => panic!("not one address in {fields:?}"),
     };
-    assert_eq!(fields.len(), 13, "{fields:?}");
+    assert_eq!(fields.len(), 14, "{fields:?}");
     let row = [
         address(Element::SourceIpv4address, Element::SourceIpv6address),
         address(Element::DestinationIpv4address, Element::DestinationIpv6address),
@@ -76,6 +93,7 @@ fn message(ipfix: &IPFix) -> Message {
         export_s: ipfix.header.export_time,
         templates: 0,
         halves: vec![],
+        icmp: vec![],
     };
     assert_eq!((ipfix.header.version, ipfix.header.observation_domain_id), (10, 1));
     for set in &ipfix.flowsets {
@@ -83,6 +101,7 @@ fn message(ipfix: &IPFix) -> Message {
             FlowSetBody::Templates(templates) => message.templates += templates.len(),
             FlowSetBody::Data(data) => {
                 message.halves.extend(data.fields.iter().map(|fields| half(fields)));
+                message.icmp.extend(data.fields.iter().map(|fields| icmp(fields)));
                 assert!(data.padding.is_empty());
             }
             other => panic!("a set that should not be: {other:?}"),
@@ -113,7 +132,7 @@ fn are_in_sequence(messages: &[Message]) {
     for message in messages {
         assert_eq!(message.sequence, sequence);
         assert!(message.export_s >= export_s, "{} before {export_s}", message.export_s);
-        assert!(!message.halves.is_empty());
+        assert_eq!(message.templates == 0, !message.halves.is_empty(), "templates are alone");
         sequence += message.halves.len() as u32;
         export_s = message.export_s;
     }
@@ -189,6 +208,29 @@ fn collected(capture: &[u8]) -> (Vec<Vec<u8>>, Run) {
     (std::iter::from_fn(receive).collect(), run)
 }
 
+/// Type and code of the first message of each direction.
+#[test]
+fn icmp_has_a_type_and_a_code() {
+    // The ports are where type and code are.
+    let with_protocol = |mut frame: Vec<u8>, protocol_at: usize, protocol: u8| {
+        frame[IP_AT + protocol_at] = protocol;
+        frame
+    };
+    let frames = [
+        with_protocol(udp(0x0304, 0, 0), 9, 1),
+        with_protocol(tcp6(0x8001, 0), 6, 58),
+        udp(5, 53, 0),
+    ];
+    let records: Vec<_> =
+        (1..).zip(&frames).map(|(second, frame)| (second, 0, &frame[..])).collect();
+    let (datagrams, _) = collected(&pcap(LITTLE, MICROSECONDS, ETHERNET, &records));
+    let mut parser = NetflowParser::default();
+    let all: Vec<_> =
+        datagrams.iter().flat_map(|datagram| messages(&mut parser, datagram)).collect();
+    let found: Vec<u64> = all.into_iter().flat_map(|message| message.icmp).collect();
+    assert_eq!(found, [0x0304, 0x8001, 0]);
+}
+
 /// A thousand flows: few enough for their messages to fit into the buffer of a socket, so that none
 /// is lost on a busy computer.
 #[test]
@@ -210,14 +252,15 @@ fn a_collector_receives_a_message_in_each_datagram() {
         .collect();
     are_in_sequence(&all);
     let templates: Vec<usize> = all.iter().map(|message| message.templates).collect();
-    let is_due = |number| if number % 16 == 0 { 2 } else { 0 };
+    let is_due = |number| if number % 33 == 0 { 2 } else { 0 };
     assert_eq!(templates, (0..all.len()).map(is_due).collect::<Vec<usize>>());
+    assert!(templates.len() > 33, "{}", templates.len());
     let halves: Vec<Half> = all.into_iter().flat_map(|message| message.halves).collect();
     assert_eq!(halves, expected(&Record::all(&run)));
     // A collector that was started late can parse messages from the next templates on.
     let mut late = NetflowParser::default();
-    assert_eq!(messages(&mut late, &datagrams[16])[0].templates, 2);
-    assert!(!messages(&mut late, &datagrams[17])[0].halves.is_empty());
+    assert_eq!(messages(&mut late, &datagrams[33])[0].templates, 2);
+    assert!(!messages(&mut late, &datagrams[34])[0].halves.is_empty());
 }
 
 /// A missing listener is reported, and is a failure; the report is printed all the same.

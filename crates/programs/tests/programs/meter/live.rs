@@ -11,6 +11,30 @@ fn without_a_terminal_there_is_no_table() {
     assert!(!run.stdout.contains('\x1b'), "{run:?}");
 }
 
+/// The report fits on a terminal of 80 columns and 24 lines, even with long addresses.
+#[test]
+fn the_report_fits_on_a_small_terminal() {
+    let run = Run::with(&[]);
+    assert!(run.stdout.lines().count() <= 24, "{}", run.stdout);
+    let large = ["--capacity", "300", "--timeouts", "meter", "--top", "100"].map(OsStr::new);
+    for run in [run, Run::with(&large)] {
+        assert!(run.stdout.lines().all(|line| line.chars().count() <= 80), "{}", run.stdout);
+    }
+    let mut frame = capture::data::tcp6(65_000, 65_001);
+    for byte in &mut frame[capture::data::IP_AT + 8..capture::data::IP_AT + 40] {
+        *byte = 0xe1;
+    }
+    let capture = capture::data::pcap(
+        capture::data::LITTLE,
+        capture::data::MICROSECONDS,
+        capture::data::ETHERNET,
+        &[(1, 0, &frame)],
+    );
+    let run = Run::piped(&capture, usize::MAX, &[]);
+    assert!(run.stdout.contains("]:65001 tcp"), "{}", run.stdout);
+    assert!(run.stdout.lines().all(|line| line.chars().count() <= 80), "{}", run.stdout);
+}
+
 /// Runs the example in a terminal that `script` creates, with a shell command `before` it. Returns
 /// `None` without `script`, after announcing it for `test`.
 #[cfg(target_os = "linux")]

@@ -1,9 +1,14 @@
 //! The example as a flow meter: ends of flows, and exported records.
 
+mod clocks;
+mod damage;
 mod endings;
+mod floods;
 mod ipfix;
 mod live;
-
+mod memory;
+#[cfg(unix)]
+mod signals;
 mod sums;
 mod truth;
 

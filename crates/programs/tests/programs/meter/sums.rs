@@ -59,7 +59,11 @@ fn records_add_up_to_the_exact_flows() {
         let [idle, closed, evicted] =
             ["were idle", "were closed", "were evicted"].map(|words| run.count(words));
         let flows = run.count("flows, each");
-        assert_eq!(idle + closed + evicted + run.count("left at the end"), flows, "{arguments:?}");
+        assert_eq!(
+            idle + closed + evicted + run.count("were left at the end"),
+            flows,
+            "{arguments:?}"
+        );
         let has_reports = run.count("records, ") > flows;
         let seen = [idle > 0, closed > 0, evicted > 0, has_reports];
         assert_eq!(seen, ends, "{arguments:?}: {run:?}");

@@ -3,29 +3,29 @@
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-const ROOM: usize = if cfg!(miri) { 1 << 11 } else { 1 << 18 };
+const CAPACITY: usize = if cfg!(miri) { 1 << 11 } else { 1 << 18 };
 
 /// The record of all tokens of a test.
 ///
 /// It is a `static`, so a token owns no memory, and a double drop is detected without undefined
 /// behaviour.
-pub struct Ledger {
-    dropped: [AtomicBool; ROOM],
+pub struct DropRecord {
+    dropped: [AtomicBool; CAPACITY],
     made: AtomicUsize,
     gone: AtomicUsize,
     twice: AtomicUsize,
 }
 
-impl Default for Ledger {
+impl Default for DropRecord {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Ledger {
+impl DropRecord {
     pub const fn new() -> Self {
         Self {
-            dropped: [const { AtomicBool::new(false) }; ROOM],
+            dropped: [const { AtomicBool::new(false) }; CAPACITY],
             made: AtomicUsize::new(0),
             gone: AtomicUsize::new(0),
             twice: AtomicUsize::new(0),
@@ -34,8 +34,8 @@ impl Ledger {
 
     pub fn token(&'static self) -> Token {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        assert!(number < ROOM, "a ledger for {ROOM}");
-        Token { ledger: self, number, panics: false }
+        assert!(number < CAPACITY, "a record for {CAPACITY}");
+        Token { record: self, number, panics: false }
     }
 
     /// Returns a token that panics when it is dropped.
@@ -58,23 +58,23 @@ impl Ledger {
 }
 
 pub struct Token {
-    ledger: &'static Ledger,
+    record: &'static DropRecord,
     number: usize,
     panics: bool,
 }
 
 impl Token {
     pub fn is_alive(&self) -> bool {
-        !self.ledger.dropped[self.number].load(Ordering::SeqCst)
+        !self.record.dropped[self.number].load(Ordering::SeqCst)
     }
 }
 
 impl Drop for Token {
     fn drop(&mut self) {
-        if self.ledger.dropped[self.number].swap(true, Ordering::SeqCst) {
-            self.ledger.twice.fetch_add(1, Ordering::SeqCst);
+        if self.record.dropped[self.number].swap(true, Ordering::SeqCst) {
+            self.record.twice.fetch_add(1, Ordering::SeqCst);
         } else {
-            self.ledger.gone.fetch_add(1, Ordering::SeqCst);
+            self.record.gone.fetch_add(1, Ordering::SeqCst);
         }
         if self.panics {
             // Without the panic hook, which would print it.

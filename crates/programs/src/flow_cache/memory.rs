@@ -1,0 +1,70 @@
+//! The memory of a run: what can be had is found out before the first packet.
+
+use flowtable::flow_cache::{Config, ConfigError};
+
+use super::options::Options;
+
+/// Memory that a flow needs at most in the cache, of IPv4 or IPv6, without large slack: measured
+/// with some millions of flows, 190 to 230 bytes.
+const FLOW: usize = 256;
+
+/// Memory that a flow needs at the end, when flows are sorted by time.
+const SORTED: usize = 24;
+
+/// Memory for anything but the cache: buffers of the captures and of the outputs.
+const BUFFERS: usize = 8 << 20;
+
+/// Returns the configuration of the cache with a memory limit that can be kept.
+///
+/// # Errors
+///
+/// A line with numbers, if the limit is too low, or if the memory for a capacity that was requested
+/// cannot be had.
+pub(crate) fn limited(config: Config, options: &Options) -> Result<Config, String> {
+    let invalid = |error: ConfigError| format!("memory: {error}");
+    let wanted = BUFFERS.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
+    if let Some(most) = options.max_memory {
+        let least = BUFFERS + Config::MIN_BYTES;
+        if most <= least {
+            return Err(format!("--max-memory {most}: must be more than {least} bytes"));
+        }
+        can_be_had(wanted.min(most)).map_err(|available| {
+            format!("--max-memory {most}: only about {available} bytes are available")
+        })?;
+        return config.with_max_bytes(for_cache(most)).map_err(invalid);
+    }
+    match can_be_had(wanted) {
+        Ok(()) => Ok(config),
+        Err(available) if options.is_capacity_given => {
+            let flows = config.flows();
+            Err(format!(
+                "--capacity {flows}: needs about {wanted} bytes, and about {available} are \
+                 available (--max-memory limits the use of memory)"
+            ))
+        }
+        Err(available) => config.with_max_bytes(for_cache(available)).map_err(invalid),
+    }
+}
+
+/// Returns the part of the memory that the cache may use.
+const fn for_cache(bytes: usize) -> usize {
+    let bytes = bytes.saturating_sub(BUFFERS) / (FLOW + SORTED) * FLOW;
+    if bytes < Config::MIN_BYTES { Config::MIN_BYTES } else { bytes }
+}
+
+/// Tries to allocate this much memory, which is not touched.
+///
+/// # Errors
+///
+/// The memory that can be had, within a factor of two.
+fn can_be_had(bytes: usize) -> Result<(), usize> {
+    let is_there = |bytes: usize| Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
+    if is_there(bytes) {
+        return Ok(());
+    }
+    let mut less = bytes / 2;
+    while less > 0 && !is_there(less) {
+        less /= 2;
+    }
+    Err(less)
+}

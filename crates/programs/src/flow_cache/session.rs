@@ -1,0 +1,216 @@
+//! A run of the meter: captures in, records and a report out.
+//!
+//! ```text
+//!     Inputs ──► frame ──► Meter ──► records ──► Export ──► files, collector
+//!        │                   ▲
+//!        └► silence: the time of the clock on the wall
+//!     Signals ─► the end of the run, or a report
+//! ```
+
+use core::task::Poll;
+use core::time::Duration;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Instant, SystemTime};
+
+use capture::Frame;
+use flowtable::Timestamp;
+
+use super::ending::Linger;
+use super::export::Export;
+use super::files::open_outputs;
+use super::inputs::{Inputs, Problems};
+use super::report::{Reading, Report};
+use super::screen::Live;
+use super::{Meter, Options};
+use crate::program::failure::{Failure, Kind};
+use crate::program::signals::{Signal, Signals};
+use crate::program::{Program, print};
+
+/// Runs the meter. All results are written, and the report is printed, even if the captures are
+/// damaged, an output cannot be written, or a signal ends the run.
+///
+/// # Errors
+///
+/// The most severe failure; the others are reported in lines of their own.
+pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
+    let config = options.config()?;
+    let signals = Signals::watch()
+        .map_err(|error| Failure::new(Kind::Input, format_args!("signals: {error}")))?;
+    let mut bar_program = program;
+    // A bar would disturb results on a terminal.
+    bar_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
+    let inputs = Inputs::open(bar_program, &options.captures, &signals)?;
+    // Created only now: a mistyped name of a capture must not destroy an older output file.
+    let outputs = open_outputs(options).map_err(|why| Failure::new(Kind::Input, why))?;
+    let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
+    let mut session = Session {
+        meter: Meter::new(config, options.ending.linger != Linger::Off),
+        export: Export::new(outputs, options.top),
+        live,
+        name: options.input_name(),
+        start: Instant::now(),
+        silence: None,
+    };
+    let (problems, signal) = session.read(inputs, &signals);
+    match session.export.is_closed() {
+        true => Ok(()),
+        false => session.finish(program, options, &problems, signal),
+    }
+}
+
+/// A silence of the input.
+struct Silence {
+    /// When it was noticed.
+    since: Instant,
+    /// The time of the meter at that.
+    time: Timestamp,
+}
+
+struct Session {
+    meter: Meter,
+    export: Export,
+    live: Option<Live>,
+    /// The names of the captures.
+    name: String,
+    start: Instant,
+    silence: Option<Silence>,
+}
+
+impl Session {
+    /// Time that a live input has to deliver what is on its way, after a signal has ended the run.
+    const LAST_PACKETS: Duration = Duration::from_secs(1);
+
+    /// The silence after which time goes on by the clock on the wall.
+    const SILENCE: Duration = Duration::from_secs(1);
+
+    /// Meters all frames, until the inputs end or a signal does. Returns what was wrong with the
+    /// inputs, and the signal.
+    fn read(&mut self, mut inputs: Inputs, signals: &Signals) -> (Problems, Option<Signal>) {
+        let mut deadline = None;
+        while !self.export.is_closed() {
+            let is_ending = signals.ending().is_some();
+            if is_ending {
+                let now = Instant::now();
+                let deadline = *deadline.get_or_insert(now + Self::LAST_PACKETS);
+                if now >= deadline || !inputs.is_live() {
+                    break;
+                }
+            }
+            match inputs.poll() {
+                Poll::Ready(Some(frame)) => self.packet(&frame),
+                Poll::Ready(None) => break,
+                Poll::Pending if is_ending => break,
+                Poll::Pending => self.pass_time(),
+            }
+            if signals.take_report_request() {
+                self.report_progress();
+            }
+        }
+        (inputs.finish(), signals.ending())
+    }
+
+    fn packet(&mut self, frame: &Frame<'_>) {
+        self.silence = None;
+        let Self { meter, export, .. } = self;
+        meter.observe(frame, &mut |record| export.take(&record));
+        export.tick(meter.now());
+        self.draw();
+    }
+
+    /// Continues while the input is silent.
+    fn pass_time(&mut self) {
+        let Self { meter, export, .. } = self;
+        let mut take = |record| export.take(&record);
+        let (now, time) = (Instant::now(), meter.now());
+        let silence = self.silence.get_or_insert(Silence { since: now, time });
+        let passed = now.duration_since(silence.since);
+        if passed >= Self::SILENCE && meter.totals().packets > 0 {
+            meter.settle(latest_time(), &mut take);
+            meter.pass_time(silence.time + passed, &mut take);
+        }
+        export.flush();
+        self.draw();
+    }
+
+    fn draw(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.packet(&self.meter);
+        }
+    }
+
+    /// Writes a report of the run so far to standard error.
+    fn report_progress(&mut self) {
+        let text = self.report(&Problems::default()).to_string();
+        // A closed standard error is ignored.
+        let write = || write!(io::stderr(), "{text}");
+        let _ = match &self.live {
+            Some(live) => live.suspend(write),
+            None => write(),
+        };
+    }
+
+    fn report(&mut self, problems: &Problems) -> Report<'_> {
+        Report {
+            name: &self.name,
+            reading: Reading { elapsed: self.start.elapsed(), damages: problems.damages },
+            totals: self.meter.totals(),
+            counts: self.export.counts(),
+            metrics: self.meter.metrics(),
+            largest: self.export.largest(),
+        }
+    }
+
+    /// Writes the flows that are left and the report, and returns the most severe failure.
+    fn finish(
+        mut self,
+        program: Program,
+        options: &Options,
+        problems: &Problems,
+        signal: Option<Signal>,
+    ) -> Result<(), Failure> {
+        self.live = None;
+        self.meter.settle(latest_time(), &mut |record| self.export.take(&record));
+        self.meter.remaining(|record| self.export.take(&record));
+        self.export.finish();
+        if self.export.is_closed() {
+            return Ok(());
+        }
+        problems.lines.iter().for_each(|line| program.log(line));
+        let mut failures = self.export.failures();
+        let report = self.report(problems).to_string();
+        let printed = match options.standard_outputs() {
+            0 => print(&report),
+            // Separate from the results. A closed standard error is ignored.
+            _ if !program.quiet => {
+                let _ = io::stderr().write_all(report.as_bytes());
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        failures.extend(printed.err().map(|failure| failure.to_string()));
+        if let Some(last) = failures.pop() {
+            failures.iter().for_each(|line| program.log(line));
+            return Err(Failure::new(Kind::Results, last));
+        }
+        if let Some(signal) = signal {
+            return Err(Failure::new(Kind::Signal(signal), format_args!("ended by {signal}")));
+        }
+        let unknown = &self.meter.totals().unknown_links;
+        if problems.is_damaged {
+            Err(Failure::new(Kind::Input, "the captures are damaged: packets are missing"))
+        } else if !unknown.is_empty() {
+            let links: Vec<String> = unknown.keys().map(u16::to_string).collect();
+            let why = format!("link types that are not supported: {}", links.join(", "));
+            Err(Failure::new(Kind::Input, why))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Returns the latest time that a packet of the present can have: that of this computer and a day,
+/// since its clock may be wrong by a time zone.
+fn latest_time() -> Timestamp {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::ZERO + now + Duration::from_secs(24 * 3600)
+}

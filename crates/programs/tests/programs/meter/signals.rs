@@ -1,0 +1,245 @@
+//! Signals and silence: live runs, with a real process and a pipe.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use capture::data::{ETHERNET, LITTLE, MICROSECONDS, announce, folder, pcap, udp};
+
+use super::Record;
+use crate::run::{Run, example};
+
+/// How long a test waits for what should happen soon, on a busy computer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns a command that runs the example with the default reactions to signals: those that are
+/// ignored here, as they are in the background of a script, would be ignored there, too.
+fn live_example() -> Command {
+    let reset = "--default-signal=INT,TERM,HUP,USR1";
+    let can_reset = Command::new("env").args([reset, "true"]).output();
+    if can_reset.is_ok_and(|output| output.status.success()) {
+        let mut command = Command::new("env");
+        command.arg(reset).arg(example());
+        return command;
+    }
+    Command::new(example())
+}
+
+/// A run on a pipe that stays open.
+struct LiveRun {
+    child: Child,
+    pipe: ChildStdin,
+}
+
+impl LiveRun {
+    fn new(arguments: &[&str]) -> Self {
+        let mut command = live_example();
+        command.arg("-").args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the example can be run");
+        let pipe = child.stdin.take().expect("it is piped");
+        Self { child, pipe }
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.pipe.write_all(bytes).expect("the pipe is open");
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.expect("there is kill").success());
+    }
+
+    /// Waits until the process catches SIGINT.
+    fn wait_for_handlers(&self) {
+        let status = format!("/proc/{}/status", self.child.id());
+        let is_caught = |status: String| {
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            Some(u64::from_str_radix(mask.trim(), 16).ok()? & 2 > 0)
+        };
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
+            match fs::read_to_string(&status).ok().and_then(is_caught) {
+                Some(true) => return,
+                Some(false) => thread::sleep(Duration::from_millis(10)),
+                // Another system.
+                None => return thread::sleep(Duration::from_secs(2)),
+            }
+        }
+    }
+
+    /// Waits for the end, with the pipe open.
+    fn end(mut self) -> Run {
+        let pipe = self.pipe;
+        let start = Instant::now();
+        while self.child.try_wait().expect("it can be waited for").is_none() {
+            assert!(start.elapsed() < PATIENCE, "it does not end");
+            thread::sleep(Duration::from_millis(10));
+        }
+        drop(pipe);
+        Run::new(self.child.wait_with_output().expect("it has ended"))
+    }
+}
+
+/// Returns a path for a file, and its name.
+fn place(name: &str) -> (PathBuf, String) {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    let name = path.to_str().expect("the build folder has a name in UTF-8").to_owned();
+    (path, name)
+}
+
+/// Waits until the file has these words, and returns how long that took.
+fn wait_for(path: &Path, words: &str) -> Duration {
+    let start = Instant::now();
+    while !fs::read_to_string(path).is_ok_and(|text| text.contains(words)) {
+        assert!(start.elapsed() < PATIENCE, "{words} is not in {}", path.display());
+        thread::sleep(Duration::from_millis(10));
+    }
+    start.elapsed()
+}
+
+/// Returns a capture of this many flows of one packet.
+fn flows(count: u16, second: u32) -> Vec<u8> {
+    let frames: Vec<_> = (1..=count).map(|port| udp(port, 53, 0)).collect();
+    let records: Vec<_> = frames.iter().map(|frame| (second, 0, &frame[..])).collect();
+    pcap(LITTLE, MICROSECONDS, ETHERNET, &records)
+}
+
+/// All flows are drained, all files are flushed, and the report is printed.
+#[test]
+fn a_signal_ends_a_run_as_the_end_of_its_input_would() {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let (csv, csv_name) = place(&format!("ended by {name}.csv"));
+        let (ipfix, ipfix_name) = place(&format!("ended by {name}.ipfix"));
+        let mut run = LiveRun::new(&["--csv", &csv_name, "--ipfix", &ipfix_name]);
+        run.write(&flows(5000, 1_700_000_000));
+        run.signal(name);
+        let run = run.end();
+        assert_eq!(run.code, Some(code), "{run:?}");
+        assert_eq!(run.errors(), [format!("flow_cache: ended by SIG{name}")]);
+        let rows = fs::read_to_string(csv).expect("it was written");
+        assert_eq!(rows.lines().count() as u64, 1 + run.count("packets, "));
+        assert_eq!(rows.lines().count(), 5001, "{run:?}");
+        assert!(fs::metadata(ipfix).expect("it was written").len() > 5000 * 50);
+        assert!(run.stdout.contains("packets per second"), "{run:?}");
+    }
+}
+
+/// The churn capture: 13,688 rows, as without a signal.
+#[test]
+fn a_signal_loses_no_row_of_a_real_capture() {
+    const TEST: &str = "a_signal_loses_no_row_of_a_real_capture";
+    let path = folder().map(|folder| folder.join("mix/lab-http-churn-small.pcap.gz"));
+    let Some(capture) = path.and_then(|path| fs::read(path).ok()) else {
+        return announce(TEST, format_args!("SKIPPED: {}", capture::data::NO_CAPTURES));
+    };
+    let (csv, name) = place("no_row_lost.csv");
+    let mut run = LiveRun::new(&["--csv", &name]);
+    run.write(&capture);
+    run.signal("INT");
+    let run = run.end();
+    assert_eq!(run.code, Some(130), "{run:?}");
+    let rows = fs::read_to_string(csv).expect("it was written");
+    assert_eq!(rows.lines().count(), 1 + 13_688);
+}
+
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    // An output that blocks: a named pipe without a reader could not even be opened, so the
+    // reader of this one does not read.
+    let mut command = live_example();
+    command.args(["-", "--csv", "-"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the example can be run");
+    let mut pipe = child.stdin.take().expect("it is piped");
+    pipe.write_all(&flows(20_000, 1_700_000_000)).expect("it reads");
+    let kill = || {
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-s", "INT", &id]).status();
+        assert!(sent.expect("there is kill").success());
+    };
+    kill();
+    // More rows than a pipe holds: it waits for a reader.
+    thread::sleep(Duration::from_millis(1500));
+    kill();
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    let mut rows = String::new();
+    child.stdout.take().expect("it is piped").read_to_string(&mut rows).expect("it is text");
+    assert!(rows.lines().count() < 20_000);
+}
+
+/// Before the capture begins, too; then there is nothing to report.
+#[test]
+fn a_signal_ends_a_run_without_packets() {
+    let run = LiveRun::new(&[]);
+    run.wait_for_handlers();
+    run.signal("INT");
+    let run = run.end();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(130), ""), "{run:?}");
+    assert_eq!(run.errors(), ["flow_cache: SIGINT before the beginning of standard input"]);
+}
+
+#[test]
+fn a_report_can_be_requested() {
+    let (csv, name) = place("requested.csv");
+    let mut run = LiveRun::new(&["--csv", &name, "--idle", "1"]);
+    run.write(&flows(100, 1_700_000_000));
+    wait_for(&csv, ",100,53,");
+    run.signal("USR1");
+    thread::sleep(Duration::from_millis(500));
+    let frame = udp(1000, 53, 0);
+    run.write(&pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1_700_000_010, 0, &frame)])[24..]);
+    run.signal("TERM");
+    let run = run.end();
+    assert!(run.stderr.contains("100 packets, "), "{run:?}");
+    assert!(run.stdout.contains("101 packets, "), "{run:?}");
+}
+
+/// Timeouts expire and rows arrive while the pipe is silent; packets of the past and present.
+#[test]
+fn time_goes_on_without_packets() {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later");
+    for second in [1_700_000_000, now.as_secs() as u32] {
+        let (json, name) = place(&format!("time goes on at {second}.json"));
+        let arguments = ["--json", &name, "--idle", "2", "--active", "1"];
+        let mut run = LiveRun::new(&arguments);
+        run.write(&flows(50, second));
+        let waited = wait_for(&json, "\"sport\":50,");
+        assert!(waited < Duration::from_secs(20), "{waited:?}");
+        // A flow that ended in the silence does not continue.
+        thread::sleep(Duration::from_secs(3));
+        let frame = udp(1, 53, 0);
+        run.write(&pcap(LITTLE, MICROSECONDS, ETHERNET, &[(second + 4, 0, &frame)])[24..]);
+        run.signal("INT");
+        let run = run.end();
+        assert_eq!(run.code, Some(130), "{run:?}");
+        let text = fs::read_to_string(json).expect("it was written");
+        let lines = Run { code: None, stdout: text, stderr: String::new() };
+        let records = Record::all(&lines);
+        assert_eq!(records.len(), 51, "{run:?}");
+        let reasons: Vec<_> = records.iter().map(|record| record.end_reason.as_str()).collect();
+        assert_eq!(reasons[50], "forced");
+        assert!(reasons[..50].iter().all(|reason| *reason == "active"), "{reasons:?}");
+        assert_eq!(run.count("were idle"), 50);
+    }
+}
+
+/// A pipe that delivers slowly loses nothing.
+#[test]
+fn a_slow_pipe_is_read_to_its_end() {
+    let bytes = flows(3, 1_700_000_000);
+    let mut run = LiveRun::new(&["--csv", "-"]);
+    for piece in bytes.chunks(40) {
+        run.write(piece);
+        thread::sleep(Duration::from_millis(150));
+    }
+    drop(run.pipe);
+    let run = Run::new(run.child.wait_with_output().expect("it ends"));
+    assert_eq!((run.code, run.rows().len()), (Some(0), 3), "{run:?}");
+}
