@@ -78,7 +78,7 @@ fn compare(report: &mut Report, few: &[Row], many: &[Row]) -> Outcome {
     let (bsd, sequent) = (find(few, "BsdList")?, find(many, "Sequent, 19 chains")?);
     let (few, many) = (ConnectionSetup::new(BSD.0)?, ConnectionSetup::new(SEQUENT.0)?);
     let per_connection = |bsd, sequent| (bsd / f64::from(BSD.0)) / (sequent / f64::from(SEQUENT.0));
-    let why = "The paper counts every look-up in a full list. Here the list grows while \
+    let why = "The paper counts every lookup in a full list. Here the list grows while \
         connections are set up.";
     for (name, paper, counted) in [("BSD, 3600", 84.0, bsd.0), ("Sequent, 5040", 8.7, sequent.0)] {
         let what = format!("{name} connections: millions of PCBs examined");

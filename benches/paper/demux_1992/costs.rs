@@ -265,7 +265,7 @@ fn judge(report: &mut Report, published: &Published, all: &[Subject]) {
             .at_full_scale(),
     );
     let (cost, rule) = (hundred.packets().mean(), "less than 9");
-    let what = "100 chains: PCBs for a packet, with the probe that equation 10 forgets";
+    let what = "100 chains: PCBs for a packet, with the probe that is missing in equation 10";
     report.record(
         Finding::check("section 3.4", what, "less than 9", two(cost), rule, cost < 9.0)
             .at_full_scale(),

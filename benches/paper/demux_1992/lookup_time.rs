@@ -27,7 +27,7 @@ pub(crate) fn lookup_times(report: &mut Report, quick: bool) -> Outcome {
         all.iter_mut().map(|subject| Box::new(|| run(subject, &packets)) as _).collect();
     let times = Times::measure(&mut turns, packets.len(), rounds);
     let mut table =
-        Table::new(&["structure", "ns for a look-up", "times as fast as BsdList", "bar"]);
+        Table::new(&["structure", "ns for a lookup", "times as fast as BsdList", "bar"]);
     for (number, name) in names.iter().enumerate() {
         let bar = match name.as_str() {
             "Sequent, 19 chains" => "8",
@@ -37,7 +37,7 @@ pub(crate) fn lookup_times(report: &mut Report, quick: bool) -> Outcome {
         let faster = two(times.times_as_fast(number, 0));
         table.row(&[name, &two(times.of(number)), &faster, &bar]);
     }
-    let title = "2000 users of TPC/A, R = 0.2 s: time of a look-up";
+    let title = "2000 users of TPC/A, R = 0.2 s: time of a lookup";
     report.table("time", title, table)
 }
 

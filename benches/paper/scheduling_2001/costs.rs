@@ -45,7 +45,7 @@ pub(crate) fn costs(report: &mut Report, quick: bool) -> Outcome {
         ]);
     }
     for threads in [16, 256, 4096] {
-        let name = "Scheduler: tell, next, finish";
+        let name = "Scheduler: set_occupancy, next, finish";
         table.row(&[&name, &threads, &two(of_scheduler(threads, steps)?)]);
     }
     let mut estimator = QueueEstimator::new(16, longest_sleep(64, 148_800))?;

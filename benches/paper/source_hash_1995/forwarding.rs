@@ -89,7 +89,7 @@ const REST: usize = 0;
 const LONG: usize = 1;
 const SHORT: usize = 4;
 pub(crate) const NAMES: [&str; 8] = [
-    "neither look-up nor validation",
+    "neither lookup nor validation",
     "no cache",
     "cache by XOR-16",
     "cache by CRC-8 pair",

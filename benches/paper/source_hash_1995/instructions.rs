@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-//!         target/release/deps/paper-… --count look-up 'source index' 1000
+//!         target/release/deps/paper-… --count lookup 'source index' 1000
 //! ```
 //!
 //! Instructions are those of this processor. Those of the paper had four bytes each, and three
@@ -43,7 +43,7 @@ const PACKETS: usize = 512;
 /// The empty loop.
 const NOTHING: &str = "nothing";
 const INDEX: &str = "index";
-const LOOK_UP: &str = "look-up";
+const LOOKUP: &str = "lookup";
 const FORWARDING: &str = "forwarding";
 const FILTER: &str = "filter";
 const THREADED: &str = "threaded index";
@@ -67,10 +67,10 @@ fn run(what: &str, kind: &str, times: usize) -> Outcome {
     let unknown = || format!("there is no {what} by {kind}");
     match what {
         NOTHING => _ = nothing(times),
-        LOOK_UP if kind == THREADED => _ = threaded(times)?,
-        INDEX | LOOK_UP => {
+        LOOKUP if kind == THREADED => _ = threaded(times)?,
+        INDEX | LOOKUP => {
             let kind = Kind::ALL.into_iter().find(|each| each.name() == kind);
-            _ = by_kind(kind.ok_or_else(unknown)?, what == LOOK_UP, times);
+            _ = by_kind(kind.ok_or_else(unknown)?, what == LOOKUP, times);
         }
         FORWARDING => {
             let (traffic, radix) = (Traffic::new(16, PACKETS, SEED), radix_tree());
@@ -228,7 +228,7 @@ fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Optio
         "index, instructions",
         "paper",
         "ns",
-        "with the look-up, instructions",
+        "with the lookup, instructions",
         "paper",
         "ns",
     ]);
@@ -236,7 +236,7 @@ fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Optio
         let (index, look_up) = paper(kind).map_or(("-".into(), "-".into()), |(index, look_up)| {
             (index.to_string(), look_up.to_string())
         });
-        let [of_index, of_look_up] = [counted(INDEX, kind.name()), counted(LOOK_UP, kind.name())];
+        let [of_index, of_look_up] = [counted(INDEX, kind.name()), counted(LOOKUP, kind.name())];
         judge(report, kind, of_index, of_look_up);
         counts.push((kind, of_index));
         table.row(&[
@@ -251,14 +251,14 @@ fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Optio
     }
     judge_order(report, &counts);
     threaded(FLOWS)?;
-    let hop = counted(LOOK_UP, THREADED);
+    let hop = counted(LOOKUP, THREADED);
     let why = "The hop checks the row's bounds and its tag, which the paper's does not; reading \
         and writing the packet is counted, too.";
     let what = "a hop by threaded index: instructions";
     report.record(counted_or_missing("table 5", what, 8.0, hop).because(why));
     let time = nanoseconds(quick, |times| threaded(times).unwrap_or(f64::NAN));
     table.row(&[&THREADED, &"-", &"-", &"-", &or_dash(hop), &8, &time]);
-    let title = "An index for a name of 12 bytes, and a look-up with it (tables 4 and 5)";
+    let title = "An index for a name of 12 bytes, and a lookup with it (tables 4 and 5)";
     report.table("instructions", title, table)
 }
 
@@ -291,7 +291,7 @@ fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f6
     };
     report.record(counted_or_missing("table 4", what, of_index.into(), index).because(why));
     if kind != Kind::CrcPair {
-        let what = format!("{}: instructions with the look-up", kind.name());
+        let what = format!("{}: instructions with the lookup", kind.name());
         let rest = look_up.zip(index).map_or(f64::NAN, |(look_up, index)| look_up - index);
         let why = format!(
             "A comparison of 12 bytes and the way to the record take {rest:.0} instructions \

@@ -41,7 +41,7 @@ fn times(report: &mut Report, quick: bool) -> Outcome {
         "threaded index, ns",
         "source hash, hit, ns",
         "hashbrown, ns",
-        "full look-up, ns",
+        "full lookup, ns",
         "as fast as source hash",
         "as fast as hashbrown",
     ]);

@@ -349,7 +349,7 @@ pub(crate) fn single_flow(report: &mut Report, quick: bool) -> Outcome {
         "avg depth",
         "max",
         "paper's depth",
-        "ns per look-up",
+        "ns per lookup",
         "speed to chained",
         "paper's speed",
     ];

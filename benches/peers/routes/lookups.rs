@@ -8,13 +8,14 @@ use crate::results::{Column, Results};
 use crate::subject::{Agreement, BURST, Timed, rotation};
 
 /// The modes of lookups for each kind of traffic, and the names of their columns.
-const BENCHES: [(Traffic, [(LookupMode, &str); 3]); 3] = [
+const BENCHES: [(Traffic, [(LookupMode, &str); 4]); 3] = [
     (
         Traffic::Inside,
         [
             (LookupMode::Single, "inside"),
             (LookupMode::Chain, "inside, dependent"),
             (LookupMode::Burst, "inside, burst"),
+            (LookupMode::Values, "inside, burst of values"),
         ],
     ),
     (
@@ -23,6 +24,7 @@ const BENCHES: [(Traffic, [(LookupMode, &str); 3]); 3] = [
             (LookupMode::Single, "random"),
             (LookupMode::Chain, "random, dependent"),
             (LookupMode::Burst, "random, burst"),
+            (LookupMode::Values, "random, burst of values"),
         ],
     ),
     (
@@ -31,6 +33,7 @@ const BENCHES: [(Traffic, [(LookupMode, &str); 3]); 3] = [
             (LookupMode::Single, "zipf"),
             (LookupMode::Chain, "zipf, dependent"),
             (LookupMode::Burst, "zipf, burst"),
+            (LookupMode::Values, "zipf, burst of values"),
         ],
     ),
 ];
@@ -58,7 +61,7 @@ pub(crate) fn lookups<A: Family>(
             let probes = benches.map(|(how, _)| {
                 source.draw(*traffic, if how == LookupMode::Chain { count / 4 } else { count })
             });
-            let mut agreement = [(); 3].map(|()| Agreement::default());
+            let mut agreement = [(); 4].map(|()| Agreement::default());
             for row in rotation(round, subjects.len()) {
                 let subject = &subjects[row];
                 subject.benchmark.run_lookups(LookupMode::Single, &warm);

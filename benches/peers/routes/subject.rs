@@ -82,6 +82,12 @@ pub(crate) trait LpmTable<A: Family>: Sized {
             addresses.iter().map(|&address| self.lookup(address).map_or(0, Match::digest));
         digests.fold(0, u64::wrapping_add)
     }
+
+    /// The sum of a batch of lookups, whose digests are of the values only.
+    #[inline]
+    fn burst_of_values(&self, addresses: &[A; BURST]) -> u64 {
+        self.burst(addresses)
+    }
 }
 
 /// A route table with updates.
@@ -107,6 +113,8 @@ pub(crate) enum LookupMode {
     Chain,
     /// In batches of [`BURST`].
     Burst,
+    /// In batches of [`BURST`], without prefixes.
+    Values,
 }
 
 /// The benchmarks of one table. One call is one turn.
@@ -180,7 +188,8 @@ impl<A: Family, T: LpmTable<A>> RouteBenchmark<A> for Loops<A, T> {
         match how {
             LookupMode::Single => singles(table, addresses),
             LookupMode::Chain => chain(table, addresses),
-            LookupMode::Burst => bursts(table, addresses),
+            LookupMode::Burst => bursts(table, addresses, T::burst),
+            LookupMode::Values => bursts(table, addresses, T::burst_of_values),
         }
     }
 
@@ -234,11 +243,16 @@ fn chain<A: Family, T: LpmTable<A>>(table: &T, addresses: &[A]) -> Timed {
 }
 
 #[inline(never)]
-fn bursts<A: Family, T: LpmTable<A>>(table: &T, addresses: &[A]) -> Timed {
+fn bursts<A: Family, T: LpmTable<A>>(
+    table: &T,
+    addresses: &[A],
+    burst: impl Fn(&T, &[A; BURST]) -> u64,
+) -> Timed {
     let start = Instant::now();
     let mut sum = 0_u64;
-    for burst in addresses.chunks_exact(BURST) {
-        sum = sum.wrapping_add(table.burst(burst.try_into().expect("the length of a chunk")));
+    for chunk in addresses.chunks_exact(BURST) {
+        let addresses = chunk.try_into().expect("the length of a chunk");
+        sum = sum.wrapping_add(burst(table, addresses));
     }
     Timed::new(start.elapsed(), addresses.len() / BURST * BURST, sum)
 }

@@ -44,6 +44,15 @@ impl<A: Family> LpmTable<A> for RouteTable<A, u32> {
         found.into_iter().flatten().map(digest).fold(0, u64::wrapping_add)
     }
 
+    #[inline]
+    fn burst_of_values(&self, addresses: &[A; BURST]) -> u64 {
+        let mut found = [None; BURST];
+        self.lookup_batch_values(addresses, &mut found);
+        let digests =
+            found.into_iter().flatten().map(|&value| Match::without_length(value).digest());
+        digests.fold(0, u64::wrapping_add)
+    }
+
     fn shape(&self) -> Option<String> {
         Some(RouteTable::shape(self).to_string())
     }
