@@ -18,10 +18,17 @@ if ! cargo +nightly --version >/dev/null 2>&1 &&
     toolchain=+$(rustup show active-toolchain | cut -d' ' -f1) sanitizer=none
 fi
 cargo "$toolchain" fuzz build --sanitizer "$sanitizer"
-for target in $(cargo fuzz list); do
-    echo "fuzz target: $target"
+
+# fuzz TARGET prints its output at the end, since two targets run at the same time.
+fuzz() {
+    local target=$1 output status=0
     mkdir -p "fuzz/corpus/$target"
-    cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" \
+    output=$(cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" \
         "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout=10 \
-        -len_control=0 -max_len=1024 -verbosity=0 -print_final_stats=1
-done
+        -len_control=0 -max_len=1024 -verbosity=0 -print_final_stats=1 2>&1) || status=$?
+    printf 'fuzz target: %s\n%s\n' "$target" "$output"
+    return "$status"
+}
+export -f fuzz
+export seconds toolchain sanitizer
+cargo fuzz list | xargs -P 2 -I TARGET bash -c 'fuzz TARGET'

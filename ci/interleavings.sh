@@ -9,8 +9,13 @@ source ci/functions
 folder=$(target)/interleavings
 limit=${1:-300}
 
-LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-2} RUSTFLAGS="--cfg crossbeam_loom" \
-    part loom "$limit" cargo test -p flowtable --features concurrent --lib loom_models
-RUSTFLAGS="--cfg shuttle" \
-    part shuttle "$limit" cargo test -p flowtable --features concurrent --test concurrent
+protocols() {
+    LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-2} RUSTFLAGS="--cfg crossbeam_loom" \
+        part loom "$limit" cargo test -p flowtable --features concurrent --lib loom_models
+}
+operations() {
+    RUSTFLAGS="--cfg shuttle" \
+        part shuttle "$limit" cargo test -p flowtable --features concurrent --test concurrent
+}
+both protocols operations
 [ "$skipped" = 0 ] || exit 77

@@ -57,9 +57,9 @@ theirs() {
     for column in 1 2; do
         cut -d'|' -f$column "$work/text" | date -u -f - +%s%3N >"$work/time$column"
     done
-    # The port of ICMP is printed as type.code.
+    # For ICMP, its type and code are printed instead of a port, which rows of CSV have as 0.
     cut -d'|' -f3- "$work/text" |
-        awk -F'|' -v OFS=, '{ sub(/\..*/, "", $5); print $1, $2, $3, $4, $5, $6, $7 }' |
+        awk -F'|' -v OFS=, '$3 == 1 || $3 == 58 { $5 = 0 } { print $1, $2, $3, $4, $5, $6, $7 }' |
         paste -d, "$work/time1" "$work/time2" - | sort
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Links `no_std/` without std: for the host, where it also runs, and for bare metal.
 set -euo pipefail
-cd "$(dirname "$0")/../no_std"
+cd "$(dirname "$0")/.."
+source ci/functions
+cd no_std
 target=${CARGO_TARGET_DIR:-target}
 
 for profile in dev release; do
@@ -21,21 +23,31 @@ for profile in dev release; do
     fi
 done
 
-skipped=0
-for bare in thumbv7em-none-eabi x86_64-unknown-none; do
-    if timeout 300 rustup target add "$bare"; then
-        cargo build --locked --target "$bare"
-        cargo build --locked --release --target "$bare"
-        cargo build --locked --profile small --target "$bare"
-        # The size in bytes of a program with seven structures.
-        for profile in release small; do
-            size "$target/$bare/$profile/flowtable-no-std" |
-                awk -v build="$bare, $profile" \
-                    'NR == 2 { print "size: " build ": " $1 " of code, " $2 " of data" }'
-        done
-    else
-        echo "SKIPPED: bare metal, because the target $bare could not be installed"
-        skipped=77
+# bare TARGET builds for a target without an operating system.
+bare() {
+    if ! timeout 300 rustup target add "$1"; then
+        skip "bare metal, because the target $1 could not be installed"
+        return
     fi
-done
-exit "$skipped"
+    # The size in bytes of a program with seven structures.
+    for profile in release small; do
+        CARGO_TARGET_DIR=$target/$1 \
+            cargo build --locked --profile "$profile" --target "$1" || exit 1
+        size "$target/$1/$1/$profile/flowtable-no-std" |
+            awk -v build="$1, $profile" \
+                'NR == 2 { print "size: " build ": " $1 " of code, " $2 " of data" }'
+    done
+}
+microcontroller() {
+    bare thumbv7em-none-eabi
+    # Tags are compared by NEON there.
+    if timeout 300 rustup target add aarch64-unknown-none; then
+        CARGO_TARGET_DIR=$target/aarch64 \
+            cargo check --locked --target aarch64-unknown-none || exit 1
+    else
+        skip "NEON, because the target aarch64-unknown-none could not be installed"
+    fi
+}
+kernel() { bare x86_64-unknown-none; }
+both microcontroller kernel
+[ "$skipped" = 0 ] || exit 77

@@ -29,15 +29,21 @@ address() {
         part address "$limit" cargo +nightly test -p flowtable \
             --target "$host" --features concurrent "$@"
 }
-address --lib
-address --test trash --test routes --test cache --test ephemeral -- \
-    methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: store::
-address --test concurrent --test concurrent_routes -- \
-    model:: misuse:: leaks::tests_in linearizable:: panics::
+addresses() {
+    address --lib
+    address --test trash --test routes --test cache --test ephemeral -- \
+        methods:: model:: drops:: panics:: floods:: sizes:: corners:: inconsistent:: contents:: \
+        store:: table:: set:: entry_ref::
+    address --test concurrent --test concurrent_routes -- \
+        model:: misuse:: leaks::tests_in linearizable:: panics::
+}
 # ThreadSanitizer does not support fences. crossbeam-epoch uses stronger loads instead when it is
 # compiled for it, so no report has to be suppressed.
-RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
-    part thread "$limit" cargo +nightly test -p flowtable \
-    -Zbuild-std --target "$host" --features concurrent \
-    --test concurrent --test concurrent_routes -- guarantees::
+threads() {
+    RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 FEW_ROUNDS=1 \
+        part thread "$limit" cargo +nightly test -p flowtable \
+        -Zbuild-std --target "$host" --features concurrent \
+        --test concurrent --test concurrent_routes -- guarantees::
+}
+both addresses threads
 [ "$skipped" = 0 ] || exit 77

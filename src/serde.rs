@@ -1,24 +1,28 @@
 //! `Serialize` and `Deserialize` for types with invariants; the other types derive them.
 //!
-//! A map is serialized as a map, in its iteration order, without its parameters and hasher.
+//! A map is serialized as a map, a set as a sequence, in iteration order, without parameters and
+//! hasher.
 //! Deserialized values are validated as constructors do: thresholds out of range are an error.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
+use core::net::IpAddr;
 use core::str::FromStr;
 
 use alloc::string::String;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use crate::eviction::PassiveGc;
+use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::{Address, BitString};
-use crate::key::prefix::Prefix;
-use crate::routes::RouteTable;
-use crate::trash::TrashMap;
+use crate::key::prefix::{Prefix, PrefixError};
+use crate::routes::{RouteTable, Routes};
+use crate::trash::{TrashMap, TrashSet};
 use crate::trie::Thresholds;
 use crate::trie::map::LcTrieMap;
+use crate::trie::routes::LcRouteTable;
 
 impl<'de> Deserialize<'de> for Thresholds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -82,6 +86,30 @@ impl<'de, A: Address + FromStr + Deserialize<'de>> Deserialize<'de> for Prefix<A
     }
 }
 
+/// Like a prefix of its family in human-readable formats.
+impl Serialize for AnyPrefix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => (self.address(), self.len()).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AnyPrefix {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            return String::deserialize(deserializer)?.parse().map_err(D::Error::custom);
+        }
+        let (address, len) = <(IpAddr, u8)>::deserialize(deserializer)?;
+        let prefix = Self::new(address, len).map_err(D::Error::custom)?;
+        match prefix.address() == address {
+            true => Ok(prefix),
+            false => Err(D::Error::custom(PrefixError::HostBits { len: len.into() })),
+        }
+    }
+}
+
 /// A map from prefixes to values, for addresses that implement `Display` and `FromStr`, which byte
 /// arrays do not.
 impl<A, V: Serialize> Serialize for RouteTable<A, V>
@@ -94,6 +122,42 @@ where
 }
 
 impl<'de, A, V> Deserialize<'de> for RouteTable<A, V>
+where
+    A: Address + FromStr + Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData, |table: &mut Self, prefix, value| {
+            table.insert(prefix, value);
+        }))
+    }
+}
+
+/// A map from prefixes of both families to values.
+impl<V: Serialize> Serialize for Routes<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Routes<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entries(PhantomData, |table: &mut Self, prefix, value| {
+            table.insert(prefix, value);
+        }))
+    }
+}
+
+impl<A, V: Serialize> Serialize for LcRouteTable<A, V>
+where
+    A: Address + fmt::Display + Serialize,
+{
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+impl<'de, A, V> Deserialize<'de> for LcRouteTable<A, V>
 where
     A: Address + FromStr + Deserialize<'de>,
     V: Deserialize<'de>,
@@ -121,6 +185,45 @@ where
         deserializer.deserialize_map(Entries(PhantomData, |map: &mut Self, key, value| {
             map.insert(key, value);
         }))
+    }
+}
+
+impl<T: Serialize, S> Serialize for TrashSet<T, S> {
+    fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
+        serializer.collect_seq(self)
+    }
+}
+
+impl<'de, T, S> Deserialize<'de> for TrashSet<T, S>
+where
+    T: Eq + Hash + Deserialize<'de>,
+    S: BuildHasher + Default,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Values(PhantomData))
+    }
+}
+
+/// Deserializes a set.
+struct Values<T, S>(PhantomData<(T, S)>);
+
+impl<'de, T, S> Visitor<'de> for Values<T, S>
+where
+    T: Eq + Hash + Deserialize<'de>,
+    S: BuildHasher + Default,
+{
+    type Value = TrashSet<T, S>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Self::Value, A::Error> {
+        let mut set = TrashSet::default();
+        while let Some(value) = values.next_element()? {
+            set.insert(value);
+        }
+        Ok(set)
     }
 }
 

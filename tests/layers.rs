@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, from the lowest to the highest. `lib.rs` is above all of them.
 const LAYERS: [&[&str]; 6] = [
     &["invariant", "probes", "raw", "timestamp"],
-    &["eviction", "key", "table"],
+    &["eviction", "key", "packet_clock", "table"],
     &["hash"],
     &["cache", "dml", "routes", "schedule", "trash", "trie"],
     &["concurrent", "demux", "ephemeral", "flow_cache", "threaded"],
