@@ -11,9 +11,7 @@ use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
-
-/// The number of keys that pass through the stages of a burst together.
-const BURST: usize = 32;
+use crate::raw::prefetch::BURST;
 
 /// A bounded cache of hash chains, with chains of bounded length and an eviction policy.
 ///

@@ -7,12 +7,9 @@ use equivalent::Equivalent;
 use super::Full;
 use super::heads::Bit;
 use super::store::EphemeralStore;
-use crate::raw::prefetch::prefetch;
+use crate::raw::prefetch::{BURST, prefetch};
 use crate::raw::results::results_for;
 use crate::timestamp::Timestamp;
-
-/// Tags that are prefetched together: about twice the number of outstanding misses of a CPU.
-const BURST: usize = 32;
 
 impl<T, V, S> EphemeralStore<T, V, S>
 where

@@ -16,10 +16,8 @@ use super::observed::Observed;
 use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
+use crate::raw::prefetch::BURST;
 use crate::timestamp::Timestamp;
-
-/// Packets of a burst that are looked up together: somewhat more than a CPU has misses in flight.
-const BURST: usize = 32;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Processes a burst of packets with one timestamp, whose cache misses overlap. `each` receives

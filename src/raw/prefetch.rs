@@ -5,6 +5,10 @@
 //! no-op.
 #![allow(unsafe_code)]
 
+/// Keys that are looked up together: about twice the cache misses that a CPU has in flight, which
+/// keeps it busy while the first ones are being compared.
+pub(crate) const BURST: usize = 32;
+
 /// Prefetches the cache line of `address` for reading. Any address is allowed: it is not accessed.
 #[inline]
 pub(crate) fn prefetch<T>(address: *const T) {

@@ -20,11 +20,7 @@ use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
-use crate::raw::prefetch::prefetch;
-
-/// Addresses in a burst. A CPU overlaps about ten cache misses; more addresses than that keep these
-/// busy.
-const BURST: usize = 32;
+use crate::raw::prefetch::{BURST, prefetch};
 
 /// Returns the longest match in a node at `pos` that has one.
 #[inline]

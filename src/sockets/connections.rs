@@ -18,10 +18,11 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use super::local::{LocalWords, Scope};
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
-use super::{BURST, Local, map_error};
+use super::{Local, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::bits::BitString;
 use crate::key::flow::{FiveTuple, FlowKey};
+use crate::raw::prefetch::BURST;
 use crate::trash::TrashMap;
 
 /// Sockets by connection.

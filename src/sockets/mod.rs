@@ -64,6 +64,7 @@ use crate::demux::NotFound;
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::key::flow::FlowKey;
+use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
 use connections::Connections;
 use ephemeral::Cursors;
@@ -72,9 +73,6 @@ use listeners::{Listener, Listeners};
 pub use error::{RejectedSocket, SocketError};
 pub use local::{Local, Reuse, Specificity};
 pub use name::{Match, Name};
-
-/// The number of packets looked up together in a batch.
-const BURST: usize = 32;
 
 /// A table of the sockets of a host, which finds the socket of a packet.
 ///

@@ -14,9 +14,7 @@
 use super::Table;
 use super::segment::Segment;
 use super::tags::tag;
-
-/// Hashes that go through the stages at a time.
-pub(crate) const BURST: usize = 32;
+use crate::raw::prefetch::BURST;
 
 /// The first entry in the home group of each hash that has its tag.
 pub(crate) type Candidates<'t, T> = [Option<&'t T>; BURST];

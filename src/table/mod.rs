@@ -82,7 +82,7 @@ use directory::Directory;
 use segment::Segment;
 use tags::GROUP;
 
-pub(crate) use batch::{BURST, Candidates};
+pub(crate) use batch::Candidates;
 pub use iter::{IntoIter, Iter, IterMut};
 pub use iter_hash::{IterHash, IterHashMut};
 

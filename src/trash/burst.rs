@@ -10,8 +10,9 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
+use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
-use crate::table::{BURST, Candidates};
+use crate::table::Candidates;
 
 impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// The values of several keys at once.

@@ -110,9 +110,9 @@ pub use table::TrashTable;
 /// | method | cost |
 /// |---|---|
 /// | `get`, `get_mut`, `get_key_value`, `get_observed`, `contains_key`, `entry`, `entry_ref`, `try_entry` | O(1): the cache line of the tags, and that of the entry |
-/// | `insert`, `try_insert` | the same, and one step of at most two segments, about 1000 entries |
-/// | `remove`, `remove_entry` | the same; a removal from a full group hashes the displaced keys of the next one |
-/// | `get_batch`, `get_batch_with`, `get_many`, `get_disjoint_mut`, `insert_batch` | the same for each key, with the misses of 32 overlapping |
+/// | `insert`, `try_insert` | a lookup, and one step of at most two segments, about 1000 entries |
+/// | `remove`, `remove_entry` | a lookup; a removal from a full group hashes the displaced keys of the next one |
+/// | `get_batch`, `get_batch_with`, `get_many`, `get_disjoint_mut`, `insert_batch` | a lookup or insertion a key, the cache misses of 32 overlapped |
 /// | `iter`, `keys`, `values`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `drop`, `shape`, `reserve`, `shrink_to` | O(slots) |
 /// | `len`, `capacity`, `reseeds`, `allocation_size` | O(1) |
 ///

@@ -11,11 +11,8 @@ use super::bucket::Bucket;
 use super::directory::{mix, shard_of};
 use super::index::Probe;
 use super::pinned::Pinned;
-use crate::raw::prefetch::prefetch;
+use crate::raw::prefetch::{BURST, prefetch};
 use crate::raw::results::results_for;
-
-/// Keys that go through the stages together.
-const BURST: usize = 32;
 
 impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     /// Returns the values of several keys. Each lookup is a read of its own; together they are not

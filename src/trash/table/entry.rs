@@ -8,7 +8,7 @@ use crate::table::error::TryReserveError;
 use crate::table::{Position, Room, Table};
 
 impl<T> TrashTable<T> {
-    /// Returns the entry with this hash for which `eq` returns true, to change or remove it.
+    /// Returns the entry with this hash for which `eq` returns true: it can be changed or removed.
     ///
     /// # Errors
     ///

@@ -36,8 +36,9 @@ mod extract;
 use core::fmt;
 
 use crate::invariant::InvariantError;
+use crate::raw::prefetch::BURST;
+use crate::table::Table;
 use crate::table::error::TryReserveError;
-use crate::table::{BURST, Table};
 use crate::trash::shape::TableShape;
 
 pub use crate::table::{IntoIter, Iter, IterHash, IterHashMut, IterMut};
@@ -49,8 +50,8 @@ pub use extract::ExtractIf;
 /// | method | cost |
 /// |---|---|
 /// | `find`, `find_mut`, `find_entry`, `iter_hash`, `iter_hash_mut` | O(1): a line of tags, that of the entry |
-/// | `entry`, `insert_unique`, `try_entry`, `try_insert_unique`, `remove` | the same, and one step of at most two segments, about 1000 entries |
-/// | `find_batch`, `get_disjoint_mut` | the same for each hash, with the misses of 32 overlapping |
+/// | `entry`, `insert_unique`, `try_entry`, `try_insert_unique`, `remove` | a lookup, and one step of at most two segments, about 1000 entries |
+/// | `find_batch`, `get_disjoint_mut` | a lookup a hash, the cache misses of 32 overlapped |
 /// | `iter`, `retain`, `extract_if`, `drain`, `clear`, `clone`, `drop`, `reserve`, `shrink_to`, `shape` | O(slots) |
 /// | `len`, `capacity`, `allocation_size`, `is_flooded` | O(1) |
 ///
