@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Runs every fuzz target, beginning with its seeds: fuzz.sh [SECONDS], 5 for each by default.
+# Runs every fuzz target, beginning with its seeds: fuzz.sh [SECONDS], 3 for each by default.
 #
 # Uses AddressSanitizer, which detects invalid memory accesses of unsafe code. It needs nightly
 # Rust; if that cannot be installed, the targets run without it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-5}
+seconds=${1:-3}
 
-if ! cargo fuzz --version >/dev/null 2>&1 && ! timeout 600 cargo install cargo-fuzz --locked; then
+if ! cargo fuzz --version >/dev/null 2>&1 &&
+    ! timeout 600 cargo install cargo-fuzz --locked --debug; then
     echo "SKIPPED: fuzzing, because cargo-fuzz could not be installed"
     exit 77
 fi

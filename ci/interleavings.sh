@@ -2,12 +2,12 @@
 # Runs the concurrent structures in many interleavings: small protocols in all of them with at most
 # two preemptions (loom: the models in src/concurrent), operations of maps in random ones (shuttle).
 #
-# interleavings.sh [SECONDS] stops each part after a number of seconds, 300 by default.
+# interleavings.sh [SECONDS] stops each part after a number of seconds, 600 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
 folder=$(target)/interleavings
-limit=${1:-300}
+limit=${1:-600}
 
 protocols() {
     LOOM_MAX_PREEMPTIONS=${LOOM_MAX_PREEMPTIONS:-2} RUSTFLAGS="--cfg crossbeam_loom" \

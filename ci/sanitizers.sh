@@ -2,11 +2,11 @@
 # Runs tests under sanitizers: those of unsafe code under AddressSanitizer, which detects invalid
 # memory accesses and leaks; those of threads under ThreadSanitizer, which detects data races.
 #
-# sanitizers.sh [SECONDS] stops each part after a number of seconds, 600 by default.
+# sanitizers.sh [SECONDS] stops each part after a number of seconds, 900 by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
-limit=${1:-600}
+limit=${1:-900}
 host=x86_64-unknown-linux-gnu
 
 if [ "$(rustc -vV | sed -n 's/^host: //p')" != "$host" ]; then
