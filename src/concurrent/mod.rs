@@ -17,17 +17,65 @@
 //! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
 //! that time. A pin costs a store and a fence, so hold one for a burst of packets.
 //!
+//! # One guard for a thread
+//!
+//! A structure's own `pin` is a guard for that structure. A thread that reads several of them needs
+//! one guard only: [`pin`], with which each of them is read through its `pinned` method. One
+//! [`repin`](Guard::repin) between two bursts moves all of them on. The loop of a router, with a
+//! route table for each address family, and its flows:
+//!
+//! ```
+//! use flowtable::concurrent::{ConcurrentMap, ConcurrentRoutes, pin};
+//! use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+//!
+//! let v4: ConcurrentRoutes<Ipv4Addr, &str> = ConcurrentRoutes::new();
+//! let v6: ConcurrentRoutes<Ipv6Addr, &str> = ConcurrentRoutes::new();
+//! let flows: ConcurrentMap<(IpAddr, u16), &str> = ConcurrentMap::new();
+//!
+//! v4.insert("10.0.0.0/8".parse()?, "core")?;
+//! v6.insert("2001:db8::/32".parse()?, "lab")?;
+//! let bursts = [
+//!     [("10.1.2.3".parse()?, 53), ("2001:db8::1".parse()?, 443)],
+//!     [("10.1.2.3".parse()?, 53), ("192.0.2.1".parse()?, 80)],
+//! ];
+//! let mut sent = [0, 0];
+//! let mut guard = pin();
+//! for burst in bursts {
+//!     let (v4, v6, flows) = (v4.pinned(&guard), v6.pinned(&guard), flows.pinned(&guard));
+//!     for flow in burst {
+//!         let via = flows.get(&flow).copied().or_else(|| {
+//!             let (_, &via) = match flow.0 {
+//!                 IpAddr::V4(address) => v4.lookup(&address).map(|(to, via)| (to.len(), via))?,
+//!                 IpAddr::V6(address) => v6.lookup(&address).map(|(to, via)| (to.len(), via))?,
+//!             };
+//!             // Refused above the limit on garbage: then the next packet looks up again.
+//!             let _ = flows.insert(flow, via);
+//!             Some(via)
+//!         });
+//!         sent[usize::from(via.is_some())] += 1;
+//!     }
+//!     guard.repin();
+//! }
+//! assert_eq!((sent, flows.len()), ([1, 3], 2));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A thread may hold several pins, and repin them one after the other: each protects and advances
+//! on its own.
+//!
 //! *The collector is shared by the whole process*: a pin of any structure that uses it, of this
 //! crate or another, delays the reclamation of garbage of all of them. The collector does not bound
 //! garbage; these structures do: above a limit, writers help the collector, and then return
 //! [`WouldExceed`] with what they were to insert.
 
 mod error;
+mod guard;
 mod lock;
 pub mod map;
 pub mod routes;
 mod sync;
 
 pub use error::WouldExceed;
+pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};

@@ -1,10 +1,12 @@
 //! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
 //! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
-//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`).
+//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`);
+//! [`SPARE_PARTICIPANTS`] are those of its guards (`guard.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
-    use core::cell::Cell;
+    use alloc::vec::Vec;
+    use core::cell::{Cell, RefCell};
 
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -13,12 +15,15 @@ mod chosen {
     loom::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
         pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
+        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
+            RefCell::new(Vec::new());
     }
 }
 
 #[cfg(all(shuttle, not(crossbeam_loom)))]
 mod chosen {
-    use core::cell::Cell;
+    use alloc::vec::Vec;
+    use core::cell::{Cell, RefCell};
 
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
@@ -30,11 +35,17 @@ mod chosen {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
         pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
     }
+    // Of the one thread that runs all of them, like those of crossbeam.
+    std::thread_local! {
+        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
+            const { RefCell::new(Vec::new()) };
+    }
 }
 
 #[cfg(not(any(crossbeam_loom, shuttle)))]
 mod chosen {
-    use core::cell::Cell;
+    use alloc::vec::Vec;
+    use core::cell::{Cell, RefCell};
 
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use std::sync::{Mutex, MutexGuard};
@@ -44,19 +55,17 @@ mod chosen {
         // Without destructors, so that they exist until the very end of a thread.
         pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
         pub(crate) static IS_FREEING: Cell<bool> = const { Cell::new(false) };
+        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
+            const { RefCell::new(Vec::new()) };
     }
 }
 
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
-    MutexGuard, yield_now,
+    MutexGuard, SPARE_PARTICIPANTS, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
-#[cfg(not(crossbeam_loom))]
-pub(crate) use core::sync::atomic::fence;
-#[cfg(crossbeam_loom)]
-pub(crate) use loom::sync::atomic::fence;
 
 /// Whether a checker runs this code: then structures are as small as possible, so that short tests
 /// reach all transitions.

@@ -2,9 +2,9 @@
 //! entries make them grow.
 //!
 //! All threads run on one thread of the operating system, so the per-thread state of
-//! crossbeam-epoch is not tested: there is a single thread, which reclaims nothing while any pin
-//! exists. It also outlives an execution, so all garbage is reclaimed before the execution ends:
-//! the counter of the map belongs to the execution.
+//! crossbeam-epoch is not tested: there is a single thread, with a participant for each pin. It
+//! also outlives an execution, so all garbage is reclaimed before the execution ends: the counter
+//! of the map belongs to the execution.
 
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};

@@ -3,6 +3,7 @@
 //! As in [`TrashMap`](crate::TrashMap): all buckets are prefetched, then all candidates, and then
 //! keys are compared. Keys that are not the first candidate of their home are looked up singly.
 
+use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
@@ -11,10 +12,11 @@ use super::bucket::Bucket;
 use super::directory::{mix, shard_of};
 use super::index::Probe;
 use super::pinned::Pinned;
+use crate::concurrent::guard::Guard;
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::raw::results::results_for;
 
-impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// Returns the values of several keys. Each lookup is a read of its own; together they are not
     /// a snapshot.
     ///
@@ -128,18 +130,18 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     /// The first two stages: prefetches the buckets, then the candidates in them.
     #[inline]
     fn matches(&self, hashes: &[u64]) -> [Probe<'_, (K, V)>; BURST] {
-        let some = self.map.indices[0].home(0, &self.guard);
+        let some = self.map.indices[0].home(0, self.epoch());
         let mut homes: [&Bucket; BURST] = [some; BURST];
         for (&hash, home) in hashes.iter().zip(&mut homes) {
             let mixed = mix(hash);
-            *home = self.map.indices[shard_of(mixed)].home(mixed, &self.guard);
+            *home = self.map.indices[shard_of(mixed)].home(mixed, self.epoch());
             prefetch(core::ptr::from_ref(*home));
         }
         let mut matches = [Probe::Absent; BURST];
         for ((&hash, home), entry) in hashes.iter().zip(homes).zip(&mut matches) {
             let mixed = mix(hash);
             let index = &self.map.indices[shard_of(mixed)];
-            *entry = index.probe(home, hash, mixed, &self.guard);
+            *entry = index.probe(home, hash, mixed, self.epoch());
         }
         matches
     }

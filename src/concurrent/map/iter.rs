@@ -4,15 +4,18 @@
 //! An entry does not move in a segment, and belongs to one segment of a directory: so an entry that
 //! stays in the map is visited once.
 
+use core::borrow::Borrow;
 use core::iter::FusedIterator;
 use core::slice;
 
+use super::ConcurrentMap;
 use super::bucket::Bucket;
 use super::directory::Directory;
 use super::index::{Entry, InBucket, Index};
 use super::pinned::Pinned;
+use crate::concurrent::guard::Guard;
 
-impl<K, V, S> Pinned<'_, K, V, S> {
+impl<K, V, S, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// Iterates over all entries, in no order. An entry that is inserted or removed meanwhile is
     /// visited at most once, one that stays exactly once.
     ///
@@ -54,13 +57,15 @@ impl<K, V, S> Pinned<'_, K, V, S> {
 
     pub(super) fn entries(&self) -> Entries<'_, K, V, S> {
         let (index, directory, buckets) = (None, None, [].iter());
-        Entries { pin: self, shard: 0, index, directory, next_entry: 0, buckets, entries: None }
+        let (map, epoch, entries) = (self.map, self.epoch(), None);
+        Entries { map, epoch, shard: 0, index, directory, next_entry: 0, buckets, entries }
     }
 }
 
 /// An iterator over all entries, with their ids.
 pub(super) struct Entries<'p, K, V, S> {
-    pin: &'p Pinned<'p, K, V, S>,
+    map: &'p ConcurrentMap<K, V, S>,
+    epoch: &'p crossbeam_epoch::Guard,
     /// The next shard.
     shard: usize,
     /// The shard before it, in progress.
@@ -85,9 +90,9 @@ impl<'p, K, V, S> Entries<'p, K, V, S> {
                     return true;
                 }
             }
-            let Some(index) = self.pin.map.indices.get(self.shard) else { return false };
+            let Some(index) = self.map.indices.get(self.shard) else { return false };
             self.shard += 1;
-            (self.directory, self.next_entry) = (Some(index.root.directory(&self.pin.guard)), 0);
+            (self.directory, self.next_entry) = (Some(index.root.directory(self.epoch)), 0);
             self.index = Some(index);
         }
     }
@@ -103,7 +108,7 @@ impl<'p, K, V, S> Iterator for Entries<'p, K, V, S> {
             }
             match self.buckets.next().zip(self.index) {
                 Some((bucket, index)) => {
-                    self.entries = Some(index.entries(bucket.header(), &self.pin.guard));
+                    self.entries = Some(index.entries(bucket.header(), self.epoch));
                 }
                 None if self.next_segment() => {}
                 None => return None,
@@ -128,7 +133,7 @@ impl<'p, K, V, S> Iterator for Iter<'p, K, V, S> {
 
 impl<K, V, S> FusedIterator for Iter<'_, K, V, S> {}
 
-impl<'p, K, V, S> IntoIterator for &'p Pinned<'_, K, V, S> {
+impl<'p, K, V, S, G: Borrow<Guard>> IntoIterator for &'p Pinned<'_, K, V, S, G> {
     type Item = (&'p K, &'p V);
     type IntoIter = Iter<'p, K, V, S>;
 

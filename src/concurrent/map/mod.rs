@@ -198,6 +198,7 @@ use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
+use super::guard::Guard;
 use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
 use directory::SHARDS;
@@ -454,8 +455,9 @@ where
     /// for it.
     ///
     /// A pin costs about as much as a lookup that hits the cache: hold one for a burst of packets,
-    /// and [`repin`](Pinned::repin) it before the next. A thread may hold several, of one map or of
-    /// many.
+    /// and [`repin`](Pinned::repin) it before the next. A thread may hold several, each of which
+    /// protects and advances on its own; for several structures, one guard that is
+    /// [shared](Self::pinned) costs less.
     ///
     /// # Example
     ///
@@ -464,8 +466,27 @@ where
     /// let pin = map.pin();
     /// assert_eq!(pin.get("key"), Some(&1));
     /// ```
+    #[inline]
     pub fn pin(&self) -> Pinned<'_, K, V, S> {
         Pinned::new(self)
+    }
+
+    /// Returns a view with the methods of a map, under a guard of the thread that other structures
+    /// share: see [`concurrent::pin`](super::pin). Costs nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ConcurrentMap, concurrent::pin};
+    ///
+    /// let (here, there) = (ConcurrentMap::from([(1, 'a')]), ConcurrentMap::from([('a', 2)]));
+    /// let guard = pin();
+    /// let key = here.pinned(&guard).get(&1).copied();
+    /// assert_eq!(key.and_then(|key| there.pinned(&guard).get(&key).copied()), Some(2));
+    /// ```
+    #[inline]
+    pub const fn pinned<'m, 'g>(&'m self, guard: &'g Guard) -> Pinned<'m, K, V, S, &'g Guard> {
+        Pinned::of(self, guard)
     }
 }
 

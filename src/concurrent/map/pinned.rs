@@ -1,18 +1,20 @@
 //! Pinned maps: the methods that read.
 
+use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
-use core::marker::PhantomData;
 
-use crossbeam_epoch::Guard;
 use equivalent::Equivalent;
 
 use super::ConcurrentMap;
 use super::directory::{mix, shard_of};
 use super::index::Entry;
-use crate::concurrent::sync::{Ordering, fence};
+use crate::concurrent::guard::{Guard, pin};
 use crate::hash::DefaultHashBuilder;
 
 /// A pinned [`ConcurrentMap`], with the methods of a map: see [`pin`](ConcurrentMap::pin).
+///
+/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
+/// [`pinned`](ConcurrentMap::pinned).
 ///
 /// References live as long as the borrow of the pin: no entry that it has observed is dropped
 /// before the pin ends or is [repinned](Self::repin). So a pin that is held for long keeps garbage.
@@ -31,16 +33,49 @@ use crate::hash::DefaultHashBuilder;
 /// assert_eq!((*old, pin.get("key")), (1, None));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Pinned<'m, K, V, S = DefaultHashBuilder> {
+pub struct Pinned<'m, K, V, S = DefaultHashBuilder, G = Guard> {
     pub(super) map: &'m ConcurrentMap<K, V, S>,
-    pub(super) guard: Guard,
-    /// Not `Sync`, independently of the guard.
-    here: PhantomData<*const ()>,
+    guard: G,
 }
 
 impl<'m, K, V, S> Pinned<'m, K, V, S> {
+    #[inline]
     pub(super) fn new(map: &'m ConcurrentMap<K, V, S>) -> Self {
-        Self { map, guard: crossbeam_epoch::pin(), here: PhantomData }
+        Self { map, guard: pin() }
+    }
+
+    /// Ends the pin and begins another one, at a lower cost. References of the former pin are
+    /// invalid. Other pins of the thread stay as they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let map = flowtable::ConcurrentMap::from([(1, 'a'), (2, 'b')]);
+    /// let mut pin = map.pin();
+    /// for burst in [[1, 2], [2, 3]] {
+    ///     let found = pin.get_many(burst.each_ref());
+    ///     assert_eq!(found[0].is_some(), true);
+    ///     pin.repin();
+    /// }
+    /// ```
+    #[inline]
+    pub fn repin(&mut self) {
+        self.guard.repin();
+    }
+}
+
+impl<'m, 'g, K, V, S> Pinned<'m, K, V, S, &'g Guard> {
+    #[inline]
+    pub(super) const fn of(map: &'m ConcurrentMap<K, V, S>, guard: &'g Guard) -> Self {
+        Self { map, guard }
+    }
+}
+
+impl<'m, K, V, S, G: Borrow<Guard>> Pinned<'m, K, V, S, G> {
+    /// Returns the guard of the collector.
+    #[inline]
+    pub(super) fn epoch(&self) -> &crossbeam_epoch::Guard {
+        self.guard.borrow().epoch()
     }
 
     /// Returns the map.
@@ -60,33 +95,9 @@ impl<'m, K, V, S> Pinned<'m, K, V, S> {
     pub fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
-
-    /// Ends the pin and begins another one, at a lower cost. References of the former pin are
-    /// invalid.
-    ///
-    /// If the thread has other pins, the garbage is protected until they have ended, too.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// let map = flowtable::ConcurrentMap::from([(1, 'a'), (2, 'b')]);
-    /// let mut pin = map.pin();
-    /// for burst in [[1, 2], [2, 3]] {
-    ///     let found = pin.get_many(burst.each_ref());
-    ///     assert_eq!(found[0].is_some(), true);
-    ///     pin.repin();
-    /// }
-    /// ```
-    pub fn repin(&mut self) {
-        self.guard.repin();
-        // SeqCst: pairs with the fence of the collector before it reads the epoch of its garbage.
-        // The guard's own `repin` has none, and the next reads must not be reordered before the
-        // epoch that it has just stored.
-        fence(Ordering::SeqCst);
-    }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, G: Borrow<Guard>> Pinned<'_, K, V, S, G> {
     /// Returns the hash of `key` under the map's hasher, for the methods that take a hash.
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
@@ -163,6 +174,6 @@ impl<K: Eq + Hash, V, S: BuildHasher> Pinned<'_, K, V, S> {
     ) -> Option<Entry<'_, (K, V)>> {
         let mixed = mix(hash);
         let index = &self.map.indices[shard_of(mixed)];
-        index.find(hash, mixed, |(own, _)| key.equivalent(own), &self.guard)
+        index.find(hash, mixed, |(own, _)| key.equivalent(own), self.epoch())
     }
 }

@@ -1,11 +1,13 @@
 //! Traits of the standard library for concurrent maps.
 
+use core::borrow::Borrow;
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::ConcurrentMap;
 use super::iter::Iter;
 use super::pinned::Pinned;
+use crate::concurrent::guard::Guard;
 
 impl<K, V, S: Default> Default for ConcurrentMap<K, V, S> {
     fn default() -> Self {
@@ -87,7 +89,7 @@ where
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for Pinned<'_, K, V, S> {
+impl<K: fmt::Debug, V: fmt::Debug, S, G: Borrow<Guard>> fmt::Debug for Pinned<'_, K, V, S, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }

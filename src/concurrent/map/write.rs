@@ -3,6 +3,7 @@
 //! Closures run without a lock: the entry that they received is compared with the present one after
 //! the lock has been taken; if it was replaced, they are called again.
 
+use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
@@ -14,6 +15,7 @@ use super::index::Entry;
 use super::pinned::Pinned;
 use super::shard::{Expected, Insertion, Writer};
 use crate::concurrent::error::WouldExceed;
+use crate::concurrent::guard::Guard;
 use crate::concurrent::sync::yield_now;
 
 /// How often a writer above the limit helps the collector before it yields: the epoch has to
@@ -57,11 +59,12 @@ fn value<'p, K, V>(entry: Entry<'p, (K, V)>) -> &'p V {
     &entry.get().1
 }
 
-impl<K, V, S> Pinned<'_, K, V, S>
+impl<K, V, S, G> Pinned<'_, K, V, S, G>
 where
     K: Eq + Hash + Send + 'static,
     V: Send + 'static,
     S: BuildHasher,
+    G: Borrow<Guard>,
 {
     /// Inserts a key with a value, and returns the former value. An equal key is replaced, too.
     ///
@@ -374,7 +377,7 @@ where
                 self.defer(id, batch);
             }
         }
-        help(&self.guard);
+        help(self.epoch());
     }
 
     fn insert_if_absent(&self, hash: u64, entry: (K, V)) -> &V {
@@ -420,7 +423,7 @@ where
     /// Runs `work` on a shard under its lock.
     fn write<'p, R>(&'p self, shard: usize, work: impl FnOnce(&mut Writer<'p, (K, V)>) -> R) -> R {
         let index = &self.map.indices[shard];
-        let (result, full) = self.map.shards[shard].write(index, &self.guard, work);
+        let (result, full) = self.map.shards[shard].write(index, self.epoch(), work);
         if let Some(batch) = full {
             self.defer(shard, batch);
         }
@@ -429,7 +432,7 @@ where
 
     fn defer(&self, shard: usize, batch: Batch) {
         let Garbage { counter, .. } = &self.map.garbage;
-        counter.defer(batch, &self.map.indices, shard, &self.guard);
+        counter.defer(batch, &self.map.indices, shard, self.epoch());
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
@@ -459,7 +462,7 @@ where
                 yield_now();
             }
             for _ in 0..HELP {
-                help(&self.guard);
+                help(self.epoch());
                 if !self.has_too_much(shard) {
                     return true;
                 }

@@ -20,22 +20,22 @@
 //! So no reader accesses a copy that is being changed, and every reader observes all earlier
 //! changes.
 //!
-//! A repin that switches to the other copy needs that fence, too, and `Guard::repin` has none.
+//! A repin that switches to the other copy is a new pin in this respect.
 #![allow(unsafe_code)]
 
+use core::borrow::Borrow;
 use core::cell::UnsafeCell;
 
-use crossbeam_epoch::Guard;
-
+use crate::concurrent::guard::Guard;
 use crate::concurrent::lock::{Lock, LockGuard};
-use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering, fence};
+use crate::concurrent::sync::{Arc, AtomicBool, AtomicUsize, Ordering};
 
 /// A value in cache lines of its own: two of them, since CPUs prefetch them in pairs.
 #[repr(align(128))]
 struct CachePadded<T>(T);
 
-/// A pin of the default collector, which all readers and writers share.
-pub(super) struct Pin(Guard);
+/// A pin of a writer. It is short, so it is nested if the thread is pinned.
+pub(super) struct Pin(crossbeam_epoch::Guard);
 
 impl Pin {
     /// Pins the thread. May run deferred closures of others.
@@ -76,12 +76,11 @@ impl<T, L> Copies<T, L> {
         }
     }
 
-    /// Pins the active copy.
+    /// Returns the active copy, which is not changed while the guard exists.
     #[inline]
-    pub(super) fn pin(&self) -> Pinned<'_, T, L> {
-        let pin = Pin::new();
+    pub(super) fn read<G: Borrow<Guard>>(&self, guard: G) -> Pinned<'_, T, L, G> {
         let active = self.active();
-        Pinned { pin, copies: self, active }
+        Pinned { guard, copies: self, active }
     }
 
     #[inline]
@@ -101,28 +100,26 @@ impl<T, L> Copies<T, L> {
 }
 
 /// A pinned copy, which is not changed during its lifetime.
-pub(super) struct Pinned<'c, T, L> {
-    pin: Pin,
+pub(super) struct Pinned<'c, T, L, G> {
+    guard: G,
     copies: &'c Copies<T, L>,
-    /// A copy that was active at some time since `pin` exists.
+    /// A copy that was active at some time since `guard` exists.
     active: *const T,
 }
 
-impl<T, L> Pinned<'_, T, L> {
+impl<T, L, G: Borrow<Guard>> Pinned<'_, T, L, G> {
     #[inline]
     pub(super) fn get(&self) -> &T {
         // SAFETY: step 1 above; and the copies are borrowed.
         unsafe { &*self.active }
     }
+}
 
-    /// Switches to the active copy. If the thread has another pin, that one still delays the
-    /// writers.
+impl<T, L> Pinned<'_, T, L, Guard> {
+    /// Switches to the active copy.
     #[inline]
     pub(super) fn repin(&mut self) {
-        self.pin.0.repin();
-        // The fence of step 1, between the store of the epoch and the load of `active`: pairs with
-        // the one of the collector between a swap and the epoch of its closure.
-        fence(Ordering::SeqCst);
+        self.guard.repin();
         self.active = self.copies.active();
     }
 }

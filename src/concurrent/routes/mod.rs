@@ -87,6 +87,7 @@ mod write;
 use alloc::vec::Vec;
 
 use super::error::WouldExceed;
+use super::guard::{Guard, pin};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::routes::RouteTable;
@@ -214,7 +215,30 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     #[inline]
     #[must_use]
     pub fn pin(&self) -> PinnedRoutes<'_, A, V> {
-        PinnedRoutes::new(self)
+        PinnedRoutes::new(self, pin())
+    }
+
+    /// Returns a snapshot of the visible routes, under a guard of the thread that other structures
+    /// share: see [`concurrent::pin`](super::pin).
+    ///
+    /// It is the present state, not that of the beginning of the guard: two snapshots of one guard
+    /// may differ.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::{ConcurrentRoutes, pin}};
+    ///
+    /// let here: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// let there: ConcurrentRoutes<u16, char> = [(Prefix::host(9), 'b')].into_iter().collect();
+    /// let guard = pin();
+    /// assert_eq!(here.pinned(&guard).lookup(&7).unwrap().1, &'a');
+    /// assert_eq!(there.pinned(&guard).lookup(&9).unwrap().1, &'b');
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn pinned<'r, 'g>(&'r self, guard: &'g Guard) -> PinnedRoutes<'r, A, V, &'g Guard> {
+        PinnedRoutes::new(self, guard)
     }
 
     /// Returns the number of visible routes.

@@ -1,15 +1,20 @@
 //! Pinned routes, for readers.
 
+use core::borrow::Borrow;
 use core::fmt;
 use core::ops::Deref;
 
 use super::ConcurrentRoutes;
 use super::copies::Pinned;
 use super::log::Log;
+use crate::concurrent::guard::Guard;
 use crate::key::bits::Address;
 use crate::routes::RouteTable;
 
 /// A snapshot of a [`ConcurrentRoutes`], with all reading methods of a [`RouteTable`].
+///
+/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
+/// [`pinned`](ConcurrentRoutes::pinned).
 ///
 /// It is bound to its thread:
 ///
@@ -34,16 +39,18 @@ use crate::routes::RouteTable;
 /// assert!(pinned.covered(&short).map(|(_, value)| value).eq(&['b', 'a']));
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
-pub struct PinnedRoutes<'r, A, V>(Pinned<'r, RouteTable<A, V>, Log<A, V>>);
+pub struct PinnedRoutes<'r, A, V, G = Guard>(Pinned<'r, RouteTable<A, V>, Log<A, V>, G>);
 
-impl<'r, A: Address, V> PinnedRoutes<'r, A, V> {
+impl<'r, A: Address, V, G: Borrow<Guard>> PinnedRoutes<'r, A, V, G> {
     #[inline]
-    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V>) -> Self {
-        Self(routes.copies.pin())
+    pub(super) fn new(routes: &'r ConcurrentRoutes<A, V>, guard: G) -> Self {
+        Self(routes.copies.read(guard))
     }
+}
 
+impl<A: Address, V> PinnedRoutes<'_, A, V> {
     /// Advances to the routes that are visible now, at a lower cost than a pin. Call it between two
-    /// bursts of reads: it lets writers proceed, if this pin is the thread's only one.
+    /// bursts of reads: it lets writers proceed. Other pins of the thread stay as they are.
     ///
     /// # Example
     ///
@@ -63,7 +70,7 @@ impl<'r, A: Address, V> PinnedRoutes<'r, A, V> {
     }
 }
 
-impl<A, V> Deref for PinnedRoutes<'_, A, V> {
+impl<A, V, G: Borrow<Guard>> Deref for PinnedRoutes<'_, A, V, G> {
     type Target = RouteTable<A, V>;
 
     #[inline]
@@ -73,7 +80,12 @@ impl<A, V> Deref for PinnedRoutes<'_, A, V> {
 }
 
 /// Formats the routes in order, as a map.
-impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for PinnedRoutes<'_, A, V> {
+impl<A, V, G> fmt::Debug for PinnedRoutes<'_, A, V, G>
+where
+    A: Address + fmt::Debug,
+    V: fmt::Debug,
+    G: Borrow<Guard>,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

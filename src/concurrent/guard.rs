@@ -1,0 +1,138 @@
+//! Guards: the pins of a thread.
+//!
+//! crossbeam's pins of a thread share one participant of the collector, which stays in the epoch of
+//! the first pin until the last one ends: two pins that are repinned in turn would never advance,
+//! and would stop reclamation in the whole process. So a [`Guard`] that is created while its thread
+//! is pinned has a participant of its own, from a pool of the thread.
+//!
+//! ```text
+//!     thread   pin() ──→ the thread's participant     epoch 7      repin ──→ epoch 8
+//!              pin() ──→ one of the pool              epoch 7      repin ──→ epoch 8
+//! ```
+//!
+//! The collector frees what was retired in an epoch when all participants have left it. Of which
+//! thread a participant is makes no difference to that, so the arguments for one pin per thread
+//! hold for each guard.
+
+use core::cell::Cell;
+use core::fmt;
+
+use crossbeam_epoch::LocalHandle;
+
+use super::sync::{IS_FREEING, SPARE_PARTICIPANTS};
+
+/// A pin of the current thread, for reads of any number of structures: see [`pin`].
+///
+/// It is bound to its thread:
+///
+/// ```compile_fail,E0277
+/// fn is_send<T: Send>(_: T) {}
+/// is_send(flowtable::concurrent::pin());
+/// ```
+///
+/// A reference that was read through it must not be used after [`repin`](Self::repin):
+///
+/// ```compile_fail,E0502
+/// let map = flowtable::ConcurrentMap::from([(1, 'a')]);
+/// let mut guard = flowtable::concurrent::pin();
+/// let view = map.pinned(&guard);
+/// let value = view.get(&1).unwrap();
+/// guard.repin();
+/// assert_eq!(value, &'a');
+/// ```
+#[must_use = "what is read is protected while the guard exists"]
+pub struct Guard {
+    /// Dropped before the participant is returned to the pool.
+    epoch: crossbeam_epoch::Guard,
+    /// Returned to the pool when it is dropped.
+    _participant: Participant,
+}
+
+/// The participant of a guard. `None`: that of crossbeam for the thread.
+struct Participant(Option<LocalHandle>);
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        if let Some(handle) = self.0.take() {
+            // A thread that ends has no pool any more; then the participant is unregistered.
+            let _ = SPARE_PARTICIPANTS.try_with(|pool| pool.borrow_mut().push(handle));
+        }
+    }
+}
+
+/// Pins the current thread: one guard for all concurrent structures that it reads.
+///
+/// It costs as much as the pin of one structure: about a lookup that hits the cache. Hold it for a
+/// burst of packets, and [`repin`](Guard::repin) it before the next: see the example of the
+/// [module](super). A thread that is pinned already gets a guard that protects and advances on its
+/// own, at a higher cost.
+///
+/// # Example
+///
+/// ```
+/// use flowtable::ConcurrentMap;
+/// use flowtable::concurrent::pin;
+///
+/// let (names, ports) = (ConcurrentMap::from([(1, "one")]), ConcurrentMap::from([("one", 80)]));
+/// let guard = pin();
+/// let (names, ports) = (names.pinned(&guard), ports.pinned(&guard));
+/// assert_eq!(names.get(&1).and_then(|name| ports.get(name)), Some(&80));
+/// ```
+#[inline]
+pub fn pin() -> Guard {
+    if crossbeam_epoch::is_pinned() && !is_freeing() {
+        return pin_again();
+    }
+    Guard { epoch: crossbeam_epoch::pin(), _participant: Participant(None) }
+}
+
+/// Returns whether this thread runs destructors of garbage. Their pins are short, and what they
+/// retire is not flushed: it would be left in a participant of the pool.
+fn is_freeing() -> bool {
+    IS_FREEING.try_with(Cell::get).unwrap_or(true)
+}
+
+/// Pins a participant of the pool.
+#[cold]
+fn pin_again() -> Guard {
+    let spare = SPARE_PARTICIPANTS.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
+    let handle = spare.unwrap_or_else(|| crossbeam_epoch::default_collector().register());
+    Guard { epoch: handle.pin(), _participant: Participant(Some(handle)) }
+}
+
+impl Guard {
+    /// Ends the pin and begins another one, which allows the collector to proceed. What was read
+    /// before must be read again. Other guards of the thread stay as they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ConcurrentMap, concurrent::pin};
+    ///
+    /// let map = ConcurrentMap::new();
+    /// let mut guard = pin();
+    /// for round in 0..3 {
+    ///     map.pinned(&guard).insert("key", round).unwrap();
+    ///     guard.repin();
+    ///     assert_eq!(map.pinned(&guard).get("key"), Some(&round));
+    /// }
+    /// ```
+    #[inline]
+    pub fn repin(&mut self) {
+        // Not crossbeam's `repin`, which has no fence between the store of the epoch and the reads
+        // after it: the pin that begins here has one, like every other pin.
+        self.epoch.repin_after(|| ());
+    }
+
+    /// Returns the guard of the collector.
+    #[inline]
+    pub(super) const fn epoch(&self) -> &crossbeam_epoch::Guard {
+        &self.epoch
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Guard")
+    }
+}
