@@ -5,8 +5,9 @@
 use super::config::Config;
 use super::metrics::Metrics;
 use super::record::FlowState;
-use super::state::{Class, EndReason, NEVER};
+use super::state::{Class, EndReason};
 use super::tenants::Tenants;
+use super::timeouts::NEVER;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
 

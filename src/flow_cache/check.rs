@@ -6,8 +6,9 @@ use core::hash::BuildHasher;
 
 use super::FlowCache;
 use super::record::Flow;
-use super::state::{Class, NEVER};
+use super::state::Class;
 use super::store::Target;
+use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;

@@ -63,33 +63,49 @@ mod handshake {
     }
 }
 
+/// The protocols by their bits; those of TCP may have any of the higher ones.
+const PROTOCOLS: [Protocol; 16] = {
+    let mut protocols = [Protocol::Tcp; 16];
+    let mut number = 1;
+    while number < Protocol::ALL.len() {
+        protocols[(number - 1) % 3 + 1 | (number - 1) / 3 << 2] = Protocol::ALL[number];
+        number += 1;
+    }
+    protocols
+};
+
 impl ConnectionState {
     /// The bits that [`bits`](Self::bits) may set.
     pub(crate) const BITS: u16 = 0x3ff;
 
     /// Packs the state: two bits of class, two of protocol, three flags, and three of progress.
+    /// The FINs of sides are those of TCP; of other protocols, their bits are of the protocol.
     #[inline]
     pub(crate) const fn bits(self) -> u16 {
-        let flags = self.is_replied as u16
-            | (self.sides[0].closed as u16) << 1
-            | (self.sides[1].closed as u16) << 2;
+        let (protocol, rest) = match self.protocol {
+            Protocol::Tcp => (0, self.sides[0].closed as u16 | (self.sides[1].closed as u16) << 1),
+            // Three that are not TCP for each value of the other bits.
+            other => ((other as u16 - 1) % 3 + 1, (other as u16 - 1) / 3),
+        };
         self.class as u16
-            | (self.protocol as u16) << 2
-            | flags << 4
+            | protocol << 2
+            | (self.is_replied as u16) << 4
+            | rest << 5
             | (self.progress as u16 & 7) << 7
     }
 
     /// Returns the state with these [`bits`](Self::bits).
     #[inline]
     pub(crate) const fn from_bits(bits: u16) -> Self {
+        let is_tcp = bits & 3 << 2 == 0;
         Self {
             class: Class::ALL[(bits & 3) as usize],
-            protocol: Protocol::ALL[(bits >> 2 & 3) as usize],
+            protocol: PROTOCOLS[(bits >> 2 & 3 | bits >> 3 & 12) as usize],
             is_replied: bits & 1 << 4 != 0,
             progress: (bits >> 7 & 7) as u8,
             sides: [
-                FinWatch { closed: bits & 1 << 5 != 0 },
-                FinWatch { closed: bits & 1 << 6 != 0 },
+                FinWatch { closed: is_tcp && bits & 1 << 5 != 0 },
+                FinWatch { closed: is_tcp && bits & 1 << 6 != 0 },
             ],
         }
     }
@@ -170,6 +186,31 @@ impl ConnectionState {
         match handshake::after_ack(self.progress, direction) {
             Some(progress) => self.progress = progress,
             None => self.class = Class::Established,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_the_same_after_packing() {
+        for (protocol, class) in
+            Protocol::ALL.into_iter().flat_map(|it| Class::ALL.map(|class| (it, class)))
+        {
+            for bits in 0..64_u8 {
+                let is_tcp = protocol == Protocol::Tcp;
+                let state = ConnectionState {
+                    class,
+                    protocol,
+                    is_replied: bits & 1 != 0,
+                    progress: bits >> 3,
+                    sides: [2, 4].map(|bit| FinWatch { closed: is_tcp && bits & bit != 0 }),
+                };
+                assert_eq!(state.bits() & !ConnectionState::BITS, 0);
+                assert_eq!(ConnectionState::from_bits(state.bits()), state);
+            }
         }
     }
 }

@@ -261,7 +261,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
-        let mut flows = TrashMap::<u16, usize>::new();
+        let mut flows = TrashMap::<u32, usize>::new();
         for saved in &image.flows {
             let count = flows.entry(saved.tenant.0).or_default();
             *count += 1;

@@ -244,7 +244,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         value: V,
     ) -> Result<Observed<'_, K, V>, Refused> {
         let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
-        if packet.is_answer() && key.reversed() != *key {
+        if packet.is_to_initiator() && key.reversed() != *key {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
         let name = (carried.hash, carried.name);

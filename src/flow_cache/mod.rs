@@ -97,12 +97,14 @@ mod memory;
 mod metrics;
 mod observe;
 mod observed;
+mod packet;
 mod record;
 mod scan;
 mod shares;
 pub mod state;
 mod store;
 mod tenants;
+mod timeouts;
 mod wheel;
 
 use core::fmt;
@@ -128,9 +130,9 @@ pub use metrics::Metrics;
 pub use observed::Observed;
 pub use scan::{Cursor, Resident};
 pub use state::{
-    Assurance, Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError,
-    Timeouts,
+    Assurance, Class, CloseRule, EndReason, FinWatch, Initiator, Packet, Protocol, Tenant,
 };
+pub use timeouts::{TimeoutError, Timeouts};
 
 /// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`: see
 /// the [module](self).

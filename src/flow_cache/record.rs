@@ -12,7 +12,8 @@ use core::num::NonZeroU16;
 
 use super::config::Emergency;
 use super::connection::ConnectionState;
-use super::state::{Class, NEVER, Protocol, Tenant, Timeouts};
+use super::state::{Class, Protocol, Tenant};
+use super::timeouts::{NEVER, Timeouts};
 use crate::key::flow::{Direction, FlowName};
 use crate::raw::index::OptIndex;
 
