@@ -93,7 +93,8 @@ impl<P: Eviction> Accounting<P> {
         }
         // Later deadlines need nothing: the wheel returns the slot at the earlier one.
         let idle = |class| config.timeouts.idle_nanos(state.marks.protocol(), class);
-        if idle(class) < idle(before) || config.emergency.is_some() {
+        let has_own = state.timeout.is_some();
+        if idle(class) < idle(before) || has_own || config.emergency.is_some() {
             self.arm(slot, state, config, now);
         }
     }

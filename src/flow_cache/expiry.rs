@@ -63,6 +63,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             progress.ended += 1;
             each(Event::Ended(removed));
         }
+        self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
         while !progress.is_done && progress.examined < budget {
             let count = self.prefetch_due(tick, GROUP.min(budget - progress.examined));

@@ -137,6 +137,7 @@ impl fmt::Display for EndReason {
 
 /// The rule by which a TCP connection counts as closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CloseRule {
     /// After a FIN of each side, or a RST.
     #[default]

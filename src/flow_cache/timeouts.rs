@@ -195,6 +195,11 @@ pub(crate) fn nanos(timeout: Option<Duration>) -> Result<u64, TimeoutError> {
     }
 }
 
+/// Returns whether a number of nanoseconds is a valid timeout.
+pub(super) fn is_valid(period: u64) -> bool {
+    nanos(Some(Duration::from_nanos(period))).is_ok()
+}
+
 /// An error of an invalid timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
