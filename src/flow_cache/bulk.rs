@@ -135,10 +135,7 @@ impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> Iterator for Residents<'a,
     }
 }
 
-impl<K: FlowName, V, P: Eviction, S: BuildHasher> ExactSizeIterator
-    for Residents<'_, K, V, P, S>
-{
-}
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> ExactSizeIterator for Residents<'_, K, V, P, S> {}
 
 impl<K, V, P, S> Clone for Residents<'_, K, V, P, S> {
     fn clone(&self) -> Self {
@@ -152,9 +149,7 @@ impl<K, V, P, S> fmt::Debug for Residents<'_, K, V, P, S> {
     }
 }
 
-impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> IntoIterator
-    for &'a FlowCache<K, V, P, S>
-{
+impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> IntoIterator for &'a FlowCache<K, V, P, S> {
     type Item = Resident<'a, K, V>;
     type IntoIter = Residents<'a, K, V, P, S>;
 
@@ -201,12 +196,7 @@ where
 }
 
 impl<K: FlowName, V: PartialEq, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
-    fn is_same(
-        &self,
-        one: &Resident<'_, K, V>,
-        two: &Resident<'_, K, V>,
-        other: &Self,
-    ) -> bool {
+    fn is_same(&self, one: &Resident<'_, K, V>, two: &Resident<'_, K, V>, other: &Self) -> bool {
         let of = |flow: &Resident<'_, K, V>| {
             let ages = [flow.cold.first_seen, flow.flow.last_seen, flow.cold.reported];
             let ages = ages.map(|time| flow.clock.now() - time);

@@ -10,9 +10,10 @@ use crate::key::flow::{Direction, TcpFlags};
 pub(crate) struct ConnectionState {
     pub(crate) class: Class,
     pub(crate) protocol: Protocol,
-    /// Whether a packet of the reverse direction was observed.
+    /// Whether both sides have sent.
     is_replied: bool,
-    /// Of TCP: one of [`handshake`]. Of other protocols: the number of packets, at most 7.
+    /// Of TCP: one of [`handshake`]. Of other protocols: the number of packets, at most 7; but 0
+    /// while all are of the reverse direction.
     progress: u8,
     /// FIN detectors by direction.
     sides: [FinWatch; 2],
@@ -68,7 +69,7 @@ const PROTOCOLS: [Protocol; 16] = {
     let mut protocols = [Protocol::Tcp; 16];
     let mut number = 1;
     while number < Protocol::ALL.len() {
-        protocols[(number - 1) % 3 + 1 | (number - 1) / 3 << 2] = Protocol::ALL[number];
+        protocols[((number - 1) % 3 + 1) | (((number - 1) / 3) << 2)] = Protocol::ALL[number];
         number += 1;
     }
     protocols
@@ -120,7 +121,11 @@ impl ConnectionState {
             progress: 0,
             sides: [FinWatch::default(); 2],
         };
-        connection.on_packet(packet, direction, config, || 0);
+        match (connection.protocol, direction) {
+            (Protocol::Tcp, _) => connection.on_segment(packet, direction, config.close_rule),
+            (_, Direction::Forward) => connection.progress = 1,
+            (_, Direction::Reverse) => {}
+        }
         connection
     }
 
@@ -147,8 +152,13 @@ impl ConnectionState {
     }
 
     fn on_datagram(&mut self, direction: Direction, config: &Config, age: impl FnOnce() -> u64) {
-        self.progress = (self.progress + 1).min(7);
-        self.is_replied |= direction == Direction::Reverse;
+        let first = if self.progress == 0 { Direction::Reverse } else { Direction::Forward };
+        self.is_replied |= direction != first;
+        self.progress = match self.progress {
+            0 if self.is_replied => 2,
+            0 => 0,
+            packets => (packets + 1).min(7),
+        };
         if self.is_replied && matches!(self.class, Class::Unreplied | Class::New) {
             let is_assured = config.assurance.is_reached(self.progress, age);
             self.class = if is_assured { Class::Established } else { Class::New };
@@ -161,7 +171,6 @@ impl ConnectionState {
             (self.class, self.progress) = (Class::New, 0);
             self.sides = [FinWatch::default(); 2];
         }
-        self.is_replied |= direction == Direction::Reverse;
         let flags = packet.flags_of_tcp();
         let is_over = self.sides[direction as usize].observe(flags);
         let is_closed = match rule {

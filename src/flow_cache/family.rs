@@ -87,6 +87,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Example
     ///
     /// ```
+    /// use core::time::Duration;
     /// use flowtable::flow_cache::{Config, Expected, Packet, Source};
     /// use flowtable::{FlowCache, FourTuple, TcpFlags, Timestamp};
     ///
@@ -98,7 +99,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// // The server answers that it listens at port 50,000; the port of the client is free.
     /// let data = FourTuple { src: client, dst: server, sport: 0, dport: 50_000 };
     /// let expected = Expected::new(data).from_source(Source::AnyPort).ending_with_parent();
-    /// cache.expect(control, expected)?;
+    /// cache.expect(control, expected.within(Duration::from_secs(60)))?;
     ///
     /// // A firewall that admits nothing else.
     /// let admit = |parent: Option<_>| parent.map(|_| ()).ok_or("not expected");

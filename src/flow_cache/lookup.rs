@@ -261,11 +261,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// The result for the first packet of a flow.
     #[inline]
-    pub(super) fn observed_first(
-        &mut self,
-        slot: u32,
-        direction: Direction,
-    ) -> Observed<'_, K, V> {
+    pub(super) fn observed_first(&mut self, slot: u32, direction: Direction) -> Observed<'_, K, V> {
         let Store { flows, rest } = &mut self.store;
         let hit = Hit { slot, name: 0, initiator: Direction::Forward };
         Observed::new(&mut flows[slot], rest, hit, direction, true)

@@ -108,9 +108,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         budget: usize,
     ) -> impl Iterator<Item = Resident<'_, K, V>> {
         let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
-        slots
-            .filter_map(|slot| self.resident_at(slot))
-            .filter(move |flow| flow.version() > since)
+        slots.filter_map(|slot| self.resident_at(slot)).filter(move |flow| flow.version() > since)
     }
 
     /// Returns a view of the flow in a slot.

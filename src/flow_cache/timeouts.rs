@@ -33,8 +33,6 @@ pub struct Timeouts {
 /// No timeout, and the time at which it passes.
 pub(crate) const NEVER: u64 = u64::MAX;
 
-
-
 impl Timeouts {
     /// The longest timeout: 292 years.
     pub const MAX: Duration = Duration::from_nanos(u64::MAX / 2);

@@ -22,7 +22,7 @@ fn cache(flows: usize) -> Cache {
 fn original() -> Cache {
     let mut cache = cache(10);
     for (number, flags) in (1..6).zip([SYN, SYN_ACK, ACK, FIN_ACK, RST]) {
-        let packet = Packet::tcp(flags).from_tenant(Tenant(number as u16 % 2));
+        let packet = Packet::tcp(flags).from_tenant(Tenant(number % 2));
         let now = seconds(10 * u64::from(number));
         let observed = cache.observe(&FlowKey::make(number), packet, now).expect("there is room");
         *observed.flow = 100 + number;
