@@ -285,7 +285,7 @@ impl<K: FlowName> Extras<K> {
         self.by_pattern.insert(pattern, at);
     }
 
-    /// Removes an expected flow of the flow in a slot, which has begun, or is not expected any more.
+    /// Removes an expected flow of the flow in a slot: it has begun, or is not expected any more.
     pub(super) fn forget(&mut self, slot: u32, at: u32) {
         let before = self.pending_of(slot).find(|(_, pending)| pending.next == OptIndex::some(at));
         let before = before.map(|(before, _)| before);

@@ -30,7 +30,7 @@
 //!
 //! Flows of other protocols than TCP begin as unreplied, and so does a connection whose beginning
 //! was not observed. The sender of the first packet is the initiator, unless the packet is a SYN
-//! with an ACK: then its receiver is. A caller that knows better says so: [`Initiator`].
+//! with an ACK: then its receiver is. A caller that knows better sets it: [`Initiator`].
 //!
 //! A closing flow *lingers*: its last acknowledgement and other packets in flight still find it,
 //! and do not look like another flow of one packet. A SYN shows that its sockets are reused; an

@@ -1,7 +1,9 @@
 //! `FlowCache` compared with its reference model after every operation.
 
+pub mod expected;
 pub mod flows;
 pub mod keys;
+mod packet;
 
 use core::convert::Infallible;
 use core::fmt::Debug;
@@ -16,7 +18,8 @@ use flowtable::flow_cache::{
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, FlowCache, Timestamp};
 
-use self::flows::{ExpectedFlow, FlowsModel, Observation, PacketInfo, Setting, timestamp};
+use self::expected::ExpectedFlow;
+use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 
 pub struct CheckedFlowCache<K, P, S> {
     pub ours: FlowCache<K, u64, P, S>,

@@ -6,11 +6,13 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, EndReason, Handle, Initiator, Packet, Protocol, Refused, RemovedFlow, Report,
-    Source, Tenant, Timeouts,
+    Class, CloseRule, EndReason, Handle, Protocol, Refused, RemovedFlow, Report, Tenant, Timeouts,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, TcpFlags, Timestamp};
+
+use super::expected::{self, ExpectedFlow};
+pub use super::packet::PacketInfo;
 
 /// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
 /// a flow.
@@ -27,39 +29,6 @@ pub fn timestamp(nanos: Nanos) -> Timestamp {
 
 fn span(time: Duration) -> Nanos {
     time.as_nanos() as Nanos
-}
-
-/// What the cache is given of a packet.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketInfo {
-    pub protocol: Protocol,
-    pub flags: TcpFlags,
-    pub tenant: Tenant,
-    pub initiator: Initiator,
-}
-
-impl PacketInfo {
-    pub fn packet(self) -> Packet {
-        let packet = Packet::new(self.protocol, self.flags).from_tenant(self.tenant);
-        packet.with_initiator(self.initiator)
-    }
-
-    /// Whether the receiver is the initiator.
-    fn is_to_initiator(self) -> bool {
-        match self.initiator {
-            // The sender of a SYN with ACK is the responder.
-            Initiator::ByFlags => self.has(TcpFlags::SYN | TcpFlags::ACK),
-            other => other == Initiator::Receiver,
-        }
-    }
-
-    fn has(self, flag: TcpFlags) -> bool {
-        self.protocol == Protocol::Tcp && self.flags.contains(flag)
-    }
-
-    fn opens(self) -> bool {
-        self.has(TcpFlags::SYN) && !self.has(TcpFlags::ACK) && !self.has(TcpFlags::RST)
-    }
 }
 
 /// The configuration of a cache.
@@ -141,27 +110,6 @@ pub struct Counts {
     pub removed: [[u64; 4]; 5],
 }
 
-/// A flow that is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpectedFlow<K> {
-    pub parent: Handle,
-    pub key: K,
-    pub source: Source,
-    pub deadline: Nanos,
-    pub ends_with_parent: bool,
-}
-
-impl<K: FlowName> ExpectedFlow<K> {
-    /// Whether a packet with this key may be the first one.
-    pub fn is_begun_by(&self, key: &K) -> bool {
-        match self.source {
-            Source::Exact => self.key == *key,
-            Source::AnyPort => self.key.with_any_port() == key.with_any_port(),
-            Source::Any => self.key.with_any_source() == key.with_any_source(),
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowsModel<K> {
     pub setting: Setting,
@@ -197,22 +145,13 @@ fn is_assured(acks: &[(bool, bool)]) -> bool {
     }
 }
 
-/// The class of a flow whose first packet this is.
-fn first_class(seen: PacketInfo) -> Class {
-    match (seen.has(TcpFlags::RST), seen.has(TcpFlags::SYN)) {
-        (true, _) => Class::Closing,
-        (false, true) => Class::New,
-        (false, false) => Class::Unreplied,
-    }
-}
-
 impl<K: FlowName + Debug> Flow<K> {
     fn new(handle: Handle, key: K, seen: PacketInfo, now: Nanos) -> Self {
         Self {
             handle,
             names: vec![(0, key)],
             value: 0,
-            class: first_class(seen),
+            class: seen.first_class(),
             protocol: seen.protocol,
             tenant: seen.tenant,
             pinned: false,
@@ -374,11 +313,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
 
     /// The index of the expected flow that a packet with this key begins.
     pub fn expected(&self, key: &K) -> Option<usize> {
-        let of = |source| {
-            let begins = |it: &ExpectedFlow<K>| it.source == source && it.is_begun_by(key);
-            self.expected.iter().position(|it| begins(it) && self.now < it.deadline)
-        };
-        [Source::Exact, Source::AnyPort, Source::Any].into_iter().find_map(of)
+        expected::find(&self.expected, key, self.now)
     }
 
     /// Whether a flow ends with its parent, which has ended.
