@@ -89,7 +89,8 @@
 //! - `std` (default): random seeds from the operating system for [`DefaultHashBuilder`], and
 //!   detection of the CPU's bit instructions. No type changes.
 //! - `serde`: `Serialize` and `Deserialize` for keys, maps and [images](flow_cache::Image) of flow
-//!   caches, `Serialize` for parameters, shapes and metrics.
+//!   caches and their [configuration](flow_cache::Config), `Serialize` for other parameters, shapes
+//!   and metrics.
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`] and [`ConcurrentRoutes`]. Implies `std`.

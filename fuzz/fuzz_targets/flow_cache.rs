@@ -457,7 +457,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             ImageError::TooMany { .. } => {
                 assert!(flows > self.setup.capacity() || self.setup.bytes.is_some());
             }
-            ImageError::Share(tenant) => assert!(self.shares[usize::from(tenant.0)].is_some()),
+            ImageError::Share(tenant) => assert!(self.shares[tenant.0 as usize].is_some()),
             ImageError::Names { .. } => {
                 assert!(flows > self.image.len(), "an image has no duplicate names")
             }
@@ -550,7 +550,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
     fn flows_by_tenant(&self) -> [usize; 4] {
         let mut flows = [0; 4];
         for flow in self.cache.page(&mut Cursor::new(), usize::MAX) {
-            flows[usize::from(flow.tenant().0)] += 1;
+            flows[flow.tenant().0 as usize] += 1;
         }
         flows
     }
@@ -562,7 +562,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
         {
             let most = self.shares[of].unwrap_or(usize::MAX).max(before);
             assert!(flows <= most, "{flows} of tenant {of}, at most {most}");
-            let counted = self.cache.tenant_flows(Tenant(of as u16));
+            let counted = self.cache.tenant_flows(Tenant(of as u32));
             assert!(counted.is_none_or(|counted| counted == flows), "{counted:?} of {flows}");
             assert!(counted.is_some() || self.shares[of].is_none());
         }

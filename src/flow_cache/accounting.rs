@@ -5,8 +5,9 @@
 use super::config::Config;
 use super::metrics::Metrics;
 use super::record::FlowState;
-use super::state::{Class, EndReason, NEVER};
+use super::state::{Class, EndReason};
 use super::tenants::Tenants;
+use super::timeouts::NEVER;
 use super::wheel::Wheel;
 use crate::eviction::Eviction;
 
@@ -92,7 +93,8 @@ impl<P: Eviction> Accounting<P> {
         }
         // Later deadlines need nothing: the wheel returns the slot at the earlier one.
         let idle = |class| config.timeouts.idle_nanos(state.marks.protocol(), class);
-        if idle(class) < idle(before) || config.emergency.is_some() {
+        let has_own = state.timeout.is_some();
+        if idle(class) < idle(before) || has_own || config.emergency.is_some() {
             self.arm(slot, state, config, now);
         }
     }

@@ -88,7 +88,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             self.accounting.wheel.skip_to(self.clock.now() / self.config.tick);
         }
         let Flow { marks, last_seen, .. } = flow;
-        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
+        let (reported, timeout) = (cold.reported, None);
+        let state = FlowState { marks, last_seen, reported, tenant, timeout };
         let slot = self.store.insert(flow, cold, tenant);
         self.accounting.insert(slot, state, &self.config, self.clock.now());
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
@@ -168,7 +169,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         reason: EndReason,
     ) -> Option<RemovedFlow<K, V>> {
         // The key first: its methods may panic.
-        let key = self.store.flows.get(slot)?.key();
+        let flow = self.store.flows.get(slot)?;
+        let (key, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
+        if has_extra {
+            self.remove_extra(slot);
+        }
         while let Some((at, alias)) = self.store.aliases(slot).next() {
             self.index.remove(alias.hash, Target::alias(at));
             self.store.remove_alias(slot, at);
@@ -176,7 +181,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
         self.index.remove(cold.hash, Target::slot(slot));
         let Flow { name, marks, last_seen, value, .. } = self.store.flows.try_remove(slot)?;
-        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
+        let (reported, timeout) = (cold.reported, None);
+        let state = FlowState { marks, last_seen, reported, tenant, timeout };
         self.accounting.remove(slot, state, reason);
         self.version += 1;
         let ends = |emergency: Emergency| self.store.len() < emergency.leave;

@@ -145,7 +145,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             for (number, ((key, packet), carried)) in packets.iter().zip(carried).enumerate() {
                 self.forget_removed();
-                let new = || Ok(new(first + number));
+                let new = |_| Ok(new(first + number));
                 each(first + number, refused(self.observe_carried(carried, key, *packet, new)));
             }
         }

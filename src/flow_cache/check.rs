@@ -5,9 +5,10 @@ use core::fmt::Debug;
 use core::hash::BuildHasher;
 
 use super::FlowCache;
-use super::record::Flow;
-use super::state::{Class, NEVER};
+use super::record::{Flow, Marks};
+use super::state::Class;
 use super::store::Target;
+use super::timeouts::NEVER;
 use crate::eviction::Eviction;
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowName;
@@ -41,14 +42,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         ensure(flows <= self.config.flows, || format!("{flows} flows of {}", self.config.flows))?;
         let slots = 0..self.store.flows.slot_count();
         let slots = slots.filter(|slot| self.store.flows.get(*slot).is_some());
-        let (mut linked, mut pinned, mut classes) = (0, 0, [0; 4]);
+        let (mut linked, mut pinned, mut classes, mut extras) = (0, 0, [0; 4], (0, 0));
         for slot in slots {
             let checked = self.check_flow(slot);
             linked += checked.map_err(|error| error.within(format_args!("slot {slot}")))?;
             let marks = self.store.flow(slot).marks;
+            let is_marked = marks.has(Marks::EXTRA);
+            extras.0 += usize::from(is_marked);
+            let handle = |slot| self.store.flows.get(slot).map(|_| self.store.handle(slot));
+            extras.1 += self.store.rest.extras.check(slot, is_marked, handle)?;
             pinned += usize::from(marks.is_pinned());
             classes[marks.class() as usize] += 1;
         }
+        let is_live = |handle| self.store.slot_of(handle).is_some();
+        self.store.rest.extras.check_all(extras, is_live)?;
         same("aliases", linked, aliases)?;
         same("pinned flows", self.accounting.metrics.pinned, pinned)?;
         for class in Class::ALL {

@@ -1,6 +1,6 @@
 //! The monotonic clock of a cache, derived from the timestamps of its caller.
 
-use crate::flow_cache::state::NEVER;
+use crate::flow_cache::timeouts::NEVER;
 use crate::timestamp::Timestamp;
 
 /// The cache's time at the caller's origin: flows of a restored image are older than that.

@@ -4,7 +4,8 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use super::state::{self, Assurance, CloseRule, TimeoutError, Timeouts};
+use super::state::{Assurance, CloseRule};
+use super::timeouts::{self, TimeoutError, Timeouts};
 
 /// Configuration of a [`FlowCache`](super::FlowCache): its limits, and the timeouts of its flows.
 ///
@@ -158,7 +159,7 @@ impl Config {
     ///
     /// If `tick` is zero, or longer than an hour.
     pub fn with_tick(self, tick: Duration) -> Result<Self, ConfigError> {
-        match state::nanos(Some(tick)) {
+        match timeouts::nanos(Some(tick)) {
             Ok(nanos) if tick <= Self::LONGEST_TICK => Ok(Self { tick: nanos, ..self }),
             _ => Err(ConfigError::Tick(tick)),
         }
@@ -242,7 +243,7 @@ impl Emergency {
         if leave == 0 || leave > enter {
             return Err(ConfigError::Emergency);
         }
-        let idle = state::nanos(Some(idle)).map_err(ConfigError::Timeout)?;
+        let idle = timeouts::nanos(Some(idle)).map_err(ConfigError::Timeout)?;
         Ok(Self { enter, leave, idle })
     }
 }

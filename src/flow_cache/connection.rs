@@ -10,9 +10,10 @@ use crate::key::flow::{Direction, TcpFlags};
 pub(crate) struct ConnectionState {
     pub(crate) class: Class,
     pub(crate) protocol: Protocol,
-    /// Whether a packet of the reverse direction was observed.
+    /// Whether both sides have sent.
     is_replied: bool,
-    /// Of TCP: one of [`handshake`]. Of other protocols: the number of packets, at most 7.
+    /// Of TCP: one of [`handshake`]. Of other protocols: the number of packets, at most 7; but 0
+    /// while all are of the reverse direction.
     progress: u8,
     /// FIN detectors by direction.
     sides: [FinWatch; 2],
@@ -63,33 +64,49 @@ mod handshake {
     }
 }
 
+/// The protocols by their bits; those of TCP may have any of the higher ones.
+const PROTOCOLS: [Protocol; 16] = {
+    let mut protocols = [Protocol::Tcp; 16];
+    let mut number = 1;
+    while number < Protocol::ALL.len() {
+        protocols[((number - 1) % 3 + 1) | (((number - 1) / 3) << 2)] = Protocol::ALL[number];
+        number += 1;
+    }
+    protocols
+};
+
 impl ConnectionState {
     /// The bits that [`bits`](Self::bits) may set.
     pub(crate) const BITS: u16 = 0x3ff;
 
     /// Packs the state: two bits of class, two of protocol, three flags, and three of progress.
+    /// The FINs of sides are those of TCP; of other protocols, their bits are of the protocol.
     #[inline]
     pub(crate) const fn bits(self) -> u16 {
-        let flags = self.is_replied as u16
-            | (self.sides[0].closed as u16) << 1
-            | (self.sides[1].closed as u16) << 2;
+        let (protocol, rest) = match self.protocol {
+            Protocol::Tcp => (0, self.sides[0].closed as u16 | (self.sides[1].closed as u16) << 1),
+            // Three that are not TCP for each value of the other bits.
+            other => ((other as u16 - 1) % 3 + 1, (other as u16 - 1) / 3),
+        };
         self.class as u16
-            | (self.protocol as u16) << 2
-            | flags << 4
+            | protocol << 2
+            | (self.is_replied as u16) << 4
+            | rest << 5
             | (self.progress as u16 & 7) << 7
     }
 
     /// Returns the state with these [`bits`](Self::bits).
     #[inline]
     pub(crate) const fn from_bits(bits: u16) -> Self {
+        let is_tcp = bits & 3 << 2 == 0;
         Self {
             class: Class::ALL[(bits & 3) as usize],
-            protocol: Protocol::ALL[(bits >> 2 & 3) as usize],
+            protocol: PROTOCOLS[(bits >> 2 & 3 | bits >> 3 & 12) as usize],
             is_replied: bits & 1 << 4 != 0,
             progress: (bits >> 7 & 7) as u8,
             sides: [
-                FinWatch { closed: bits & 1 << 5 != 0 },
-                FinWatch { closed: bits & 1 << 6 != 0 },
+                FinWatch { closed: is_tcp && bits & 1 << 5 != 0 },
+                FinWatch { closed: is_tcp && bits & 1 << 6 != 0 },
             ],
         }
     }
@@ -104,7 +121,11 @@ impl ConnectionState {
             progress: 0,
             sides: [FinWatch::default(); 2],
         };
-        connection.on_packet(packet, direction, config, || 0);
+        match (connection.protocol, direction) {
+            (Protocol::Tcp, _) => connection.on_segment(packet, direction, config.close_rule),
+            (_, Direction::Forward) => connection.progress = 1,
+            (_, Direction::Reverse) => {}
+        }
         connection
     }
 
@@ -131,8 +152,13 @@ impl ConnectionState {
     }
 
     fn on_datagram(&mut self, direction: Direction, config: &Config, age: impl FnOnce() -> u64) {
-        self.progress = (self.progress + 1).min(7);
-        self.is_replied |= direction == Direction::Reverse;
+        let first = if self.progress == 0 { Direction::Reverse } else { Direction::Forward };
+        self.is_replied |= direction != first;
+        self.progress = match self.progress {
+            0 if self.is_replied => 2,
+            0 => 0,
+            packets => (packets + 1).min(7),
+        };
         if self.is_replied && matches!(self.class, Class::Unreplied | Class::New) {
             let is_assured = config.assurance.is_reached(self.progress, age);
             self.class = if is_assured { Class::Established } else { Class::New };
@@ -145,7 +171,6 @@ impl ConnectionState {
             (self.class, self.progress) = (Class::New, 0);
             self.sides = [FinWatch::default(); 2];
         }
-        self.is_replied |= direction == Direction::Reverse;
         let flags = packet.flags_of_tcp();
         let is_over = self.sides[direction as usize].observe(flags);
         let is_closed = match rule {
@@ -170,6 +195,31 @@ impl ConnectionState {
         match handshake::after_ack(self.progress, direction) {
             Some(progress) => self.progress = progress,
             None => self.class = Class::Established,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_the_same_after_packing() {
+        for (protocol, class) in
+            Protocol::ALL.into_iter().flat_map(|it| Class::ALL.map(|class| (it, class)))
+        {
+            for bits in 0..64_u8 {
+                let is_tcp = protocol == Protocol::Tcp;
+                let state = ConnectionState {
+                    class,
+                    protocol,
+                    is_replied: bits & 1 != 0,
+                    progress: bits >> 3,
+                    sides: [2, 4].map(|bit| FinWatch { closed: is_tcp && bits & bit != 0 }),
+                };
+                assert_eq!(state.bits() & !ConnectionState::BITS, 0);
+                assert_eq!(ConnectionState::from_bits(state.bits()), state);
+            }
         }
     }
 }

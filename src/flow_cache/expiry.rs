@@ -63,6 +63,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             progress.ended += 1;
             each(Event::Ended(removed));
         }
+        self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
         while !progress.is_done && progress.examined < budget {
             let count = self.prefetch_due(tick, GROUP.min(budget - progress.examined));
@@ -73,6 +74,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 self.examine(slot, &mut progress, &mut each);
             }
         }
+        self.end_orphans(budget, &mut progress, &mut each);
         while progress.examined < budget && !self.has_memory_for(0) {
             progress.examined += 1;
             let victim = self.victim(None);
@@ -84,6 +86,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             progress.ended += 1;
             each(Event::Ended(removed));
         }
+        progress.is_done &= self.store.rest.extras.orphan().is_none();
         if progress.is_done {
             let next =
                 self.accounting.wheel.next_tick().map(|tick| tick.saturating_mul(self.config.tick));

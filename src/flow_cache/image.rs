@@ -21,13 +21,14 @@ use super::record::{Alias, Cold, Flow, Marks};
 use super::scan::Resident;
 use super::state::{EndReason, Tenant};
 use super::store::Target;
+use super::timeouts;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::timestamp::Timestamp;
 use crate::trash::TrashMap;
 
 /// The version of the serialized format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The greatest age of a flow: the range of the cache's clock before its origin.
 const OLDEST: u64 = 1 << 61;
@@ -70,6 +71,7 @@ struct Saved<K, V> {
     names: Vec<SavedAlias<K>>,
     connection: ConnectionState,
     tenant: Tenant,
+    timeout: Option<u64>,
     is_pinned: bool,
     has_unreported: bool,
     silent: u64,
@@ -95,6 +97,7 @@ impl<K: FlowName, V: Clone> Saved<K, V> {
             names: flow.aliases.clone().map(|(_, name)| saved(name)).collect(),
             connection: marks.connection(),
             tenant: flow.tenant(),
+            timeout: flow.timeout,
             is_pinned: marks.is_pinned(),
             has_unreported: marks.has(Marks::UNREPORTED),
             silent: age(flow.flow.last_seen),
@@ -178,8 +181,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// # Errors
     ///
     /// If the image is of another format, has more flows than the cache has capacity for, has a key
-    /// twice or one that is in the cache, exceeds the share of a tenant, or has invalid ages. The
-    /// cache is unchanged.
+    /// twice or one that is in the cache, exceeds the share of a tenant, or has invalid ages or
+    /// timeouts. The cache is unchanged.
     pub fn restore(&mut self, image: Image<K, V>, now: Timestamp) -> Result<usize, ImageError> {
         self.check_image(&image)?;
         self.clock.advance(now);
@@ -222,6 +225,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let flow = Flow { name, marks, last_seen, version, value: saved.value };
         let cold = Cold { first_seen, reported, hash, ..Cold::FREE };
         self.insert_flow(flow, cold, saved.tenant);
+        self.insert_timeout(slot, saved.timeout).map_err(|_| NameError::Memory)?;
+        if let Some(state) = self.store.state(slot).filter(|state| state.timeout.is_some()) {
+            self.accounting.arm(slot, state, &self.config, now);
+        }
         let mut names = saved.names.into_iter().rev();
         names.try_for_each(|SavedAlias { key, number }| {
             let name = key.normalized();
@@ -244,6 +251,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             if saved.silent.max(saved.unreported) > saved.age || saved.age > OLDEST {
                 return Err(ImageError::Ages { flow });
             }
+            if saved.timeout.is_some_and(|nanos| !timeouts::is_valid(nanos)) {
+                return Err(ImageError::Timeout { flow });
+            }
             let mut numbers = [false; 256];
             numbers[0] = true;
             let is_used = |number: u8| mem::replace(&mut numbers[usize::from(number)], true);
@@ -261,7 +271,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     fn check_shares(&self, image: &Image<K, V>) -> Result<(), ImageError> {
-        let mut flows = TrashMap::<u16, usize>::new();
+        let mut flows = TrashMap::<u32, usize>::new();
         for saved in &image.flows {
             let count = flows.entry(saved.tenant.0).or_default();
             *count += 1;
@@ -312,6 +322,11 @@ pub enum ImageError {
         /// Index of the flow in the image.
         flow: usize,
     },
+    /// A flow has an invalid timeout.
+    Timeout {
+        /// Index of the flow in the image.
+        flow: usize,
+    },
     /// A flow has invalid ages.
     Ages {
         /// Index of the flow in the image.
@@ -330,6 +345,7 @@ impl fmt::Display for ImageError {
                 write!(f, "image with more flows of tenant {} than its share", tenant.0)
             }
             Self::Names { flow } => write!(f, "flow {flow} of the image has a key of another"),
+            Self::Timeout { flow } => write!(f, "flow {flow} of the image has an invalid timeout"),
             Self::Ages { flow } => write!(f, "flow {flow} of the image has invalid ages"),
         }
     }

@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 
 use super::FlowCache;
 use super::event::{ObserveError, Refused};
+use super::handle::Handle;
 use super::observed::Observed;
 use super::record::Flow;
 use super::state::{Class, Packet};
@@ -111,7 +112,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         carried: &Carried<K>,
         key: &K,
         packet: Packet,
-        new: impl FnOnce() -> Result<V, E>,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         match self.record_steady(carried, packet) {
             Some(steady) => Ok(self.observed_steady(steady)),
@@ -126,7 +127,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         key: &K,
         first_hash: u32,
         packet: Packet,
-        new: impl FnOnce() -> Result<V, E>,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         let (name, direction) = key.normalized();
         let mut probes = Probes::default();
@@ -138,9 +139,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, direction)),
             over => over.map(|hit| hit.slot),
         };
-        let value = new().map_err(ObserveError::New)?;
         let name = Carried { hash: first_hash, name, direction };
-        self.begin(key, name, over, packet, value).map_err(ObserveError::Refused)
+        if self.store.rest.extras.expects() {
+            return self.begin_expected(key, name, over, packet, new);
+        }
+        let value = new(None).map_err(ObserveError::New)?;
+        let (slot, direction) =
+            self.begin(key, name, over, packet, value).map_err(ObserveError::Refused)?;
+        Ok(self.observed_first(slot, direction))
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -235,22 +241,29 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
-    fn begin(
+    /// Returns its slot, and the direction of the packet.
+    pub(super) fn begin(
         &mut self,
         key: &K,
         carried: Carried<K>,
         over: Option<u32>,
         packet: Packet,
         value: V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
+    ) -> Result<(u32, Direction), Refused> {
         let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
-        if packet.is_answer() && key.reversed() != *key {
+        if packet.is_to_initiator() && key.reversed() != *key {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
         let name = (carried.hash, carried.name);
         let slot = self.create(name, initiator, (packet, direction), over, value)?;
+        Ok((slot, direction))
+    }
+
+    /// The result for the first packet of a flow.
+    #[inline]
+    pub(super) fn observed_first(&mut self, slot: u32, direction: Direction) -> Observed<'_, K, V> {
         let Store { flows, rest } = &mut self.store;
-        let hit = Hit { slot, name: 0, initiator };
-        Ok(Observed::new(&mut flows[slot], rest, hit, direction, true))
+        let hit = Hit { slot, name: 0, initiator: Direction::Forward };
+        Observed::new(&mut flows[slot], rest, hit, direction, true)
     }
 }

@@ -82,6 +82,7 @@
 mod accounting;
 mod admission;
 mod aliases;
+mod bulk;
 mod burst;
 mod check;
 mod clock;
@@ -89,6 +90,8 @@ mod config;
 mod connection;
 mod event;
 mod expiry;
+mod extras;
+mod family;
 mod handle;
 mod image;
 mod index;
@@ -97,12 +100,17 @@ mod memory;
 mod metrics;
 mod observe;
 mod observed;
+mod packet;
 mod record;
 mod scan;
+#[cfg(feature = "serde")]
+mod serial;
 mod shares;
 pub mod state;
 mod store;
 mod tenants;
+mod timeout;
+mod timeouts;
 mod wheel;
 
 use core::fmt;
@@ -118,19 +126,23 @@ use index::Index;
 use record::Marks;
 use store::Store;
 
+pub use bulk::Residents;
 pub use config::{Config, ConfigError, Emergency};
 pub use event::{
     Event, FlowMatch, NameError, ObserveError, Progress, Refused, RemovedFlow, Report,
 };
+pub use extras::Source;
+pub use family::{ExpectError, Expected};
 pub use handle::{Handle, Version};
 pub use image::{Image, ImageError};
 pub use metrics::Metrics;
 pub use observed::Observed;
 pub use scan::{Cursor, Resident};
 pub use state::{
-    Assurance, Class, CloseRule, EndReason, FinWatch, Packet, Protocol, Tenant, TimeoutError,
-    Timeouts,
+    Assurance, Class, CloseRule, EndReason, FinWatch, Initiator, Packet, Protocol, Tenant,
 };
+pub use timeout::SetTimeoutError;
+pub use timeouts::{TimeoutError, Timeouts};
 
 /// A bounded table of flows with keys `K`, values `V`, an eviction policy `P` and a hasher `S`: see
 /// the [module](self).

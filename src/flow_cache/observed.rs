@@ -37,7 +37,9 @@ pub struct Observed<'a, K, V> {
     pub name: u8,
     /// The class of the flow after this packet.
     pub class: Class,
-    /// Whether this packet created the flow.
+    /// Whether this packet created the flow. Its sender is the initiator then, unless the packet is
+    /// a SYN with an ACK, or the caller has set another [`Initiator`](super::Initiator): so the
+    /// direction of a first packet may be reverse.
     pub fresh: bool,
     slot: u32,
     rest: &'a mut Rest<K, V>,

@@ -5,14 +5,15 @@
 //!     flow   │ name 14 │ marks 2 │ last seen 8 │ version 8 │ value 32 │    each packet
 //!     cold   │ id 8 │ first seen 8 │ reported 8 │ hash 4 │ aliases 4 │    creation, reports, end
 //!
-//!     marks  │ live │ … │ initiator │ pinned │ unreported │ used │ connection state 10 │
+//!     marks  │ live │ extra │ initiator │ pinned │ unreported │ used │ connection state 10 │
 //! ```
 
 use core::num::NonZeroU16;
 
 use super::config::Emergency;
 use super::connection::ConnectionState;
-use super::state::{Class, NEVER, Protocol, Tenant, Timeouts};
+use super::state::{Class, Protocol, Tenant};
+use super::timeouts::{NEVER, Timeouts};
 use crate::key::flow::{Direction, FlowName};
 use crate::raw::index::OptIndex;
 
@@ -28,6 +29,8 @@ impl Marks {
     pub(super) const PINNED: u16 = 1 << 12;
     /// The reverse direction of the name is the initiator's.
     const REVERSE: u16 = 1 << 13;
+    /// The flow has an [extra](super::extras).
+    pub(super) const EXTRA: u16 = 1 << 14;
     const LIVE: NonZeroU16 = NonZeroU16::MIN.saturating_add((1 << 15) - 1);
 
     /// The marks of a flow that is not pinned, and was not used.
@@ -90,6 +93,11 @@ impl Marks {
         self.connection().protocol
     }
 
+    /// The marks without those of the eviction policy and of storage.
+    pub(super) const fn of_flow(self) -> u16 {
+        self.bits() & !(Self::USED | Self::EXTRA)
+    }
+
     pub(super) const fn is_pinned(self) -> bool {
         self.has(Self::PINNED)
     }
@@ -141,6 +149,8 @@ pub(super) struct FlowState {
     pub(super) last_seen: u64,
     pub(super) reported: u64,
     pub(super) tenant: Tenant,
+    /// The flow's own idle timeout, in nanoseconds.
+    pub(super) timeout: Option<u64>,
 }
 
 impl FlowState {
@@ -157,7 +167,11 @@ impl FlowState {
 
     pub(super) fn idle_deadline(&self, timeouts: &Timeouts) -> u64 {
         let ConnectionState { protocol, class, .. } = self.marks.connection();
-        after(self.last_seen, timeouts.idle_nanos(protocol, class))
+        let timeout = match self.timeout {
+            Some(timeout) if class != Class::Closing => timeout,
+            _ => timeouts.idle_nanos(protocol, class),
+        };
+        after(self.last_seen, timeout)
     }
 
     pub(super) fn active_deadline(&self, timeouts: &Timeouts) -> u64 {

@@ -7,6 +7,8 @@
 use core::fmt;
 use core::hash::BuildHasher;
 use core::iter;
+use core::ops::Range;
+use core::time::Duration;
 
 use super::FlowCache;
 use super::clock::Clock;
@@ -59,6 +61,17 @@ impl Cursor {
         Self { slot: 0, since, is_done: false }
     }
 
+    /// Advances over the next `budget` of `count` slots. Returns them, and the version since which
+    /// flows have changed.
+    pub(super) fn advance(&mut self, count: u32, budget: usize) -> (Range<u32>, Version) {
+        let from = self.slot;
+        let to = u32::try_from(budget).map_or(count, |budget| from.saturating_add(budget));
+        let to = to.min(count);
+        self.slot = to;
+        self.is_done |= to == count;
+        (from..to, self.since)
+    }
+
     /// Returns whether the scan is complete.
     #[must_use]
     pub const fn is_done(&self) -> bool {
@@ -94,16 +107,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         cursor: &mut Cursor,
         budget: usize,
     ) -> impl Iterator<Item = Resident<'_, K, V>> {
-        let from = cursor.slot;
-        let count = self.store.flows.slot_count();
-        let to = u32::try_from(budget).map_or(count, |budget| from.saturating_add(budget));
-        let to = to.min(count);
-        cursor.slot = to;
-        cursor.is_done |= to == count;
-        let since = cursor.since;
-        (from..to)
-            .filter_map(|slot| self.resident_at(slot))
-            .filter(move |flow| flow.version() > since)
+        let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
+        slots.filter_map(|slot| self.resident_at(slot)).filter(move |flow| flow.version() > since)
     }
 
     /// Returns a view of the flow in a slot.
@@ -114,6 +119,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             flow,
             cold: self.store.cold(slot),
             tenant: self.store.tenant(slot),
+            timeout: self.store.timeout(slot, flow.marks),
             aliases: self.store.aliases(slot),
             clock: &self.clock,
         })
@@ -137,12 +143,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 /// assert_eq!((flow.protocol(), flow.tenant()), (Protocol::Udp, Tenant(7)));
 /// assert_eq!(flow.first_seen(), Timestamp::from_secs(5));
 /// assert_eq!(flow.last_seen(), Timestamp::from_secs(6));
+/// assert_eq!(flow.timeout(), None); // that of its protocol and class
 /// assert!(flow.names().eq([7]) && flow.handle() == handle && !flow.is_pinned());
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 pub struct Resident<'a, K, V> {
     slot: u32,
     tenant: Tenant,
+    pub(super) timeout: Option<u64>,
     pub(super) flow: &'a Flow<K, V>,
     pub(super) cold: &'a Cold,
     pub(super) aliases: Aliases<'a, K>,
@@ -196,6 +204,12 @@ impl<'a, K, V> Resident<'a, K, V> {
     #[must_use]
     pub const fn tenant(&self) -> Tenant {
         self.tenant
+    }
+
+    /// Returns the flow's own idle timeout: see [`FlowCache::set_timeout`].
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout.map(Duration::from_nanos)
     }
 
     /// Returns whether the flow is pinned.

@@ -30,7 +30,7 @@
 //!
 //! Flows of other protocols than TCP begin as unreplied, and so does a connection whose beginning
 //! was not observed. The sender of the first packet is the initiator, unless the packet is a SYN
-//! with an ACK: then its receiver is.
+//! with an ACK: then its receiver is. A caller that knows better sets it: [`Initiator`].
 //!
 //! A closing flow *lingers*: its last acknowledgement and other packets in flight still find it,
 //! and do not look like another flow of one packet. A SYN shows that its sockets are reused; an
@@ -49,133 +49,14 @@
 //! Papers: the rule [`CloseRule::FirstAck`] is the active garbage collection of Olsson and Nilsson,
 //! *TRASH*, section 4. Names of the reasons: RFC 7011 and the registry of IPFIX, `flowEndReason`.
 
-use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
 use crate::key::flow::TcpFlags;
 
-/// The protocol of a flow, on which its timeouts depend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Protocol {
-    /// TCP, whose packets change the class of a flow.
-    Tcp,
-    /// UDP and similar protocols.
-    Udp,
-    /// ICMP of either version of IP: echo and similar exchanges.
-    Icmp,
-    /// All other protocols.
-    Other,
-}
+pub use super::packet::{Initiator, Packet, Protocol, Tenant};
 
-impl Protocol {
-    /// All protocols.
-    pub const ALL: [Self; 4] = [Self::Tcp, Self::Udp, Self::Icmp, Self::Other];
-}
-
-/// Converts an IP protocol number.
-impl From<u8> for Protocol {
-    #[inline]
-    fn from(number: u8) -> Self {
-        match number {
-            6 => Self::Tcp,
-            17 => Self::Udp,
-            1 | 58 => Self::Icmp,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// A tenant, zone or VRF whose flows are counted, so that it can be given a share of a table.
-///
-/// The default, tenant 0, means no tenant: its flows are not counted, and it has no share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Tenant(pub u16);
-
-/// The properties of a packet that change the state of its flow.
-///
-/// # Example
-///
-/// ```
-/// use flowtable::flow_cache::{Packet, Protocol, Tenant};
-/// use flowtable::TcpFlags;
-///
-/// let opens = Packet::tcp(TcpFlags::SYN);
-/// assert_eq!(opens, Packet::new(Protocol::from(6), TcpFlags::SYN));
-/// let query = Packet::UDP.from_tenant(Tenant(7));
-/// assert_eq!((query.protocol(), query.tenant()), (Protocol::Udp, Tenant(7)));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Packet {
-    protocol: Protocol,
-    flags: TcpFlags,
-    tenant: Tenant,
-}
-
-impl Packet {
-    /// A UDP datagram.
-    pub const UDP: Self = Self::new(Protocol::Udp, TcpFlags(0));
-    /// An ICMP message.
-    pub const ICMP: Self = Self::new(Protocol::Icmp, TcpFlags(0));
-    /// A packet of another protocol.
-    pub const OTHER: Self = Self::new(Protocol::Other, TcpFlags(0));
-
-    /// Creates a packet of a protocol; the flags count if that is TCP.
-    #[inline]
-    #[must_use]
-    pub const fn new(protocol: Protocol, flags: TcpFlags) -> Self {
-        Self { protocol, flags, tenant: Tenant(0) }
-    }
-
-    /// Creates a TCP segment with these flags.
-    #[inline]
-    #[must_use]
-    pub const fn tcp(flags: TcpFlags) -> Self {
-        Self::new(Protocol::Tcp, flags)
-    }
-
-    /// Sets the tenant. A flow belongs to the tenant of its first packet, or to that of the closing
-    /// flow whose sockets it reuses.
-    #[inline]
-    #[must_use]
-    pub const fn from_tenant(self, tenant: Tenant) -> Self {
-        Self { tenant, ..self }
-    }
-
-    /// Returns the protocol.
-    #[must_use]
-    pub const fn protocol(self) -> Protocol {
-        self.protocol
-    }
-
-    /// Returns the tenant.
-    #[must_use]
-    pub const fn tenant(self) -> Tenant {
-        self.tenant
-    }
-
-    /// Returns whether the packet only extends the timeout of its flow.
-    #[inline]
-    pub(crate) const fn is_plain(self) -> bool {
-        self.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0) == 0
-    }
-
-    /// Returns whether the packet opens a connection, and is not an answer.
-    pub(crate) fn is_opening(self) -> bool {
-        self.flags_of_tcp().0 & (TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST).0 == TcpFlags::SYN.0
-    }
-
-    /// Returns whether the packet answers an opening one: its sender is not the initiator.
-    pub(crate) fn is_answer(self) -> bool {
-        self.flags_of_tcp().contains(TcpFlags::SYN | TcpFlags::ACK)
-    }
-
-    pub(super) fn flags_of_tcp(self) -> TcpFlags {
-        if self.protocol == Protocol::Tcp { self.flags } else { TcpFlags(0) }
-    }
-}
+pub(super) const SECOND: u64 = 1_000_000_000;
 
 /// The class of a flow, in the order in which a full table evicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -256,6 +137,7 @@ impl fmt::Display for EndReason {
 
 /// The rule by which a TCP connection counts as closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CloseRule {
     /// After a FIN of each side, or a RST.
     #[default]
@@ -397,183 +279,3 @@ impl Default for Assurance {
         Self::DEFAULT
     }
 }
-
-/// Timeouts of flows: idle timeouts by protocol and class, and the active timeout.
-///
-/// # Example
-///
-/// ```
-/// use core::time::Duration;
-/// use flowtable::flow_cache::{Class, Protocol, Timeouts};
-///
-/// let timeouts = Timeouts::CONNTRACK
-///     .with_idle(Protocol::Udp, Class::Unreplied, Duration::from_secs(10))?
-///     .with_active(Duration::from_secs(300))?;
-/// assert_eq!(timeouts.idle(Protocol::Udp, Class::Unreplied), Some(Duration::from_secs(10)));
-/// assert!(timeouts.with_active(Duration::ZERO).is_err());
-/// assert_eq!(timeouts.with_active(None)?.active(), None);
-/// # Ok::<(), flowtable::flow_cache::TimeoutError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Nanoseconds, by protocol and class; [`NEVER`] is no timeout.
-    idle: [[u64; 4]; 4],
-    active: u64,
-}
-
-/// No timeout, and the time at which it passes.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-const SECOND: u64 = 1_000_000_000;
-
-impl Timeouts {
-    /// The longest timeout: 292 years.
-    pub const MAX: Duration = Duration::from_nanos(u64::MAX / 2);
-
-    /// Timeouts of connection tracking and address translation, which must not lose open
-    /// connections:
-    ///
-    /// | | closing | new | unreplied | established |
-    /// |---|--:|--:|--:|--:|
-    /// | TCP | 120 s | 60 s | 300 s | 7440 s |
-    /// | UDP | 30 s | 30 s | 30 s | 120 s |
-    /// | ICMP | 30 s | 30 s | 30 s | 60 s |
-    /// | others | 60 s | 60 s | 60 s | 600 s |
-    ///
-    /// and no active timeout. The established ones are the least that RFC 5382 (TCP), RFC 4787
-    /// (UDP) and RFC 5508 (ICMP) allow; the others are about those of Linux.
-    pub const CONNTRACK: Self = Self {
-        idle: [
-            [120 * SECOND, 60 * SECOND, 300 * SECOND, 7440 * SECOND],
-            [30 * SECOND, 30 * SECOND, 30 * SECOND, 120 * SECOND],
-            [30 * SECOND, 30 * SECOND, 30 * SECOND, 60 * SECOND],
-            [60 * SECOND, 60 * SECOND, 60 * SECOND, 600 * SECOND],
-        ],
-        active: NEVER,
-    };
-
-    /// Timeouts of a flow meter: a flow ends after 60 idle seconds, or 5 if it is closing, and is
-    /// reported every 300 seconds. The first and the last are the defaults of nfdump.
-    pub const METER: Self = Self {
-        idle: [[5 * SECOND, 60 * SECOND, 60 * SECOND, 60 * SECOND]; 4],
-        active: 300 * SECOND,
-    };
-
-    /// No timeouts: flows end by eviction and removal only.
-    pub const OFF: Self = Self { idle: [[NEVER; 4]; 4], active: NEVER };
-
-    /// Returns the idle timeout of a protocol and class, or `None` if there is none.
-    #[must_use]
-    pub const fn idle(&self, protocol: Protocol, class: Class) -> Option<Duration> {
-        period(self.idle_nanos(protocol, class))
-    }
-
-    /// Returns the active timeout, after which a live flow is reported, or `None` if there is none.
-    #[must_use]
-    pub const fn active(&self) -> Option<Duration> {
-        period(self.active)
-    }
-
-    /// Sets the idle timeout of one protocol and class.
-    ///
-    /// # Errors
-    ///
-    /// If the timeout is zero, or longer than [`MAX`](Self::MAX).
-    pub fn with_idle(
-        mut self,
-        protocol: Protocol,
-        class: Class,
-        timeout: impl Into<Option<Duration>>,
-    ) -> Result<Self, TimeoutError> {
-        self.idle[protocol as usize][class as usize] = nanos(timeout.into())?;
-        Ok(self)
-    }
-
-    /// Sets one idle timeout for all protocols and classes.
-    ///
-    /// # Errors
-    ///
-    /// As for [`with_idle`](Self::with_idle).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use core::time::Duration;
-    /// use flowtable::flow_cache::{Class, Protocol, Timeouts};
-    ///
-    /// let minute = Duration::from_secs(60);
-    /// let timeouts = Timeouts::CONNTRACK.with_all_idle(minute)?;
-    /// assert_eq!(timeouts.idle(Protocol::Tcp, Class::Established), Some(minute));
-    /// # Ok::<(), flowtable::flow_cache::TimeoutError>(())
-    /// ```
-    pub fn with_all_idle(
-        mut self,
-        timeout: impl Into<Option<Duration>>,
-    ) -> Result<Self, TimeoutError> {
-        self.idle = [[nanos(timeout.into())?; 4]; 4];
-        Ok(self)
-    }
-
-    /// Sets the active timeout.
-    ///
-    /// # Errors
-    ///
-    /// As for [`with_idle`](Self::with_idle).
-    pub fn with_active(
-        mut self,
-        timeout: impl Into<Option<Duration>>,
-    ) -> Result<Self, TimeoutError> {
-        self.active = nanos(timeout.into())?;
-        Ok(self)
-    }
-
-    pub(crate) const fn idle_nanos(&self, protocol: Protocol, class: Class) -> u64 {
-        self.idle[protocol as usize][class as usize]
-    }
-
-    pub(crate) const fn active_nanos(&self) -> u64 {
-        self.active
-    }
-}
-
-/// The timeouts of connection tracking.
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self::CONNTRACK
-    }
-}
-
-const fn period(nanos: u64) -> Option<Duration> {
-    if nanos == NEVER { None } else { Some(Duration::from_nanos(nanos)) }
-}
-
-/// Returns the nanoseconds of a valid timeout.
-pub(crate) fn nanos(timeout: Option<Duration>) -> Result<u64, TimeoutError> {
-    match timeout {
-        None => Ok(NEVER),
-        Some(Duration::ZERO) => Err(TimeoutError::Zero),
-        Some(timeout) if timeout > Timeouts::MAX => Err(TimeoutError::TooLong),
-        Some(timeout) => Ok(timeout.as_nanos() as u64),
-    }
-}
-
-/// An error of an invalid timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TimeoutError {
-    /// Zero: a flow would end with its first packet.
-    Zero,
-    /// Longer than [`Timeouts::MAX`]: `None` is no timeout.
-    TooLong,
-}
-
-impl fmt::Display for TimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Zero => write!(f, "timeout of 0: a flow would end with its first packet"),
-            Self::TooLong => write!(f, "timeout longer than {} s", Timeouts::MAX.as_secs()),
-        }
-    }
-}
-
-impl Error for TimeoutError {}

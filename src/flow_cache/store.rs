@@ -8,8 +8,9 @@
 //! ```
 
 use super::event::RemovedFlow;
+use super::extras::Extras;
 use super::handle::Handle;
-use super::record::{Alias, Cold, Flow, FlowState};
+use super::record::{Alias, Cold, Flow, FlowState, Marks};
 use super::state::Tenant;
 use crate::key::flow::Direction;
 use crate::raw::chunked_vec::ChunkedVec;
@@ -100,6 +101,7 @@ pub(super) struct Rest<K, V> {
     pub(super) aliases: ChunkedSlab<Alias<K>>,
     /// By slot; without elements while all flows are of the default tenant.
     tenants: ChunkedVec<Tenant>,
+    pub(super) extras: Extras<K>,
     /// The flow that was removed for the last packet, until it is taken or another packet arrives.
     pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
@@ -108,11 +110,12 @@ pub(super) struct Rest<K, V> {
 
 impl<K, V> Store<K, V> {
     /// Creates a store with chunks of `1 << bits` flows.
-    pub(super) const fn new(bits: u32) -> Self {
+    pub(super) fn new(bits: u32) -> Self {
         let rest = Rest {
             cold: ChunkedVec::with_bits(bits),
             aliases: ChunkedSlab::new(),
             tenants: ChunkedVec::with_bits(bits),
+            extras: Extras::new(),
             removed: None,
             last_id: 0,
         };
@@ -244,7 +247,14 @@ impl<K, V> Store<K, V> {
     pub(super) fn state(&self, slot: u32) -> Option<FlowState> {
         let Flow { marks, last_seen, .. } = *self.flows.get(slot)?;
         let reported = self.cold(slot).reported;
-        Some(FlowState { marks, last_seen, reported, tenant: self.tenant(slot) })
+        let timeout = self.timeout(slot, marks);
+        Some(FlowState { marks, last_seen, reported, tenant: self.tenant(slot), timeout })
+    }
+
+    /// The own idle timeout of a flow with these marks.
+    #[inline]
+    pub(super) fn timeout(&self, slot: u32, marks: Marks) -> Option<u64> {
+        if marks.has(Marks::EXTRA) { self.rest.extras.get(slot)?.timeout } else { None }
     }
 
     /// Inserts a flow at the next free slot, and assigns its ID.
@@ -329,6 +339,7 @@ impl<K, V> Store<K, V> {
             + self.rest.cold.allocation_size()
             + self.rest.aliases.allocation_size()
             + self.rest.tenants.allocation_size()
+            + self.rest.extras.allocation_size()
     }
 }
 

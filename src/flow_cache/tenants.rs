@@ -25,7 +25,7 @@ struct Account {
 /// The tenants that have had a share.
 #[derive(Clone, Debug)]
 pub(super) struct Tenants {
-    indices: TrashMap<u16, u32>,
+    indices: TrashMap<u32, u32>,
     accounts: Vec<Account>,
     /// For each account the evictable flows of each class.
     queues: IntrusiveLists,

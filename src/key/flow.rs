@@ -57,6 +57,15 @@ impl<A: BitString> FlowName for FourTuple<A> {
     fn reversed(&self) -> Self {
         FourTuple::reversed(*self)
     }
+
+    fn with_any_port(&self) -> Self {
+        Self { sport: 0, ..*self }
+    }
+
+    /// The destination stands for the source.
+    fn with_any_source(&self) -> Self {
+        Self { src: self.dst, sport: 0, ..*self }
+    }
 }
 
 impl<A: BitString> FlowName for FiveTuple<A> {
@@ -71,6 +80,15 @@ impl<A: BitString> FlowName for FiveTuple<A> {
     fn reversed(&self) -> Self {
         FiveTuple::reversed(*self)
     }
+
+    fn with_any_port(&self) -> Self {
+        Self { sport: 0, ..*self }
+    }
+
+    /// The destination stands for the source.
+    fn with_any_source(&self) -> Self {
+        Self { src: self.dst, sport: 0, ..*self }
+    }
 }
 
 impl FlowName for FlowKey {
@@ -82,6 +100,20 @@ impl FlowName for FlowKey {
     #[inline]
     fn reversed(&self) -> Self {
         FlowKey::reversed(*self)
+    }
+
+    fn with_any_port(&self) -> Self {
+        match self {
+            Self::V4(tuple) => Self::V4(tuple.with_any_port()),
+            Self::V6(tuple) => Self::V6(tuple.with_any_port()),
+        }
+    }
+
+    fn with_any_source(&self) -> Self {
+        match self {
+            Self::V4(tuple) => Self::V4(tuple.with_any_source()),
+            Self::V6(tuple) => Self::V6(tuple.with_any_source()),
+        }
     }
 }
 

@@ -65,6 +65,11 @@ impl Direction {
 /// assert_eq!(zoned.normalized(), ((7, tuple.reversed()), Direction::Reverse));
 /// let connection_id = *b"\x01\x02\x03\x04";
 /// assert_eq!(connection_id.normalized(), (connection_id, Direction::Forward));
+/// // One key for all ports of a host, and one for all hosts.
+/// let other = FourTuple { sport: 50_000, ..tuple };
+/// assert_eq!(tuple.with_any_port(), other.with_any_port());
+/// let other = FourTuple { src: 0x0a00_0003_u32, ..other };
+/// assert_eq!(tuple.with_any_source(), other.with_any_source());
 /// ```
 pub trait FlowName: Clone + Eq + Hash {
     /// Returns the key that both directions share, and the direction of this one.
@@ -78,6 +83,20 @@ pub trait FlowName: Clone + Eq + Hash {
     #[inline]
     #[must_use]
     fn reversed(&self) -> Self {
+        self.clone()
+    }
+
+    /// Returns the key that packets from all source ports share, for
+    /// [expected flows](crate::flow_cache::Source): any key that differs only for others.
+    #[must_use]
+    fn with_any_port(&self) -> Self {
+        self.clone()
+    }
+
+    /// Returns the key that packets from all source addresses and ports share, for
+    /// [expected flows](crate::flow_cache::Source).
+    #[must_use]
+    fn with_any_source(&self) -> Self {
         self.clone()
     }
 }
@@ -99,5 +118,13 @@ impl<Z: Clone + Eq + Hash, N: FlowName> FlowName for (Z, N) {
     #[inline]
     fn reversed(&self) -> Self {
         (self.0.clone(), self.1.reversed())
+    }
+
+    fn with_any_port(&self) -> Self {
+        (self.0.clone(), self.1.with_any_port())
+    }
+
+    fn with_any_source(&self) -> Self {
+        (self.0.clone(), self.1.with_any_source())
     }
 }

@@ -102,6 +102,7 @@ mod pool;
 mod set;
 mod sets;
 mod shape;
+pub mod stamped;
 mod store;
 mod stride;
 mod traits;
@@ -126,6 +127,7 @@ pub use error::NoMemory;
 pub use iter::{Covering, IntoIter, Iter, IterMut};
 pub use set::PrefixSet;
 pub use shape::RouteShape;
+pub use stamped::{Refreshed, RouteStamp, StampedRoutes};
 
 /// A routing table: values by prefix, with longest-prefix match of addresses.
 ///

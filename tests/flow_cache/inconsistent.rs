@@ -139,7 +139,7 @@ fn full(hasher: Weak) -> Cache {
     let mut cache = empty(hasher);
     cache.set_share(Tenant(1), Some(FLOWS as usize / 2));
     for number in 0..FLOWS {
-        let packet = TCP.from_tenant(Tenant((number % 3) as u16));
+        let packet = TCP.from_tenant(Tenant((number % 3) as u32));
         let observed = cache.observe(&Inconsistent::new(number), packet, seconds(number));
         let handle = observed.expect("there is room").handle();
         for name in 0..number % 2 * 3 {

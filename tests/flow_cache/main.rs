@@ -4,6 +4,7 @@ mod claims;
 mod emergency;
 mod evict;
 mod existing;
+mod family;
 mod floods;
 mod full;
 mod idle;

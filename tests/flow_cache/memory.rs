@@ -29,7 +29,7 @@ struct Flood<P> {
 
 impl<P: Eviction> Flood<P> {
     /// Observes a packet; returns whether it has a flow.
-    fn observe(&mut self, number: u32, tenant: u16) -> bool {
+    fn observe(&mut self, number: u32, tenant: u32) -> bool {
         let packet = Packet::UDP.from_tenant(Tenant(tenant));
         match self.cache.observe(&key(number), packet, Timestamp::ZERO) {
             Ok(observed) => {
@@ -60,7 +60,7 @@ fn flood<P: Eviction>(
     policy: fn() -> P,
     bytes: usize,
     flows: usize,
-    tenants: u16,
+    tenants: u32,
 ) -> (usize, usize) {
     // The first hasher of a program allocates global state.
     drop(DefaultHashBuilder::new());
@@ -69,7 +69,7 @@ fn flood<P: Eviction>(
         let cache = cache(config(flows, bytes), policy());
         let (mut flood, mut most) = (Flood { cache, left: 0 }, 0);
         for number in 0..10 * flows as u32 {
-            let has_flow = flood.observe(number, (number % (u32::from(tenants) + 1)) as u16);
+            let has_flow = flood.observe(number, number % (tenants + 1));
             let size = flood.cache.allocation_size();
             assert!(size <= bytes, "{size} bytes of {bytes} with {} flows", flood.cache.len());
             assert_eq!(size, (alloc::bytes() - before) as usize, "{number}");

@@ -7,7 +7,9 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
-use flowtable::flow_cache::{Class, CloseRule, Handle, Protocol, Tenant, Timeouts};
+use flowtable::flow_cache::{
+    Class, CloseRule, Handle, Initiator, Protocol, Source, Tenant, Timeouts,
+};
 use flowtable::{DefaultHashBuilder, FiveTuple, FlowKey, FourTuple, TcpFlags, Timestamp};
 use model::flow_cache::flows::{PacketInfo, Setting, Victims, timestamp};
 use model::flow_cache::keys::NumberedKey;
@@ -46,7 +48,9 @@ enum Op {
     AdvanceToNext,
     /// On a flow that is present, or has removed.
     Flow(usize, FlowOp),
-    SetShare(u16, Option<usize>),
+    SetShare(u32, Option<usize>),
+    /// Ends a class, in steps.
+    Retain(Class, usize),
     SetClock(Duration),
     Drain(usize),
 }
@@ -59,6 +63,8 @@ enum FlowOp {
     Remove,
     Pin(bool),
     SetClass(Class),
+    SetTimeout(Option<Duration>),
+    Expect(Sent, Source, Duration),
 }
 
 /// The time that passes between two operations.
@@ -89,13 +95,15 @@ fn seen() -> impl Strategy<Value = PacketInfo> {
         8 => Just(Protocol::Tcp),
         2 => Just(Protocol::Udp),
         1 => Just(Protocol::Icmp),
-        1 => Just(Protocol::Other),
+        1 => select(&Protocol::ALL[3..]),
     ];
-    let tenant = prop_oneof![2 => Just(0), 1 => 1..4_u16];
-    (protocol, flags, tenant).prop_map(|(protocol, flags, tenant)| PacketInfo {
-        protocol,
-        flags: TcpFlags(flags),
-        tenant: Tenant(tenant),
+    let tenant = prop_oneof![2 => Just(0), 1 => 1..4_u32];
+    let initiator = prop_oneof![
+        6 => Just(Initiator::ByFlags),
+        1 => select(&[Initiator::Sender, Initiator::Receiver]),
+    ];
+    (protocol, flags, tenant, initiator).prop_map(|(protocol, flags, tenant, initiator)| {
+        PacketInfo { protocol, flags: TcpFlags(flags), tenant: Tenant(tenant), initiator }
     })
 }
 
@@ -144,6 +152,12 @@ fn flow_op() -> impl Strategy<Value = FlowOp> {
         2 => Just(FlowOp::Remove),
         3 => any::<bool>().prop_map(FlowOp::Pin),
         2 => select(&Class::ALL).prop_map(FlowOp::SetClass),
+        2 => proptest::option::of((1..4000_u64).prop_map(Duration::from_millis))
+            .prop_map(FlowOp::SetTimeout),
+        4 => (sent(), select(&[Source::Exact, Source::AnyPort, Source::Any]), 0..6_u64)
+            .prop_map(|(sent, source, within)| {
+                FlowOp::Expect(sent, source, Duration::from_millis(1001 * within))
+            }),
     ]
 }
 
@@ -156,7 +170,8 @@ fn op() -> impl Strategy<Value = Op> {
         8 => prop_oneof![0..4_usize, Just(1000)].prop_map(Op::Advance),
         2 => Just(Op::AdvanceToNext),
         14 => (0..40_usize, flow_op()).prop_map(|(nth, op)| Op::Flow(nth, op)),
-        1 => (0..4_u16, proptest::option::of(0..4_usize))
+        1 => (select(&Class::ALL), 1..8_usize).prop_map(|(class, step)| Op::Retain(class, step)),
+        1 => (0..4_u32, proptest::option::of(0..4_usize))
             .prop_map(|(tenant, share)| Op::SetShare(tenant, share)),
         1 => (0..1_000_000_000_u64)
             .prop_map(|micros| Op::SetClock(Duration::from_micros(micros))),
@@ -168,8 +183,7 @@ fn timeouts() -> impl Strategy<Value = Timeouts> {
     let few = |idle: [u64; 4], active: Option<u64>| {
         let mut timeouts = Timeouts::OFF;
         for (class, idle) in Class::ALL.into_iter().zip(idle) {
-            for (factor, protocol) in [(1, Protocol::Tcp), (2, Protocol::Udp), (3, Protocol::Icmp)]
-            {
+            for (factor, protocol) in (1..).zip(Protocol::ALL) {
                 let idle = (idle > 0).then(|| Duration::from_millis(idle * factor));
                 timeouts = timeouts.with_idle(protocol, class, idle).expect("it is short");
             }
@@ -297,6 +311,7 @@ fn perform<K: NumberedKey, P: Eviction, S: BuildHasher>(
             }
         }
         Op::SetShare(tenant, share) => cache.set_share(Tenant(tenant), share),
+        Op::Retain(class, step) => cache.retain(class, step),
         Op::SetClock(time) => cache.set_clock(Timestamp::from(time)),
         Op::Drain(count) => cache.drain(count),
         Op::Batch(_) | Op::Flow(..) => unreachable!("handled by `step`"),
@@ -315,6 +330,10 @@ fn change<K: NumberedKey, P: Eviction, S: BuildHasher>(
         FlowOp::Remove => cache.remove(handle),
         FlowOp::Pin(pinned) => cache.set_pinned(handle, pinned),
         FlowOp::SetClass(class) => cache.set_class(handle, class),
+        FlowOp::SetTimeout(timeout) => cache.set_timeout(handle, timeout),
+        FlowOp::Expect(sent, source, within) => {
+            cache.expect(handle, &sent.key(), source, within);
+        }
     }
 }
 

@@ -248,7 +248,7 @@ fn aged() -> Cache {
         let flags = [SYN, SYN_ACK, ACK, FIN_ACK, RST][rng.random_range(0..5)];
         let packet = match step % 10 {
             0 => Packet::UDP,
-            _ => Packet::tcp(flags).from_tenant(Tenant((step % 3) as u16)),
+            _ => Packet::tcp(flags).from_tenant(Tenant((step % 3) as u32)),
         };
         let observed = cache.observe(&key, packet, now).expect("there is room");
         *observed.flow += 1;

@@ -447,6 +447,9 @@ fn protocols_have_their_numbers() {
             6 => Protocol::Tcp,
             17 => Protocol::Udp,
             1 | 58 => Protocol::Icmp,
+            132 => Protocol::Sctp,
+            47 => Protocol::Gre,
+            50 | 51 => Protocol::Ipsec,
             _ => Protocol::Other,
         };
         assert_eq!(Protocol::from(number), expected);
@@ -465,10 +468,8 @@ fn with_one(timeouts: Timeouts, protocol: Protocol, class: Class) -> FlowCache<K
 
 #[test]
 fn each_protocol_and_class_has_a_timeout_of_its_own() {
-    let pairs = || {
-        let protocols = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other];
-        protocols.into_iter().flat_map(|protocol| Class::ALL.map(|class| (protocol, class)))
-    };
+    let pairs =
+        || Protocol::ALL.into_iter().flat_map(|protocol| Class::ALL.map(|class| (protocol, class)));
     let mut timeouts = Timeouts::OFF;
     for ((protocol, class), seconds) in pairs().zip(3..) {
         timeouts =

@@ -22,7 +22,7 @@ fn cache(flows: usize) -> Cache {
 fn original() -> Cache {
     let mut cache = cache(10);
     for (number, flags) in (1..6).zip([SYN, SYN_ACK, ACK, FIN_ACK, RST]) {
-        let packet = Packet::tcp(flags).from_tenant(Tenant(number as u16 % 2));
+        let packet = Packet::tcp(flags).from_tenant(Tenant(number % 2));
         let now = seconds(10 * u64::from(number));
         let observed = cache.observe(&FlowKey::make(number), packet, now).expect("there is room");
         *observed.flow = 100 + number;
@@ -78,6 +78,8 @@ fn check_restore(image: Image<FlowKey, u32>, what: &str) -> Result<(), ImageErro
         }
         other.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
     }
+    let handles: Vec<_> = other.iter().map(|flow| flow.handle()).collect();
+    handles.into_iter().for_each(|handle| other.set_timeout(handle, None).expect("it is there"));
     let end = seconds(501) + Duration::from_secs(1000);
     assert!(other.advance(end, 1000, |_| ()).is_done && other.is_empty(), "{what}");
     other.validate().unwrap_or_else(|broken| panic!("{what}: {broken}"));
@@ -188,8 +190,12 @@ fn each_defect_of_an_image_has_an_error() {
     let flow = |number: usize| written["flows"][number].clone();
     let is = |changes: &[(&str, Value)]| check_restore(changed(changes), &format!("{changes:?}"));
     assert_eq!(is(&[]), Ok(()));
-    for format in [0, 2, u32::MAX] {
+    for format in [0, 1, u32::MAX] {
         assert_eq!(is(&[("/format", json!(format))]), Err(ImageError::Format(format)));
+    }
+    for timeout in [0, u64::MAX] {
+        let refused = is(&[("/flows/3/timeout", json!(timeout))]);
+        assert_eq!(refused, Err(ImageError::Timeout { flow: 3 }));
     }
     let many = json!(vec![flow(0); 10]);
     assert_eq!(is(&[("/flows", many)]), Err(ImageError::TooMany { flows: 10, capacity: 9 }));

@@ -9,6 +9,7 @@ mod memory;
 mod methods;
 mod model;
 mod more;
+mod stamped;
 
 #[global_allocator]
 static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::new();

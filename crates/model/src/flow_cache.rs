@@ -1,19 +1,24 @@
 //! `FlowCache` compared with its reference model after every operation.
 
+pub mod expected;
 pub mod flows;
 pub mod keys;
+mod packet;
 
+use core::convert::Infallible;
 use core::fmt::Debug;
 use core::hash::BuildHasher;
+use core::time::Duration;
 
 use flowtable::eviction::Eviction;
 use flowtable::flow_cache::{
-    Class, Config, Cursor, Emergency, EndReason, Event, Handle, NameError, Observed, Packet,
-    Progress, Refused, Tenant,
+    Class, Config, Cursor, Emergency, EndReason, Event, ExpectError, Expected, Handle, NameError,
+    ObserveError, Observed, Packet, Progress, Refused, Resident, SetTimeoutError, Source, Tenant,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, FlowCache, Timestamp};
 
+use self::expected::ExpectedFlow;
 use self::flows::{FlowsModel, Observation, PacketInfo, Setting, timestamp};
 
 pub struct CheckedFlowCache<K, P, S> {
@@ -58,10 +63,23 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
     }
 
     pub fn observe(&mut self, key: &K, seen: PacketInfo, now: Timestamp) {
-        // Both methods, in turns.
-        let observed = match self.model.counts.observed % 2 {
+        // All methods, in turns.
+        self.model.tick_clock(now);
+        let parent = self.model.expected(key).map(|at| self.model.expected[at].parent);
+        let observed = match self.model.counts.observed % 3 {
             0 => self.ours.observe(key, seen.packet(), now),
-            _ => self.ours.observe_with(key, seen.packet(), now, || 0),
+            1 => self.ours.observe_with(key, seen.packet(), now, || 0),
+            _ => {
+                let new = |by| {
+                    assert_eq!(by, parent);
+                    Ok::<_, Infallible>(0)
+                };
+                let seen = self.ours.try_observe_expected(key, seen.packet(), now, new);
+                seen.map_err(|error| match error {
+                    ObserveError::Refused(refused) => refused,
+                    ObserveError::New(never) => match never {},
+                })
+            }
         };
         self.model.observe(key, seen, now, observation(observed));
     }
@@ -189,6 +207,56 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         }
     }
 
+    pub fn set_timeout(&mut self, handle: Handle, timeout: Option<Duration>) {
+        let result = self.ours.set_timeout(handle, timeout);
+        if self.model.at(handle).is_some() {
+            assert_eq!(result, Ok(()));
+            self.model.set_timeout(handle, timeout);
+        } else {
+            assert_eq!(result, Err(SetTimeoutError::NoFlow));
+        }
+    }
+
+    /// Expects a flow, and another one with the same key where the result is known.
+    pub fn expect(&mut self, parent: Handle, key: &K, source: Source, within: Duration) {
+        let ends_with_parent = within.as_millis() % 2 == 1;
+        let expected = Expected::new(key.clone()).from_source(source).within(within);
+        let expected = if ends_with_parent { expected.ending_with_parent() } else { expected };
+        let result = self.ours.expect(parent, expected);
+        if self.model.at(parent).is_none() {
+            return assert_eq!(result, Err(ExpectError::NoFlow));
+        }
+        let now = self.model.now;
+        let deadline = now + within.as_nanos() as i128;
+        let key = key.clone();
+        let flow = ExpectedFlow { parent, key, source, deadline, ends_with_parent };
+        let list = &mut self.model.expected;
+        list.retain(|other| other.deadline > now);
+        let is_same = |it: &ExpectedFlow<K>| it.source == flow.source && it.is_begun_by(&flow.key);
+        if let Some(same) = list.iter().find(|it| is_same(it) && it.parent != parent) {
+            return assert_eq!(result, Err(ExpectError::Taken(same.parent)));
+        }
+        list.retain(|it| !is_same(it));
+        if !within.is_zero() && list.iter().filter(|it| it.parent == parent).count() == 32 {
+            return assert_eq!(result, Err(ExpectError::TooMany));
+        }
+        assert_eq!(result, Ok(()));
+        list.extend((!within.is_zero()).then_some(flow));
+    }
+
+    /// Ends the flows of a class, in steps of some slots.
+    pub fn retain(&mut self, class: Class, step: usize) {
+        let mut cursor = Cursor::new();
+        let mut removed = vec![];
+        while !cursor.is_done() {
+            let keep = |flow: &Resident<'_, K, u64>| flow.class() != class;
+            self.ours.retain_step(&mut cursor, step, keep, |flow| removed.push(flow));
+        }
+        assert!(removed.iter().all(|flow| flow.reason == EndReason::Forced));
+        removed.iter().for_each(|flow| self.model.remove(flow));
+        assert_eq!(self.model.flows_of(class), 0);
+    }
+
     pub fn set_share(&mut self, tenant: Tenant, share: Option<usize>) {
         self.ours.set_share(tenant, share);
         self.model.shares.retain(|(other, _)| *other != tenant);
@@ -224,6 +292,8 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         }
         for key in keys {
             let found = ours.find(key).map(|found| (found.handle, found.direction, found.name));
+            let parent = model.expected(key).map(|at| model.expected[at].parent);
+            assert_eq!(ours.expected_by(key), parent, "{key:?}");
             let theirs = model.find(key);
             let theirs =
                 theirs.map(|(at, direction, name)| (model.flows[at].handle, direction, name));
@@ -252,6 +322,7 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
             (timestamp(flow.first_seen), timestamp(flow.last_seen)),
             "{flow:?}"
         );
+        assert_eq!((resident.timeout(), self.ours.parent(handle)), (flow.timeout, flow.parent));
         let mut names: Vec<K> = resident.names().collect();
         assert!(names[0] == flow.names[0].1);
         for (_, name) in &flow.names {
@@ -271,6 +342,9 @@ impl<K: FlowName + Debug, P: Eviction, S: BuildHasher> CheckedFlowCache<K, P, S>
         met.sort_unstable();
         alive.sort_unstable();
         assert_eq!(met, alive);
+        let mut all: Vec<Handle> = self.ours.iter().map(|resident| resident.handle()).collect();
+        all.sort_unstable();
+        assert_eq!((all, self.ours.iter().len()), (alive, met.len()));
     }
 
     fn compare_metrics(&self) {

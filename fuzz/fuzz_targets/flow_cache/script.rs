@@ -123,7 +123,7 @@ impl Sent {
 }
 
 pub(crate) fn tenant(byte: u8) -> Tenant {
-    Tenant(u16::from(byte % 4))
+    Tenant(u32::from(byte % 4))
 }
 
 impl When {

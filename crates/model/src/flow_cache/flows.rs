@@ -6,11 +6,13 @@ use core::fmt::Debug;
 use core::time::Duration;
 
 use flowtable::flow_cache::{
-    Class, CloseRule, EndReason, Handle, Packet, Protocol, Refused, RemovedFlow, Report, Tenant,
-    Timeouts,
+    Class, CloseRule, EndReason, Handle, Protocol, Refused, RemovedFlow, Report, Tenant, Timeouts,
 };
 use flowtable::key::flow::FlowName;
 use flowtable::{Direction, TcpFlags, Timestamp};
+
+use super::expected::{self, ExpectedFlow};
+pub use super::packet::PacketInfo;
 
 /// Nanoseconds since the caller's origin. Negative when the clock was set to less than the age of
 /// a flow.
@@ -27,28 +29,6 @@ pub fn timestamp(nanos: Nanos) -> Timestamp {
 
 fn span(time: Duration) -> Nanos {
     time.as_nanos() as Nanos
-}
-
-/// What the cache is given of a packet.
-#[derive(Clone, Copy, Debug)]
-pub struct PacketInfo {
-    pub protocol: Protocol,
-    pub flags: TcpFlags,
-    pub tenant: Tenant,
-}
-
-impl PacketInfo {
-    pub fn packet(self) -> Packet {
-        Packet::new(self.protocol, self.flags).from_tenant(self.tenant)
-    }
-
-    fn has(self, flag: TcpFlags) -> bool {
-        self.protocol == Protocol::Tcp && self.flags.contains(flag)
-    }
-
-    fn opens(self) -> bool {
-        self.has(TcpFlags::SYN) && !self.has(TcpFlags::ACK) && !self.has(TcpFlags::RST)
-    }
 }
 
 /// The configuration of a cache.
@@ -84,6 +64,10 @@ pub struct Flow<K> {
     pub protocol: Protocol,
     pub tenant: Tenant,
     pub pinned: bool,
+    /// Its own idle timeout.
+    pub timeout: Option<Duration>,
+    pub parent: Option<Handle>,
+    ends_with_parent: bool,
     /// Whether its class was set by the caller.
     is_given: bool,
     pub first_seen: Nanos,
@@ -94,10 +78,8 @@ pub struct Flow<K> {
     first_unreported: Option<Nanos>,
     /// The time of its last packet or of the last change of its class or pin.
     changed: Nanos,
-    /// Whether the responder has sent a packet.
-    replied: bool,
-    /// Packets of a flow that is not TCP.
-    packets: u64,
+    /// The packets of each side of a flow that is not TCP.
+    packets: [u64; 2],
     /// The acknowledgements of TCP so far: by the responder or not, with a SYN or not.
     acks: Vec<(bool, bool)>,
     /// Whether the initiator has sent a FIN, and whether the responder has.
@@ -135,6 +117,7 @@ pub struct FlowsModel<K> {
     pub flows: Vec<Flow<K>>,
     pub dead: Vec<Handle>,
     pub shares: Vec<(Tenant, usize)>,
+    pub expected: Vec<ExpectedFlow<K>>,
     pub emergency: bool,
     /// When the last emergency began.
     emergency_since: Nanos,
@@ -162,33 +145,26 @@ fn is_assured(acks: &[(bool, bool)]) -> bool {
     }
 }
 
-/// The class of a flow whose first packet this is.
-fn first_class(seen: PacketInfo) -> Class {
-    match (seen.has(TcpFlags::RST), seen.has(TcpFlags::SYN)) {
-        (true, _) => Class::Closing,
-        (false, true) => Class::New,
-        (false, false) => Class::Unreplied,
-    }
-}
-
 impl<K: FlowName + Debug> Flow<K> {
     fn new(handle: Handle, key: K, seen: PacketInfo, now: Nanos) -> Self {
         Self {
             handle,
             names: vec![(0, key)],
             value: 0,
-            class: first_class(seen),
+            class: seen.first_class(),
             protocol: seen.protocol,
             tenant: seen.tenant,
             pinned: false,
+            timeout: None,
+            parent: None,
+            ends_with_parent: false,
             is_given: false,
             first_seen: now,
             last_seen: now,
             since: now,
             first_unreported: Some(now),
             changed: now,
-            replied: false,
-            packets: 0,
+            packets: [0; 2],
             acks: vec![],
             closed: [false; 2],
         }
@@ -198,12 +174,14 @@ impl<K: FlowName + Debug> Flow<K> {
     fn update(&mut self, seen: PacketInfo, side: Direction, rule: CloseRule) {
         let is_reverse = side == Direction::Reverse;
         if self.protocol != Protocol::Tcp {
-            self.packets += 1;
-            self.replied |= is_reverse;
-            if self.replied && [Class::Unreplied, Class::New].contains(&self.class) {
+            // If the first packets are of the responder, they count as one.
+            let is_first = self.packets == [0, 1] && is_reverse;
+            self.packets[side as usize] += u64::from(!is_first);
+            let is_replied = self.packets.iter().all(|packets| *packets > 0);
+            if is_replied && [Class::Unreplied, Class::New].contains(&self.class) {
                 // The defaults: six packets, or two seconds.
-                let is_assured =
-                    self.packets >= 6 || self.last_seen - self.first_seen >= 2_000_000_000;
+                let packets: u64 = self.packets.iter().sum();
+                let is_assured = packets >= 6 || self.last_seen - self.first_seen >= 2_000_000_000;
                 self.class = if is_assured { Class::Established } else { Class::New };
             }
             return;
@@ -211,7 +189,6 @@ impl<K: FlowName + Debug> Flow<K> {
         if seen.protocol != Protocol::Tcp {
             return;
         }
-        self.replied |= is_reverse;
         let [rst, syn, fin, ack] =
             [TcpFlags::RST, TcpFlags::SYN, TcpFlags::FIN, TcpFlags::ACK].map(|flag| seen.has(flag));
         // A SYN reaches a closing flow only if its class was set, or sockets are not reused.
@@ -249,7 +226,9 @@ impl<K: FlowName + Debug> Flow<K> {
 
     /// When it expires.
     fn end(&self, timeouts: &Timeouts) -> Option<Nanos> {
-        timeouts.idle(self.protocol, self.class).map(|idle| self.last_seen + span(idle))
+        let own = self.timeout.filter(|_| self.class != Class::Closing);
+        let idle = own.or(timeouts.idle(self.protocol, self.class));
+        idle.map(|idle| self.last_seen + span(idle))
     }
 
     /// When it is reported at the latest: the timeout may have begun before its packets.
@@ -284,6 +263,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             flows: vec![],
             dead: vec![],
             shares: vec![],
+            expected: vec![],
             emergency: false,
             emergency_since: 0,
             counts: Counts::default(),
@@ -325,6 +305,22 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         (flow.class, flow.changed, flow.is_given) = (class, now, true);
     }
 
+    pub fn set_timeout(&mut self, handle: Handle, timeout: Option<Duration>) {
+        let now = self.now;
+        let flow = self.flow(handle);
+        (flow.timeout, flow.changed) = (timeout, now);
+    }
+
+    /// The index of the expected flow that a packet with this key begins.
+    pub fn expected(&self, key: &K) -> Option<usize> {
+        expected::find(&self.expected, key, self.now)
+    }
+
+    /// Whether a flow ends with its parent, which has ended.
+    fn is_orphan(&self, flow: &Flow<K>) -> bool {
+        flow.ends_with_parent && flow.parent.is_some_and(|parent| self.at(parent).is_none())
+    }
+
     pub fn flows_of(&self, class: Class) -> usize {
         self.flows.iter().filter(|flow| flow.class == class).count()
     }
@@ -360,6 +356,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         self.tick_clock(now);
         self.counts.observed += 1;
         let found = self.find(key);
+        let expected = self.expected(key).map(|at| self.expected[at].clone());
         let reused = found
             .map(|(at, ..)| at)
             .filter(|&at| seen.opens() && self.flows[at].class == Class::Closing);
@@ -378,12 +375,14 @@ impl<K: FlowName + Debug> FlowsModel<K> {
                 self.remove(&removed);
                 // The record still belongs to its tenant.
                 self.created(key, PacketInfo { tenant: removed.tenant, ..seen }, &answer);
+                self.adopted(expected);
             }
             (None, None) => match answer {
                 Err(refused) => self.refused(seen.tenant, refused),
                 Ok(answer) => {
                     self.evicted_for(seen.tenant, answer.removed.as_ref());
                     self.created(key, seen, &answer);
+                    self.adopted(expected);
                 }
             },
         }
@@ -420,10 +419,17 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         );
     }
 
+    /// The flow that was created is one that was expected, if any was.
+    fn adopted(&mut self, expected: Option<ExpectedFlow<K>>) {
+        let Some(expected) = expected else { return };
+        self.expected.retain(|other| *other != expected);
+        let child = self.flows.last_mut().expect("it was created");
+        child.parent = Some(expected.parent);
+        child.ends_with_parent = expected.ends_with_parent;
+    }
+
     fn created(&mut self, key: &K, seen: PacketInfo, answer: &Observation<K>) {
-        // The sender of a SYN with ACK is the responder.
-        let called = seen.has(TcpFlags::SYN | TcpFlags::ACK);
-        let name = if called { key.reversed() } else { key.clone() };
+        let name = if seen.is_to_initiator() { key.reversed() } else { key.clone() };
         let direction = if name == *key { Direction::Forward } else { Direction::Reverse };
         let mut flow = Flow::new(answer.handle, name, seen, self.now);
         let class = flow.class;
@@ -482,6 +488,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
         let at = self.at(removed.handle).expect("a flow is removed once");
         self.flows.swap_remove(at).assert_departed(removed);
         self.dead.push(removed.handle);
+        self.expected.retain(|expected| expected.parent != removed.handle);
         self.counts.removed[removed.reason as usize][removed.class as usize] += 1;
         self.update_emergency();
     }
@@ -490,11 +497,14 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     pub fn expired(&mut self, removed: &RemovedFlow<K, u64>) {
         let (now, timeouts) = (self.now, self.setting.timeouts);
         let emergency = self.setting.emergency.filter(|_| self.emergency);
+        let is_orphan = self.at(removed.handle).is_some_and(|at| self.is_orphan(&self.flows[at]));
         let flow = self.flow(removed.handle);
         let is_due = flow.end(&timeouts).is_some_and(|end| end <= now);
         match removed.reason {
             EndReason::Idle => assert!(is_due && flow.class != Class::Closing, "{flow:?}"),
-            EndReason::Ended => assert!(is_due && flow.class == Class::Closing, "{flow:?}"),
+            EndReason::Ended => {
+                assert!(is_orphan || is_due && flow.class == Class::Closing, "{flow:?}");
+            }
             EndReason::Resources => {
                 let (.., idle) = emergency.expect("there is an emergency");
                 assert!(flow.expires_early(), "{flow:?}");
@@ -545,6 +555,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
     /// Checks that no flow remains that was due a tick ago.
     pub fn assert_done(&self) {
         for flow in &self.flows {
+            assert!(!self.is_orphan(flow), "{flow:?} has survived its parent");
             let due = self.due(flow);
             assert!(
                 due.is_none_or(|due| self.now < due + span(self.setting.tick)),
@@ -569,6 +580,7 @@ impl<K: FlowName + Debug> FlowsModel<K> {
             let times = [first_seen, last_seen, since, changed].into_iter().chain(first_unreported);
             times.for_each(|time| *time += moved);
         }
+        self.expected.iter_mut().for_each(|expected| expected.deadline += moved);
         self.emergency_since += moved;
         self.now += moved;
     }

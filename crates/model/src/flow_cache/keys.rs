@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use flowtable::eviction::Eviction;
-use flowtable::flow_cache::{Class, Handle, Packet, Protocol, Tenant};
+use flowtable::flow_cache::{Class, Handle, Initiator, Packet, Protocol, Tenant};
 use flowtable::key::flow::FlowName;
 use flowtable::{FiveTuple, FlowCache, FlowKey, FourTuple, TcpFlags};
 
@@ -66,11 +66,12 @@ pub const FIN_ACK: TcpFlags = TcpFlags(0x11);
 pub const RST: TcpFlags = TcpFlags::RST;
 
 pub fn tcp(flags: TcpFlags) -> PacketInfo {
-    PacketInfo { protocol: Protocol::Tcp, flags, tenant: Tenant::default() }
+    let (tenant, initiator) = (Tenant::default(), Initiator::ByFlags);
+    PacketInfo { protocol: Protocol::Tcp, flags, tenant, initiator }
 }
 
 pub fn udp() -> PacketInfo {
-    PacketInfo { protocol: Protocol::Udp, flags: TcpFlags(0), tenant: Tenant::default() }
+    PacketInfo { protocol: Protocol::Udp, ..tcp(TcpFlags(0)) }
 }
 
 /// The key of a connection to the host of this number.

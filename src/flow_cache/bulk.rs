@@ -1,0 +1,214 @@
+//! Operations on many flows: iteration, removal by a condition, comparison.
+
+use core::fmt;
+use core::hash::BuildHasher;
+use core::ops::Range;
+
+use super::FlowCache;
+use super::event::RemovedFlow;
+use super::scan::{Cursor, Resident};
+use super::state::EndReason;
+use crate::eviction::Eviction;
+use crate::key::flow::FlowName;
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Iterates over all flows, in the order of their slots. O(slots); [`page`](Self::page) goes
+    /// through them in steps.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..10 {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// assert!(cache.iter().map(|flow| flow.key()).eq(0..10));
+    /// assert_eq!(cache.iter().len(), 10);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn iter(&self) -> Residents<'_, K, V, P, S> {
+        let slots = 0..self.store.flows.slot_count();
+        Residents { cache: self, slots, left: self.len() }
+    }
+
+    /// Ends the flows in the next `budget` slots for which `keep` returns false, and passes them to
+    /// `each`; advances the cursor. O(budget), and with aliases O(their aliases).
+    ///
+    /// To clear an address, a tenant or an interface without a pause: the cursor goes through all
+    /// flows in steps, between which packets may be processed. A flow that exists from the first
+    /// step to the last is visited exactly once; one that is created meanwhile may be visited or
+    /// not, so the caller stops creating such flows first. A cursor
+    /// [of changes](Cursor::changed_since) visits those that have changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Cursor, Packet, Tenant};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..10 {
+    ///     let tenant = Tenant(id as u32 % 2);
+    ///     cache.observe(&id, Packet::UDP.from_tenant(tenant), Timestamp::ZERO)?;
+    /// }
+    /// let (mut cursor, mut ended) = (Cursor::new(), vec![]);
+    /// while !cursor.is_done() {
+    ///     let keep = |flow: &flowtable::flow_cache::Resident<_, _>| flow.tenant() != Tenant(1);
+    ///     cache.retain_step(&mut cursor, 4, keep, |flow| ended.push(flow.key));
+    ///     // Packets may be processed here.
+    /// }
+    /// assert_eq!((ended, cache.len()), (vec![1, 3, 5, 7, 9], 5));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn retain_step(
+        &mut self,
+        cursor: &mut Cursor,
+        budget: usize,
+        mut keep: impl FnMut(&Resident<'_, K, V>) -> bool,
+        mut each: impl FnMut(RemovedFlow<K, V>),
+    ) {
+        let (slots, since) = cursor.advance(self.store.flows.slot_count(), budget);
+        for slot in slots {
+            let flow = self.resident_at(slot).filter(|flow| flow.version() > since);
+            if flow.is_some_and(|flow| !keep(&flow)) {
+                self.remove_slot(slot, EndReason::Forced).into_iter().for_each(&mut each);
+            }
+        }
+    }
+
+    /// Returns an iterator that ends the flows for which `ends` returns true, in the order of their
+    /// slots. Flows that it does not reach remain. O(slots): [`retain_step`](Self::retain_step)
+    /// does it in steps.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..10 {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// let ended = cache.extract_if(|flow| flow.key() % 4 == 0).map(|flow| flow.key);
+    /// assert!(ended.eq([0, 4, 8]));
+    /// assert_eq!(cache.len(), 7);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut ends: impl FnMut(&Resident<'_, K, V>) -> bool,
+    ) -> impl Iterator<Item = RemovedFlow<K, V>> {
+        let mut slots = 0..self.store.flows.slot_count();
+        core::iter::from_fn(move || {
+            slots.find_map(|slot| {
+                let is_over = self.resident_at(slot).is_some_and(|flow| ends(&flow));
+                is_over.then(|| self.remove_slot(slot, EndReason::Forced)).flatten()
+            })
+        })
+    }
+}
+
+/// An iterator over the flows of a cache: see [`FlowCache::iter`].
+pub struct Residents<'a, K, V, P, S> {
+    cache: &'a FlowCache<K, V, P, S>,
+    slots: Range<u32>,
+    left: usize,
+}
+
+impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> Iterator for Residents<'a, K, V, P, S> {
+    type Item = Resident<'a, K, V>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let cache = self.cache;
+        let flow = self.slots.find_map(|slot| cache.resident_at(slot))?;
+        self.left -= 1;
+        Some(flow)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<K: FlowName, V, P: Eviction, S: BuildHasher> ExactSizeIterator for Residents<'_, K, V, P, S> {}
+
+impl<K, V, P, S> Clone for Residents<'_, K, V, P, S> {
+    fn clone(&self) -> Self {
+        Self { slots: self.slots.clone(), ..*self }
+    }
+}
+
+impl<K, V, P, S> fmt::Debug for Residents<'_, K, V, P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Residents").field("left", &self.left).finish_non_exhaustive()
+    }
+}
+
+impl<'a, K: FlowName, V, P: Eviction, S: BuildHasher> IntoIterator for &'a FlowCache<K, V, P, S> {
+    type Item = Resident<'a, K, V>;
+    type IntoIter = Residents<'a, K, V, P, S>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Two caches are equal if they have equal configurations and equal flows: keys, aliases, values,
+/// classes, protocols, tenants, pins, own timeouts, and ages. Handles, expected flows, the order of
+/// evictions and counters do not count. O(flows).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::flow_cache::{Config, Image, Packet};
+/// use flowtable::{FlowCache, Timestamp};
+///
+/// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+/// cache.observe(&7, Packet::UDP, Timestamp::from_secs(5))?;
+/// let image: Image<_, _> = cache.iter().collect();
+/// let mut restored: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+/// restored.restore(image, Timestamp::from_secs(1000))?;
+/// assert_eq!(cache, restored);
+/// *restored.observe(&7, Packet::UDP, Timestamp::from_secs(1000))?.flow += 1;
+/// assert_ne!(cache, restored);
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+impl<K, V, P, S> PartialEq for FlowCache<K, V, P, S>
+where
+    K: FlowName,
+    V: PartialEq,
+    P: Eviction,
+    S: BuildHasher,
+{
+    fn eq(&self, other: &Self) -> bool {
+        self.config == other.config
+            && self.len() == other.len()
+            && self.iter().all(|flow| {
+                let found = other.find(&flow.key()).and_then(|it| other.resident(it.handle));
+                found.is_some_and(|found| self.is_same(&flow, &found, other))
+            })
+    }
+}
+
+impl<K: FlowName, V: PartialEq, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    fn is_same(&self, one: &Resident<'_, K, V>, two: &Resident<'_, K, V>, other: &Self) -> bool {
+        let of = |flow: &Resident<'_, K, V>| {
+            let ages = [flow.cold.first_seen, flow.flow.last_seen, flow.cold.reported];
+            let ages = ages.map(|time| flow.clock.now() - time);
+            (flow.flow.marks.of_flow(), flow.tenant(), flow.timeout, ages, flow.names().count())
+        };
+        let same_names = || {
+            one.names().all(|name| {
+                let [mine, its] =
+                    [self, other].map(|cache| cache.find(&name).map(|it| (it.direction, it.name)));
+                mine.is_some() && mine == its
+            })
+        };
+        of(one) == of(two) && one.value() == two.value() && same_names()
+    }
+}

@@ -1,0 +1,507 @@
+//! Routes whose changes are noticed by those who have used them.
+//!
+//! A flow cache saves a lookup of the route for each packet, if the flow has what was decided for
+//! its first one. Then a change of a route has to reach the flows that have used it, without a walk
+//! over all flows:
+//!
+//! ```text
+//!     flow      value: next hop, stamp ──┐ cell, generation     a packet: is the generation of the
+//!                                        ▼                      cell still that of the stamp?
+//!     cells     │ 0: no route │ 10/8: 7, 3 │ 10.1/16: 9, 9 │ …  changed, begun
+//!                                   ▲
+//!     routes    10/8 ── cell 1 ─────┘     10.1/16 ── cell 2
+//! ```
+//!
+//! Each route has a cell, and there is one for addresses without a route. Its *generation* is new
+//! when
+//! - the route is replaced or withdrawn: all flows that have used it are stale;
+//! - a route below it is announced, which has no route between: flows that have used the upper one
+//!   may be stale, if their addresses are of the lower one. [`refresh`](StampedRoutes::refresh)
+//!   looks the route up and tells: it is still the same if it has begun before the stamp.
+//!
+//! So exactly those flows are stale whose route is another one now, or has been replaced; and each
+//! other flow of the upper route looks up once.
+//!
+//! Cost: the check of a flow is one load of a cell, which all flows of a route share. An update
+//! costs that of a [`RouteTable`] and, for a new prefix, a walk along the routes that cover it. A
+//! route needs 20 bytes more. Cells are in blocks that double, so growth copies nothing.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::store::exhausted;
+use super::{NoMemory, RouteTable};
+use crate::invariant::{InvariantError, ensure};
+use crate::key::bits::Address;
+use crate::key::prefix::Prefix;
+
+/// What a user of a route remembers of it: 12 bytes.
+///
+/// The default is of no decision: it is never current.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RouteStamp {
+    cell: u32,
+    /// The low and the high half, so that the alignment is 4 bytes.
+    generation: [u32; 2],
+}
+
+impl RouteStamp {
+    const fn new(cell: u32, generation: u64) -> Self {
+        Self { cell, generation: [generation as u32, (generation >> 32) as u32] }
+    }
+
+    const fn generation(self) -> u64 {
+        self.generation[0] as u64 | (self.generation[1] as u64) << 32
+    }
+}
+
+/// The result of [`StampedRoutes::refresh`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed<'t, A, V> {
+    /// The route is the same as before, and so is its value.
+    Same,
+    /// This is the route now; none if the address has none.
+    Changed(Option<(Prefix<A>, &'t V)>),
+}
+
+/// The state of a route, for all that have used it.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// The generation: that of the last change.
+    changed: u64,
+    /// The generation of the route's beginning; of a free cell, the next free one.
+    begun: u64,
+}
+
+/// A route, and the number of its cell.
+#[derive(Clone, Debug)]
+struct Stamped<V> {
+    cell: u32,
+    value: V,
+}
+
+/// The cell of addresses without a route.
+const NO_ROUTE: u32 = 0;
+
+/// Blocks of cells: 256, and then as many as there are.
+#[derive(Clone, Debug)]
+struct Cells {
+    blocks: [Vec<Cell>; BLOCKS],
+    len: u32,
+    /// The first free cell, or [`NO_ROUTE`].
+    free: u32,
+    /// The number of changes so far, beginning with 1.
+    generation: u64,
+}
+
+/// log2 of the cells of the first block.
+const FIRST: u32 = 8;
+
+/// Blocks for 2^32 cells.
+const BLOCKS: usize = 25;
+
+impl Cells {
+    const fn new() -> Self {
+        Self { blocks: [const { Vec::new() }; BLOCKS], len: 0, free: NO_ROUTE, generation: 1 }
+    }
+
+    /// The block of a cell, and its index in that.
+    #[inline]
+    const fn place(cell: u32) -> (usize, usize) {
+        match (cell >> FIRST).checked_ilog2() {
+            None => (0, cell as usize),
+            Some(bits) => (bits as usize + 1, (cell - (1 << (bits + FIRST))) as usize),
+        }
+    }
+
+    /// A cell; before the first insertion there is none.
+    #[inline]
+    fn get(&self, cell: u32) -> Option<&Cell> {
+        let (block, index) = Self::place(cell);
+        self.blocks[block].get(index)
+    }
+
+    fn get_mut(&mut self, cell: u32) -> Option<&mut Cell> {
+        let (block, index) = Self::place(cell);
+        self.blocks[block].get_mut(index)
+    }
+
+    fn changed(&self, cell: u32) -> u64 {
+        self.get(cell).map_or(1, |cell| cell.changed)
+    }
+
+    /// Gives a cell a new generation.
+    fn change(&mut self, cell: u32) {
+        self.generation += 1;
+        let generation = self.generation;
+        self.get_mut(cell).into_iter().for_each(|cell| cell.changed = generation);
+    }
+
+    /// Gives a cell a new generation, from which on it is another route's.
+    fn begin(&mut self, cell: u32) {
+        self.change(cell);
+        let generation = self.generation;
+        self.get_mut(cell).into_iter().for_each(|cell| cell.begun = generation);
+    }
+
+    /// Returns a cell for a route that begins, or `None` without memory.
+    fn allocate(&mut self) -> Option<u32> {
+        if self.len == 0 {
+            self.push()?;
+        }
+        let cell = match self.free {
+            NO_ROUTE => self.push()?,
+            cell => {
+                self.free = self.get(cell)?.begun as u32;
+                cell
+            }
+        };
+        self.begin(cell);
+        Some(cell)
+    }
+
+    fn push(&mut self) -> Option<u32> {
+        let (cell, (block, index)) = (self.len, Self::place(self.len));
+        if index == 0 {
+            let cells = 1 << (FIRST + (block as u32).saturating_sub(1));
+            self.blocks[block].try_reserve_exact(cells).ok()?;
+        }
+        self.len = cell.checked_add(1)?;
+        self.blocks[block].push(Cell { changed: 1, begun: 0 });
+        Some(cell)
+    }
+
+    /// Frees the cell of a route that has ended.
+    fn release(&mut self, cell: u32) {
+        self.change(cell);
+        let next = core::mem::replace(&mut self.free, cell);
+        self.get_mut(cell).into_iter().for_each(|cell| cell.begun = next.into());
+    }
+}
+
+/// A routing table that tells which of the decisions made by it are stale: see the
+/// [module](crate::routes::stamped).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::flow_cache::{Config, Packet};
+/// use flowtable::routes::{Refreshed, RouteStamp, StampedRoutes};
+/// use flowtable::{FiveTuple, FlowCache, Timestamp};
+/// use std::net::Ipv4Addr;
+///
+/// /// What a router has decided for a flow.
+/// #[derive(Default)]
+/// struct Decision {
+///     port: Option<u16>,
+///     stamp: RouteStamp,
+/// }
+///
+/// type Key = FiveTuple<Ipv4Addr>;
+/// type Flows = FlowCache<Key, Decision>;
+///
+/// /// The port of a packet, and whether it was looked up.
+/// fn forward(
+///     flows: &mut Flows,
+///     routes: &StampedRoutes<Ipv4Addr, u16>,
+///     key: &Key,
+/// ) -> (Option<u16>, bool) {
+///     let Ok(seen) = flows.observe(key, Packet::UDP, Timestamp::ZERO) else { return (None, false) };
+///     let Decision { port, stamp } = seen.flow;
+///     if routes.is_current(stamp) {
+///         return (*port, false); // nearly always
+///     }
+///     match routes.refresh(&key.dst, stamp) {
+///         Refreshed::Same => {}
+///         Refreshed::Changed(route) => *port = route.map(|(_, port)| *port),
+///     }
+///     (*port, true)
+/// }
+///
+/// let mut flows: Flows = FlowCache::new(Config::new(100)?);
+/// let mut routes = StampedRoutes::from_iter([("10.0.0.0/8".parse()?, 1)]);
+/// let key = |dst| FiveTuple { src: [1, 1, 1, 1].into(), dst, sport: 5, dport: 53, protocol: 17 };
+/// let [near, far] = [[10, 1, 0, 1], [10, 2, 0, 1]].map(|dst| key(dst.into()));
+/// for is_new in [true, false] {
+///     assert_eq!(forward(&mut flows, &routes, &near), (Some(1), is_new));
+///     assert_eq!(forward(&mut flows, &routes, &far), (Some(1), is_new));
+/// }
+/// // A route that is more specific: of the flows below the other one, one has another route.
+/// routes.insert("10.1.0.0/16".parse()?, 2);
+/// assert_eq!(forward(&mut flows, &routes, &near), (Some(2), true));
+/// assert_eq!(forward(&mut flows, &routes, &far), (Some(1), true));
+/// assert_eq!(forward(&mut flows, &routes, &far), (Some(1), false));
+/// // Its end is that of its own flows only.
+/// routes.remove(&"10.1.0.0/16".parse()?);
+/// assert_eq!(forward(&mut flows, &routes, &far), (Some(1), false));
+/// assert_eq!(forward(&mut flows, &routes, &near), (Some(1), true));
+/// # Ok::<(), Box<dyn core::error::Error>>(())
+/// ```
+pub struct StampedRoutes<A, V> {
+    table: RouteTable<A, Stamped<V>>,
+    cells: Cells,
+}
+
+impl<A: Address, V> StampedRoutes<A, V> {
+    /// Creates an empty table, which allocates nothing.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { table: RouteTable::new(), cells: Cells::new() }
+    }
+
+    /// Returns the number of routes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns whether the table has no routes.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Inserts or replaces a route. Returns the previous value of the prefix.
+    ///
+    /// Aborts like other collections if there is no memory: see [`try_insert`](Self::try_insert).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let mut ports = StampedRoutes::<u16, char>::new();
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'a'), None); // 0 to 1023
+    /// let (stamp, route) = ports.resolve(&80);
+    /// assert_eq!(route, Some((Prefix::new(0, 6)?, &'a')));
+    /// assert_eq!(ports.insert(Prefix::new(0, 6)?, 'b'), Some('a'));
+    /// assert!(!ports.is_current(&stamp));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn insert(&mut self, prefix: Prefix<A>, value: V) -> Option<V> {
+        match self.try_insert(prefix, value) {
+            Ok(old) => old,
+            Err(NoMemory { .. }) => exhausted(),
+        }
+    }
+
+    /// Inserts or replaces a route, if there is memory. Returns the previous value of the prefix.
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for a new route. The routes remain as they were, and the error has the
+    /// value.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let mut ports = StampedRoutes::<u16, char>::new();
+    /// assert_eq!(ports.try_insert(Prefix::new(0, 6)?, 'a').ok(), Some(None));
+    /// assert_eq!((ports.len(), ports.is_empty()), (1, false));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn try_insert(&mut self, prefix: Prefix<A>, value: V) -> Result<Option<V>, NoMemory<V>> {
+        if let Some(route) = self.table.get_mut(&prefix) {
+            self.cells.begin(route.cell);
+            return Ok(Some(core::mem::replace(&mut route.value, value)));
+        }
+        let upper = self.table.covering(&prefix).last().map_or(NO_ROUTE, |(_, route)| route.cell);
+        let Some(cell) = self.cells.allocate() else { return Err(NoMemory { value }) };
+        match self.table.try_insert(prefix, Stamped { cell, value }) {
+            Ok(_) => {
+                self.cells.change(upper);
+                Ok(None)
+            }
+            Err(NoMemory { value: Stamped { value, .. }, .. }) => {
+                self.cells.release(cell);
+                Err(NoMemory { value })
+            }
+        }
+    }
+
+    /// Removes a route. Returns its value, if it existed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::{Refreshed, StampedRoutes}};
+    ///
+    /// let mut ports = StampedRoutes::from_iter([(Prefix::new(0_u16, 6)?, 'a')]);
+    /// let (mut stamp, _) = ports.resolve(&80);
+    /// assert_eq!(ports.remove(&Prefix::new(0, 6)?), Some('a'));
+    /// assert_eq!(ports.refresh(&80, &mut stamp), Refreshed::Changed(None));
+    /// // No route is what the stamp is of from now on.
+    /// assert!(ports.is_current(&stamp));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
+        let Stamped { cell, value } = self.table.remove(prefix)?;
+        self.cells.release(cell);
+        Some(value)
+    }
+
+    /// Removes the routes for which `keep` returns false. O(routes).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let routes = [(Prefix::new(0_u16, 6)?, 'a'), (Prefix::new(1024, 6)?, 'b')];
+    /// let mut ports = StampedRoutes::from_iter(routes);
+    /// ports.retain(|_, value| *value == 'b');
+    /// assert_eq!((ports.lookup(&80), ports.lookup(&1030).is_some()), (None, true));
+    /// ports.clear();
+    /// assert!(ports.is_empty());
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>, &V) -> bool) {
+        let removed = self.iter().filter(|(prefix, value)| !keep(*prefix, value));
+        let removed: Vec<Prefix<A>> = removed.map(|(prefix, _)| prefix).collect();
+        removed.iter().for_each(|prefix| _ = self.remove(prefix));
+    }
+
+    /// Removes all routes. What they were used for is stale. O(routes).
+    pub fn clear(&mut self) {
+        self.retain(|_, _| false);
+    }
+
+    /// Returns the value of a prefix. It is replaced by [`insert`](Self::insert) only.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, routes::StampedRoutes};
+    ///
+    /// let ports = StampedRoutes::from_iter([(Prefix::new(0_u16, 6)?, 'a')]);
+    /// assert_eq!(ports.get(&Prefix::new(0, 6)?), Some(&'a'));
+    /// assert!(ports.iter().map(|(prefix, value)| (prefix.len(), *value)).eq([(6, 'a')]));
+    /// # Ok::<(), flowtable::PrefixError>(())
+    /// ```
+    #[must_use]
+    pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
+        self.table.get(prefix).map(|route| &route.value)
+    }
+
+    /// Returns the longest prefix that contains an address, and its value.
+    #[inline]
+    #[must_use]
+    pub fn lookup(&self, address: &A) -> Option<(Prefix<A>, &V)> {
+        self.table.lookup(address).map(|(prefix, route)| (prefix, &route.value))
+    }
+
+    /// Returns the stamp of an address, and the longest prefix that contains it, if any does.
+    #[inline]
+    #[must_use]
+    pub fn resolve(&self, address: &A) -> (RouteStamp, Option<(Prefix<A>, &V)>) {
+        let found = self.table.lookup(address);
+        let cell = found.map_or(NO_ROUTE, |(_, route)| route.cell);
+        let stamp = RouteStamp::new(cell, self.cells.changed(cell));
+        (stamp, found.map(|(prefix, route)| (prefix, &route.value)))
+    }
+
+    /// Returns whether the route of a stamp is the same for sure. If not, [`refresh`](Self::refresh)
+    /// tells. One load.
+    #[inline]
+    #[must_use]
+    pub fn is_current(&self, stamp: &RouteStamp) -> bool {
+        self.cells.changed(stamp.cell) == stamp.generation()
+    }
+
+    /// Looks the route of an address up, and returns whether it is that of the stamp: the same
+    /// prefix, with the value that it had, all the time. Sets the stamp to the present one.
+    #[must_use]
+    pub fn refresh(&self, address: &A, stamp: &mut RouteStamp) -> Refreshed<'_, A, V> {
+        let before = *stamp;
+        let (now, route) = self.resolve(address);
+        *stamp = now;
+        let begun = self.cells.get(now.cell).map_or(0, |cell| cell.begun);
+        let was_used = before.generation() > 0;
+        if was_used && now.cell == before.cell && begun <= before.generation() {
+            Refreshed::Same
+        } else {
+            Refreshed::Changed(route)
+        }
+    }
+
+    /// Iterates over all routes, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Prefix<A>, &V)> {
+        self.table.iter().map(|(prefix, route)| (prefix, &route.value))
+    }
+
+    /// Returns the allocated bytes, without those owned by values.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::routes::StampedRoutes;
+    ///
+    /// assert_eq!(StampedRoutes::<u32, ()>::new().allocation_size(), 0);
+    /// ```
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let cells: usize = self.cells.blocks.iter().map(Vec::capacity).sum();
+        self.table.allocation_size() + cells * size_of::<Cell>()
+    }
+
+    /// Checks the invariants of the table, and that each route has a cell of its own. O(n): for
+    /// tests.
+    ///
+    /// # Errors
+    ///
+    /// If an invariant is violated.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let routes = flowtable::routes::StampedRoutes::<u32, ()>::new();
+    /// assert_eq!(routes.validate(), Ok(()));
+    /// ```
+    #[doc(hidden)]
+    pub fn validate(&self) -> Result<(), InvariantError> {
+        self.table.validate()?;
+        let next = |cell: &u32| self.cells.get(*cell).map(|cell| cell.begun as u32);
+        let free = core::iter::successors(Some(self.cells.free), next);
+        let free = free.take_while(|cell| *cell != NO_ROUTE).take(self.cells.len as usize);
+        let mut used: Vec<u32> = self.table.values().map(|route| route.cell).collect();
+        ensure(used.iter().all(|cell| *cell != NO_ROUTE), || "a route has the cell of none")?;
+        used.extend(free);
+        used.extend((self.cells.len > 0).then_some(NO_ROUTE));
+        used.sort_unstable();
+        ensure(used.iter().copied().eq(0..self.cells.len), || "a cell is lost, or of two routes")
+    }
+}
+
+impl<A: Address, V: Clone> Clone for StampedRoutes<A, V> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone(), cells: self.cells.clone() }
+    }
+}
+
+impl<A: Address, V> Default for StampedRoutes<A, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<A: Address, V> Extend<(Prefix<A>, V)> for StampedRoutes<A, V> {
+    fn extend<I: IntoIterator<Item = (Prefix<A>, V)>>(&mut self, routes: I) {
+        routes.into_iter().for_each(|(prefix, value)| _ = self.insert(prefix, value));
+    }
+}
+
+impl<A: Address, V> FromIterator<(Prefix<A>, V)> for StampedRoutes<A, V> {
+    fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
+        let mut table = Self::new();
+        table.extend(routes);
+        table
+    }
+}
+
+impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for StampedRoutes<A, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
