@@ -23,3 +23,5 @@ cargo test -p flowtable --no-default-features --lib --test routes
 cargo test -p flowtable --all-features --lib \
     --test concurrent --test concurrent_routes --test formats
 cargo test -p flowtable-programs --all-features shared_reader
+cargo build --example flow_cache --all-features
+cargo test -p flowtable-programs --all-features meter::interface

@@ -40,12 +40,13 @@ use super::store::Store;
 use super::stride::{COVERS, SLOTS, STRIDE, first_slot};
 use crate::raw::bit_ops::{detect, leading_zeros, ones, select, select_by_sign, shift_left};
 
-/// Number of routes at which a table is allocated: it then costs 32 bytes for each of them.
-const MAKE_AT: u32 = 4096;
+/// Number of routes at which a table is allocated: it then costs 32 bytes for each of them. Fewer
+/// in fuzzing, which then allocates many.
+const MAKE_AT: u32 = if cfg!(fuzzing) { 256 } else { 4096 };
 
 /// Number of routes below which a table is released. A quarter of [`MAKE_AT`], so that a table is
 /// not allocated and released in turns.
-const DROP_BELOW: u32 = 1024;
+const DROP_BELOW: u32 = MAKE_AT / 4;
 
 /// Slots of a table.
 const WIDTH: usize = 1 << (2 * STRIDE);

@@ -4,6 +4,8 @@ use core::fmt;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 
 use indicatif::ProgressBar;
@@ -90,7 +92,7 @@ impl Read for Patient {
 
 /// Waits until a read would not block, for a limited time. Returns whether it would not.
 #[cfg(unix)]
-fn is_readable(file: &File) -> io::Result<bool> {
+pub(crate) fn is_readable(file: &impl AsFd) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
 
@@ -113,7 +115,6 @@ fn is_readable(_: &File) -> io::Result<bool> {
 /// Returns standard input without the buffer of the standard library.
 #[cfg(unix)]
 fn standard_input() -> io::Result<File> {
-    use std::os::fd::AsFd;
     Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
 }
 

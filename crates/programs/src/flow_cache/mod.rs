@@ -17,6 +17,7 @@ mod ending;
 mod export;
 mod files;
 mod inputs;
+mod interface;
 mod ipfix;
 mod key;
 mod lines;

@@ -53,6 +53,8 @@ impl Ipfix {
 pub struct Options {
     /// Empty for generated traffic.
     pub(crate) captures: Vec<Input>,
+    /// The name of a network interface.
+    pub(crate) interface: Option<String>,
     pub(crate) csv: Option<Destination>,
     pub(crate) json: Option<Destination>,
     pub(crate) ipfix: Option<Ipfix>,
@@ -70,6 +72,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             captures: Vec::new(),
+            interface: None,
             csv: None,
             json: None,
             ipfix: None,
@@ -96,6 +99,9 @@ impl Options {
 
     /// Returns the names of the captures.
     pub(crate) fn input_name(&self) -> String {
+        if let Some(interface) = &self.interface {
+            return format!("interface {interface}");
+        }
         match &self.captures[..] {
             [] => "generated traffic (no capture was named)".to_owned(),
             [capture] => capture.to_string(),
@@ -124,7 +130,9 @@ INPUT
     merged by time. - is standard input:
         tcpdump --immediate-mode -U -w - | flow_cache - --timeouts meter --live
     Without CAPTURE, traffic is generated. Time is that of the packets, and goes
-    on while a pipe is silent.
+    on while a pipe or an interface is silent.
+    --interface NAME    packets of a network interface: on Linux, if built with
+                        `--features interface`
 
 FLOWS
     A flow is both directions of a conversation, with the counts of each. It
@@ -174,6 +182,7 @@ N. All results are written in each case.
             "csv" => self.csv = Some(parser.value()?.as_os_str().into()),
             "json" => self.json = Some(parser.value()?.as_os_str().into()),
             "ipfix" => self.ipfix = Some(Ipfix::parse(&parser.value()?)?),
+            "interface" => self.interface = Some(text(parser)?),
             "top" => self.top = number(name, parser, 0..=usize::MAX)?,
             "live" => self.live = true,
             "capacity" | "threshold" => {
@@ -198,6 +207,9 @@ N. All results are written in each case.
     fn finished(self) -> Result<Self, lexopt::Error> {
         if self.captures.len() > 1 && self.captures.contains(&Input::Pipe) {
             return Err("standard input cannot be merged with other captures".into());
+        }
+        if self.interface.is_some() && !self.captures.is_empty() {
+            return Err("an interface cannot be merged with captures".into());
         }
         match self.standard_outputs() {
             0 | 1 => Ok(self),

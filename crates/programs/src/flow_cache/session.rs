@@ -39,7 +39,7 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let mut bar_program = program;
     // A bar would disturb results on a terminal.
     bar_program.quiet |= options.standard_outputs() > 0 && io::stdout().is_terminal();
-    let inputs = Inputs::open(bar_program, &options.captures, &signals)?;
+    let inputs = Inputs::open(bar_program, options, &signals)?;
     // Created only now: a mistyped name of a capture must not destroy an older output file.
     let outputs = open_outputs(options).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();

@@ -4,6 +4,8 @@ mod clocks;
 mod damage;
 mod endings;
 mod floods;
+#[cfg(target_os = "linux")]
+mod interface;
 mod ipfix;
 mod live;
 mod memory;

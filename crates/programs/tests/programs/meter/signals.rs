@@ -13,7 +13,7 @@ use super::Record;
 use crate::run::{Run, example};
 
 /// How long a test waits for what should happen soon, on a busy computer.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns a command that runs the example with the default reactions to signals: those that are
 /// ignored here, as they are in the background of a script, would be ignored there, too.
@@ -29,15 +29,20 @@ fn live_example() -> Command {
 }
 
 /// A run on a pipe that stays open.
-struct LiveRun {
+pub(super) struct LiveRun {
     child: Child,
     pipe: ChildStdin,
 }
 
 impl LiveRun {
     fn new(arguments: &[&str]) -> Self {
+        Self::with(&[&["-"], arguments].concat())
+    }
+
+    /// Runs it with these arguments, and perhaps another input than the pipe.
+    pub(super) fn with(arguments: &[&str]) -> Self {
         let mut command = live_example();
-        command.arg("-").args(arguments);
+        command.args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example can be run");
         let pipe = child.stdin.take().expect("it is piped");
@@ -48,7 +53,7 @@ impl LiveRun {
         self.pipe.write_all(bytes).expect("the pipe is open");
     }
 
-    fn signal(&self, name: &str) {
+    pub(super) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &id]).status();
         assert!(sent.expect("there is kill").success());
@@ -72,16 +77,25 @@ impl LiveRun {
         }
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns whether it has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it can be waited for").is_some()
+    }
+
     /// Waits for the end, with the pipe open.
-    fn end(mut self) -> Run {
-        let pipe = self.pipe;
+    pub(super) fn end(mut self) -> Run {
         let start = Instant::now();
-        while self.child.try_wait().expect("it can be waited for").is_none() {
+        while !self.has_ended() {
             assert!(start.elapsed() < PATIENCE, "it does not end");
             thread::sleep(Duration::from_millis(10));
         }
+        let Self { child, pipe } = self;
         drop(pipe);
-        Run::new(self.child.wait_with_output().expect("it has ended"))
+        Run::new(child.wait_with_output().expect("it has ended"))
     }
 }
 
