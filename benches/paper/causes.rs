@@ -196,10 +196,11 @@ pub(crate) const EXPLANATIONS: [Explanation; 17] = [
         title: "Who pays for the switch to an empty port, and what an input thread may read",
         status: Status::Shown,
         text: "The scheduler charges a switch to no thread, so idle ports that poll in vain take \
-            time from the busy one. Charged to the poller, both printed rates for idle ports \
-            result. In table 3 the rule of section 3.1 that a thread needs room in its output \
-            queue yields 38 for shares of 1:10; the printed 35 without the estimator remains \
-            open, as no poll is in vain at 140 Kpps whatever it costs.",
+            time from the busy one. Charged to the port, the printed 91 results at any cost of a \
+            poll, and the printed 130 nearly at 1 µs. In table 3 the rule of section 3.1 that a \
+            thread needs room in its output queue yields 38.9 for shares of 1:10, with the \
+            estimator and without. The printed 35 without it remains open: at 140 Kpps no poll \
+            is in vain, whatever it costs.",
         run: scheduling_2001::explain_empty_polls,
     },
     Explanation {

@@ -133,18 +133,17 @@ fn paper(report: &Report, root: &str) -> String {
         push(&mut text, format_args!("<a class=\"{class}\" href=\"#{anchor}\">{label}</a>\n"));
     }
     let differing = differing(report);
-    push(
-        &mut text,
-        format_args!("</p>\n<h3>{} lines differ</h3>\n{HEAD}<tbody>\n", differing.len()),
-    );
-    for finding in differing {
+    let head = if differing.is_empty() { String::new() } else { format!("{HEAD}<tbody>\n") };
+    push(&mut text, format_args!("</p>\n<h3>{} lines differ</h3>\n{head}", differing.len()));
+    for finding in &differing {
         let place = format!("<th class=\"where\" scope=\"row\">{}</th>", escape(finding.place));
         text += &finding_row(finding, &place, root);
     }
     push(
         &mut text,
         format_args!(
-            "</tbody></table>\n<details><summary>All lines: {}</summary>\n{HEAD}",
+            "{}<details><summary>All lines: {}</summary>\n{HEAD}",
+            if differing.is_empty() { "" } else { "</tbody></table>\n" },
             in_words(count(report.findings.iter()))
         ),
     );

@@ -75,17 +75,21 @@ fn states(report: &mut Report) -> Outcome {
     let us = Duration::from_micros;
     let overhead = Overhead::from_percent(10).ok_or("10 % is an overhead")?;
     let throttle = Throttle::new(us(3), overhead, us(30))?;
-    let mut scheduler = Scheduler::new(1, 100, us(3), Policy::Throttle(throttle))?;
-    let thread = scheduler.add(ThreadConfig::new(100, us(3)))?;
+    let mut scheduler = Scheduler::new(2, 100, us(3), Policy::Throttle(throttle))?;
     let now = Timestamp::ZERO;
+    let [other, thread] = [0, 1].map(|_| scheduler.add(ThreadConfig::new(50, us(3))));
+    let (other, thread) = (other?, thread?);
     let mut seen = vec![scheduler.state(thread)];
-    for packets in [1, 16] {
-        scheduler.set_occupancy(thread, Occupancy::queued(packets), now)?;
-        seen.push(scheduler.state(thread));
-    }
-    let turn = scheduler.next(now).ok_or("a thread is active")?;
+    scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
     seen.push(scheduler.state(thread));
-    scheduler.finish(turn, us(48), Occupancy::queued(0), now + us(51))?;
+    // Both have enough for a turn. The first goes first.
+    scheduler.set_occupancy(other, Occupancy::queued(16), now)?;
+    scheduler.set_occupancy(thread, Occupancy::queued(16), now)?;
+    for _ in [other, thread] {
+        let turn = scheduler.next(now).ok_or("a thread is active")?;
+        seen.push(scheduler.state(thread));
+        scheduler.finish(turn, us(48), Occupancy::queued(0), now + us(51))?;
+    }
     seen.push(scheduler.state(thread));
     let seen: Vec<String> =
         seen.into_iter().flatten().map(|state| format!("{state:?}").to_lowercase()).collect();

@@ -143,7 +143,9 @@ impl Router {
     fn poll(&self, index: usize) -> Occupancy {
         let is_awake = self.ports[index].wakes <= self.now;
         let queued = if is_awake { self.ports[index].card.max(1) } else { 0 };
-        let free = if self.setup.needs_room { QUEUE - self.queued } else { u32::MAX };
+        // Idle ports have queues of their own, which are empty.
+        let is_limited = self.setup.needs_room && self.ports[index].is_busy;
+        let free = if is_limited { QUEUE - self.queued } else { u32::MAX };
         Occupancy { queued, free }
     }
 }

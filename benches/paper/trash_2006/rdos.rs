@@ -6,6 +6,7 @@ use std::error::Error;
 use flowtable::DefaultHashBuilder;
 use flowtable::eviction::{ByClass, Passive, PassiveGc};
 use flowtable::key::bits::BitString;
+use flowtable::trie::TrieShape;
 use model::papers::trash_2006::traffic::{
     Flow, Order, Packet, Rings, dst_src, new_flow, src_dst, trash, wide,
 };
@@ -209,7 +210,7 @@ fn judge_headlines(report: &mut Report, all: &[(Name, &State, &Measurement)]) {
     let finding = Finding::check("section 4.3", what, paper, ours, rule, ratio >= 1.4);
     report.record(finding.because(Cause::CacheSpeeds).at_full_scale());
     let depth = |(_, state, _): &(Name, &State, &Measurement)| {
-        state.shape.as_ref().map_or(f64::NAN, |shape| shape.average_depth())
+        state.shape.as_ref().map_or(f64::NAN, TrieShape::average_depth)
     };
     let part = depth(trash) / depth(plain);
     let what = "TRASH 160 beside plain src,dst: average depth";
@@ -228,7 +229,7 @@ fn judge_headlines(report: &mut Report, all: &[(Name, &State, &Measurement)]) {
     let finding = Finding::check("section 4.11", what, paper, ours, rule, average < 2.0);
     report.record(finding.at_full_scale());
     let shapes = tries().filter_map(|(_, state, _)| state.shape.as_ref());
-    let most = shapes.map(|shape| shape.max_depth()).max().unwrap_or(0);
+    let most = shapes.map(TrieShape::max_depth).max().unwrap_or(0);
     let what = "maximum depth of all tries with a header";
     let ours = most.to_string();
     let finding = Finding::check("abstract", what, "below 5", ours, "below 5", most < 5);

@@ -54,16 +54,16 @@ impl Cache for Bounded {
     }
 }
 
-/// The caches: name, printed Kpps.
-fn subjects(
-    gc: PassiveGc,
-) -> Result<Vec<(String, &'static str, Box<dyn Subject>)>, Box<dyn Error>> {
+/// A cache: its name, the printed Kpps, and the cache.
+type Named = (String, &'static str, Box<dyn Subject>);
+
+fn subjects(gc: PassiveGc) -> Result<Vec<Named>, Box<dyn Error>> {
     let hasher = || DefaultHashBuilder::with_seed(2006);
     let h160 = hasher();
     let chained = Forwarder::new(Chained::new(gc, hasher()));
     let plain = Forwarder::new(Trash::new(gc, src_dst));
     let trash = Forwarder::new(Trash::new(gc, move |flow| trash(flow, &h160)));
-    let mut all: Vec<(String, &'static str, Box<dyn Subject>)> = vec![
+    let mut all: Vec<Named> = vec![
         ("chained, collected as the trie".into(), "308", Box::new(chained)),
         ("plain trie, src,dst".into(), "221", Box::new(plain)),
         ("TRASH 160".into(), "317", Box::new(trash)),
