@@ -82,6 +82,8 @@ impl Observer for Probes {
 
 /// Counts memory accesses in 32-bit words, as papers on 32-bit routers do.
 ///
+/// Paper: Calvert, Griffioen and Wen, table 1.
+///
 /// # Example
 ///
 /// ```

@@ -7,9 +7,10 @@ use lexopt::prelude::*;
 const HELP: &str = "\
 What five papers published, calculated, counted and measured again, as one page.
 
-cargo bench --bench paper -- [OPTIONS]
+cargo bench --all-features --bench paper -- [OPTIONS]
 
   --only PAPER     only that paper
+  --explain CAUSE  only the experiment that shows why lines differ; CAUSE as on the page
   --quick          everything on a small scale, in a minute or two, to see that it runs
   --out DIR        where index.html, tables (CSV) and figures (SVG) go
                    [target/paper; if it is quick, target/paper-quick]
@@ -23,6 +24,8 @@ It is quick, too, without --bench from Cargo: cargo test --benches only checks t
 pub(crate) struct Plan {
     pub(crate) quick: bool,
     pub(crate) only: Option<String>,
+    /// The name of a cause.
+    pub(crate) explain: Option<String>,
     pub(crate) out: PathBuf,
     pub(crate) markdown: Option<PathBuf>,
 }
@@ -31,12 +34,14 @@ impl Plan {
     /// Parses the command line. Returns `None` after printing the help text.
     pub(crate) fn parse(papers: &[&str]) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         let (mut is_bench, mut out) = (false, None);
-        let mut plan = Self { quick: false, only: None, out: PathBuf::new(), markdown: None };
+        let (only, explain, markdown) = (None, None, None);
+        let mut plan = Self { quick: false, only, explain, out: PathBuf::new(), markdown };
         let mut words = lexopt::Parser::from_env();
         while let Some(word) = words.next()? {
             match word {
                 Long("quick") => plan.quick = true,
                 Long("only") => plan.only = Some(words.value()?.string()?),
+                Long("explain") => plan.explain = Some(words.value()?.string()?),
                 Long("out") => out = Some(words.value()?.into()),
                 Long("markdown") => plan.markdown = Some(words.value()?.into()),
                 // Cargo passes this to `cargo bench`, but not to `cargo test`.
@@ -58,7 +63,7 @@ impl Plan {
 
     /// Returns the command that repeats this run.
     pub(crate) fn command(&self) -> String {
-        let mut words = vec!["cargo bench --bench paper".to_string()];
+        let mut words = vec!["cargo bench --all-features --bench paper".to_string()];
         words.extend(self.quick.then(|| "--quick".into()));
         words.extend(self.only.iter().map(|only| format!("--only {only}")));
         let out =

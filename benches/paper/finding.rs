@@ -3,19 +3,25 @@
 //! ```text
 //!     Finding::number("table 2", "one process, Kpps", 294.0, here)    two numbers
 //!         .within(2.0)                                                agree within 2 %
-//!         .because("…")                                               the cause if they do not
+//!         .because(Cause::…)                                          the cause if they do not
 //! ```
 //!
 //! A verdict is computed from the measurement, so that another machine, or a fault, can change it.
+//! "Agrees" and "differs" are for something measured or counted beside something printed. A formula
+//! beside a formula, a setting and a constant are "calculated", whatever the outcome.
 
 use std::fmt::{self, Display};
+use std::panic::Location;
+
+use crate::causes::Cause;
 
 /// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Agrees,
     Differs,
-    /// Both values are from the paper: no code of the crate was run.
+    /// One value is calculated where the other is, or is a setting: nothing is measured beside
+    /// something printed.
     Calculated,
     NotMeasured,
 }
@@ -41,22 +47,24 @@ pub(crate) struct Finding {
     /// The condition for agreement.
     pub(crate) rule: String,
     pub(crate) verdict: Verdict,
-    /// The cause of a difference, or the reason why there is no comparison.
+    /// The cause of a difference.
+    pub(crate) cause: Option<Cause>,
+    /// A remark about a difference, or the reason why there is no comparison.
     pub(crate) why: String,
     /// The two values, if they are numbers.
     numbers: Option<(f64, f64)>,
     needs_full_scale: bool,
+    /// The line of code that makes it.
+    pub(crate) source: &'static Location<'static>,
 }
 
 /// The reason for findings that a quick run cannot measure.
 const SMALL: &str = "It counts on the full scale only.";
 /// The reason for drawings.
 const NO_DATA: &str = "The available copy of the paper has no numbers for it.";
-/// The reason for differences without a known cause.
-const UNKNOWN: &str = "No reason is known: look for a fault, or for other work of the machine.";
-
 impl Finding {
     /// Compares two numbers. They must be equal unless a tolerance follows.
+    #[track_caller]
     pub(crate) fn number(
         place: &'static str,
         what: impl Into<String>,
@@ -71,6 +79,7 @@ impl Finding {
     }
 
     /// Compares texts by a condition.
+    #[track_caller]
     pub(crate) fn check(
         place: &'static str,
         what: impl Into<String>,
@@ -86,30 +95,34 @@ impl Finding {
             measured: measured.into(),
             rule: String::new(),
             verdict: Verdict::NotMeasured,
+            cause: None,
             why: String::new(),
             numbers: None,
             needs_full_scale: false,
+            source: Location::caller(),
         };
         finding.judged(rule.into(), holds)
     }
 
     /// A place of the paper without a comparison.
+    #[track_caller]
     pub(crate) fn not_measured(place: &'static str, what: &str, why: &str) -> Self {
         let finding = Self::check(place, what, "-", "-", "-", false);
         Self { verdict: Verdict::NotMeasured, why: why.into(), ..finding }
     }
 
     /// A place of the paper that has no published numbers.
+    #[track_caller]
     pub(crate) fn no_data(place: &'static str, what: &str) -> Self {
         Self::not_measured(place, what, NO_DATA)
     }
 
     fn judged(self, rule: String, agrees: bool) -> Self {
-        let (verdict, why) = match agrees {
-            true => (Verdict::Agrees, ""),
-            false => (Verdict::Differs, UNKNOWN),
+        let (verdict, cause) = match agrees {
+            true => (Verdict::Agrees, None),
+            false => (Verdict::Differs, Some(Cause::Unknown)),
         };
-        Self { rule, verdict, why: why.into(), ..self }
+        Self { rule, verdict, cause, ..self }
     }
 
     /// Allows a relative error in per cent of the published number.
@@ -126,18 +139,27 @@ impl Finding {
     }
 
     /// Sets the cause of a difference. No effect on other verdicts.
-    pub(crate) fn because(self, why: &str) -> Self {
+    pub(crate) fn because(self, cause: Cause) -> Self {
+        match self.verdict {
+            Verdict::Differs => Self { cause: Some(cause), ..self },
+            Verdict::Agrees | Verdict::Calculated | Verdict::NotMeasured => self,
+        }
+    }
+
+    /// Adds a remark to a difference. No effect on other verdicts.
+    pub(crate) fn noting(self, why: impl Into<String>) -> Self {
         match self.verdict {
             Verdict::Differs => Self { why: why.into(), ..self },
             Verdict::Agrees | Verdict::Calculated | Verdict::NotMeasured => self,
         }
     }
 
-    /// Marks a comparison of the paper with itself. The rule then includes the outcome.
+    /// Marks a comparison that measures nothing beside something printed. The rule then includes
+    /// the outcome.
     pub(crate) fn calculated(self) -> Self {
         let holds = if self.verdict == Verdict::Agrees { "holds" } else { "does not hold" };
         let rule = format!("{}: {holds}", self.rule);
-        Self { rule, verdict: Verdict::Calculated, ..self }
+        Self { rule, verdict: Verdict::Calculated, cause: None, ..self }
     }
 
     /// Marks a finding that a quick run cannot measure.
@@ -149,16 +171,21 @@ impl Finding {
     pub(crate) fn in_a_quick_run(self) -> Self {
         match (self.needs_full_scale, self.verdict) {
             (true, Verdict::Agrees | Verdict::Differs) => {
-                Self { verdict: Verdict::NotMeasured, why: SMALL.into(), ..self }
+                let verdict = Verdict::NotMeasured;
+                Self { verdict, cause: None, why: SMALL.into(), ..self }
             }
             _ => self,
         }
     }
 
-    /// Returns all fields in order.
-    pub(crate) fn cells(&self) -> [&dyn Display; 7] {
+    /// Returns all fields in order, as text.
+    pub(crate) fn cells(&self) -> [String; 8] {
         let Self { place, what, published, measured, rule, verdict, why, .. } = self;
-        [place, what, published, measured, rule, verdict, why]
+        let cause = self.cause.map_or(String::new(), |cause| cause.number().to_string());
+        let [verdict, place] = [verdict.to_string(), place.to_string()];
+        let [what, published, measured, rule, why] =
+            [what, published, measured, rule, why].map(String::clone);
+        [place, what, published, measured, rule, verdict, cause, why]
     }
 }
 
@@ -167,9 +194,12 @@ impl Display for Finding {
         let Self { place, what, published, measured, rule, verdict, why, .. } = self;
         write!(f, "{verdict:12}  {place}, {what}: ")?;
         match verdict {
-            Verdict::NotMeasured => write!(f, "{why}"),
-            _ if why.is_empty() => write!(f, "{published} published, {measured} here ({rule})"),
-            _ => write!(f, "{published} published, {measured} here ({rule}). {why}"),
+            Verdict::NotMeasured => return write!(f, "{why}"),
+            _ => write!(f, "{published} published, {measured} here ({rule})")?,
+        }
+        match self.cause {
+            Some(cause) => write!(f, ", cause {}. {why}", cause.number()),
+            None => Ok(()),
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::fmt::{Display, Write};
 
 use crate::finding::{Finding, Verdict};
-use crate::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use crate::page::{
+    INTRODUCTION, Page, Place, SMALL_SCALE, Shown, TITLE, count, differing, documentation,
+    in_words, places,
+};
 use crate::report::{Item, Report, Table};
 
 const STYLE: &str = include_str!("style.css");
@@ -11,8 +14,8 @@ const STYLE: &str = include_str!("style.css");
 /// Longer tables are folded.
 pub(crate) const LONG: usize = 20;
 
-/// Renders the page.
-pub(crate) fn page(page: &Page) -> String {
+/// Renders the page. `root` is the way from it to the repository.
+pub(crate) fn page(page: &Page, root: &str) -> String {
     let mut setting = String::new();
     for (name, text) in &page.setting {
         push(&mut setting, format_args!("<dt>{name}</dt><dd>{}</dd>\n", escape(text)));
@@ -22,53 +25,97 @@ pub(crate) fn page(page: &Page) -> String {
     } else {
         String::new()
     };
-    let papers: String = page.reports.iter().map(paper).collect();
+    let papers: String = page.reports.iter().map(|report| paper(report, root)).collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, \
          initial-scale=1\">\n<title>{TITLE}</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{TITLE}</h1>\n{warning}\
-         <p>{INTRODUCTION}</p>\n<dl \
-         class=\"setting\">\n{setting}</dl>\n</header>\n<main>\n{}{papers}</main>\n\
-         </body>\n</html>\n",
-        summary(page)
+         </header>\n<main>\n{}{}{papers}\
+         <section id=\"run\">\n<h2>About this run</h2>\n<p>{INTRODUCTION}</p>\n\
+         <dl class=\"setting\">\n{setting}</dl>\n</section>\n</main>\n</body>\n</html>\n",
+        summary(page),
+        causes(page)
     )
 }
 
-/// Renders the summary: per paper, its counts and a coloured link to each place.
+/// Renders the first screen: the counts, a line for each paper, and the contents.
 fn summary(page: &Page) -> String {
-    let mut text = format!("<section id=\"summary\">\n<h2>{}</h2>\n", in_words(page.counts()));
-    text += "<p>For each table and figure: how many of the lines about it agree. Each leads to \
-        its lines.</p>\n";
+    let mut text = format!("<section id=\"summary\">\n<p><b>{}.</b> ", in_words(page.counts()));
+    text += "<a href=\"#run\">How to read it.</a></p>\n<ul class=\"papers\">\n";
     for report in &page.reports {
         let about = report.about;
         push(
             &mut text,
             format_args!(
-                "<nav class=\"places\" aria-label=\"{}\"><h3><a href=\"#{}\">{}</a> <small>{}, {}: \
-                    {}</small></h3>\n<p>",
-                escape(about.title),
+                "<li><a href=\"#{}\">{}</a> <small>{}, {}</small>\n<span>{} <small>{}.</small>\
+                 </span></li>\n",
                 about.name,
                 escape(about.title),
                 escape(about.authors),
                 escape(about.published),
+                escape(about.outcome),
                 in_words(count(report.findings.iter()))
             ),
         );
-        for place in places(report) {
-            let (class, anchor) = (class(place.verdict()), anchor(report, place.name));
-            let label = escape(&place.label());
-            push(&mut text, format_args!("<a class=\"{class}\" href=\"#{anchor}\">{label}</a>\n"));
-        }
-        text += "</p></nav>\n";
     }
-    text + "</section>\n"
+    text += "</ul>\n<nav class=\"contents\" aria-label=\"Contents\"><b>Contents</b> \
+        <a href=\"#causes\">What differs, and why</a>";
+    for report in &page.reports {
+        let about = report.about;
+        push(&mut text, format_args!(" <a href=\"#{}\">{}</a>", about.name, escape(about.authors)));
+    }
+    text + " <a href=\"#run\">About this run</a></nav>\n</section>\n"
 }
 
-fn paper(report: &Report) -> String {
-    let about = report.about;
+/// Renders the causes, with their runs folded.
+fn causes(page: &Page) -> String {
+    let mut text = "<section id=\"causes\">\n<h2>What differs, and why</h2>\n".to_string();
+    text += "<p>A cause is <i>shown</i> if a run with it changed yields the printed number, \
+        <i>inferred</i> if it follows from printed numbers, and <i>open</i> if variants were \
+        tried in vain. A run shows that a cause suffices, not that it was the one of the \
+        day.</p>\n<ol class=\"causes\">\n";
+    page.causes.iter().for_each(|cause| text += &one_cause(cause));
+    text + "</ol>\n</section>\n"
+}
+
+fn one_cause(cause: &Shown) -> String {
+    let (number, explanation) = (cause.number, cause.explanation);
     let mut text = format!(
-        "<section class=\"paper\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"authors\">{}, {}</p>\n\
+        "<li id=\"cause-{number}\" value=\"{number}\"><b>{}</b> \
+         <span class=\"status {}\">{}</span> {}\n",
+        escape(explanation.title),
+        explanation.status.name(),
+        explanation.status.name(),
+        escape(explanation.text)
+    );
+    if !cause.lines.is_empty() {
+        push(&mut text, format_args!("<small>Lines: {}.</small>\n", escape(&cause.lines())));
+    }
+    if !cause.evidence.is_empty() {
+        let command = escape(&cause.command());
+        push(
+            &mut text,
+            format_args!("<details><summary>The run</summary>\n<p><code>{command}</code></p>\n"),
+        );
+        for (title, table) in &cause.evidence {
+            push(&mut text, format_args!("<h4>{}</h4>\n{}", escape(title), grid(title, table)));
+        }
+        text += "</details>\n";
+    }
+    text + "</li>\n"
+}
+
+fn paper(report: &Report, root: &str) -> String {
+    let about = report.about;
+    let modules = about
+        .modules
+        .iter()
+        .map(|module| format!("<a href=\"{}\"><code>{module}</code></a>", documentation(module)));
+    let modules = modules.collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "<section class=\"paper\" id=\"{}\">\n<h2>{}</h2>\n<p class=\"authors\">{}, {}. \
+         Documentation: {modules}.</p>\n\
          <p><b>The paper.</b> {}</p>\n<p><b>Here.</b> {}</p>\n<p><b>To keep in mind.</b> {}</p>\n",
         about.name,
         escape(about.title),
@@ -78,68 +125,100 @@ fn paper(report: &Report) -> String {
         escape(about.ours),
         escape(about.caution)
     );
+    let places = places(report);
+    text += "<p class=\"places\">";
+    for place in &places {
+        let (class, anchor) = (class(place.verdict()), anchor(report, &place.name));
+        let label = escape(&place.label());
+        push(&mut text, format_args!("<a class=\"{class}\" href=\"#{anchor}\">{label}</a>\n"));
+    }
+    let differing = differing(report);
+    let head = if differing.is_empty() { String::new() } else { format!("{HEAD}<tbody>\n") };
+    push(&mut text, format_args!("</p>\n<h3>{} lines differ</h3>\n{head}", differing.len()));
+    for finding in &differing {
+        let place = format!("<th class=\"where\" scope=\"row\">{}</th>", escape(finding.place));
+        text += &finding_row(finding, &place, root);
+    }
     push(
         &mut text,
         format_args!(
-            "<h3>Published and measured</h3>\n<p>{}.</p>\n",
+            "{}<details><summary>All lines: {}</summary>\n{HEAD}",
+            if differing.is_empty() { "" } else { "</tbody></table>\n" },
             in_words(count(report.findings.iter()))
         ),
     );
-    let header = ["Where", "What", "Published", "Measured", "Rule", "Verdict"]
-        .map(|name| format!("<th scope=\"col\" role=\"columnheader\">{name}</th>"));
-    push(
-        &mut text,
-        format_args!(
-            "<table class=\"findings\" role=\"table\">\n<thead role=\"rowgroup\"><tr \
-                role=\"row\">{}</tr></thead>\n",
-            header.concat()
-        ),
-    );
-    places(report).iter().for_each(|place| text += &place_rows(report, place));
-    text += "</table>\n<h3>Tables and figures</h3>\n";
-    report.items.iter().for_each(|item| text += &show(item));
+    places.iter().for_each(|place| text += &place_rows(report, place, root));
+    text += "</table>\n</details>\n";
+    folded(&mut text, "Figures, with the published points", report, |item| {
+        matches!(item, Item::Figure { .. })
+    });
+    folded(&mut text, "Tables", report, |item| !matches!(item, Item::Figure { .. }));
     text + "<p class=\"up\"><a href=\"#summary\">Up to the summary</a></p>\n</section>\n"
 }
 
-fn place_rows(report: &Report, place: &Place<'_>) -> String {
-    let mut text = format!("<tbody id=\"{}\" role=\"rowgroup\">\n", anchor(report, place.name));
+/// The head of a table of findings.
+const HEAD: &str = "<table class=\"findings\">\n<thead><tr><th scope=\"col\">Where</th>\
+    <th scope=\"col\">What</th><th scope=\"col\">Published</th><th scope=\"col\">Measured</th>\
+    <th scope=\"col\">Rule</th><th scope=\"col\">Verdict</th></tr></thead>\n";
+
+/// Adds the items of one kind, folded.
+fn folded(text: &mut String, title: &str, report: &Report, is_shown: impl Fn(&Item) -> bool) {
+    let items: Vec<&Item> = report.items.iter().filter(|item| is_shown(item)).collect();
+    if items.is_empty() {
+        return;
+    }
+    push(text, format_args!("<details><summary>{title} ({})</summary>\n", items.len()));
+    items.into_iter().for_each(|item| *text += &show(item));
+    *text += "</details>\n";
+}
+
+fn place_rows(report: &Report, place: &Place<'_>, root: &str) -> String {
+    let mut text = format!("<tbody id=\"{}\">\n", anchor(report, &place.name));
     for (number, finding) in place.findings.iter().enumerate() {
         let first = (number == 0).then(|| {
             format!(
-                "<th class=\"where\" scope=\"rowgroup\" role=\"rowheader\" rowspan=\"{}\">{}</th>",
+                "<th class=\"where\" scope=\"rowgroup\" rowspan=\"{}\">{}</th>",
                 place.findings.len(),
-                escape(place.name)
+                escape(&place.name)
             )
         });
-        text += &finding_row(finding, &first.unwrap_or_default());
+        text += &finding_row(finding, &first.unwrap_or_default(), root);
     }
     text + "</tbody>\n"
 }
 
 /// Renders a row. A reason replaces the numbers of what is not measured.
-fn finding_row(finding: &Finding, first: &str) -> String {
-    let Finding { what, published, measured, rule, verdict, why, .. } = finding;
+fn finding_row(finding: &Finding, first: &str, root: &str) -> String {
+    let Finding { what, published, measured, rule, verdict, why, source, .. } = finding;
     let class = class(*verdict);
-    let mut text = format!("<tr class=\"{class}\" role=\"row\">{first}");
+    let mut text = format!("<tr class=\"{class}\">{first}");
     let why = match why.is_empty() {
         true => String::new(),
         false => format!("<span class=\"why\">{}</span>", escape(why)),
     };
-    push(&mut text, format_args!("<td class=\"what\" role=\"cell\">{} {why}</td>", escape(what)));
+    let link = format!("{root}/{}#L{}", source.file(), source.line());
+    push(
+        &mut text,
+        format_args!(
+            "<td class=\"what\"><a href=\"{link}\" title=\"The code\">{}</a> {why}</td>",
+            escape(what)
+        ),
+    );
     if published == "-" {
-        text += "<td class=\"none\" role=\"cell\" colspan=\"3\"></td>";
+        text += "<td class=\"none\" colspan=\"3\"></td>";
     } else {
         for (name, cell) in [("published", published), ("measured", measured), ("rule", rule)] {
             push(
                 &mut text,
-                format_args!(
-                    "<td class=\"cell\" role=\"cell\" data-name=\"{name}\">{}</td>",
-                    escape(cell)
-                ),
+                format_args!("<td class=\"cell\" data-name=\"{name}\">{}</td>", escape(cell)),
             );
         }
     }
-    push(&mut text, format_args!("<td class=\"verdict\" role=\"cell\">{verdict}</td></tr>\n"));
+    let cause = finding.cause.map_or(String::new(), |cause| {
+        let (number, title) = (cause.number(), escape(cause.explanation().title));
+        format!(" <a href=\"#cause-{number}\" title=\"{title}\">[{number}]</a>")
+    });
+    push(&mut text, format_args!("<td class=\"verdict\">{verdict}{cause}</td></tr>\n"));
     text
 }
 

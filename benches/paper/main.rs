@@ -8,17 +8,20 @@
 //! ```
 //!
 //! A paper has a module below, which fills its [`Report`](report::Report): tables, figures and
-//! *findings*. A finding compares a published with a measured value, with a computed verdict. The
-//! run fails if a table or figure of a paper has no finding.
+//! *findings*. A finding compares a published with a measured value, with a computed verdict, and
+//! names the [cause](causes) of a difference. The run fails if a line of the
+//! [inventory] of the papers has no finding.
 //!
 //! Depths, collisions, examined entries and simulated queues are deterministic and must agree.
 //! Times depend on the machine: compare their ratios and their order.
 
 mod args;
+mod causes;
 mod demux_1992;
 mod ephemeral_2002;
 mod finding;
 mod html;
+mod inventory;
 mod markdown;
 mod page;
 mod report;
@@ -34,6 +37,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use args::Plan;
+use causes::{EXPLANATIONS, Explanation};
 use page::Page;
 use report::{About, Outcome, Report, in_file};
 
@@ -68,7 +72,27 @@ fn run() -> Outcome {
         return outcome;
     }
     let plan = Plan::parse(&PAPERS.map(|(about, _)| about.name))?;
-    plan.map_or(Ok(()), |plan| reproduce(&plan))
+    let Some(plan) = plan else { return Ok(()) };
+    match plan.explain.as_deref() {
+        Some(name) => explain(name, plan.quick),
+        None => reproduce(&plan),
+    }
+}
+
+/// Prints a cause and runs its experiment.
+fn explain(name: &str, quick: bool) -> Outcome {
+    let found = EXPLANATIONS.iter().position(|explanation| explanation.name == name);
+    let Some(at) = found else {
+        let names: Vec<&str> = EXPLANATIONS.iter().map(|explanation| explanation.name).collect();
+        return Err(format!("no cause {name}; there are: {}", names.join(", ")).into());
+    };
+    let Explanation { title, status, text, run, .. } = &EXPLANATIONS[at];
+    println!("{}. {title} ({})\n\n{text}", at + 1, status.name());
+    for (title, table) in run(quick)? {
+        println!("\n{title}\n");
+        table.print();
+    }
+    Ok(())
 }
 
 fn reproduce(plan: &Plan) -> Outcome {
@@ -82,13 +106,15 @@ fn reproduce(plan: &Plan) -> Outcome {
         Ok(report)
     };
     let reports = papers.map(report).collect::<Result<Vec<_>, _>>()?;
-    let page = Page::new(plan.command(), plan.quick, reports);
+    let page = Page::new(plan.command(), plan.quick, reports)?;
     let index = plan.out.join("index.html");
-    in_file(&index, fs::write(&index, html::page(&page)))?;
+    let root = in_file(&index, markdown::from_file_to(&index, Path::new(".")))?;
+    in_file(&index, fs::write(&index, html::page(&page, &root)))?;
     println!("\nAll of it is in {}.", index.display());
     if let Some(file) = &plan.markdown {
-        let dir = in_file(file, markdown::from_file_to(file, &plan.out))?;
-        in_file(file, fs::write(file, markdown::page(&page, &dir)))?;
+        let to = |dir: &Path| in_file(file, markdown::from_file_to(file, dir));
+        let (dir, root) = (to(&plan.out)?, to(Path::new("."))?);
+        in_file(file, fs::write(file, markdown::page(&page, &dir, &root)))?;
         println!("In Markdown it is {}.", file.display());
     }
     Ok(())

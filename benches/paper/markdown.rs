@@ -6,7 +6,9 @@ use std::path::{Component, Path, PathBuf, absolute};
 
 use crate::finding::{Finding, Verdict};
 use crate::html::LONG;
-use crate::page::{INTRODUCTION, Page, Place, SMALL_SCALE, TITLE, count, in_words, places};
+use crate::page::{
+    INTRODUCTION, Page, SMALL_SCALE, Shown, TITLE, count, differing, documentation, in_words,
+};
 use crate::report::{Item, Report, Table};
 
 /// Returns the relative path from the folder of `file` to `dir`, with slashes.
@@ -26,56 +28,99 @@ fn whole(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|_| absolute(path))
 }
 
-/// Renders the page; its files are in `dir`.
-pub(crate) fn page(page: &Page, dir: &str) -> String {
+/// Renders the page; its files are in `dir`, the repository is in `root`.
+pub(crate) fn page(page: &Page, dir: &str, root: &str) -> String {
     let mut text = format!("# {TITLE}\n\n");
     if page.quick {
         text += &format!("**{SMALL_SCALE}**\n\n");
     }
-    text += &format!("{INTRODUCTION}\n\n");
+    text += &format!("**{}.** {INTRODUCTION}\n\n", in_words(page.counts()));
+    text += "| paper | outcome | agree | differ | calculated | not measured |\n";
+    text += "|---|---|--:|--:|--:|--:|\n";
+    for report in &page.reports {
+        let about = report.about;
+        let paper = format!("[{}](#{})", about.title, anchor(about.title));
+        let paper = format!("{paper}, {}, {}", about.authors, about.published);
+        let counts = count(report.findings.iter()).map(|count| count.to_string());
+        text += &line([paper, about.outcome.into()].into_iter().chain(counts));
+    }
+    text += "\nContents: [what differs, and why](#what-differs-and-why)";
+    for report in &page.reports {
+        text += &format!(" · [{}](#{})", report.about.authors, anchor(report.about.title));
+    }
+    text += " · [about this run](#about-this-run)\n";
+    text += "\n## What differs, and why\n\nA cause is *shown* if a run with it changed yields the \
+        printed number, *inferred* if it follows from printed numbers, and *open* if variants \
+        were tried in vain. A run shows that a cause suffices, not that it was the one of the \
+        day.\n\n";
+    page.causes.iter().for_each(|cause| text += &one_cause(cause));
+    page.reports.iter().for_each(|report| text += &paper(report, dir, root));
+    text += "\n## About this run\n\n";
     for (name, setting) in &page.setting {
         text += &format!("- {name}: `{setting}`\n");
     }
-    text += &format!("\n## {}\n\n", in_words(page.counts()));
-    text += "For each table and figure: how many of the lines about it agree.\n\n";
-    for report in &page.reports {
-        let places = places(report).into_iter();
-        let label = |place: Place<'_>| format!("{} {}", sign(place.verdict()), place.label());
-        let labels: Vec<String> = places.map(label).collect();
-        let about = report.about;
-        text += &format!(
-            "- [{}](#{}) ({}, {}): {}. {}\n",
-            about.title,
-            anchor(about.title),
-            about.authors,
-            about.published,
-            in_words(count(report.findings.iter())),
-            labels.join(" · ")
-        );
-    }
-    page.reports.iter().for_each(|report| text += &paper(report, dir));
     text
 }
 
-fn paper(report: &Report, dir: &str) -> String {
-    let about = report.about;
+fn one_cause(cause: &Shown) -> String {
+    let (number, explanation) = (cause.number, cause.explanation);
     let mut text = format!(
-        "\n## {}\n\n{}, {}\n\n**The paper.** {}\n\n**Here.** {}\n\n**To keep in mind.** {}\n\n",
+        "<a id=\"cause-{number}\"></a>**{number}. {}** (*{}*). {}",
+        explanation.title,
+        explanation.status.name(),
+        explanation.text
+    );
+    if !cause.lines.is_empty() {
+        text += &format!(" Lines: {}.", cause.lines());
+    }
+    text += "\n\n";
+    if !cause.evidence.is_empty() {
+        let command = cause.command();
+        text += &format!("<details><summary>The run</summary>\n\n`{command}`\n\n");
+        for (title, table) in &cause.evidence {
+            text += &format!("{title}:\n\n{}\n", grid(table));
+        }
+        text += "</details>\n\n";
+    }
+    text
+}
+
+const HEAD: &str = "| where | what | published | measured | rule | verdict |\n\
+    |---|---|---|---|---|---|\n";
+
+fn paper(report: &Report, dir: &str, root: &str) -> String {
+    let about = report.about;
+    let modules = about.modules.iter();
+    let modules = modules.map(|module| format!("[`{module}`]({})", documentation(module)));
+    let modules = modules.collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "\n## {}\n\n{}, {}. Documentation: {modules}.\n\n**The paper.** {}\n\n**Here.** {}\n\n\
+         **To keep in mind.** {}\n\n",
         about.title, about.authors, about.published, about.claims, about.ours, about.caution
     );
-    text += &format!("{}.\n\n", in_words(count(report.findings.iter())));
-    text += "| where | what | published | measured | rule | verdict |\n|---|---|---|---|---|---|\n";
-    report.findings.iter().for_each(|finding| text += &finding_row(finding));
+    let differing = differing(report);
+    text += &format!("{} lines differ:\n\n{HEAD}", differing.len());
+    differing.iter().for_each(|finding| text += &finding_row(finding, root));
+    let counts = in_words(count(report.findings.iter()));
+    text += &format!("\n<details><summary>All lines: {counts}</summary>\n\n{HEAD}");
+    report.findings.iter().for_each(|finding| text += &finding_row(finding, root));
+    text += "\n</details>\n\n<details><summary>Tables and figures, with the published points\
+        </summary>\n";
     let dir = format!("{dir}/{}", about.name);
     report.items.iter().for_each(|item| text += &show(item, &dir));
-    text
+    text + "\n</details>\n"
 }
 
-fn finding_row(finding: &Finding) -> String {
-    let Finding { place, what, published, measured, rule, verdict, why, .. } = finding;
-    let why = if why.is_empty() { String::new() } else { format!(". *{why}*") };
-    let verdict = format!("{} {verdict}", sign(*verdict));
-    let what = format!("{what}{why}");
+fn finding_row(finding: &Finding, root: &str) -> String {
+    let Finding { place, what, published, measured, rule, verdict, why, source, .. } = finding;
+    let why = if why.is_empty() { String::new() } else { format!(" *{why}*") };
+    let cause = finding.cause.map_or(String::new(), |cause| {
+        let number = cause.number();
+        format!(" [{number}](#cause-{number})")
+    });
+    let verdict = format!("{} {verdict}{cause}", sign(*verdict));
+    // No line numbers: they would change with each edit.
+    let what = format!("[{what}]({root}/{}){why}", source.file());
     let cells: [&str; 6] = [place, &what, published, measured, rule, &verdict];
     line(cells.iter().map(ToString::to_string))
 }

@@ -1,10 +1,19 @@
 //! The page of all reports, independent of its format.
+//!
+//! ```text
+//!     one line for each paper           the outcome
+//!     what differs, and why             numbered causes, each with the run that shows it
+//!     each paper                        the lines that differ; folded: all lines, figures, tables
+//! ```
 
+use std::error::Error;
 use std::process::Command;
 
 use bench_common::machine;
 
+use crate::causes::{EXPLANATIONS, Evidence, Explanation};
 use crate::finding::{Finding, Verdict};
+use crate::inventory;
 use crate::report::Report;
 
 pub(crate) const TITLE: &str = "Five papers, measured again";
@@ -15,6 +24,31 @@ pub(crate) struct Page {
     pub(crate) setting: Vec<(&'static str, String)>,
     pub(crate) quick: bool,
     pub(crate) reports: Vec<Report>,
+    /// The causes of the differences in these reports.
+    pub(crate) causes: Vec<Shown>,
+}
+
+/// A cause on the page.
+pub(crate) struct Shown {
+    pub(crate) number: usize,
+    pub(crate) explanation: &'static Explanation,
+    /// How many lines differ by it, by the title of the paper.
+    pub(crate) lines: Vec<(&'static str, usize)>,
+    pub(crate) evidence: Evidence,
+}
+
+impl Shown {
+    /// The lines that differ by it, as text.
+    pub(crate) fn lines(&self) -> String {
+        let of = |(title, count): &(&str, usize)| format!("{count} of \"{title}\"");
+        self.lines.iter().map(of).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The command that runs its experiment.
+    pub(crate) fn command(&self) -> String {
+        let name = self.explanation.name;
+        format!("cargo bench --all-features --bench paper -- --explain {name}")
+    }
 }
 
 /// The warning of a quick run.
@@ -22,17 +56,38 @@ pub(crate) const SMALL_SCALE: &str =
     "This run was on a small scale (--quick): its figures do not count.";
 
 /// How to read the page.
-pub(crate) const INTRODUCTION: &str = "Each line sets what a paper published beside what this \
-    crate does. The verdict is computed in the run, by the rule that the line states: numbers \
-    that come from seeds must be equal or nearly so, times are of this machine and are compared \
-    as ratios or by their order only. A line whose verdict is \"calculated\" checks the paper \
-    against itself, and is not counted.";
+pub(crate) const INTRODUCTION: &str = "Each line sets what a paper prints beside what is \
+    measured or counted here; the run computes the verdict by the rule that the line states. \
+    \"Calculated\" is a formula beside a formula, or a setting: it is not counted. A line that \
+    differs points to its cause by number. The lines are those of an inventory of the papers: a \
+    line without a finding fails the run.";
 
 impl Page {
-    pub(crate) fn new(command: String, quick: bool, reports: Vec<Report>) -> Self {
+    /// Runs the experiments of the causes, and collects the page.
+    pub(crate) fn new(
+        command: String,
+        quick: bool,
+        reports: Vec<Report>,
+    ) -> Result<Self, Box<dyn Error>> {
         let setting =
             vec![("Machine", machine::name()), ("Compiler", rustc()), ("Command", command)];
-        Self { setting, quick, reports }
+        let mut causes = vec![];
+        for (at, explanation) in EXPLANATIONS.iter().enumerate() {
+            let number = at + 1;
+            let is_of =
+                |finding: &&Finding| finding.cause.is_some_and(|cause| cause.number() == number);
+            let of = |report: &Report| {
+                (report.about.title, report.findings.iter().filter(is_of).count())
+            };
+            let lines: Vec<_> = reports.iter().map(of).filter(|(_, count)| *count > 0).collect();
+            // A quick run tries all experiments.
+            if !lines.is_empty() || quick {
+                println!("\nCause {number}: {}", explanation.title);
+                let evidence = (explanation.run)(quick)?;
+                causes.push(Shown { number, explanation, lines, evidence });
+            }
+        }
+        Ok(Self { setting, quick, reports, causes })
     }
 
     /// Counts the verdicts of all papers.
@@ -50,16 +105,12 @@ pub(crate) fn count<'a>(findings: impl Iterator<Item = &'a Finding>) -> [usize; 
 
 /// Formats the counts as text.
 pub(crate) fn in_words([agree, differ, calculated, lost]: [usize; 4]) -> String {
-    let calculated = match calculated {
-        0 => String::new(),
-        _ => format!(", {calculated} calculated from the paper alone"),
-    };
-    format!("{agree} agree, {differ} differ, {lost} not measured{calculated}")
+    format!("{agree} agree, {differ} differ, {calculated} calculated, {lost} not measured")
 }
 
 /// A place of a paper, with its findings.
 pub(crate) struct Place<'a> {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     pub(crate) findings: Vec<&'a Finding>,
 }
 
@@ -78,18 +129,28 @@ impl Place<'_> {
     /// The name, and how many of its findings agree.
     pub(crate) fn label(&self) -> String {
         match count(self.findings.iter().copied()) {
-            [0, 0, ..] => self.name.into(),
+            [0, 0, ..] => self.name.clone(),
             [agree, differ, ..] => format!("{} {agree}/{}", self.name, agree + differ),
         }
     }
 }
 
 pub(crate) fn places(report: &Report) -> Vec<Place<'_>> {
-    let of = |name: &&'static str| Place {
-        name,
-        findings: report.findings.iter().filter(|finding| finding.place == *name).collect(),
+    let of = |name: String| {
+        let findings = report.findings.iter().filter(|finding| finding.place == name).collect();
+        Place { name, findings }
     };
-    report.about.places.iter().map(of).collect()
+    inventory::places(report.about.name).into_iter().map(of).collect()
+}
+
+/// Returns the findings that differ.
+pub(crate) fn differing(report: &Report) -> Vec<&Finding> {
+    report.findings.iter().filter(|finding| finding.verdict == Verdict::Differs).collect()
+}
+
+/// Returns the address of the documentation of a module.
+pub(crate) fn documentation(module: &str) -> String {
+    format!("https://docs.rs/flowtable/latest/flowtable/{}/", module.replace("::", "/"))
 }
 
 fn rustc() -> String {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use bench_common::figure::Figure;
 
 use crate::finding::Finding;
+use crate::inventory;
 
 pub(crate) type Outcome = Result<(), Box<dyn Error>>;
 
@@ -25,10 +26,12 @@ pub(crate) struct About {
     pub(crate) claims: &'static str,
     /// What this crate has of it.
     pub(crate) ours: &'static str,
+    /// What comes out, in a sentence.
+    pub(crate) outcome: &'static str,
+    /// The modules of the crate that implement it.
+    pub(crate) modules: &'static [&'static str],
     /// How to interpret the figures measured here.
     pub(crate) caution: &'static str,
-    /// All tables and figures, and the parts of the text with numbers. Each must have a finding.
-    pub(crate) places: &'static [&'static str],
 }
 
 /// A table, a figure or a remark.
@@ -94,27 +97,19 @@ impl Report {
         self.findings.push(if self.quick { finding.in_a_quick_run() } else { finding });
     }
 
-    /// Sorts the findings by place, prints them and writes them to findings.csv. Fails if a place
-    /// has none.
+    /// Sorts the findings as in the inventory, prints them and writes them to findings.csv. Fails
+    /// if they and the inventory do not match.
     pub(crate) fn end(&mut self) -> Outcome {
-        let places = self.about.places;
-        let place_of = |finding: &Finding| places.iter().position(|place| *place == finding.place);
-        for finding in &self.findings {
-            place_of(finding).ok_or_else(|| format!("{} is not in the list", finding.place))?;
-        }
-        let found = |place: &&&str| self.findings.iter().any(|finding| finding.place == **place);
-        if let Some(place) = places.iter().find(|place| !found(place)) {
-            return Err(format!("{}: no finding about {place}", self.about.name).into());
-        }
-        self.findings.sort_by_key(place_of);
+        let checked = inventory::check(self.about.name, &mut self.findings);
         println!("\nBeside what the paper published\n");
-        let mut table =
-            Table::new(&["place", "what", "published", "measured", "rule", "verdict", "why"]);
+        let header = ["place", "what", "published", "measured", "rule", "verdict", "cause", "why"];
+        let mut table = Table::new(&header);
         for finding in &self.findings {
             println!("  {finding}");
-            table.row(&finding.cells());
+            table.rows.push(finding.cells().into());
         }
-        table.write(&self.dir.join("findings.csv"))
+        table.write(&self.dir.join("findings.csv"))?;
+        checked
     }
 }
 
@@ -134,7 +129,7 @@ impl Table {
     }
 
     /// Prints the table, with the first column to the left and the others to the right.
-    fn print(&self) {
+    pub(crate) fn print(&self) {
         let width = |column: usize| {
             self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
         };

@@ -8,6 +8,7 @@ use super::chained::ChainedCache;
 use super::chains::ChainedConfig;
 use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
+use crate::hash::source_index::SourceIndex;
 use crate::invariant::InvariantError;
 use crate::timestamp::Timestamp;
 
@@ -199,9 +200,54 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// The sequence numbers of a sender increase and do not wrap around. A `now` before that of an
     /// earlier call counts as the latest time so far.
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
+        let hash = self.senders.hash_of(&sender) as u32;
+        self.accept_hashed(hash, sender, sequence, now)
+    }
+}
+
+impl<K: Eq, S> DuplicateFilter<K, S> {
+    /// Returns the verdict on a packet that carries a constant random index of its sender, as in
+    /// section 3 of Chandranmenon and Varghese: no hash is computed. See
+    /// [`accept`](Self::accept).
+    ///
+    /// All packets of a filter must carry an index, and those of a sender the same one: the state
+    /// of a sender is found by both. Senders that share an index share a chain, which is not
+    /// bounded: only for senders that choose theirs at random, not for hostile ones.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::cache::{CallVerdict, DuplicateFilter};
+    /// use flowtable::{Timestamp, hash::source_index::SourceIndex};
+    /// use std::time::Duration;
+    ///
+    /// let mut filter = DuplicateFilter::new(1000, Duration::from_secs(60))?;
+    /// let index = SourceIndex::new(0x2a51);
+    /// let mut call = |sequence| {
+    ///     filter.accept_indexed(index, "a process", sequence, Timestamp::ZERO)
+    /// };
+    /// assert_eq!([call(1), call(1)], [CallVerdict::Accept, CallVerdict::Duplicate]);
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn accept_indexed(
+        &mut self,
+        index: SourceIndex,
+        sender: K,
+        sequence: u64,
+        now: Timestamp,
+    ) -> CallVerdict {
+        self.accept_hashed(index.get(), sender, sequence, now)
+    }
+
+    fn accept_hashed(
+        &mut self,
+        hash: u32,
+        sender: K,
+        sequence: u64,
+        now: Timestamp,
+    ) -> CallVerdict {
         self.clean(now, EXPIRED_PER_PACKET);
         let accepted = self.now;
-        let hash = self.senders.hash_of(&sender) as u32;
         let Some(slot) = self.senders.chains().find(hash, |stored| sender == *stored) else {
             if self.len() >= self.capacity() {
                 return CallVerdict::Full;

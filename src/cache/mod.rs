@@ -36,7 +36,7 @@
 //! So the replacement order is stored in the tags.
 //!
 //! Papers: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
-//! sections 3 and 6, for caches by index, and for chains as in Birrell and Nelson, *Implementing
+//! sections 3 and 3.4, for caches by index, and for chains as in Birrell and Nelson, *Implementing
 //! remote procedure calls* (1984). Chains of bounded length are from the route cache of Linux
 //! before version 3.6: its *elasticity*.
 

@@ -16,7 +16,7 @@ use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 /// | `lookup`, `remove` | O(1) |
 /// | `insert` | O(1), or O(IDs skipped) past the greatest ID so far |
 ///
-/// Paper: McKenney and Dove, section 3.6.
+/// Paper: McKenney and Dove, section 3.4.
 ///
 /// # Example
 ///

@@ -17,7 +17,7 @@ use crate::raw::index::OptIndex;
 /// | `insert`, `lookup`, `remove` | O(PCBs) |
 /// | `sent` | O(1) for a cached connection, otherwise O(PCBs) |
 ///
-/// Paper: Partridge and Pink, *A faster UDP* (1993), as McKenney and Dove compare it.
+/// Paper: Partridge and Pink, *A faster UDP* (1993). McKenney and Dove do not compare it.
 ///
 /// # Example
 ///

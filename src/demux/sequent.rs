@@ -25,7 +25,7 @@ const CHAINS: usize = 19;
 /// |---|---|
 /// | `insert`, `lookup`, `remove` | O(PCBs / chains) |
 ///
-/// Paper: McKenney and Dove, section 3.4; equations 8 and 11 are
+/// Paper: McKenney and Dove, section 3.3; equations 8 and 11 are
 /// [`Tpca::sequent_ignoring_trains`](super::analysis::Tpca::sequent_ignoring_trains) and
 /// [`Tpca::sequent`](super::analysis::Tpca::sequent).
 ///
@@ -131,7 +131,7 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for Sequent<T, K, S> {
 /// |---|---|
 /// | `insert`, `lookup`, `remove` | O(PCBs / chains) |
 ///
-/// Paper: McKenney and Dove, section 3.5.
+/// Paper: McKenney and Dove, section 3.4.
 ///
 /// # Example
 ///

@@ -21,6 +21,8 @@ pub const MAX_REGIONS: usize = u8::MAX as usize;
 ///
 /// It allocates memory for the regions, which [`clear`](Self::clear) keeps for the next packet.
 ///
+/// Paper: Chandranmenon and Varghese, section 5.
+///
 /// # Example
 ///
 /// ```

@@ -27,6 +27,8 @@ const MAX_BLOCKS: usize = 1 << 14;
 /// The sum of bytes that contain their checksum is all ones. The sum of other bytes, such as a
 /// pseudo header, is added by [`plus`](Self::plus).
 ///
+/// Paper: Chandranmenon and Varghese, section 5.1, for the sum in the pass that copies.
+///
 /// # Example
 ///
 /// ```

@@ -21,6 +21,8 @@ pub(super) const PREFIX: usize = 4;
 /// |---|---|
 /// | `parse`, `find`, `of_kind`, iteration | O(regions) |
 ///
+/// Paper: Chandranmenon and Varghese, section 5.
+///
 /// # Example
 ///
 /// ```
@@ -153,6 +155,8 @@ impl fmt::Debug for DmlHeader<'_> {
 }
 
 /// An iterator over the regions of a header. See [`DmlHeader::regions`].
+///
+/// Paper: Chandranmenon and Varghese, section 5.
 #[derive(Clone)]
 pub struct Regions<'a>(ChunksExact<'a, u8>);
 

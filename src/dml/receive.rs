@@ -22,6 +22,8 @@ use super::region::{Kind, Region};
 /// |---|---|
 /// | `receive` | O(bytes in regions + regions · log regions) |
 ///
+/// Paper: Chandranmenon and Varghese, section 5.1.
+///
 /// # Example
 ///
 /// ```
@@ -58,6 +60,8 @@ pub struct Receiver {
 }
 
 /// The result of [`Receiver::receive`].
+///
+/// Paper: Chandranmenon and Varghese, section 5.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Received<'r> {

@@ -7,6 +7,8 @@ use core::ops::{BitOr, Range};
 ///
 /// Other numbers are preserved, for applications that define them.
 ///
+/// Paper: Chandranmenon and Varghese, section 5.
+///
 /// # Example
 ///
 /// ```
@@ -73,6 +75,8 @@ impl fmt::Debug for Kind {
 ///
 /// They are requests of the sender. Other bits have no meaning, and are preserved.
 ///
+/// Paper: Chandranmenon and Varghese, section 5.
+///
 /// # Example
 ///
 /// ```
@@ -111,6 +115,8 @@ impl BitOr for DispatchFlags {
 }
 
 /// A range of bytes of a packet, and its kind.
+///
+/// Paper: Chandranmenon and Varghese, section 5.
 ///
 /// # Example
 ///

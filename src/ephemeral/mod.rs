@@ -64,7 +64,7 @@
 //! # Paper
 //!
 //! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*
-//! (2002), sections 6 and 7. Differences:
+//! (2002), sections 6 and 8. Differences:
 //!
 //! - The paper's cleaner unlinks each binding from its chain; here chains are never unlinked.
 //! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:

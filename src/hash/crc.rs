@@ -90,6 +90,8 @@ fn crc8(register: u8, bytes: &[u8]) -> u8 {
 /// It is designed for keys of twelve bytes. Longer keys depend mostly on the second CRC, which is
 /// always 0 for keys of up to six bytes.
 ///
+/// Paper: Chandranmenon and Varghese, section 3.4.
+///
 /// # Example
 ///
 /// ```

@@ -33,7 +33,8 @@
 //!   equal hashes on all hosts must write its bytes itself.
 //!
 //! Papers: Jain, *A comparison of hashing schemes for address lookup in computer networks* (1992);
-//! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), section 6.
+//! Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), section
+//! 3.4.
 
 mod crc;
 mod fletcher;

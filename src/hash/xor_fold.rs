@@ -22,6 +22,8 @@ use core::hash::Hasher;
 
 /// Folds a key to 8 bits.
 ///
+/// Paper: Chandranmenon and Varghese, section 3.4.
+///
 /// # Example
 ///
 /// ```
@@ -59,6 +61,8 @@ impl Hasher for XorFold8 {
 }
 
 /// Folds a key to 16 bits.
+///
+/// Paper: Chandranmenon and Varghese, section 3.4.
 ///
 /// # Example
 ///

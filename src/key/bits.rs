@@ -24,7 +24,8 @@
 //! Cost: a window of an integer or an address is one or two shifts; of an array, one unaligned
 //! load; of a concatenation, a window of one part, or of both.
 //!
-//! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, section 3.
+//! Paper: Olsson and Nilsson, *TRASH: a dynamic LC-trie and hash data structure*, sections 1
+//! and 4.3.
 
 use core::hash::{BuildHasher, Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};

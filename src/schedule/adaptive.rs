@@ -11,6 +11,8 @@ use crate::timestamp::nanos;
 const SECOND: u128 = 1_000_000_000;
 
 /// The demand of a flow, measured or declared.
+///
+/// Paper: Qie et al., section 4.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The arrival rate.
@@ -72,8 +74,8 @@ impl Error for Inadmissible {}
 /// Call [`plan`](Self::plan) after each measurement of the rates, and pass the result to
 /// [`Scheduler::set_policy`](super::Scheduler::set_policy). O(n) each.
 ///
-/// Paper: Qie et al., the batching throttle. The choice of T and G is open there; this one
-/// reproduces its results from its formulas.
+/// Paper: Qie et al., section 4.2: the workload determines E, E determines T, and equation 1
+/// determines G.
 ///
 /// # Example
 ///

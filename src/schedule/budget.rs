@@ -9,6 +9,8 @@ use crate::timestamp::nanos;
 /// The limits of a turn: a number of packets, a timeslice, or both. One packet is always allowed,
 /// and the timeslice is checked after each packet: there is no preemption.
 ///
+/// Paper: Qie et al., sections 4.1 and 4.3.
+///
 /// # Example
 ///
 /// ```
@@ -64,6 +66,8 @@ impl Budget {
 }
 
 /// The policy of turns: when a thread may have one, and its budget.
+///
+/// Paper: Qie et al., sections 4.1 to 4.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// A turn as soon as there is a packet, with this budget.
@@ -94,6 +98,8 @@ impl Policy {
 
 /// The turn of a thread. Return it to [`Scheduler::finish`](super::Scheduler::finish); if it was
 /// dropped, call [`Scheduler::abandon`](super::Scheduler::abandon).
+///
+/// Paper: Qie et al., section 4.1.
 ///
 /// # Example
 ///

@@ -65,7 +65,7 @@ pub fn longest_sleep(buffers: u32, packets_per_second: u64) -> Duration {
 ///
 /// Integer arithmetic, O(1), no allocation.
 ///
-/// Paper: Qie et al., the input queue estimator.
+/// Paper: Qie et al., section 3.2.
 ///
 /// # Example
 ///

@@ -21,6 +21,8 @@ const FRACTION: u32 = 8;
 /// Packets are classified before they are enqueued: `I` is the input of the function, and `O` its
 /// output.
 ///
+/// Paper: Qie et al., section 2.1.
+///
 /// # Example
 ///
 /// ```

@@ -7,6 +7,8 @@ use super::ScheduleError;
 /// A bounded first-in-first-out queue of packets. Counts rejected packets and the maximum length.
 /// O(1) each.
 ///
+/// Paper: Qie et al., section 2.1.
+///
 /// # Example
 ///
 /// ```

@@ -14,6 +14,8 @@ use crate::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread}
 use crate::timestamp::{Timestamp, nanos};
 
 /// The accounting of a scheduler: time spent since its creation.
+///
+/// Paper: Qie et al., section 4.1: the efficiency index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -97,6 +99,8 @@ impl From<ForeignTurn> for ScheduleError {
 /// requests the [next](Self::next) turn, runs it, and [finishes](Self::finish) it with the time
 /// that it took. The switch before a turn is charged to no thread. Operations are O(1) unless
 /// stated otherwise.
+///
+/// Paper: Qie et al., sections 3.1 and 4.2, and figure 9.
 ///
 /// # Example
 ///

@@ -18,7 +18,7 @@
 //!
 //! Cost: O(flows) for each processed packet. 0.1 s of the paper's router take some milliseconds.
 //!
-//! Paper: Qie et al., table 5 and figures 10 to 18.
+//! Paper: Qie et al., section 4.3, table 5 and figures 10 to 18.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -35,6 +35,8 @@ use crate::timestamp::Timestamp;
 const BUFFERS: u32 = 128;
 
 /// A flow of evenly spaced packets.
+///
+/// Paper: Qie et al., table 5.
 ///
 /// # Example
 ///
@@ -101,6 +103,8 @@ impl Flow {
 
 /// The setup of a simulation.
 ///
+/// Paper: Qie et al., section 4.3.
+///
 /// # Example
 ///
 /// ```
@@ -140,6 +144,8 @@ pub struct Simulation<'a> {
 }
 
 /// The outcome of a [`Simulation`].
+///
+/// Paper: Qie et al., section 4.3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -152,6 +158,8 @@ pub struct Outcome {
 }
 
 /// The outcome of a flow in a [`Simulation`].
+///
+/// Paper: Qie et al., figures 11 and 12.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FlowOutcome {

@@ -5,6 +5,8 @@ use core::time::Duration;
 use crate::timestamp::{Timestamp, nanos};
 
 /// The state of a thread.
+///
+/// Paper: Qie et al., figure 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The thread has no packets, or no free output slots.
@@ -18,6 +20,9 @@ pub enum State {
 }
 
 /// The occupancy of the queues of a thread.
+///
+/// Paper: Qie et al., section 3.1: a thread needs packets in its input queue, and room in its output
+/// queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Packets in the input queue.
@@ -41,6 +46,8 @@ impl Occupancy {
 }
 
 /// The configuration of a thread.
+///
+/// Paper: Qie et al., sections 2.1 and 3.1; timeouts: section 4.2.
 ///
 /// # Example
 ///

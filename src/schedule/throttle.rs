@@ -11,6 +11,8 @@ const MILLION: u64 = 1_000_000;
 
 /// The allowed ratio of switching to processing time, in parts per million: T of the paper.
 ///
+/// Paper: Qie et al., section 4.2.
+///
 /// # Example
 ///
 /// ```
@@ -104,7 +106,7 @@ impl Error for ThrottleError {}
 /// The formula also gives the size of a batch of lookups: 40 ns per batch, 25 ns per lookup, 10 %:
 /// 16.
 ///
-/// Paper: Qie et al., the batching throttle.
+/// Paper: Qie et al., section 4.2 and equation 1.
 ///
 /// # Example
 ///

@@ -12,6 +12,8 @@ use crate::invariant::{InvariantError, ensure};
 use crate::timestamp::Timestamp;
 
 /// An advertisement of a destination, sent by a router to a neighbour.
+///
+/// Paper: Chandranmenon and Varghese, section 4.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertisement<D> {
     /// The destination.
@@ -67,7 +69,7 @@ pub struct Advertisement<D> {
 /// | [`link_down`](Self::link_down) | O(destinations (log destinations + neighbours)) |
 /// | memory | rows of a [`Table`], 12 bytes for each advertisement of a neighbour |
 ///
-/// Paper: Chandranmenon and Varghese, on threading indices through Bellman-Ford.
+/// Paper: Chandranmenon and Varghese, section 4.1 and figure 7.
 ///
 /// # Example
 ///

@@ -17,6 +17,8 @@ use crate::hash::source_index::SourceIndex;
 /// header field serves both: packets that leave the area of threaded indices continue with source
 /// hashing. See [`Border`](super::Border).
 ///
+/// Paper: Chandranmenon and Varghese, section 4.
+///
 /// # Example
 ///
 /// ```

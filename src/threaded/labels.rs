@@ -33,6 +33,8 @@ use crate::timestamp::Timestamp;
 /// | [`free`](Self::free), [`is_live`](Self::is_live) | O(1) |
 /// | memory | 16 bytes per row: for the most rows that were ever live or held down at once |
 ///
+/// Paper: Chandranmenon and Varghese, section 4. The hold-down is ours.
+///
 /// # Example
 ///
 /// ```

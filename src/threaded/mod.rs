@@ -80,7 +80,7 @@
 //!
 //! A port is a neighbour here: on a shared medium each router there is one, with labels of its own.
 //! A multicast would need one label that all receivers understand: in the paper the designated
-//! router of the medium allocates it from a range that the others reserve. That is not implemented.
+//! router of the medium allocates indices and broadcasts them. That is not implemented.
 //!
 //! # Related work
 //!
@@ -89,8 +89,8 @@
 //! and 3.13; 20 bits, RFC 3032). It has no generations, and binds labels to explicit paths as well
 //! as to destinations.
 //!
-//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), on
-//! threaded indices. Generations, hold-down and the procedure after a restart are ours: the paper
+//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), sections
+//! 4 and 4.1. Generations, hold-down and the procedure after a restart are ours: the paper
 //! does not discuss stale indices.
 
 mod border;

@@ -15,6 +15,8 @@ use crate::timestamp::Timestamp;
 pub type Port = u16;
 
 /// The forwarding decision for a packet.
+///
+/// Paper: Chandranmenon and Varghese, section 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hop {
     /// Write the label into the packet, and send it.
@@ -106,6 +108,8 @@ impl Row {
 /// | [`insert`](Self::insert), [`remove`](Self::remove) | O(log rows) |
 /// | [`destination`](Self::destination), [`len`](Self::len); [`iter`](Self::iter) | O(1); O(rows) |
 /// | memory | 8 bytes per row, 16 in [`Labels`], the destination, and again in a tree |
+///
+/// Paper: Chandranmenon and Varghese, section 4. The generations of rows are ours.
 ///
 /// # Example
 ///

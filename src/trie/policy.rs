@@ -18,6 +18,8 @@ use core::fmt;
 
 /// The fill levels at which a node is doubled and halved, in percent of its slots.
 ///
+/// Paper: Olsson and Nilsson, *TRASH*, section 2.
+///
 /// # Example
 ///
 /// ```
@@ -99,6 +101,8 @@ impl Thresholds {
 /// | [`LINUX`](Self::LINUX), the default | 50 / 25 | 30 / 15 | 2.5 | 1.42 |
 /// | [`TRASH_2006`](Self::TRASH_2006) | 50 / 25 | 25 / 15, at most 19 bits | 1.7 | 2.13 |
 ///
+/// Paper: Olsson and Nilsson, *TRASH*, section 2.
+///
 /// # Example
 ///
 /// ```
@@ -117,8 +121,8 @@ pub struct Tuning {
     pub node: Thresholds,
     /// Thresholds of the root.
     pub root: Thresholds,
-    /// log2 of the maximum number of slots of the root: the paper's kernel had no contiguous memory
-    /// for more than 2^19. Values above [`Tuning::MAX_BITS`] mean [`Tuning::MAX_BITS`].
+    /// log2 of the maximum number of slots of the root: the paper limits it to 19 to conserve
+    /// memory. Values above [`Tuning::MAX_BITS`] mean [`Tuning::MAX_BITS`].
     pub root_bits: u32,
     /// The node at which rebalancing starts after an insertion has created a node.
     pub rebalance_from: RebalanceFrom,

@@ -13,6 +13,8 @@ use crate::key::bits::BitString;
 /// The depth of a key is the number of nodes on the path to its leaf: 0 for the only key of a trie,
 /// 1 for a leaf directly below the root.
 ///
+/// Paper: Olsson and Nilsson, *TRASH*, section 4.2: average and maximum depth.
+///
 /// # Example
 ///
 /// ```

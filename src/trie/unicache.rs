@@ -13,14 +13,14 @@
 //! [`Headed`] keys the order of the trie is random, so four successive leaves are a random sample.
 //!
 //! *Active* collection removes a TCP connection at its end, before it is garbage: [`FinWatch`]
-//! reports when. It reduces the entries of the cache to half or less where connections are short.
+//! reports when. With the short flows of the paper it leaves 6,000 of 100,000 entries.
 //!
 //! Cost: an insertion at the threshold reads `4 * goal` leaves, or all if there are fewer; the
 //! paper's goal of 100 costs tens of microseconds at once. Then as many insertions as leaves were
 //! evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
 //! scans the leaves without effect.
 //!
-//! Paper: Olsson and Nilsson, *TRASH*, section 4. Differences: the rover is a key, not a leaf, so
+//! Paper: Olsson and Nilsson, *TRASH*, sections 4.4 to 4.6. Differences: the rover is a key, not a leaf, so
 //! it cannot dangle; and a reset ends a connection, too.
 //!
 //! [`FinWatch`]: crate::flow_cache::FinWatch
@@ -36,6 +36,8 @@ use crate::trie::Tuning;
 use crate::trie::map::{IntoIter, Iter, LcTrieMap};
 
 /// A bounded map over bit strings that evicts the entries with the lowest scores.
+///
+/// Paper: Olsson and Nilsson, *TRASH*, sections 3 and 4.5.
 ///
 /// # Example
 ///

@@ -28,11 +28,15 @@ pub struct Panel<'a> {
     pub lines: Vec<Line<'a>>,
 }
 
-/// A named line through points.
+/// A named line through points. A line whose name begins with [`PUBLISHED`] is drawn as crosses
+/// that are not connected.
 pub struct Line<'a> {
     pub name: &'a str,
     pub points: Vec<(f64, f64)>,
 }
+
+/// The beginning of the names of published points.
+pub const PUBLISHED: &str = "published";
 
 /// The stroke of a line.
 #[derive(Clone, Copy)]
@@ -71,13 +75,21 @@ impl Figure<'_> {
             match self.x_scale {
                 Scale::Linear => draw_panel(area, panel, self.x_label, low..high, y, stroke, true)?,
                 Scale::Logarithmic => {
-                    let x = (low..high).log_scale();
+                    let ticks = powers(low, high);
+                    let x = (low..high).log_scale().with_key_points(ticks);
                     draw_panel(area, panel, self.x_label, x, y, stroke, true)?;
                 }
             }
         }
         Ok(area.present()?)
     }
+}
+
+/// Returns the powers of ten and their doubles and fivefolds between two numbers.
+fn powers(low: f64, high: f64) -> Vec<f64> {
+    let tens = (0..12).map(|power| 10_f64.powi(power));
+    let all = tens.flat_map(|ten| [ten, 2.0 * ten, 5.0 * ten]);
+    all.filter(|tick| (low..=high).contains(tick)).collect()
 }
 
 impl Stroke {
@@ -130,6 +142,14 @@ where
     for (at, line) in panel.lines.iter().enumerate() {
         let Stroke { color, width, is_dashed } = stroke(at, line.name);
         let (points, style) = (line.points.iter().copied(), color.stroke_width(width));
+        if line.name.starts_with(PUBLISHED) {
+            let cross = |point| Cross::new(point, 6, BLACK.stroke_width(2));
+            let series = chart.draw_series(points.map(cross))?;
+            series
+                .label(line.name)
+                .legend(|(x, y)| Cross::new((x + 10, y), 5, BLACK.stroke_width(2)));
+            continue;
+        }
         let series = if is_dashed {
             chart.draw_series(DashedLineSeries::new(points, 6, 4, style))?
         } else {

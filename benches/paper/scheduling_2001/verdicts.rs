@@ -3,10 +3,11 @@
 use flowtable::schedule::simulator::Outcome as Simulated;
 use flowtable::schedule::{Overhead, Policy, Throttle};
 use model::papers::scheduling_2001::simulation::{
-    COSTS, SLICES, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
+    COSTS, SWITCH, THROTTLES, capped, flows, packets, run, slice, throttle, us,
 };
 
 use super::simulation::{FLOW_6, FLOW_13, efficiency};
+use crate::causes::Cause;
 use crate::finding::{Finding, short};
 use crate::report::Report;
 
@@ -53,35 +54,6 @@ fn one_series(numbers: impl Iterator<Item = f64>, decimals: usize) -> String {
     numbers.map(|number| format!("{number:.decimals$}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Runs the simulation with ties broken in reverse order. The outcome has the flows in the usual
-/// order.
-fn in_reverse(cost: u64, policy: Policy) -> Simulated {
-    let mut flows = flows(cost);
-    flows.reverse();
-    let mut outcome = run(&flows, policy);
-    outcome.flows.reverse();
-    outcome
-}
-
-/// Explains a series that is not monotonic by the tie break.
-fn of_ties_by_slice(decimals: usize, of: impl Fn(&Simulated) -> f64) -> String {
-    let all = SLICES.into_iter().map(|micros| of(&in_reverse(COSTS[COST_3], slice(micros))));
-    format!(
-        "The paper does not state which flow goes first when tags are equal. In the other order \
-            c13 = 3 µs gives {}.",
-        one_series(all, decimals)
-    )
-}
-
-/// Explains a different E by the tie break.
-fn of_ties(policy: Policy) -> String {
-    format!(
-        "The paper does not state which flow goes first when tags are equal. E depends on it: in \
-            the other order it is {} %.",
-        short(efficiency(&in_reverse(30, policy)))
-    )
-}
-
 /// Figures 10 to 12, and the text about them.
 pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
     let ours = format!("{} %", series(outcomes, 1, efficiency));
@@ -101,7 +73,7 @@ pub(crate) fn by_limit(report: &mut Report, outcomes: &Outcomes) {
     ));
     let what = "E with 8 packets, c13 = 30 µs, %";
     let finding = Finding::number("figure 10", what, 84.0, efficiency(&outcomes[EIGHT][COST_30]));
-    report.record(finding.within(2.0).because(&of_ties(packets(8))));
+    report.record(finding.within(2.0).because(Cause::TurnDetails));
 
     let falls = rises(outcomes, |outcome| -(dropped(outcome) as f64));
     let ours = series(outcomes, 0, |outcome| dropped(outcome) as f64);
@@ -136,12 +108,7 @@ fn queue_by_limit(report: &mut Report, outcomes: &Outcomes) {
     let what = "longest queue of flow 6 with 8 packets, c13 = 30 µs";
     let finding =
         Finding::number("figure 12", what, 8.0, queue_of_6(&outcomes[EIGHT][COST_30]).into());
-    let why = format!(
-        "The paper does not state which flow goes first when tags are equal. The queue depends \
-            on it: in the other order it is {}.",
-        queue_of_6(&in_reverse(30, packets(8)))
-    );
-    report.record(finding.within_units(1.0).because(&why));
+    report.record(finding.within_units(1.0).because(Cause::TurnDetails));
     let mut with = flows(30);
     with[FLOW_6].buffers = 32;
     let drops = [32, 64].map(|limit| run(&with, packets(limit)).flows[FLOW_6].dropped);
@@ -166,18 +133,18 @@ pub(crate) fn by_slice(report: &mut Report, outcomes: &Outcomes) {
     );
     let paper = "rises, and is nearly the same for all";
     let finding = Finding::check("figure 13", what, paper, ours, rule, holds);
-    report.record(finding.because(&of_ties_by_slice(1, efficiency)));
+    report.record(finding.because(Cause::TurnDetails));
     let what = "E with 500 µs, c13 = 30 µs, %";
     let at_500 = &outcomes[SLICE_500][COST_30];
     let finding = Finding::number("figure 13", what, 84.0, efficiency(at_500)).within(2.0);
-    report.record(finding.because(&of_ties(slice(500))));
+    report.record(finding.because(Cause::TurnDetails));
 
     let drops = |outcome: &Simulated| dropped(outcome) as f64;
     let falls = rises(outcomes, |outcome| -drops(outcome));
     let (ours, rule) = (series(outcomes, 0, drops), "falls with each step, at each cost");
     let what = "packets of flow 13 that are dropped, c13 = 3, 10, 30 µs";
     let finding = Finding::check("figure 14", what, "fall with the slice", ours, rule, falls);
-    report.record(finding.because(&of_ties_by_slice(0, drops)));
+    report.record(finding.because(Cause::TurnDetails));
 
     let what = "longest queue of flow 6 with 500 µs, c13 = 30 µs: nearly three times 8";
     report.record(Finding::number("figure 15", what, 24.0, queue_of_6(at_500).into()).within(10.0));
@@ -201,9 +168,8 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
     for ((percent, _), of_setting) in THROTTLES.into_iter().zip(outcomes) {
         let bound = (10_000.0 / (1.0 + f64::from(percent) / 100.0)).round() / 100.0;
         let what = format!("E by T = {percent} %, c13 = 3 µs, % (calculated: 1 / (1 + T))");
-        report.record(
-            Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3])).within(3.0),
-        );
+        let finding = Finding::number("figure 16", what, bound, efficiency(&of_setting[COST_3]));
+        report.record(finding.within(3.0).calculated());
     }
     let equal = [("30 µs", 2, slice(30)), ("150 µs", 4, slice(150))];
     for (name, setting, policy) in equal {
@@ -242,7 +208,8 @@ pub(crate) fn by_throttle(report: &mut Report, outcomes: &Outcomes) {
         };
         let least = (1..=1000).find(is_enough).unwrap_or_default();
         let what = format!("least timeslice that the throttle takes for T = {percent} %, µs");
-        report.record(Finding::number("formula 1", what, micros as f64, least as f64));
+        let finding = Finding::number("formula 1", what, micros as f64, least as f64);
+        report.record(finding.calculated());
     }
     let why = "It lists the flows of the simulation, which are the same here.";
     report.record(Finding::not_measured("table 5", "rates, costs, timeouts and shares", why));
@@ -278,6 +245,17 @@ fn queues(report: &mut Report, strict: &Simulated) {
         "some",
         plain > 0,
     ));
+    let threshold = capped((2, 150)).with_strict_thresholds().threshold(us(1), u32::MAX);
+    let what = "threshold of flows 1 to 3, T = 2 %, packets";
+    let finding = Finding::number("figure 18", what, 150.0, threshold.into());
+    report.record(finding.calculated());
+    let [first, second] = [0, 1].map(|flow| strict.flows[flow].dropped);
+    let ours = format!("{first} and {second}");
+    let what = "packets that flows 1 and 2 lose, T = 2 %";
+    let holds = first + second == 0;
+    let finding = Finding::check("figure 18", what, "flow 3 is named alone", ours, "none", holds);
+    let why = "Their thresholds are 150 packets as well, and they have 128 buffers.";
+    report.record(finding.because(Cause::TurnDetails).noting(why));
     let more = drops(policy, &|flows| flows[2].buffers = 256);
     report.record(Finding::number("figure 18", "the same, with 256 buffers", 0.0, more as f64));
     let sooner = drops(policy, &|flows| flows[2].timeout = Some(us(500)));

@@ -35,7 +35,9 @@ pub(crate) fn figure_2(report: &mut Report) -> Outcome {
             .map(|n| (f64::from(n), all(&FIGURE_2, n.max(1))[number]))
             .collect(),
     };
-    let lines = MECHANISMS.into_iter().enumerate().map(line).collect();
+    let mut lines: Vec<Line<'_>> = MECHANISMS.into_iter().enumerate().map(line).collect();
+    let crossing = vec![(333.0, all(&FIGURE_2, 333)[0])];
+    lines.push(Line { name: "published: a circuit is worth it from here", points: crossing });
     let figure = Figure {
         title: "Time for a transfer: R = 60 ms, L = 200 µs, s = 20 µs",
         x_label: "packets",
@@ -61,11 +63,12 @@ fn judge(report: &mut Report) -> Outcome {
         ("source hashing, with lookups counted in a cache", most[1]),
     ] {
         let ours = format!("off by {most:.4} ms at most");
-        report.record(Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01));
+        let finding = Finding::check(PLACE, what, "the equations", ours, rule, most <= 0.01);
+        report.record(finding.calculated());
     }
     let what = "packets from which on a circuit is worth its set-up (calculated: R / (L - s))";
-    report
-        .record(Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit()).within(1.0));
+    let finding = Finding::number(PLACE, what, 333.0, FIGURE_2.packets_for_a_circuit());
+    report.record(finding.within(1.0).calculated());
     Ok(())
 }
 
@@ -76,9 +79,8 @@ pub(crate) fn gain_of_an_index(report: &mut Report) -> Outcome {
     for rest in [0.0, 10.0, 30.0, 60.0, 100.0, 1000.0] {
         if rest == 30.0 {
             let what = "a hash of 30 instructions : an index of 2, beside 30 others";
-            let finding =
-                Finding::number("text, cost of a hash", what, 2.0, improvement(30.0, 2.0, rest));
-            report.record(finding.within(10.0));
+            let finding = Finding::number("section 3.4", what, 2.0, improvement(30.0, 2.0, rest));
+            report.record(finding.within(10.0).calculated());
         }
         let paper = if rest == 30.0 { "\"a factor of 2\"" } else { "-" };
         table.row(&[&rest, &format!("{:.3}", improvement(30.0, 2.0, rest)), &paper]);

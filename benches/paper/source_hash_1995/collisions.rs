@@ -84,14 +84,14 @@ fn judge(report: &mut Report, names: usize, counted: [usize; Kind::ALL.len()]) {
     for (kind, paper) in
         [(Kind::Source, "as few as any"), (Kind::CrcPair, "as few as the source index")]
     {
-        let what = format!("{names} names, {}: collisions", kind.name());
-        let ours = format!("{}, by chance {by_chance:.0}", of(kind));
+        let what = format!("names of 16 subnets, {}: collisions", kind.name());
+        let ours = format!("{} of {names}, by chance {by_chance:.0}", of(kind));
         let rule = format!("within {sigma:.0} of chance: three sigma");
         let holds = (of(kind) - by_chance).abs() <= sigma;
         report.record(Finding::check(PLACE, what, paper, ours, &rule, holds).at_full_scale());
     }
-    let what = format!("{names} names, XOR-16: collisions");
-    let ours = format!("{}, by chance {by_chance:.0}", of(Kind::Xor16));
+    let what = "names of 16 subnets, XOR-16: collisions";
+    let ours = format!("{} of {names}, by chance {by_chance:.0}", of(Kind::Xor16));
     let holds = of(Kind::Xor16) > 2.0 * by_chance;
     let rule = "more than twice as many as by chance";
     let finding = Finding::check(PLACE, what, "visibly more", ours, rule, holds);
@@ -116,7 +116,7 @@ fn draw(report: &mut Report, most: usize) -> Outcome {
         Panel { y_label, y: 0.0..70_000.0, lines }
     };
     let figure = Figure {
-        title: "Names in places that others have, of 65,536 places",
+        title: "Names in places that others have, of 65,536 places (published heights are lost)",
         x_label: "names",
         x_scale: Scale::Linear,
         panels: vec![panel(Set::A, "set A: 16 subnets"), panel(Set::B, "set B: hosts that count")],

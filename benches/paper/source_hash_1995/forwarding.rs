@@ -17,6 +17,7 @@ use model::papers::source_hash_1995::traffic::{ETHERNET, Traffic};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::causes::Cause;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 use crate::rounds::{Subject, Times};
@@ -226,12 +227,12 @@ fn judge(report: &mut Report, times: &Times) {
     let finding = Finding::check(PLACE, what, "1.45 to 1.82 times as fast", ours, rule, holds);
     let [long, short] = [LONG, SHORT].map(|number| times.of(number) - times.of(REST));
     let why = format!(
-        "Nothing else is done for a packet here. Beside {:.0} to {:.0} ns of other work 45 % \
-            would be left of it.",
+        "Beside {:.0} to {:.0} ns of other work 45 % would be left of the gain.",
         rest(most, long, short),
         rest(least, long, short)
     );
-    let finding = if faster > most { finding.because(&why) } else { finding };
+    let finding =
+        if faster > most { finding.because(Cause::OtherWork).noting(&why) } else { finding };
     report.record(finding.at_full_scale());
     judge_hashes(report, times);
 }

@@ -29,8 +29,9 @@ use model::papers::source_hash_1995::indices::{Kind, SLOTS};
 use model::papers::source_hash_1995::router::{Cache, in_trie, radix_tree};
 use model::papers::source_hash_1995::traffic::Traffic;
 
-use super::forwarding;
 use super::packet_filter;
+use super::{dml, forwarding};
+use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, median, two};
 use crate::rounds::Subject;
@@ -47,6 +48,13 @@ const LOOKUP: &str = "lookup";
 const FORWARDING: &str = "forwarding";
 const FILTER: &str = "filter";
 const THREADED: &str = "threaded index";
+/// A hop without checks of bounds and generation, as in the paper.
+const UNCHECKED: &str = "row without checks";
+/// The pair of CRCs without a table.
+const BIT_BY_BIT: &str = "CRC-8 pair, bit by bit";
+const REGIONS: &str = "regions";
+/// The ways to find the regions of a packet with four headers.
+const WAYS: [&str; 2] = ["by hand", "by DML header"];
 
 /// Runs the operations of `--count WHAT KIND TIMES`, if that is on the command line.
 pub(crate) fn counted_run() -> Option<Outcome> {
@@ -68,6 +76,9 @@ fn run(what: &str, kind: &str, times: usize) -> Outcome {
     match what {
         NOTHING => _ = nothing(times),
         LOOKUP if kind == THREADED => _ = threaded(times)?,
+        LOOKUP if kind == UNCHECKED => _ = unchecked(times),
+        INDEX if kind == BIT_BY_BIT => _ = repeat(times, &mut flows(), |flow| crc_pair(flow)),
+        REGIONS => dml::find_regions(kind == WAYS[1], times)?,
         INDEX | LOOKUP => {
             let kind = Kind::ALL.into_iter().find(|each| each.name() == kind);
             _ = by_kind(kind.ok_or_else(unknown)?, what == LOOKUP, times);
@@ -153,6 +164,29 @@ fn threaded(times: usize) -> Result<f64, Box<dyn Error>> {
     }))
 }
 
+/// Forwards by rows without generations, whose number is a power of two.
+fn unchecked(times: usize) -> f64 {
+    let rows: [(u32, u32); FLOWS] = std::array::from_fn(|row| (row as u32, (row as u32 + 1) % 16));
+    let rows = black_box(rows);
+    let mut packets: [u32; FLOWS] = std::array::from_fn(|row| row as u32);
+    repeat(times, &mut packets, |packet| {
+        let (port, label) = rows[*packet as usize % FLOWS];
+        *packet = label;
+        port
+    })
+}
+
+/// Computes the pair of CRCs of a flow by shifts.
+fn crc_pair(flow: &Flow) -> u32 {
+    let (upper, lower) = flow.fid.0.split_at(flow.fid.0.len() / 2);
+    let of = |half: &[u8]| {
+        half.iter().fold(0_u8, |sum, byte| {
+            (0..8).fold(sum ^ byte, |sum, _| (sum << 1) ^ if sum & 0x80 != 0 { 7 } else { 0 })
+        })
+    };
+    u32::from(of(upper)) << 8 | u32::from(of(lower))
+}
+
 fn nothing(times: usize) -> f64 {
     repeat(times, &mut flows(), |_| 0)
 }
@@ -208,6 +242,7 @@ const fn paper(kind: Kind) -> Option<(u32, u32)> {
 pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
     const TIMES: usize = 2 * PACKETS;
     let Some(nothing) = instructions(NOTHING, "at all", TIMES) else {
+        regions(report, |_| None);
         report.remark("Skipped: instructions are not counted: valgrind does not run here.".into());
         return times(report, quick, |_, _| None);
     };
@@ -217,6 +252,7 @@ pub(crate) fn tables(report: &mut Report, quick: bool) -> Outcome {
         let count = is_counted.then(|| instructions(what, kind, TIMES)).flatten();
         count.map(|count| count - nothing)
     })?;
+    regions(report, |way| (!quick).then(|| instructions(REGIONS, way, TIMES)).flatten());
     if quick { Ok(()) } else { experiments(report, TIMES) }
 }
 
@@ -252,17 +288,68 @@ fn times(report: &mut Report, quick: bool, counted: impl Fn(&str, &str) -> Optio
     judge_order(report, &counts);
     threaded(FLOWS)?;
     let hop = counted(LOOKUP, THREADED);
-    let why = "The hop checks the row's bounds and its tag, which the paper's does not; reading \
-        and writing the packet is counted, too.";
-    let what = "a hop by threaded index: instructions";
-    report.record(counted_or_missing("table 5", what, 8.0, hop).because(why));
+    judge_hop(report, hop, counted(LOOKUP, Kind::Source.name()));
     let time = nanoseconds(quick, |times| threaded(times).unwrap_or(f64::NAN));
     table.row(&[&THREADED, &"-", &"-", &"-", &or_dash(hop), &8, &time]);
     let title = "An index for a name of 12 bytes, and a lookup with it (tables 4 and 5)";
     report.table("instructions", title, table)
 }
 
+/// Compares a hop by threaded index with the paper's, and with a lookup by source index.
+fn judge_hop(report: &mut Report, hop: Option<f64>, source: Option<f64>) {
+    let what = "a hop by threaded index: instructions";
+    let finding = counted_or_missing("table 5", what, 8.0, hop);
+    report.record(finding.because(Cause::Instructions));
+    let what = "a hop by threaded index, beside a lookup by source index: instructions";
+    let finding = match hop.zip(source) {
+        Some((hop, source)) => {
+            let ours = format!("{hop:.0} for {source:.0}");
+            let holds = hop < source;
+            Finding::check("section 4.1", what, "8 for 20", ours, "fewer", holds).at_full_scale()
+        }
+        None => Finding::not_measured("section 4.1", what, NOT_COUNTED),
+    };
+    report.record(finding.because(Cause::Instructions));
+}
+
+/// Compares what finding the data costs for each of four headers.
+fn regions(report: &mut Report, counted: impl Fn(&str) -> Option<f64>) {
+    let what = "instructions for each of four headers, by hand";
+    let finding = match WAYS.map(counted) {
+        [Some(by_hand), Some(by_header)] => {
+            let of_one = by_hand / 4.0;
+            let ours = format!("{of_one:.0}; {:.0} by DML header", by_header / 4.0);
+            let holds = (10.0..=25.0).contains(&of_one);
+            Finding::check("section 5.1", what, "10 to 25", ours, "10 to 25", holds).at_full_scale()
+        }
+        _ => Finding::not_measured("section 5.1", what, NOT_COUNTED),
+    };
+    report.record(finding.because(Cause::Instructions));
+}
+
+/// Counts a hop without checks, and a CRC without a table.
+pub(crate) fn explain_instructions(quick: bool) -> Result<Evidence, Box<dyn Error>> {
+    const TIMES: usize = 2 * PACKETS;
+    let mut table = Table::new(&["", "printed", "instructions"]);
+    let nothing = (!quick).then(|| instructions(NOTHING, "at all", TIMES)).flatten();
+    for (name, what, kind, printed) in [
+        ("CRC-8 pair by table", INDEX, Kind::CrcPair.name(), "100"),
+        ("CRC-8 pair, bit by bit", INDEX, BIT_BY_BIT, "100"),
+        ("hop, bounds and generation checked", LOOKUP, THREADED, "8"),
+        ("hop without checks", LOOKUP, UNCHECKED, "8"),
+        ("lookup by source index", LOOKUP, Kind::Source.name(), "20"),
+    ] {
+        let count = nothing.and_then(|nothing| Some(instructions(what, kind, TIMES)? - nothing));
+        table.row(&[&name, &printed, &or_dash(count)]);
+    }
+    Ok(vec![("Instructions by variant (callgrind; a run on the full scale)", table)])
+}
+
+/// The reason why there is no count.
+const NOT_COUNTED: &str = "It was not counted: that takes valgrind, and a run on the full scale.";
+
 /// Compares a count of instructions, if there is one.
+#[track_caller]
 fn counted_or_missing(
     place: &'static str,
     what: impl Into<String>,
@@ -271,11 +358,7 @@ fn counted_or_missing(
 ) -> Finding {
     match count {
         Some(count) => Finding::number(place, what, paper, count).within(25.0).at_full_scale(),
-        None => Finding::not_measured(
-            place,
-            &what.into(),
-            "It was not counted: that takes valgrind, and a run on the full scale.",
-        ),
+        None => Finding::not_measured(place, &what.into(), NOT_COUNTED),
     }
 }
 
@@ -283,22 +366,18 @@ fn counted_or_missing(
 fn judge(report: &mut Report, kind: Kind, index: Option<f64>, look_up: Option<f64>) {
     let Some((of_index, of_look_up)) = paper(kind) else { return };
     let what = format!("{}: instructions for the index", kind.name());
-    let why = match kind {
-        Kind::CrcPair => {
-            "Each byte is looked up in a table here; the paper does not state its method."
-        }
-        _ => "Another processor, and another compiler.",
-    };
-    report.record(counted_or_missing("table 4", what, of_index.into(), index).because(why));
+    let finding = counted_or_missing("table 4", what, of_index.into(), index);
+    report.record(finding.because(Cause::Instructions));
     if kind != Kind::CrcPair {
         let what = format!("{}: instructions with the lookup", kind.name());
-        let rest = look_up.zip(index).map_or(f64::NAN, |(look_up, index)| look_up - index);
-        let why = format!(
-            "A comparison of 12 bytes and the way to the record take {rest:.0} instructions \
-                here, 18 there."
-        );
-        report
-            .record(counted_or_missing("table 5", what, of_look_up.into(), look_up).because(&why));
+        let finding = counted_or_missing("table 5", what, of_look_up.into(), look_up);
+        report.record(finding.because(Cause::Instructions));
+    }
+    if kind == Kind::Source {
+        let what = "instructions to compare 12 bytes and go to the record";
+        let rest = look_up.zip(index).map(|(look_up, index)| look_up - index);
+        let finding = counted_or_missing("section 3.4", what, 18.0, rest);
+        report.record(finding.because(Cause::Instructions));
     }
 }
 
@@ -307,11 +386,20 @@ fn judge_order(report: &mut Report, counts: &[(Kind, Option<f64>)]) {
     let of = |kind| counts.iter().find(|(each, _)| *each == kind).and_then(|(_, count)| *count);
     let all = [of(Kind::Source), of(Kind::Xor16), of(Kind::CrcPair)];
     let what = "instructions for the index: source, XOR-16, CRC";
+    let of_crc = "instructions for the index: source beside CRC";
     if let [Some(source), Some(xor), Some(crc)] = all {
+        let ours = format!("1 / {:.0}", crc / source);
+        let (paper, rule) = ("a tenth of CRC", "a tenth or less");
+        let holds = source <= crc / 10.0;
+        let finding = Finding::check("section 3.4", of_crc, paper, ours, rule, holds);
+        report.record(finding.at_full_scale());
         let ours = format!("{source:.0}, {xor:.0}, {crc:.0}");
         let holds = source < xor && xor < crc;
         let finding = Finding::check("table 4", what, "2, 15, 100", ours, "in this order", holds);
         report.record(finding.at_full_scale());
+    } else {
+        report.record(Finding::not_measured("section 3.4", of_crc, NOT_COUNTED));
+        report.record(Finding::not_measured("table 4", what, NOT_COUNTED));
     }
 }
 

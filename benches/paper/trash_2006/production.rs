@@ -238,6 +238,11 @@ fn figure(samples: &[Minute]) -> Figure<'static> {
         name,
         points: (1..).map(f64::from).zip(samples.iter().map(y)).collect(),
     };
+    let last = samples.len() as f64;
+    let band = |depths: &[f64]| {
+        let minutes = [0.25, 0.5, 0.75, 1.0].map(|part| part * last);
+        minutes.iter().flat_map(|x| depths.iter().map(|depth| (*x, *depth))).collect()
+    };
     let panels = vec![
         Panel {
             y_label: "depth, nodes",
@@ -245,12 +250,16 @@ fn figure(samples: &[Minute]) -> Figure<'static> {
             lines: vec![
                 line("maximum depth", |sample| sample.shape.max_depth() as f64),
                 line("average depth", |sample| sample.shape.average_depth()),
+                Line { name: "published: 4, sometimes 5", points: band(&[4.0, 5.0]) },
             ],
         },
         Panel {
             y_label: "average depth, nodes",
             y: 1.2..1.6,
-            lines: vec![line("average depth, enlarged", |sample| sample.shape.average_depth())],
+            lines: vec![
+                line("average depth, enlarged", |sample| sample.shape.average_depth()),
+                Line { name: "published: 1.3 to 1.4", points: band(&[1.3, 1.4]) },
+            ],
         },
         Panel {
             y_label: "thousands of entries",

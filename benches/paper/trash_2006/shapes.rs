@@ -1,5 +1,6 @@
 //! Depths and node sizes, which are independent of time.
 
+use std::error::Error;
 use std::net::Ipv4Addr;
 
 use flowtable::key::bits::BitString;
@@ -9,6 +10,7 @@ use model::papers::trash_2006::traffic::{Flow, Rings, distinct, dst_src, src_dst
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::causes::Evidence;
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
@@ -70,8 +72,10 @@ pub(crate) fn depth_by_size(report: &mut Report, quick: bool) -> Outcome {
         if keys == 5_983 {
             let what = "as many random keys as the paper's trie had with active collection, \
                 5983: average depth";
-            report
-                .record(Finding::number("results", what, 1.33, shape.average_depth()).within(2.0));
+            report.record(
+                Finding::number("section 4, results", what, 1.33, shape.average_depth())
+                    .within(2.0),
+            );
         }
         table.row(&[
             &keys,
@@ -123,7 +127,8 @@ pub(crate) fn key_order(report: &mut Report) -> Outcome {
         if let Some(paper) = node {
             let what = format!("{name}, 100 000 keys: bits of the largest node");
             let largest = shape.nodes_by_bits.iter().rposition(|count| *count > 0);
-            let finding = Finding::number("results", what, paper, largest.unwrap_or(0) as f64);
+            let finding =
+                Finding::number("section 4, results", what, paper, largest.unwrap_or(0) as f64);
             report.record(finding);
         }
         table.row(&[&name, &shape.root_bits, &bits, &average, &max, &model, &paper, &largest]);
@@ -175,4 +180,48 @@ pub(crate) fn doubling_steps(report: &mut Report) -> Outcome {
     report.table("doubling_steps", "Addresses in doubling steps below 10.255.255.254", table)?;
     report.remark("Linux did not list the 6 keys beside the 23: these are assumed.".into());
     Ok(())
+}
+
+/// Builds the trie with the source first, by the part of the leaves that each interface has.
+pub(crate) fn explain_uneven_leaves(quick: bool) -> Result<Evidence, Box<dyn Error>> {
+    let mut table = Table::new(&["leaves of the interfaces", "avg depth", "max", "nodes x bits"]);
+    table.row(&[&"printed: 99 905 in all", &"2.78", &"6", &"16 bits"]);
+    let parts: &[usize] = if quick { &[50, 55] } else { &[50, 52, 54, 55, 58, 65] };
+    let keys = distinct(140_000, Rings::ADJACENT, src_dst);
+    // The sources differ in the last bit of their third octet.
+    let (first, second): (Vec<u128>, Vec<u128>) =
+        keys.into_iter().partition(|key| key >> (96 + 8) & 1 == 0);
+    for &part in parts {
+        let counts = [1000 * part, 1000 * (100 - part)];
+        let (mut first, mut second) = (first.iter(), second.iter());
+        let pairs = (0..100_000).filter_map(|turn| {
+            // In proportion all the time.
+            let is_first = (turn + 1) * part / 100 > turn * part / 100;
+            if is_first { first.next() } else { second.next() }
+        });
+        let shape = shape(pairs.copied(), Tuning::TRASH_2006);
+        let (average, most) = (three(shape.average_depth()), shape.max_depth());
+        let name = format!("{} and {}", counts[0], counts[1]);
+        table.row(&[&name, &average, &most, &largest_nodes(&shape)]);
+    }
+    Ok(vec![("Plain src,dst, 100 000 keys, insertions only", table)])
+}
+
+/// Counts the maximum depths of random keys over seeds.
+pub(crate) fn explain_max_depth(quick: bool) -> Result<Evidence, Box<dyn Error>> {
+    let header = ["random keys", "avg depth", "max 3", "max 4", "max 5", "max 6 or more"];
+    let mut table = Table::new(&header);
+    for keys in [300, 5_983, 30_000, 100_000] {
+        let seeds = 0..if quick { 2 } else { 40 };
+        let (mut seen, mut sum) = ([0; 4], 0.0);
+        for seed in seeds.clone() {
+            let rng = StdRng::seed_from_u64(seed);
+            let shape = shape(rng.random_iter::<u64>().take(keys), Tuning::TRASH_2006);
+            seen[shape.max_depth().clamp(3, 6) - 3] += 1;
+            sum += shape.average_depth();
+        }
+        let average = three(sum / seeds.count() as f64);
+        table.row(&[&keys, &average, &seen[0], &seen[1], &seen[2], &seen[3]]);
+    }
+    Ok(vec![("Seeds by the maximum depth of their trie", table)])
 }

@@ -4,7 +4,7 @@
 //! duration of a transfer in which all packets, the first one or none take the full lookup
 //! ([`Transfer`]).
 //!
-//! Paper: Chandranmenon and Varghese, sections 2 and 6, and its Figures 2 and 5.
+//! Paper: Chandranmenon and Varghese, sections 3.2 and 3.4, and its Figures 2 and 5.
 
 /// Returns the expected number of collisions of random keys in a table.
 ///

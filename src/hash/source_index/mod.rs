@@ -50,7 +50,7 @@
 //!
 //! # Comparison of mechanisms
 //!
-//! Table 1 of the paper in today's terms, with current examples:
+//! Four of the seven rows of table 1 of the paper in today's terms, with current examples:
 //!
 //! | | set-up | cost of a lookup | condition | today |
 //! |---|---|---|---|---|

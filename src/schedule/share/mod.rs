@@ -51,7 +51,7 @@
 //! over the runs.
 //!
 //! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*
-//! (2001), for the shares of threads; Bennett and Zhang, *Hierarchical packet fair queueing
+//! (2001), section 3.1, for the shares of threads; Bennett and Zhang, *Hierarchical packet fair queueing
 //! algorithms* (1996), for the algorithm, WF²Q+. They schedule packets, whose length is known; the
 //! length of runs is estimated.
 
@@ -67,6 +67,8 @@ pub use proportional::ProportionalShare;
 /// The handle of a thread.
 ///
 /// Its index counts from 0. The index of a removed thread is reused, the last one first.
+///
+/// Paper: Qie et al., section 3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread(u32);
 

@@ -39,6 +39,8 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 /// An insertion or removal that resizes the root reads all keys at once. A step of an iterator
 /// scans up to all slots of the root where there are no keys.
 ///
+/// Paper: Olsson and Nilsson, *TRASH*, section 2.
+///
 /// # Example
 ///
 /// ```

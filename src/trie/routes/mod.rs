@@ -79,6 +79,8 @@ impl<V> Suffixes<Aliases<V>> for Slen {
 /// | `iter` | a step in the list, or to the next leaf |
 /// | `len` | O(1) |
 ///
+/// Paper: Olsson and Nilsson, *TRASH*, section 2, for the trie; matching is that of Linux.
+///
 /// # Example
 ///
 /// ```

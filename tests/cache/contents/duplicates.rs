@@ -105,3 +105,23 @@ fn a_retransmission_after_the_lifetime_is_accepted() {
     let mut none = DuplicateFilter::new(10, Duration::ZERO).unwrap();
     assert_eq!([(); 2].map(|()| none.accept('a', 5, Timestamp::ZERO)), [Accept; 2]);
 }
+
+/// The index of a packet finds the sender's state, and decides nothing: with any indices, even one
+/// for all senders, the verdicts are those by hash.
+#[test]
+fn an_index_from_the_packet_changes_no_verdict() {
+    let lifetime = Duration::from_nanos(50);
+    for indices in [1, 3, 1 << 20] {
+        let [mut by_hash, mut by_index] =
+            [0; 2].map(|_| DuplicateFilter::new(8, lifetime).unwrap());
+        for step in 0..2000 {
+            let (sender, sequence) = (mix(step) % 12, mix(step + 1_000_000) % 16);
+            let index = SourceIndex::new((mix(sender) % indices) as u32);
+            let now = Timestamp::from_nanos(step);
+            let expected = by_hash.accept(sender, sequence, now);
+            assert_eq!(by_index.accept_indexed(index, sender, sequence, now), expected);
+        }
+        by_index.validate().unwrap();
+        assert_eq!(by_index.len(), by_hash.len());
+    }
+}
