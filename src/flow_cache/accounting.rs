@@ -61,6 +61,35 @@ impl<P: Eviction> Accounting<P> {
         }
     }
 
+    /// Accounts for a new flow in the slot of one that is removed for a reason.
+    #[inline]
+    pub(super) fn replace(
+        &mut self,
+        slot: u32,
+        (before, reason): (FlowState, EndReason),
+        state: FlowState,
+        (config, now): (&Config, u64),
+    ) {
+        let class = state.marks.class();
+        self.metrics.remove(reason, before.marks.class());
+        self.metrics.insert(class);
+        if before.marks.is_pinned() {
+            self.metrics.pinned -= 1;
+            self.policy.insert(slot, class as u8);
+        } else {
+            self.policy.replace(slot, class as u8);
+        }
+        if !self.tenants.is_empty() {
+            self.tenants.count_out(before.tenant);
+            if !before.marks.is_pinned() {
+                self.tenants.remove(before.tenant, slot, before.marks.class());
+            }
+            self.tenants.count_in(state.tenant);
+            self.tenants.insert(state.tenant, slot, class);
+        }
+        self.arm(slot, state, config, now);
+    }
+
     /// Makes a flow evictable.
     pub(super) fn make_evictable(&mut self, slot: u32, state: FlowState) {
         self.policy.insert(slot, state.marks.class() as u8);
@@ -98,6 +127,7 @@ impl<P: Eviction> Accounting<P> {
     }
 
     /// Arms the timer of a flow for its deadline.
+    #[inline]
     pub(super) fn arm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         let mut deadline = state.deadline(&config.timeouts);
         if let Some(emergency) = config.emergency {
@@ -107,7 +137,9 @@ impl<P: Eviction> Accounting<P> {
                 deadline = deadline.min(next);
             }
         }
-        if deadline != NEVER {
+        // A later tick needs nothing, and no division.
+        let armed = self.wheel.armed(slot).saturating_sub(1).saturating_mul(config.tick);
+        if deadline != NEVER && deadline <= armed {
             // The first tick after the deadline.
             self.wheel.arm(slot, deadline.div_ceil(config.tick));
         }

@@ -3,6 +3,7 @@
 use core::hash::BuildHasher;
 
 use super::FlowCache;
+use super::clock::Clock;
 use super::config::Emergency;
 use super::connection::ConnectionState;
 use super::event::{Refused, RemovedFlow};
@@ -20,6 +21,7 @@ const AT_ONCE: usize = 4;
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
     /// Evicts a flow if necessary. Returns the slot.
+    #[inline]
     pub(super) fn create(
         &mut self,
         (first, name): (u32, K),
@@ -34,23 +36,17 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(Refused::Memory);
         }
         let hash = self.index_hash(first, &name);
-        let over = over.and_then(|slot| self.remove_slot(slot, EndReason::Ended));
-        let removed = match over {
+        let (before, reason) = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
-                packet = packet.from_tenant(over.tenant);
-                Some(over)
+                packet = packet.from_tenant(self.store.tenant(over));
+                (Some(over), EndReason::Ended)
             }
-            None => self
-                .make_room(packet.tenant())
-                .inspect_err(|_| self.accounting.metrics.refused += 1)?,
+            None => {
+                let victim = self.make_room(packet.tenant());
+                (victim.inspect_err(|_| self.accounting.metrics.refused += 1)?, EndReason::Resources)
+            }
         };
-        let slot = self.store.flows.next_index();
-        if self.index.insert(hash, Target::slot(slot), &self.store).is_err() {
-            self.pending = removed;
-            self.accounting.metrics.refused += 1;
-            return Err(Refused::Memory);
-        }
         let now = self.clock.now();
         self.version += 1;
         let connection = ConnectionState::begin(packet, direction, &self.config);
@@ -58,10 +54,51 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         marks.set(Marks::UNREPORTED, true);
         let flow = Flow { name, marks, last_seen: now, version: self.version, value };
         let cold = Cold { first_seen: now, reported: now, hash, ..Cold::FREE };
-        self.insert_flow(flow, cold, packet.tenant());
-        self.accounting.metrics.created += 1;
-        self.store.rest.removed = removed;
-        Ok(slot)
+        let slot = match before {
+            Some(before) => self.replace_flow((before, reason), flow, cold, packet.tenant()),
+            None => self.append_flow(flow, cold, packet.tenant()),
+        };
+        match slot {
+            Some(_) => self.accounting.metrics.created += 1,
+            None => self.accounting.metrics.refused += 1,
+        }
+        slot.ok_or(Refused::Memory)
+    }
+
+    /// Inserts a flow, and its name into the index. Returns the slot, or `None` without memory.
+    fn append_flow(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> Option<u32> {
+        let slot = self.store.flows.next_index();
+        self.index.insert(cold.hash, Target::slot(slot), &self.store).ok()?;
+        self.insert_flow(flow, cold, tenant);
+        Some(slot)
+    }
+
+    /// Ends the flow in a slot, and inserts another one there, with its name. Returns the slot, or
+    /// `None` without memory: then the first flow has ended, and is reported later.
+    #[inline]
+    fn replace_flow(
+        &mut self,
+        (slot, reason): (u32, EndReason),
+        flow: Flow<K, V>,
+        cold: Cold,
+        tenant: Tenant,
+    ) -> Option<u32> {
+        let ended = self.unname(slot, reason)?;
+        if self.index.insert(cold.hash, Target::slot(slot), &self.store).is_err() {
+            self.pending = self.take_flow(slot, ended);
+            return None;
+        }
+        let state = FlowState::new(&flow, &cold, tenant);
+        let before = self.store.replace(slot, flow, cold, tenant);
+        let leaving = (FlowState::new(&before, &ended.cold, ended.tenant), reason);
+        self.accounting.replace(slot, leaving, state, (&self.config, self.clock.now()));
+        self.end_emergency(self.store.len() - 1);
+        self.begin_emergency();
+        let (removed, name) = ended.removed(slot, before, &self.clock);
+        self.store.rest.removed = Some(removed);
+        // Last, as it may panic.
+        drop(name);
+        Some(slot)
     }
 
     /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
@@ -87,10 +124,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             // An empty wheel skips the time without flows.
             self.accounting.wheel.skip_to(self.clock.now() / self.config.tick);
         }
-        let Flow { marks, last_seen, .. } = flow;
-        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
+        let state = FlowState::new(&flow, &cold, tenant);
         let slot = self.store.insert(flow, cold, tenant);
         self.accounting.insert(slot, state, &self.config, self.clock.now());
+        self.begin_emergency();
+    }
+
+    /// Begins an emergency, if there are as many flows.
+    #[inline]
+    fn begin_emergency(&mut self) {
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
         if !self.is_emergency && self.config.emergency.is_some_and(begins) {
             self.is_emergency = true;
@@ -98,27 +140,37 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Evicts a flow, if a new flow of the tenant requires it.
-    fn make_room(&mut self, tenant: Tenant) -> Result<Option<RemovedFlow<K, V>>, Refused> {
+    /// Ends an emergency, if there are as few flows.
+    #[inline]
+    fn end_emergency(&mut self, flows: usize) {
+        let ends = |emergency: Emergency| flows < emergency.leave;
+        self.is_emergency &= !self.config.emergency.is_some_and(ends);
+    }
+
+    /// Selects the flow to evict, if a new flow of the tenant requires it.
+    #[inline]
+    fn make_room(&mut self, tenant: Tenant) -> Result<Option<u32>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
-        let (of, refusal) = if !self.has_memory_for(self.index.growth(1)) {
+        let (of, refusal) = if self.is_limited() && !self.has_memory_for(self.index.growth(1)) {
             return Err(Refused::Memory);
         } else if self.accounting.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))
         } else if self.store.len() >= self.config.flows {
             (None, Some(Refused::Full))
-        } else if !self.has_memory_for(self.growth(tenant) + self.index.growth(0)) {
+        } else if self.is_limited()
+            && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
+        {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
         } else {
             return Ok(None);
         };
-        let removed = self.victim(of).and_then(|slot| self.remove_slot(slot, EndReason::Resources));
+        let victim = self.victim(of);
         self.prefetch_next();
         match refusal {
-            Some(refusal) if removed.is_none() => Err(refusal),
-            _ => Ok(removed),
+            Some(refusal) if victim.is_none() => Err(refusal),
+            _ => Ok(victim),
         }
     }
 
@@ -167,6 +219,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         slot: u32,
         reason: EndReason,
     ) -> Option<RemovedFlow<K, V>> {
+        let ended = self.unname(slot, reason)?;
+        self.take_flow(slot, ended)
+    }
+
+    /// Removes the names of a flow from the index, for its end.
+    #[inline]
+    fn unname(&mut self, slot: u32, reason: EndReason) -> Option<Ended<K>> {
         // The key first: its methods may panic.
         let key = self.store.flows.get(slot)?.key();
         while let Some((at, alias)) = self.store.aliases(slot).next() {
@@ -175,25 +234,47 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
         self.index.remove(cold.hash, Target::slot(slot));
-        let Flow { name, marks, last_seen, value, .. } = self.store.flows.try_remove(slot)?;
-        let state = FlowState { marks, last_seen, reported: cold.reported, tenant };
-        self.accounting.remove(slot, state, reason);
+        Some(Ended { key, cold, tenant, reason })
+    }
+
+    /// Removes a flow whose names have been removed.
+    fn take_flow(&mut self, slot: u32, ended: Ended<K>) -> Option<RemovedFlow<K, V>> {
+        let flow = self.store.flows.try_remove(slot)?;
+        let state = FlowState::new(&flow, &ended.cold, ended.tenant);
+        self.accounting.remove(slot, state, ended.reason);
         self.version += 1;
-        let ends = |emergency: Emergency| self.store.len() < emergency.leave;
-        self.is_emergency &= !self.config.emergency.is_some_and(ends);
-        let removed = RemovedFlow {
-            handle: Handle { id: cold.id, slot },
-            key,
-            value,
-            reason,
-            class: marks.class(),
-            protocol: marks.protocol(),
-            tenant,
-            first_seen: self.clock.caller(cold.first_seen),
-            last_seen: self.clock.caller(last_seen),
-        };
+        self.end_emergency(self.store.len());
+        let (removed, name) = ended.removed(slot, flow, &self.clock);
         // Last, as it may panic.
         drop(name);
         Some(removed)
+    }
+}
+
+/// What is known of a flow that ends, besides its record.
+struct Ended<K> {
+    key: K,
+    cold: Cold,
+    tenant: Tenant,
+    reason: EndReason,
+}
+
+impl<K> Ended<K> {
+    /// The removed flow, and the name in its record, which is to be dropped.
+    #[inline]
+    fn removed<V>(self, slot: u32, flow: Flow<K, V>, clock: &Clock) -> (RemovedFlow<K, V>, K) {
+        let Flow { name, marks, last_seen, value, .. } = flow;
+        let removed = RemovedFlow {
+            handle: Handle { id: self.cold.id, slot },
+            key: self.key,
+            value,
+            reason: self.reason,
+            class: marks.class(),
+            protocol: marks.protocol(),
+            tenant: self.tenant,
+            first_seen: clock.caller(self.cold.first_seen),
+            last_seen: clock.caller(last_seen),
+        };
+        (removed, name)
     }
 }

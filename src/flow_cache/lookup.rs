@@ -17,6 +17,7 @@ use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
 /// The key of a packet, normalised and hashed.
+#[derive(Clone)]
 pub(super) struct Carried<K> {
     /// That of the caller or of its hasher: lookups in an index that was reseeded find nothing by
     /// it.
@@ -115,32 +116,31 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         match self.record_steady(carried, packet) {
             Some(steady) => Ok(self.observed_steady(steady)),
-            None => self.observe_any(key, carried.hash, packet, new),
+            None => self.observe_any(key, carried.clone(), packet, new),
         }
     }
 
-    /// Processes a packet by its key, given its first hash.
+    /// Processes a packet by its key, which is carried, too.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
         key: &K,
-        first_hash: u32,
+        carried: Carried<K>,
         packet: Packet,
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let (name, direction) = key.normalized();
+        let Carried { hash: first_hash, name, direction } = &carried;
         let mut probes = Probes::default();
-        let target = self.find_observed(first_hash, &name, &mut probes);
+        let target = self.find_observed(*first_hash, name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         let over = match hit {
-            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, direction)),
+            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, *direction)),
             over => over.map(|hit| hit.slot),
         };
         let value = new().map_err(ObserveError::New)?;
-        let name = Carried { hash: first_hash, name, direction };
-        self.begin(key, name, over, packet, value).map_err(ObserveError::Refused)
+        self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -235,6 +235,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
+    #[inline]
     fn begin(
         &mut self,
         key: &K,

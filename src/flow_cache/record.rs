@@ -144,6 +144,12 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
+    #[inline]
+    pub(super) fn new<K, V>(flow: &Flow<K, V>, cold: &Cold, tenant: Tenant) -> Self {
+        let Flow { marks, last_seen, .. } = *flow;
+        Self { marks, last_seen, reported: cold.reported, tenant }
+    }
+
     /// Returns the time at which the flow is due, if no packet arrives.
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> u64 {
         self.idle_deadline(timeouts).min(self.active_deadline(timeouts))

@@ -242,22 +242,41 @@ impl<K, V> Store<K, V> {
     /// What the accounts of the flow in a slot depend on, if there is a flow.
     #[inline]
     pub(super) fn state(&self, slot: u32) -> Option<FlowState> {
-        let Flow { marks, last_seen, .. } = *self.flows.get(slot)?;
-        let reported = self.cold(slot).reported;
-        Some(FlowState { marks, last_seen, reported, tenant: self.tenant(slot) })
+        let flow = self.flows.get(slot)?;
+        Some(FlowState::new(flow, self.cold(slot), self.tenant(slot)))
     }
 
     /// Inserts a flow at the next free slot, and assigns its ID.
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
-        self.rest.last_id += 1;
         let slot = self.flows.insert(flow);
         self.rest.cold.cover(slot, Cold::FREE);
+        self.set_rest(slot, cold, tenant);
+        slot
+    }
+
+    /// Replaces the flow in a slot, whose aliases have been removed, and assigns an ID to the new
+    /// one. Returns the former one.
+    #[inline]
+    pub(super) fn replace(
+        &mut self,
+        slot: u32,
+        flow: Flow<K, V>,
+        cold: Cold,
+        tenant: Tenant,
+    ) -> Flow<K, V> {
+        self.set_rest(slot, cold, tenant);
+        core::mem::replace(self.flow_mut(slot), flow)
+    }
+
+    /// Sets the rest of a new flow, and assigns its ID.
+    #[inline]
+    fn set_rest(&mut self, slot: u32, cold: Cold, tenant: Tenant) {
+        self.rest.last_id += 1;
         self.rest.cold[slot] = Cold { id: self.rest.last_id, ..cold };
         if tenant != Tenant::default() || self.rest.tenants.len() > 0 {
             self.rest.tenants.cover(slot, Tenant::default());
             self.rest.tenants[slot] = tenant;
         }
-        slot
     }
 
     /// Adds an alias to the list of a flow.

@@ -199,7 +199,8 @@ impl<T> ChunkedVec<T> {
             for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
                 prefetch(pointer.wrapping_byte_add(offset));
             }
-            if size_of::<T>() % CACHE_LINE != 0 {
+            let is_aligned = size_of::<T>() % CACHE_LINE == 0 || CACHE_LINE % size_of::<T>().max(1) == 0;
+            if !is_aligned {
                 // It may end in one line more.
                 prefetch(pointer.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
             }
