@@ -30,6 +30,9 @@ const MAX_EXAMINED: u32 = 8;
 /// log2 of the bits of a word.
 const BITS: u32 = 6;
 
+/// log2 of the words that are allocated together.
+const WORDS: u32 = 4;
+
 /// Levels for all slots.
 const LEVELS: usize = 5;
 
@@ -39,7 +42,8 @@ const MAX_SLOTS: u32 = (1 << 30) - 1;
 /// `N` sets of slots, each with a hand.
 #[derive(Clone, Debug)]
 pub(super) struct Clocks<const N: usize> {
-    levels: [ChunkedVec<[u64; N]>; LEVELS],
+    /// 1024 slots at a time, and few words above.
+    levels: [ChunkedVec<[u64; N], WORDS>; LEVELS],
     counts: [usize; N],
     /// The slot from which on the next victim of each set is searched.
     hands: [u32; N],
@@ -47,15 +51,7 @@ pub(super) struct Clocks<const N: usize> {
 
 impl<const N: usize> Clocks<N> {
     pub(super) const fn new() -> Self {
-        // 8192 slots at a time, and few words above.
-        let levels = [
-            ChunkedVec::with_bits(7),
-            ChunkedVec::with_bits(4),
-            ChunkedVec::with_bits(2),
-            ChunkedVec::with_bits(2),
-            ChunkedVec::with_bits(2),
-        ];
-        Self { levels, counts: [0; N], hands: [0; N] }
+        Self { levels: [const { ChunkedVec::new() }; LEVELS], counts: [0; N], hands: [0; N] }
     }
 
     /// Returns the number of slots in each set.

@@ -13,6 +13,7 @@ use super::state::{EndReason, Packet, Tenant};
 use super::store::Target;
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
+use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
 /// Evictions whose flows are prefetched at once, and two times as many before.
@@ -228,13 +229,22 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     fn unname(&mut self, slot: u32, reason: EndReason) -> Option<Ended<K>> {
         // The key first: its methods may panic.
         let key = self.store.flows.get(slot)?.key();
+        let (mut cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
+        if cold.aliases.is_some() {
+            self.remove_aliases(slot);
+            cold.aliases = OptIndex::NONE;
+        }
+        self.index.remove(cold.hash, Target::slot(slot));
+        Some(Ended { key, cold, tenant, reason })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn remove_aliases(&mut self, slot: u32) {
         while let Some((at, alias)) = self.store.aliases(slot).next() {
             self.index.remove(alias.hash, Target::alias(at));
             self.store.remove_alias(slot, at);
         }
-        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
-        self.index.remove(cold.hash, Target::slot(slot));
-        Some(Ended { key, cold, tenant, reason })
     }
 
     /// Removes a flow whose names have been removed.

@@ -92,6 +92,12 @@ impl<S> Index<S> {
         self.lines.home_candidates(hash).map(Target::from_bits)
     }
 
+    /// Whether no name has this hash, by its home line only: it may be false without such a name.
+    #[inline(always)]
+    pub(super) fn is_absent(&self, first: u32) -> bool {
+        self.reseeded.is_none() && self.lines.is_absent(first)
+    }
+
     /// Returns the target with this hash for which `eq` returns true, unless it is in old lines.
     #[inline(always)]
     pub(super) fn find_current(

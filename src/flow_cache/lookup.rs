@@ -12,7 +12,7 @@ use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
-use crate::probes::Probes;
+use crate::probes::{Observer, Probes};
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
@@ -131,7 +131,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         let Carried { hash: first_hash, name, direction } = &carried;
         let mut probes = Probes::default();
-        let target = self.find_observed(*first_hash, name, &mut probes);
+        let target = self.find_any(*first_hash, name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
@@ -204,8 +204,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
+    /// Returns the target of a name, given its first hash, quickly if there is none.
+    #[inline(always)]
+    fn find_any(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
+        if self.index.is_absent(first) {
+            observer.node();
+            return None;
+        }
+        self.find_observed(first, name, observer)
+    }
+
     /// Returns the target of a name, given its first hash.
-    #[inline]
+    #[inline(never)]
     fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
         let is_it = |target| self.store.is(target, name);
         let hash = self.index.present_hash(first, name);

@@ -233,7 +233,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let clock = Clock::new();
         Self {
             index: Index::new(hasher),
-            store: Store::new(config.chunk_bits()),
+            store: Store::new(),
             accounting: Accounting::new(policy, clock.now() / config.tick),
             clock,
             version: 1,

@@ -7,6 +7,8 @@
 //!     aliases       │ k → 1, next – │ …                           aliases of a flow, in a list
 //! ```
 
+use core::mem;
+
 use super::event::RemovedFlow;
 use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState};
@@ -107,16 +109,16 @@ pub(super) struct Rest<K, V> {
 }
 
 impl<K, V> Store<K, V> {
-    /// Creates a store with chunks of `1 << bits` flows.
-    pub(super) const fn new(bits: u32) -> Self {
+    /// Creates an empty store.
+    pub(super) const fn new() -> Self {
         let rest = Rest {
-            cold: ChunkedVec::with_bits(bits),
+            cold: ChunkedVec::new(),
             aliases: ChunkedSlab::new(),
-            tenants: ChunkedVec::with_bits(bits),
+            tenants: ChunkedVec::new(),
             removed: None,
             last_id: 0,
         };
-        Self { flows: ChunkedSlab::with_bits(bits), rest }
+        Self { flows: ChunkedSlab::new(), rest }
     }
 
     /// Returns the greatest ID of a flow.
@@ -265,7 +267,13 @@ impl<K, V> Store<K, V> {
         tenant: Tenant,
     ) -> Flow<K, V> {
         self.set_rest(slot, cold, tenant);
-        core::mem::replace(self.flow_mut(slot), flow)
+        // By fields: the compiler copies each of them once.
+        let place = self.flow_mut(slot);
+        let name = mem::replace(&mut place.name, flow.name);
+        let value = mem::replace(&mut place.value, flow.value);
+        let Flow { marks, last_seen, version, .. } = *place;
+        (place.marks, place.last_seen, place.version) = (flow.marks, flow.last_seen, flow.version);
+        Flow { name, marks, last_seen, version, value }
     }
 
     /// Sets the rest of a new flow, and assigns its ID.
@@ -309,7 +317,7 @@ impl<K, V> Store<K, V> {
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             let last_id = self.last_id();
-            *self = Self::new(self.rest.cold.bits());
+            *self = Self::new();
             self.rest.last_id = last_id;
         }
     }

@@ -225,6 +225,17 @@ impl Lines {
         line.matches(tag(hash)).map(|slot| line.number(slot))
     }
 
+    /// Whether there is no number with this hash, by the home line only: it may be false without
+    /// such a number.
+    #[inline(always)]
+    pub(crate) fn is_absent(&self, hash: u32) -> bool {
+        if self.count == 0 {
+            return true;
+        }
+        let line = self.line(self.home(hash));
+        line.overflow() == 0 && line.matches(tag(hash)).is_empty()
+    }
+
     /// Returns a number that may be the one with this hash, by the home line. If there is none, but
     /// there may be one in the next line, prefetches that.
     #[inline(always)]
