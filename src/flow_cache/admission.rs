@@ -1,19 +1,19 @@
 //! Admission and removal of flows: creation, eviction, limits.
 
 use core::hash::BuildHasher;
+use core::mem;
 
 use super::FlowCache;
 use super::clock::Clock;
 use super::config::Emergency;
-use super::connection::ConnectionState;
 use super::event::{Refused, RemovedFlow};
 use super::handle::Handle;
+use super::lookup::Carried;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
-use super::store::Target;
+use super::store::{Store, Target};
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
-use crate::raw::index::OptIndex;
 use crate::timestamp::Timestamp;
 
 /// Evictions whose flows are prefetched at once, and two times as many before.
@@ -25,7 +25,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline]
     pub(super) fn create(
         &mut self,
-        (first, name): (u32, K),
+        carried: Carried<K>,
         initiator: Direction,
         (mut packet, direction): (Packet, Direction),
         over: Option<u32>,
@@ -36,7 +36,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             self.accounting.metrics.refused += 1;
             return Err(Refused::Memory);
         }
-        let hash = self.index_hash(first, &name);
+        let hash = self.index_hash(carried.hash, &carried.name);
         let (before, reason) = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
@@ -45,19 +45,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             }
             None => {
                 let victim = self.make_room(packet.tenant());
-                (victim.inspect_err(|_| self.accounting.metrics.refused += 1)?, EndReason::Resources)
+                let victim = victim.inspect_err(|_| self.accounting.metrics.refused += 1)?;
+                (victim, EndReason::Resources)
             }
         };
-        let now = self.clock.now();
         self.version += 1;
-        let connection = ConnectionState::begin(packet, direction, &self.config);
-        let mut marks = Marks::new(connection, initiator);
-        marks.set(Marks::UNREPORTED, true);
-        let flow = Flow { name, marks, last_seen: now, version: self.version, value };
-        let cold = Cold { first_seen: now, reported: now, hash, ..Cold::FREE };
+        let marks = Marks::first((packet, direction), initiator, &self.config);
+        let new = New { marks, hash, tenant: packet.tenant() };
         let slot = match before {
-            Some(before) => self.replace_flow((before, reason), flow, cold, packet.tenant()),
-            None => self.append_flow(flow, cold, packet.tenant()),
+            Some(before) => self.replace_flow((before, reason), new, carried, value),
+            None => self.append_flow(new, carried, value),
         };
         match slot {
             Some(_) => self.accounting.metrics.created += 1,
@@ -67,39 +64,77 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Inserts a flow, and its name into the index. Returns the slot, or `None` without memory.
-    fn append_flow(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> Option<u32> {
+    #[inline(never)]
+    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<u32> {
         let slot = self.store.flows.next_index();
-        self.index.insert(cold.hash, Target::slot(slot), &self.store).ok()?;
-        self.insert_flow(flow, cold, tenant);
+        self.index.insert(new.hash, Target::slot(slot), &self.store).ok()?;
+        let (name, version, now) = (carried.name, self.version, self.clock.now());
+        let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
+        let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, new.tenant);
         Some(slot)
     }
 
     /// Ends the flow in a slot, and inserts another one there, with its name. Returns the slot, or
     /// `None` without memory: then the first flow has ended, and is reported later.
+    ///
+    /// Nothing is copied twice: the value comes by way of the removed flow.
     #[inline]
     fn replace_flow(
         &mut self,
         (slot, reason): (u32, EndReason),
-        flow: Flow<K, V>,
-        cold: Cold,
-        tenant: Tenant,
+        new: New,
+        carried: Carried<K>,
+        value: V,
     ) -> Option<u32> {
-        let ended = self.unname(slot, reason)?;
-        if self.index.insert(cold.hash, Target::slot(slot), &self.store).is_err() {
-            self.pending = self.take_flow(slot, ended);
+        let before = self.end_names(slot, reason, value)?;
+        if self.index.insert(new.hash, Target::slot(slot), &self.store).is_err() {
+            self.pending = self.take_removed_flow(slot, before);
             return None;
         }
-        let state = FlowState::new(&flow, &cold, tenant);
-        let before = self.store.replace(slot, flow, cold, tenant);
-        let leaving = (FlowState::new(&before, &ended.cold, ended.tenant), reason);
-        self.accounting.replace(slot, leaving, state, (&self.config, self.clock.now()));
+        let now = self.clock.now();
+        let Store { flows, rest } = &mut self.store;
+        let flow = &mut flows[slot];
+        let name = mem::replace(&mut flow.name, carried.name);
+        rest.removed.iter_mut().for_each(|left| mem::swap(&mut left.value, &mut flow.value));
+        (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
+        rest.set_cold(slot, now, new.hash, new.tenant);
+        let New { marks, tenant, .. } = new;
+        let state = FlowState { marks, last_seen: now, reported: now, tenant };
+        self.accounting.replace(slot, (before, reason), state, (&self.config, now));
         self.end_emergency(self.store.len() - 1);
         self.begin_emergency();
-        let (removed, name) = ended.removed(slot, before, &self.clock);
-        self.store.rest.removed = Some(removed);
         // Last, as it may panic.
         drop(name);
         Some(slot)
+    }
+
+    /// Removes the names of the flow in a slot from the index, and makes it the removed one, but
+    /// for its value: that is still in the slot, in exchange for this one.
+    #[inline]
+    fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
+        // The key first: its methods may panic.
+        let key = self.store.flows.get(slot)?.key();
+        if self.store.cold(slot).aliases.is_some() {
+            self.remove_aliases(slot);
+        }
+        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
+        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
+        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
+        self.store.rest.removed = Some(removed);
+        self.index.remove(cold.hash, Target::slot(slot));
+        Some(state)
+    }
+
+    /// Removes the flow that [`end_names`](Self::end_names) has prepared.
+    #[cold]
+    #[inline(never)]
+    fn take_removed_flow(&mut self, slot: u32, state: FlowState) -> Option<RemovedFlow<K, V>> {
+        let removed = self.store.rest.removed.take()?;
+        let flow = self.store.flows.try_remove(slot)?;
+        self.accounting.remove(slot, state, removed.reason);
+        self.end_emergency(self.store.len());
+        Some(RemovedFlow { value: flow.value, ..removed })
     }
 
     /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
@@ -220,71 +255,55 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         slot: u32,
         reason: EndReason,
     ) -> Option<RemovedFlow<K, V>> {
-        let ended = self.unname(slot, reason)?;
-        self.take_flow(slot, ended)
-    }
-
-    /// Removes the names of a flow from the index, for its end.
-    #[inline]
-    fn unname(&mut self, slot: u32, reason: EndReason) -> Option<Ended<K>> {
         // The key first: its methods may panic.
         let key = self.store.flows.get(slot)?.key();
-        let (mut cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
-        if cold.aliases.is_some() {
-            self.remove_aliases(slot);
-            cold.aliases = OptIndex::NONE;
-        }
+        self.remove_aliases(slot);
+        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
         self.index.remove(cold.hash, Target::slot(slot));
-        Some(Ended { key, cold, tenant, reason })
+        let flow = self.store.flows.try_remove(slot)?;
+        let state = FlowState::new(&flow, &cold, tenant);
+        self.accounting.remove(slot, state, reason);
+        self.version += 1;
+        self.end_emergency(self.store.len());
+        let Flow { name, value, .. } = flow;
+        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
+        // Last, as it may panic.
+        drop(name);
+        Some(removed)
     }
 
-    #[cold]
-    #[inline(never)]
     fn remove_aliases(&mut self, slot: u32) {
         while let Some((at, alias)) = self.store.aliases(slot).next() {
             self.index.remove(alias.hash, Target::alias(at));
             self.store.remove_alias(slot, at);
         }
     }
-
-    /// Removes a flow whose names have been removed.
-    fn take_flow(&mut self, slot: u32, ended: Ended<K>) -> Option<RemovedFlow<K, V>> {
-        let flow = self.store.flows.try_remove(slot)?;
-        let state = FlowState::new(&flow, &ended.cold, ended.tenant);
-        self.accounting.remove(slot, state, ended.reason);
-        self.version += 1;
-        self.end_emergency(self.store.len());
-        let (removed, name) = ended.removed(slot, flow, &self.clock);
-        // Last, as it may panic.
-        drop(name);
-        Some(removed)
-    }
 }
 
-/// What is known of a flow that ends, besides its record.
-struct Ended<K> {
-    key: K,
-    cold: Cold,
+/// What a new flow has besides its name and value.
+struct New {
+    marks: Marks,
+    hash: u32,
     tenant: Tenant,
-    reason: EndReason,
 }
 
-impl<K> Ended<K> {
-    /// The removed flow, and the name in its record, which is to be dropped.
-    #[inline]
-    fn removed<V>(self, slot: u32, flow: Flow<K, V>, clock: &Clock) -> (RemovedFlow<K, V>, K) {
-        let Flow { name, marks, last_seen, value, .. } = flow;
-        let removed = RemovedFlow {
-            handle: Handle { id: self.cold.id, slot },
-            key: self.key,
-            value,
-            reason: self.reason,
-            class: marks.class(),
-            protocol: marks.protocol(),
-            tenant: self.tenant,
-            first_seen: clock.caller(self.cold.first_seen),
-            last_seen: clock.caller(last_seen),
-        };
-        (removed, name)
+#[inline]
+fn removed_flow<K, V>(
+    (slot, cold): (u32, Cold),
+    key: K,
+    value: V,
+    (state, reason): (FlowState, EndReason),
+    clock: &Clock,
+) -> RemovedFlow<K, V> {
+    RemovedFlow {
+        handle: Handle { id: cold.id, slot },
+        key,
+        value,
+        reason,
+        class: state.marks.class(),
+        protocol: state.marks.protocol(),
+        tenant: state.tenant,
+        first_seen: clock.caller(cold.first_seen),
+        last_seen: clock.caller(state.last_seen),
     }
 }

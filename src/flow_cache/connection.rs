@@ -94,7 +94,24 @@ impl ConnectionState {
         }
     }
 
+    /// Returns the [`bits`](Self::bits) of the state after the first packet of a flow.
+    #[inline]
+    pub(crate) fn first_bits(packet: Packet, direction: Direction, config: &Config) -> u16 {
+        let protocol = packet.protocol();
+        if direction == Direction::Reverse {
+            Self::begin(packet, direction, config).bits()
+        } else if protocol != Protocol::Tcp {
+            // One packet without an answer.
+            Class::Unreplied as u16 | (protocol as u16) << 2 | 1 << 7
+        } else if packet.is_only_syn() {
+            Class::New as u16 | (protocol as u16) << 2
+        } else {
+            Self::begin(packet, direction, config).bits()
+        }
+    }
+
     /// Creates the state after the first packet of a flow.
+    #[inline(never)]
     pub(crate) fn begin(packet: Packet, direction: Direction, config: &Config) -> Self {
         let is_handshake = packet.flags_of_tcp().contains(TcpFlags::SYN);
         let mut connection = Self {
@@ -170,6 +187,26 @@ impl ConnectionState {
         match handshake::after_ack(self.progress, direction) {
             Some(progress) => self.progress = progress,
             None => self.class = Class::Established,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow_cache::config::Config;
+
+    #[test]
+    fn the_bits_of_a_first_packet_are_those_of_its_state() {
+        let config = Config::new(1).expect("valid");
+        for protocol in Protocol::ALL {
+            for flags in 0..=u8::MAX {
+                let packet = Packet::new(protocol, TcpFlags(flags));
+                for direction in [Direction::Forward, Direction::Reverse] {
+                    let bits = ConnectionState::begin(packet, direction, &config).bits();
+                    assert_eq!(ConnectionState::first_bits(packet, direction, &config), bits);
+                }
+            }
         }
     }
 }

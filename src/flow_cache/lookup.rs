@@ -5,7 +5,7 @@ use core::hash::BuildHasher;
 use core::ptr::NonNull;
 
 use super::FlowCache;
-use super::event::{ObserveError, Refused};
+use super::event::ObserveError;
 use super::observed::Observed;
 use super::record::Flow;
 use super::state::{Class, Packet};
@@ -23,7 +23,7 @@ pub(super) struct Carried<K> {
     /// it.
     pub(super) hash: u32,
     /// Normalised.
-    name: K,
+    pub(super) name: K,
     direction: Direction,
 }
 
@@ -140,7 +140,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             over => over.map(|hit| hit.slot),
         };
         let value = new().map_err(ObserveError::New)?;
-        self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)
+        let (initiator, direction) = first_direction(key, carried.direction, packet);
+        match self.create(carried, initiator, (packet, direction), over, value) {
+            Ok(slot) => {
+                let Store { flows, rest } = &mut self.store;
+                let hit = Hit { slot, name: 0, initiator };
+                Ok(Observed::new(&mut flows[slot], rest, hit, direction, true))
+            }
+            Err(refused) => Err(ObserveError::Refused(refused)),
+        }
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -243,25 +251,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let (name, direction) = key.normalized();
         Some((self.store.follow(self.find_target(fold(hash), &name)?)?, direction))
     }
+}
 
-    /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
-    #[inline]
-    fn begin(
-        &mut self,
-        key: &K,
-        carried: Carried<K>,
-        over: Option<u32>,
-        packet: Packet,
-        value: V,
-    ) -> Result<Observed<'_, K, V>, Refused> {
-        let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
-        if packet.is_answer() && key.reversed() != *key {
-            (initiator, direction) = (initiator.opposite(), Direction::Reverse);
-        }
-        let name = (carried.hash, carried.name);
-        let slot = self.create(name, initiator, (packet, direction), over, value)?;
-        let Store { flows, rest } = &mut self.store;
-        let hit = Hit { slot, name: 0, initiator };
-        Ok(Observed::new(&mut flows[slot], rest, hit, direction, true))
+/// The direction of the key that is the initiator's, and the direction of the first packet of a
+/// flow, given that of the key.
+#[inline]
+fn first_direction<K: FlowName>(
+    key: &K,
+    carried: Direction,
+    packet: Packet,
+) -> (Direction, Direction) {
+    if packet.is_answer() && key.reversed() != *key {
+        (carried.opposite(), Direction::Reverse)
+    } else {
+        (carried, Direction::Forward)
     }
 }

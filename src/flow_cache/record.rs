@@ -10,9 +10,9 @@
 
 use core::num::NonZeroU16;
 
-use super::config::Emergency;
+use super::config::{Config, Emergency};
 use super::connection::ConnectionState;
-use super::state::{Class, NEVER, Protocol, Tenant, Timeouts};
+use super::state::{Class, NEVER, Packet, Protocol, Tenant, Timeouts};
 use crate::key::flow::{Direction, FlowName};
 use crate::raw::index::OptIndex;
 
@@ -32,8 +32,24 @@ impl Marks {
 
     /// The marks of a flow that is not pinned, and was not used.
     pub(super) fn new(connection: ConnectionState, initiator: Direction) -> Self {
+        Self::with_bits(connection.bits(), initiator)
+    }
+
+    /// The marks of a flow of which there is one packet.
+    #[inline]
+    pub(super) fn first(
+        (packet, direction): (Packet, Direction),
+        initiator: Direction,
+        config: &Config,
+    ) -> Self {
+        let connection = ConnectionState::first_bits(packet, direction, config);
+        Self::with_bits(connection | Self::UNREPORTED, initiator)
+    }
+
+    #[inline]
+    fn with_bits(bits: u16, initiator: Direction) -> Self {
         let initiator = if initiator == Direction::Reverse { Self::REVERSE } else { 0 };
-        Self(Self::LIVE | initiator | connection.bits())
+        Self(Self::LIVE | initiator | bits)
     }
 
     #[inline]
@@ -220,8 +236,6 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow_cache::config::Config;
-    use crate::flow_cache::state::Packet;
     use crate::key::flow::TcpFlags;
 
     #[test]

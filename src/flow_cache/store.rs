@@ -7,8 +7,6 @@
 //!     aliases       │ k → 1, next – │ …                           aliases of a flow, in a list
 //! ```
 
-use core::mem;
-
 use super::event::RemovedFlow;
 use super::handle::Handle;
 use super::record::{Alias, Cold, Flow, FlowState};
@@ -106,6 +104,20 @@ pub(super) struct Rest<K, V> {
     pub(super) removed: Option<RemovedFlow<K, V>>,
     /// The ID of the last flow created.
     last_id: u64,
+}
+
+impl<K, V> Rest<K, V> {
+    /// Sets the rest of a new flow without aliases, and assigns its ID.
+    #[inline]
+    pub(super) fn set_cold(&mut self, slot: u32, first_seen: u64, hash: u32, tenant: Tenant) {
+        self.last_id += 1;
+        let (id, reported, aliases) = (self.last_id, first_seen, OptIndex::NONE);
+        self.cold[slot] = Cold { id, first_seen, reported, hash, aliases };
+        if tenant != Tenant::default() || self.tenants.len() > 0 {
+            self.tenants.cover(slot, Tenant::default());
+            self.tenants[slot] = tenant;
+        }
+    }
 }
 
 impl<K, V> Store<K, V> {
@@ -252,39 +264,9 @@ impl<K, V> Store<K, V> {
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
         let slot = self.flows.insert(flow);
         self.rest.cold.cover(slot, Cold::FREE);
-        self.set_rest(slot, cold, tenant);
+        self.rest.set_cold(slot, cold.first_seen, cold.hash, tenant);
+        self.rest.cold[slot].reported = cold.reported;
         slot
-    }
-
-    /// Replaces the flow in a slot, whose aliases have been removed, and assigns an ID to the new
-    /// one. Returns the former one.
-    #[inline]
-    pub(super) fn replace(
-        &mut self,
-        slot: u32,
-        flow: Flow<K, V>,
-        cold: Cold,
-        tenant: Tenant,
-    ) -> Flow<K, V> {
-        self.set_rest(slot, cold, tenant);
-        // By fields: the compiler copies each of them once.
-        let place = self.flow_mut(slot);
-        let name = mem::replace(&mut place.name, flow.name);
-        let value = mem::replace(&mut place.value, flow.value);
-        let Flow { marks, last_seen, version, .. } = *place;
-        (place.marks, place.last_seen, place.version) = (flow.marks, flow.last_seen, flow.version);
-        Flow { name, marks, last_seen, version, value }
-    }
-
-    /// Sets the rest of a new flow, and assigns its ID.
-    #[inline]
-    fn set_rest(&mut self, slot: u32, cold: Cold, tenant: Tenant) {
-        self.rest.last_id += 1;
-        self.rest.cold[slot] = Cold { id: self.rest.last_id, ..cold };
-        if tenant != Tenant::default() || self.rest.tenants.len() > 0 {
-            self.rest.tenants.cover(slot, Tenant::default());
-            self.rest.tenants[slot] = tenant;
-        }
     }
 
     /// Adds an alias to the list of a flow.

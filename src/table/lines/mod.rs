@@ -280,16 +280,21 @@ impl Lines {
     #[inline(always)]
     fn place(&mut self, hash: u32, number: u32) -> bool {
         let home = self.home(hash);
-        let mut at = home;
-        while self.line(at).free().is_empty() {
-            at = self.next(at);
-            if at == home {
-                return false;
+        self.line_mut(home).try_insert(tag(hash), number) || self.place_further(home, hash, number)
+    }
+
+    /// Inserts an entry whose home line is full.
+    #[inline(never)]
+    fn place_further(&mut self, home: usize, hash: u32, number: u32) -> bool {
+        let mut at = self.next(home);
+        while at != home {
+            if self.line_mut(at).try_insert(tag(hash), number) {
+                self.pass(home, at, Line::increment);
+                return true;
             }
+            at = self.next(at);
         }
-        self.pass(home, at, Line::increment);
-        self.line_mut(at).insert(tag(hash), number);
-        true
+        false
     }
 
     #[cold]
@@ -306,12 +311,22 @@ impl Lines {
         if self.count == 0 {
             return false;
         }
-        let (tag, home) = (tag(hash), self.home(hash));
-        let mut at = home;
-        loop {
-            let line = self.line(at);
-            if let Some(slot) = line.matches(tag).find(|slot| line.number(*slot) == number) {
-                self.line_mut(at).free_slot(slot);
+        let home = self.home(hash);
+        let line = self.line_mut(home);
+        if line.remove(tag(hash), number) {
+            self.len -= 1;
+            return true;
+        }
+        line.overflow() > 0 && self.remove_further(home, hash, number)
+    }
+
+    /// Removes a number that is not in its home line.
+    #[inline(never)]
+    fn remove_further(&mut self, home: usize, hash: u32, number: u32) -> bool {
+        let mut at = self.next(home);
+        while at != home {
+            let line = self.line_mut(at);
+            if line.remove(tag(hash), number) {
                 self.pass(home, at, Line::decrement);
                 self.len -= 1;
                 return true;
@@ -320,10 +335,8 @@ impl Lines {
                 return false;
             }
             at = self.next(at);
-            if at == home {
-                return self.remove_stashed(hash, number);
-            }
         }
+        self.remove_stashed(hash, number)
     }
 
     #[cold]
