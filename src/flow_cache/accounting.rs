@@ -127,7 +127,7 @@ impl<P: Eviction> Accounting<P> {
     }
 
     /// Arms the timer of a flow for its deadline.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         let mut deadline = state.deadline(&config.timeouts);
         if let Some(emergency) = config.emergency {

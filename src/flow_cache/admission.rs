@@ -113,12 +113,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// for its value: that is still in the slot, in exchange for this one.
     #[inline]
     fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
-        // The key first: its methods may panic.
-        let key = self.store.flows.get(slot)?.key();
         if self.store.cold(slot).aliases.is_some() {
+            // The key first: its methods may panic.
+            drop(self.store.flow(slot).key());
             self.remove_aliases(slot);
         }
         let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
+        let key = flow.key();
         let state = FlowState::new(flow, &cold, self.store.tenant(slot));
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
         self.store.rest.removed = Some(removed);
@@ -231,13 +232,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Selects the next victim: of a tenant, or of all flows.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
-        let flows = &mut self.store.flows;
+        let (flows, mut evictable) = (&mut self.store.flows, None);
         let stats = |slot| match flows.get_mut(slot) {
-            Some(Flow { marks, last_seen, .. }) => EntryStats {
-                used: marks.take(Marks::USED),
-                // Only the order matters, and the caller's clock may have been set.
-                last_use: Timestamp::from_nanos(*last_seen),
-            },
+            Some(Flow { marks, last_seen, .. }) => {
+                evictable = Some(slot).filter(|_| !marks.is_pinned());
+                EntryStats {
+                    used: marks.take(Marks::USED),
+                    // Only the order matters, and the caller's clock may have been set.
+                    last_use: Timestamp::from_nanos(*last_seen),
+                }
+            }
             None => EntryStats::default(),
         };
         let victim = match of {
@@ -245,8 +249,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             None => self.accounting.policy.victim(stats),
         };
         // A policy of the caller's may return any slot.
-        victim
-            .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
+        let is_unpinned =
+            |slot: &u32| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned());
+        if evictable.is_some() && victim == evictable { victim } else { victim.filter(is_unpinned) }
     }
 
     /// Removes a flow with all of its aliases.
@@ -272,6 +277,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some(removed)
     }
 
+    #[inline(never)]
     fn remove_aliases(&mut self, slot: u32) {
         while let Some((at, alias)) = self.store.aliases(slot).next() {
             self.index.remove(alias.hash, Target::alias(at));

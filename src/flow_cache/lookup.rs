@@ -77,7 +77,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             let slot = target.bits();
             let Some(flow) = self.store.flows.get_mut(slot) else { continue };
             if flow.name == carried.name {
-                if !flow.marks.connection().is_steady(self.config.close_rule) {
+                if !flow.marks.is_steady(self.config.close_rule) {
                     return None;
                 }
                 self.version += 1;
@@ -180,8 +180,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Processes a packet of an existing flow.
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Observed<'_, K, V> {
-        let connection = self.store.flow(hit.slot).marks.connection();
-        if !packet.is_plain() || !connection.is_steady(self.config.close_rule) {
+        let marks = self.store.flow(hit.slot).marks;
+        if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
             self.change_connection(hit, packet, carried);
         }
         self.version += 1;

@@ -12,7 +12,7 @@ use core::num::NonZeroU16;
 
 use super::config::{Config, Emergency};
 use super::connection::ConnectionState;
-use super::state::{Class, NEVER, Packet, Protocol, Tenant, Timeouts};
+use super::state::{Class, CloseRule, NEVER, Packet, Protocol, Tenant, Timeouts};
 use crate::key::flow::{Direction, FlowName};
 use crate::raw::index::OptIndex;
 
@@ -86,6 +86,12 @@ impl Marks {
     #[inline]
     pub(super) const fn initiator(self) -> Direction {
         if self.has(Self::REVERSE) { Direction::Reverse } else { Direction::Forward }
+    }
+
+    /// Returns whether plain packets leave the connection unchanged, as nearly all do.
+    #[inline(always)]
+    pub(super) fn is_steady(self, rule: CloseRule) -> bool {
+        ConnectionState::is_steady(self.bits(), rule)
     }
 
     #[inline]

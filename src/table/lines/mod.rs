@@ -76,6 +76,8 @@ pub(crate) struct Lines {
     count: usize,
     /// The power of two that is not below `count`, less one.
     mask: usize,
+    /// Half of `mask`, rounded down: the mask of lines before they split.
+    half: usize,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
     stash: Vec<(u32, u32)>,
@@ -98,7 +100,7 @@ fn tag(hash: u32) -> u8 {
 impl Lines {
     /// A table without memory.
     pub(crate) const fn new() -> Self {
-        Self { chunks: Chunks::new(), count: 0, mask: 0, len: 0, stash: Vec::new() }
+        Self { chunks: Chunks::new(), count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
     }
 
     #[inline]
@@ -116,9 +118,9 @@ impl Lines {
     /// The home line of a hash.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
-        let line = hash as usize & self.mask;
+        let (line, unsplit) = (hash as usize & self.mask, hash as usize & self.half);
         // The segment of a line beyond the last has not split yet.
-        if line < self.count { line } else { line & (self.mask >> 1) }
+        if line < self.count { line } else { unsplit }
     }
 
     /// The lines of a segment, less one.
