@@ -66,19 +66,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Records a packet that changes only times, as most do, in its flow, if that is in its home
-    /// line.
+    /// line. If not, returns whether no flow has the name; it may be false without such a flow.
     #[inline(always)]
-    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Option<Steady<V>> {
+    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Steady<V>, bool> {
         if !packet.is_plain() {
-            return None;
+            return Err(false);
         }
-        for target in self.index.home_candidates(carried.hash) {
-            // Numbers of aliases are beyond all slots.
-            let slot = target.bits();
+        let home = self.index.home_of(carried.hash);
+        // Numbers of aliases are beyond all slots.
+        for slot in home.candidates() {
             let Some(flow) = self.store.flows.get_mut(slot) else { continue };
             if flow.name == carried.name {
                 if !flow.marks.is_steady(self.config.close_rule) {
-                    return None;
+                    return Err(false);
                 }
                 self.version += 1;
                 self.accounting.quick_hits += 1;
@@ -88,10 +88,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 flow.marks.record_hit();
                 let hit = Hit { slot, name: 0, initiator: flow.marks.initiator() };
                 let direction = hit.direction(carried.direction);
-                return Some(Steady { value: NonNull::from(&mut flow.value), slot, direction });
+                return Ok(Steady { value: NonNull::from(&mut flow.value), slot, direction });
             }
         }
-        None
+        Err(home.is_absent())
     }
 
     /// The result for a packet that [`record_steady`](Self::record_steady) has recorded, and
@@ -115,23 +115,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         match self.record_steady(carried, packet) {
-            Some(steady) => Ok(self.observed_steady(steady)),
-            None => self.observe_any(key, carried.clone(), packet, new),
+            Ok(steady) => Ok(self.observed_steady(steady)),
+            Err(absent) => self.observe_any(key, (carried.clone(), absent), packet, new),
         }
     }
 
-    /// Processes a packet by its key, which is carried, too.
+    /// Processes a packet by its key, which is carried, too, and may be known to have no flow.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
         key: &K,
-        carried: Carried<K>,
+        (carried, is_absent): (Carried<K>, bool),
         packet: Packet,
         new: impl FnOnce() -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         let Carried { hash: first_hash, name, direction } = &carried;
         let mut probes = Probes::default();
-        let target = self.find_any(*first_hash, name, &mut probes);
+        let target = if is_absent && !self.index.is_reseeded() {
+            probes.node();
+            None
+        } else {
+            self.find_observed(*first_hash, name, &mut probes)
+        };
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
@@ -210,16 +215,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 self.accounting.change_class(hit.slot, state, before, (&self.config, now));
             }
         }
-    }
-
-    /// Returns the target of a name, given its first hash, quickly if there is none.
-    #[inline(always)]
-    fn find_any(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
-        if self.index.is_absent(first) {
-            observer.node();
-            return None;
-        }
-        self.find_observed(first, name, observer)
     }
 
     /// Returns the target of a name, given its first hash.

@@ -37,8 +37,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Returns whether `bytes` more are within the limit.
     #[inline]
     pub(super) fn has_memory_for(&self, bytes: usize) -> bool {
-        !self.is_limited()
-            || self.reserved().saturating_add(bytes) <= self.config.max_bytes
+        !self.is_limited() || self.reserved().saturating_add(bytes) <= self.config.max_bytes
     }
 
     /// Returns the bytes that another flow may need without an eviction, and without the index.

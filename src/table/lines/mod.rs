@@ -65,6 +65,7 @@ use alloc::vec::Vec;
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 use crate::table::error::{TryReserveError, reserve_one};
+use crate::table::tags::Mask;
 use chunks::Chunks;
 use line::Line;
 
@@ -95,6 +96,27 @@ pub(crate) fn fold(hash: u64) -> u32 {
 #[inline(always)]
 fn tag(hash: u32) -> u8 {
     ((hash >> 24) as u8).max(1)
+}
+
+/// The part of a line that concerns a hash of which it is the home.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    line: &'a Line,
+    matches: Mask,
+}
+
+impl Home<'_> {
+    /// Iterates over numbers in the line that may have the hash.
+    #[inline(always)]
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = u32> {
+        self.matches.map(|slot| self.line.number(slot))
+    }
+
+    /// Whether no number in the table has the hash. If it returns false, there may be none.
+    #[inline(always)]
+    pub(crate) fn is_absent(&self) -> bool {
+        self.matches.is_empty() && self.line.overflow() == 0
+    }
 }
 
 impl Lines {
@@ -220,22 +242,11 @@ impl Lines {
         }
     }
 
-    /// Iterates over numbers in the home line that may have this hash.
+    /// The part of the home line that concerns a hash.
     #[inline(always)]
-    pub(crate) fn home_candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn home_of(&self, hash: u32) -> Home<'_> {
         let line = if self.count > 0 { self.line(self.home(hash)) } else { &Line::EMPTY };
-        line.matches(tag(hash)).map(|slot| line.number(slot))
-    }
-
-    /// Whether there is no number with this hash, by the home line only: it may be false without
-    /// such a number.
-    #[inline(always)]
-    pub(crate) fn is_absent(&self, hash: u32) -> bool {
-        if self.count == 0 {
-            return true;
-        }
-        let line = self.line(self.home(hash));
-        line.overflow() == 0 && line.matches(tag(hash)).is_empty()
+        Home { line, matches: line.matches(tag(hash)) }
     }
 
     /// Returns a number that may be the one with this hash, by the home line. If there is none, but
