@@ -72,4 +72,4 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// Links for each chunk of slots in a wheel.
-const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 16 * CHUNK);
+const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 10 * CHUNK);
