@@ -7,7 +7,7 @@
 //! must be all packets in the end.
 //!
 //! ```text
-//!     steady   rounds in full tables: flows begin and fall silent, nine of ten packets hit
+//!     steady   rounds in full tables: flows begin and fall silent, nine of ten packets hit, or all
 //!     pauses   every packet is timed, while tables fill and when they are full
 //!     flood    established connections, then new ones without replies
 //!     bytes    per flow of a full table
@@ -52,11 +52,18 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The bytes of a name, for the results.
 const KEY: &str = "14";
 
+/// Sizes of which only the rounds are run.
+const SMALL: &[usize] = &[16 << 10, 128 << 10];
+
 /// All subjects, ours first.
 type Subjects = Vec<MeterSubject>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nFlowCache");
+    // What fits into each level of the CPU's caches.
+    for &capacity in if plan.is_rounds_only() { &[] } else { SMALL } {
+        report.show(&steady::steady(&mut subjects(), Popularity::Uniform, capacity, plan.quick))?;
+    }
     for &capacity in plan.sizes(&[1_000_000], &[50_000]) {
         for popularity in [Popularity::Uniform, Popularity::Zipf] {
             report.show(&steady::steady(&mut subjects(), popularity, capacity, plan.quick))?;
