@@ -21,10 +21,13 @@ pub(super) struct Accounting<P> {
     pub(super) quick_hits: u64,
     /// Evictions, modulo 2^32.
     pub(super) evictions: u32,
+    /// The shortest timeout in nanoseconds.
+    least: u64,
 }
 
 impl<P: Eviction> Accounting<P> {
-    pub(super) fn new(policy: P, tick: u64) -> Self {
+    pub(super) fn new(policy: P, tick: u64, config: &Config) -> Self {
+        let emergency = config.emergency.map_or(NEVER, |emergency| emergency.idle);
         Self {
             wheel: Wheel::new(tick),
             policy,
@@ -32,6 +35,7 @@ impl<P: Eviction> Accounting<P> {
             metrics: Metrics::default(),
             quick_hits: 0,
             evictions: 0,
+            least: config.timeouts.least_nanos().min(emergency),
         }
     }
 
@@ -87,7 +91,10 @@ impl<P: Eviction> Accounting<P> {
             self.tenants.count_in(state.tenant);
             self.tenants.insert(state.tenant, slot, class);
         }
-        self.arm(slot, state, config, now);
+        // The slot is armed for the former flow, and hardly ever for later than this.
+        if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
+            self.arm(slot, state, config, now);
+        }
     }
 
     /// Makes a flow evictable.
@@ -127,7 +134,6 @@ impl<P: Eviction> Accounting<P> {
     }
 
     /// Arms the timer of a flow for its deadline.
-    #[inline(always)]
     pub(super) fn arm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
         let mut deadline = state.deadline(&config.timeouts);
         if let Some(emergency) = config.emergency {

@@ -234,7 +234,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Self {
             index: Index::new(hasher),
             store: Store::new(),
-            accounting: Accounting::new(policy, clock.now() / config.tick),
+            accounting: Accounting::new(policy, clock.now() / config.tick, &config),
             clock,
             version: 1,
             is_emergency: false,

@@ -3,7 +3,7 @@
 
 use super::subject::Delivery;
 use super::traffic::{Popularity, Senders};
-use super::{KEY, Subjects, gap};
+use super::{Subjects, gap};
 use crate::results::{Column, Results, median};
 use crate::subject::{BURST, rotation};
 
@@ -36,13 +36,13 @@ struct Tally {
 /// Runs rounds of packets one by one, and in batches.
 pub(crate) fn steady(
     subjects: &mut Subjects,
-    popularity: Popularity,
+    (popularity, key): (Popularity, &'static str),
     capacity: usize,
     quick: bool,
 ) -> Results {
     let (rounds, round) = if quick { (3, 1 << 16) } else { (15, 1 << 18) };
     let title = format!(
-        "{capacity} flows, packets of known ones {}: ns for a packet; bursts of {BURST}; \
+        "{capacity} flows with names of {key} bytes, packets of known ones {}: ns for a packet; bursts of {BURST}; \
          medians of {rounds} rounds",
         popularity.name()
     );
@@ -51,7 +51,7 @@ pub(crate) fn steady(
         Popularity::Zipf => &["zipf", "zipf, burst"],
     };
     let columns = names.iter().map(|&bench| Column { bench, unit: "ns", n: capacity });
-    let mut results = Results::new(title, KEY, columns.collect());
+    let mut results = Results::new(title, key, columns.collect());
     let mut senders = Senders::new(capacity * SENDING / 100, popularity, gap(capacity));
     warm_up(subjects, &mut senders, capacity);
 
