@@ -11,14 +11,15 @@
 //! An entry is in the lowest level that covers its tick. 22 levels cover all of 64 bits, so no
 //! period is too long; a jump of years over an empty wheel reads one word.
 //!
-//! The wheel stores the list of a slot and not its deadline. [`pop`](Wheel::pop) returns a slot when
-//! its list begins: at the tick for which it was armed in level 0, and up to an eighth of the
-//! period too early in higher levels. The caller computes the deadline, and [arms](Wheel::arm) the slot again if that
-//! is later. So entries move down the levels; and a packet extends the timeout of its flow by
-//! writing the time, without an access to the wheel. A new flow in a slot inherits the armed timer
-//! of the former one: arming for a tick after the begin of its list does nothing. Arming for an
-//! earlier one moves the slot, so there is one entry for each slot, however often it is armed. So during a flood, in which slots have
-//! hundreds of flows within a timeout, the wheel is hardly used.
+//! The wheel stores the list of a slot and not its deadline. [`pop`](Wheel::pop) returns a slot
+//! when its list begins: at the tick for which it was armed in level 0, and up to an eighth of the
+//! period too early in higher levels. The caller computes the deadline, and [arms](Wheel::arm) the
+//! slot again if that is later. So entries move down the levels; and a packet extends the timeout
+//! of its flow by writing the time, without an access to the wheel. A new flow in a slot inherits
+//! the armed timer of the former one: arming for a tick after the begin of its list does nothing.
+//! Arming for an earlier one moves the slot, so there is one entry for each slot, however often it
+//! is armed. So during a flood, in which slots have hundreds of flows within a timeout, the wheel
+//! is hardly used.
 //!
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
@@ -26,10 +27,10 @@
 //! - an armed slot is in the list that `lists_of` has, once, and is popped when that begins.
 //!
 //! Cost: all operations are O(1). Arming reads 2 bytes if it is for a later tick, else it changes
-//! the links of up to five slots. Each time it is popped, an entry moves two levels down: at ticks of a second
-//! once for a minute, twice for an hour; at ticks of 10 ms three times, and four times. While its
-//! flow is active, it is popped and armed a little more often than once per period. 10 bytes per
-//! slot.
+//! the links of up to five slots. Each time it is popped, an entry moves two levels down: at ticks
+//! of a second once for a minute, twice for an hour; at ticks of 10 ms three times, and four times.
+//! While its flow is active, it is popped and armed a little more often than once per period. 10
+//! bytes per slot.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,

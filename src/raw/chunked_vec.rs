@@ -16,7 +16,8 @@
 //! 64 bytes are one line each.
 //!
 //! Cost: an access is a shift, a mask and two loads, the first one of a list that is in the CPU's
-//! cache (8 kB for a million elements in chunks of 1024); a `Vec` needs one load. One chunk of capacity at most is unused.
+//! cache (8 kB for a million elements in chunks of 1024); a `Vec` needs one load. One chunk of
+//! capacity at most is unused.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};

@@ -42,8 +42,8 @@ pub(crate) fn steady(
 ) -> Results {
     let (rounds, round) = if quick { (3, 1 << 16) } else { (15, 1 << 18) };
     let title = format!(
-        "{capacity} flows with names of {key} bytes, packets of known ones {}: ns for a packet; bursts of {BURST}; \
-         medians of {rounds} rounds",
+        "{capacity} flows with names of {key} bytes, packets of known ones {}: ns for a packet; \
+         bursts of {BURST}; medians of {rounds} rounds",
         popularity.name()
     );
     let names: &[_] = match popularity {
