@@ -7,7 +7,7 @@
 //! must be all packets in the end.
 //!
 //! ```text
-//!     steady   rounds in full tables: flows begin and fall silent, nine of ten packets hit
+//!     steady   rounds in full tables: flows begin and fall silent, nine of ten packets hit, or all
 //!     pauses   every packet is timed, while tables fill and when they are full
 //!     flood    established connections, then new ones without replies
 //!     bytes    per flow of a full table
@@ -27,7 +27,7 @@ mod subject;
 mod traffic;
 mod trie;
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use flowtable::eviction::{Lru, SecondChance};
@@ -39,6 +39,7 @@ use crate::results::{Outcome, Report};
 use crate::subject::{ours, peer};
 use linked::Linked;
 use listed::Listed;
+use meter::MeterName;
 use ours::Ours;
 use subject::{MeterSubject, meter};
 use traffic::Popularity;
@@ -49,18 +50,33 @@ type Name = FiveTuple<Ipv4Addr>;
 /// The idle timeout.
 const IDLE: Duration = Duration::from_secs(60);
 
+type NameV6 = FiveTuple<Ipv6Addr>;
+
 /// The bytes of a name, for the results.
-const KEY: &str = "14";
+const KEY: &str = Name::BYTES;
+
+/// Sizes of which only the rounds are run.
+const SMALL: &[usize] = &[16 << 10, 128 << 10];
 
 /// All subjects, ours first.
 type Subjects = Vec<MeterSubject>;
 
 pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
     println!("\nFlowCache");
+    // What fits into each level of the CPU's caches.
+    for &capacity in if plan.is_rounds_only() { &[] } else { SMALL } {
+        for (mut subjects, key) in [(subjects(), KEY), (subjects_v6(), NameV6::BYTES)] {
+            let uniform = (Popularity::Uniform, key);
+            report.show(&steady::steady(&mut subjects, uniform, capacity, plan.quick))?;
+        }
+    }
     for &capacity in plan.sizes(&[1_000_000], &[50_000]) {
         for popularity in [Popularity::Uniform, Popularity::Zipf] {
-            report.show(&steady::steady(&mut subjects(), popularity, capacity, plan.quick))?;
+            let all = (popularity, KEY);
+            report.show(&steady::steady(&mut subjects(), all, capacity, plan.quick))?;
         }
+        let uniform = (Popularity::Uniform, NameV6::BYTES);
+        report.show(&steady::steady(&mut subjects_v6(), uniform, capacity, plan.quick))?;
         if plan.is_rounds_only() {
             continue;
         }
@@ -81,21 +97,47 @@ fn subjects() -> Subjects {
     let [a, b, c, d, e] = std::array::from_fn(|_| ahash.clone());
     let [f, g] = std::array::from_fn(|_| foldhash.clone());
     vec![
-        ours("flow_cache", "FlowCache", meter(move |capacity| Ours::by_class(capacity, a.clone()))),
+        ours(
+            "flow_cache",
+            "FlowCache",
+            meter(move |capacity| Ours::<Name, _>::by_class(capacity, a.clone())),
+        ),
         ours(
             "flow_cache+lru",
             "FlowCache, Lru",
-            meter(move |capacity| Ours::with_policy(capacity, Lru::new(), b.clone())),
+            meter(move |capacity| Ours::<Name, _>::with_policy(capacity, Lru::new(), b.clone())),
         ),
         ours(
             "flow_cache+clock",
             "FlowCache, SecondChance",
-            meter(move |capacity| Ours::with_policy(capacity, SecondChance::new(), c.clone())),
+            meter(move |capacity| {
+                Ours::<Name, _>::with_policy(capacity, SecondChance::new(), c.clone())
+            }),
         ),
-        peer("hashlink + foldhash", meter(move |capacity| Linked::new(capacity, f.clone()))),
-        peer("hashlink + ahash", meter(move |capacity| Linked::new(capacity, d.clone()))),
+        peer(
+            "hashlink + foldhash",
+            meter(move |capacity| Linked::<Name, _>::new(capacity, f.clone())),
+        ),
+        peer(
+            "hashlink + ahash",
+            meter(move |capacity| Linked::<Name, _>::new(capacity, d.clone())),
+        ),
         peer("hashbrown + list by hand", meter(move |capacity| Listed::new(capacity, g.clone()))),
         peer("Unicache, no idle timeout", meter(move |capacity| Trie::new(capacity, e.clone()))),
+    ]
+}
+
+/// Returns the subjects with names of IPv6, which are those of IPv4 with longer addresses.
+fn subjects_v6() -> Subjects {
+    let (ahash, foldhash) = (DefaultHashBuilder::new(), Foldhash::default());
+    let other = ahash.clone();
+    let by_class = move |capacity| Ours::<NameV6, _>::by_class(capacity, ahash.clone());
+    let linked = move |capacity| Linked::<NameV6, _>::new(capacity, foldhash.clone());
+    let with_ahash = move |capacity| Linked::<NameV6, _>::new(capacity, other.clone());
+    vec![
+        ours("flow_cache", "FlowCache", meter(by_class)),
+        peer("hashlink + foldhash", meter(linked)),
+        peer("hashlink + ahash", meter(with_ahash)),
     ]
 }
 

@@ -122,6 +122,12 @@ impl Eviction for ByClass {
         self.clocks.remove(slot);
     }
 
+    #[inline]
+    fn replace(&mut self, slot: u32, rank: u8) {
+        self.clocks.insert(slot, set_of(rank));
+    }
+
+    #[inline]
     fn victim(&mut self, mut stats: impl FnMut(u32) -> EntryStats) -> Option<u32> {
         let counts = self.clocks.counts();
         if has_few_newcomers(counts) {

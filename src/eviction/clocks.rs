@@ -30,6 +30,9 @@ const MAX_EXAMINED: u32 = 8;
 /// log2 of the bits of a word.
 const BITS: u32 = 6;
 
+/// log2 of the words that are allocated together.
+const WORDS: u32 = 4;
+
 /// Levels for all slots.
 const LEVELS: usize = 5;
 
@@ -39,7 +42,8 @@ const MAX_SLOTS: u32 = (1 << 30) - 1;
 /// `N` sets of slots, each with a hand.
 #[derive(Clone, Debug)]
 pub(super) struct Clocks<const N: usize> {
-    levels: [ChunkedVec<[u64; N]>; LEVELS],
+    /// 1024 slots at a time, and few words above.
+    levels: [ChunkedVec<[u64; N], WORDS>; LEVELS],
     counts: [usize; N],
     /// The slot from which on the next victim of each set is searched.
     hands: [u32; N],
@@ -47,15 +51,7 @@ pub(super) struct Clocks<const N: usize> {
 
 impl<const N: usize> Clocks<N> {
     pub(super) const fn new() -> Self {
-        // 8192 slots at a time, and few words above.
-        let levels = [
-            ChunkedVec::with_bits(7),
-            ChunkedVec::with_bits(4),
-            ChunkedVec::with_bits(2),
-            ChunkedVec::with_bits(2),
-            ChunkedVec::with_bits(2),
-        ];
-        Self { levels, counts: [0; N], hands: [0; N] }
+        Self { levels: [const { ChunkedVec::new() }; LEVELS], counts: [0; N], hands: [0; N] }
     }
 
     /// Returns the number of slots in each set.
@@ -79,11 +75,15 @@ impl<const N: usize> Clocks<N> {
     #[inline]
     pub(super) fn insert(&mut self, slot: u32, set: usize) {
         assert!(slot < MAX_SLOTS, "slot {slot}: must be less than 2^30 - 1");
-        match self.set_of(slot) {
-            Some(before) if before == set => return,
-            Some(before) => self.clear(slot, before),
-            None => {}
+        let words = self.levels[0].get(slot >> BITS);
+        if words.is_some_and(|words| words[set] >> (slot % 64) & 1 != 0) {
+            return;
         }
+        self.move_to(slot, set);
+    }
+
+    fn move_to(&mut self, slot: u32, set: usize) {
+        self.remove(slot);
         self.counts[set] += 1;
         let mut index = slot;
         for level in &mut self.levels {
@@ -123,15 +123,15 @@ impl<const N: usize> Clocks<N> {
     }
 
     /// Returns the first slot of a set from `from` on, and around the end.
-    #[inline]
+    #[inline(always)]
     fn next(&self, set: usize, from: u32) -> Option<u32> {
         if self.counts[set] == 0 {
             return None;
         }
-        self.next_from(set, from).or_else(|| self.next_from(set, 0))
+        self.next_from(set, from).or_else(|| self.first(set))
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_from(&self, set: usize, from: u32) -> Option<u32> {
         let words = self.levels[0].get(from >> BITS)?;
         match words[set] >> (from % 64) {
@@ -140,7 +140,14 @@ impl<const N: usize> Clocks<N> {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn first(&self, set: usize) -> Option<u32> {
+        self.next_from(set, 0)
+    }
+
     /// Returns the first slot of the words from a word on.
+    #[inline(never)]
     fn next_above(&self, set: usize, mut index: u32) -> Option<u32> {
         for level in 1..LEVELS {
             let word = self.levels[level].get(index >> BITS)?[set] >> (index % 64);
@@ -178,6 +185,7 @@ impl<const N: usize> Clocks<N> {
     /// recently used of them, the first one of equals.
     ///
     /// In a set of fewer than 8 slots the hand returns to a slot, whose mark is cleared by then.
+    #[inline]
     pub(super) fn second_chance(
         &mut self,
         set: usize,
@@ -201,8 +209,15 @@ impl<const N: usize> Clocks<N> {
         let most = slots.len().min(self.counts[set]);
         while count < most {
             let Some(slot) = self.next(set, from) else { break };
-            slots[count] = slot;
-            (from, count) = (slot + 1, count + 1);
+            let index = slot >> BITS;
+            // This one and all others of its word, without a search.
+            let mut word = self.levels[0][index][set] & u64::MAX << (slot % 64);
+            while word != 0 && count < most {
+                slots[count] = (index << BITS) + word.trailing_zeros();
+                word &= word - 1;
+                count += 1;
+            }
+            from = (index + 1) << BITS;
         }
         count
     }

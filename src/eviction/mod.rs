@@ -101,6 +101,7 @@ pub struct EntryStats {
 /// let mut policy = NewestFirst::default();
 /// [7, 8].into_iter().for_each(|slot| policy.insert(slot, 0));
 /// assert_eq!(policy.victim(|_| EntryStats::default()), Some(8));
+/// policy.replace(8, 0);
 /// policy.remove(8);
 /// assert_eq!(policy.victim(|_| EntryStats::default()), Some(7));
 /// ```
@@ -126,6 +127,17 @@ pub trait Eviction {
 
     /// Removes the entry at `slot`, for any reason, including its eviction.
     fn remove(&mut self, slot: u32);
+
+    /// Removes the entry at `slot`, which is evicted, and inserts another one there.
+    ///
+    /// # Panics
+    ///
+    /// As [`insert`](Self::insert).
+    #[inline]
+    fn replace(&mut self, slot: u32, rank: u8) {
+        self.remove(slot);
+        self.insert(slot, rank);
+    }
 
     /// Whether the next insertion should evict an entry although the cache is not full.
     ///

@@ -22,10 +22,13 @@ pub(super) struct Accounting<P> {
     pub(super) quick_hits: u64,
     /// Evictions, modulo 2^32.
     pub(super) evictions: u32,
+    /// The shortest timeout in nanoseconds.
+    least: u64,
 }
 
 impl<P: Eviction> Accounting<P> {
-    pub(super) fn new(policy: P, tick: u64) -> Self {
+    pub(super) fn new(policy: P, tick: u64, config: &Config) -> Self {
+        let emergency = config.emergency.map_or(NEVER, |emergency| emergency.idle);
         Self {
             wheel: Wheel::new(tick),
             policy,
@@ -33,6 +36,7 @@ impl<P: Eviction> Accounting<P> {
             metrics: Metrics::default(),
             quick_hits: 0,
             evictions: 0,
+            least: config.timeouts.least_nanos().min(emergency),
         }
     }
 
@@ -59,6 +63,38 @@ impl<P: Eviction> Accounting<P> {
             self.metrics.pinned -= 1;
         } else {
             self.make_unevictable(slot, state);
+        }
+    }
+
+    /// Accounts for a new flow in the slot of one that is removed for a reason.
+    #[inline]
+    pub(super) fn replace(
+        &mut self,
+        slot: u32,
+        (before, reason): (FlowState, EndReason),
+        state: FlowState,
+        (config, now): (&Config, u64),
+    ) {
+        let class = state.marks.class();
+        self.metrics.remove(reason, before.marks.class());
+        self.metrics.insert(class);
+        if before.marks.is_pinned() {
+            self.metrics.pinned -= 1;
+            self.policy.insert(slot, class as u8);
+        } else {
+            self.policy.replace(slot, class as u8);
+        }
+        if !self.tenants.is_empty() {
+            self.tenants.count_out(before.tenant);
+            if !before.marks.is_pinned() {
+                self.tenants.remove(before.tenant, slot, before.marks.class());
+            }
+            self.tenants.count_in(state.tenant);
+            self.tenants.insert(state.tenant, slot, class);
+        }
+        // The slot is armed for the former flow, and hardly ever for later than this.
+        if self.wheel.armed(slot).saturating_mul(config.tick) > now.saturating_add(self.least) {
+            self.arm(slot, state, config, now);
         }
     }
 
@@ -109,7 +145,9 @@ impl<P: Eviction> Accounting<P> {
                 deadline = deadline.min(next);
             }
         }
-        if deadline != NEVER {
+        // A later tick needs nothing, and no division.
+        let armed = self.wheel.armed(slot).saturating_sub(1).saturating_mul(config.tick);
+        if deadline != NEVER && deadline <= armed {
             // The first tick after the deadline.
             self.wheel.arm(slot, deadline.div_ceil(config.tick));
         }

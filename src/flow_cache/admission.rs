@@ -1,15 +1,17 @@
 //! Admission and removal of flows: creation, eviction, limits.
 
 use core::hash::BuildHasher;
+use core::mem;
 
 use super::FlowCache;
+use super::clock::Clock;
 use super::config::Emergency;
-use super::connection::ConnectionState;
 use super::event::{Refused, RemovedFlow};
 use super::handle::Handle;
+use super::lookup::Carried;
 use super::record::{Cold, Flow, FlowState, Marks};
 use super::state::{EndReason, Packet, Tenant};
-use super::store::Target;
+use super::store::{Store, Target};
 use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::timestamp::Timestamp;
@@ -20,9 +22,10 @@ const AT_ONCE: usize = 4;
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
     /// Evicts a flow if necessary. Returns the slot.
+    #[inline]
     pub(super) fn create(
         &mut self,
-        (first, name): (u32, K),
+        carried: Carried<K>,
         initiator: Direction,
         (mut packet, direction): (Packet, Direction),
         over: Option<u32>,
@@ -33,35 +36,117 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             self.accounting.metrics.refused += 1;
             return Err(Refused::Memory);
         }
-        let hash = self.index_hash(first, &name);
-        let over = over.and_then(|slot| self.remove_slot(slot, EndReason::Ended));
-        let removed = match over {
+        let hash = self.index_hash(carried.hash, &carried.name);
+        let (before, reason) = match over {
             Some(over) => {
                 // Its capacity counts for its tenant.
-                packet = packet.from_tenant(over.tenant);
-                Some(over)
+                packet = packet.from_tenant(self.store.tenant(over));
+                (Some(over), EndReason::Ended)
             }
-            None => self
-                .make_room(packet.tenant())
-                .inspect_err(|_| self.accounting.metrics.refused += 1)?,
+            None => {
+                let victim = self.make_room(packet.tenant());
+                let victim = victim.inspect_err(|_| self.accounting.metrics.refused += 1)?;
+                (victim, EndReason::Resources)
+            }
         };
+        self.version += 1;
+        let marks = Marks::first((packet, direction), initiator, &self.config);
+        let new = New { marks, hash, tenant: packet.tenant() };
+        let slot = match before {
+            Some(before) => self.replace_flow((before, reason), new, carried, value),
+            None => self.append_flow(new, carried, value),
+        };
+        match slot {
+            Some(_) => self.accounting.metrics.created += 1,
+            None => self.accounting.metrics.refused += 1,
+        }
+        slot.ok_or(Refused::Memory)
+    }
+
+    /// Inserts a flow, and its name into the index. Returns the slot, or `None` without memory.
+    #[inline(never)]
+    fn append_flow(&mut self, new: New, carried: Carried<K>, value: V) -> Option<u32> {
         let slot = self.store.flows.next_index();
-        if self.index.insert(hash, Target::slot(slot), &self.store).is_err() {
-            self.pending = removed;
-            self.accounting.metrics.refused += 1;
-            return Err(Refused::Memory);
+        self.index.insert(new.hash, Target::slot(slot), &self.store).ok()?;
+        let (name, version, now) = (carried.name, self.version, self.clock.now());
+        let flow = Flow { name, marks: new.marks, last_seen: now, version, value };
+        let cold = Cold { first_seen: now, reported: now, hash: new.hash, ..Cold::FREE };
+        self.insert_flow(flow, cold, new.tenant);
+        Some(slot)
+    }
+
+    /// Ends the flow in a slot, and inserts another one there, with its name. Returns the slot, or
+    /// `None` without memory: then the first flow has ended, and is reported later.
+    ///
+    /// Nothing is copied twice: the value comes by way of the removed flow.
+    #[inline]
+    fn replace_flow(
+        &mut self,
+        (slot, reason): (u32, EndReason),
+        new: New,
+        carried: Carried<K>,
+        value: V,
+    ) -> Option<u32> {
+        let before = self.end_names(slot, reason, value)?;
+        if self.index.insert(new.hash, Target::slot(slot), &self.store).is_err() {
+            self.pending = self.take_removed_flow(slot, before);
+            return None;
         }
         let now = self.clock.now();
-        self.version += 1;
-        let connection = ConnectionState::begin(packet, direction, &self.config);
-        let mut marks = Marks::new(connection, initiator);
-        marks.set(Marks::UNREPORTED, true);
-        let flow = Flow { name, marks, last_seen: now, version: self.version, value };
-        let cold = Cold { first_seen: now, reported: now, hash, ..Cold::FREE };
-        self.insert_flow(flow, cold, packet.tenant());
-        self.accounting.metrics.created += 1;
-        self.store.rest.removed = removed;
-        Ok(slot)
+        let Store { flows, rest } = &mut self.store;
+        let flow = &mut flows[slot];
+        let name = mem::replace(&mut flow.name, carried.name);
+        rest.removed.iter_mut().for_each(|left| mem::swap(&mut left.value, &mut flow.value));
+        (flow.marks, flow.last_seen, flow.version) = (new.marks, now, self.version);
+        rest.set_cold(slot, now, new.hash, new.tenant);
+        let New { marks, tenant, .. } = new;
+        let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
+        self.accounting.replace(slot, (before, reason), state, (&self.config, now));
+        self.end_emergency(self.store.len() - 1);
+        self.begin_emergency();
+        // Last, as it may panic.
+        drop(name);
+        Some(slot)
+    }
+
+    /// Removes the names of the flow in a slot from the index, and makes it the removed one, but
+    /// for its value: that is still in the slot, in exchange for this one.
+    #[inline]
+    fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
+        let has_extra = self.store.flow(slot).marks.has(Marks::EXTRA);
+        if has_extra || self.store.cold(slot).aliases.is_some() {
+            self.end_extra(slot, has_extra);
+        }
+        let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
+        let key = flow.key();
+        let state = FlowState::new(flow, &cold, self.store.tenant(slot));
+        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
+        self.store.rest.removed = Some(removed);
+        self.index.remove(cold.hash, Target::slot(slot));
+        Some(state)
+    }
+
+    /// Removes the aliases of a flow that is going to be removed, and what else only some have.
+    #[cold]
+    #[inline(never)]
+    fn end_extra(&mut self, slot: u32, has_extra: bool) {
+        // The key first: its methods may panic.
+        drop(self.store.flow(slot).key());
+        if has_extra {
+            self.remove_extra(slot);
+        }
+        self.remove_aliases(slot);
+    }
+
+    /// Removes the flow that [`end_names`](Self::end_names) has prepared.
+    #[cold]
+    #[inline(never)]
+    fn take_removed_flow(&mut self, slot: u32, state: FlowState) -> Option<RemovedFlow<K, V>> {
+        let removed = self.store.rest.removed.take()?;
+        let flow = self.store.flows.try_remove(slot)?;
+        self.accounting.remove(slot, state, removed.reason);
+        self.end_emergency(self.store.len());
+        Some(RemovedFlow { value: flow.value, ..removed })
     }
 
     /// Returns the present hash of a name that is going to be inserted, given its first hash. Goes
@@ -87,11 +172,15 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             // An empty wheel skips the time without flows.
             self.accounting.wheel.skip_to(self.clock.now() / self.config.tick);
         }
-        let Flow { marks, last_seen, .. } = flow;
-        let (reported, timeout) = (cold.reported, None);
-        let state = FlowState { marks, last_seen, reported, tenant, timeout };
+        let state = FlowState::new(&flow, &cold, tenant);
         let slot = self.store.insert(flow, cold, tenant);
         self.accounting.insert(slot, state, &self.config, self.clock.now());
+        self.begin_emergency();
+    }
+
+    /// Begins an emergency, if there are as many flows.
+    #[inline]
+    fn begin_emergency(&mut self) {
         let begins = |emergency: Emergency| self.store.len() >= emergency.enter;
         if !self.is_emergency && self.config.emergency.is_some_and(begins) {
             self.is_emergency = true;
@@ -99,27 +188,37 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
     }
 
-    /// Evicts a flow, if a new flow of the tenant requires it.
-    fn make_room(&mut self, tenant: Tenant) -> Result<Option<RemovedFlow<K, V>>, Refused> {
+    /// Ends an emergency, if there are as few flows.
+    #[inline]
+    fn end_emergency(&mut self, flows: usize) {
+        let ends = |emergency: Emergency| flows < emergency.leave;
+        self.is_emergency &= !self.config.emergency.is_some_and(ends);
+    }
+
+    /// Selects the flow to evict, if a new flow of the tenant requires it.
+    #[inline]
+    fn make_room(&mut self, tenant: Tenant) -> Result<Option<u32>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
-        let (of, refusal) = if !self.has_memory_for(self.index.growth(1)) {
+        let (of, refusal) = if self.is_limited() && !self.has_memory_for(self.index.growth(1)) {
             return Err(Refused::Memory);
         } else if self.accounting.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))
         } else if self.store.len() >= self.config.flows {
             (None, Some(Refused::Full))
-        } else if !self.has_memory_for(self.growth(tenant) + self.index.growth(0)) {
+        } else if self.is_limited()
+            && !self.has_memory_for(self.growth(tenant) + self.index.growth(0))
+        {
             (None, Some(Refused::Memory))
         } else if is_due {
             (None, None)
         } else {
             return Ok(None);
         };
-        let removed = self.victim(of).and_then(|slot| self.remove_slot(slot, EndReason::Resources));
+        let victim = self.victim(of);
         self.prefetch_next();
         match refusal {
-            Some(refusal) if removed.is_none() => Err(refusal),
-            _ => Ok(removed),
+            Some(refusal) if victim.is_none() => Err(refusal),
+            _ => Ok(victim),
         }
     }
 
@@ -144,13 +243,16 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Selects the next victim: of a tenant, or of all flows.
     pub(super) fn victim(&mut self, of: Option<Tenant>) -> Option<u32> {
-        let flows = &mut self.store.flows;
+        let (flows, mut evictable) = (&mut self.store.flows, None);
         let stats = |slot| match flows.get_mut(slot) {
-            Some(Flow { marks, last_seen, .. }) => EntryStats {
-                used: marks.take(Marks::USED),
-                // Only the order matters, and the caller's clock may have been set.
-                last_use: Timestamp::from_nanos(*last_seen),
-            },
+            Some(Flow { marks, last_seen, .. }) => {
+                evictable = Some(slot).filter(|_| !marks.is_pinned());
+                EntryStats {
+                    used: marks.take(Marks::USED),
+                    // Only the order matters, and the caller's clock may have been set.
+                    last_use: Timestamp::from_nanos(*last_seen),
+                }
+            }
             None => EntryStats::default(),
         };
         let victim = match of {
@@ -158,8 +260,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             None => self.accounting.policy.victim(stats),
         };
         // A policy of the caller's may return any slot.
-        victim
-            .filter(|slot| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned()))
+        let is_unpinned =
+            |slot: &u32| self.store.flows.get(*slot).is_some_and(|flow| !flow.marks.is_pinned());
+        if evictable.is_some() && victim == evictable { victim } else { victim.filter(is_unpinned) }
     }
 
     /// Removes a flow with all of its aliases.
@@ -170,36 +273,55 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Option<RemovedFlow<K, V>> {
         // The key first: its methods may panic.
         let flow = self.store.flows.get(slot)?;
-        let (key, has_extra) = (flow.key(), flow.marks.has(Marks::EXTRA));
-        if has_extra {
-            self.remove_extra(slot);
-        }
+        let key = flow.key();
+        self.end_extra(slot, flow.marks.has(Marks::EXTRA));
+        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
+        self.index.remove(cold.hash, Target::slot(slot));
+        let flow = self.store.flows.try_remove(slot)?;
+        let state = FlowState::new(&flow, &cold, tenant);
+        self.accounting.remove(slot, state, reason);
+        self.version += 1;
+        self.end_emergency(self.store.len());
+        let Flow { name, value, .. } = flow;
+        let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
+        // Last, as it may panic.
+        drop(name);
+        Some(removed)
+    }
+
+    #[inline(never)]
+    fn remove_aliases(&mut self, slot: u32) {
         while let Some((at, alias)) = self.store.aliases(slot).next() {
             self.index.remove(alias.hash, Target::alias(at));
             self.store.remove_alias(slot, at);
         }
-        let (cold, tenant) = (*self.store.cold(slot), self.store.tenant(slot));
-        self.index.remove(cold.hash, Target::slot(slot));
-        let Flow { name, marks, last_seen, value, .. } = self.store.flows.try_remove(slot)?;
-        let (reported, timeout) = (cold.reported, None);
-        let state = FlowState { marks, last_seen, reported, tenant, timeout };
-        self.accounting.remove(slot, state, reason);
-        self.version += 1;
-        let ends = |emergency: Emergency| self.store.len() < emergency.leave;
-        self.is_emergency &= !self.config.emergency.is_some_and(ends);
-        let removed = RemovedFlow {
-            handle: Handle { id: cold.id, slot },
-            key,
-            value,
-            reason,
-            class: marks.class(),
-            protocol: marks.protocol(),
-            tenant,
-            first_seen: self.clock.caller(cold.first_seen),
-            last_seen: self.clock.caller(last_seen),
-        };
-        // Last, as it may panic.
-        drop(name);
-        Some(removed)
+    }
+}
+
+/// What a new flow has besides its name and value.
+struct New {
+    marks: Marks,
+    hash: u32,
+    tenant: Tenant,
+}
+
+#[inline]
+fn removed_flow<K, V>(
+    (slot, cold): (u32, Cold),
+    key: K,
+    value: V,
+    (state, reason): (FlowState, EndReason),
+    clock: &Clock,
+) -> RemovedFlow<K, V> {
+    RemovedFlow {
+        handle: Handle { id: cold.id, slot },
+        key,
+        value,
+        reason,
+        class: state.marks.class(),
+        protocol: state.marks.protocol(),
+        tenant: state.tenant,
+        first_seen: clock.caller(cold.first_seen),
+        last_seen: clock.caller(state.last_seen),
     }
 }

@@ -87,7 +87,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         let deadline = state.deadline(&self.config.timeouts);
         let armed = self.accounting.wheel.armed(slot);
-        let is_armed = deadline == NEVER || armed <= deadline.div_ceil(self.config.tick);
+        let due = deadline.div_ceil(self.config.tick).max(self.accounting.wheel.tick());
+        let is_armed = deadline == NEVER || armed <= due;
         ensure(is_armed, || "the wheel is armed too late")?;
         let times = [cold.first_seen, state.last_seen, self.clock.now()];
         let is_sorted = times.is_sorted() && state.reported >= cold.first_seen;

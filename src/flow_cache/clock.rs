@@ -9,6 +9,9 @@ const ORIGIN: u64 = 1 << 62;
 /// The longest step, a year: one wrong timestamp does not use up the range.
 const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 
+/// From this time on, 146 years after the origin, the end of the range is checked.
+const LATE: u64 = 1 << 63;
+
 /// Converts the caller's timestamps to nanoseconds that never decrease.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
@@ -32,22 +35,28 @@ impl Clock {
         // The time of the caller may be close to the end of its range, but it does not wrap around.
         if time_ns > self.latest {
             let passed = time_ns - self.latest;
-            if passed < JUMP {
-                self.latest = time_ns;
-                self.now = self.now.saturating_add(passed).min(NEVER - 1);
+            let now = self.now.wrapping_add(passed);
+            if passed < JUMP && now < LATE {
+                (self.latest, self.now) = (time_ns, now);
             } else {
-                self.jump(time);
+                self.advance_far(time);
             }
         }
         self.now
     }
 
-    /// Advances by the longest step at most, to a time that counts as the caller's then.
+    /// Advances by the longest step at most, to a time that counts as the caller's then, or close
+    /// to the end of the range.
     #[cold]
-    fn jump(&mut self, time: Timestamp) {
-        let passed = (time.as_nanos() - self.latest).min(JUMP);
-        self.now = self.now.saturating_add(passed).min(NEVER - 1);
-        self.set(time);
+    #[inline(never)]
+    fn advance_far(&mut self, time: Timestamp) {
+        let passed = time.as_nanos() - self.latest;
+        self.now = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
+        if passed < JUMP {
+            self.latest = time.as_nanos();
+        } else {
+            self.set(time);
+        }
     }
 
     #[inline]

@@ -72,17 +72,6 @@ impl Config {
         })
     }
 
-    /// log2 of the flows whose records are allocated together: so that there are some hundred
-    /// pieces of memory at most, but not more memory than a few flows need.
-    pub(super) const fn chunk_bits(&self) -> u32 {
-        let flows = if self.max_bytes < usize::MAX { 0 } else { self.flows };
-        match (flows >> 7).checked_ilog2() {
-            Some(bits @ 10..=13) => bits,
-            Some(14..) => 13,
-            _ => 10,
-        }
-    }
-
     /// Returns the maximum number of flows.
     #[must_use]
     pub const fn flows(&self) -> usize {

@@ -79,19 +79,24 @@ impl ConnectionState {
     /// The bits that [`bits`](Self::bits) may set.
     pub(crate) const BITS: u16 = 0x3ff;
 
+    /// The bits of the sides that have closed, of TCP.
+    const CLOSED: u16 = 3 << 5;
+
+    /// The bits of which one is set if the protocol is not TCP.
+    const NOT_TCP: u16 = 3 << 2;
+
     /// Packs the state: two bits of class, two of protocol, three flags, and three of progress.
     /// The FINs of sides are those of TCP; of other protocols, their bits are of the protocol.
     #[inline]
     pub(crate) const fn bits(self) -> u16 {
-        let (protocol, rest) = match self.protocol {
-            Protocol::Tcp => (0, self.sides[0].closed as u16 | (self.sides[1].closed as u16) << 1),
-            // Three that are not TCP for each value of the other bits.
-            other => ((other as u16 - 1) % 3 + 1, (other as u16 - 1) / 3),
+        let closed = match self.protocol {
+            Protocol::Tcp => self.sides[0].closed as u16 | (self.sides[1].closed as u16) << 1,
+            _ => 0,
         };
         self.class as u16
-            | protocol << 2
+            | protocol_bits(self.protocol)
             | (self.is_replied as u16) << 4
-            | rest << 5
+            | closed << 5
             | (self.progress as u16 & 7) << 7
     }
 
@@ -111,7 +116,24 @@ impl ConnectionState {
         }
     }
 
+    /// Returns the [`bits`](Self::bits) of the state after the first packet of a flow.
+    #[inline]
+    pub(crate) fn first_bits(packet: Packet, direction: Direction, config: &Config) -> u16 {
+        let protocol = packet.protocol();
+        if direction == Direction::Reverse {
+            Self::begin(packet, direction, config).bits()
+        } else if protocol != Protocol::Tcp {
+            // One packet without an answer.
+            Class::Unreplied as u16 | protocol_bits(protocol) | 1 << 7
+        } else if packet.is_only_syn() {
+            Class::New as u16 | protocol_bits(protocol)
+        } else {
+            Self::begin(packet, direction, config).bits()
+        }
+    }
+
     /// Creates the state after the first packet of a flow.
+    #[inline(never)]
     pub(crate) fn begin(packet: Packet, direction: Direction, config: &Config) -> Self {
         let is_handshake = packet.flags_of_tcp().contains(TcpFlags::SYN);
         let mut connection = Self {
@@ -129,11 +151,12 @@ impl ConnectionState {
         connection
     }
 
-    /// Returns whether plain packets leave the state unchanged, as nearly all do.
+    /// Returns whether plain packets leave the state with these bits unchanged, as nearly all do.
     #[inline]
-    pub(crate) fn is_steady(&self, rule: CloseRule) -> bool {
-        self.class == Class::Established
-            && (rule == CloseRule::BothSides || !self.sides.iter().any(|side| side.is_closed()))
+    pub(crate) fn is_steady(bits: u16, rule: CloseRule) -> bool {
+        let is_established = bits & 3 == Class::Established as u16;
+        let is_open = (bits & Self::CLOSED == 0) | (bits & Self::NOT_TCP != 0);
+        is_established & is_open || is_established && rule == CloseRule::BothSides
     }
 
     /// Processes a packet of the flow, which is as old as `age` returns, in nanoseconds.
@@ -199,9 +222,18 @@ impl ConnectionState {
     }
 }
 
+/// The bits of a protocol: TCP has none, and three others each value of the bits of closed sides.
+const fn protocol_bits(protocol: Protocol) -> u16 {
+    match protocol {
+        Protocol::Tcp => 0,
+        other => ((other as u16 - 1) % 3 + 1) << 2 | (other as u16 - 1) / 3 << 5,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow_cache::config::Config;
 
     #[test]
     fn a_state_is_the_same_after_packing() {
@@ -219,6 +251,20 @@ mod tests {
                 };
                 assert_eq!(state.bits() & !ConnectionState::BITS, 0);
                 assert_eq!(ConnectionState::from_bits(state.bits()), state);
+            }
+        }
+    }
+
+    #[test]
+    fn the_bits_of_a_first_packet_are_those_of_its_state() {
+        let config = Config::new(1).expect("valid");
+        for protocol in Protocol::ALL {
+            for flags in 0..=u8::MAX {
+                let packet = Packet::new(protocol, TcpFlags(flags));
+                for direction in [Direction::Forward, Direction::Reverse] {
+                    let bits = ConnectionState::begin(packet, direction, &config).bits();
+                    assert_eq!(ConnectionState::first_bits(packet, direction, &config), bits);
+                }
             }
         }
     }

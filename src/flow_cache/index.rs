@@ -21,7 +21,7 @@ use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::lines::{Lines, fold};
+use crate::table::lines::{Home, Lines, fold};
 
 /// Slots whose flows move to other lines with each insertion.
 const MOVED: u32 = 8;
@@ -86,10 +86,16 @@ impl<S> Index<S> {
         self.lines.candidate(hash).map(Target::from_bits)
     }
 
-    /// Iterates over targets that may have this hash, by its home line.
+    /// The home line of a hash.
     #[inline(always)]
-    pub(super) fn home_candidates(&self, hash: u32) -> impl Iterator<Item = Target> {
-        self.lines.home_candidates(hash).map(Target::from_bits)
+    pub(super) fn home_of(&self, hash: u32) -> Home<'_> {
+        self.lines.home_of(hash)
+    }
+
+    /// Whether names have another hash than that by the hasher.
+    #[inline(always)]
+    pub(super) const fn is_reseeded(&self) -> bool {
+        self.reseeded.is_some()
     }
 
     /// Returns the target with this hash for which `eq` returns true, unless it is in old lines.

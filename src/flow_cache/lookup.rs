@@ -13,17 +13,18 @@ use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
-use crate::probes::Probes;
+use crate::probes::{Observer, Probes};
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
 /// The key of a packet, normalised and hashed.
+#[derive(Clone)]
 pub(super) struct Carried<K> {
     /// That of the caller or of its hasher: lookups in an index that was reseeded find nothing by
     /// it.
     pub(super) hash: u32,
     /// Normalised.
-    name: K,
+    pub(super) name: K,
     direction: Direction,
 }
 
@@ -66,19 +67,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Records a packet that changes only times, as most do, in its flow, if that is in its home
-    /// line.
+    /// line. If not, returns whether no flow has the name; it may be false without such a flow.
     #[inline(always)]
-    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Option<Steady<V>> {
+    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Steady<V>, bool> {
         if !packet.is_plain() {
-            return None;
+            return Err(false);
         }
-        for target in self.index.home_candidates(carried.hash) {
-            // Numbers of aliases are beyond all slots.
-            let slot = target.bits();
+        let home = self.index.home_of(carried.hash);
+        // Numbers of aliases are beyond all slots.
+        for slot in home.candidates() {
             let Some(flow) = self.store.flows.get_mut(slot) else { continue };
             if flow.name == carried.name {
-                if !flow.marks.connection().is_steady(self.config.close_rule) {
-                    return None;
+                if !flow.marks.is_steady(self.config.close_rule) {
+                    return Err(false);
                 }
                 self.version += 1;
                 self.accounting.quick_hits += 1;
@@ -88,10 +89,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 flow.marks.record_hit();
                 let hit = Hit { slot, name: 0, initiator: flow.marks.initiator() };
                 let direction = hit.direction(carried.direction);
-                return Some(Steady { value: NonNull::from(&mut flow.value), slot, direction });
+                return Ok(Steady { value: NonNull::from(&mut flow.value), slot, direction });
             }
         }
-        None
+        Err(home.is_absent())
     }
 
     /// The result for a packet that [`record_steady`](Self::record_steady) has recorded, and
@@ -115,37 +116,41 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         match self.record_steady(carried, packet) {
-            Some(steady) => Ok(self.observed_steady(steady)),
-            None => self.observe_any(key, carried.hash, packet, new),
+            Ok(steady) => Ok(self.observed_steady(steady)),
+            Err(absent) => self.observe_any(key, (carried.clone(), absent), packet, new),
         }
     }
 
-    /// Processes a packet by its key, given its first hash.
+    /// Processes a packet by its key, which is carried, too, and may be known to have no flow.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
         key: &K,
-        first_hash: u32,
+        (carried, is_absent): (Carried<K>, bool),
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let (name, direction) = key.normalized();
+        let Carried { hash: first_hash, name, direction } = &carried;
         let mut probes = Probes::default();
-        let target = self.find_observed(first_hash, &name, &mut probes);
+        let target = if is_absent && !self.index.is_reseeded() {
+            probes.node();
+            None
+        } else {
+            self.find_observed(*first_hash, name, &mut probes)
+        };
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
         let over = match hit {
-            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, direction)),
+            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, *direction)),
             over => over.map(|hit| hit.slot),
         };
-        let name = Carried { hash: first_hash, name, direction };
         if self.store.rest.extras.expects() {
-            return self.begin_expected(key, name, over, packet, new);
+            return self.begin_expected(key, carried, over, packet, new);
         }
         let value = new(None).map_err(ObserveError::New)?;
         let (slot, direction) =
-            self.begin(key, name, over, packet, value).map_err(ObserveError::Refused)?;
+            self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)?;
         Ok(self.observed_first(slot, direction))
     }
 
@@ -178,8 +183,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Processes a packet of an existing flow.
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Observed<'_, K, V> {
-        let connection = self.store.flow(hit.slot).marks.connection();
-        if !packet.is_plain() || !connection.is_steady(self.config.close_rule) {
+        let marks = self.store.flow(hit.slot).marks;
+        if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
             self.change_connection(hit, packet, carried);
         }
         self.version += 1;
@@ -211,7 +216,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Returns the target of a name, given its first hash.
-    #[inline]
+    #[inline(never)]
     fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
         let is_it = |target| self.store.is(target, name);
         let hash = self.index.present_hash(first, name);
@@ -240,8 +245,9 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Some((self.store.follow(self.find_target(fold(hash), &name)?)?, direction))
     }
 
-    /// Processes the first packet of a flow, whose key may be that of a flow that has ended.
+    /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
     /// Returns its slot, and the direction of the packet.
+    #[inline]
     pub(super) fn begin(
         &mut self,
         key: &K,
@@ -254,8 +260,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if packet.is_to_initiator() && key.reversed() != *key {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
-        let name = (carried.hash, carried.name);
-        let slot = self.create(name, initiator, (packet, direction), over, value)?;
+        let slot = self.create(carried, initiator, (packet, direction), over, value)?;
         Ok((slot, direction))
     }
 

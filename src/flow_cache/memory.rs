@@ -28,11 +28,16 @@ const TENANTS: usize = 9;
 const HEADER: usize = 2 * size_of::<usize>();
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
+    /// Whether there is a memory limit.
+    #[inline]
+    pub(super) const fn is_limited(&self) -> bool {
+        self.config.max_bytes != usize::MAX
+    }
+
     /// Returns whether `bytes` more are within the limit.
     #[inline]
     pub(super) fn has_memory_for(&self, bytes: usize) -> bool {
-        self.config.max_bytes == usize::MAX
-            || self.reserved().saturating_add(bytes) <= self.config.max_bytes
+        !self.is_limited() || self.reserved().saturating_add(bytes) <= self.config.max_bytes
     }
 
     /// Returns the bytes that another flow may need without an eviction, and without the index.
@@ -67,4 +72,4 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 }
 
 /// Links for each chunk of slots in a wheel.
-const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 16 * CHUNK);
+const _: () = assert!(IntrusiveLists::GROWTH == 8 * CHUNK && Wheel::GROWTH == 10 * CHUNK);

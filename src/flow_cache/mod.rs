@@ -63,11 +63,12 @@
 //! In a full cache, the lines of the next victims are prefetched.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
-//! packets do not need, 16 bytes in the wheel, and half a byte in the policy: 120 to 130 bytes for
-//! five-tuples of IPv4 with values of 32 bytes. An alias needs the memory of an index entry, of a
-//! name, and 20 bytes. Growth copies nothing but the index, which grows in steps of bounded work,
-//! and lists of chunks (8 bytes for 1024 flows or more). Memory of removed flows is reused for new
-//! ones and released by [`clear`](FlowCache::clear).
+//! packets do not need, 10 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
+//! five-tuples of IPv4 with values of 32 bytes, at any fill above a tenth of a million flows. An
+//! alias needs the memory of an index entry, of a name, and 20 bytes. Growth copies nothing but the
+//! index, which grows in steps of bounded work, and lists of chunks (8 bytes for 1024 flows or
+//! more). Memory of removed flows is reused for new ones and released by
+//! [`clear`](FlowCache::clear).
 //!
 //! The wheel examines an idle flow once for a timeout below 64 [ticks](Config::with_tick), twice
 //! below 4096, three times below 262,144; and an active flow about once per timeout.
@@ -245,8 +246,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let clock = Clock::new();
         Self {
             index: Index::new(hasher),
-            store: Store::new(config.chunk_bits()),
-            accounting: Accounting::new(policy, clock.now() / config.tick),
+            store: Store::new(),
+            accounting: Accounting::new(policy, clock.now() / config.tick, &config),
             clock,
             version: 1,
             is_emergency: false,

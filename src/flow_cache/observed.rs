@@ -112,7 +112,8 @@ impl<'a, K, V> Observed<'a, K, V> {
     #[inline]
     #[must_use]
     pub fn take_removed(&mut self) -> Option<RemovedFlow<K, V>> {
-        self.rest.removed.take()
+        // Nothing to write for most packets.
+        if self.rest.removed.is_none() { None } else { self.rest.removed.take() }
     }
 }
 

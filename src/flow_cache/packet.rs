@@ -201,12 +201,14 @@ impl Packet {
     }
 
     /// Returns the protocol.
+    #[inline]
     #[must_use]
     pub const fn protocol(self) -> Protocol {
         self.protocol
     }
 
     /// Returns the tenant.
+    #[inline]
     #[must_use]
     pub const fn tenant(self) -> Tenant {
         self.tenant
@@ -221,6 +223,13 @@ impl Packet {
     /// Returns whether the packet opens a connection, and is not an answer.
     pub(crate) fn is_opening(self) -> bool {
         self.flags_of_tcp().0 & (TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST).0 == TcpFlags::SYN.0
+    }
+
+    /// Returns whether the packet is a SYN and nothing else, if it is a TCP segment.
+    #[inline]
+    pub(crate) const fn is_only_syn(self) -> bool {
+        let flags = TcpFlags::SYN.0 | TcpFlags::ACK.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+        self.flags.0 & flags == TcpFlags::SYN.0
     }
 
     /// Returns whether the packet answers an opening one: its sender is not the initiator.

@@ -10,9 +10,9 @@
 
 use core::num::NonZeroU16;
 
-use super::config::Emergency;
+use super::config::{Config, Emergency};
 use super::connection::ConnectionState;
-use super::state::{Class, Protocol, Tenant};
+use super::state::{Class, CloseRule, Packet, Protocol, Tenant};
 use super::timeouts::{NEVER, Timeouts};
 use crate::key::flow::{Direction, FlowName};
 use crate::raw::index::OptIndex;
@@ -35,8 +35,24 @@ impl Marks {
 
     /// The marks of a flow that is not pinned, and was not used.
     pub(super) fn new(connection: ConnectionState, initiator: Direction) -> Self {
+        Self::with_bits(connection.bits(), initiator)
+    }
+
+    /// The marks of a flow of which there is one packet.
+    #[inline]
+    pub(super) fn first(
+        (packet, direction): (Packet, Direction),
+        initiator: Direction,
+        config: &Config,
+    ) -> Self {
+        let connection = ConnectionState::first_bits(packet, direction, config);
+        Self::with_bits(connection | Self::UNREPORTED, initiator)
+    }
+
+    #[inline]
+    fn with_bits(bits: u16, initiator: Direction) -> Self {
         let initiator = if initiator == Direction::Reverse { Self::REVERSE } else { 0 };
-        Self(Self::LIVE | initiator | connection.bits())
+        Self(Self::LIVE | initiator | bits)
     }
 
     #[inline]
@@ -73,6 +89,12 @@ impl Marks {
     #[inline]
     pub(super) const fn initiator(self) -> Direction {
         if self.has(Self::REVERSE) { Direction::Reverse } else { Direction::Forward }
+    }
+
+    /// Returns whether plain packets leave the connection unchanged, as nearly all do.
+    #[inline(always)]
+    pub(super) fn is_steady(self, rule: CloseRule) -> bool {
+        ConnectionState::is_steady(self.bits(), rule)
     }
 
     #[inline]
@@ -154,6 +176,13 @@ pub(super) struct FlowState {
 }
 
 impl FlowState {
+    /// That of a flow without a timeout of its own.
+    #[inline]
+    pub(super) fn new<K, V>(flow: &Flow<K, V>, cold: &Cold, tenant: Tenant) -> Self {
+        let Flow { marks, last_seen, .. } = *flow;
+        Self { marks, last_seen, reported: cold.reported, tenant, timeout: None }
+    }
+
     /// Returns the time at which the flow is due, if no packet arrives.
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> u64 {
         self.idle_deadline(timeouts).min(self.active_deadline(timeouts))
@@ -228,8 +257,6 @@ const _: () = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow_cache::config::Config;
-    use crate::flow_cache::state::Packet;
     use crate::key::flow::TcpFlags;
 
     #[test]

@@ -108,18 +108,32 @@ pub(super) struct Rest<K, V> {
     last_id: u64,
 }
 
+impl<K, V> Rest<K, V> {
+    /// Sets the rest of a new flow without aliases, and assigns its ID.
+    #[inline]
+    pub(super) fn set_cold(&mut self, slot: u32, first_seen: u64, hash: u32, tenant: Tenant) {
+        self.last_id += 1;
+        let (id, reported, aliases) = (self.last_id, first_seen, OptIndex::NONE);
+        self.cold[slot] = Cold { id, first_seen, reported, hash, aliases };
+        if tenant != Tenant::default() || self.tenants.len() > 0 {
+            self.tenants.cover(slot, Tenant::default());
+            self.tenants[slot] = tenant;
+        }
+    }
+}
+
 impl<K, V> Store<K, V> {
-    /// Creates a store with chunks of `1 << bits` flows.
-    pub(super) fn new(bits: u32) -> Self {
+    /// Creates an empty store.
+    pub(super) fn new() -> Self {
         let rest = Rest {
-            cold: ChunkedVec::with_bits(bits),
+            cold: ChunkedVec::new(),
             aliases: ChunkedSlab::new(),
-            tenants: ChunkedVec::with_bits(bits),
+            tenants: ChunkedVec::new(),
             extras: Extras::new(),
             removed: None,
             last_id: 0,
         };
-        Self { flows: ChunkedSlab::with_bits(bits), rest }
+        Self { flows: ChunkedSlab::new(), rest }
     }
 
     /// Returns the greatest ID of a flow.
@@ -245,10 +259,9 @@ impl<K, V> Store<K, V> {
     /// What the accounts of the flow in a slot depend on, if there is a flow.
     #[inline]
     pub(super) fn state(&self, slot: u32) -> Option<FlowState> {
-        let Flow { marks, last_seen, .. } = *self.flows.get(slot)?;
-        let reported = self.cold(slot).reported;
-        let timeout = self.timeout(slot, marks);
-        Some(FlowState { marks, last_seen, reported, tenant: self.tenant(slot), timeout })
+        let flow = self.flows.get(slot)?;
+        let state = FlowState::new(flow, self.cold(slot), self.tenant(slot));
+        Some(FlowState { timeout: self.timeout(slot, flow.marks), ..state })
     }
 
     /// The own idle timeout of a flow with these marks.
@@ -259,14 +272,10 @@ impl<K, V> Store<K, V> {
 
     /// Inserts a flow at the next free slot, and assigns its ID.
     pub(super) fn insert(&mut self, flow: Flow<K, V>, cold: Cold, tenant: Tenant) -> u32 {
-        self.rest.last_id += 1;
         let slot = self.flows.insert(flow);
         self.rest.cold.cover(slot, Cold::FREE);
-        self.rest.cold[slot] = Cold { id: self.rest.last_id, ..cold };
-        if tenant != Tenant::default() || self.rest.tenants.len() > 0 {
-            self.rest.tenants.cover(slot, Tenant::default());
-            self.rest.tenants[slot] = tenant;
-        }
+        self.rest.set_cold(slot, cold.first_seen, cold.hash, tenant);
+        self.rest.cold[slot].reported = cold.reported;
         slot
     }
 
@@ -300,7 +309,7 @@ impl<K, V> Store<K, V> {
     pub(super) fn shrink(&mut self) {
         if self.len() == 0 {
             let last_id = self.last_id();
-            *self = Self::new(self.rest.cold.bits());
+            *self = Self::new();
             self.rest.last_id = last_id;
         }
     }

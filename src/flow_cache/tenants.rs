@@ -40,10 +40,12 @@ impl Tenants {
         self.accounts.is_empty()
     }
 
+    #[inline]
     fn index(&self, tenant: Tenant) -> Option<usize> {
-        if self.is_empty() {
-            return None;
-        }
+        if self.is_empty() { None } else { self.index_of(tenant) }
+    }
+
+    fn index_of(&self, tenant: Tenant) -> Option<usize> {
         self.indices.get(&tenant.0).map(|index| *index as usize)
     }
 

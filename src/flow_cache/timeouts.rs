@@ -156,6 +156,11 @@ impl Timeouts {
         self.idle[protocol as usize][class as usize]
     }
 
+    /// The shortest timeout in nanoseconds.
+    pub(super) fn least_nanos(&self) -> u64 {
+        self.idle.iter().flatten().fold(self.active, |least, idle| least.min(*idle))
+    }
+
     pub(crate) const fn active_nanos(&self) -> u64 {
         self.active
     }

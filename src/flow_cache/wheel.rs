@@ -11,24 +11,26 @@
 //! An entry is in the lowest level that covers its tick. 22 levels cover all of 64 bits, so no
 //! period is too long; a jump of years over an empty wheel reads one word.
 //!
-//! The wheel does not store deadlines. [`pop`](Wheel::pop) returns a slot when its list begins: at
-//! the tick for which it was armed in level 0, and up to an eighth of the period too early in
-//! higher levels. The caller computes the deadline, and [arms](Wheel::arm) the slot again if that
-//! is later. So entries move down the levels; and a packet extends the timeout of its flow by
-//! writing the time, without an access to the wheel. A new flow in a slot inherits the armed timer
-//! of the former one: arming for a later tick does nothing. So during a flood, in which slots have
-//! hundreds of flows within a timeout, the wheel is hardly used.
+//! The wheel stores the list of a slot and not its deadline. [`pop`](Wheel::pop) returns a slot
+//! when its list begins: at the tick for which it was armed in level 0, and up to an eighth of the
+//! period too early in higher levels. The caller computes the deadline, and [arms](Wheel::arm) the
+//! slot again if that is later. So entries move down the levels; and a packet extends the timeout
+//! of its flow by writing the time, without an access to the wheel. A new flow in a slot inherits
+//! the armed timer of the former one: arming for a tick after the begin of its list does nothing.
+//! Arming for an earlier one moves the slot, so there is one entry for each slot, however often it
+//! is armed. So during a flood, in which slots have hundreds of flows within a timeout, the wheel
+//! is hardly used.
 //!
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
-//! - an armed slot is popped at the tick of `armed` or before.
+//! - an armed slot is in the list that `lists_of` has, once, and is popped when that begins.
 //!
-//! Cost: all operations are O(1). Arming touches 8 bytes if it is for a later tick, else the links
-//! of three slots. Each time it is popped, an entry moves two levels down: at ticks of a second
-//! once for a minute, twice for an hour; at ticks of 10 ms three times, and four times. While its
-//! flow is active, it is popped and armed a little more often than once per period. 16 bytes per
-//! slot.
+//! Cost: all operations are O(1). Arming reads 2 bytes if it is for a later tick, else it changes
+//! the links of up to five slots. Each time it is popped, an entry moves two levels down: at ticks
+//! of a second once for a minute, twice for an hour; at ticks of 10 ms three times, and four times.
+//! While its flow is active, it is popped and armed a little more often than once per period. 10
+//! bytes per slot.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
@@ -55,21 +57,26 @@ pub(crate) struct Wheel {
     /// A bit for each level that may have slots.
     levels: u32,
     lists: IntrusiveLists,
-    /// The tick for which each slot is armed, or [`NEVER`].
-    armed: ChunkedVec<u64>,
+    /// The list in which each slot is, or [`NO_LIST`].
+    lists_of: ChunkedVec<u16>,
 }
 
 /// The tick of an unarmed slot.
 const NEVER: u64 = u64::MAX;
 
+/// The list of an unarmed slot.
+const NO_LIST: u16 = u16::MAX;
+
+const _: () = assert!(LEVELS * LISTS < NO_LIST as usize);
+
 impl Wheel {
     /// Bytes for 1024 slots, which are allocated together, without two lists of chunks.
-    pub(crate) const GROWTH: usize = IntrusiveLists::GROWTH + ChunkedVec::<u64>::GROWTH;
+    pub(crate) const GROWTH: usize = IntrusiveLists::GROWTH + ChunkedVec::<u16>::GROWTH;
 
     /// Creates a wheel without slots, at a tick.
     pub(crate) fn new(tick: u64) -> Self {
         let lists = IntrusiveLists::new(LEVELS * LISTS);
-        Self { tick, occupied: [0; LEVELS], levels: 0, lists, armed: ChunkedVec::new() }
+        Self { tick, occupied: [0; LEVELS], levels: 0, lists, lists_of: ChunkedVec::new() }
     }
 
     /// Moves a wheel without armed slots to another tick.
@@ -82,32 +89,33 @@ impl Wheel {
     /// Allocates the memory of a slot, so that arming it does not allocate.
     pub(crate) fn cover(&mut self, slot: u32) {
         self.lists.cover(slot);
-        self.armed.cover(slot, NEVER);
+        self.lists_of.cover(slot, NO_LIST);
     }
 
     /// Arms a slot, which is [covered](Self::cover): it is popped at `due` or before, or by the
     /// next call if `due` has passed.
     #[inline]
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
-        if due < self.armed[slot] {
+        if due < self.armed(slot) {
             self.move_to(slot, due);
         }
     }
 
     /// Disarms a slot.
     pub(crate) fn disarm(&mut self, slot: u32) {
-        if self.armed(slot) != NEVER {
+        if self.lists_of[slot] != NO_LIST {
             self.lists.remove(slot);
-            self.armed[slot] = NEVER;
+            self.lists_of[slot] = NO_LIST;
         }
     }
 
     fn move_to(&mut self, slot: u32, due: u64) {
-        self.armed[slot] = due;
         let (level, list) = self.list_for(due);
         self.occupied[level] |= 1 << list;
         self.levels |= 1 << level;
-        self.lists.push_back(level * LISTS + list, slot);
+        let list = level * LISTS + list;
+        self.lists_of[slot] = list as u16;
+        self.lists.push_back(list, slot);
     }
 
     /// Returns the lowest level that covers a tick, and the list in it.
@@ -137,7 +145,7 @@ impl Wheel {
             self.tick = self.tick.max(begin);
             if let Some(slot) = self.lists.front(level * LISTS + list) {
                 self.lists.remove(slot);
-                self.armed[slot] = NEVER;
+                self.lists_of[slot] = NO_LIST;
                 return Some(slot);
             }
             self.mark_empty(level, list);
@@ -203,21 +211,40 @@ impl Wheel {
         first
     }
 
-    /// Returns the tick for which a slot is armed, or [`NEVER`].
+    /// Returns the tick at which a slot is popped, or [`NEVER`]: that for which it was armed or
+    /// before, unless that had passed.
+    #[inline]
     pub(crate) fn armed(&self, slot: u32) -> u64 {
-        self.armed.get(slot).copied().unwrap_or(NEVER)
+        match self.lists_of.get(slot) {
+            None | Some(&NO_LIST) => NEVER,
+            Some(list) => self.begin_of(u32::from(*list)),
+        }
+    }
+
+    /// Returns the tick at which a list begins, if it has slots.
+    #[inline]
+    fn begin_of(&self, list: u32) -> u64 {
+        let shift = list / LISTS as u32 * BITS;
+        let here = self.tick >> shift;
+        let ahead = u64::from(list).wrapping_sub(here) % LISTS as u64;
+        (here.saturating_add(ahead) << shift).min(NEVER - 1)
+    }
+
+    /// Returns the tick up to which slots were popped.
+    pub(crate) const fn tick(&self) -> u64 {
+        self.tick
     }
 
     /// Disarms all slots, and releases their memory.
     pub(crate) fn clear(&mut self) {
         self.lists.clear();
-        self.armed.clear();
+        self.lists_of.clear();
         (self.occupied, self.levels) = ([0; LEVELS], 0);
     }
 
     /// Returns the allocated bytes.
     pub(crate) fn allocation_size(&self) -> usize {
-        self.lists.allocation_size() + self.armed.allocation_size()
+        self.lists.allocation_size() + self.lists_of.allocation_size()
     }
 }
 
@@ -302,7 +329,7 @@ mod tests {
                 }
                 for slot in 0..20 {
                     let due = checked.due.get(&slot).copied().unwrap_or(NEVER);
-                    prop_assert!(checked.wheel.armed(slot) <= due);
+                    prop_assert!(checked.wheel.armed(slot) <= due.max(checked.wheel.tick));
                     prop_assert_eq!(checked.wheel.armed(slot) == NEVER, due == NEVER);
                 }
                 let first = checked.due.values().min();
@@ -314,6 +341,30 @@ mod tests {
             let armed = checked.due.len();
             prop_assert_eq!(checked.advance(usize::MAX), (armed, true));
         }
+    }
+
+    /// Deadlines of connection tracking at ticks of 10 ms: each flow of a slot is open for two
+    /// hours, and closes for two minutes. The slot is armed for the earlier one each time.
+    #[test]
+    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
+    fn a_slot_has_one_entry_however_often_it_is_armed() {
+        let mut wheel = Wheel::new(7);
+        wheel.cover(99);
+        let mut now = 7;
+        for round in 0..20_000_u64 {
+            let slot = (round * 37 % 100) as u32;
+            wheel.arm(slot, now + 744_000);
+            wheel.arm(slot, now + 12_000);
+            now += round % 50;
+            while let Some(slot) = wheel.pop(now) {
+                wheel.arm(slot, now + [6_000, 744_000][slot as usize % 2]);
+            }
+            let armed = (0..100).filter(|slot| wheel.armed(*slot) != NEVER).count();
+            let entries: usize =
+                (0..LEVELS * LISTS).map(|list| wheel.lists.iter(list).count()).sum();
+            assert_eq!(entries, armed);
+        }
+        assert_eq!(wheel.allocation_size(), Wheel::new(7).allocation_size() + Wheel::GROWTH + 64);
     }
 
     #[test]

@@ -16,8 +16,8 @@
 //! 64 bytes are one line each.
 //!
 //! Cost: an access is a shift, a mask and two loads, the first one of a list that is in the CPU's
-//! cache (8 kB for a million elements in chunks of 1024, 1 kB in chunks of 8192); a `Vec` needs one
-//! load. One chunk of capacity at most is unused.
+//! cache (8 kB for a million elements in chunks of 1024); a `Vec` needs one load. One chunk of
+//! capacity at most is unused.
 #![allow(unsafe_code)]
 
 use alloc::alloc::{alloc, dealloc, handle_alloc_error};
@@ -30,7 +30,7 @@ use core::ptr::NonNull;
 use super::prefetch::prefetch;
 
 /// log2 of the number of elements of a chunk, unless another one is given.
-const BITS: u32 = 10;
+const DEFAULT_BITS: u32 = 10;
 
 /// The alignment of chunks.
 const CACHE_LINE: usize = 64;
@@ -41,44 +41,34 @@ const NO_ELEMENT: &str = "there is an element at the index";
 /// The first capacity of the list, in chunks.
 const FIRST_LIST: usize = 4;
 
-/// A vector of `T` in chunks, indexed by `u32`.
-pub(crate) struct ChunkedVec<T> {
-    /// **V1** Each points to its own block for `1 << bits` elements. Their number is that of the
+/// A vector of `T` in chunks of `1 << BITS`, indexed by `u32`.
+pub(crate) struct ChunkedVec<T, const BITS: u32 = DEFAULT_BITS> {
+    /// **V1** Each points to its own block for `1 << BITS` elements. Their number is that of the
     /// elements in chunks, rounded up.
     chunks: Vec<NonNull<T>>,
     /// **V2** The first `len` elements are initialised, the others are not.
     len: u32,
-    bits: u32,
-    /// `(1 << bits) - 1`
-    mask: u32,
 }
 
 // SAFETY: it owns its elements, as a `Vec` does.
-unsafe impl<T: Send> Send for ChunkedVec<T> {}
+unsafe impl<T: Send, const BITS: u32> Send for ChunkedVec<T, BITS> {}
 
 // SAFETY: as for `Send`; a shared reference gives shared references to elements only.
-unsafe impl<T: Sync> Sync for ChunkedVec<T> {}
+unsafe impl<T: Sync, const BITS: u32> Sync for ChunkedVec<T, BITS> {}
 
-impl<T> ChunkedVec<T> {
+impl<T, const BITS: u32> ChunkedVec<T, BITS> {
     /// Bytes of a chunk of [`Self::CHUNK`] elements.
     pub(crate) const GROWTH: usize = Self::CHUNK * size_of::<T>();
 
-    /// The number of elements of a chunk, unless another one is given.
+    /// The number of elements of a chunk.
     pub(crate) const CHUNK: usize = 1 << BITS;
+
+    /// The bits of an index that are the offset in a chunk.
+    const MASK: u32 = (1 << BITS) - 1;
 
     /// Creates an empty vector, without allocating.
     pub(crate) const fn new() -> Self {
-        Self::with_bits(BITS)
-    }
-
-    /// Creates an empty vector with chunks of `1 << bits` elements, without allocating.
-    pub(crate) const fn with_bits(bits: u32) -> Self {
-        Self { chunks: Vec::new(), len: 0, bits, mask: (1 << bits) - 1 }
-    }
-
-    /// Returns log2 of the number of elements of a chunk.
-    pub(crate) const fn bits(&self) -> u32 {
-        self.bits
+        Self { chunks: Vec::new(), len: 0 }
     }
 
     /// Returns the number of elements.
@@ -87,25 +77,25 @@ impl<T> ChunkedVec<T> {
         self.len
     }
 
-    fn layout(&self) -> Layout {
-        Layout::array::<T>(1 << self.bits)
+    fn layout() -> Layout {
+        Layout::array::<T>(1 << BITS)
             .and_then(|layout| layout.align_to(CACHE_LINE))
             .unwrap_or_else(|_| panic!("a chunk is larger than the address space"))
     }
 
     /// The offset of an element in its chunk.
     #[inline]
-    const fn offset(&self, index: u32) -> u32 {
-        index & self.mask
+    const fn offset(index: u32) -> u32 {
+        index & Self::MASK
     }
 
     /// The pointer to an element whose chunk exists.
     #[inline]
     fn pointer(&self, index: u32) -> NonNull<T> {
         // SAFETY: V1: the chunk exists, as the caller ensures.
-        let chunk = unsafe { *self.chunks.get_unchecked((index >> self.bits) as usize) };
+        let chunk = unsafe { *self.chunks.get_unchecked((index >> BITS) as usize) };
         // SAFETY: V1: the offset is less than the elements of a chunk.
-        unsafe { chunk.add(self.offset(index) as usize) }
+        unsafe { chunk.add(Self::offset(index) as usize) }
     }
 
     /// Appends an element and returns its index. The first push into a chunk allocates, exactly the
@@ -117,7 +107,7 @@ impl<T> ChunkedVec<T> {
     #[inline]
     pub(crate) fn push(&mut self, element: T) -> u32 {
         let index = self.len;
-        if self.offset(index) == 0 {
+        if Self::offset(index) == 0 {
             self.add_chunk();
         }
         // SAFETY: V1: the chunk of this element exists by now; nothing is there yet, by V2.
@@ -140,9 +130,9 @@ impl<T> ChunkedVec<T> {
     /// Appends a chunk without elements.
     #[cold]
     fn add_chunk(&mut self) {
-        assert!(self.len < !self.mask, "more elements than indices");
+        assert!(self.len < !Self::MASK, "more elements than indices");
         self.chunks.reserve_exact(self.list_growth());
-        let layout = self.layout();
+        let layout = Self::layout();
         if layout.size() == 0 {
             self.chunks.push(NonNull::dangling());
             return;
@@ -163,18 +153,18 @@ impl<T> ChunkedVec<T> {
     /// [`allocation_size`](Self::allocation_size).
     #[inline]
     pub(crate) fn growth(&self) -> usize {
-        match self.offset(self.len) {
-            0 => self.layout().size() + self.list_growth() * size_of::<NonNull<T>>(),
+        match Self::offset(self.len) {
+            0 => Self::layout().size() + self.list_growth() * size_of::<NonNull<T>>(),
             _ => 0,
         }
     }
 
     /// Returns the bytes that [`cover`](Self::cover) allocates for `index`, with all lists.
     pub(crate) fn growth_to(&self, index: u32) -> usize {
-        let chunks = (index as usize + 1).div_ceil(1 << self.bits);
+        let chunks = (index as usize + 1).div_ceil(1 << BITS);
         let more = chunks.saturating_sub(self.chunks.len());
         let list = if chunks > self.chunks.capacity() { 4 * chunks.max(FIRST_LIST) } else { 0 };
-        more * self.layout().size() + list * size_of::<NonNull<T>>()
+        more * Self::layout().size() + list * size_of::<NonNull<T>>()
     }
 
     /// Returns a reference to the element at `index`.
@@ -199,7 +189,8 @@ impl<T> ChunkedVec<T> {
             for offset in (0..size_of::<T>()).step_by(CACHE_LINE) {
                 prefetch(pointer.wrapping_byte_add(offset));
             }
-            if size_of::<T>() % CACHE_LINE != 0 {
+            let (size, rest) = (size_of::<T>().max(1), size_of::<T>() % CACHE_LINE);
+            if rest != 0 && CACHE_LINE % size != 0 {
                 // It may end in one line more.
                 prefetch(pointer.wrapping_byte_add(size_of::<T>().saturating_sub(1)));
             }
@@ -213,13 +204,13 @@ impl<T> ChunkedVec<T> {
 
     /// Drops all elements and frees the memory.
     pub(crate) fn clear(&mut self) {
-        *self = Self::with_bits(self.bits);
+        *self = Self::new();
     }
 
     /// Returns the bytes allocated.
     #[inline]
     pub(crate) fn allocation_size(&self) -> usize {
-        self.chunks.len() * (size_of::<T>() << self.bits)
+        self.chunks.len() * (size_of::<T>() << BITS)
             + self.chunks.capacity() * size_of::<NonNull<T>>()
     }
 }
@@ -257,15 +248,15 @@ impl<T> Drop for Dropping<T> {
     }
 }
 
-impl<T> Drop for ChunkedVec<T> {
+impl<T, const BITS: u32> Drop for ChunkedVec<T, BITS> {
     fn drop(&mut self) {
-        let (layout, chunks) = (self.layout(), core::mem::take(&mut self.chunks));
+        let (layout, chunks) = (Self::layout(), core::mem::take(&mut self.chunks));
         let left = core::mem::take(&mut self.len) as usize;
-        Dropping { chunks, layout, done: 0, left }.drop_elements(1 << self.bits);
+        Dropping { chunks, layout, done: 0, left }.drop_elements(Self::CHUNK);
     }
 }
 
-impl<T> Index<u32> for ChunkedVec<T> {
+impl<T, const BITS: u32> Index<u32> for ChunkedVec<T, BITS> {
     type Output = T;
 
     #[inline]
@@ -274,22 +265,22 @@ impl<T> Index<u32> for ChunkedVec<T> {
     }
 }
 
-impl<T> IndexMut<u32> for ChunkedVec<T> {
+impl<T, const BITS: u32> IndexMut<u32> for ChunkedVec<T, BITS> {
     #[inline]
     fn index_mut(&mut self, index: u32) -> &mut T {
         self.get_mut(index).expect(NO_ELEMENT)
     }
 }
 
-impl<T> Default for ChunkedVec<T> {
+impl<T, const BITS: u32> Default for ChunkedVec<T, BITS> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Clone> Clone for ChunkedVec<T> {
+impl<T: Clone, const BITS: u32> Clone for ChunkedVec<T, BITS> {
     fn clone(&self) -> Self {
-        let mut clone = Self::with_bits(self.bits);
+        let mut clone = Self::new();
         for element in self.iter() {
             clone.push(element.clone());
         }
@@ -297,7 +288,7 @@ impl<T: Clone> Clone for ChunkedVec<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for ChunkedVec<T> {
+impl<T: fmt::Debug, const BITS: u32> fmt::Debug for ChunkedVec<T, BITS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
@@ -311,7 +302,7 @@ mod tests {
     use super::*;
 
     fn counted(len: u32) -> ChunkedVec<u32> {
-        let mut chunks = ChunkedVec::new();
+        let mut chunks = ChunkedVec::<_>::new();
         for element in 0..len {
             assert_eq!(chunks.push(element), element, "indices count up from 0");
         }
@@ -338,7 +329,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
     fn elements_never_move() {
-        let mut chunks = ChunkedVec::new();
+        let mut chunks = ChunkedVec::<_>::new();
         let first = chunks.push(0);
         let address = &raw const chunks[first];
         for element in 1..20_000 {
@@ -350,7 +341,7 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
     fn growth_predicts_the_next_allocation_exactly() {
-        let mut chunks = ChunkedVec::new();
+        let mut chunks = ChunkedVec::<_>::new();
         for element in 0..20_000_u64 {
             let (allocated, growth) = (chunks.allocation_size(), chunks.growth());
             chunks.push(element);
@@ -363,11 +354,11 @@ mod tests {
 
     #[test]
     fn chunks_of_another_size_begin_at_cache_lines() {
-        let mut chunks = ChunkedVec::with_bits(3);
-        (0..100_u64).for_each(|element| _ = chunks.push(element));
-        assert!(chunks.iter().copied().eq(0..100) && chunks.bits() == 3);
+        let mut chunks = ChunkedVec::<u64, 3>::new();
+        (0..100).for_each(|element| _ = chunks.push(element));
+        assert!(chunks.iter().copied().eq(0..100));
         assert_eq!((&raw const chunks[8]).addr() % CACHE_LINE, 0);
-        assert_eq!((chunks.clone().bits(), chunks.chunks.len()), (3, 13));
+        assert_eq!((chunks.clone().chunks.len(), chunks.chunks.len()), (13, 13));
         chunks.prefetch(99);
         chunks.prefetch(100);
     }
@@ -386,7 +377,7 @@ mod tests {
         }
         extern crate std;
         let count = Rc::new(());
-        let mut chunks = ChunkedVec::with_bits(2);
+        let mut chunks = ChunkedVec::<_, 2>::new();
         (0..50).for_each(|element| {
             _ = chunks.push(Panics { _count: count.clone(), panics: element == 7 });
         });
@@ -414,10 +405,10 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "slow")]
     fn elements_are_dropped_and_may_be_zero_sized() {
-        let mut boxes = ChunkedVec::default();
+        let mut boxes = ChunkedVec::<_>::default();
         (0..3000).for_each(|element| _ = boxes.push(Box::new(element)));
         assert_eq!(*boxes[2999], 2999);
-        let mut units = ChunkedVec::new();
+        let mut units = ChunkedVec::<_>::new();
         (0..3000).for_each(|_| _ = units.push(()));
         assert_eq!((units.len(), units.iter().count()), (3000, 3000));
     }

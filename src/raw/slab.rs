@@ -300,12 +300,6 @@ impl<T> Slab<T> {
 }
 
 impl<T> ChunkedSlab<T> {
-    /// Creates an empty slab with chunks of `1 << bits` slots, without allocating.
-    pub(crate) const fn with_bits(bits: u32) -> Self {
-        let slots = ChunkedVec::with_bits(bits);
-        Self { slots, first_free: OptIndex::NONE, len: 0, entries: PhantomData }
-    }
-
     /// Returns the bytes that the next insertion will allocate.
     pub(crate) fn growth(&self) -> usize {
         if self.needs_slot() { self.slots.growth() } else { 0 }

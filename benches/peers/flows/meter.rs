@@ -1,8 +1,61 @@
 //! The counters of a flow, and the totals of ended flows.
 
-use flowtable::{Direction, Timestamp};
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
+
+use flowtable::flow_cache::Packet;
+use flowtable::key::flow::FlowName;
+use flowtable::{Direction, FiveTuple, Timestamp};
 
 use super::{IDLE, Name};
+
+/// The names of flows in a meter, which are made of those of IPv4 before the time is taken.
+pub(crate) trait MeterName: FlowName + Copy {
+    /// The bytes of a name, for the results.
+    const BYTES: &str;
+
+    fn of(packets: &[(Name, Packet)]) -> Cow<'_, [(Self, Packet)]>;
+
+    /// A digest of all fields.
+    fn digest(&self) -> u64;
+}
+
+impl MeterName for Name {
+    const BYTES: &str = "14";
+
+    fn of(packets: &[(Name, Packet)]) -> Cow<'_, [(Self, Packet)]> {
+        packets.into()
+    }
+
+    #[inline]
+    fn digest(&self) -> u64 {
+        let ports = u64::from(self.sport) ^ u64::from(self.dport);
+        ports ^ u64::from(self.src.to_bits()) ^ u64::from(self.dst.to_bits())
+    }
+}
+
+impl MeterName for FiveTuple<Ipv6Addr> {
+    /// Addresses differ in all of their bits.
+    const BYTES: &str = "38";
+
+    fn of(packets: &[(Name, Packet)]) -> Cow<'_, [(Self, Packet)]> {
+        let address = |address: u32| {
+            let bits = u128::from(address).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+            Ipv6Addr::from_bits(bits)
+        };
+        let tuple = |name: &Name| {
+            let (src, dst) = (address(name.src.to_bits()), address(name.dst.to_bits()));
+            Self { src, dst, sport: name.sport, dport: name.dport, protocol: name.protocol }
+        };
+        packets.iter().map(|(name, packet)| (tuple(name), *packet)).collect()
+    }
+
+    #[inline]
+    fn digest(&self) -> u64 {
+        let bits = self.src.to_bits() ^ self.dst.to_bits();
+        u64::from(self.sport) ^ u64::from(self.dport) ^ (bits >> 64) as u64 ^ bits as u64
+    }
+}
 
 /// The counters of a flow in both directions: 32 bytes.
 #[derive(Clone, Copy, Default)]
@@ -67,25 +120,23 @@ impl EndedFlows {
     #[inline]
     pub(crate) fn add(
         &mut self,
-        name: &Name,
+        name: &impl MeterName,
         counters: &Counters,
         first: Timestamp,
         last: Timestamp,
     ) {
         self.flows += 1;
         self.packets += counters.packets[0] + counters.packets[1];
-        let ports = u64::from(name.sport) ^ u64::from(name.dport);
-        let addresses = u64::from(name.src.to_bits()) ^ u64::from(name.dst.to_bits());
         let bytes = counters.bytes[0] ^ counters.bytes[1];
         let age = last.since(first).as_nanos() as u64;
-        self.digest = self.digest.wrapping_add(ports ^ addresses ^ bytes ^ age);
+        self.digest = self.digest.wrapping_add(name.digest() ^ bytes ^ age);
     }
 
     /// Adds a flow that expired at `now`.
     #[inline]
     pub(crate) fn add_expired(
         &mut self,
-        name: &Name,
+        name: &impl MeterName,
         counters: &Counters,
         first: Timestamp,
         last: Timestamp,

@@ -141,6 +141,8 @@ struct NoTable {
 }
 
 impl Meter for NoTable {
+    type Name = Name;
+
     fn on_packet(
         &mut self,
         name: &Name,

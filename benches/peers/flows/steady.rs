@@ -1,9 +1,9 @@
 //! Full tables in a steady state: rounds in which flows begin and fall silent, and most packets
-//! hit.
+//! hit; and rounds in which all packets hit.
 
 use super::subject::Delivery;
 use super::traffic::{Popularity, Senders};
-use super::{KEY, Subjects, gap};
+use super::{Subjects, gap};
 use crate::results::{Column, Results, median};
 use crate::subject::{BURST, rotation};
 
@@ -17,10 +17,18 @@ const WARM_UP: usize = 8;
 /// Packets that are generated at once.
 const CHUNK: usize = 1 << 16;
 
+/// Each round: how its packets are passed, and whether all of them are of known flows.
+const ROUNDS: [(Delivery, bool); 4] = [
+    (Delivery::Single, false),
+    (Delivery::Burst, false),
+    (Delivery::Single, true),
+    (Delivery::Burst, true),
+];
+
 /// The totals of one subject over all rounds.
 #[derive(Clone, Default)]
 struct Tally {
-    ns: [Vec<f64>; 2],
+    ns: [Vec<f64>; ROUNDS.len()],
     packets: u64,
     new_flows: u64,
 }
@@ -28,37 +36,39 @@ struct Tally {
 /// Runs rounds of packets one by one, and in batches.
 pub(crate) fn steady(
     subjects: &mut Subjects,
-    popularity: Popularity,
+    (popularity, key): (Popularity, &'static str),
     capacity: usize,
     quick: bool,
 ) -> Results {
     let (rounds, round) = if quick { (3, 1 << 16) } else { (15, 1 << 18) };
     let title = format!(
-        "{capacity} flows, packets of known ones {}: ns for a packet; bursts of {BURST}; \
-         medians of {rounds} rounds",
+        "{capacity} flows with names of {key} bytes, packets of known ones {}: ns for a packet; \
+         bursts of {BURST}; medians of {rounds} rounds",
         popularity.name()
     );
-    let names = match popularity {
-        Popularity::Uniform => ["uniform", "uniform, burst"],
-        Popularity::Zipf => ["zipf", "zipf, burst"],
+    let names: &[_] = match popularity {
+        Popularity::Uniform => &["uniform", "uniform, burst", "hits", "hits, burst"],
+        Popularity::Zipf => &["zipf", "zipf, burst"],
     };
-    let columns = names.map(|bench| Column { bench, unit: "ns", n: capacity });
-    let mut results = Results::new(title, KEY, columns.to_vec());
+    let columns = names.iter().map(|&bench| Column { bench, unit: "ns", n: capacity });
+    let mut results = Results::new(title, key, columns.collect());
     let mut senders = Senders::new(capacity * SENDING / 100, popularity, gap(capacity));
     warm_up(subjects, &mut senders, capacity);
 
     let mut tallies = vec![Tally::default(); subjects.len()];
     results.add_rows(subjects);
     for number in 0..rounds {
-        for (column, delivery) in [Delivery::Single, Delivery::Burst].into_iter().enumerate() {
-            let packets = senders.mixed(round);
+        for (column, (delivery, is_known)) in ROUNDS.into_iter().take(names.len()).enumerate() {
+            let packets = if is_known { senders.known(round) } else { senders.mixed(round) };
             for row in rotation(number, subjects.len()) {
                 let processed = subjects[row].benchmark.process(delivery, &packets);
                 results.record(row, column, processed.ns);
                 let tally = &mut tallies[row];
                 tally.ns[column].push(processed.ns);
-                tally.packets += packets.len() as u64;
-                tally.new_flows += processed.new_flows;
+                if !is_known {
+                    tally.packets += packets.len() as u64;
+                    tally.new_flows += processed.new_flows;
+                }
             }
         }
     }

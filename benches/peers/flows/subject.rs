@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use flowtable::Timestamp;
 use flowtable::flow_cache::Packet;
 
-use super::Name;
-use super::meter::EndedFlows;
+use super::meter::{EndedFlows, MeterName};
 use super::traffic::Packets;
 use crate::subject::{BURST, Subject};
 
@@ -16,10 +15,12 @@ const BUDGET: usize = 64;
 
 /// The methods of a meter that are measured.
 pub(crate) trait Meter {
+    type Name: MeterName;
+
     /// Counts a packet. Returns whether its flow is new.
     fn on_packet(
         &mut self,
-        name: &Name,
+        name: &Self::Name,
         packet: Packet,
         length: u16,
         now: Timestamp,
@@ -31,7 +32,7 @@ pub(crate) trait Meter {
     #[inline]
     fn on_batch(
         &mut self,
-        packets: &[(Name, Packet)],
+        packets: &[(Self::Name, Packet)],
         lengths: &[u16],
         now: Timestamp,
         ended: &mut EndedFlows,
@@ -124,10 +125,11 @@ impl<M: Meter, F: Fn(usize) -> M> MeterBenchmark for Loops<M, F> {
 
     fn process(&mut self, delivery: Delivery, packets: &Packets) -> Processed {
         let (meter, ended) = self.parts();
+        let names = M::Name::of(&packets.names);
         let start = Instant::now();
         let new_flows = black_box(match delivery {
-            Delivery::Single => single(meter, packets, ended),
-            Delivery::Burst => bursts(meter, packets, ended),
+            Delivery::Single => single(meter, &names, packets, ended),
+            Delivery::Burst => bursts(meter, &names, packets, ended),
         });
         let ns = start.elapsed().as_nanos() as f64 / packets.len() as f64;
         Processed { ns, new_flows }
@@ -135,7 +137,7 @@ impl<M: Meter, F: Fn(usize) -> M> MeterBenchmark for Loops<M, F> {
 
     fn time_packets(&mut self, packets: &Packets, ns: &mut [u32], checks: &mut [u32]) {
         let (meter, ended) = self.parts();
-        time_packets(meter, packets, ended, (ns, checks));
+        time_packets(meter, &M::Name::of(&packets.names), packets, ended, (ns, checks));
     }
 
     fn pause(&mut self, from: Timestamp, to: Timestamp, step: Duration) -> Duration {
@@ -166,9 +168,14 @@ impl<M: Meter, F: Fn(usize) -> M> MeterBenchmark for Loops<M, F> {
 }
 
 #[inline(never)]
-fn single<M: Meter>(meter: &mut M, packets: &Packets, ended: &mut EndedFlows) -> u64 {
+fn single<M: Meter>(
+    meter: &mut M,
+    names: &[(M::Name, Packet)],
+    packets: &Packets,
+    ended: &mut EndedFlows,
+) -> u64 {
     let mut new_flows = 0;
-    for (at, ((name, packet), &length)) in packets.names.iter().zip(&packets.lengths).enumerate() {
+    for (at, ((name, packet), &length)) in names.iter().zip(&packets.lengths).enumerate() {
         let now = packets.time(at);
         new_flows += u64::from(meter.on_packet(name, *packet, length, now, ended));
         if at % BURST == BURST - 1 {
@@ -179,8 +186,13 @@ fn single<M: Meter>(meter: &mut M, packets: &Packets, ended: &mut EndedFlows) ->
 }
 
 #[inline(never)]
-fn bursts<M: Meter>(meter: &mut M, packets: &Packets, ended: &mut EndedFlows) -> u64 {
-    let bursts = packets.names.chunks(BURST).zip(packets.lengths.chunks(BURST));
+fn bursts<M: Meter>(
+    meter: &mut M,
+    names: &[(M::Name, Packet)],
+    packets: &Packets,
+    ended: &mut EndedFlows,
+) -> u64 {
+    let bursts = names.chunks(BURST).zip(packets.lengths.chunks(BURST));
     let mut new_flows = 0;
     for (number, (names, lengths)) in bursts.enumerate() {
         let now = packets.time(number * BURST + names.len() - 1);
@@ -193,6 +205,7 @@ fn bursts<M: Meter>(meter: &mut M, packets: &Packets, ended: &mut EndedFlows) ->
 #[inline(never)]
 fn time_packets<M: Meter>(
     meter: &mut M,
+    names: &[(M::Name, Packet)],
     packets: &Packets,
     ended: &mut EndedFlows,
     (ns, checks): (&mut [u32], &mut [u32]),
@@ -204,7 +217,7 @@ fn time_packets<M: Meter>(
         last = now;
         lap
     };
-    for (at, ((name, packet), &length)) in packets.names.iter().zip(&packets.lengths).enumerate() {
+    for (at, ((name, packet), &length)) in names.iter().zip(&packets.lengths).enumerate() {
         let now = packets.time(at);
         meter.on_packet(name, *packet, length, now, ended);
         ns[at] = lap();

@@ -27,6 +27,8 @@ impl Trie {
 }
 
 impl Meter for Trie {
+    type Name = Name;
+
     #[inline]
     fn on_packet(
         &mut self,

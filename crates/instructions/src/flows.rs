@@ -59,7 +59,7 @@ fn count_flow_burst(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
     fresh
 }
 
-// Another length than that of hits: the compiler makes one function of two equal ones.
+/// Another length, or the compiler makes one function of this and [`count_flow_hit`].
 #[inline(never)]
 fn count_flow_new(cache: &mut Cache, packets: &[(Name, Packet)]) -> u64 {
     one_by_one(cache, packets, 40)

@@ -116,6 +116,7 @@ impl Lines {
         }
         self.count = lines;
         self.mask = lines.next_power_of_two() - 1;
+        self.half = self.mask >> 1;
         for entry in 0..entries.len {
             let is_placed = self.place(entries.hashes[entry], entries.numbers[entry]);
             debug_assert!(is_placed, "the entries of one segment fit into one or two");

@@ -80,18 +80,21 @@ impl Line {
         slots.filter(|(tag, _)| *tag != FREE)
     }
 
-    /// Inserts an entry into a free slot, of which there is one.
+    /// Inserts an entry into a free slot. Returns whether there is one.
     #[inline(always)]
-    pub(super) fn insert(&mut self, tag: u8, number: u32) {
-        let slot = self.free().lowest();
+    pub(super) fn try_insert(&mut self, tag: u8, number: u32) -> bool {
+        let Some(slot) = self.free().next() else { return false };
         self.tags[slot] = tag;
         self.numbers[slot] = number;
+        true
     }
 
-    /// Frees a slot.
+    /// Removes an entry. Returns whether it was there.
     #[inline(always)]
-    pub(super) fn free_slot(&mut self, slot: usize) {
-        self.tags[slot] = FREE;
+    pub(super) fn remove(&mut self, tag: u8, number: u32) -> bool {
+        let slot = self.matches(tag).find(|slot| self.number(*slot) == number);
+        slot.into_iter().for_each(|slot| self.tags[slot] = FREE);
+        slot.is_some()
     }
 
     /// Counts an entry that passes this line. A count of 255 stays.
@@ -120,13 +123,13 @@ mod tests {
         let mut line = Line::EMPTY;
         for number in 0..SLOTS as u32 {
             assert_eq!(line.free().count(), SLOTS - number as usize);
-            line.insert(1 + number as u8 % 3, 100 + number);
+            assert!(line.try_insert(1 + number as u8 % 3, 100 + number));
         }
-        assert!(line.free().is_empty());
+        assert!(line.free().is_empty() && !line.try_insert(1, 0));
         let numbers =
             |line: &Line| -> Vec<u32> { line.matches(2).map(|slot| line.number(slot)).collect() };
         assert_eq!(numbers(&line), [101, 104, 107, 110]);
-        line.free_slot(4);
+        assert!(line.remove(2, 104) && !line.remove(2, 104) && !line.remove(1, 110));
         assert_eq!(numbers(&line), [101, 107, 110]);
         assert_eq!((line.entries().count(), line.free().lowest()), (11, 4));
     }

@@ -65,6 +65,7 @@ use alloc::vec::Vec;
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 use crate::table::error::{TryReserveError, reserve_one};
+use crate::table::tags::Mask;
 use chunks::Chunks;
 use line::Line;
 
@@ -76,6 +77,8 @@ pub(crate) struct Lines {
     count: usize,
     /// The power of two that is not below `count`, less one.
     mask: usize,
+    /// Half of `mask`, rounded down: the mask of lines before they split.
+    half: usize,
     len: usize,
     /// Hashes and numbers of entries for which there is no slot in their segment.
     stash: Vec<(u32, u32)>,
@@ -95,10 +98,31 @@ fn tag(hash: u32) -> u8 {
     ((hash >> 24) as u8).max(1)
 }
 
+/// The part of a line that concerns a hash of which it is the home.
+#[derive(Clone, Copy)]
+pub(crate) struct Home<'a> {
+    line: &'a Line,
+    matches: Mask,
+}
+
+impl Home<'_> {
+    /// Iterates over numbers in the line that may have the hash.
+    #[inline(always)]
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = u32> {
+        self.matches.map(|slot| self.line.number(slot))
+    }
+
+    /// Whether no number in the table has the hash. If it returns false, there may be none.
+    #[inline(always)]
+    pub(crate) fn is_absent(&self) -> bool {
+        self.matches.is_empty() && self.line.overflow() == 0
+    }
+}
+
 impl Lines {
     /// A table without memory.
     pub(crate) const fn new() -> Self {
-        Self { chunks: Chunks::new(), count: 0, mask: 0, len: 0, stash: Vec::new() }
+        Self { chunks: Chunks::new(), count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
     }
 
     #[inline]
@@ -116,9 +140,9 @@ impl Lines {
     /// The home line of a hash.
     #[inline(always)]
     fn home(&self, hash: u32) -> usize {
-        let line = hash as usize & self.mask;
+        let (line, unsplit) = (hash as usize & self.mask, hash as usize & self.half);
         // The segment of a line beyond the last has not split yet.
-        if line < self.count { line } else { line & (self.mask >> 1) }
+        if line < self.count { line } else { unsplit }
     }
 
     /// The lines of a segment, less one.
@@ -218,11 +242,11 @@ impl Lines {
         }
     }
 
-    /// Iterates over numbers in the home line that may have this hash.
+    /// The part of the home line that concerns a hash.
     #[inline(always)]
-    pub(crate) fn home_candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn home_of(&self, hash: u32) -> Home<'_> {
         let line = if self.count > 0 { self.line(self.home(hash)) } else { &Line::EMPTY };
-        line.matches(tag(hash)).map(|slot| line.number(slot))
+        Home { line, matches: line.matches(tag(hash)) }
     }
 
     /// Returns a number that may be the one with this hash, by the home line. If there is none, but
@@ -269,16 +293,21 @@ impl Lines {
     #[inline(always)]
     fn place(&mut self, hash: u32, number: u32) -> bool {
         let home = self.home(hash);
-        let mut at = home;
-        while self.line(at).free().is_empty() {
-            at = self.next(at);
-            if at == home {
-                return false;
+        self.line_mut(home).try_insert(tag(hash), number) || self.place_further(home, hash, number)
+    }
+
+    /// Inserts an entry whose home line is full.
+    #[inline(never)]
+    fn place_further(&mut self, home: usize, hash: u32, number: u32) -> bool {
+        let mut at = self.next(home);
+        while at != home {
+            if self.line_mut(at).try_insert(tag(hash), number) {
+                self.pass(home, at, Line::increment);
+                return true;
             }
+            at = self.next(at);
         }
-        self.pass(home, at, Line::increment);
-        self.line_mut(at).insert(tag(hash), number);
-        true
+        false
     }
 
     #[cold]
@@ -295,12 +324,22 @@ impl Lines {
         if self.count == 0 {
             return false;
         }
-        let (tag, home) = (tag(hash), self.home(hash));
-        let mut at = home;
-        loop {
-            let line = self.line(at);
-            if let Some(slot) = line.matches(tag).find(|slot| line.number(*slot) == number) {
-                self.line_mut(at).free_slot(slot);
+        let home = self.home(hash);
+        let line = self.line_mut(home);
+        if line.remove(tag(hash), number) {
+            self.len -= 1;
+            return true;
+        }
+        line.overflow() > 0 && self.remove_further(home, hash, number)
+    }
+
+    /// Removes a number that is not in its home line.
+    #[inline(never)]
+    fn remove_further(&mut self, home: usize, hash: u32, number: u32) -> bool {
+        let mut at = self.next(home);
+        while at != home {
+            let line = self.line_mut(at);
+            if line.remove(tag(hash), number) {
                 self.pass(home, at, Line::decrement);
                 self.len -= 1;
                 return true;
@@ -309,10 +348,8 @@ impl Lines {
                 return false;
             }
             at = self.next(at);
-            if at == home {
-                return self.remove_stashed(hash, number);
-            }
         }
+        self.remove_stashed(hash, number)
     }
 
     #[cold]
