@@ -36,6 +36,10 @@
 //!   [share](FlowCache::set_share) evicts a flow of its own.
 //! - **Nothing is lost silently**: a removed flow is returned, with its value and the reason.
 //!   [`metrics`](FlowCache::metrics) counts all events.
+//! - **Families**: a flow [expects](FlowCache::expect) others, as those of FTP and SIP do, which may
+//!   [end with it](Expected::ending_with_parent).
+//! - **Routes**: a decision that a flow has is checked by one load: see [`crate::routes::stamped`].
+//! - **Cores**: one cache for each, by the hash of the network card: see [`cores`].
 //! - **Handles**: a [`Handle`] finds a flow without its key, for its lifetime, and never another.
 //!
 //! # Time
@@ -88,6 +92,7 @@ mod check;
 mod clock;
 mod config;
 mod connection;
+pub mod cores;
 mod event;
 mod expiry;
 mod extras;
@@ -128,6 +133,7 @@ use store::Store;
 
 pub use bulk::Residents;
 pub use config::{Config, ConfigError, Emergency};
+pub use cores::Steering;
 pub use event::{
     Event, FlowMatch, NameError, ObserveError, Progress, Refused, RemovedFlow, Report,
 };
