@@ -4,7 +4,7 @@
 //!                       the card's hash of the packet, symmetric
 //!     packet ──▸ queue ─────────────────────────────────────────▸ worker 0: FlowCache
 //!                  │                                              worker 1: FlowCache
-//!                  └─ handed over: names that hash elsewhere ───▸ worker 2: FlowCache
+//!                  └─ redirected: names that hash elsewhere ────▸ worker 2: FlowCache
 //! ```
 //!
 //! A network card with a symmetric key
@@ -17,9 +17,9 @@
 //! be of another queue. Two remedies:
 //!
 //! 1. *Choose the port*: of a free port, the alias is of the own queue with a probability of one in
-//!    as many as there are workers. So a few attempts find one, and nothing is handed over.
-//! 2. *Hand over*: the worker of the flow announces the alias to the one of its queue, whose
-//!    [`Steering`] tells which packets it has to pass on. When the flow ends, it is taken back.
+//!    as many as there are workers. So a few attempts find one, and nothing is redirected.
+//! 2. *Redirect*: the worker of the flow announces the alias to the one of its queue, whose
+//!    [`Steering`] tells which packets it has to pass on. When the flow ends, it is removed.
 //!
 //! # Example
 //!
@@ -111,14 +111,14 @@ const INDIRECTION: u32 = 128;
 /// let outside = |sport| FourTuple { src: 80, sport, ..inside };
 /// let port = (1024..).find(|port| steering.queue(&outside(*port)) == own).unwrap();
 /// assert!(port < 1024 + 100);
-/// // … or any port, and its packets are handed over.
+/// // … or any port, and its packets are redirected.
 /// let (port, other) = (1024..)
 ///     .map(|port| (port, steering.queue(&outside(port))))
 ///     .find(|(_, queue)| *queue != own)
 ///     .unwrap();
-/// steering.hand_over(&outside(port), own);
+/// steering.redirect(&outside(port), own);
 /// assert_eq!(steering.worker(&outside(port).reversed()), own);
-/// steering.take_back(&outside(port));
+/// steering.remove_redirect(&outside(port));
 /// assert_eq!((steering.worker(&outside(port)), steering.len()), (other, 0));
 /// assert!(steering.is_empty());
 /// ```
@@ -147,7 +147,7 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
     }
 
     /// Returns the worker of a packet: that of its queue, unless its name was
-    /// [handed over](Self::hand_over). O(1).
+    /// [redirected](Self::redirect). O(1).
     #[must_use]
     pub fn worker(&self, key: &K) -> usize {
         if self.elsewhere.is_empty() {
@@ -159,7 +159,7 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
 
     /// Lets packets of both directions with this key go to a worker. Needs memory only if that is
     /// not the worker of their queue. O(1).
-    pub fn hand_over(&mut self, key: &K, worker: usize) {
+    pub fn redirect(&mut self, key: &K, worker: usize) {
         let name = key.normalized().0;
         if self.queue(key) == worker {
             self.elsewhere.remove(&name);
@@ -169,17 +169,17 @@ impl<K: FlowName, F: Fn(&K) -> u32> Steering<K, F> {
     }
 
     /// Lets packets with this key go to the worker of their queue again. O(1).
-    pub fn take_back(&mut self, key: &K) {
+    pub fn remove_redirect(&mut self, key: &K) {
         self.elsewhere.remove(&key.normalized().0);
     }
 
-    /// Returns the number of names that are handed over.
+    /// Returns the number of names that are redirected.
     #[must_use]
     pub fn len(&self) -> usize {
         self.elsewhere.len()
     }
 
-    /// Returns whether no name is handed over.
+    /// Returns whether no name is redirected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.elsewhere.is_empty()

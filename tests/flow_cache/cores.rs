@@ -60,7 +60,7 @@ impl<F: Fn(&Key) -> u32> Nat<F> {
             let (handle, direction) = (seen.handle(), seen.direction);
             let alias = outside(key, port);
             cache.add_name(handle, direction, &alias).expect("the port is free");
-            self.steering.hand_over(&alias, worker);
+            self.steering.redirect(&alias, worker);
         }
     }
 
@@ -69,7 +69,7 @@ impl<F: Fn(&Key) -> u32> Nat<F> {
         for cache in caches {
             cache.advance(now, usize::MAX, |event| match event {
                 Event::Ended(flow) => {
-                    steering.take_back(&outside(flow.key, flow.value.port));
+                    steering.remove_redirect(&outside(flow.key, flow.value.port));
                     records.push((flow.key, flow.value, flow.first_seen, flow.last_seen));
                 }
                 Event::Active(_) => unreachable!("there is no active timeout"),
@@ -83,7 +83,7 @@ fn run(workers: usize) -> (Vec<Record>, usize) {
     let mut rng = StdRng::seed_from_u64(7);
     let mut nat = nat(workers);
     let mut ports: BTreeMap<Key, u16> = BTreeMap::new();
-    let mut handed_over = 0;
+    let mut redirected = 0;
     for step in 0..20_000_u64 {
         let now = Timestamp::from_millis(step * 100);
         let number = rng.random_range(0..400);
@@ -98,27 +98,27 @@ fn run(workers: usize) -> (Vec<Record>, usize) {
         if nat.next_port > port {
             ports.insert(key, port);
         }
-        handed_over = handed_over.max(nat.steering.len());
+        redirected = redirected.max(nat.steering.len());
         if step % 1000 == 0 {
             nat.caches.iter().for_each(|cache| assert_eq!(cache.validate(), Ok(())));
         }
     }
     nat.advance(Timestamp::from_secs(10_000_000));
-    assert!(nat.steering.is_empty(), "all names are taken back");
+    assert!(nat.steering.is_empty(), "all names are removed");
     nat.records.sort();
-    (nat.records, handed_over)
+    (nat.records, redirected)
 }
 
 #[test]
 fn the_records_are_the_same_whatever_the_number_of_workers() {
-    let (one, handed_over) = run(1);
-    assert_eq!(handed_over, 0);
+    let (one, redirected) = run(1);
+    assert_eq!(redirected, 0);
     assert!(one.len() > 500 && one.iter().all(|record| record.1.packets[0] > 0));
     assert!(one.iter().filter(|record| record.1.packets[1] > 0).count() > 300);
     for workers in [2, 3, 8] {
-        let (records, handed_over) = run(workers);
+        let (records, redirected) = run(workers);
         assert_eq!(records, one, "{workers} workers");
-        assert!(handed_over > 20, "{handed_over} names of {workers} workers");
+        assert!(redirected > 20, "{redirected} names of {workers} workers");
     }
 }
 
@@ -135,7 +135,7 @@ fn both_directions_have_one_worker_and_all_workers_have_flows() {
         flows[worker] += 1;
         // A name may move on, and come back home.
         for other in [(worker + 1) % 5, (worker + 2) % 5, worker] {
-            steering.hand_over(&key.reversed(), other);
+            steering.redirect(&key.reversed(), other);
             assert_eq!((steering.worker(&key), steering.queue(&key)), (other, worker));
         }
         assert!(steering.is_empty());
