@@ -1,4 +1,4 @@
-//! Operations on many flows: iteration, removal by a condition, comparison.
+//! Operations on many flows: iteration, removal, comparison.
 
 use core::fmt;
 use core::hash::BuildHasher;
@@ -110,6 +110,52 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 is_over.then(|| self.remove_slot(slot, EndReason::Forced)).flatten()
             })
         })
+    }
+
+    /// Ends all flows, in the order of their slots. Flows that the iterator does not yield remain
+    /// in the cache. O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
+    /// for id in 0..5 {
+    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
+    /// }
+    /// assert!(cache.drain().map(|flow| flow.key).eq(0..5));
+    /// assert!(cache.is_empty());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn drain(&mut self) -> impl Iterator<Item = RemovedFlow<K, V>> {
+        let mut slots = 0..self.store.flows.slot_count();
+        core::iter::from_fn(move || {
+            let pending = self.pending.take();
+            pending.or_else(|| slots.find_map(|slot| self.remove_slot(slot, EndReason::Forced)))
+        })
+    }
+
+    /// Drops all flows unreported, and releases all memory except that of the policy. O(slots).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::flow_cache::{Config, Packet};
+    /// use flowtable::{FlowCache, Timestamp};
+    ///
+    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
+    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
+    /// cache.clear();
+    /// assert!(cache.is_empty() && cache.get(handle).is_none());
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.drain().for_each(drop);
+        self.index.clear();
+        self.store.shrink();
+        self.accounting.wheel.clear();
     }
 }
 

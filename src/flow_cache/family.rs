@@ -104,7 +104,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// // A firewall that admits nothing else.
     /// let admit = |parent: Option<_>| parent.map(|_| ()).ok_or("not expected");
     /// let key = FourTuple { sport: 40_001, ..data };
-    /// let data = cache.try_observe_expected(&key, syn, now, admit).expect("it is expected").handle();
+    /// let data = cache.try_observe_expected(&key, syn, now, admit);
+    /// let data = data.expect("the flow is expected").handle();
     /// assert_eq!(cache.parent(data), Some(control));
     /// let second = FourTuple { sport: 40_002, ..key };
     /// assert!(cache.try_observe_expected(&second, syn, now, admit).is_err());

@@ -36,6 +36,10 @@
 //!   [share](FlowCache::set_share) evicts a flow of its own.
 //! - **Nothing is lost silently**: a removed flow is returned, with its value and the reason.
 //!   [`metrics`](FlowCache::metrics) counts all events.
+//! - **Families**: a flow [expects](FlowCache::expect) others, as those of FTP and SIP do, which
+//!   may [end with it](Expected::ending_with_parent).
+//! - **Routes**: a decision that a flow has is checked by one load: see [`crate::routes::stamped`].
+//! - **Cores**: one cache for each, by the hash of the network card: see [`cores`].
 //! - **Handles**: a [`Handle`] finds a flow without its key, for its lifetime, and never another.
 //!
 //! # Time
@@ -89,6 +93,7 @@ mod check;
 mod clock;
 mod config;
 mod connection;
+pub mod cores;
 mod event;
 mod expiry;
 mod extras;
@@ -129,6 +134,7 @@ use store::Store;
 
 pub use bulk::Residents;
 pub use config::{Config, ConfigError, Emergency};
+pub use cores::Steering;
 pub use event::{
     Event, FlowMatch, NameError, ObserveError, Progress, Refused, RemovedFlow, Report,
 };
@@ -464,52 +470,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// ```
     pub fn remove(&mut self, handle: Handle) -> Option<RemovedFlow<K, V>> {
         self.remove_slot(self.store.slot_of(handle)?, EndReason::Forced)
-    }
-
-    /// Ends all flows, in the order of their slots. Flows that the iterator does not yield remain
-    /// in the cache. O(slots).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(100)?);
-    /// for id in 0..5 {
-    ///     cache.observe(&id, Packet::UDP, Timestamp::ZERO)?;
-    /// }
-    /// assert!(cache.drain().map(|flow| flow.key).eq(0..5));
-    /// assert!(cache.is_empty());
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn drain(&mut self) -> impl Iterator<Item = RemovedFlow<K, V>> {
-        let mut slots = 0..self.store.flows.slot_count();
-        core::iter::from_fn(move || {
-            let pending = self.pending.take();
-            pending.or_else(|| slots.find_map(|slot| self.remove_slot(slot, EndReason::Forced)))
-        })
-    }
-
-    /// Drops all flows unreported, and releases all memory except that of the policy. O(slots).
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::flow_cache::{Config, Packet};
-    /// use flowtable::{FlowCache, Timestamp};
-    ///
-    /// let mut cache: FlowCache<u64, u32> = FlowCache::new(Config::new(100)?);
-    /// let handle = cache.observe(&7, Packet::UDP, Timestamp::ZERO)?.handle();
-    /// cache.clear();
-    /// assert!(cache.is_empty() && cache.get(handle).is_none());
-    /// # Ok::<(), Box<dyn core::error::Error>>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.drain().for_each(drop);
-        self.index.clear();
-        self.store.shrink();
-        self.accounting.wheel.clear();
     }
 
     /// Pins a flow, so that it is never evicted, or unpins it. Pinned flows still expire. Returns

@@ -5,7 +5,8 @@
 //!         "active": null, "idle": {"Tcp": {"closing": {"secs": 120, "nanos": 0}, …}, …}}}
 //! ```
 //!
-//! What is absent is that of [`Config::new`] and of [`Timeouts::CONNTRACK`].
+//! What is absent is that of [`Config::new`] and, protocol by protocol, of
+//! [`Timeouts::CONNTRACK`]. A class that is absent from the row of a protocol has no timeout.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;

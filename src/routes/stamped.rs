@@ -206,7 +206,7 @@ impl Cells {
 ///     routes: &StampedRoutes<Ipv4Addr, u16>,
 ///     key: &Key,
 /// ) -> (Option<u16>, bool) {
-///     let Ok(seen) = flows.observe(key, Packet::UDP, Timestamp::ZERO) else { return (None, false) };
+///     let seen = flows.observe(key, Packet::UDP, Timestamp::ZERO).expect("no flow is pinned");
 ///     let Decision { port, stamp } = seen.flow;
 ///     if routes.is_current(stamp) {
 ///         return (*port, false); // nearly always
@@ -402,8 +402,8 @@ impl<A: Address, V> StampedRoutes<A, V> {
         (stamp, found.map(|(prefix, route)| (prefix, &route.value)))
     }
 
-    /// Returns whether the route of a stamp is the same for sure. If not, [`refresh`](Self::refresh)
-    /// tells. One load.
+    /// Returns whether the route of a stamp is the same for sure; if not,
+    /// [`refresh`](Self::refresh) looks it up. One load.
     #[inline]
     #[must_use]
     pub fn is_current(&self, stamp: &RouteStamp) -> bool {

@@ -296,7 +296,7 @@ fn tenants_are_as_many_as_subscribers() -> Result<(), ConfigError> {
     use flowtable::flow_cache::Tenant;
     let mut cache: FlowCache<u64, ()> = FlowCache::new(Config::new(10)?);
     let tenants = [1, 1 << 16, 70_001, u32::MAX].map(Tenant);
-    tenants.map(|tenant| cache.set_share(tenant, Some(2)));
+    tenants.iter().for_each(|tenant| cache.set_share(*tenant, Some(2)));
     for (id, tenant) in (0..).zip(tenants.into_iter().cycle().take(16)) {
         assert!(cache.observe(&id, Packet::UDP.from_tenant(tenant), at(0)).is_ok());
     }

@@ -1,6 +1,7 @@
 //! `FlowCache` and its eviction policies.
 
 mod claims;
+mod cores;
 mod emergency;
 mod evict;
 mod existing;

@@ -4,8 +4,6 @@ use core::time::Duration;
 
 use flowtable::flow_cache::{Class, Protocol, TimeoutError, Timeouts};
 
-const PROTOCOLS: [Protocol; 4] = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other];
-
 /// Options about the end of flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
@@ -54,7 +52,7 @@ impl Ending {
     /// If a timeout is 0 or too long.
     pub(crate) fn timeouts(&self) -> Result<Timeouts, TimeoutError> {
         let mut timeouts = self.preset;
-        for protocol in PROTOCOLS {
+        for protocol in Protocol::ALL {
             for class in Class::ALL {
                 let time = if class == Class::Closing { self.closing(protocol) } else { self.idle };
                 if time.is_some() {
