@@ -34,7 +34,8 @@ impl Ipfix {
         let Some(text) = text else { return Ok(Self::To(Destination::from(name))) };
         let unbracketed = text.trim_start_matches('[').trim_end_matches(']');
         let is_address = text == "localhost" || unbracketed.parse::<IpAddr>().is_ok();
-        let is_port = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
+        let is_number = |end: &str| end.bytes().all(|byte| byte.is_ascii_digit());
+        let is_port = |end: &str| is_number(end) && end.bytes().any(|byte| byte != b'0');
         match text.rsplit_once(':') {
             Some((host, port)) if !host.is_empty() && is_port(port) && !is_address => {
                 Ok(Self::Collector(text.to_owned()))

@@ -434,6 +434,7 @@ fn wrong_arguments_are_refused_in_one_line() {
         (&["--ipfix", "host.invalid:4739"], "host.invalid:4739"),
         (&["--ipfix", "host:"], "--ipfix host:: no port"),
         (&["--ipfix", ":4739"], "--ipfix :4739: no port"),
+        (&["--ipfix", "host:0"], "--ipfix host:0: no port"),
         (&["--ipfix", "host:port"], "--ipfix host:port: no port"),
         (&["--ipfix", "127.0.0.1"], "--ipfix 127.0.0.1: no port"),
         (&["--ipfix", "::1"], "--ipfix ::1: no port"),
