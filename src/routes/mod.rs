@@ -32,9 +32,9 @@
 //! table, and the last three are read at the same time (`levels.rs`).
 //!
 //! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
-//! which has its index: a slot has that of the node at bit 18; that in an entry may be stale, and is
-//! verified by the routes. Copies are made when there are some hundred routes, and computed in steps
-//! (`update.rs`).
+//! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
+//! and is verified by the routes. Copies are made when there are some hundred routes, and computed
+//! in steps (`update.rs`).
 //!
 //! # Invariants
 //!
@@ -45,7 +45,7 @@
 //!    strides.
 //! 4. A computed slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
 //!    all nodes at their bits.
-//! 5. S1 to S3 of `store.rs`.
+//! 5. S1 to S4 of `store.rs`.
 //!
 //! `check.rs` reports the first violation.
 //!

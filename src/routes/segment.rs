@@ -26,7 +26,7 @@ pub(super) struct Entry {
     pub(super) outer: u64,
     /// The index of the value of the first outer route.
     pub(super) values: u32,
-    /// Where the node was when the entry was computed; see [`Store::node_with`].
+    /// Where the node was when the entry was computed; verified by its routes (S4 of `store.rs`).
     pub(super) node: u32,
 }
 
