@@ -7,9 +7,10 @@
 //! cut -d' ' -f1 access.log | route_lookup routes.txt --quiet | sort | uniq -c
 //! ```
 //!
-//! Routes are lines with a prefix, IPv4 or IPv6, and optionally a name. Results are lines with the
-//! address, the prefix and its name, on standard output; the shape of the tables, their memory and
-//! their speed are on standard error.
+//! Routes are lines with a prefix, IPv4 or IPv6, and optionally a name, or a table dump in the
+//! format MRT, whose names are the autonomous systems that announce the prefixes. Results are lines
+//! with the address, the prefix and its name, on standard output; the shape of the tables, their
+//! memory and their speed are on standard error.
 //!
 //! Exits with 0 if every address was looked up, whether or not there was a route; with 1 if the
 //! results could not be written; with 2 if there is no table, an address is invalid, or the

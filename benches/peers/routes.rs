@@ -3,6 +3,21 @@
 //! All subjects get the same routes in the same random order, and look up the same addresses.
 //! poptrie and the array are built at once and take no updates, which would move other routes.
 //!
+//! Users compile for any x86-64 by default, and so does this. Compiled for the CPU itself, peers
+//! count bits by single instructions, too, as `RouteTable` does in either case. A second build
+//! shows that:
+//!
+//! ```text
+//! RUSTFLAGS="-C target-cpu=native" cargo bench --bench peers --target-dir target/native -- \
+//!     --only routes
+//! ```
+//!
+//! The DIR-24-8 array stands for `rte_fib` of DPDK, which is not measured here. On another machine,
+//! of the class of Cascade Lake with 2.5 GHz, with the same table, `rte_fib` took 30 ns for single
+//! lookups inside the routes and 12 ns in bursts of 32, where prefix-trie took 104 ns; 527 bytes a
+//! prefix as configured, and 2.7 us for an announcement. These figures must not be compared with
+//! those of this bench directly.
+//!
 //! ```text
 //!     builds      rounds of building; live and peak bytes
 //!     lookups     rounds on the tables just built        the first table of results

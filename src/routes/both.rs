@@ -51,8 +51,13 @@ use crate::key::any_prefix::AnyPrefix;
 /// assert!(routes.values().eq(&[4, 12]) && routes.prefixes().eq([ten, lab]));
 /// assert_eq!((routes.v4().len(), routes.v6_mut().len()), (1, 1));
 ///
+/// routes.iter_mut().for_each(|(prefix, value)| *value += u32::from(prefix.len()));
+/// routes.values_mut().for_each(|value| *value *= 2);
+/// assert!(routes.values().eq(&[24, 88]));
+/// assert_eq!(routes.remove_covered(&AnyPrefix::parse_lenient("2001::/16")?), 1);
+/// routes.insert(lab, 12);
 /// routes.retain(|_, value| *value != 12);
-/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(4)));
+/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(24)));
 /// routes.v4_mut().insert("192.0.2.0/24".parse()?, 5);
 /// routes.clear();
 /// assert_eq!((routes.v6().len(), routes.allocation_size()), (0, 0));
@@ -224,6 +229,26 @@ impl<V> Routes<V> {
     /// Returns an iterator over the values of all routes in the order of their prefixes.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.iter().map(|(_, value)| value)
+    }
+
+    /// Returns an iterator over all routes in order, with mutable references to their values.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (AnyPrefix, &mut V)> {
+        self.v4.iter_mut().map(any).chain(self.v6.iter_mut().map(any))
+    }
+
+    /// Returns an iterator over mutable references to the values of all routes in the order of
+    /// their prefixes.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.iter_mut().map(|(_, value)| value)
+    }
+
+    /// Removes the routes that `prefix` covers, itself included. Returns their number.
+    #[doc(alias("remove_children", "more specific"))]
+    pub fn remove_covered(&mut self, prefix: &AnyPrefix) -> usize {
+        match prefix {
+            AnyPrefix::V4(prefix) => self.v4.remove_covered(prefix),
+            AnyPrefix::V6(prefix) => self.v6.remove_covered(prefix),
+        }
     }
 
     /// Retains the routes for which `keep` returns true; `keep` may change their values.

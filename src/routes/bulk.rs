@@ -96,7 +96,8 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Compacts the memory, without the free blocks that removed and moved routes have left.
-    /// O(routes); needs the memory of both tables for a while.
+    /// O(routes); needs the memory of both tables for a while. If there is not so much, the routes
+    /// remain where they are.
     ///
     /// # Example
     ///

@@ -33,12 +33,16 @@
 use alloc::alloc::alloc_zeroed;
 use alloc::boxed::Box;
 use core::alloc::Layout;
+use core::mem;
 
-use super::node::{Node, NodeMatch};
+use super::key::Key;
+use super::node::{Node, RouteBits};
 use super::pool::Exhausted;
-use super::store::Store;
-use super::stride::{COVERS, SLOTS, STRIDE, first_slot};
-use crate::raw::bit_ops::{detect, leading_zeros, ones, select, select_by_sign, shift_left};
+use super::search::{RouteMatch, search};
+use super::store::{NO_NODE, Store};
+use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
+use crate::key::bits::Address;
+use crate::raw::bit_ops::detect;
 
 /// Number of routes at which a table is allocated: it then costs 32 bytes for each of them. Fewer
 /// in fuzzing, which then allocates many.
@@ -57,100 +61,6 @@ const GROUPS_AT_ONCE: u32 = 4;
 /// The position of the nodes whose routes are in the slots.
 pub(super) const TABLE_END: u32 = 3 * STRIDE;
 
-/// A matching route: its length, and the index of its value. In one word, so that a lookup selects
-/// one of several matches by one conditional move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(transparent)]
-pub(super) struct RouteMatch(u64);
-
-impl RouteMatch {
-    /// No match. An `Option` would be returned by memory. No pool has this number of units.
-    pub(super) const NONE: Self = Self(u32::MAX as u64);
-
-    #[inline(always)]
-    pub(super) const fn new(value: u32, len: u32) -> Self {
-        Self((len as u64) << 32 | value as u64)
-    }
-
-    fn below(pos: u32, found: NodeMatch) -> Self {
-        Self::new(found.value, pos + found.level)
-    }
-
-    /// Returns the index of the value.
-    #[inline(always)]
-    pub(super) const fn value(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// Returns the length of the route.
-    #[inline(always)]
-    pub(super) const fn len(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-
-    /// Returns the match, if it exists.
-    #[inline(always)]
-    pub(super) fn exists(self) -> Option<Self> {
-        if self.value() == u32::MAX { None } else { Some(self) }
-    }
-}
-
-/// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
-/// `values` the index of its value for the first outer route, and the number of the lower bits that
-/// are set. Returns the match in the node, or else `inherited`. Branch-free, since the length of
-/// the route is unpredictable.
-///
-/// # Safety
-///
-/// If `FAST`, the CPU has the instructions of `bit_ops`.
-#[inline(always)]
-pub(super) unsafe fn search<const FAST: bool>(
-    (inner, outer, values): (u64, u64, u32),
-    flags: u32,
-    pos: u32,
-    slot: u32,
-    inherited: RouteMatch,
-) -> RouteMatch {
-    let covering = inner & INNER_COVERS[slot as usize];
-    // SAFETY: by the contract of this function; and so for the calls below.
-    let zeros = unsafe { leading_zeros::<FAST>(covering) };
-    // SAFETY: as above. The ones up to that of the longest route.
-    let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
-    // SAFETY: as above.
-    let below = unsafe { ones::<FAST>(up_to) };
-    // SAFETY: as above. The bit of the slot is the top one.
-    let up_to = unsafe { shift_left::<FAST>(outer, slot ^ (SLOTS - 1)) };
-    // SAFETY: as above.
-    let before = unsafe { ones::<FAST>(up_to) };
-    let left = u64::from(values.wrapping_sub(below)) + LENGTHS[zeros as usize % LENGTHS.len()];
-    let right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
-    let found = select(covering, left + (u64::from(pos) << 32), inherited.0);
-    RouteMatch(select_by_sign(up_to, right + (u64::from(pos + STRIDE) << 32), found))
-}
-
-/// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.
-const INNER_COVERS: [u64; SLOTS as usize] = {
-    let mut covers = COVERS;
-    let mut slot = 0;
-    while slot < covers.len() {
-        covers[slot] &= !3;
-        slot += 1;
-    }
-    covers
-};
-
-/// The level of the prefix index of the first one in a word, by the number of zeros before it; in
-/// the upper half, as in a [`RouteMatch`].
-const LENGTHS: [u64; 128] = {
-    let mut lengths = [0; 128];
-    let mut zeros = 0;
-    while zeros < 63 {
-        lengths[zeros] = ((63 - zeros).ilog2() as u64) << 32;
-        zeros += 1;
-    }
-    lengths
-};
-
 /// The longest routes for 18 given bits and any six after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(32))]
@@ -161,6 +71,8 @@ pub(super) struct Slot {
     outer: u64,
     /// One more than the `values` of the node, for the flag.
     values: u32,
+    /// The node, if it exists.
+    node: u32,
     inherited: RouteMatch,
 }
 
@@ -172,38 +84,44 @@ const DEEPER: u64 = 2;
 
 impl Slot {
     /// A slot that has not been computed: all zeros.
-    pub(super) const EMPTY: Self = Self { inner: 0, outer: 0, values: 0, inherited: RouteMatch(0) };
+    pub(super) const EMPTY: Self =
+        Self { inner: 0, outer: 0, values: 0, node: NO_NODE, inherited: RouteMatch::ZERO };
 
     /// The slot of addresses without routes of more than six bits.
     const NO_ROUTES: Self =
         Self { inner: COMPLETE, values: 1, inherited: RouteMatch::NONE, ..Self::EMPTY };
 
-    fn new(node: Option<&Node>, inherited: RouteMatch) -> Self {
-        let mut slot = Self { inherited, ..Self::EMPTY };
-        slot.copy_node(node);
-        slot
-    }
-
     /// Copies the routes of the node at [`TABLE_END`].
-    fn copy_node(&mut self, node: Option<&Node>) {
-        let node = node.unwrap_or(&Node::EMPTY);
+    #[inline]
+    fn copy_node<V>(&mut self, store: &Store<V>, id: Option<u32>) {
+        let node = id.map_or(&Node::EMPTY, |id| store.nodes.get(id));
         let (inner, outer, values) = node.routes();
         self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };
         self.outer = outer;
         // The flag precedes all routes.
         self.values = values + 1;
+        self.node = id.unwrap_or(NO_NODE);
+    }
+
+    /// Returns the node and its routes, if the slot has been computed and the node has routes.
+    #[inline]
+    pub(super) fn node(&self) -> Option<(u32, RouteBits)> {
+        let inner = self.inner & !(COMPLETE | DEEPER);
+        let bits = RouteBits { inner, outer: self.outer, values: self.values.wrapping_sub(1) };
+        if bits.is_empty() { None } else { Some((self.node, bits)) }
+    }
+
+    /// Sets the routes of the node.
+    #[inline]
+    fn set_routes(&mut self, bits: RouteBits) {
+        self.inner = bits.inner | self.inner & (COMPLETE | DEEPER);
+        (self.outer, self.values) = (bits.outer, bits.values + 1);
     }
 
     /// Returns whether the slot has the longest route of all its addresses.
     #[inline(always)]
     pub(super) const fn is_complete(&self) -> bool {
         self.inner & COMPLETE != 0
-    }
-
-    /// Returns the index of a value of the node, or near it.
-    #[inline]
-    pub(super) const fn values(&self) -> u32 {
-        self.values
     }
 
     /// Returns whether the slot has been computed.
@@ -359,21 +277,29 @@ impl Direct {
         direct
     }
 
-    /// Recomputes what depends on the routes of `len` bits in a node, given the first bits of the
-    /// route that was inserted into it or removed from it.
-    pub(super) fn update<V>(&mut self, store: &Store<V>, word: u64, len: u32, node: u32) {
-        let first = first_slot(word);
+    /// Recomputes what depends on the routes of `len` bits in a node, given the route that was
+    /// inserted into it or removed from it, and the routes of the node after that, if it was found
+    /// by its copy: then there is no other node than before.
+    pub(super) fn update<V, A: Address>(
+        &mut self,
+        store: &Store<V>,
+        key: &Key<A>,
+        len: u32,
+        found: Option<RouteBits>,
+    ) {
+        let word = key.word();
         match len.saturating_sub(1) / STRIDE {
             0 => self.update_short(store),
-            1 => self.update_inherited(store, first),
-            2 => self.update_routes(store, first, first_slot(word << STRIDE)),
-            3 => {
-                if let Some(slot) = self.computed_slot(word) {
-                    slot.copy_node(Some(store.nodes.get(node)));
-                }
-            }
+            1 => self.update_inherited(store, first_slot(word)),
+            2 => self.update_routes(store, word, key.index(2 * STRIDE, len)),
+            3 => match (found, self.computed_slot(word)) {
+                (Some(bits), Some(slot)) => slot.set_routes(bits),
+                _ => self.update_deeper(store, word),
+            },
             _ => {
-                if self.computed_slot(word).is_some_and(|slot| slot.inner & DEEPER == 0) {
+                if found.is_none()
+                    && self.computed_slot(word).is_some_and(|slot| slot.inner & DEEPER == 0)
+                {
                     self.update_deeper(store, word);
                 }
             }
@@ -411,16 +337,22 @@ impl Direct {
         }
     }
 
-    /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits.
-    fn update_routes<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
+    /// Recomputes the routes of 13 to 18 bits in the slots that begin with these twelve bits, after
+    /// a change of a route with this index in their node.
+    fn update_routes<V>(&mut self, store: &Store<V>, word: u64, changed: PrefixIndex) {
+        let (first, second) = (first_slot(word), first_slot(word << STRIDE));
         let Some(table) = &mut self.tables[first as usize] else { return };
         if second < self.computed[first as usize].into() {
             let at_6 = store.child_of(store.root(), first);
             let at_12 = at_6.and_then(|node| store.child_of(node, second));
             let inherited = inherited_by_slots(at_6, at_12, second);
             let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
-            for (slot, inherited) in group.iter_mut().zip(inherited) {
-                slot.inherited = inherited;
+            // The values of the other routes of the node may have moved.
+            let mut rest = changed.slots() | at_12.map_or(0, Node::covered_slots);
+            while rest != 0 {
+                let slot = rest.trailing_zeros() as usize;
+                group[slot].inherited = inherited[slot];
+                rest &= rest - 1;
             }
         }
     }
@@ -428,11 +360,26 @@ impl Direct {
     /// Recomputes the slot of these bits after a change below the node at [`TABLE_END`], or of that
     /// node itself, if it has no routes any more.
     pub(super) fn update_deeper<V>(&mut self, store: &Store<V>, word: u64) {
-        if let Some(slot) = self.computed_slot(word) {
-            let node = [0, STRIDE, 2 * STRIDE]
-                .iter()
-                .try_fold(store.root(), |node, pos| store.child_of(node, first_slot(word << pos)));
-            slot.copy_node(node);
+        let Some(slot) = self.computed_slot(word) else { return };
+        let at_12 = node_at_12(store, word);
+        let old = mem::replace(&mut slot.node, NO_NODE);
+        slot.copy_node(store, at_12.and_then(|node| node.child(first_slot(word << (2 * STRIDE)))));
+        if slot.node != old {
+            // A node that was added or removed has moved its siblings.
+            self.update_nodes(store, word);
+        }
+    }
+
+    /// Sets the nodes of the slots that begin with the same twelve bits.
+    pub(super) fn update_nodes<V>(&mut self, store: &Store<V>, word: u64) {
+        if self.computed_slot(word).is_none() {
+            return;
+        }
+        let Some(table) = &mut self.tables[first_slot(word) as usize] else { return };
+        let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
+        let at_12 = node_at_12(store, word);
+        for (slot, entry) in (0..).zip(group) {
+            entry.node = at_12.and_then(|node| node.child(slot)).unwrap_or(NO_NODE);
         }
     }
 
@@ -498,7 +445,7 @@ fn slot_in_table(word: u64) -> usize {
 }
 
 /// Allocates a box, if there is memory.
-fn try_box<T>(value: T) -> Result<Box<T>, Exhausted> {
+pub(super) fn try_box<T>(value: T) -> Result<Box<T>, Exhausted> {
     let layout = Layout::new::<T>();
     assert!(layout.size() > 0, "a box of nothing is not allocated");
     // SAFETY: the layout is not empty.
@@ -523,6 +470,12 @@ fn empty_table() -> Option<Table> {
     }
     // SAFETY: allocated with this layout; zeros are valid slots, `Slot::EMPTY`.
     Some(unsafe { Box::from_raw(table) })
+}
+
+/// Returns the node at bit 12.
+fn node_at_12<V>(store: &Store<V>, word: u64) -> Option<&Node> {
+    let at_6 = store.child_of(store.root(), first_slot(word))?;
+    store.child_of(at_6, first_slot(word << STRIDE))
 }
 
 /// Returns the longest route of 7 to 12 bits for the slots of a group.
@@ -555,6 +508,7 @@ fn compute_group<V>(store: &Store<V>, first: u32, second: u32, group: &mut [Slot
     let at_12 = at_6.and_then(|node| store.child_of(node, second));
     let inherited = inherited_by_slots(at_6, at_12, second);
     for (slot, (entry, inherited)) in (0..).zip(group.iter_mut().zip(inherited)) {
-        *entry = Slot::new(at_12.and_then(|node| store.child_of(node, slot)), inherited);
+        entry.copy_node(store, at_12.and_then(|node| node.child(slot)));
+        entry.inherited = inherited;
     }
 }

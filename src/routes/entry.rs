@@ -82,9 +82,9 @@ impl<A: Address, V> RouteTable<A, V> {
     pub fn entry(&mut self, prefix: Prefix<A>) -> Entry<'_, A, V> {
         let (key, len) = (Key::from(&prefix), prefix.len());
         let index = key.index(node_pos(len), len);
-        let node = self.store.find_node(&key, len);
-        match node.filter(|&node| self.store.nodes.get(node).has(index)) {
-            Some(node) => Entry::Occupied(OccupiedEntry { table: self, prefix, node, index }),
+        let node = self.find_node(&key, len);
+        match node.filter(|(_, bits)| bits.position(index).exists) {
+            Some((node, _)) => Entry::Occupied(OccupiedEntry { table: self, prefix, node, index }),
             None => Entry::Vacant(VacantEntry { table: self, prefix }),
         }
     }
@@ -163,8 +163,9 @@ impl<'t, A: Address, V> OccupiedEntry<'t, A, V> {
     /// Removes the route. Returns its value.
     pub fn remove(self) -> V {
         let key = Key::from(&self.prefix);
-        let removed = self.table.remove_from(&key, self.prefix.len(), self.node, self.index);
-        removed.expect("the route exists")
+        let bits = self.table.store.nodes.get(self.node).bits();
+        let position = bits.position(self.index);
+        self.table.remove_from(&key, self.prefix.len(), (self.node, bits), &position)
     }
 }
 

@@ -39,9 +39,10 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use super::direct::{RouteMatch, search};
 use super::pool::Exhausted;
-use super::stride::{COVERS, STRIDE, first_slot};
+use super::search::RouteMatch;
+use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
+use super::stride::{STRIDE, first_slot};
 use crate::raw::bit_ops::{select, select_ref};
 
 /// The first level.
@@ -49,18 +50,6 @@ pub(super) const FIRST: u32 = 24;
 
 /// The last level.
 pub(super) const LAST: u32 = 42;
-
-/// The flag of an entry at [`LAST`] with longer routes below it.
-pub(super) const DEEPER: u64 = 1;
-
-/// Entries of a segment.
-const SLOTS: usize = 128;
-
-/// Buckets of a segment, each with a pilot.
-const BUCKETS: usize = 128;
-
-/// Limit of the entries of a bucket.
-const MAX_MEMBERS: usize = 16;
 
 /// Two segments are merged if they have fewer entries than this: then one is less than half full.
 const MERGE_BELOW: usize = SLOTS * 3 / 8;
@@ -72,54 +61,6 @@ const MAX_DEPTH: u32 = 26;
 /// up: the directory has no more than 2^6 times as many places as there are full segments.
 const MAX_SPARSENESS: u32 = 6;
 
-/// The routes of a node at one of the levels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C, align(32))]
-pub(super) struct Entry {
-    /// A one, and the bits before the node; 0 in a vacant slot.
-    pub(super) key: u64,
-    /// Routes of levels 1 to 5 of the node, by prefix index; bit 0 is [`DEEPER`].
-    pub(super) inner: u64,
-    /// Routes of level 6 of the node, by slot.
-    pub(super) outer: u64,
-    /// The index of the value of the first outer route.
-    pub(super) values: u32,
-}
-
-impl Entry {
-    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0 };
-
-    /// Creates the entry of a node with these routes.
-    pub(super) fn new(key: u64, (inner, outer, values): (u64, u64, u32), deeper: bool) -> Self {
-        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values }
-    }
-
-    /// Returns whether it has routes, or longer ones below it.
-    pub(super) const fn is_needed(&self) -> bool {
-        self.inner | self.outer != 0
-    }
-
-    /// Returns a word that is not zero if the entry has this key, and a route that covers `slot` or
-    /// one of these flags.
-    #[inline(always)]
-    fn matches(&self, key: u64, slot: u32, flags: u64) -> u64 {
-        let inner = self.inner & (COVERS[slot as usize] | flags);
-        select(self.key ^ key, 0, inner | self.outer >> slot & 1)
-    }
-
-    /// Returns the longest route that covers `slot`, which exists. The entry is not [`DEEPER`].
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
-    unsafe fn longest<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
-        let node = (self.inner, self.outer, self.values);
-        // SAFETY: by the contract of this function.
-        unsafe { search::<FAST>(node, 0, pos, slot, RouteMatch::NONE) }
-    }
-}
-
 /// Returns the key of a node at `pos`: a one, and the first `pos` bits.
 #[inline(always)]
 pub(super) const fn key_of(word: u64, pos: u32) -> u64 {
@@ -130,142 +71,6 @@ pub(super) const fn key_of(word: u64, pos: u32) -> u64 {
 pub(super) const fn level_of(len: u32) -> u32 {
     let pos = (len - 1) / STRIDE * STRIDE;
     if pos < LAST { pos } else { LAST }
-}
-
-/// Returns a hash: all bits of the key affect its high bits, which select segment and bucket, and
-/// its low ones, which select the slot. Keys are consecutive or differ in single bits.
-#[inline(always)]
-const fn hash(key: u64) -> u64 {
-    let scrambled = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (scrambled ^ scrambled >> 32).wrapping_mul(0xD6E8_FEB8_6659_6593)
-}
-
-/// Returns the bucket of a hash.
-#[inline(always)]
-const fn bucket_of(hash: u64) -> usize {
-    (hash >> 32) as usize % BUCKETS
-}
-
-/// Returns the slot of a hash with this pilot: the top bits of a product.
-#[inline(always)]
-fn slot_of(hash: u64, pilot: u8) -> usize {
-    ((hash as u32).wrapping_mul(FACTORS[pilot as usize]) >> (u32::BITS - SLOTS.ilog2())) as usize
-}
-
-/// A random odd number for each pilot: some of them separate any two hashes that differ.
-static FACTORS: [u32; 256] = {
-    let (mut factors, mut pilot, mut state) = ([0; 256], 0, 0x1234_5678_9ABC_DEF1_u64);
-    while pilot < factors.len() {
-        // xorshift64*
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        factors[pilot] = (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32 | 1;
-        pilot += 1;
-    }
-    factors
-};
-
-/// Entries whose hashes have their first `depth` bits in common. All zeros is an empty one.
-#[repr(C, align(64))]
-struct Segment {
-    /// A byte for each bucket, which determines the slots of its entries.
-    pilots: [u8; BUCKETS],
-    entries: [Entry; SLOTS],
-    /// For each slot the bucket of its entry, plus one; 0 if it is vacant.
-    owners: [u8; SLOTS],
-    len: u32,
-    depth: u32,
-}
-
-impl Segment {
-    #[inline(always)]
-    fn candidate(&self, hash: u64) -> &Entry {
-        // Below SLOTS by construction.
-        &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS]
-    }
-
-    /// Replaces the entry with the same key.
-    fn replace(&mut self, hash: u64, entry: Entry) -> bool {
-        let old = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
-        let found = old.key == entry.key;
-        if found {
-            *old = entry;
-        }
-        found
-    }
-
-    /// Inserts a new entry. Returns whether there is a pilot for its bucket.
-    fn insert(&mut self, hash: u64, entry: Entry) -> bool {
-        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
-        let is_inserted = self.owners[slot] == 0 || self.move_bucket(bucket_of(hash), hash);
-        if is_inserted {
-            self.put(hash, entry);
-            self.len += 1;
-        }
-        is_inserted
-    }
-
-    /// Writes an entry to its slot, which is vacant.
-    fn put(&mut self, hash: u64, entry: Entry) {
-        let (bucket, pilot) = (bucket_of(hash), self.pilots[bucket_of(hash)]);
-        self.entries[slot_of(hash, pilot)] = entry;
-        self.owners[slot_of(hash, pilot)] = bucket as u8 + 1;
-    }
-
-    /// Moves the entries of a bucket by a pilot that leaves a slot for one more.
-    fn move_bucket(&mut self, bucket: usize, new: u64) -> bool {
-        let mut members = [(0, Entry::VACANT); MAX_MEMBERS];
-        let mut count = 0;
-        for slot in 0..SLOTS {
-            if usize::from(self.owners[slot]) == bucket + 1 {
-                let Some(member) = members.get_mut(count) else { return false };
-                let entry = self.entries[slot];
-                *member = (hash(entry.key), entry);
-                count += 1;
-            }
-        }
-        let members = &members[..count];
-        let hashes = || members.iter().map(|(hash, _)| *hash).chain([new]);
-        let fits = |&pilot: &u8| {
-            let mut taken = 0_u128;
-            hashes().all(|hash| {
-                let slot = slot_of(hash, pilot);
-                let is_free = matches!(usize::from(self.owners[slot]), 0)
-                    || usize::from(self.owners[slot]) == bucket + 1;
-                let is_first = taken >> slot & 1 == 0;
-                taken |= 1 << slot;
-                is_free && is_first
-            })
-        };
-        let Some(pilot) = (0..=u8::MAX).find(fits) else { return false };
-        for (hash, _) in members {
-            self.vacate(slot_of(*hash, self.pilots[bucket]));
-        }
-        self.pilots[bucket] = pilot;
-        members.iter().for_each(|&(hash, entry)| self.put(hash, entry));
-        true
-    }
-
-    fn vacate(&mut self, slot: usize) {
-        self.entries[slot] = Entry::VACANT;
-        self.owners[slot] = 0;
-    }
-
-    /// Removes the entry with this key. Returns whether it existed.
-    fn remove(&mut self, hash: u64, key: u64) -> bool {
-        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
-        let found = self.entries[slot].key == key;
-        if found {
-            self.vacate(slot);
-            self.len -= 1;
-        }
-        found
-    }
-
-    fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.entries.iter().copied().filter(|entry| entry.key != 0)
-    }
 }
 
 /// The entries of all levels.
@@ -358,27 +163,12 @@ impl Levels {
         if depth > 64 - self.shift {
             self.double_directory()?;
         }
-        let (low, high) = (new_segment(depth)?, new_segment(depth));
-        let Ok(high) = high else {
-            free_segment(low);
-            return Err(Exhausted);
-        };
-        let halves = [low, high];
-        let old = self.directory[(hash >> self.shift) as usize];
-        let bit = |hash: u64| (hash >> (64 - depth) & 1) as usize;
-        // SAFETY: the segment is in the directory, so it is allocated.
-        for entry in unsafe { old.as_ref() }.entries() {
-            let hash = self::hash(entry.key);
-            let mut half = halves[bit(hash)];
-            // SAFETY: just allocated; there is no other reference.
-            if !unsafe { half.as_mut() }.insert(hash, entry) {
-                halves.into_iter().for_each(free_segment);
-                return Err(Exhausted);
-            }
-        }
-        self.assign(hash, depth - 1, halves);
+        let mut high = new_segment(depth)?;
+        let low = self.directory[(hash >> self.shift) as usize];
+        // SAFETY: just allocated; there is no other reference.
+        self.segment_mut(hash).split_to(unsafe { high.as_mut() }, depth);
+        self.assign(hash, depth - 1, [low, high]);
         self.segments += 1;
-        free_segment(old);
         Ok(())
     }
 
@@ -459,8 +249,8 @@ impl Levels {
 
 impl Drop for Levels {
     fn drop(&mut self) {
-        let segments: Vec<_> = self.segments().collect();
-        segments.into_iter().for_each(free_segment);
+        // The iterator has read a segment before it returns it.
+        self.segments().for_each(free_segment);
     }
 }
 
@@ -548,10 +338,11 @@ impl<'l> Candidates<'l> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::store::NO_NODE;
     use super::*;
 
     fn entry(number: u64) -> Entry {
-        Entry { key: 1 << 42 | number, inner: 4, outer: number, values: number as u32 }
+        Entry::new(1 << 42 | number, NO_NODE, (4, number, number as u32), false)
     }
 
     fn entries(levels: &Levels) -> Vec<u64> {

@@ -13,9 +13,10 @@
 #![allow(unsafe_code)]
 
 use super::RouteTable;
-use super::direct::{Direct, RouteMatch, Slot};
+use super::direct::{Direct, Slot};
 use super::levels::{Candidates, Found};
 use super::node::{Node, Path};
+use super::search::RouteMatch;
 use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;

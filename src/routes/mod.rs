@@ -31,8 +31,10 @@
 //! none. *Levels by hash*: nodes of wide addresses at bits 24, 30, 36 and 42 are copied to a hash
 //! table, and the last three are read at the same time (`levels.rs`).
 //!
-//! Lookups use the copies, all other methods the trie. Copies are made when there are some hundred
-//! routes, and computed in steps (`update.rs`).
+//! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
+//! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
+//! and is verified by the routes. Copies are made when there are some hundred routes, and computed
+//! in steps (`update.rs`).
 //!
 //! # Invariants
 //!
@@ -43,7 +45,7 @@
 //!    strides.
 //! 4. A computed slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
 //!    all nodes at their bits.
-//! 5. S1 to S3 of `store.rs`.
+//! 5. S1 to S4 of `store.rs`.
 //!
 //! `check.rs` reports the first violation.
 //!
@@ -55,7 +57,7 @@
 //! | insert or remove | a node, its copy; up to 126 values and 63 nodes move | as IPv4 |
 //! | of 13 to 18 bits | and 64 slots | as IPv4 |
 //! | of 7 to 12 bits | and 4096 slots | as IPv4 |
-//! | bytes per route, small values | 15.1 | 40.2 |
+//! | bytes per route, small values | 15.6 | 40.4 |
 //!
 //! Misses and bytes are those of the Internet's routes. A table of chunks lies between an index and
 //! its value, and a directory before a level; both are small enough for L2. A table without routes
@@ -99,6 +101,8 @@ mod levels;
 mod lookup;
 mod node;
 mod pool;
+mod search;
+mod segment;
 mod set;
 mod sets;
 mod shape;
@@ -117,6 +121,8 @@ use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 use crate::raw::results::results_for;
 use key::Key;
+use node::{Position, RouteBits};
+use pool::Exhausted;
 use store::{Store, exhausted};
 use stride::{PrefixIndex, node_pos};
 use update::Shortcuts;
@@ -238,22 +244,33 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
-        self.prefetch_shortcuts(key, len);
         let index = key.index(node_pos(len), len);
-        let Ok(node) = self.store.ensure_path(key, len) else {
+        let by_copy = self.node_by_copy(key, len);
+        let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
             self.undo_path(key, len);
             return Err(NoMemory { value });
         };
-        if let Some(old) = self.store.value_mut(node, index) {
-            return Ok((node, index, Some(mem::replace(old, value))));
+        let position = bits.position(index);
+        if position.exists {
+            let old = mem::replace(self.store.value_at(&position), value);
+            return Ok((node, index, Some(old)));
         }
-        if let Err(value) = self.store.insert_route(node, index, value) {
-            self.undo_path(key, len);
-            return Err(NoMemory { value });
-        }
+        let bits = match self.store.insert_route((node, bits), &position, value) {
+            Ok(bits) => bits,
+            Err(value) => {
+                self.undo_path(key, len);
+                return Err(NoMemory { value });
+            }
+        };
         self.len += 1;
-        self.after_insert(key, len, node);
+        self.after_insert(key, len, node, by_copy.map(|_| bits));
         Ok((node, index, None))
+    }
+
+    /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.
+    fn make_node(&mut self, key: &Key<A>, len: u32) -> Result<(u32, RouteBits), Exhausted> {
+        let id = self.store.ensure_path(key, len)?;
+        Ok((id, self.store.nodes.get(id).bits()))
     }
 
     /// Removes nodes without routes that an insertion has left that failed.
@@ -263,6 +280,7 @@ impl<A: Address, V> RouteTable<A, V> {
             self.clear();
         } else {
             self.store.remove_path(key, len);
+            self.after_undo(key, len);
         }
     }
 
@@ -285,25 +303,31 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     pub fn remove(&mut self, prefix: &Prefix<A>) -> Option<V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        self.prefetch_shortcuts(&key, len);
-        let node = self.store.find_node(&key, len)?;
-        self.remove_from(&key, len, node, key.index(node_pos(len), len))
+        let (node, bits) = self.find_node(&key, len)?;
+        let position = bits.position(key.index(node_pos(len), len));
+        position.exists.then(|| self.remove_from(&key, len, (node, bits), &position))
     }
 
-    /// Removes the route of `len` bits of `key` from its node. Returns its value, if it existed.
-    fn remove_from(&mut self, key: &Key<A>, len: u32, node: u32, index: PrefixIndex) -> Option<V> {
-        let value = self.store.remove_route(node, index)?;
+    /// Removes the route of `len` bits of `key` from the node with these routes. Returns its value.
+    fn remove_from(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        (node, bits): (u32, RouteBits),
+        position: &Position,
+    ) -> V {
+        let (value, bits) = self.store.remove_route((node, bits), position);
         self.len -= 1;
         if self.len == 0 {
             self.clear();
-            return Some(value);
+            return value;
         }
-        self.after_remove(key, len, node);
-        if self.store.is_redundant(node) {
+        self.after_remove(key, len, node, bits);
+        if bits.is_empty() && self.store.is_redundant(node) {
             self.store.remove_path(key, len);
             self.after_remove_path(key, len);
         }
-        Some(value)
+        value
     }
 
     /// Returns the value of the route of exactly this prefix.
@@ -322,7 +346,7 @@ impl<A: Address, V> RouteTable<A, V> {
     #[must_use]
     pub fn get(&self, prefix: &Prefix<A>) -> Option<&V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let node = self.store.find_node(&key, len)?;
+        let (node, _) = self.find_node(&key, len)?;
         self.store.value(node, key.index(node_pos(len), len))
     }
 
@@ -341,8 +365,9 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     pub fn get_mut(&mut self, prefix: &Prefix<A>) -> Option<&mut V> {
         let (key, len) = (Key::from(prefix), prefix.len());
-        let node = self.store.find_node(&key, len)?;
-        self.store.value_mut(node, key.index(node_pos(len), len))
+        let (_, bits) = self.find_node(&key, len)?;
+        let position = bits.position(key.index(node_pos(len), len));
+        position.exists.then(|| self.store.value_at(&position))
     }
 
     /// Returns whether there is a route of exactly this prefix.

@@ -16,8 +16,8 @@
 use core::iter;
 
 use super::pool::Unit;
-use super::stride::{COVERS, PrefixIndex, STRIDE, first_slot};
-use crate::raw::bit_ops::count_ones;
+use super::stride::{COVERS, PrefixIndex, SLOTS, STRIDE, first_slot};
+use crate::raw::bit_ops::{count_ones, select};
 
 /// A node, half a cache line. It is a branch with routes and children, or a compressed [`Path`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +182,11 @@ impl Node {
             .map(|rest| PrefixIndex::new(rest.trailing_zeros().into()))
     }
 
+    /// Returns the slots that a route covers as a bitmap. Must not be called on a path.
+    pub(super) fn covered_slots(&self) -> u64 {
+        self.inner_routes().fold(self.outer, |slots, index| slots | index.slots())
+    }
+
     /// Calls a function for each route, with the index of its value: the shorter ones first. Must
     /// not be called on a path.
     pub(super) fn for_each_route(&self, mut each: impl FnMut(PrefixIndex, u32)) {
@@ -273,14 +278,17 @@ impl Node {
         if self.is_path() || self.branches != 0 { Some(self.children) } else { None }
     }
 
-    /// Returns the offset in the block of values at which the value of this route is, or belongs.
-    pub(super) fn value_offset(&self, index: PrefixIndex) -> u32 {
-        let inner = count_ones(self.inner);
-        match index.slot() {
-            Some(slot) => inner + rank(self.outer, slot),
-            // The indices descend from left to right.
-            None => inner - rank(self.inner, index.get()) - u32::from(self.has(index)),
-        }
+    /// Returns the bitmaps of the routes, and the index of the value of the first outer one; of a
+    /// path, bitmaps that no node has.
+    #[inline]
+    pub(super) const fn bits(&self) -> RouteBits {
+        RouteBits { inner: self.inner, outer: self.outer, values: self.values }
+    }
+
+    /// Sets the routes.
+    #[inline]
+    pub(super) fn set_routes(&mut self, bits: RouteBits) {
+        (self.inner, self.outer, self.values) = (bits.inner, bits.outer, bits.values);
     }
 
     /// Returns a copy of the node with other blocks of values and of children.
@@ -289,19 +297,71 @@ impl Node {
         Self { values, children, ..*self }
     }
 
-    /// Adds or removes the route with this prefix index; `block` is the block of values after that.
-    pub(super) fn flip_route(&mut self, index: PrefixIndex, block: u32) {
-        match index.slot() {
-            Some(slot) => self.outer ^= 1 << slot,
-            None => self.inner ^= 1 << index.get(),
-        }
-        self.values = block + count_ones(self.inner);
-    }
-
     /// Adds or removes the child of a slot; `block` is the block of children after that.
     pub(super) fn flip_child(&mut self, slot: u32, block: u32) {
         self.branches ^= 1 << slot;
         self.children = block;
+    }
+}
+
+/// The routes of a node, as in the node or in a copy of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RouteBits {
+    pub(super) inner: u64,
+    pub(super) outer: u64,
+    /// Index of the value of the first outer route.
+    pub(super) values: u32,
+}
+
+/// Where the value of a route is, or belongs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Position {
+    /// The block of the values of the node, and their number.
+    pub(super) block: u32,
+    pub(super) len: u32,
+    /// The offset in the block.
+    pub(super) at: u32,
+    pub(super) exists: bool,
+    /// The bits of the route in the bitmaps, one of which is zero.
+    inner_bit: u64,
+    outer_bit: u64,
+}
+
+impl RouteBits {
+    /// Returns whether there are no routes.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.inner | self.outer == 0
+    }
+
+    /// Returns where the value of a route is, or belongs. Branch-free, since the kind of the route
+    /// is unpredictable.
+    #[inline]
+    pub(super) fn position(&self, index: PrefixIndex) -> Position {
+        let bit = 1 << (index.get() % SLOTS);
+        let outer_bit = select(u64::from(index.get() & SLOTS), bit, 0);
+        let inner_bit = bit ^ outer_bit;
+        let inner = count_ones(self.inner);
+        // The inner routes descend from left to right: those above the bit precede it.
+        let above = self.inner & !((inner_bit << 1).wrapping_sub(1));
+        let preceding = select(outer_bit, self.outer & (outer_bit.wrapping_sub(1)), above);
+        Position {
+            block: self.values - inner,
+            len: inner + count_ones(self.outer),
+            at: count_ones(preceding) + select(outer_bit, inner.into(), 0) as u32,
+            exists: self.inner & inner_bit | self.outer & outer_bit != 0,
+            inner_bit,
+            outer_bit,
+        }
+    }
+
+    /// Returns the routes with or without the one at a position; `block` is the block of values
+    /// after that.
+    #[inline]
+    pub(super) fn flipped(&self, position: &Position, block: u32) -> Self {
+        let inner = self.inner ^ position.inner_bit;
+        let outer = self.outer ^ position.outer_bit;
+        Self { inner, outer, values: block + count_ones(inner) }
     }
 }
 

@@ -10,7 +10,7 @@
 //! stores how many units are in use; the size of the block follows from that and is one of
 //! [`BLOCK_SIZES`]. A freed block is put on the free list of its size class for the next
 //! allocation; if that list is empty, a block is cut from the end. With the Internet's table,
-//! inserted in random order, nine tenths of the units are in use.
+//! inserted in random order, five sixths of the units are in use.
 //!
 //! Where all blocks grow together, free blocks of smaller classes are never reused. Therefore a
 //! bitmap has the free units, too, in which adjacent free blocks coalesce without work; when a
@@ -46,9 +46,9 @@ pub(super) struct Exhausted;
 /// Limit of the number of units in a pool: indices are below it.
 const MAX_UNITS: u64 = 1 << 32;
 
-/// The size classes, in units: a block grows by an eighth to a quarter when it moves.
-const BLOCK_SIZES: [u8; 24] =
-    [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128];
+/// The size classes, in units: a block grows by a third to a half when it moves. With classes twice
+/// as fine, a block takes a tenth less memory, and moves in most insertions while it is small.
+const BLOCK_SIZES: [u8; 13] = [1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
 
 /// Units of the largest block.
 const MAX_BLOCK: usize = BLOCK_SIZES[BLOCK_SIZES.len() - 1] as usize;
@@ -180,6 +180,12 @@ impl<T> Pool<T> {
     pub(super) fn get(&self, index: u32) -> &T {
         // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
         unsafe { &*self.at(index) }
+    }
+
+    /// Returns the unit at `index`, if it exists.
+    #[inline]
+    pub(super) fn try_get(&self, index: u32) -> Option<&T> {
+        (index < self.end).then(|| self.get(index))
     }
 
     /// Returns the unit at `index` without bounds checks.
@@ -323,9 +329,7 @@ impl<T: Unit> Pool<T> {
             let free = self.free_lists[class].pop()?;
             self.listed -= 1;
             let (at, size) = (free as usize % Self::UNITS, usize::from(BLOCK_SIZES[class]));
-            let map = &mut self.free_maps[(free >> Self::SHIFT) as usize];
-            if map.are_free(at, size) {
-                map.set(at, size, false);
+            if self.free_maps[(free >> Self::SHIFT) as usize].take(at, size) {
                 self.free -= size;
                 return Some(free);
             }
@@ -375,14 +379,21 @@ impl<T: Unit> Pool<T> {
             if usize::from(BLOCK_SIZES[class]) > length {
                 class -= 1;
             }
-            let list = &mut self.free_lists[class];
-            // Without memory for the list, a scan finds the block.
-            if list.len() < MAX_LISTED && list.try_reserve(1).is_ok() {
-                list.push(from);
-                self.listed += 1;
-            }
+            self.push_free(class, from);
             from += u32::from(BLOCK_SIZES[class]);
             length -= usize::from(BLOCK_SIZES[class]);
+        }
+    }
+
+    /// Puts a free block on the free list of its size class.
+    #[inline]
+    fn push_free(&mut self, class: usize, block: u32) {
+        let list = &mut self.free_lists[class];
+        // Without memory for the list, a scan finds the block.
+        if list.len() < MAX_LISTED && (list.len() < list.capacity() || list.try_reserve(1).is_ok())
+        {
+            list.push(block);
+            self.listed += 1;
         }
     }
 
@@ -509,10 +520,14 @@ impl FreeMap {
         self.free = if free { self.free + count } else { self.free - count };
     }
 
+    /// Marks units as allocated, if all of them are free.
     #[inline]
-    fn are_free(&self, at: usize, count: usize) -> bool {
+    fn take(&mut self, at: usize, count: usize) -> bool {
         let mut are_free = true;
         for_each_mask(at, count, |word, mask| are_free &= self.map[word] & mask == mask);
+        if are_free {
+            self.set(at, count, false);
+        }
         are_free
     }
 
@@ -540,6 +555,10 @@ impl FreeMap {
 #[inline(always)]
 fn for_each_mask(at: usize, count: usize, mut each: impl FnMut(usize, u64)) {
     let (mut word, mut from, mut left) = (at / 64, at % 64, count);
+    if from + left <= 64 {
+        // Almost always.
+        return each(word, u64::MAX >> (64 - left) << from);
+    }
     while left > 0 {
         let here = left.min(64 - from);
         each(word, u64::MAX >> (64 - here) << from);

@@ -7,6 +7,8 @@
 //!   in the block of a node, and the node has one unit in use for each of its routes.
 //! - **S3.** Node 0 is empty: it is the next node of slots without one. Node 1 is the root. Both
 //!   exist from the first insertion on.
+//! - **S4.** Units of the pool of nodes that are not in the trie have no routes. So a copy of a
+//!   node that may be stale is verified by its routes.
 //!
 //! Only this file adds routes to nodes and removes them, bit and value together; the unsafe blocks
 //! of this module rest on that.
@@ -16,7 +18,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
-use super::node::Node;
+use super::node::{Node, Position, RouteBits};
 use super::pool::{Exhausted, Pool, Unit};
 use super::stride::PrefixIndex;
 
@@ -112,11 +114,58 @@ impl<V> Store<V> {
         Some(self.nodes.get(node.child(slot)?))
     }
 
+    /// Returns `id` if the node there has these routes, which must be those of an existing node:
+    /// then it is that node, as no other one has its block of values (S1, S4).
+    #[inline]
+    pub(super) fn node_with(&self, id: u32, bits: RouteBits) -> Option<u32> {
+        let is_same = |node: &Node| !bits.is_empty() && node.bits() == bits;
+        self.nodes.try_get(id).is_some_and(is_same).then_some(id)
+    }
+
+    /// Inserts a node into a block with `len` nodes. Returns the block, which may have moved.
+    pub(super) fn insert_node(
+        &mut self,
+        block: u32,
+        len: u32,
+        at: u32,
+        node: Node,
+    ) -> Result<u32, Exhausted> {
+        let to = self.nodes.insert(block, len, at, node)?;
+        if to != block {
+            self.clear_nodes(block, len);
+        }
+        Ok(to)
+    }
+
+    /// Removes a node from a block with `len` nodes. Returns it, and the block, which may have
+    /// moved.
+    pub(super) fn remove_node(&mut self, block: u32, len: u32, at: u32) -> (Node, u32) {
+        let (node, to) = self.nodes.remove(block, len, at);
+        match to == block {
+            true => self.clear_nodes(block + len - 1, 1),
+            false => self.clear_nodes(block, len),
+        }
+        (node, to)
+    }
+
+    /// Clears nodes that have moved (S4).
+    fn clear_nodes(&mut self, first: u32, count: u32) {
+        (first..first + count).for_each(|id| *self.nodes.get_mut(id) = Node::EMPTY);
+    }
+
     /// Returns the value of a route of a node, if it exists.
     pub(super) fn value(&self, id: u32, index: PrefixIndex) -> Option<&V> {
         let node = self.nodes.get(id);
         // SAFETY: the node has the route.
         node.has(index).then(|| unsafe { self.values.get(node.value(index)) })
+    }
+
+    /// Returns a mutable reference to the value at the position of a route that exists.
+    #[inline]
+    pub(super) fn value_at(&mut self, position: &Position) -> &mut V {
+        assert!(position.exists, "there is a value for each route that exists");
+        // SAFETY: the node has the route.
+        unsafe { self.values.get_mut(position.block + position.at) }
     }
 
     /// Returns a mutable reference to the value of a route of a node, if it exists.
@@ -126,30 +175,42 @@ impl<V> Store<V> {
         node.has(index).then(|| unsafe { self.values.get_mut(node.value(index)) })
     }
 
-    /// Adds a route to a node that does not have it. Returns the value if there is no memory.
-    pub(super) fn insert_route(&mut self, id: u32, index: PrefixIndex, value: V) -> Result<(), V> {
-        let node = self.nodes.get_mut(id);
-        let ((block, len), at) = (node.values_block(), node.value_offset(index));
+    /// Adds a route to the node with these routes, which does not have it. Returns the routes after
+    /// that, or the value if there is no memory.
+    #[inline]
+    pub(super) fn insert_route(
+        &mut self,
+        (id, bits): (u32, RouteBits),
+        position: &Position,
+        value: V,
+    ) -> Result<RouteBits, V> {
+        debug_assert!(self.nodes.get(id).bits() == bits && !position.exists);
+        let Position { block, len, at, .. } = *position;
         // The value is moved in when there is a unit for it.
         let Ok(block) = self.values.0.insert(block, len, at, MaybeUninit::uninit()) else {
             return Err(value);
         };
         self.values.0.get_mut(block + at).write(value);
-        node.flip_route(index, block);
-        Ok(())
+        let bits = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(bits);
+        Ok(bits)
     }
 
-    /// Removes a route from a node, if it exists.
-    pub(super) fn remove_route(&mut self, id: u32, index: PrefixIndex) -> Option<V> {
-        let node = self.nodes.get_mut(id);
-        if !node.has(index) {
-            return None;
-        }
-        let (block, len) = node.values_block();
-        let (value, block) = self.values.0.remove(block, len, node.value_offset(index));
-        node.flip_route(index, block);
+    /// Removes a route from the node with these routes, which has it. Returns its value and the
+    /// routes after that.
+    #[inline]
+    pub(super) fn remove_route(
+        &mut self,
+        (id, bits): (u32, RouteBits),
+        position: &Position,
+    ) -> (V, RouteBits) {
+        debug_assert!(self.nodes.get(id).bits() == bits && position.exists);
+        let Position { block, len, at, .. } = *position;
+        let (value, block) = self.values.0.remove(block, len, at);
+        let bits = bits.flipped(position, block);
+        self.nodes.get_mut(id).set_routes(bits);
         // SAFETY: the node had the route, so the unit was initialised; now it is in no block (S2).
-        Some(unsafe { value.assume_init() })
+        (unsafe { value.assume_init() }, bits)
     }
 
     /// Returns the contents, and leaves the store empty.
@@ -184,7 +245,9 @@ impl<V> Store<V> {
             return Ok(());
         }
         self.make_root()?;
-        let (mut open, mut row) = (vec![(ROOT, ROOT)], Vec::new());
+        let (mut open, mut row) = (Vec::new(), Vec::new());
+        open.try_reserve(1).map_err(|_| Exhausted)?;
+        open.push((ROOT, ROOT));
         while let Some((from, to)) = open.pop() {
             let node = nodes.get(from);
             let (old_children, children) = match node.as_path() {
@@ -194,6 +257,9 @@ impl<V> Store<V> {
             let (old_values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
             let new_values = self.values.0.alloc(routes)?;
             let new_children = self.nodes.alloc(children)?;
+            // Before a value is read.
+            row.try_reserve(routes as usize).map_err(|_| Exhausted)?;
+            open.try_reserve(children as usize).map_err(|_| Exhausted)?;
             // The children have no routes yet, in case `value` panics or there is no memory.
             for nth in 0..children {
                 *self.nodes.get_mut(new_children + nth) = Node::EMPTY;

@@ -7,11 +7,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::RouteTable;
-use super::direct::Direct;
+use super::direct::{Direct, TABLE_END, try_box};
 use super::key::Key;
-use super::levels::{Entry, FIRST, LAST, Levels, key_of, level_of};
+use super::levels::{FIRST, LAST, Levels, key_of, level_of};
+use super::node::RouteBits;
 use super::pool::Exhausted;
-use super::store::{ROOT, Store};
+use super::segment::Entry;
+use super::store::{NO_NODE, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 
@@ -63,7 +65,7 @@ impl Shortcuts {
     /// Returns the shortcuts of a copy of the store.
     pub(super) fn copied<V>(&self, store: &Store<V>) -> Self {
         Self {
-            direct: self.direct.as_ref().map(|direct| Box::new(direct.copied(store))),
+            direct: self.direct.as_ref().and_then(|direct| try_box(direct.copied(store)).ok()),
             levels: self.levels.as_ref().and_then(|_| store.levels().ok()),
             long: self.long,
         }
@@ -74,24 +76,45 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
     pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
 
-    /// Prefetches what an update of a route of `len` bits changes after its node: a copy of the
-    /// node, and the values, whose index is in the copy, too. These cache misses overlap with those
-    /// of the descent.
+    /// Returns the node for routes of `len` bits of `key` and its routes, if its copy in the
+    /// shortcuts has them: then an update does not descend the trie. Prefetches the values.
     #[inline]
-    pub(super) fn prefetch_shortcuts(&self, key: &Key<A>, len: u32) {
-        let values = &self.store.values;
+    pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
+        let Store { values, .. } = &self.store;
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
-            values.prefetch(levels.candidate(key_of(key.word(), level_of(len))).values);
-        } else if let Some(direct) = &self.shortcuts.direct {
-            values.prefetch(direct.slot(key.word()).values());
+            let at = key_of(key.word(), level_of(len));
+            let entry = levels.candidate(at);
+            values.prefetch(entry.values);
+            let id = if entry.key == at && len <= LAST + STRIDE { entry.node } else { NO_NODE };
+            return Some((self.store.node_with(id, entry.bits())?, entry.bits()));
         }
+        let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
+        let (id, bits) = slot.node()?;
+        values.prefetch(bits.values);
+        (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len).then_some((id, bits))
     }
 
-    /// Updates the shortcuts after the insertion of a route of `len` bits into a node.
-    pub(super) fn after_insert(&mut self, key: &Key<A>, len: u32, node: u32) {
+    /// Returns the node for routes of `len` bits of `key`, if it exists, and its routes.
+    #[inline]
+    pub(super) fn find_node(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
+        self.node_by_copy(key, len).or_else(|| {
+            let id = self.store.find_node(key, len)?;
+            Some((id, self.store.nodes.get(id).bits()))
+        })
+    }
+
+    /// Updates the shortcuts after the insertion of a route of `len` bits into a node, which has
+    /// these routes now if it has been found by its copy.
+    pub(super) fn after_insert(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        node: u32,
+        found: Option<RouteBits>,
+    ) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, key.word(), len, node);
+            direct.update(store, key, len, found);
             if len > STRIDE {
                 direct.add_route(first_slot(key.word()));
             }
@@ -109,10 +132,10 @@ impl<A: Address, V> RouteTable<A, V> {
     }
 
     /// Updates the shortcuts after the removal of a route of `len` bits from a node.
-    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32) {
+    pub(super) fn after_remove(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
         let Self { store, shortcuts, .. } = self;
         if let Some(direct) = &mut shortcuts.direct {
-            direct.update(store, key.word(), len, node);
+            direct.update(store, key, len, Some(bits));
             if len > STRIDE {
                 direct.remove_route(first_slot(key.word()));
             }
@@ -143,6 +166,15 @@ impl<A: Address, V> RouteTable<A, V> {
         }
     }
 
+    /// Updates the shortcuts after the removal of nodes that a failed insertion has added.
+    pub(super) fn after_undo(&mut self, key: &Key<A>, len: u32) {
+        self.after_remove_path(key, len);
+        if let Some(direct) = &mut self.shortcuts.direct {
+            // Their siblings have moved.
+            direct.update_nodes(&self.store, key.word());
+        }
+    }
+
     /// Sets the entry that depends on the routes of `len` bits, given their node.
     fn update_level(&mut self, key: &Key<A>, len: u32, node: Option<u32>) {
         let Some(levels) = &mut self.shortcuts.levels else { return };
@@ -161,12 +193,12 @@ impl<V> Store<V> {
     fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.nodes.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
-        Entry::new(key_of(word, pos), node.routes(), deeper)
+        Entry::new(key_of(word, pos), id, node.routes(), deeper)
     }
 
     /// Returns the entry for what is at [`LAST`] and below.
     fn last_entry<A: Address>(&self, key: &Key<A>) -> Entry {
-        let entry = |deeper| Entry::new(key_of(key.word(), LAST), (0, 0, 0), deeper);
+        let entry = |deeper| Entry::new(key_of(key.word(), LAST), NO_NODE, (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.nodes.get(id);
@@ -200,7 +232,7 @@ impl<V> Store<V> {
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
-                    each(Entry::new(key_of(word, LAST), (0, 0, 0), true))?;
+                    each(Entry::new(key_of(word, LAST), NO_NODE, (0, 0, 0), true))?;
                 } else {
                     open.push((path.child, end, word));
                 }

@@ -365,3 +365,47 @@ fn an_insertion_may_fail() {
     test::<Ipv4Addr>(steps);
     test::<Ipv6Addr>(steps);
 }
+
+/// Failed insertions below a direct table move nodes there and back.
+#[test]
+#[cfg_attr(miri, ignore = "slow")]
+fn an_insertion_below_a_direct_table_may_fail() {
+    let mut random = StdRng::seed_from_u64(11);
+    let mut route = |len| {
+        let address = Ipv4Addr::from_bits(8 << 24 | random.random::<u32>() >> 6);
+        Prefix::new(address, len).expect("it is in range")
+    };
+    let mut table: RouteTable<_, u32> = (0..6000).map(|nth| (route(24), nth)).collect();
+    assert_eq!(table.shape().direct_tables, 1);
+    let mut failed = 0;
+    for nth in 0..8000 {
+        let route = route([24, 24, 22, 19, 32, 17][nth % 6]);
+        for allowed in 0.. {
+            let len = table.len();
+            if alloc::with_allocations(allowed, || table.try_insert(route, 1)).is_ok() {
+                break;
+            }
+            table.validate().unwrap();
+            assert_eq!((table.len(), table.get(&route)), (len, None));
+            failed += 1;
+        }
+    }
+    table.validate().unwrap();
+    println!("{failed} insertions failed");
+    assert!(failed > 5);
+}
+
+#[test]
+fn shrinking_without_memory_keeps_the_routes() {
+    let routes = routes::<Ipv6Addr>(MANY, 12);
+    let mut table = filled(&routes);
+    for route in &routes[MANY / 4..] {
+        table.remove(route);
+    }
+    let left = filled(&routes[..MANY / 4]);
+    for allowed in [0, 1, 2, 3, 5, 8, 13, 21, 34, 55] {
+        alloc::with_allocations(allowed, || table.shrink_to_fit());
+        table.validate().unwrap();
+        assert_eq!(table, left, "{allowed} allocations");
+    }
+}

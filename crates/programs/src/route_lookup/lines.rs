@@ -1,7 +1,7 @@
 //! Lines of a file or a pipe, compressed or not, without comments.
 
-use core::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use core::{fmt, mem};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use capture::decompressed;
 
@@ -28,6 +28,28 @@ impl Lines {
         let bytes: Box<dyn Read> = Box::new(decompressed(bytes));
         let reader = BufReader::with_capacity(1 << 16, bytes);
         Ok(Self { name, reader, number: 0, bytes: vec![] })
+    }
+
+    /// Returns the next bytes, fewer at the end, which remain to be read.
+    pub(super) fn peek<const N: usize>(&mut self) -> Result<Vec<u8>, Fault> {
+        let mut head = vec![];
+        if let Err(error) = self.reader.by_ref().take(N as u64).read_to_end(&mut head) {
+            return Err(Fault::of_file(self.name.clone(), error));
+        }
+        let rest = mem::replace(&mut self.reader, BufReader::new(Box::new(io::empty())));
+        let whole = Box::new(Cursor::new(head.clone()).chain(rest));
+        self.reader = BufReader::with_capacity(1 << 16, whole);
+        Ok(head)
+    }
+
+    /// Returns the reader of the bytes, for a file that is not text.
+    pub(super) fn bytes(&mut self) -> &mut impl Read {
+        &mut self.reader
+    }
+
+    /// Creates a fault of the file.
+    pub(super) fn file_fault(&self, error: io::Error) -> Fault {
+        Fault::of_file(self.name.clone(), error)
     }
 
     /// Returns the next line with content, trimmed; `None` at the end. An invalid line does not

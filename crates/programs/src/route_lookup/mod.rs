@@ -1,11 +1,12 @@
 //! Routes of both families, and their names.
 //!
 //! ```text
-//!     lines of a file ─► parsed ─► RouteTable<Ipv4Addr, NameId> ─┐
-//!                              └─► RouteTable<Ipv6Addr, NameId> ─┴─► names, each of them once
+//!     lines of a file, ──► parsed ──► RouteTable<Ipv4Addr, NameId> ─┐
+//!     or a table dump             └─► RouteTable<Ipv6Addr, NameId> ─┴─► names, each of them once
 //! ```
 
 mod lines;
+mod mrt;
 mod options;
 mod report;
 
@@ -13,11 +14,13 @@ use core::fmt::{self, Display};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::str::FromStr;
 use std::collections::HashMap;
+use std::io;
 
 use flowtable::key::bits::Address;
 use flowtable::{Prefix, PrefixError, RouteTable};
 
 pub use lines::{Fault, Lines};
+use mrt::Announced;
 pub use options::{Options, Query};
 pub use report::Report;
 
@@ -39,8 +42,12 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Reads prefixes, one in each line, with or without a name after white space.
+    /// Reads prefixes, one in each line, with or without a name after white space, or those of a
+    /// table dump in the format MRT.
     pub fn read(lines: &mut Lines) -> Result<Self, Fault> {
+        if mrt::is_table_dump(&lines.peek::<{ mrt::HEAD }>()?) {
+            return Self::read_table_dump(lines);
+        }
         let mut routes = Self::default();
         while let Some(line) = lines.next_line()? {
             let (prefix, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -50,6 +57,24 @@ impl Routes {
                 true => insert(&mut routes.v6, &prefix, name),
             };
             let old = old.map_err(|error| lines.fault(format!("{prefix}: {error}")))?;
+            routes.repeated += usize::from(old.is_some());
+        }
+        routes.ids = HashMap::new();
+        Ok(routes)
+    }
+
+    /// Reads a table dump. The name of a route is the autonomous system that announces it.
+    fn read_table_dump(lines: &mut Lines) -> Result<Self, Fault> {
+        let mut routes = Self::default();
+        loop {
+            let next = mrt::next_route(lines.bytes()).map_err(|error| lines.file_fault(error))?;
+            let Some(Announced { address, len, origin }) = next else { break };
+            let name = routes.name_id(&origin.map_or(String::new(), |id| format!("AS{id}")));
+            let old = match address {
+                IpAddr::V4(v4) => Prefix::new(v4, len).map(|at| routes.v4.insert(at, name)),
+                IpAddr::V6(v6) => Prefix::new(v6, len).map(|at| routes.v6.insert(at, name)),
+            };
+            let old = old.map_err(|error| lines.file_fault(io::Error::other(error)))?;
             routes.repeated += usize::from(old.is_some());
         }
         routes.ids = HashMap::new();

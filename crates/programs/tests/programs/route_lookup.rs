@@ -54,6 +54,101 @@ fn prefixes_and_names_are_read() {
     }
 }
 
+/// A record of a table dump.
+fn record(kind: u16, subtype: u16, body: &[u8]) -> Vec<u8> {
+    let mut record = vec![0x65, 0, 0, 0];
+    record.extend(kind.to_be_bytes());
+    record.extend(subtype.to_be_bytes());
+    record.extend((body.len() as u32).to_be_bytes());
+    record.extend(body);
+    record
+}
+
+/// The body of a record with routes to a prefix: an entry for each list of attributes.
+fn rib(len: u8, prefix: &[u8], path_id: &[u8], entries: &[&[u8]]) -> Vec<u8> {
+    let mut body = [&[0, 0, 0, 9, len], prefix].concat();
+    body.extend((entries.len() as u16).to_be_bytes());
+    for attributes in entries {
+        body.extend([0, 0, 0x65, 0, 0, 0]);
+        body.extend(path_id);
+        body.extend((attributes.len() as u16).to_be_bytes());
+        body.extend(*attributes);
+    }
+    body
+}
+
+/// ORIGIN, and an AS_PATH of AS 64500 and AS 70000.
+const PATH: [u8; 17] = [0x40, 1, 1, 0, 0x40, 2, 10, 2, 2, 0, 0, 0xfb, 0xf4, 0, 1, 0x11, 0x70];
+
+/// An AS_PATH with a length of two bytes, which ends with a set.
+const PATH_TO_SET: [u8; 16] = [0x50, 2, 0, 12, 2, 1, 0, 0, 0xfb, 0xf4, 1, 1, 0, 0, 0xfb, 0xf5];
+
+fn table_dump() -> Vec<u8> {
+    [
+        record(13, 1, &[0; 8]),
+        record(13, 2, &rib(8, &[10], &[], &[&PATH])),
+        record(13, 2, &rib(20, &[192, 0, 0x2f], &[], &[&PATH_TO_SET, &PATH])),
+        record(13, 4, &rib(32, &[0x20, 1, 0x0d, 0xb8], &[], &[&PATH_TO_SET])),
+        record(13, 8, &rib(0, &[], &[0, 0, 0, 1], &[&PATH, &PATH])),
+        record(13, 6, &[1, 2, 3]),
+        record(16, 4, &[4; 40]),
+        record(13, 10, &rib(128, &[0xfe; 16], &[0, 0, 0, 2], &[])),
+        record(13, 2, &rib(8, &[10], &[], &[])),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_table_dump_is_read() {
+    let routes = read(&table_dump());
+    assert_eq!((routes.v4.len(), routes.v6.len(), routes.repeated), (3, 2, 1));
+    for (address, expected) in [
+        ("10.1.2.3", "10.1.2.3 10.0.0.0/8"),
+        ("192.0.33.1", "192.0.33.1 192.0.32.0/20 AS70000"),
+        ("8.8.8.8", "8.8.8.8 0.0.0.0/0 AS70000"),
+        ("2001:db8::1", "2001:db8::1 2001:db8::/32"),
+        ("2002::", "2002:: -"),
+    ] {
+        assert_eq!(answer(&routes, address), expected);
+    }
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&table_dump()).expect("a vector takes all");
+    let compressed = read(&encoder.finish().expect("a vector takes all"));
+    assert_eq!((compressed.v4, compressed.v6), (routes.v4, routes.v6));
+}
+
+#[test]
+fn a_damaged_table_dump_is_refused() {
+    let dump = table_dump();
+    // Each end that is not the end of a record; the first ones are not recognised as a dump.
+    let ends: Vec<usize> = dump_ends(&dump);
+    for end in (6..dump.len()).filter(|end| !ends.contains(end)) {
+        let fault = fault(&dump[..end]);
+        assert!(fault.starts_with("routes.txt cannot be read: "), "{end}: {fault}");
+    }
+    for (body, words) in [
+        (rib(33, &[10, 0, 0, 0, 0], &[], &[]), "a prefix of 33 bits"),
+        (rib(8, &[10], &[], &[&PATH[..9]]), "too short for its fields"),
+        (vec![0; 4], "too short for its fields"),
+    ] {
+        let fault = fault(&record(13, 2, &body));
+        assert!(fault.contains(words), "{fault}");
+    }
+    let mut huge = record(13, 2, &[]);
+    huge[8] = 0x7f;
+    assert!(fault(&huge).contains("an MRT record of 2130706432 bytes"), "{}", fault(&huge));
+}
+
+/// The ends of the records of a dump.
+fn dump_ends(dump: &[u8]) -> Vec<usize> {
+    let mut ends = vec![0];
+    while let Some(&end) = ends.last().filter(|end| **end < dump.len()) {
+        let length = u32::from_be_bytes(dump[end + 8..end + 12].try_into().expect("four bytes"));
+        ends.push(end + 12 + length as usize);
+    }
+    ends
+}
+
 #[test]
 fn gzip_is_known_by_its_magic() {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -1,0 +1,103 @@
+//! The longest route in the bitmaps of a node, in some thirty instructions without a branch.
+#![allow(unsafe_code)]
+
+use super::node::NodeMatch;
+use super::stride::{COVERS, SLOTS, STRIDE};
+use crate::raw::bit_ops::{leading_zeros, ones, select, select_by_sign, shift_left};
+
+/// A matching route: its length, and the index of its value. In one word, so that a lookup selects
+/// one of several matches by one conditional move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct RouteMatch(u64);
+
+impl RouteMatch {
+    /// All zeros, as in a slot that has not been computed.
+    pub(super) const ZERO: Self = Self(0);
+
+    /// No match. An `Option` would be returned by memory. No pool has this number of units.
+    pub(super) const NONE: Self = Self(u32::MAX as u64);
+
+    #[inline(always)]
+    pub(super) const fn new(value: u32, len: u32) -> Self {
+        Self((len as u64) << 32 | value as u64)
+    }
+
+    pub(super) fn below(pos: u32, found: NodeMatch) -> Self {
+        Self::new(found.value, pos + found.level)
+    }
+
+    /// Returns the index of the value.
+    #[inline(always)]
+    pub(super) const fn value(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Returns the length of the route.
+    #[inline(always)]
+    pub(super) const fn len(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Returns the match, if it exists.
+    #[inline(always)]
+    pub(super) fn exists(self) -> Option<Self> {
+        if self.value() == u32::MAX { None } else { Some(self) }
+    }
+}
+
+/// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,
+/// `values` the index of its value for the first outer route, and the number of the lower bits that
+/// are set. Returns the match in the node, or else `inherited`. Branch-free, since the length of
+/// the route is unpredictable.
+///
+/// # Safety
+///
+/// If `FAST`, the CPU has the instructions of `bit_ops`.
+#[inline(always)]
+pub(super) unsafe fn search<const FAST: bool>(
+    (inner, outer, values): (u64, u64, u32),
+    flags: u32,
+    pos: u32,
+    slot: u32,
+    inherited: RouteMatch,
+) -> RouteMatch {
+    let covering = inner & INNER_COVERS[slot as usize];
+    // SAFETY: by the contract of this function; and so for the calls below.
+    let zeros = unsafe { leading_zeros::<FAST>(covering) };
+    // SAFETY: as above. The ones up to that of the longest route.
+    let up_to = unsafe { shift_left::<FAST>(inner, zeros) };
+    // SAFETY: as above.
+    let below = unsafe { ones::<FAST>(up_to) };
+    // SAFETY: as above. The bit of the slot is the top one.
+    let up_to = unsafe { shift_left::<FAST>(outer, slot ^ (SLOTS - 1)) };
+    // SAFETY: as above.
+    let before = unsafe { ones::<FAST>(up_to) };
+    let left = u64::from(values.wrapping_sub(below)) + LENGTHS[zeros as usize % LENGTHS.len()];
+    let right = u64::from(values.wrapping_add(before).wrapping_sub(flags + 1));
+    let found = select(covering, left + (u64::from(pos) << 32), inherited.0);
+    RouteMatch(select_by_sign(up_to, right + (u64::from(pos + STRIDE) << 32), found))
+}
+
+/// [`COVERS`] without prefix indices 0 and 1, whose bits are flags.
+const INNER_COVERS: [u64; SLOTS as usize] = {
+    let mut covers = COVERS;
+    let mut slot = 0;
+    while slot < covers.len() {
+        covers[slot] &= !3;
+        slot += 1;
+    }
+    covers
+};
+
+/// The level of the prefix index of the first one in a word, by the number of zeros before it; in
+/// the upper half, as in a [`RouteMatch`].
+const LENGTHS: [u64; 128] = {
+    let mut lengths = [0; 128];
+    let mut zeros = 0;
+    while zeros < 63 {
+        lengths[zeros] = ((63 - zeros).ilog2() as u64) << 32;
+        zeros += 1;
+    }
+    lengths
+};

@@ -1,0 +1,253 @@
+//! A segment of the hash table of levels: entries in slots that the pilots of buckets determine.
+//!
+//! An entry is in one slot only. If the slot of a new one is occupied, its bucket gets a pilot by
+//! which all entries of the bucket have vacant slots; most buckets have one entry or two. A split
+//! keeps the pilots: an entry has the same slot in either half.
+#![allow(unsafe_code)]
+
+use super::node::RouteBits;
+use super::search::{RouteMatch, search};
+use super::store::NO_NODE;
+use super::stride::COVERS;
+use crate::raw::bit_ops::select;
+
+/// The flag of an entry at the last level with longer routes below it.
+pub(super) const DEEPER: u64 = 1;
+
+/// The routes of a node at one of the levels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(32))]
+pub(super) struct Entry {
+    /// A one, and the bits before the node; 0 in a vacant slot.
+    pub(super) key: u64,
+    /// Routes of levels 1 to 5 of the node, by prefix index; bit 0 is [`DEEPER`].
+    pub(super) inner: u64,
+    /// Routes of level 6 of the node, by slot.
+    pub(super) outer: u64,
+    /// The index of the value of the first outer route.
+    pub(super) values: u32,
+    /// Where the node was when the entry was computed; verified by its routes (S4 of `store.rs`).
+    pub(super) node: u32,
+}
+
+impl Entry {
+    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0, node: NO_NODE };
+
+    /// Creates the entry of a node with these routes.
+    pub(super) fn new(
+        key: u64,
+        node: u32,
+        (inner, outer, values): (u64, u64, u32),
+        deeper: bool,
+    ) -> Self {
+        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values, node }
+    }
+
+    /// Returns the routes of the node.
+    pub(super) const fn bits(&self) -> RouteBits {
+        RouteBits { inner: self.inner & !DEEPER, outer: self.outer, values: self.values }
+    }
+
+    /// Returns whether it has routes, or longer ones below it.
+    pub(super) const fn is_needed(&self) -> bool {
+        self.inner | self.outer != 0
+    }
+
+    /// Returns a word that is not zero if the entry has this key, and a route that covers `slot` or
+    /// one of these flags.
+    #[inline(always)]
+    pub(super) fn matches(&self, key: u64, slot: u32, flags: u64) -> u64 {
+        let inner = self.inner & (COVERS[slot as usize] | flags);
+        select(self.key ^ key, 0, inner | self.outer >> slot & 1)
+    }
+
+    /// Returns the longest route that covers `slot`, which exists. The entry is not [`DEEPER`].
+    ///
+    /// # Safety
+    ///
+    /// If `FAST`, the CPU has the instructions of `bit_ops`.
+    #[inline(always)]
+    pub(super) unsafe fn longest<const FAST: bool>(&self, slot: u32, pos: u32) -> RouteMatch {
+        let node = (self.inner, self.outer, self.values);
+        // SAFETY: by the contract of this function.
+        unsafe { search::<FAST>(node, 0, pos, slot, RouteMatch::NONE) }
+    }
+}
+
+/// Entries of a segment.
+pub(super) const SLOTS: usize = 128;
+
+/// Buckets of a segment, each with a pilot.
+const BUCKETS: usize = 128;
+
+/// Limit of the entries of a bucket.
+const MAX_MEMBERS: usize = 16;
+
+/// Returns a hash: all bits of the key affect its high bits, which select segment and bucket, and
+/// its low ones, which select the slot. Keys are consecutive or differ in single bits.
+#[inline(always)]
+pub(super) const fn hash(key: u64) -> u64 {
+    let scrambled = key.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (scrambled ^ scrambled >> 32).wrapping_mul(0xD6E8_FEB8_6659_6593)
+}
+
+/// Returns the bucket of a hash.
+#[inline(always)]
+const fn bucket_of(hash: u64) -> usize {
+    (hash >> 32) as usize % BUCKETS
+}
+
+/// Returns the slot of a hash with this pilot: the top bits of a product.
+#[inline(always)]
+fn slot_of(hash: u64, pilot: u8) -> usize {
+    ((hash as u32).wrapping_mul(FACTORS[pilot as usize]) >> (u32::BITS - SLOTS.ilog2())) as usize
+}
+
+/// A random odd number for each pilot: some of them separate any two hashes that differ.
+static FACTORS: [u32; 256] = {
+    let (mut factors, mut pilot, mut state) = ([0; 256], 0, 0x1234_5678_9ABC_DEF1_u64);
+    while pilot < factors.len() {
+        // xorshift64*
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        factors[pilot] = (state.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32) as u32 | 1;
+        pilot += 1;
+    }
+    factors
+};
+
+/// Entries whose hashes have their first `depth` bits in common. All zeros is an empty one.
+#[repr(C, align(64))]
+pub(super) struct Segment {
+    /// A byte for each bucket, which determines the slots of its entries.
+    pilots: [u8; BUCKETS],
+    entries: [Entry; SLOTS],
+    /// For each slot the bucket of its entry, plus one; 0 if it is vacant.
+    owners: [u8; SLOTS],
+    /// The slots with entries, as a bitmap.
+    taken: u128,
+    pub(super) len: u32,
+    pub(super) depth: u32,
+}
+
+impl Segment {
+    #[inline(always)]
+    pub(super) fn candidate(&self, hash: u64) -> &Entry {
+        // Below SLOTS by construction.
+        &self.entries[slot_of(hash, self.pilots[bucket_of(hash)]) % SLOTS]
+    }
+
+    /// Replaces the entry with the same key.
+    pub(super) fn replace(&mut self, hash: u64, entry: Entry) -> bool {
+        let old = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
+        let found = old.key == entry.key;
+        if found {
+            *old = entry;
+        }
+        found
+    }
+
+    /// Inserts a new entry. Returns whether there is a pilot for its bucket.
+    pub(super) fn insert(&mut self, hash: u64, entry: Entry) -> bool {
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
+        let is_inserted = self.owners[slot] == 0 || self.move_bucket(bucket_of(hash), hash);
+        if is_inserted {
+            self.put(hash, entry);
+            self.len += 1;
+        }
+        is_inserted
+    }
+
+    /// Writes an entry to its slot, which is vacant.
+    fn put(&mut self, hash: u64, entry: Entry) {
+        let (bucket, pilot) = (bucket_of(hash), self.pilots[bucket_of(hash)]);
+        self.entries[slot_of(hash, pilot)] = entry;
+        self.owners[slot_of(hash, pilot)] = bucket as u8 + 1;
+        self.taken |= 1 << slot_of(hash, pilot);
+    }
+
+    /// Returns the slots of the entries of a bucket as a bitmap.
+    fn members(&self, bucket: usize) -> u128 {
+        const ONES: u64 = u64::MAX / 0xFF;
+        const LOW_BITS: u64 = 0x7F * ONES;
+        let mut members = 0;
+        for (nth, owners) in self.owners.chunks_exact(8).enumerate() {
+            let owners = u64::from_le_bytes(owners.try_into().expect("eight bytes"));
+            let differ = owners ^ ((bucket as u64 + 1) * ONES);
+            // The top bit of each byte that is zero, moved to the lowest; no carry between bytes.
+            let equal = !(((differ & LOW_BITS) + LOW_BITS) | differ) >> 7 & ONES;
+            // These eight bits side by side.
+            members |= u128::from(equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * nth);
+        }
+        members
+    }
+
+    /// Moves the entries of a bucket by a pilot that leaves a slot for one more.
+    fn move_bucket(&mut self, bucket: usize, new: u64) -> bool {
+        let mut members = [(0, Entry::VACANT); MAX_MEMBERS];
+        let (mut count, old_slots) = (0, self.members(bucket));
+        let mut rest = old_slots;
+        while rest != 0 {
+            let Some(member) = members.get_mut(count) else { return false };
+            let entry = self.entries[rest.trailing_zeros() as usize];
+            *member = (hash(entry.key), entry);
+            count += 1;
+            rest &= rest - 1;
+        }
+        let members = &members[..count];
+        let fits = |&pilot: &u8| {
+            let mut taken = self.taken & !old_slots;
+            let hashes = members.iter().map(|(hash, _)| *hash);
+            hashes.chain([new]).all(|hash| {
+                let slot = 1 << slot_of(hash, pilot);
+                let is_free = taken & slot == 0;
+                taken |= slot;
+                is_free
+            })
+        };
+        let Some(pilot) = (0..=u8::MAX).find(fits) else { return false };
+        for (hash, _) in members {
+            self.vacate(slot_of(*hash, self.pilots[bucket]));
+        }
+        self.pilots[bucket] = pilot;
+        members.iter().for_each(|&(hash, entry)| self.put(hash, entry));
+        true
+    }
+
+    /// Moves the entries whose hashes have a one at the last of `depth` bits to an empty segment.
+    /// With the same pilots all entries have the same slots there.
+    pub(super) fn split_to(&mut self, high: &mut Self, depth: u32) {
+        (self.depth, high.depth, high.pilots) = (depth, depth, self.pilots);
+        for slot in 0..SLOTS {
+            let entry = self.entries[slot];
+            if entry.key != 0 && hash(entry.key) >> (64 - depth) & 1 != 0 {
+                (high.entries[slot], high.owners[slot]) = (entry, self.owners[slot]);
+                high.taken |= 1 << slot;
+                self.vacate(slot);
+                (self.len, high.len) = (self.len - 1, high.len + 1);
+            }
+        }
+    }
+
+    fn vacate(&mut self, slot: usize) {
+        self.entries[slot] = Entry::VACANT;
+        self.owners[slot] = 0;
+        self.taken &= !(1 << slot);
+    }
+
+    /// Removes the entry with this key. Returns whether it existed.
+    pub(super) fn remove(&mut self, hash: u64, key: u64) -> bool {
+        let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
+        let found = self.entries[slot].key == key;
+        if found {
+            self.vacate(slot);
+            self.len -= 1;
+        }
+        found
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> {
+        self.entries.iter().copied().filter(|entry| entry.key != 0)
+    }
+}
