@@ -195,12 +195,12 @@ pub(crate) const EXPLANATIONS: [Explanation; 17] = [
         name: "empty-polls",
         title: "Who pays for the switch to an empty port, and what an input thread may read",
         status: Status::Shown,
-        text: "The scheduler charges a switch to no thread, so idle ports that poll in vain take \
+        text: "The scheduler charges a switch to no thread, so idle ports that poll take \
             time from the busy one. Charged to the port, the printed 91 results at any cost of a \
             poll, and the printed 130 nearly at 1 µs. In table 3 the rule of section 3.1 that a \
             thread needs room in its output queue yields 38.9 for shares of 1:10, with the \
             estimator and without. The printed 35 without it remains open: at 140 Kpps no poll \
-            is in vain, whatever it costs.",
+            finds an empty port, whatever a poll costs.",
         run: scheduling_2001::explain_empty_polls,
     },
     Explanation {
@@ -256,7 +256,7 @@ pub(crate) const EXPLANATIONS: [Explanation; 17] = [
 fn other_work(_quick: bool) -> Result<Evidence, Box<dyn Error>> {
     let mut table = Table::new(&["paper", "two printed numbers", "imply, for a packet"]);
     let [bsd, sequent] = [906e6 / 46_800.0, 193e6 / 65_520.0];
-    // A packet costs a rest and so many PCBs: two equations.
+    // A packet costs a rest, and a time for each PCB: two equations.
     let [pcbs_bsd, pcbs_sequent] = [84.24e6 / 46_800.0, 8.69e6 / 65_520.0];
     let pcb = (bsd - sequent) / (pcbs_bsd - pcbs_sequent);
     let times = format!("BSD {bsd:.0} µs, Sequent {sequent:.0} µs a packet");
