@@ -108,7 +108,7 @@ impl Finding {
     #[track_caller]
     pub(crate) fn not_measured(place: &'static str, what: &str, why: &str) -> Self {
         let finding = Self::check(place, what, "-", "-", "-", false);
-        Self { verdict: Verdict::NotMeasured, why: why.into(), ..finding }
+        Self { verdict: Verdict::NotMeasured, cause: None, why: why.into(), ..finding }
     }
 
     /// A place of the paper that has no published numbers.

@@ -73,7 +73,7 @@ fn causes(page: &Page) -> String {
     let mut text = "<section id=\"causes\">\n<h2>What differs, and why</h2>\n".to_string();
     text += "<p>A cause is <i>shown</i> if a run with it changed yields the printed number, \
         <i>inferred</i> if it follows from printed numbers, and <i>open</i> if variants were \
-        tried in vain. A run shows that a cause suffices, not that it was the one of the \
+        tried without success. A run shows that a cause suffices, not that it was the one of the \
         day.</p>\n<ol class=\"causes\">\n";
     page.causes.iter().for_each(|cause| text += &one_cause(cause));
     text + "</ol>\n</section>\n"

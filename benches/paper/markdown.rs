@@ -51,8 +51,8 @@ pub(crate) fn page(page: &Page, dir: &str, root: &str) -> String {
     text += " · [about this run](#about-this-run)\n";
     text += "\n## What differs, and why\n\nA cause is *shown* if a run with it changed yields the \
         printed number, *inferred* if it follows from printed numbers, and *open* if variants \
-        were tried in vain. A run shows that a cause suffices, not that it was the one of the \
-        day.\n\n";
+        were tried without success. A run shows that a cause suffices, not that it was the one of \
+        the day.\n\n";
     page.causes.iter().for_each(|cause| text += &one_cause(cause));
     page.reports.iter().for_each(|report| text += &paper(report, dir, root));
     text += "\n## About this run\n\n";

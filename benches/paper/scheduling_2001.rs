@@ -77,12 +77,12 @@ fn states(report: &mut Report) -> Outcome {
     let throttle = Throttle::new(us(3), overhead, us(30))?;
     let mut scheduler = Scheduler::new(2, 100, us(3), Policy::Throttle(throttle))?;
     let now = Timestamp::ZERO;
-    let [other, thread] = [0, 1].map(|_| scheduler.add(ThreadConfig::new(50, us(3))));
+    let [thread, other] = [0, 1].map(|_| scheduler.add(ThreadConfig::new(50, us(3))));
     let (other, thread) = (other?, thread?);
     let mut seen = vec![scheduler.state(thread)];
     scheduler.set_occupancy(thread, Occupancy::queued(1), now)?;
     seen.push(scheduler.state(thread));
-    // Both have enough for a turn. The first goes first.
+    // Both have enough for a turn. Of equals the later one goes first.
     scheduler.set_occupancy(other, Occupancy::queued(16), now)?;
     scheduler.set_occupancy(thread, Occupancy::queued(16), now)?;
     for _ in [other, thread] {

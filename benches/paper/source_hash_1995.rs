@@ -31,8 +31,8 @@ pub(crate) const ABOUT: About = About {
         places of the data that all layers access.",
     ours: "SourceIndex and SourceHashCache, the module threaded for the rows, the module dml for \
         the places.",
-    outcome: "Collisions and the gain of a cache come out. A threaded index saves no instructions \
-        here, and one pass over the data pays for long packets only.",
+    outcome: "Collisions, the gain of a cache and the order of the mechanisms come out; one pass \
+        over the data pays for long packets only.",
     modules: &["hash::source_index", "cache", "threaded", "dml"],
     caution: "The host file that the paper took its addresses from is lost: names are generated \
         from seeds. Instructions are of this processor; the paper's had four bytes each, and \

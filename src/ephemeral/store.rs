@@ -70,8 +70,8 @@ pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder> {
     next_sweep: Timestamp,
 }
 
-/// An entry of 24 bytes for tags and values of 64 bits, as the word counts of the paper imply. The fields that a lookup
-/// reads come first, to share a cache line.
+/// An entry of 24 bytes for tags and values of 64 bits, as the word counts of the paper imply. The
+/// fields that a lookup reads come first, to share a cache line.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Entry<T, V> {

@@ -164,7 +164,8 @@ pub enum CloseRule {
 /// cache one miss, but a table that has to track open connections requires that both directions
 /// are [closed](Self::is_closed).
 ///
-/// Paper: Olsson and Nilsson, *TRASH*, section 4.6 and appendix B. A reset ends a connection here, too.
+/// Paper: Olsson and Nilsson, *TRASH*, section 4.6 and appendix B. Here a reset ends a
+/// connection, too.
 ///
 /// # Example
 ///

@@ -102,9 +102,9 @@
 //! ```
 //!
 //! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*,
-//! SIGMETRICS 2001, sections 2 to 4. Differences: thresholds are capped at half of the slots of the queues (the
-//! paper's are not, and starve a thread with fewer, or two threads with a queue between them); the
-//! constants of the estimator are ours.
+//! SIGMETRICS 2001, sections 2 to 4. Differences: thresholds are capped at half of the slots of the
+//! queues (the paper's are not, and starve a thread with fewer, or two threads with a queue between
+//! them); the constants of the estimator are ours.
 
 use core::error::Error;
 use core::fmt;

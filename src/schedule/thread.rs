@@ -21,8 +21,8 @@ pub enum State {
 
 /// The occupancy of the queues of a thread.
 ///
-/// Paper: Qie et al., section 3.1: a thread needs packets in its input queue, and room in its output
-/// queue.
+/// Paper: Qie et al., section 3.1: a thread needs packets in its input queue, and room in its
+/// output queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Packets in the input queue.

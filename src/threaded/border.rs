@@ -40,7 +40,8 @@ pub enum BorderRoute {
 /// | … on a miss | the lookup as well, each time if there is no route |
 /// | memory | that of the cache |
 ///
-/// Paper: Chandranmenon and Varghese, section 4: hierarchies of threaded indices and source hashing.
+/// Paper: Chandranmenon and Varghese, section 4, on hierarchies with
+/// source hashing.
 ///
 /// # Example
 ///

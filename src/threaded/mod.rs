@@ -89,8 +89,8 @@
 //! and 3.13; 20 bits, RFC 3032). It has no generations, and binds labels to explicit paths as well
 //! as to destinations.
 //!
-//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995), sections
-//! 4 and 4.1. Generations, hold-down and the procedure after a restart are ours: the paper
+//! Paper: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
+//! sections 4 and 4.1. Generations, hold-down and the procedure after a restart are ours: the paper
 //! does not discuss stale indices.
 
 mod border;

@@ -20,8 +20,8 @@
 //! evicted collect nothing. Where all leaves are in use there is no garbage, and each insertion
 //! scans the leaves without effect.
 //!
-//! Paper: Olsson and Nilsson, *TRASH*, sections 4.4 to 4.6. Differences: the rover is a key, not a leaf, so
-//! it cannot dangle; and a reset ends a connection, too.
+//! Paper: Olsson and Nilsson, *TRASH*, sections 4.4 to 4.6. Differences: the rover is a key,
+//! not a leaf, so it cannot dangle; and a reset ends a connection, too.
 //!
 //! [`FinWatch`]: crate::flow_cache::FinWatch
 //! [`Headed`]: crate::key::bits::Headed

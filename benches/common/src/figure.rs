@@ -169,12 +169,33 @@ where
     if has_legend {
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(emptiest_corner(panel))
             .background_style(WHITE.mix(0.8))
             .label_font(("sans-serif", 14))
             .draw()?;
     }
     Ok(())
+}
+
+/// Returns the corner for the legend: that with the fewest points. A point is placed by its rank in
+/// its line, which does not depend on the scale of the axis.
+fn emptiest_corner(panel: &Panel<'_>) -> SeriesLabelPosition {
+    let middle = f64::midpoint(panel.y.start, panel.y.end);
+    let mut counts = [0_usize; 4];
+    for line in &panel.lines {
+        for (rank, point) in line.points.iter().enumerate() {
+            let is_right = 2 * rank >= line.points.len().max(2);
+            counts[2 * usize::from(is_right) + usize::from(point.1 < middle)] += 1;
+        }
+    }
+    let corner = (0..counts.len()).min_by_key(|corner| counts[*corner]).unwrap_or(0);
+    [
+        SeriesLabelPosition::UpperLeft,
+        SeriesLabelPosition::LowerLeft,
+        SeriesLabelPosition::UpperRight,
+        SeriesLabelPosition::LowerRight,
+    ][corner]
+        .clone()
 }
 
 pub type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;

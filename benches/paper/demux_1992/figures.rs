@@ -35,7 +35,7 @@ pub(crate) fn thinkers(report: &mut Report, quick: bool) -> Outcome {
         Line { name: "closed loop, R = 0.2 s", points: measured },
     ];
     let figure = Figure {
-        title: "Users out of 2000 who enter something within T (the curve is the published equation)",
+        title: "Users out of 2000 who enter something within T (equation 3 is published)",
         x_label: "T, seconds",
         x_scale: Scale::Linear,
         panels: vec![Panel { y_label: "users", y: 0.0..2500.0, lines }],

@@ -124,9 +124,9 @@
 //! # Paper
 //!
 //! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*
-//! (2002). **This is a reconstruction.** Only the end of the paper was available, from section 6 on.
-//! It names COMPARE and COUNT, and describes the costs of the store and of these two; it contains
-//! neither the steps of instructions nor the format of packets. So all of the following is ours:
+//! (2002). **This is a reconstruction.** Only the end of the paper was available, from section 6
+//! on. It names COMPARE and COUNT, and describes the costs of the store and of these two; it
+//! contains neither the steps of instructions nor the format of packets. So the following is ours:
 //!
 //! - the format, including the opcodes. It does not interoperate with theirs.
 //! - what instructions do, the rules of the table above, and the other three instructions.

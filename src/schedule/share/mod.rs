@@ -51,9 +51,9 @@
 //! over the runs.
 //!
 //! Paper: Qie, Bavier, Peterson and Karlin, *Scheduling computations on a software-based router*
-//! (2001), section 3.1, for the shares of threads; Bennett and Zhang, *Hierarchical packet fair queueing
-//! algorithms* (1996), for the algorithm, WF²Q+. They schedule packets, whose length is known; the
-//! length of runs is estimated.
+//! (2001), section 3.1, for the shares of threads; Bennett and Zhang, *Hierarchical packet fair
+//! queueing algorithms* (1996), for the algorithm, WF²Q+. They schedule packets, whose length is
+//! known; the length of runs is estimated.
 
 use core::error::Error;
 use core::fmt;
