@@ -13,7 +13,6 @@ use loom::thread;
 
 use super::ConcurrentMap;
 use super::directory::{mix, shard_of};
-use crate::concurrent::guard::pin;
 
 /// The distribution of keys: over the buckets of the first shard, or all in one.
 #[derive(Clone, Copy)]
@@ -189,31 +188,6 @@ fn retire_nothing_is_dropped_under_a_pin() {
             assert!(value.0.load(Ordering::SeqCst), "dropped under the pin");
         }
         drop(pin);
-        thread.join().unwrap();
-    });
-}
-
-#[test]
-fn retire_nothing_is_dropped_under_the_second_pin_of_a_thread() {
-    loom::model(|| {
-        let alive = Arc::new(AtomicBool::new(true));
-        let map = map(Spread::Apart, [(1, Alive(Arc::clone(&alive)))]);
-        let clone = Arc::clone(&map);
-        let thread = thread::spawn(move || {
-            clone.pin().remove(&1);
-            for _ in 0..3 {
-                clone.pin().flush();
-            }
-        });
-        let first = pin();
-        let second = map.pin();
-        let value = second.get(&1);
-        // The second one has a participant of its own, which still protects.
-        drop(first);
-        if let Some(value) = value {
-            assert!(value.0.load(Ordering::SeqCst), "dropped under the second pin");
-        }
-        drop(second);
         thread.join().unwrap();
     });
 }
