@@ -14,12 +14,18 @@
 //! thread a participant is makes no difference to that, so the arguments for one pin per thread
 //! hold for each guard.
 
-use core::cell::Cell;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
 use core::fmt;
 
 use crossbeam_epoch::LocalHandle;
 
-use super::sync::{IS_FREEING, SPARE_PARTICIPANTS};
+use super::sync::{IS_CHECKED, IS_FREEING};
+
+std::thread_local! {
+    /// The participants of guards that have ended.
+    static SPARE: RefCell<Vec<LocalHandle>> = const { RefCell::new(Vec::new()) };
+}
 
 /// A pin of the current thread, for reads of any number of structures: see [`pin`].
 ///
@@ -53,9 +59,10 @@ struct Participant(Option<LocalHandle>);
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        if let Some(handle) = self.0.take() {
+        // An execution of a checker has participants of its own, and all end with it.
+        if let Some(handle) = self.0.take().filter(|_| !IS_CHECKED) {
             // A thread that ends has no pool any more; then the participant is unregistered.
-            let _ = SPARE_PARTICIPANTS.try_with(|pool| pool.borrow_mut().push(handle));
+            let _ = SPARE.try_with(|pool| pool.borrow_mut().push(handle));
         }
     }
 }
@@ -95,7 +102,7 @@ fn is_freeing() -> bool {
 /// Pins a participant of the pool.
 #[cold]
 fn pin_again() -> Guard {
-    let spare = SPARE_PARTICIPANTS.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
+    let spare = SPARE.try_with(|pool| pool.borrow_mut().pop()).ok().flatten();
     let handle = spare.unwrap_or_else(|| crossbeam_epoch::default_collector().register());
     Guard { epoch: handle.pin(), _participant: Participant(Some(handle)) }
 }

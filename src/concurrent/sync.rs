@@ -1,12 +1,10 @@
 //! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
 //! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
-//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`);
-//! [`SPARE_PARTICIPANTS`] are those of its guards (`guard.rs`).
+//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {
-    use alloc::vec::Vec;
-    use core::cell::{Cell, RefCell};
+    use core::cell::Cell;
 
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -15,15 +13,12 @@ mod chosen {
     loom::thread_local! {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
         pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
-        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
-            RefCell::new(Vec::new());
     }
 }
 
 #[cfg(all(shuttle, not(crossbeam_loom)))]
 mod chosen {
-    use alloc::vec::Vec;
-    use core::cell::{Cell, RefCell};
+    use core::cell::Cell;
 
     pub(crate) use shuttle::sync::atomic::{
         AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
@@ -35,17 +30,11 @@ mod chosen {
         pub(crate) static HAS_LOCK: Cell<bool> = Cell::new(false);
         pub(crate) static IS_FREEING: Cell<bool> = Cell::new(false);
     }
-    // Of the one thread that runs all of them, like those of crossbeam.
-    std::thread_local! {
-        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
-            const { RefCell::new(Vec::new()) };
-    }
 }
 
 #[cfg(not(any(crossbeam_loom, shuttle)))]
 mod chosen {
-    use alloc::vec::Vec;
-    use core::cell::{Cell, RefCell};
+    use core::cell::Cell;
 
     pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
     pub(crate) use std::sync::{Mutex, MutexGuard};
@@ -55,15 +44,13 @@ mod chosen {
         // Without destructors, so that they exist until the very end of a thread.
         pub(crate) static HAS_LOCK: Cell<bool> = const { Cell::new(false) };
         pub(crate) static IS_FREEING: Cell<bool> = const { Cell::new(false) };
-        pub(crate) static SPARE_PARTICIPANTS: RefCell<Vec<crossbeam_epoch::LocalHandle>> =
-            const { RefCell::new(Vec::new()) };
     }
 }
 
 pub(crate) use alloc::sync::Arc;
 pub(crate) use chosen::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, HAS_LOCK, IS_FREEING, Mutex,
-    MutexGuard, SPARE_PARTICIPANTS, yield_now,
+    MutexGuard, yield_now,
 };
 pub(crate) use core::sync::atomic::Ordering;
 

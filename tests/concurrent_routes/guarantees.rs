@@ -201,15 +201,59 @@ fn r4_a_stalled_reader_makes_nothing_grow() {
 }
 
 #[test]
-fn r4_a_burst_above_the_limit_is_always_refused() {
+fn r4_a_batch_above_the_limit_waits_for_readers() {
     let _turn = turn();
     let routes: Routes<u32> = ConcurrentRoutes::new().with_limit(LIMIT, 1);
-    let burst = |count: u32| (0..count).map(|host| (Prefix::host(host), Some(host)));
-    assert_eq!(routes.apply(burst(TRIED * 5)).unwrap_err().refused.len(), TRIED as usize * 5);
+    let many = TRIED as usize * 5;
+    let batch = |value| (0..TRIED * 5).map(move |host| (Prefix::host(host), value));
+    let mut pinned = routes.pin();
+    assert_eq!(routes.apply(batch(Some(1))), Ok(Publication::Visible), "the spare copy is free");
+    assert_eq!((pinned.len(), routes.len(), routes.pending()), (0, many, 0));
+    let refused = routes.apply(batch(None)).unwrap_err();
+    assert_eq!((refused.refused.len(), routes.len(), routes.pending()), (many, many, 0));
+    assert!(routes.retain(|_, _| false).is_err() && routes.clear().is_err());
+    // All routes of a peer are withdrawn when the reader has proceeded.
+    while routes.apply(batch(None)).is_err() {
+        pinned.repin();
+    }
     assert_eq!((routes.len(), routes.pending()), (0, 0));
-    assert_eq!(routes.apply(burst(TRIED / 10)), Ok(Publication::Visible));
-    assert_eq!(routes.len(), TRIED as usize / 10);
     assert_eq!(routes.apply([]), Ok(Publication::Visible));
+}
+
+#[test]
+fn r4_all_routes_are_replaced_at_once() {
+    let _turn = turn();
+    let table = |value: u32| (0..9_u32).map(|host| (Prefix::host(host), value)).collect();
+    let routes: Routes<u32> = ConcurrentRoutes::from(RouteTable::clone(&table(0)));
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut pinned = routes.pin();
+            let mut last = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                let first = *pinned.values().next().unwrap();
+                assert!(pinned.len() == 9 && pinned.values().all(|&value| value == first));
+                assert!(first >= last);
+                last = first;
+                pinned.repin();
+            }
+        });
+        let mut now = 0;
+        while now < MANY / 20 {
+            if routes.replace(table(now + 1)).is_ok() {
+                now += 1;
+                assert_eq!(routes.pin().get(&Prefix::host(3)), Some(&now));
+            }
+            // An update between two replacements: the other copy is a clone then.
+            if now % 3 == 0 {
+                let update = routes.insert(Prefix::host(8), now);
+                assert!(update.is_ok());
+            }
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    publish(&routes);
+    assert!(routes.pin().values().all(|&value| value == MANY / 20));
 }
 
 #[test]

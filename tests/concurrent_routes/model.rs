@@ -15,6 +15,9 @@ enum Op {
     Insert(Prefix<u16>, u32),
     Remove(Prefix<u16>),
     Apply(Vec<(Prefix<u16>, Option<u32>)>),
+    Retain(u32),
+    Clear,
+    Replace(Vec<(Prefix<u16>, u32)>),
     Publish,
     Pin,
     Repin(usize),
@@ -33,6 +36,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (prefix(), any::<u32>()).prop_map(|(at, value)| Op::Insert(at, value)),
         3 => prefix().prop_map(Op::Remove),
         2 => vec((prefix(), any::<Option<u32>>()), 0..9).prop_map(Op::Apply),
+        1 => (2..5_u32).prop_map(Op::Retain),
+        1 => Just(Op::Clear),
+        1 => vec((prefix(), any::<u32>()), 0..9).prop_map(Op::Replace),
         1 => Just(Op::Publish),
         1 => Just(Op::Pin),
         1 => any::<usize>().prop_map(Op::Repin),
@@ -61,11 +67,7 @@ impl Checked<'_> {
             _ => self.routes.apply(updates.iter().copied()).ok(),
         };
         let Some(publication) = outcome else {
-            assert!(
-                self.pending > 0 || !self.pins.is_empty(),
-                "refused although no reader is pinned"
-            );
-            return;
+            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
         };
         self.pending += updates.len();
         for (at, value) in updates {
@@ -75,6 +77,33 @@ impl Checked<'_> {
             }
         }
         self.on_publication(publication);
+    }
+
+    fn retain(&mut self, divisor: u32) {
+        let Ok(publication) = self.routes.retain(|_, value| value % divisor != 0) else {
+            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
+        };
+        let rejected = self.visible.iter();
+        let rejected = rejected.into_iter().filter(|(_, value)| **value % divisor == 0);
+        for (at, _) in rejected {
+            self.written.remove(&at);
+            self.pending += 1;
+        }
+        self.on_publication(publication);
+    }
+
+    /// Replaces all routes by `replace`, which returns whether it did.
+    fn replace(
+        &mut self,
+        new: Vec<(Prefix<u16>, u32)>,
+        replace: impl FnOnce(&ConcurrentRoutes<u16, u32>) -> bool,
+    ) {
+        if !replace(self.routes) {
+            return assert!(!self.pins.is_empty(), "refused although no reader is pinned");
+        }
+        self.written.clear();
+        new.into_iter().for_each(|(at, value)| _ = self.written.insert(at, value));
+        self.on_publication(Publication::Visible);
     }
 
     fn on_publication(&mut self, publication: Publication) {
@@ -94,6 +123,12 @@ impl Checked<'_> {
             Op::Insert(at, value) => self.write(vec![(at, Some(value))]),
             Op::Remove(at) => self.write(vec![(at, None)]),
             Op::Apply(updates) => self.write(updates),
+            Op::Retain(divisor) => self.retain(divisor),
+            Op::Clear => self.replace(vec![], |routes| routes.clear().is_ok()),
+            Op::Replace(new) => {
+                let table: RouteTable<_, _> = new.iter().copied().collect();
+                self.replace(new, |routes| routes.replace(table).is_ok());
+            }
             Op::Publish => {
                 let publication = self.routes.publish();
                 self.on_publication(publication);

@@ -81,15 +81,21 @@ impl<A, V> Log<A, V> {
             + self.queue.capacity() * size_of::<Update<A, V>>()
     }
 
+    /// Returns the bytes of all updates.
+    pub(super) fn bytes(&self) -> usize {
+        self.echo.len() * size_of::<Echo<A, V>>() + self.queue.len() * size_of::<Update<A, V>>()
+    }
+
     /// Checks whether `count` more updates are within the limit. If not, returns the bytes in use.
     ///
-    /// The echo does not count if the spare copy is free, since that applies it first; and a queued
-    /// update takes less as an echo.
+    /// If the spare copy is free, all updates are applied at once, and any number is admitted.
     pub(super) fn admit(&self, count: usize, is_free: bool, limit: usize) -> Result<(), usize> {
-        let echo = if is_free { 0 } else { self.echo.len() * size_of::<Echo<A, V>>() };
-        let taken = echo + self.queue.len() * size_of::<Update<A, V>>();
+        let taken = self.bytes();
         let more = count.saturating_mul(size_of::<Update<A, V>>());
-        if count == 0 || taken.saturating_add(more) <= limit { Ok(()) } else { Err(taken) }
+        if is_free || count == 0 || taken.saturating_add(more) <= limit {
+            return Ok(());
+        }
+        Err(taken)
     }
 
     pub(super) fn extend(&mut self, updates: impl IntoIterator<Item = Update<A, V>>) {
@@ -110,7 +116,8 @@ impl<A, V> Log<A, V> {
         self.version += 1;
     }
 
-    /// Drops the updates that are not visible, after a panic in the spare copy.
+    /// Drops the updates that are not visible, and requires a clone of the active copy before the
+    /// spare one is used again: after a panic in it, or when the active one was replaced.
     pub(super) fn roll_back(&mut self, garbage: &mut Garbage<A, V>) {
         self.is_poisoned = true;
         garbage.echo = core::mem::take(&mut self.echo);

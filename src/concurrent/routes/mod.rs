@@ -33,8 +33,9 @@
 //!   were made. Pins of a thread are monotonic. A [`Publication::Pending`] update becomes visible
 //!   with the first later call of any thread that returns `Visible`; updates are never reordered.
 //! - **R4, bounded.** Updates that are kept for the spare copy or for both never take more bytes
-//!   than the limit, and no more than twice as many are allocated for them. Above, an update is
-//!   refused and returned, and nothing has changed.
+//!   than the limit and the updates of one call, and no more than twice as many are allocated for
+//!   them. Above, an update is refused and returned, and nothing has changed. A call that no reader
+//!   delays is never refused, whatever the number of its updates.
 //! - **R5, progress.** To pin takes no lock, never waits and never retries. A writer waits for
 //!   other writers, none of which waits for a reader while it holds the lock; it yields to readers
 //!   a bounded number of times, and only to publish or if the queue is full. A thread that holds a
@@ -176,8 +177,8 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// times.
     ///
     /// An update takes the size of a prefix, and of two values while it is pending and of one until
-    /// the next update. So the limit also bounds a batch of [`apply`](Self::apply). By default
-    /// there are 16 MiB, and 16 times.
+    /// the next update. If no reader delays them, updates are made at once, whatever their number.
+    /// By default there are 16 MiB, and 16 times.
     ///
     /// # Example
     ///
@@ -185,9 +186,12 @@ impl<A: Address, V> ConcurrentRoutes<A, V> {
     /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
     ///
     /// let routes = ConcurrentRoutes::<u8, char>::new().with_limit(10, 0);
-    /// let refused = routes.insert(Prefix::new(0x40, 2)?, 'a').unwrap_err();
-    /// // The limit is too low for any update.
-    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'a'));
+    /// let reader = routes.pin();
+    /// routes.insert(Prefix::new(0x40, 2)?, 'a').unwrap();
+    /// // The reader delays the next one, and the limit is too low for any delayed update.
+    /// let refused = routes.insert(Prefix::new(0x40, 2)?, 'b').unwrap_err();
+    /// assert_eq!(refused.refused, (Prefix::new(0x40, 2)?, 'b'));
+    /// assert!(reader.is_empty());
     /// # Ok::<(), flowtable::PrefixError>(())
     /// ```
     #[must_use]
@@ -370,7 +374,7 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
     /// # Errors
     ///
     /// As for [`insert`](Self::insert), with all updates in their order. A batch that takes more
-    /// bytes than the limit is always refused.
+    /// bytes than the limit is refused while readers delay it.
     ///
     /// # Example
     ///
@@ -396,6 +400,82 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
         self.write(updates).map_err(|refused| {
             refused.map(|updates| updates.into_iter().map(Update::into_pair).collect())
         })
+    }
+
+    /// Withdraws the visible routes for which `keep` returns false; all of them disappear together.
+    ///
+    /// `keep` runs without a lock, for the routes of one snapshot, in order. A route that is
+    /// announced meanwhile stays; one that is replaced meanwhile is withdrawn.
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it, and the withdrawals take more bytes than the limit. Nothing has
+    /// changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, u8> =
+    ///     (0..9).map(|at| (Prefix::host(at), at % 3)).collect();
+    /// // The routes of a peer.
+    /// routes.retain(|_, &peer| peer != 2).unwrap();
+    /// assert_eq!(routes.len(), 6);
+    /// ```
+    pub fn retain(
+        &self,
+        mut keep: impl FnMut(&Prefix<A>, &V) -> bool,
+    ) -> Result<Publication, WouldExceed<()>> {
+        let withdrawn = |(prefix, value): (Prefix<A>, &V)| {
+            (!keep(&prefix, value)).then_some(Update { prefix, values: None })
+        };
+        // The pin ends here: it would delay the update.
+        let updates: Vec<_> = self.pin().iter().filter_map(withdrawn).collect();
+        self.write(updates).map_err(|refused| refused.map(drop))
+    }
+
+    /// Withdraws all routes, pending ones included. Visible at once: see
+    /// [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, ()> = [(Prefix::host(7), ())].into_iter().collect();
+    /// routes.clear().unwrap();
+    /// assert!(routes.is_empty());
+    /// ```
+    pub fn clear(&self) -> Result<(), WouldExceed<()>> {
+        self.swap_in(RouteTable::new()).map_err(|refused| refused.map(drop))
+    }
+
+    /// Replaces all routes, pending ones included, by those of a table: a lookup answers from the
+    /// former ones or from these. O(1); but the next update clones the table, once readers have
+    /// ended, and drops the former routes.
+    ///
+    /// # Errors
+    ///
+    /// If readers delay it: the error has the table. Nothing has changed.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{Prefix, RouteTable, concurrent::ConcurrentRoutes};
+    ///
+    /// let routes: ConcurrentRoutes<u8, char> = [(Prefix::host(7), 'a')].into_iter().collect();
+    /// let before = routes.pin();
+    /// routes.replace(RouteTable::from([(Prefix::host(8), 'b')])).unwrap();
+    /// assert!(before.values().eq(&['a']) && routes.pin().values().eq(&['b']));
+    /// ```
+    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
+    pub fn replace(&self, table: RouteTable<A, V>) -> Result<(), WouldExceed<RouteTable<A, V>>> {
+        self.swap_in(table)
     }
 
     /// Publishes pending updates, and brings the spare copy up to date, which drops replaced

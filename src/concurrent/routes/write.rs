@@ -58,6 +58,34 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
         Ok(if is_pending { Publication::Pending } else { Publication::Visible })
     }
 
+    /// Makes a table the active copy, if the spare one has no readers. Updates that are not visible
+    /// are dropped: they were made before. The other copy is replaced by a clone before its next
+    /// use.
+    #[expect(clippy::result_large_err, reason = "what is refused is what came in")]
+    pub(super) fn swap_in(
+        &self,
+        table: RouteTable<A, V>,
+    ) -> Result<(), WouldExceed<RouteTable<A, V>>> {
+        // Dropped after the lock is released: that runs code of the values.
+        let mut garbage = Garbage::new();
+        // No update, so that it yields to readers.
+        let (pin, mut writer, _) = self.lock_for_update(0, &mut garbage);
+        let mut table = table;
+        let retired = writer.log().bytes();
+        let Some((spare, log)) = writer.spare() else {
+            return Err(WouldExceed { refused: table, retired, limit: self.limit });
+        };
+        core::mem::swap(spare, &mut table);
+        garbage.tables.push(table);
+        log.roll_back(&mut garbage);
+        log.swapped();
+        writer.swap(&pin);
+        drop(writer);
+        // Without the lock: it runs closures that others have deferred.
+        pin.help();
+        Ok(())
+    }
+
     /// Takes the lock, and returns whether the spare copy is free. If readers delay that, helps the
     /// collector for some microseconds. Yields only to publish or if `count` more updates exceed
     /// the limit: on a busy CPU that may take milliseconds, and a queued update costs nothing.
@@ -75,8 +103,10 @@ impl<A: Address, V: Clone> ConcurrentRoutes<A, V> {
             let pin = Pin::new();
             let mut writer = self.copies.lock();
             replace_spare(&mut writer, clone.take(), garbage);
-            let poisoned = writer.log().poisoned();
-            let is_free = poisoned.is_none() && writer.spare().is_some();
+            let is_unused = writer.spare().is_some();
+            let is_free = is_unused && writer.log().poisoned().is_none();
+            // A clone for a copy that has readers could not be used yet.
+            let poisoned = writer.log().poisoned().filter(|_| is_unused);
             let is_urgent = count == 0 || writer.log().admit(count, false, self.limit).is_err();
             let patience = if is_urgent { self.patience } else { 0 };
             if is_free || round >= patience.saturating_add(ROUNDS) {
