@@ -172,7 +172,7 @@ impl<V> Store<V> {
         let node = *self.nodes.get(id);
         let (block, len) = node.children_block();
         let at = node.child_of(slot) - block;
-        let block = self.insert_node(block, len, at, child)?;
+        let block = self.nodes.insert(block, len, at, child)?;
         self.nodes.get_mut(id).flip_child(slot, block);
         Ok(block + at)
     }
@@ -180,7 +180,7 @@ impl<V> Store<V> {
     /// Frees the nodes below one that is not in the trie, each of which has one child at most.
     fn free_chain(&mut self, mut node: Node) {
         while let Some(child) = node.only_child() {
-            node = self.remove_node(child, 1, 0).0;
+            node = self.nodes.remove(child, 1, 0).0;
         }
     }
 
@@ -196,7 +196,7 @@ impl<V> Store<V> {
         let fork = if strides == 0 { Ok(id) } else { self.nodes.alloc_one(Node::EMPTY) };
         let Ok(fork) = fork else {
             if after.strides > 0 {
-                self.remove_node(rest, 1, 0);
+                self.nodes.remove(rest, 1, 0);
             }
             return Err(Exhausted);
         };
@@ -215,7 +215,7 @@ impl<V> Store<V> {
         let node = *self.nodes.get(id);
         debug_assert!(node.has_child(slot));
         let (block, len) = node.children_block();
-        let (freed, block) = self.remove_node(block, len, node.child_of(slot) - block);
+        let (freed, block) = self.nodes.remove(block, len, node.child_of(slot) - block);
         self.nodes.get_mut(id).flip_child(slot, block);
         self.free_chain(freed);
     }
@@ -237,7 +237,7 @@ impl<V> Store<V> {
         let Some(path) = self.nodes.get(id).as_chain() else { return };
         let next = self.nodes.get(path.child).as_chain();
         if let Some(merged) = next.and_then(|next| path.merged(next)) {
-            self.remove_node(path.child, 1, 0);
+            self.nodes.remove(path.child, 1, 0);
             *self.nodes.get_mut(id) = Node::chain(merged);
         }
     }

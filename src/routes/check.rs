@@ -3,7 +3,6 @@
 use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::iter::zip;
 
 use super::RouteTable;
 use super::change::PATHS_FROM;
@@ -123,15 +122,9 @@ impl<A: Address, V> RouteTable<A, V> {
         expected.sort_unstable_by_key(|entry| entry.key);
         entries.sort_unstable_by_key(|entry| entry.key);
         let is_found = |entry: &Entry| levels.get(entry.key) == Some(*entry);
-        let agrees = |(entry, expected): (&Entry, &Entry)| {
-            let found = self.store.node_with(entry.node, entry.bits());
-            found.is_none_or(|node| node == expected.node)
-                && Entry { node: expected.node, ..*entry } == *expected
-        };
         ensure(
             pushed.is_ok()
-                && entries.len() == expected.len()
-                && zip(&entries, &expected).all(agrees)
+                && entries == expected
                 && levels.len() == entries.len()
                 && entries.iter().all(is_found),
             || "the levels disagree with the nodes",

@@ -338,11 +338,10 @@ impl<'l> Candidates<'l> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::NO_NODE;
     use super::*;
 
     fn entry(number: u64) -> Entry {
-        Entry::new(1 << 42 | number, NO_NODE, (4, number, number as u32), false)
+        Entry::new(1 << 42 | number, (4, number, number as u32), false)
     }
 
     fn entries(levels: &Levels) -> Vec<u64> {

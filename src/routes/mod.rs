@@ -45,7 +45,7 @@
 //!    strides.
 //! 4. A computed slot of a direct table agrees with the nodes at bits 6, 12 and 18, and levels with
 //!    all nodes at their bits.
-//! 5. S1 to S4 of `store.rs`.
+//! 5. S1 to S3 of `store.rs`.
 //!
 //! `check.rs` reports the first violation.
 //!

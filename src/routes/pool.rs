@@ -182,12 +182,6 @@ impl<T> Pool<T> {
         unsafe { &*self.at(index) }
     }
 
-    /// Returns the unit at `index`, if it exists.
-    #[inline]
-    pub(super) fn try_get(&self, index: u32) -> Option<&T> {
-        (index < self.end).then(|| self.get(index))
-    }
-
     /// Returns the unit at `index` without bounds checks.
     ///
     /// # Safety

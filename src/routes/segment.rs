@@ -5,9 +5,7 @@
 //! keeps the pilots: an entry has the same slot in either half.
 #![allow(unsafe_code)]
 
-use super::node::RouteBits;
 use super::search::{RouteMatch, search};
-use super::store::NO_NODE;
 use super::stride::COVERS;
 use crate::raw::bit_ops::select;
 
@@ -26,26 +24,14 @@ pub(super) struct Entry {
     pub(super) outer: u64,
     /// The index of the value of the first outer route.
     pub(super) values: u32,
-    /// Where the node was when the entry was computed; verified by its routes (S4 of `store.rs`).
-    pub(super) node: u32,
 }
 
 impl Entry {
-    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0, node: NO_NODE };
+    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0 };
 
     /// Creates the entry of a node with these routes.
-    pub(super) fn new(
-        key: u64,
-        node: u32,
-        (inner, outer, values): (u64, u64, u32),
-        deeper: bool,
-    ) -> Self {
-        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values, node }
-    }
-
-    /// Returns the routes of the node.
-    pub(super) const fn bits(&self) -> RouteBits {
-        RouteBits { inner: self.inner & !DEEPER, outer: self.outer, values: self.values }
+    pub(super) fn new(key: u64, (inner, outer, values): (u64, u64, u32), deeper: bool) -> Self {
+        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values }
     }
 
     /// Returns whether it has routes, or longer ones below it.

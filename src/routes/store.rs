@@ -7,8 +7,6 @@
 //!   in the block of a node, and the node has one unit in use for each of its routes.
 //! - **S3.** Node 0 is empty: it is the next node of slots without one. Node 1 is the root. Both
 //!   exist from the first insertion on.
-//! - **S4.** Units of the pool of nodes that are not in the trie have no routes. So a copy of a
-//!   node that may be stale is verified by its routes.
 //!
 //! Only this file adds routes to nodes and removes them, bit and value together; the unsafe blocks
 //! of this module rest on that.
@@ -112,45 +110,6 @@ impl<V> Store<V> {
     #[inline]
     pub(super) fn child_of(&self, node: &Node, slot: u32) -> Option<&Node> {
         Some(self.nodes.get(node.child(slot)?))
-    }
-
-    /// Returns `id` if the node there has these routes, which must be those of an existing node:
-    /// then it is that node, as no other one has its block of values (S1, S4).
-    #[inline]
-    pub(super) fn node_with(&self, id: u32, bits: RouteBits) -> Option<u32> {
-        let is_same = |node: &Node| !bits.is_empty() && node.bits() == bits;
-        self.nodes.try_get(id).is_some_and(is_same).then_some(id)
-    }
-
-    /// Inserts a node into a block with `len` nodes. Returns the block, which may have moved.
-    pub(super) fn insert_node(
-        &mut self,
-        block: u32,
-        len: u32,
-        at: u32,
-        node: Node,
-    ) -> Result<u32, Exhausted> {
-        let to = self.nodes.insert(block, len, at, node)?;
-        if to != block {
-            self.clear_nodes(block, len);
-        }
-        Ok(to)
-    }
-
-    /// Removes a node from a block with `len` nodes. Returns it, and the block, which may have
-    /// moved.
-    pub(super) fn remove_node(&mut self, block: u32, len: u32, at: u32) -> (Node, u32) {
-        let (node, to) = self.nodes.remove(block, len, at);
-        match to == block {
-            true => self.clear_nodes(block + len - 1, 1),
-            false => self.clear_nodes(block, len),
-        }
-        (node, to)
-    }
-
-    /// Clears nodes that have moved (S4).
-    fn clear_nodes(&mut self, first: u32, count: u32) {
-        (first..first + count).for_each(|id| *self.nodes.get_mut(id) = Node::EMPTY);
     }
 
     /// Returns the value of a route of a node, if it exists.

@@ -13,7 +13,7 @@ use super::levels::{FIRST, LAST, Levels, key_of, level_of};
 use super::node::RouteBits;
 use super::pool::Exhausted;
 use super::segment::Entry;
-use super::store::{NO_NODE, ROOT, Store};
+use super::store::{ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 
@@ -76,17 +76,16 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
     pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
 
-    /// Returns the node for routes of `len` bits of `key` and its routes, if its copy in the
-    /// shortcuts has them: then an update does not descend the trie. Prefetches the values.
+    /// Returns the node for routes of `len` bits of `key` and its routes, if its slot in the direct
+    /// table has them: then an update does not descend the trie. Prefetches the values.
+    ///
+    /// Levels have copies of nodes, too, but those are found after more cache misses.
     #[inline]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         let Store { values, .. } = &self.store;
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
-            let at = key_of(key.word(), level_of(len));
-            let entry = levels.candidate(at);
-            values.prefetch(entry.values);
-            let id = if entry.key == at && len <= LAST + STRIDE { entry.node } else { NO_NODE };
-            return Some((self.store.node_with(id, entry.bits())?, entry.bits()));
+            values.prefetch(levels.candidate(key_of(key.word(), level_of(len))).values);
+            return None;
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
         let (id, bits) = slot.node()?;
@@ -193,12 +192,12 @@ impl<V> Store<V> {
     fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.nodes.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
-        Entry::new(key_of(word, pos), id, node.routes(), deeper)
+        Entry::new(key_of(word, pos), node.routes(), deeper)
     }
 
     /// Returns the entry for what is at [`LAST`] and below.
     fn last_entry<A: Address>(&self, key: &Key<A>) -> Entry {
-        let entry = |deeper| Entry::new(key_of(key.word(), LAST), NO_NODE, (0, 0, 0), deeper);
+        let entry = |deeper| Entry::new(key_of(key.word(), LAST), (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.nodes.get(id);
@@ -232,7 +231,7 @@ impl<V> Store<V> {
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
-                    each(Entry::new(key_of(word, LAST), NO_NODE, (0, 0, 0), true))?;
+                    each(Entry::new(key_of(word, LAST), (0, 0, 0), true))?;
                 } else {
                     open.push((path.child, end, word));
                 }
