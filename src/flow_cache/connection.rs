@@ -226,7 +226,7 @@ impl ConnectionState {
 const fn protocol_bits(protocol: Protocol) -> u16 {
     match protocol {
         Protocol::Tcp => 0,
-        other => ((other as u16 - 1) % 3 + 1) << 2 | (other as u16 - 1) / 3 << 5,
+        other => ((other as u16 - 1) % 3 + 1) << 2 | ((other as u16 - 1) / 3) << 5,
     }
 }
 
