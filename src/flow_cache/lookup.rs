@@ -36,6 +36,16 @@ struct Steady<V> {
     direction: Direction,
 }
 
+/// What the home line tells of a packet that was not recorded.
+enum Unrecorded {
+    /// It is of the flow in this slot, and may change the state of the connection.
+    Flow(u32),
+    /// No flow has the name.
+    Absent,
+    /// A flow may have the name.
+    Elsewhere,
+}
+
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Begins a packet, or a burst of packets.
     #[inline(always)]
@@ -67,19 +77,20 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Records a packet that changes only times, as most do, in its flow, if that is in its home
-    /// line. If not, returns whether no flow has the name; it may be false without such a flow.
+    /// line.
     #[inline(always)]
-    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Result<Steady<V>, bool> {
-        if !packet.is_plain() {
-            return Err(false);
-        }
+    fn record_steady(
+        &mut self,
+        carried: &Carried<K>,
+        packet: Packet,
+    ) -> Result<Steady<V>, Unrecorded> {
         let home = self.index.home_of(carried.hash);
         // Numbers of aliases are beyond all slots.
         for slot in home.candidates() {
             let Some(flow) = self.store.flows.get_mut(slot) else { continue };
             if flow.name == carried.name {
-                if !flow.marks.is_steady(self.config.close_rule) {
-                    return Err(false);
+                if !packet.is_plain() || !flow.marks.is_steady(self.config.close_rule) {
+                    return Err(Unrecorded::Flow(slot));
                 }
                 self.version += 1;
                 self.accounting.quick_hits += 1;
@@ -92,7 +103,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 return Ok(Steady { value: NonNull::from(&mut flow.value), slot, direction });
             }
         }
-        Err(home.is_absent())
+        Err(if home.is_absent() { Unrecorded::Absent } else { Unrecorded::Elsewhere })
     }
 
     /// The result for a packet that [`record_steady`](Self::record_steady) has recorded, and
@@ -117,7 +128,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         match self.record_steady(carried, packet) {
             Ok(steady) => Ok(self.observed_steady(steady)),
-            Err(absent) => self.observe_any(key, (carried.clone(), absent), packet, new),
+            Err(Unrecorded::Flow(slot)) if !self.is_reuse(slot, packet) => {
+                Ok(self.on_packet_of(slot, packet, carried.direction))
+            }
+            Err(why) => {
+                let is_absent = matches!(why, Unrecorded::Absent);
+                self.observe_any(key, (carried.clone(), is_absent), packet, new)
+            }
         }
     }
 
@@ -164,13 +181,25 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if self.is_reuse(slot, packet) {
             return None;
         }
-        self.accounting.quick_hits += 1;
         let initiator = self.store.flow(slot).marks.initiator();
         let carried = match direction {
             Direction::Forward => initiator,
             Direction::Reverse => initiator.opposite(),
         };
-        Some(self.on_packet(Hit { slot, name: 0, initiator }, packet, carried))
+        Some(self.on_packet_of(slot, packet, carried))
+    }
+
+    /// Processes a packet of the flow in a slot, which was found by its first name.
+    #[inline]
+    fn on_packet_of(
+        &mut self,
+        slot: u32,
+        packet: Packet,
+        carried: Direction,
+    ) -> Observed<'_, K, V> {
+        self.accounting.quick_hits += 1;
+        let initiator = self.store.flow(slot).marks.initiator();
+        self.on_packet(Hit { slot, name: 0, initiator }, packet, carried)
     }
 
     /// Returns whether a packet opens a connection between the sockets of a closing one.
