@@ -140,8 +140,8 @@ impl<T, S: Clone> SocketTable<T, S> {
     /// Creates an empty table of at most `limit` sockets with this hasher.
     ///
     /// The hasher should be seeded with a secret, as it also selects ephemeral ports and the
-    /// sockets of groups. A hasher that panics or is inconsistent may make sockets unreachable and
-    /// leave ports in use without a socket, but causes no other harm.
+    /// sockets of groups. A hasher that panics or is inconsistent may make sockets unreachable,
+    /// confuse bound sockets and leave ports in use without a socket, but causes no other harm.
     ///
     /// # Example
     ///

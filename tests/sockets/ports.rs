@@ -106,9 +106,9 @@ fn the_last_free_ports_are_found_in_a_bounded_number_of_lookups() {
     };
     // A word of 64 ports is one lookup in each map, and a step of growth hashes 1000 entries.
     for _ in range.clone() {
-        let most = counted(&mut || drop(connect(&mut sockets).unwrap()));
+        let most = counted(&mut || _ = connect(&mut sockets).unwrap());
         assert!(most < 4000, "{most} hashes of a connection");
-        let most = counted(&mut || drop(bind(&mut sockets).unwrap()));
+        let most = counted(&mut || _ = bind(&mut sockets).unwrap());
         assert!(most < 6000, "{most} hashes of a bound socket");
     }
     let none =

@@ -188,8 +188,10 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         });
         assert_eq!(visited.len(), self.model.sockets.len(), "each is visited once");
         assert!(visited.iter().all(|name| self.model.position(name).is_some()));
-        let removed = self.model.sockets.extract_if(.., |socket| !is_kept(socket.socket));
-        self.removed.extend(removed.map(|socket| socket.name));
+        let sockets = self.model.sockets.drain(..);
+        let (kept, removed): (Vec<_>, Vec<_>) = sockets.partition(|own| is_kept(own.socket));
+        self.model.sockets = kept;
+        self.removed.extend(removed.iter().map(|socket| socket.name));
         self.ours.iter_mut().for_each(|(_, socket)| *socket += 1_000_000);
         self.model.sockets.iter_mut().for_each(|socket| socket.socket += 1_000_000);
     }
