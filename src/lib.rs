@@ -73,8 +73,8 @@
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`]
 //!   takes twice the memory of a [`RouteTable`].
-//! - **Binding needs counts.** A [`SocketTable`] takes twice as long as a map to open and close a
-//!   connection; lookups take as long.
+//! - **Binding needs the ports in use.** A [`SocketTable`] takes up to twice as long as a map to
+//!   open and close a connection; lookups take as long.
 //! - **An index from the packet is a hint.** Flows with the same index in a [`SourceHashCache`]
 //!   evict each other, and a flow with two indices has two entries: use it for what can be
 //!   recomputed.

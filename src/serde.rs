@@ -7,7 +7,7 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::marker::PhantomData;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 
 use alloc::string::String;
@@ -19,6 +19,7 @@ use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::{Address, BitString};
 use crate::key::prefix::{Prefix, PrefixError};
 use crate::routes::{RouteTable, Routes};
+use crate::sockets::Local;
 use crate::trash::{TrashMap, TrashSet};
 use crate::trie::Thresholds;
 use crate::trie::map::LcTrieMap;
@@ -47,6 +48,36 @@ impl<'de> Deserialize<'de> for PassiveGc {
         }
         let Unchecked { threshold, goal } = Unchecked::deserialize(deserializer)?;
         Self::new(threshold, goal).map_err(D::Error::custom)
+    }
+}
+
+/// The fields of a [`Local`].
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename = "Local")]
+struct LocalFields {
+    address: IpAddr,
+    is_v6_only: bool,
+    port: Option<u16>,
+    protocol: u8,
+}
+
+impl Serialize for Local {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (address, port) = (self.address(), self.port());
+        let (is_v6_only, protocol) = (self.is_v6_only(), self.protocol());
+        LocalFields { address, is_v6_only, port, protocol }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Local {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let LocalFields { address, is_v6_only, port, protocol } =
+            LocalFields::deserialize(deserializer)?;
+        let local = match port {
+            Some(port) => Self::new(SocketAddr::new(address, port), protocol),
+            None => Self::all_ports(address, protocol),
+        };
+        Ok(if is_v6_only { local.v6_only() } else { local })
     }
 }
 

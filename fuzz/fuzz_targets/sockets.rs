@@ -43,6 +43,9 @@ enum Op {
     Set(u8),
     SetFound(Packet),
     LookupBatch([Packet; 3], u8),
+    Accept(Packet),
+    ConnectBound(u8, Packet),
+    Retain(u8),
     Clear,
     Clone,
 }
@@ -163,6 +166,11 @@ fuzz_target!(|input: Input| {
                 let burst = some.into_iter().cycle().take(count.into());
                 checked.lookup_batch(&burst.collect::<Vec<FlowKey>>());
             }
+            Op::Accept(packet) => checked.accept(&packet.of(packets)),
+            Op::ConnectBound(number, packet) => {
+                let name = checked.nth(number.into());
+                name.iter().for_each(|name| checked.connect_bound(name, &packet.of(packets)));
+            }
             op => step(&mut checked, op),
         }
         if at % EVERY == EVERY - 1 {
@@ -216,6 +224,9 @@ fn step(checked: &mut CheckedSockets<Weak>, op: Op) {
         Op::Set(number) => checked.nth(number.into()).iter().for_each(|name| checked.set(name)),
         Op::Clear => checked.clear(),
         Op::Clone => checked.clone_ours(),
-        Op::SetFound(_) | Op::LookupBatch(..) => unreachable!("handled by the caller"),
+        Op::Retain(number) => checked.retain(number.into()),
+        Op::SetFound(_) | Op::LookupBatch(..) | Op::Accept(_) | Op::ConnectBound(..) => {
+            unreachable!("handled by the caller")
+        }
     }
 }

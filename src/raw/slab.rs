@@ -292,10 +292,34 @@ impl<T> Slab<T> {
 
     /// Iterates over all entries with their indices, in the order of the indices.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
-        self.slots.0.iter_mut().enumerate().filter_map(|(index, slot)| match slot {
+        self.slots_mut().iter_mut().enumerate().filter_map(|(index, slot)| match slot {
             Slot::Occupied(entry) => Some((index as u32, entry)),
             Slot::Free(_) => None,
         })
+    }
+
+    /// Returns all slots, in the order of their indices.
+    pub(crate) fn slots(&self) -> &[Slot<T>] {
+        &self.slots.0
+    }
+
+    /// Returns all slots, in the order of their indices.
+    pub(crate) fn slots_mut(&mut self) -> &mut [Slot<T>] {
+        &mut self.slots.0
+    }
+}
+
+impl<T> Slot<T> {
+    /// Returns the entry, if there is one.
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<&T> {
+        if let Self::Occupied(entry) = self { Some(entry) } else { None }
+    }
+
+    /// Returns a mutable reference to the entry, if there is one.
+    #[inline]
+    pub(crate) fn entry_mut(&mut self) -> Option<&mut T> {
+        if let Self::Occupied(entry) = self { Some(entry) } else { None }
     }
 }
 

@@ -5,18 +5,19 @@
 //!
 //!     above       v4          FiveTuple<Ipv4Addr> → socket
 //!                 v6          FiveTuple<Ipv6Addr> → socket
-//!                 occupied    local (address, port)     → number of connections
-//!                             local (any IPv4, port)    → number of connections
+//!                 ports       see connected_ports.rs
 //! ```
 //!
 //! - **C1** Either all connections are in `small`, or all are in the maps.
-//! - **C2** `occupied` counts each connection of the maps twice, and has no count of zero.
+//! - **C2, C3** `ports` has the ports of the connections in the maps.
 
 use alloc::format;
 use core::hash::BuildHasher;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::ops::RangeInclusive;
 
-use super::local::{LocalWords, Scope};
+use super::connected_ports::ConnectedPorts;
+use super::ports::bit;
 use super::small_table::{MAX_SMALL, SHRINK_AT, SmallTable};
 use super::{Local, map_error};
 use crate::invariant::{InvariantError, ensure};
@@ -25,13 +26,16 @@ use crate::key::flow::{FiveTuple, FlowKey};
 use crate::raw::prefetch::BURST;
 use crate::trash::TrashMap;
 
+pub(super) type V4<T, S> = TrashMap<FiveTuple<Ipv4Addr>, T, S>;
+pub(super) type V6<T, S> = TrashMap<FiveTuple<Ipv6Addr>, T, S>;
+
 /// Sockets by connection.
 #[derive(Clone, Debug)]
 pub(super) struct Connections<T, S> {
     small: SmallTable<T>,
-    v4: TrashMap<FiveTuple<Ipv4Addr>, T, S>,
-    v6: TrashMap<FiveTuple<Ipv6Addr>, T, S>,
-    occupied: TrashMap<LocalWords, usize, S>,
+    v4: V4<T, S>,
+    v6: V6<T, S>,
+    ports: ConnectedPorts<S>,
 }
 
 impl<T, S: Clone> Connections<T, S> {
@@ -40,7 +44,7 @@ impl<T, S: Clone> Connections<T, S> {
             small: SmallTable::new(),
             v4: TrashMap::with_hasher(hasher.clone()),
             v6: TrashMap::with_hasher(hasher.clone()),
-            occupied: TrashMap::with_hasher(hasher.clone()),
+            ports: ConnectedPorts::new(hasher),
         }
     }
 }
@@ -50,10 +54,35 @@ impl<T, S> Connections<T, S> {
         self.small.len() + self.v4.len() + self.v6.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (FlowKey, &T)> {
-        let small = self.small.iter().map(|(key, socket)| (*key, socket));
+    pub(super) const fn small(&self) -> &SmallTable<T> {
+        &self.small
+    }
+
+    /// The maps: empty, if the connections are in the small table.
+    pub(super) const fn maps(&self) -> (&V4<T, S>, &V6<T, S>) {
+        (&self.v4, &self.v6)
+    }
+
+    /// The small table and the maps. Their keys must stay the same.
+    pub(super) const fn parts_mut(&mut self) -> (&mut SmallTable<T>, &mut V4<T, S>, &mut V6<T, S>) {
+        (&mut self.small, &mut self.v4, &mut self.v6)
+    }
+
+    /// Iterates over all connections.
+    fn iter(&self) -> impl Iterator<Item = (FlowKey, &T)> {
+        let small = self.small.slots().iter().map(|(key, socket)| (*key, socket));
         let v4 = self.v4.iter().map(|(&key, socket)| (FlowKey::V4(key), socket));
         small.chain(v4).chain(self.v6.iter().map(|(&key, socket)| (FlowKey::V6(key), socket)))
+    }
+
+    /// See [`ConnectedPorts::track`].
+    pub(super) fn track(&mut self, ports: &RangeInclusive<u16>) {
+        self.ports.track(ports);
+    }
+
+    /// The ports of the connections in the maps.
+    pub(super) const fn ports(&self) -> &ConnectedPorts<S> {
+        &self.ports
     }
 }
 
@@ -91,14 +120,9 @@ impl<T, S: BuildHasher> Connections<T, S> {
                     && local.port == Some(key.dport())
                     && local.takes(key.dst())
             };
-            return self.small.iter().any(|(key, _)| matches(key));
+            return self.small.slots().iter().any(|(key, _)| matches(key));
         }
-        let is_occupied =
-            |scope| self.occupied.contains_key(&LocalWords::new(&local.in_scope(scope)));
-        match local.scope {
-            Scope::Any => is_occupied(Scope::AnyV4) || is_occupied(Scope::AnyV6),
-            scope => is_occupied(scope),
-        }
+        self.ports.taken(local) & local.port.map_or(0, bit) != 0
     }
 
     /// Inserts a connection that is absent. Returns the socket if memory allocation fails.
@@ -123,10 +147,33 @@ impl<T, S: BuildHasher> Connections<T, S> {
             return self.small.remove(key);
         }
         let socket = self.remove_mapped(key)?;
+        self.shrink();
+        Some(socket)
+    }
+
+    /// Moves the connections to the small table if they are few.
+    fn shrink(&mut self) {
         if self.len() <= SHRINK_AT && self.small.reserve(self.len()) {
             self.move_to_small();
         }
-        Some(socket)
+    }
+
+    /// Removes the connections for which `keep` returns false.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(FlowKey, &mut T) -> bool) {
+        self.small.retain(&mut keep);
+        let Self { v4, v6, ports, .. } = self;
+        let mut keep = |key: FlowKey, socket: &mut T| {
+            let is_kept = keep(key, socket);
+            if !is_kept {
+                ports.remove(&key);
+            }
+            is_kept
+        };
+        v4.retain(|&key, socket| keep(FlowKey::V4(key), socket));
+        v6.retain(|&key, socket| keep(FlowKey::V6(key), socket));
+        if self.small.is_empty() {
+            self.shrink();
+        }
     }
 
     /// Moves all connections from the small table to the maps. If memory allocation fails, returns
@@ -147,23 +194,19 @@ impl<T, S: BuildHasher> Connections<T, S> {
     fn move_to_small(&mut self) {
         self.v4.drain().for_each(|(key, socket)| self.small.push(FlowKey::V4(key), socket));
         self.v6.drain().for_each(|(key, socket)| self.small.push(FlowKey::V6(key), socket));
-        self.occupied.clear();
+        self.ports.clear();
     }
 
     fn insert_mapped(&mut self, key: FlowKey, socket: T) -> Result<(), T> {
-        let locals = locals(&key);
-        for (counted, &local) in locals.iter().enumerate() {
-            if !self.increment(local) {
-                locals[..counted].iter().for_each(|local| self.decrement(local));
-                return Err(socket);
-            }
+        if !self.ports.insert(&key) {
+            return Err(socket);
         }
         let rejected = match key {
             FlowKey::V4(key) => self.v4.try_insert(key, socket).map_err(|error| error.value).err(),
             FlowKey::V6(key) => self.v6.try_insert(key, socket).map_err(|error| error.value).err(),
         };
         let Some(socket) = rejected else { return Ok(()) };
-        locals.iter().for_each(|local| self.decrement(local));
+        self.ports.remove(&key);
         Err(socket)
     }
 
@@ -172,27 +215,8 @@ impl<T, S: BuildHasher> Connections<T, S> {
             FlowKey::V4(key) => self.v4.remove(key)?,
             FlowKey::V6(key) => self.v6.remove(key)?,
         };
-        locals(key).iter().for_each(|local| self.decrement(local));
+        self.ports.remove(key);
         Some(socket)
-    }
-
-    /// Counts a connection at a local address. Returns false if memory allocation fails.
-    fn increment(&mut self, local: LocalWords) -> bool {
-        if let Some(count) = self.occupied.get_mut(&local) {
-            *count += 1;
-            return true;
-        }
-        self.occupied.try_insert(local, 1).is_ok()
-    }
-
-    fn decrement(&mut self, local: &LocalWords) {
-        if let Some(count) = self.occupied.get_mut(local) {
-            // An inconsistent hasher makes counts wrong; they must not underflow.
-            *count = count.saturating_sub(1);
-            if *count == 0 {
-                self.occupied.remove(local);
-            }
-        }
     }
 
     /// Looks up at most [`BURST`] connections. Writes each socket to the position of its key.
@@ -214,30 +238,14 @@ impl<T, S: BuildHasher> Connections<T, S> {
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
         self.v4.validate().map_err(map_error)?;
         self.v6.validate().map_err(map_error)?;
-        self.occupied.validate().map_err(map_error)?;
         self.small.validate()?;
         let mapped = self.len() - self.small.len();
         ensure(self.small.is_empty() || mapped == 0, || {
             format!("C1: {} connections in the small table, {mapped} in maps", self.small.len())
         })?;
-        let mut counts: TrashMap<LocalWords, usize> = TrashMap::new();
-        for (key, _) in self.iter().skip(self.small.len()) {
-            for local in locals(&key) {
-                *counts.entry(local).or_insert(0) += 1;
-            }
-        }
-        let is_counted = |(local, count)| self.occupied.get(local) == Some(count);
-        ensure(
-            counts.len() == self.occupied.len() && counts.iter().all(is_counted),
-            || "C2: a count of connections at a local address is wrong",
-        )
+        let keys = self.iter().skip(self.small.len()).map(|(key, _)| key);
+        self.ports.validate(keys, |key| self.get_mapped(key).is_some())
     }
-}
-
-/// The keys under which a connection is counted: its local address, and any of that version.
-fn locals(key: &FlowKey) -> [LocalWords; 2] {
-    let [address, family, _] = LocalWords::of_packet(key, false);
-    [address, family]
 }
 
 fn as_v4(key: &FlowKey) -> Option<FiveTuple<Ipv4Addr>> {

@@ -13,11 +13,14 @@
 //!
 //! A bound socket has no destination. So the hash includes an id that differs for each of them, and
 //! the first free port from there on is used.
+//!
+//! The ports in use are bits, 64 in a word: a search examines at most 442 words for 28,232 ports.
 
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::SocketError;
+use super::ports::WORD;
 
 /// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
 /// about other destinations.
@@ -35,26 +38,32 @@ impl Cursors {
 
     /// Returns the next free port for the destination with this hash, and advances its cursor.
     ///
-    /// The range has passed [`check`]. `random` returns the initial value of each cursor.
+    /// The range has passed [`check`]. `random` returns the initial value of each cursor. `taken`
+    /// returns the bits of ports in use, of the 64 ports of a word that has this port; `is_free`
+    /// returns whether one without a bit is free. One search calls `taken` once for each word, at
+    /// most.
     pub(super) fn next(
         &mut self,
         hash: u64,
         ports: &RangeInclusive<u16>,
         random: impl Fn(usize) -> u64,
+        taken: impl Fn(u16) -> u64,
         is_free: impl Fn(u16) -> bool,
     ) -> Result<u16, SocketError> {
         if self.0.is_empty() {
             self.0.try_reserve_exact(CURSORS).map_err(|_| SocketError::NoMemory)?;
             self.0.extend((0..CURSORS).map(|index| u32::from(random(index) as u16)));
         }
-        let start = *ports.start();
-        let span = u64::from(ports.end() - start) + 1;
+        let (start, end) = (*ports.start(), *ports.end());
+        let span = u64::from(end - start) + 1;
         // Fold in lower bits, as a hash may have only 32.
         let cursor = &mut self.0[(hash >> 56 ^ hash >> 24) as usize % CURSORS];
-        let first = u64::from(hash as u32) + u64::from(*cursor);
-        for step in 0..span {
-            let port = start + ((first + step) % span) as u16;
-            if is_free(port) {
+        let first = start + ((u64::from(hash as u32) + u64::from(*cursor)) % span) as u16;
+        // From the first port to the end, then from the start to the first.
+        let wrapped = start..=first.saturating_sub(1).max(start);
+        for range in [first..=end, wrapped] {
+            if let Some(port) = next_free(range, &taken, &is_free) {
+                let step = (u64::from(port) + span - u64::from(first)) % span;
                 // The order of ports breaks where the cursor wraps, once in four billion ports.
                 *cursor = cursor.wrapping_add(step as u32 + 1);
                 return Ok(port);
@@ -62,6 +71,31 @@ impl Cursors {
         }
         Err(SocketError::NoPort)
     }
+}
+
+/// Returns the first free port of a range, by its words.
+fn next_free(
+    ports: RangeInclusive<u16>,
+    taken: &impl Fn(u16) -> u64,
+    is_free: &impl Fn(u16) -> bool,
+) -> Option<u16> {
+    let (first, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
+    let words = first / WORD..=last / WORD;
+    words.into_iter().find_map(|word| {
+        let at = (word * WORD).max(first);
+        let mut free = !taken(at as u16) & u64::MAX << (at % WORD);
+        while free != 0 {
+            let port = word * WORD + free.trailing_zeros();
+            if port > last {
+                return None;
+            }
+            if is_free(port as u16) {
+                return Some(port as u16);
+            }
+            free &= free - 1;
+        }
+        None
+    })
 }
 
 /// Checks that a range has ports, and all of them are valid.

@@ -40,6 +40,10 @@ pub enum SocketError {
     NoPort,
     /// The range of ports is empty, or contains port 0.
     BadRange,
+    /// No bound socket has the name.
+    NotFound,
+    /// The socket is bound to another address, port or protocol.
+    OtherAddress,
 }
 
 impl fmt::Display for SocketError {
@@ -53,6 +57,8 @@ impl fmt::Display for SocketError {
             Self::MixedFamilies => "the addresses are of different IP versions",
             Self::NoPort => "all ports of the range are in use",
             Self::BadRange => "the range of ports is empty, or contains port 0",
+            Self::NotFound => "no bound socket has the name",
+            Self::OtherAddress => "the socket is bound to another address, port or protocol",
         })
     }
 }

@@ -7,6 +7,7 @@ use core::ops::RangeInclusive;
 use super::listeners::Listener;
 use super::{Local, Name, RejectedSocket, Reuse, SocketError, SocketTable, ephemeral};
 use crate::key::flow::FlowKey;
+use crate::raw::index::OptIndex;
 
 impl<T, S: BuildHasher> SocketTable<T, S> {
     /// Binds a socket to a local address: it gets the packets that belong to no connection.
@@ -38,7 +39,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     /// Binds a socket to a free port of a range. The port of `local` is ignored.
     ///
     /// The port is selected by the hash, which should be seeded with a secret, so that one port
-    /// does not reveal the next: algorithm 1 of RFC 6056. Each port in use costs a lookup.
+    /// does not reveal the next: algorithm 1 of RFC 6056. Ports are tested 64 at a time.
     ///
     /// # Errors
     ///
@@ -68,14 +69,15 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
             return Err(RejectedSocket { given: socket, why });
         }
         let Self { connections, listeners, .. } = self;
-        let is_free = |port| {
+        let taken = |port| {
             let local = local.at_port(port);
-            !listeners.conflicts(&local, Reuse::No) && !connections.occupies(&local)
+            listeners.taken(&local) | connections.ports().taken(&local)
         };
+        let is_free = |port| !connections.occupies(&local.at_port(port));
         // The id takes the place of a destination, so that one port does not reveal the next.
         let hash = self.hasher.hash_one((local.at_port(0), self.next_id));
         let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, is_free) {
+        match self.cursors.next(hash, &ports, random, taken, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
             Err(why) => Err(RejectedSocket { given: socket, why }),
         }
@@ -87,7 +89,8 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         reuse: Reuse,
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
-        let listener = Listener { local, reuse, id: self.next_id, socket };
+        let (id, next) = (self.next_id, OptIndex::NONE);
+        let listener = Listener { local, reuse, id, socket, next };
         let name = listener.name();
         match self.listeners.insert(listener) {
             Ok(()) => {
@@ -129,11 +132,99 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         Err(RejectedSocket { given: socket, why })
     }
 
+    /// Inserts the connection of a packet that has arrived: its `src` is the remote socket, its `dst`
+    /// the local one.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Name, Reuse, SocketTable};
+    ///
+    /// let tcp = 6;
+    /// let mut sockets = SocketTable::new(10);
+    /// sockets.bind(Local::new("0.0.0.0:80".parse()?, tcp), Reuse::No, "listener")?;
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let syn = FlowKey::new(from, to, 40_000, 80, tcp).unwrap();
+    /// assert_eq!(*sockets.lookup(&syn).unwrap().socket, "listener");
+    /// assert_eq!(sockets.accept(&syn, "connection")?, Name::Connected(syn));
+    /// assert_eq!(*sockets.lookup(&syn).unwrap().socket, "connection");
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn accept(&mut self, packet: &FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
+        let (local, remote) = ends(packet);
+        self.connect(local, remote, packet.protocol(), socket)
+    }
+
+    /// Turns a bound socket into the connection of this packet, whose `dst` it is bound to.
+    ///
+    /// It is for `connect` of a socket that is bound, and for a listener of one connection. The
+    /// table has as many sockets as before, so it may be full.
+    ///
+    /// # Errors
+    ///
+    /// [`NotFound`](SocketError::NotFound) if no bound socket has this name,
+    /// [`OtherAddress`](SocketError::OtherAddress) if it is bound to another address, port or
+    /// protocol than that of the packet; and as [`connect`](Self::connect), but for the limit. The
+    /// socket remains bound.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::FlowKey;
+    /// use flowtable::sockets::{Local, Name, Reuse, SocketTable};
+    ///
+    /// let udp = 17;
+    /// let mut sockets = SocketTable::new(1);
+    /// let bound = sockets.bind(Local::new("0.0.0.0:4500".parse()?, udp), Reuse::No, "peer")?;
+    /// let [from, to] = ["192.0.2.7".parse()?, "198.51.100.1".parse()?];
+    /// let answer = FlowKey::new(from, to, 4500, 4500, udp).unwrap();
+    /// assert_eq!(sockets.connect_bound(&bound, &answer)?, Name::Connected(answer));
+    /// assert_eq!((sockets.get(&bound), sockets.len()), (None, 1));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) -> Result<Name, SocketError> {
+        let Name::Bound { local, id } = name else { return Err(SocketError::NotFound) };
+        let (here, there) = ends(packet);
+        let key = connection(here, there, packet.protocol())?;
+        if self.listeners.get(local, *id).is_none() {
+            return Err(SocketError::NotFound);
+        }
+        let is_at = local.takes(key.dst())
+            && local.port.is_none_or(|port| port == key.dport())
+            && local.protocol == key.protocol();
+        if !is_at {
+            return Err(SocketError::OtherAddress);
+        }
+        if self.connections.get(&key).is_some() {
+            return Err(SocketError::InUse);
+        }
+        let Some((index, listener)) = self.listeners.take(local, *id) else {
+            return Err(SocketError::NotFound);
+        };
+        let Listener { local, reuse, id, socket, next } = listener;
+        match self.connections.insert(key, socket) {
+            Ok(()) => {
+                self.listeners.unlink(&local, reuse, index, next);
+                Ok(Name::Connected(key))
+            }
+            Err(socket) => {
+                self.listeners.put_back(Listener { local, reuse, id, socket, next });
+                Err(SocketError::NoMemory)
+            }
+        }
+    }
+
     /// Inserts a connection from a port of a range that no bound socket has, and no connection to
     /// `remote`.
     ///
     /// Ports are selected in the order of RFC 6056, which is secret if the hasher is seeded with a
-    /// secret. Each port in use costs a lookup, so an almost exhausted range costs many.
+    /// secret. Ports are tested 64 at a time. Only those that [`connect`](Self::connect) or
+    /// [`accept`](Self::accept) used before the first call with this range cost a lookup each.
     ///
     /// # Errors
     ///
@@ -171,13 +262,17 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
             Err(why) => return Err(RejectedSocket { given: socket, why }),
         };
         let Self { connections, listeners, .. } = self;
-        let is_free = |port| {
-            at_port(port).is_ok_and(|key| connections.get(&key).is_none())
-                && !listeners.has_port(key.dst(), port, protocol)
+        connections.track(&ports);
+        let here = Local::new(SocketAddr::new(key.dst(), 0), protocol);
+        let taken = |port: u16| {
+            // A word may begin with port 0, with which there is no connection.
+            let key = at_port(port.max(1)).unwrap_or(key);
+            listeners.taken(&here.at_port(port)) | connections.ports().taken_to(&key)
         };
+        let is_free = |port| at_port(port).is_ok_and(|key| connections.get(&key).is_none());
         let hash = self.hasher.hash_one((key.src(), key.sport(), key.dst(), protocol));
         let random = |index| self.hasher.hash_one(index);
-        match self.cursors.next(hash, &ports, random, is_free).and_then(at_port) {
+        match self.cursors.next(hash, &ports, random, taken, is_free).and_then(at_port) {
             Ok(key) => self.insert_connected(key, socket),
             Err(why) => Err(RejectedSocket { given: socket, why }),
         }
@@ -189,6 +284,12 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
             Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
         }
     }
+}
+
+/// The local and the remote end of the connection of a packet that has arrived.
+fn ends(packet: &FlowKey) -> (SocketAddr, SocketAddr) {
+    let local = SocketAddr::new(packet.dst(), packet.dport());
+    (local, SocketAddr::new(packet.src(), packet.sport()))
 }
 
 /// The key of a connection, as its packets arrive.

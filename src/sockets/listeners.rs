@@ -1,45 +1,45 @@
-//! Bound sockets: an array, or a map of groups if there are more than 16.
+//! Bound sockets: a map from ports to groups of sockets, and one from addresses and ports.
 //!
 //! ```text
-//!     up to 16    small      │ local, reuse, id, socket │ …
+//!     ports      (protocol, port) ─┬▸ any address         ■ ─▸ □ ─▸ □   a group: sockets with
+//!                                  ├▸ any IPv4 address    ■             Reuse::Port
+//!                                  ├▸ any IPv6 address    ■
+//!                                  └▸ how many at single addresses, and the first group of these
 //!
-//!     above       groups     (address, port) → ■ □ □     a group: sockets with Reuse::Port
-//!                            (any IPv4, port) → ■
-//!                 narrower   (any IPv4, port) → number of sockets at that port of single
-//!                                               addresses, and how many have Reuse::No
+//!     addressed  (address, protocol, port) ─▸ ■ ─▸ □
 //! ```
 //!
-//! A lookup in the array tests each socket, which is the specification of a lookup in the map. That
-//! probes at most six keys: the address, any of its version and any, with the port and then with
-//! all ports.
+//! A lookup probes `ports`, and `addressed` if sockets are bound to several single addresses at the
+//! port. So the number of bound sockets does not matter. If there are sockets of all ports, what is
+//! not found is looked up again in the same way.
 //!
-//! - **L1** Either all sockets are in `small`, which has at most [`MAX_SMALL`], or all are in
-//!   groups.
-//! - **L2** Each socket is in the group of its local address, and no group is empty.
-//! - **L3** `narrower` counts the sockets of groups at single addresses, and has no count of zero.
+//! - **L1** Each socket is in the list of its local address, and in no other; no list is empty.
+//! - **L2** An entry of `ports` counts the sockets at single addresses, and has sockets.
+//! - **L3** `bound` has the port of each socket at its address, and `narrower` those at single
+//!   addresses, at the address that is any of that version.
 
 use alloc::format;
-use alloc::vec::Vec;
 use core::hash::BuildHasher;
-use core::mem;
-use core::net::IpAddr;
 
 use super::local::{LocalWords, Scope};
-use super::small_table::{MAX_SMALL, SHRINK_AT};
+use super::ports::Ports;
 use super::{Local, Match, Name, Reuse, map_error};
 use crate::invariant::{InvariantError, ensure};
 use crate::key::flow::FlowKey;
-use crate::trash::TrashMap;
+use crate::raw::index::OptIndex;
+use crate::raw::slab::Slab;
+use crate::trash::{TrashMap, TrashSet};
 
 /// Bound sockets by local address.
 #[derive(Clone, Debug)]
 pub(super) struct Listeners<T, S> {
-    small: Vec<Listener<T>>,
-    groups: TrashMap<LocalWords, Group<T>, S>,
-    narrower: TrashMap<LocalWords, Narrower, S>,
-    /// The number of sockets in groups.
-    grouped: usize,
-    /// The number of groups with all ports. It is mostly zero, and lookups skip their keys.
+    sockets: Slab<Listener<T>>,
+    ports: TrashMap<u32, Port, S>,
+    /// The first socket of each list at a single address.
+    addressed: TrashMap<LocalWords, OptIndex, S>,
+    bound: Ports<S>,
+    narrower: Ports<S>,
+    /// The number of sockets with all ports. It is mostly zero, and lookups skip their keys.
     all_ports: usize,
 }
 
@@ -49,6 +49,8 @@ pub(super) struct Listener<T> {
     pub(super) reuse: Reuse,
     pub(super) id: u64,
     pub(super) socket: T,
+    /// The next socket at the same local address.
+    pub(super) next: OptIndex,
 }
 
 impl<T> Listener<T> {
@@ -61,374 +63,470 @@ impl<T> Listener<T> {
     }
 }
 
-/// Sockets with equal local addresses: one, and mostly no others.
-#[derive(Clone, Debug)]
-struct Group<T> {
-    first: Listener<T>,
-    others: Vec<Listener<T>>,
+/// The sockets at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Port {
+    /// The first sockets at any address, at any of IPv4 and at any of IPv6.
+    any: [OptIndex; 3],
+    /// The first socket of one of the lists at single addresses, mostly the only one.
+    one: OptIndex,
+    /// The number of sockets at single addresses of IPv4 and of IPv6.
+    single: [u32; 2],
+    /// How many of these have [`Reuse::No`].
+    exclusive: [u32; 2],
 }
 
-/// Narrower bindings: the sockets at a port of single addresses of an IP version.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Narrower {
-    sockets: usize,
-    /// Sockets with [`Reuse::No`].
-    exclusive: usize,
+impl Port {
+    const EMPTY: Self =
+        Self { any: [OptIndex::NONE; 3], one: OptIndex::NONE, single: [0; 2], exclusive: [0; 2] };
+
+    fn is_empty(&self) -> bool {
+        self.single == [0; 2] && self.any.iter().all(|first| first.is_none())
+    }
+}
+
+/// The key of a port, or of all ports.
+#[inline]
+fn port_key(port: Option<u16>, protocol: u8) -> u32 {
+    u32::from(protocol) << 24 | port.map_or(1 << 16, u32::from)
+}
+
+/// The index of the list of a scope in [`Port::any`]; `None` for a single address.
+fn any_index(scope: Scope) -> Option<usize> {
+    match scope {
+        Scope::Any => Some(0),
+        Scope::AnyV4 => Some(1),
+        Scope::AnyV6 => Some(2),
+        Scope::Address(_) => None,
+    }
+}
+
+/// The versions of the addresses in a scope, as indices of [`Port::single`].
+fn versions(scope: Scope) -> core::ops::Range<usize> {
+    match scope {
+        Scope::Any => 0..2,
+        scope if scope.is_v4() => 0..1,
+        _ => 1..2,
+    }
 }
 
 impl<T, S: Clone> Listeners<T, S> {
     pub(super) fn new(hasher: &S) -> Self {
         Self {
-            small: Vec::new(),
-            groups: TrashMap::with_hasher(hasher.clone()),
-            narrower: TrashMap::with_hasher(hasher.clone()),
-            grouped: 0,
+            sockets: Slab::new(),
+            ports: TrashMap::with_hasher(hasher.clone()),
+            addressed: TrashMap::with_hasher(hasher.clone()),
+            bound: Ports::new(hasher),
+            narrower: Ports::new(hasher),
             all_ports: 0,
         }
     }
 }
 
-impl<T> Group<T> {
-    fn iter(&self) -> impl Iterator<Item = &Listener<T>> {
-        core::iter::once(&self.first).chain(&self.others)
+impl<T, S> Listeners<T, S> {
+    pub(super) const fn len(&self) -> usize {
+        self.sockets.len()
     }
 
-    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Listener<T>> {
-        core::iter::once(&mut self.first).chain(&mut self.others)
+    pub(super) const fn sockets(&self) -> &Slab<Listener<T>> {
+        &self.sockets
     }
 
-    /// Adds a socket. Returns it if memory allocation fails.
-    fn push(&mut self, listener: Listener<T>) -> Result<(), Listener<T>> {
-        if self.others.try_reserve(1).is_err() {
-            return Err(listener);
-        }
-        self.others.push(listener);
-        Ok(())
+    pub(super) const fn sockets_mut(&mut self) -> &mut Slab<Listener<T>> {
+        &mut self.sockets
     }
 
-    /// Selects the socket for a packet with this hash.
+    /// The indices of a list. Links that an inconsistent hasher has made wrong may form a cycle, so
+    /// it ends after all sockets.
+    fn list(&self, first: OptIndex) -> impl Iterator<Item = u32> {
+        let next = |index| {
+            self.sockets.get(index).map_or(OptIndex::NONE, |socket: &Listener<T>| socket.next)
+        };
+        first.list(next).take(self.len() + 1)
+    }
+
+    /// Selects the socket of a list for a packet with this hash.
     #[inline]
-    fn select(&self, hash: impl Fn() -> u64) -> &Listener<T> {
-        if self.others.is_empty() {
-            return &self.first;
+    fn select(&self, first: OptIndex, hash: impl Fn() -> u64) -> Option<u32> {
+        let index = first.get()?;
+        if self.sockets.get(index)?.next.is_none() {
+            return Some(index);
         }
         let hash = hash();
-        let best = self.iter().max_by_key(|member| score(hash, member.id));
-        best.unwrap_or(&self.first)
-    }
-}
-
-impl<T, S> Listeners<T, S> {
-    pub(super) fn len(&self) -> usize {
-        self.small.len() + self.grouped
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Listener<T>> {
-        self.small.iter().chain(self.groups.values().flat_map(Group::iter))
+        let score = |index: &u32| self.sockets.get(*index).map(|member| score(hash, member.id));
+        self.list(first).max_by_key(score)
     }
 }
 
 impl<T, S: BuildHasher> Listeners<T, S> {
-    /// Returns the socket that matches a packet best. Calls `hash` if a group of several does.
+    /// The first sockets of the lists that match a packet, at its port or at all ports, best match
+    /// first.
+    #[inline]
+    fn lists(&self, packet: &FlowKey, all_ports: bool) -> [OptIndex; 3] {
+        let port = (!all_ports).then(|| packet.dport());
+        let Some(port) = self.ports.get(&port_key(port, packet.protocol())) else {
+            return [OptIndex::NONE; 3];
+        };
+        let version = usize::from(matches!(packet, FlowKey::V6(_)));
+        let single = match port.single[version] {
+            0 => OptIndex::NONE,
+            _ => self.list_at(port.one, LocalWords::of_packet(packet, all_ports)[0]),
+        };
+        [single, port.any[1 + version], port.any[0]]
+    }
+
+    /// The first socket at a single address, which is `one` in most cases.
+    #[inline]
+    fn list_at(&self, one: OptIndex, at: LocalWords) -> OptIndex {
+        let is_it = |one: &Listener<T>| LocalWords::new(&one.local) == at;
+        if one.get().and_then(|one| self.sockets.get(one)).is_some_and(is_it) {
+            return one;
+        }
+        self.addressed.get(&at).copied().unwrap_or(OptIndex::NONE)
+    }
+
+    /// Returns the index of the socket that matches a packet best. Calls `hash` if a group of
+    /// several does.
+    #[inline]
+    fn best(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<u32> {
+        let best =
+            |all_ports| self.lists(packet, all_ports).into_iter().find(|first| first.is_some());
+        let first = best(false).or_else(|| if self.all_ports > 0 { best(true) } else { None });
+        self.select(first?, hash)
+    }
+
+    /// Returns the socket that matches a packet best.
     #[inline]
     pub(super) fn find(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<&Listener<T>> {
-        if self.grouped == 0 {
-            return self.small.get(self.best(packet, hash)?);
-        }
-        let best = |all_ports| {
-            LocalWords::of_packet(packet, all_ports).iter().find_map(|local| self.groups.get(local))
-        };
-        let group = best(false).or_else(|| if self.all_ports > 0 { best(true) } else { None });
-        group.map(|group| group.select(hash))
+        self.sockets.get(self.best(packet, hash)?)
     }
 
     /// Returns a mutable reference to the socket that matches a packet best.
+    #[inline]
     pub(super) fn find_mut(
         &mut self,
         packet: &FlowKey,
         hash: impl Fn() -> u64,
     ) -> Option<&mut Listener<T>> {
-        if self.grouped == 0 {
-            let best = self.best(packet, hash)?;
-            return self.small.get_mut(best);
-        }
-        let (local, id) = self.find(packet, hash).map(|found| (found.local, found.id))?;
-        self.get_mut(&local, id)
+        let best = self.best(packet, hash)?;
+        self.sockets.get_mut(best)
     }
 
     /// All sockets that match a packet, the best first.
     pub(super) fn matches(&self, packet: &FlowKey) -> impl Iterator<Item = &Listener<T>> {
-        let small =
-            |local| self.small.iter().filter(move |other| LocalWords::new(&other.local) == local);
-        let grouped = |local| self.groups.get(&local).into_iter().flat_map(Group::iter);
-        let locals = [false, true].map(|all_ports| LocalWords::of_packet(packet, all_ports));
-        locals.into_iter().flatten().flat_map(move |local| small(local).chain(grouped(local)))
+        let lists = [false, true].map(|all_ports| self.lists(packet, all_ports));
+        let indices = lists.into_iter().flatten().flat_map(|first| self.list(first));
+        indices.filter_map(|index| self.sockets.get(index))
+    }
+
+    /// The first socket of a local address.
+    fn first(&self, local: &Local) -> OptIndex {
+        let first = match any_index(local.scope) {
+            Some(any) => {
+                let port = self.ports.get(&port_key(local.port, local.protocol));
+                port.map(|port| port.any[any])
+            }
+            None => self.addressed.get(&LocalWords::new(local)).copied(),
+        };
+        first.unwrap_or(OptIndex::NONE)
+    }
+
+    fn first_mut(&mut self, local: &Local) -> Option<&mut OptIndex> {
+        match any_index(local.scope) {
+            Some(any) => {
+                let port = self.ports.get_mut(&port_key(local.port, local.protocol));
+                port.map(|port| &mut port.any[any])
+            }
+            None => self.addressed.get_mut(&LocalWords::new(local)),
+        }
+    }
+
+    /// The index of a socket.
+    fn index(&self, local: &Local, id: u64) -> Option<u32> {
+        let is_it = |socket: &Listener<T>| socket.id == id && socket.local == *local;
+        self.list(self.first(local)).find(|index| self.sockets.get(*index).is_some_and(is_it))
     }
 
     pub(super) fn get(&self, local: &Local, id: u64) -> Option<&Listener<T>> {
-        let eq = |&other: &&Listener<T>| other.id == id && other.local == *local;
-        if self.grouped == 0 {
-            return self.small.iter().find(eq);
-        }
-        self.groups.get(&LocalWords::new(local))?.iter().find(eq)
+        self.sockets.get(self.index(local, id)?)
     }
 
     pub(super) fn get_mut(&mut self, local: &Local, id: u64) -> Option<&mut Listener<T>> {
-        let eq = |other: &&mut Listener<T>| other.id == id && other.local == *local;
-        if self.grouped == 0 {
-            return self.small.iter_mut().find(eq);
-        }
-        self.groups.get_mut(&LocalWords::new(local))?.iter_mut().find(eq)
+        let index = self.index(local, id)?;
+        self.sockets.get_mut(index)
     }
 
     /// Returns whether a new socket with this local address would conflict with one that is bound.
     pub(super) fn conflicts(&self, local: &Local, reuse: Reuse) -> bool {
-        if self.grouped == 0 {
-            let conflicts =
-                |other: &Listener<T>| other.local.is_in_conflict(other.reuse, local, reuse);
-            return self.small.iter().any(conflicts);
-        }
-        let group_conflicts = |scope| {
-            let bound = local.in_scope(scope);
-            let group = self.groups.get(&LocalWords::new(&bound));
-            group.is_some_and(|group| bound.is_in_conflict(group.first.reuse, local, reuse))
+        let Some(port) = self.ports.get(&port_key(local.port, local.protocol)) else {
+            return false;
         };
-        let narrower_conflict = |family| {
-            let narrower = self.narrower.get(&LocalWords::new(&local.in_scope(family)));
-            narrower.is_some_and(|narrower| reuse == Reuse::No || narrower.exclusive > 0)
+        let list_conflicts = |first: OptIndex| {
+            let first = first.get().and_then(|first| self.sockets.get(first));
+            first.is_some_and(|first| first.local.is_in_conflict(first.reuse, local, reuse))
         };
-        let scope = local.scope;
-        match scope {
-            Scope::Address(address) => {
-                [scope, Scope::family(address), Scope::Any].into_iter().any(group_conflicts)
-            }
-            Scope::AnyV4 | Scope::AnyV6 => {
-                [scope, Scope::Any].into_iter().any(group_conflicts) || narrower_conflict(scope)
-            }
-            Scope::Any => {
-                let families = [Scope::AnyV4, Scope::AnyV6];
-                group_conflicts(Scope::Any)
-                    || families
-                        .into_iter()
-                        .any(|family| group_conflicts(family) || narrower_conflict(family))
-            }
-        }
+        let narrower_conflict = |version: usize| {
+            port.single[version] > 0 && (reuse == Reuse::No || port.exclusive[version] > 0)
+        };
+        let single_conflicts = match local.scope {
+            Scope::Address(_) => list_conflicts(self.first(local)),
+            any => versions(any).any(narrower_conflict),
+        };
+        single_conflicts || port.any.into_iter().any(list_conflicts)
     }
 
-    /// Returns whether a socket is bound to this port of this address, without sockets of all
-    /// ports.
-    pub(super) fn has_port(&self, address: IpAddr, port: u16, protocol: u8) -> bool {
-        let local = Local { scope: Scope::Address(address), port: Some(port), protocol };
-        if self.grouped == 0 {
-            let has = |other: &Listener<T>| {
-                (other.local.port, other.local.protocol) == (local.port, protocol)
-                    && other.local.takes(address)
-            };
-            return self.small.iter().any(has);
+    /// The bits of the ports of a word, that of the port of `local`, that no new socket at its
+    /// address can have.
+    #[inline]
+    pub(super) fn taken(&self, local: &Local) -> u64 {
+        if self.len() == 0 {
+            return 0;
         }
-        let scopes = [local.scope, Scope::family(address), Scope::Any];
-        scopes
-            .into_iter()
-            .any(|scope| self.groups.contains_key(&LocalWords::new(&local.in_scope(scope))))
+        let bound = |scope| self.bound.word(LocalWords::new(&local.in_scope(scope)));
+        let narrower = |scope| self.narrower.word(LocalWords::new(&local.in_scope(scope)));
+        let scope = local.scope;
+        bound(Scope::Any)
+            | match scope {
+                Scope::Address(address) => bound(scope) | bound(Scope::family(address)),
+                Scope::AnyV4 | Scope::AnyV6 => bound(scope) | narrower(scope),
+                Scope::Any => {
+                    let families = [Scope::AnyV4, Scope::AnyV6].into_iter();
+                    families.fold(0, |taken, family| taken | bound(family) | narrower(family))
+                }
+            }
     }
 
     /// Inserts a socket without [conflicts](Self::conflicts). Returns it if memory allocation
     /// fails.
     pub(super) fn insert(&mut self, listener: Listener<T>) -> Result<(), T> {
-        if self.grouped == 0 && self.small.len() < MAX_SMALL {
-            if self.small.try_reserve(1).is_err() {
-                return Err(listener.socket);
-            }
-            self.small.push(listener);
-            return Ok(());
-        }
-        if self.grouped == 0 && !self.move_to_groups() {
+        let (local, reuse) = (listener.local, listener.reuse);
+        if self.sockets.is_full() || !self.sockets.try_reserve() || !self.count(&local) {
             return Err(listener.socket);
         }
-        self.insert_grouped(listener).map_err(|listener| listener.socket)
+        if !self.make_list(&local) {
+            self.remove_empty_list(&local);
+            self.uncount(&local);
+            return Err(listener.socket);
+        }
+        let index = self.sockets.insert(listener);
+        self.link(&local, reuse, index);
+        Ok(())
+    }
+
+    /// Counts the port of a socket. Returns false if memory allocation fails.
+    fn count(&mut self, local: &Local) -> bool {
+        if local.port.is_none() {
+            return true;
+        }
+        if self.bound.insert(LocalWords::new(local)).is_none() {
+            return false;
+        }
+        let Scope::Address(address) = local.scope else { return true };
+        let family = LocalWords::new(&local.in_scope(Scope::family(address)));
+        let is_counted = self.narrower.insert(family).is_some();
+        if !is_counted {
+            self.bound.remove(LocalWords::new(local));
+        }
+        is_counted
+    }
+
+    fn uncount(&mut self, local: &Local) {
+        if local.port.is_none() {
+            return;
+        }
+        self.bound.remove(LocalWords::new(local));
+        if let Scope::Address(address) = local.scope {
+            self.narrower.remove(LocalWords::new(&local.in_scope(Scope::family(address))));
+        }
+    }
+
+    /// Makes an empty list, unless there is one. Returns false if memory allocation fails.
+    fn make_list(&mut self, local: &Local) -> bool {
+        let port = port_key(local.port, local.protocol);
+        let at = LocalWords::new(local);
+        (self.ports.contains_key(&port) || self.ports.try_insert(port, Port::EMPTY).is_ok())
+            && (any_index(local.scope).is_some()
+                || self.addressed.contains_key(&at)
+                || self.addressed.try_insert(at, OptIndex::NONE).is_ok())
+    }
+
+    /// Removes the list of a local address and the entry of its port, if they are empty.
+    fn remove_empty_list(&mut self, local: &Local) {
+        let at = LocalWords::new(local);
+        if any_index(local.scope).is_none() && self.first(local).is_none() {
+            self.addressed.remove(&at);
+        }
+        let port = port_key(local.port, local.protocol);
+        if self.ports.get(&port).is_some_and(Port::is_empty) {
+            self.ports.remove(&port);
+        }
+    }
+
+    /// Adds a socket to its list: after the first one, which remains the first one.
+    fn link(&mut self, local: &Local, reuse: Reuse, index: u32) {
+        self.all_ports += usize::from(local.port.is_none());
+        let Some(list) = self.first_mut(local) else { return };
+        let first = *list;
+        match first.get().and_then(|first| self.sockets.get_mut(first)) {
+            None => self.first_mut(local).into_iter().for_each(|at| *at = OptIndex::some(index)),
+            Some(first) => {
+                let next = core::mem::replace(&mut first.next, OptIndex::some(index));
+                self.sockets.get_mut(index).into_iter().for_each(|socket| socket.next = next);
+            }
+        }
+        if any_index(local.scope).is_some() {
+            return;
+        }
+        let Some(port) = self.ports.get_mut(&port_key(local.port, local.protocol)) else { return };
+        if port.one.is_none() {
+            port.one = OptIndex::from(Some(first.get().unwrap_or(index)));
+        }
+        let version = versions(local.scope).start;
+        port.single[version] += 1;
+        port.exclusive[version] += u32::from(reuse == Reuse::No);
     }
 
     /// Removes a socket and returns it.
     pub(super) fn remove(&mut self, local: &Local, id: u64) -> Option<T> {
-        if self.grouped == 0 {
-            let eq = |other: &Listener<T>| other.id == id && other.local == *local;
-            let index = self.small.iter().position(eq)?;
-            return Some(self.small.swap_remove(index).socket);
-        }
-        let listener = self.remove_grouped(local, id)?;
-        if self.grouped <= SHRINK_AT && self.small.try_reserve(self.grouped).is_ok() {
-            self.move_to_small();
-        }
+        let index = self.index(local, id)?;
+        let listener = self.sockets.try_remove(index)?;
+        self.unlink(&listener.local, listener.reuse, index, listener.next);
         Some(listener.socket)
     }
 
-    /// The index in the array of the socket that matches a packet best.
-    #[inline]
-    fn best(&self, packet: &FlowKey, hash: impl Fn() -> u64) -> Option<usize> {
-        let (address, port, protocol) = (packet.dst(), packet.dport(), packet.protocol());
-        let matches = |other: &Listener<T>| {
-            other.local.protocol == protocol
-                && other.local.port.is_none_or(|bound| bound == port)
-                && other.local.takes(address)
-        };
-        let (mut best, mut is_shared) = (None, false);
-        for (index, other) in self.small.iter().enumerate().filter(|(_, other)| matches(other)) {
-            let rank = other.local.rank();
-            match best {
-                Some((_, greatest)) if rank < greatest => {}
-                Some((_, greatest)) if rank == greatest => is_shared = true,
-                _ => (best, is_shared) = (Some((index, rank)), false),
+    /// Removes the sockets for which `keep` returns false.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(Name, &mut T) -> bool) {
+        for index in 0..self.sockets.slot_count() {
+            let Some(socket) = self.sockets.get_mut(index) else { continue };
+            let (local, reuse, next) = (socket.local, socket.reuse, socket.next);
+            if !keep(socket.name(), &mut socket.socket) {
+                let removed = self.sockets.try_remove(index);
+                self.unlink(&local, reuse, index, next);
+                drop(removed);
             }
         }
-        let (index, rank) = best?;
-        if !is_shared {
-            return Some(index);
-        }
-        let hash = hash();
-        let members = self.small.iter().enumerate();
-        let members = members.filter(|(_, other)| other.local.rank() == rank && matches(other));
-        members.max_by_key(|(_, other)| score(hash, other.id)).map(|(index, _)| index)
     }
 
-    /// Moves all sockets from the array to groups. If memory allocation fails, returns false and
-    /// moves none.
-    fn move_to_groups(&mut self) -> bool {
-        while let Some(listener) = self.small.pop() {
-            if let Err(listener) = self.insert_grouped(listener) {
-                self.small.push(listener);
-                self.move_to_small();
-                return false;
-            }
-        }
-        true
+    /// Removes a socket from the table and returns it, with the index that [`Self::put_back`] or
+    /// [`Self::unlink`] needs. No socket may be inserted before.
+    pub(super) fn take(&mut self, local: &Local, id: u64) -> Option<(u32, Listener<T>)> {
+        let index = self.index(local, id)?;
+        Some((index, self.sockets.try_remove(index)?))
     }
 
-    /// Moves all sockets from the groups to the array, which has the capacity.
-    fn move_to_small(&mut self) {
-        for (_, Group { first, others }) in self.groups.drain() {
-            self.small.push(first);
-            self.small.extend(others);
-        }
-        self.narrower.clear();
-        (self.grouped, self.all_ports) = (0, 0);
+    /// Returns a socket to its slot, after [`Self::take`].
+    pub(super) fn put_back(&mut self, listener: Listener<T>) {
+        self.sockets.insert(listener);
     }
 
-    /// Inserts a socket into its group. Returns it if memory allocation fails.
-    fn insert_grouped(&mut self, listener: Listener<T>) -> Result<(), Listener<T>> {
-        let (local, reuse) = (listener.local, listener.reuse);
-        if !self.increment(&local, reuse) {
-            return Err(listener);
-        }
-        let rejected = match self.groups.get_mut(&LocalWords::new(&local)) {
-            Some(group) => group.push(listener).err(),
-            None => {
-                let group = Group { first: listener, others: Vec::new() };
-                let rejected = self.groups.try_insert(LocalWords::new(&local), group).err();
-                self.all_ports += usize::from(rejected.is_none() && local.port.is_none());
-                rejected.map(|rejected| rejected.value.first)
-            }
+    /// Removes a slot that is free now from its list.
+    pub(super) fn unlink(&mut self, local: &Local, reuse: Reuse, index: u32, next: OptIndex) {
+        self.uncount(local);
+        self.all_ports -= usize::from(local.port.is_none());
+        let is_before = |&at: &u32| {
+            self.sockets.get(at).is_some_and(|socket| socket.next == OptIndex::some(index))
         };
-        if let Some(listener) = rejected {
-            self.decrement(&local, reuse);
-            return Err(listener);
+        let before = self.list(self.first(local)).find(is_before);
+        match before.and_then(|before| self.sockets.get_mut(before)) {
+            Some(before) => before.next = next,
+            None => self.first_mut(local).into_iter().for_each(|first| *first = next),
         }
-        self.grouped += 1;
-        Ok(())
-    }
-
-    fn remove_grouped(&mut self, local: &Local, id: u64) -> Option<Listener<T>> {
-        let group = self.groups.get_mut(&LocalWords::new(local))?;
-        let index = group.iter().position(|other| other.id == id)?;
-        let listener = if group.others.is_empty() {
-            self.all_ports -= usize::from(local.port.is_none());
-            self.groups.remove(&LocalWords::new(local))?.first
-        } else if index == 0 {
-            mem::replace(&mut group.first, group.others.swap_remove(0))
-        } else {
-            group.others.swap_remove(index - 1)
-        };
-        self.decrement(local, listener.reuse);
-        self.grouped -= 1;
-        Some(listener)
-    }
-
-    /// Counts a socket in `narrower`, if it is at a single address. Returns false if memory
-    /// allocation fails.
-    fn increment(&mut self, local: &Local, reuse: Reuse) -> bool {
-        let Scope::Address(address) = local.scope else { return true };
-        let family = LocalWords::new(&local.in_scope(Scope::family(address)));
-        let exclusive = usize::from(reuse == Reuse::No);
-        if let Some(narrower) = self.narrower.get_mut(&family) {
-            narrower.sockets += 1;
-            narrower.exclusive += exclusive;
-            return true;
-        }
-        self.narrower.try_insert(family, Narrower { sockets: 1, exclusive }).is_ok()
-    }
-
-    fn decrement(&mut self, local: &Local, reuse: Reuse) {
-        let Scope::Address(address) = local.scope else { return };
-        let family = LocalWords::new(&local.in_scope(Scope::family(address)));
-        if let Some(narrower) = self.narrower.get_mut(&family) {
-            let exclusive = usize::from(reuse == Reuse::No);
+        let port = self.ports.get_mut(&port_key(local.port, local.protocol));
+        if let (None, Some(port)) = (any_index(local.scope), port) {
+            let version = versions(local.scope).start;
             // An inconsistent hasher makes counts wrong; they must not underflow.
-            narrower.sockets = narrower.sockets.saturating_sub(1);
-            narrower.exclusive = narrower.exclusive.saturating_sub(exclusive);
-            if narrower.sockets == 0 {
-                self.narrower.remove(&family);
+            port.single[version] = port.single[version].saturating_sub(1);
+            let exclusive = u32::from(reuse == Reuse::No);
+            port.exclusive[version] = port.exclusive[version].saturating_sub(exclusive);
+            if port.one == OptIndex::some(index) {
+                port.one = next;
             }
         }
+        self.remove_empty_list(local);
     }
 
     pub(super) fn validate(&self) -> Result<(), InvariantError> {
-        self.groups.validate().map_err(map_error)?;
-        self.narrower.validate().map_err(map_error)?;
-        let small = self.small.len();
-        ensure(small <= MAX_SMALL && (small == 0 || self.grouped == 0), || {
-            format!("L1: {small} sockets in the array, {} in groups", self.grouped)
-        })?;
-        self.validate_groups()?;
-        self.validate_rules()
-    }
-
-    /// Checks L2, L3 and the counts of sockets and groups.
-    fn validate_groups(&self) -> Result<(), InvariantError> {
-        let (mut grouped, mut all_ports) = (0, 0);
-        let mut narrower: TrashMap<LocalWords, Narrower> = TrashMap::new();
-        for (key, group) in &self.groups {
-            let belongs = group.iter().all(|listener| LocalWords::new(&listener.local) == *key);
-            ensure(belongs, || "L2: a socket is in the group of another address")?;
-            let local = group.first.local;
-            grouped += group.iter().count();
+        self.ports.validate().map_err(map_error)?;
+        self.addressed.validate().map_err(map_error)?;
+        let hasher = crate::hash::DefaultHashBuilder::default();
+        let (mut bound, mut narrower) = (Ports::new(&hasher), Ports::new(&hasher));
+        let mut ids: TrashSet<u64> = TrashSet::new();
+        let mut counts: TrashMap<u32, Port> = TrashMap::new();
+        let mut all_ports = 0;
+        for listener in self.sockets.slots().iter().filter_map(|slot| slot.entry()) {
+            let Listener { local, reuse, id, .. } = *listener;
+            ensure(ids.insert(id), || format!("two sockets have the id {id}"))?;
             all_ports += usize::from(local.port.is_none());
-            for listener in group.iter() {
-                let Scope::Address(address) = local.scope else { continue };
-                let family = LocalWords::new(&local.in_scope(Scope::family(address)));
-                let narrower = narrower.entry(family).or_default();
-                narrower.sockets += 1;
-                narrower.exclusive += usize::from(listener.reuse == Reuse::No);
+            if local.port.is_some() {
+                bound.insert(LocalWords::new(&local));
+            }
+            let port = counts.entry(port_key(local.port, local.protocol)).or_insert(Port::EMPTY);
+            let Scope::Address(address) = local.scope else { continue };
+            let version = versions(local.scope).start;
+            port.single[version] += 1;
+            port.exclusive[version] += u32::from(reuse == Reuse::No);
+            if local.port.is_some() {
+                narrower.insert(LocalWords::new(&local.in_scope(Scope::family(address))));
             }
         }
-        let is_counted = |(family, count)| self.narrower.get(family) == Some(count);
-        let counts_hold = narrower.len() == self.narrower.len() && narrower.iter().all(is_counted);
-        ensure(counts_hold, || "L3: a count of narrower bindings is wrong")?;
-        ensure(
-            (grouped, all_ports) == (self.grouped, self.all_ports),
-            || "the count of sockets in groups or of groups with all ports is wrong",
-        )
+        let counted = |port: &Port| (port.single, port.exclusive);
+        let are_counted = counts.len() == self.ports.len()
+            && counts
+                .iter()
+                .all(|(key, port)| self.ports.get(key).map(counted) == Some(counted(port)));
+        ensure(are_counted && all_ports == self.all_ports, || "L2: a count of sockets is wrong")?;
+        let are_equal = bound.is_equal(&self.bound) && narrower.is_equal(&self.narrower);
+        ensure(are_equal, || "L3: a port in use is missing, or one is not in use")?;
+        self.validate_lists()
     }
 
-    /// Checks that ids are unique and no two sockets conflict, by comparing all pairs.
-    fn validate_rules(&self) -> Result<(), InvariantError> {
-        for (index, this) in self.iter().enumerate() {
-            for that in self.iter().skip(index + 1) {
-                ensure(this.id != that.id, || format!("two sockets have the id {}", this.id))?;
-                ensure(!this.local.is_in_conflict(this.reuse, &that.local, that.reuse), || {
-                    format!("bound sockets conflict: {} and {}", this.local, that.local)
+    /// Checks L1, and that no two sockets conflict.
+    fn validate_lists(&self) -> Result<(), InvariantError> {
+        let mut listed = 0;
+        let any = self.ports.values().flat_map(|port| port.any);
+        for first in any.filter(|first| first.is_some()).chain(self.addressed.values().copied()) {
+            let Some(head) = first.get().and_then(|first| self.sockets.get(first)) else {
+                return Err(InvariantError::new("L1: a list is empty"));
+            };
+            let local = head.local;
+            ensure(self.first(&local) == first, || format!("L1: {local} has another list"))?;
+            for index in self.list(first) {
+                let socket = self.sockets.get(index);
+                ensure(socket.is_some_and(|socket| socket.local == local), || {
+                    format!("L1: a socket is not in the list of {local}")
                 })?;
+                let is_shared = head.next.is_some();
+                ensure(
+                    !is_shared || socket.is_some_and(|socket| socket.reuse == Reuse::Port),
+                    || format!("two sockets are bound to {local}"),
+                )?;
+                listed += 1;
             }
+            ensure(!self.overlaps_exclusively(head), || format!("{local} is in conflict"))?;
         }
-        Ok(())
+        for (port, one) in self.ports.iter().map(|(port, at)| (port, at.one)) {
+            let one = one.get().map(|one| (one, self.sockets.get(one).map(|one| one.local)));
+            let is_first = one.is_none_or(|(index, local)| {
+                local.is_some_and(|local| self.first(&local) == OptIndex::some(index))
+            });
+            ensure(is_first, || format!("L1: port {port} has a group that is none"))?;
+        }
+        ensure(listed == self.len(), || format!("L1: {listed} of {} are in lists", self.len()))
+    }
+
+    /// Whether a socket overlaps with one at another address, and one of them does not allow it.
+    fn overlaps_exclusively(&self, socket: &Listener<T>) -> bool {
+        let Listener { local, reuse, .. } = *socket;
+        let Some(port) = self.ports.get(&port_key(local.port, local.protocol)) else {
+            return false;
+        };
+        let wider = port.any.into_iter().filter_map(|first| self.sockets.get(first.get()?));
+        let mut wider = wider.filter(|other| other.local.scope != local.scope);
+        wider.any(|other| local.is_in_conflict(reuse, &other.local, other.reuse))
+            || any_index(local.scope).is_some()
+                && versions(local.scope).any(|version| {
+                    port.exclusive[version] > 0 || port.single[version] > 0 && reuse == Reuse::No
+                })
     }
 }
 

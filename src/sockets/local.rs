@@ -4,6 +4,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::ports::WORD;
 use crate::key::flow::FlowKey;
 
 /// The local address of a bound socket: an address or any, a port or all, and a protocol.
@@ -111,11 +112,6 @@ impl Local {
         }
     }
 
-    /// The rank among the sockets that match a packet: the best match has the greatest.
-    pub(super) fn rank(&self) -> (bool, u8) {
-        (self.port.is_some(), self.scope.rank())
-    }
-
     /// Returns whether two sockets must not be bound to these addresses at the same time.
     pub(super) fn is_in_conflict(&self, reuse: Reuse, other: &Self, others: Reuse) -> bool {
         if (self.port, self.protocol) != (other.port, other.protocol) {
@@ -130,6 +126,7 @@ impl Local {
 
 /// How much of a packet a socket specifies, in ascending order. The greatest wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Specificity {
     /// Any address and all ports.
@@ -209,21 +206,14 @@ impl Scope {
     }
 
     /// Returns whether the addresses are of IPv4. `self` is not [`Any`](Self::Any).
-    fn is_v4(self) -> bool {
+    pub(super) fn is_v4(self) -> bool {
         matches!(self, Self::AnyV4 | Self::Address(IpAddr::V4(_)))
-    }
-
-    fn rank(self) -> u8 {
-        match self {
-            Self::Any => 0,
-            Self::AnyV4 | Self::AnyV6 => 1,
-            Self::Address(_) => 2,
-        }
     }
 }
 
 /// The sockets with which a bound socket shares its port. Both sockets have to allow it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Reuse {
     /// None.
     #[default]
@@ -272,6 +262,19 @@ impl LocalWords {
         let port = port.map_or(1 << 16, u64::from);
         let header = kind << 32 | u64::from(protocol) << 24 | port;
         Self { header, address: [(address >> 64) as u64, address as u64] }
+    }
+
+    /// The port of a key that has one.
+    #[inline]
+    pub(super) fn port(&self) -> u16 {
+        self.header as u16
+    }
+
+    /// The key of the word with the port, see [`Ports`](super::ports::Ports).
+    #[inline]
+    pub(super) fn block(self) -> Self {
+        let block = u64::from(self.port()) / u64::from(WORD);
+        Self { header: self.header >> 17 << 17 | block, ..self }
     }
 
     /// The keys of the sockets that match a packet, at its port or at all ports, best match first:

@@ -1,5 +1,7 @@
 //! The names of sockets, and the results of lookups.
 
+use core::fmt;
+
 use crate::key::flow::FlowKey;
 
 use super::local::{Local, Specificity};
@@ -8,6 +10,7 @@ use super::local::{Local, Specificity};
 ///
 /// It is valid in the table that returned it, not in any other, nor in a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Name {
     /// A connection, named by its packets as they arrive: from the remote socket to the local one.
     /// A later connection between the same sockets has an equal name.
@@ -19,6 +22,16 @@ pub enum Name {
         /// Distinguishes the sockets bound there. Unique in a table, and never reused.
         id: u64,
     },
+}
+
+/// Writes the connection, or the local address and the id.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connected(key) => key.fmt(f),
+            Self::Bound { local, id } => write!(f, "{local} id {id}"),
+        }
+    }
 }
 
 /// The result of a lookup: a socket, and how specifically it matches the packet.

@@ -58,8 +58,13 @@ impl<T> SmallTable<T> {
         self.slots.is_empty()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &(FlowKey, T)> {
-        self.slots.iter()
+    pub(super) fn slots(&self) -> &[(FlowKey, T)] {
+        &self.slots
+    }
+
+    /// Returns all slots, whose keys must stay the same.
+    pub(super) fn slots_mut(&mut self) -> &mut [(FlowKey, T)] {
+        &mut self.slots
     }
 
     #[inline]
@@ -93,6 +98,18 @@ impl<T> SmallTable<T> {
         self.clear_tag(slot);
         self.set_tag(slot, &last);
         Some(mem::replace(&mut self.slots[slot], (last, socket)).1)
+    }
+
+    /// Removes the connections for which `keep` returns false.
+    pub(super) fn retain(&mut self, keep: &mut impl FnMut(FlowKey, &mut T) -> bool) {
+        for slot in (0..self.len()).rev() {
+            let (key, socket) = &mut self.slots[slot];
+            let key = *key;
+            if !keep(key, socket) {
+                // The one that takes its place has been kept.
+                self.remove(&key);
+            }
+        }
     }
 
     /// Removes the last connection.

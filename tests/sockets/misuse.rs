@@ -133,6 +133,8 @@ fn errors_display_their_reasons() {
         (SocketError::MixedFamilies, "the addresses are of different IP versions"),
         (SocketError::NoPort, "all ports of the range are in use"),
         (SocketError::BadRange, "the range of ports is empty, or contains port 0"),
+        (SocketError::NotFound, "no bound socket has the name"),
+        (SocketError::OtherAddress, "the socket is bound to another address, port or protocol"),
     ];
     for (why, message) in all {
         assert_eq!(

@@ -5,7 +5,7 @@ use core::hash::BuildHasher;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 
-use flowtable::sockets::Reuse;
+use flowtable::sockets::{Name, Reuse};
 use flowtable::{DefaultHashBuilder, FlowKey};
 use model::hashers::{Weak, mix};
 use model::sockets::list::Endpoint;
@@ -35,6 +35,11 @@ enum Op {
     Set(usize),
     SetFound(usize),
     LookupBatch(Vec<usize>),
+    /// The connection of a packet.
+    Accept(usize),
+    /// A socket, and the number of a packet: one for the socket if possible.
+    ConnectBound(usize, usize),
+    Retain(u32),
     Clear,
     Clone,
 }
@@ -111,6 +116,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => nth().prop_map(Op::Set),
         4 => (0..10_000_usize).prop_map(Op::SetFound),
         2 => vec(0..10_000_usize, 0..80).prop_map(Op::LookupBatch),
+        4 => (0..10_000_usize).prop_map(Op::Accept),
+        6 => (nth(), 0..10_000_usize).prop_map(|(nth, packet)| Op::ConnectBound(nth, packet)),
+        1 => (0..3_u32).prop_map(Op::Retain),
         1 => Just(Op::Clear),
         1 => Just(Op::Clone),
     ]
@@ -127,6 +135,21 @@ impl<S: BuildHasher + Clone> Run<S> {
         self.packets[number % self.packets.len()]
     }
 
+    /// Turns a socket into a connection by one of the packets that it gets, or by any.
+    fn connect_bound(&mut self, nth: usize, number: usize) {
+        let Some(name) = self.pair.nth(nth) else { return };
+        let packets = (0..200).map(|more| self.packet(number + 7 * more));
+        let is_its = |packet: &FlowKey| match name {
+            Name::Connected(key) => key == *packet,
+            Name::Bound { local, .. } => {
+                local.takes(packet.dst()) && local.port().is_none_or(|port| port == packet.dport())
+            }
+        };
+        let mut its = packets.filter(is_its);
+        let packet = its.next().unwrap_or_else(|| self.packet(number));
+        self.pair.connect_bound(&name, &packet);
+    }
+
     fn step(&mut self, op: &Op) {
         match op {
             Op::SetFound(number) => self.pair.set_found(&self.packet(*number)),
@@ -134,6 +157,8 @@ impl<S: BuildHasher + Clone> Run<S> {
                 let packets = numbers.iter().map(|number| self.packet(*number));
                 self.pair.lookup_batch(&packets.collect::<Vec<FlowKey>>());
             }
+            Op::Accept(number) => self.pair.accept(&self.packet(*number)),
+            Op::ConnectBound(nth, number) => self.connect_bound(*nth, *number),
             op => apply(&mut self.pair, op),
         }
         // A different sample of the packets after each step.
@@ -183,7 +208,10 @@ fn apply<S: BuildHasher + Clone>(pair: &mut CheckedSockets<S>, op: &Op) {
         Op::Set(number) => pair.nth(number).iter().for_each(|name| pair.set(name)),
         Op::Clear => pair.clear(),
         Op::Clone => pair.clone_ours(),
-        Op::SetFound(_) | Op::LookupBatch(_) => unreachable!("handled by the caller"),
+        Op::Retain(number) => pair.retain(number),
+        Op::SetFound(_) | Op::LookupBatch(_) | Op::Accept(_) | Op::ConnectBound(..) => {
+            unreachable!("handled by the caller")
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Ephemeral ports.
 
+use core::cell::Cell;
+use core::hash::BuildHasher;
 use core::net::SocketAddr;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use flowtable::DefaultHashBuilder;
 use flowtable::sockets::{
@@ -68,6 +71,71 @@ fn a_range_can_be_exhausted_and_released_ports_are_reused() {
         ] {
             sockets.connect_ephemeral(ip(here), end(there), protocol, ports.clone(), 1).unwrap();
         }
+    }
+}
+
+/// A hasher that counts how often it is used.
+#[derive(Clone, Default)]
+struct Counting(Rc<Cell<usize>>, DefaultHashBuilder);
+
+impl BuildHasher for Counting {
+    type Hasher = <DefaultHashBuilder as BuildHasher>::Hasher;
+
+    fn build_hasher(&self) -> Self::Hasher {
+        self.0.set(self.0.get() + 1);
+        self.1.build_hasher()
+    }
+}
+
+#[test]
+fn the_last_free_ports_are_found_in_a_bounded_number_of_lookups() {
+    let range = 32_768..=60_999;
+    let hasher = Counting(Rc::default(), DefaultHashBuilder::with_seed(3));
+    let mut sockets = SocketTable::with_hasher(usize::MAX, hasher.clone());
+    let there = end("198.51.100.7:443");
+    let connect = |sockets: &mut SocketTable<(), Counting>| {
+        sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, range.clone(), ()).map(port)
+    };
+    let bind = |sockets: &mut SocketTable<(), Counting>| {
+        sockets.bind_ephemeral(udp("0.0.0.0:0"), range.clone(), Reuse::No, ()).map(port)
+    };
+    let counted = |count: &mut dyn FnMut()| {
+        let before = hasher.0.get();
+        count();
+        hasher.0.get() - before
+    };
+    // A word of 64 ports is one lookup in each map, and a step of growth hashes 1000 entries.
+    for _ in range.clone() {
+        let most = counted(&mut || _ = connect(&mut sockets).unwrap());
+        assert!(most < 4000, "{most} hashes of a connection");
+        let most = counted(&mut || _ = bind(&mut sockets).unwrap());
+        assert!(most < 6000, "{most} hashes of a bound socket");
+    }
+    let none =
+        counted(&mut || assert_eq!(connect(&mut sockets).unwrap_err().why, SocketError::NoPort));
+    assert!(none < 4000, "{none} hashes until no port was found");
+    let udp_socket = sockets.iter().map(|(name, ())| name).find(|name| port(*name) == 40_000);
+    sockets.remove(&udp_socket.expect("all ports are bound")).unwrap();
+    assert_eq!(bind(&mut sockets), Ok(40_000));
+    sockets.validate().unwrap();
+}
+
+#[test]
+fn many_listeners_cost_as_many_hashes_as_one() {
+    for address in ["0.0.0.0", "192.0.2.1", "::"] {
+        let costs = [1, 32, 1000].map(|count| {
+            let hasher = Counting(Rc::default(), DefaultHashBuilder::with_seed(3));
+            let mut sockets = SocketTable::with_hasher(usize::MAX, hasher.clone());
+            for port in 1..=count {
+                let local = Local::new(SocketAddr::new(ip(address), port), TCP);
+                sockets.bind(local, Reuse::No, ()).unwrap();
+            }
+            let syn = packet(end("198.51.100.7:40000"), end("192.0.2.1:1"), TCP);
+            let before = hasher.0.get();
+            assert!(sockets.lookup(&syn).is_some());
+            hasher.0.get() - before
+        });
+        assert_eq!(costs, [1; 3], "{address}");
     }
 }
 

@@ -49,6 +49,11 @@ pub fn packets() -> Vec<FlowKey> {
     packets.into_iter().flatten().collect()
 }
 
+/// The local and the remote end of a packet that has arrived.
+fn ends(packet: &FlowKey) -> [SocketAddr; 2] {
+    [(packet.dst(), packet.dport()), (packet.src(), packet.sport())].map(SocketAddr::from)
+}
+
 pub struct CheckedSockets<S> {
     pub ours: SocketTable<u32, S>,
     pub model: SocketList<u32>,
@@ -139,6 +144,56 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
             assert_eq!(name, Name::Connected(key));
             self.model.put(name, Kind::Connected(key), socket);
         }
+    }
+
+    /// Accepts the connection of a packet.
+    pub fn accept(&mut self, packet: &FlowKey) {
+        let socket = self.fresh();
+        let [local, remote] = ends(packet);
+        let reasons = self.model.refuse_connect(local, remote, packet.protocol());
+        let result = self.ours.accept(packet, socket);
+        if let Some(name) = Self::accepted(result, &reasons, socket) {
+            let key = connection(local, remote, packet.protocol()).expect("both are valid");
+            assert_eq!(name, Name::Connected(key));
+            self.model.put(name, Kind::Connected(key), socket);
+        }
+    }
+
+    /// Turns a socket into the connection of a packet.
+    pub fn connect_bound(&mut self, name: &Name, packet: &FlowKey) {
+        let at = self.model.position(name);
+        let reasons = self.model.refuse_connect_bound(at, packet);
+        match self.ours.connect_bound(name, packet) {
+            Ok(connected) => {
+                assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
+                let [local, remote] = ends(packet);
+                let key = connection(local, remote, packet.protocol()).expect("both are valid");
+                assert_eq!(connected, Name::Connected(key));
+                let socket = self.model.sockets.remove(at.expect("it was bound")).socket;
+                self.model.put(connected, Kind::Connected(key), socket);
+                self.removed.push(*name);
+            }
+            Err(why) => assert!(reasons.contains(&why), "{why:?}, not one of {reasons:?}"),
+        }
+    }
+
+    /// Keeps the sockets for which the sum of socket and `number` is no multiple of three, and
+    /// changes them.
+    pub fn retain(&mut self, number: u32) {
+        let is_kept = |socket: u32| (socket + number) % 3 != 0;
+        let mut visited = vec![];
+        self.ours.retain(|name, socket| {
+            visited.push(name);
+            is_kept(*socket)
+        });
+        assert_eq!(visited.len(), self.model.sockets.len(), "each is visited once");
+        assert!(visited.iter().all(|name| self.model.position(name).is_some()));
+        let sockets = self.model.sockets.drain(..);
+        let (kept, removed): (Vec<_>, Vec<_>) = sockets.partition(|own| is_kept(own.socket));
+        self.model.sockets = kept;
+        self.removed.extend(removed.iter().map(|socket| socket.name));
+        self.ours.iter_mut().for_each(|(_, socket)| *socket += 1_000_000);
+        self.model.sockets.iter_mut().for_each(|socket| socket.socket += 1_000_000);
     }
 
     pub fn connect_ephemeral(
@@ -280,7 +335,7 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
         assert_eq!((ours.len(), ours.capacity()), (model.sockets.len(), model.limit));
         assert_eq!(ours.is_empty(), model.sockets.is_empty());
         assert!(ours.len() <= ours.capacity());
-        assert_eq!(ours.iter().count(), model.sockets.len());
+        assert_eq!((ours.iter().count(), ours.iter().len()), (ours.len(), ours.len()));
         for socket in &model.sockets {
             assert_eq!(ours.get(&socket.name), Some(&socket.socket), "{:?}", socket.name);
         }

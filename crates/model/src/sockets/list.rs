@@ -215,6 +215,33 @@ impl<T> SocketList<T> {
         })
     }
 
+    /// The reasons not to turn the socket at this position into the connection of a packet.
+    pub fn refuse_connect_bound(&self, at: Option<usize>, packet: &FlowKey) -> Reasons {
+        let here = SocketAddr::new(packet.dst(), packet.dport());
+        let there = SocketAddr::new(packet.src(), packet.sport());
+        let bound = at.and_then(|at| match self.sockets[at].kind {
+            Kind::Bound(at, _) => Some(at),
+            Kind::Connected(_) => None,
+        });
+        let Some(bound) = bound else {
+            let wrong = Self::wrong(here.ip(), there, Some(here.port()));
+            let wrong = wrong.into_iter().filter_map(|(is, why)| is.then_some(why));
+            return wrong.chain([SocketError::NotFound]).collect();
+        };
+        in_order(&Self::wrong(here.ip(), there, Some(here.port())), false, || {
+            let is_at = bound.port.is_none_or(|port| port == here.port())
+                && bound.protocol == packet.protocol()
+                && bound.scope().takes(unmapped(here.ip()));
+            let key = connection(here, there, packet.protocol());
+            let is_in_use = || self.connections().any(|other| Some(other) == key);
+            if is_at {
+                is_in_use().then_some(SocketError::InUse)
+            } else {
+                Some(SocketError::OtherAddress)
+            }
+        })
+    }
+
     /// Whether there is no such connection, and no bound socket accepts its packets by port.
     pub fn is_free_to_connect(&self, key: FlowKey) -> bool {
         let takes = |(at, _): (Endpoint, Reuse)| {

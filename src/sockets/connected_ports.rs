@@ -1,0 +1,198 @@
+//! The ports of connections, as `bind` and the search for ephemeral ports need them.
+//!
+//! ```text
+//!     occupied    the local ports of connections, by local address
+//!                 the ports that these addresses have, by version
+//!     v4_words    (remote address and port, local address, local port / 64)
+//!     v6_words      → a bit for each local port
+//! ```
+//!
+//! - **C2** `occupied` has the local port of each connection of the maps at its address, and each
+//!   port at an address once more at the address that is any of that version.
+//! - **C3** Each bit of a word is that of a connection of the maps, and no word is zero. The other
+//!   way round, a connection has a bit if its port was in the range of [`ConnectedPorts::track`],
+//!   and there was memory.
+
+use core::hash::{BuildHasher, Hash};
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::ops::RangeInclusive;
+
+use super::local::{LocalWords, Scope};
+use super::ports::{Ports, WORD, bit};
+use super::{Local, map_error};
+use crate::hash::DefaultHashBuilder;
+use crate::invariant::{InvariantError, ensure};
+use crate::key::flow::{FiveTuple, FlowKey};
+use crate::trash::TrashMap;
+
+/// The ports of connections.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectedPorts<S> {
+    occupied: Ports<S>,
+    v4_words: TrashMap<FiveTuple<Ipv4Addr>, u64, S>,
+    v6_words: TrashMap<FiveTuple<Ipv6Addr>, u64, S>,
+    /// The first and the last port of which connections have bits.
+    tracked: (u16, u16),
+}
+
+impl<S: Clone> ConnectedPorts<S> {
+    pub(super) fn new(hasher: &S) -> Self {
+        Self {
+            occupied: Ports::new(hasher),
+            v4_words: TrashMap::with_hasher(hasher.clone()),
+            v6_words: TrashMap::with_hasher(hasher.clone()),
+            tracked: (u16::MAX, 0),
+        }
+    }
+}
+
+impl<S> ConnectedPorts<S> {
+    /// From now on, connections from this range have bits.
+    pub(super) fn track(&mut self, ports: &RangeInclusive<u16>) {
+        let (first, last) = self.tracked;
+        self.tracked = (first.min(*ports.start()), last.max(*ports.end()));
+    }
+
+    fn is_tracked(&self, key: &FlowKey) -> bool {
+        (self.tracked.0..=self.tracked.1).contains(&key.dport())
+    }
+}
+
+impl<S: BuildHasher> ConnectedPorts<S> {
+    /// The bits of the ports of a word, that of the port of `local`, that connections have at its
+    /// address.
+    #[inline]
+    pub(super) fn taken(&self, local: &Local) -> u64 {
+        let word = |scope| self.occupied.word(LocalWords::new(&local.in_scope(scope)));
+        match local.scope {
+            Scope::Any => word(Scope::AnyV4) | word(Scope::AnyV6),
+            scope => word(scope),
+        }
+    }
+
+    /// The bits of the local ports of a word, that of the port of `key`, that connections to its
+    /// remote socket are known to have.
+    #[inline]
+    pub(super) fn taken_to(&self, key: &FlowKey) -> u64 {
+        let word = match word_of(key) {
+            FlowKey::V4(key) => self.v4_words.get(&key),
+            FlowKey::V6(key) => self.v6_words.get(&key),
+        };
+        word.copied().unwrap_or(0)
+    }
+
+    /// Inserts the port of a connection. Returns false if memory allocation fails.
+    pub(super) fn insert(&mut self, key: &FlowKey) -> bool {
+        let [address, family] = locals(key);
+        match self.occupied.insert(address) {
+            None => return false,
+            Some(true) if self.occupied.insert(family).is_none() => {
+                self.occupied.remove(address);
+                return false;
+            }
+            Some(_) => {}
+        }
+        if self.is_tracked(key) {
+            // Without memory a port has no bit; then it costs a lookup.
+            let bit = bit(key.dport());
+            match word_of(key) {
+                FlowKey::V4(word) => set_bit(&mut self.v4_words, word, bit),
+                FlowKey::V6(word) => set_bit(&mut self.v6_words, word, bit),
+            }
+        }
+        true
+    }
+
+    /// Removes the port of a connection.
+    pub(super) fn remove(&mut self, key: &FlowKey) {
+        let [address, family] = locals(key);
+        if self.occupied.remove(address) {
+            self.occupied.remove(family);
+        }
+        if self.is_tracked(key) {
+            let bit = bit(key.dport());
+            match word_of(key) {
+                FlowKey::V4(word) => clear_bit(&mut self.v4_words, &word, bit),
+                FlowKey::V6(word) => clear_bit(&mut self.v6_words, &word, bit),
+            }
+        }
+    }
+
+    /// Removes all ports.
+    pub(super) fn clear(&mut self) {
+        self.occupied.clear();
+        self.v4_words.clear();
+        self.v6_words.clear();
+    }
+
+    /// Checks C2 and C3 for these connections; `is_connected` returns whether there is one.
+    pub(super) fn validate(
+        &self,
+        keys: impl Iterator<Item = FlowKey>,
+        is_connected: impl Fn(&FlowKey) -> bool,
+    ) -> Result<(), InvariantError> {
+        let hasher = DefaultHashBuilder::with_seed(0);
+        let mut occupied = Ports::new(&hasher);
+        for [address, family] in keys.map(|key| locals(&key)) {
+            if occupied.insert(address) == Some(true) {
+                occupied.insert(family);
+            }
+        }
+        let is_equal = occupied.is_equal(&self.occupied);
+        ensure(is_equal, || "C2: a count of connections at a local address is wrong")?;
+        validate_words(&self.v4_words, |key| is_connected(&FlowKey::V4(key)))?;
+        validate_words(&self.v6_words, |key| is_connected(&FlowKey::V6(key)))
+    }
+}
+
+/// The keys under which a connection is counted: its local address, and any of that version.
+fn locals(key: &FlowKey) -> [LocalWords; 2] {
+    let [address, family, _] = LocalWords::of_packet(key, false);
+    [address, family]
+}
+
+/// The key of the word with the local port of a connection.
+fn word_of(key: &FlowKey) -> FlowKey {
+    let word = key.dport() / WORD as u16;
+    match *key {
+        FlowKey::V4(key) => FlowKey::V4(FiveTuple { dport: word, ..key }),
+        FlowKey::V6(key) => FlowKey::V6(FiveTuple { dport: word, ..key }),
+    }
+}
+
+/// Sets a bit of a word, if there is memory.
+fn set_bit<K: Eq + Hash, S: BuildHasher>(words: &mut TrashMap<K, u64, S>, key: K, bit: u64) {
+    match words.get_mut(&key) {
+        Some(word) => *word |= bit,
+        None => drop(words.try_insert(key, bit)),
+    }
+}
+
+fn clear_bit<K: Eq + Hash, S: BuildHasher>(words: &mut TrashMap<K, u64, S>, key: &K, bit: u64) {
+    if let Some(word) = words.get_mut(key) {
+        *word &= !bit;
+        if *word == 0 {
+            words.remove(key);
+        }
+    }
+}
+
+/// Checks C3.
+fn validate_words<A: Copy, S>(
+    words: &TrashMap<FiveTuple<A>, u64, S>,
+    is_connected: impl Fn(FiveTuple<A>) -> bool,
+) -> Result<(), InvariantError>
+where
+    S: BuildHasher,
+    FiveTuple<A>: Eq + Hash,
+{
+    words.validate().map_err(map_error)?;
+    for (key, word) in words {
+        let ports = (0..WORD as u16).filter(|port| word & bit(*port) != 0);
+        let mut keys = ports
+            .map(|port| FiveTuple { dport: key.dport.wrapping_mul(WORD as u16) + port, ..*key });
+        let are_connected = *word != 0 && keys.all(&is_connected);
+        ensure(are_connected, || "C3: a port has a bit and no connection")?;
+    }
+    Ok(())
+}
