@@ -287,7 +287,7 @@ impl<K: Key, P: Eviction + Clone> Run<K, P> {
             }
             Err(Refused::Memory) => assert!(self.setup.max_bytes().is_some()),
             Err(Refused::Tenant) => {
-                assert!(self.shares[usize::from(packet.tenant().0)].is_some());
+                assert!(self.shares[packet.tenant().0 as usize].is_some());
             }
             Err(refused) => assert_eq!(refused, Refused::Full),
         }

@@ -17,8 +17,9 @@ use core::hash::{BuildHasher, Hash};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
+use super::local::WORD;
 use super::local::{LocalWords, Scope};
-use super::ports::{Ports, WORD, bit};
+use super::ports::{Ports, bit};
 use super::{Local, map_error};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::{InvariantError, ensure};

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use super::SocketError;
-use super::ports::WORD;
+use super::local::WORD;
 
 /// The number of cursors, which destinations share. The RFC suggests ten; more cursors leak less
 /// about other destinations.

@@ -4,8 +4,10 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::ports::WORD;
 use crate::key::flow::FlowKey;
+
+/// Ports of a word, in sets of ports.
+pub(super) const WORD: u32 = u64::BITS;
 
 /// The local address of a bound socket: an address or any, a port or all, and a protocol.
 ///

@@ -9,11 +9,8 @@
 
 use core::hash::BuildHasher;
 
-use super::local::LocalWords;
+use super::local::{LocalWords, WORD};
 use crate::trash::TrashMap;
-
-/// Ports of a word.
-pub(super) const WORD: u32 = u64::BITS;
 
 /// Ports at local addresses.
 #[derive(Clone, Debug)]
