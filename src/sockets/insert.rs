@@ -132,8 +132,8 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         Err(RejectedSocket { given: socket, why })
     }
 
-    /// Inserts the connection of a packet that has arrived: its `src` is the remote socket, its `dst`
-    /// the local one.
+    /// Inserts the connection of a packet that has arrived: its `src` is the remote socket, its
+    /// `dst` the local one.
     ///
     /// # Errors
     ///
