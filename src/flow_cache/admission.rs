@@ -114,11 +114,12 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline]
     fn end_names(&mut self, slot: u32, reason: EndReason, value: V) -> Option<FlowState> {
         let has_extra = self.store.flow(slot).marks.has(Marks::EXTRA);
+        // The key first: its methods may panic.
+        let key = self.store.flow(slot).key();
         if has_extra || self.store.cold(slot).aliases.is_some() {
             self.end_extra(slot, has_extra);
         }
         let (flow, cold) = (self.store.flow(slot), *self.store.cold(slot));
-        let key = flow.key();
         let state = FlowState::new(flow, &cold, self.store.tenant(slot));
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);
         self.store.rest.removed = Some(removed);
@@ -130,12 +131,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[cold]
     #[inline(never)]
     fn end_extra(&mut self, slot: u32, has_extra: bool) {
-        // The key first: its methods may panic.
-        drop(self.store.flow(slot).key());
+        // Names first: their methods may panic.
+        self.remove_aliases(slot);
         if has_extra {
             self.remove_extra(slot);
         }
-        self.remove_aliases(slot);
     }
 
     /// Removes the flow that [`end_names`](Self::end_names) has prepared.
@@ -199,7 +199,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     #[inline]
     fn make_room(&mut self, tenant: Tenant) -> Result<Option<u32>, Refused> {
         let is_due = self.accounting.policy.is_due(self.store.len());
-        let (of, refusal) = if self.is_limited() && !self.has_memory_for(self.index.growth(1)) {
+        let replacing = || self.index.growth(1) + self.store.tenant_growth(tenant);
+        let (of, refusal) = if self.is_limited() && !self.has_memory_for(replacing()) {
             return Err(Refused::Memory);
         } else if self.accounting.tenants.is_at_share(tenant) {
             (Some(tenant), Some(Refused::Tenant))

@@ -35,9 +35,8 @@ impl Clock {
         // The time of the caller may be close to the end of its range, but it does not wrap around.
         if time_ns > self.latest {
             let passed = time_ns - self.latest;
-            let now = self.now.wrapping_add(passed);
-            if passed < JUMP && now < LATE {
-                (self.latest, self.now) = (time_ns, now);
+            if passed < JUMP && self.now < LATE {
+                (self.latest, self.now) = (time_ns, self.now + passed);
             } else {
                 self.advance_far(time);
             }
@@ -98,5 +97,21 @@ mod tests {
         let end = clock.now();
         assert_eq!(clock.advance(Timestamp::ZERO), end);
         assert_eq!(clock.caller(end), Timestamp::MAX);
+    }
+    #[test]
+    fn time_does_not_wrap_around() {
+        let mut clock = Clock::new();
+        let step = JUMP - 1;
+        let mut before = clock.now();
+        // More steps than the range has.
+        for _ in 0..2 * u64::MAX.div_ceil(step) {
+            clock.set(Timestamp::ZERO);
+            for time in [5, 5 + step] {
+                let now = clock.advance(Timestamp::from_nanos(time));
+                assert!(before <= now && now < NEVER, "{before} {now}");
+                before = now;
+            }
+        }
+        assert_eq!(before, NEVER - 1);
     }
 }

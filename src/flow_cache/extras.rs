@@ -276,6 +276,13 @@ impl<K: FlowName> Extras<K> {
         self.pending.len() > 0
     }
 
+    /// Changes an expected flow.
+    pub(super) fn renew(&mut self, at: u32, deadline: u64, ends_with_parent: bool) {
+        if let Some(pending) = self.pending.get_mut(at) {
+            (pending.deadline, pending.ends_with_parent) = (deadline, ends_with_parent);
+        }
+    }
+
     /// Adds an expected flow to those of the parent in a slot.
     pub(super) fn expect(&mut self, slot: u32, pending: Pending<K>) {
         let next = self.or_insert(slot).expected;

@@ -123,6 +123,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let present = self.store.rest.extras.find(&pattern);
         match present.map(|(at, pending)| (at, pending.parent, now < pending.deadline)) {
             Some((_, other, true)) if other != parent => return Err(ExpectError::Taken(other)),
+            Some((at, other, _)) if other == parent && !within.is_zero() => {
+                let deadline = deadline_after(now, within);
+                self.store.rest.extras.renew(at, deadline, ends_with_parent);
+                return Ok(());
+            }
             Some((at, other, _)) => {
                 let of = self.store.slot_of(other).unwrap_or(slot);
                 self.store.rest.extras.forget(of, at);
@@ -139,8 +144,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(ExpectError::Memory);
         }
         self.add_extra(slot).map_err(|_| ExpectError::Memory)?;
-        let within = u64::try_from(within.as_nanos()).unwrap_or(NEVER);
-        let pending = Pending::new(pattern, parent, now.saturating_add(within), ends_with_parent);
+        let deadline = deadline_after(now, within);
+        let pending = Pending::new(pattern, parent, deadline, ends_with_parent);
         self.store.rest.extras.expect(slot, pending);
         Ok(())
     }
@@ -335,6 +340,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let found = self.find(quoted)?;
         Some(FlowMatch { direction: found.direction.opposite(), ..found })
     }
+}
+
+fn deadline_after(now: u64, within: Duration) -> u64 {
+    now.saturating_add(u64::try_from(within.as_nanos()).unwrap_or(NEVER))
 }
 
 /// An error of [`FlowCache::expect`]. The cache is unchanged.

@@ -57,7 +57,8 @@
 //! these fill less than seven eighths of the cache. A flood of complete handshakes makes
 //! established flows and evicts those first that were idle for longest; a
 //! [share](FlowCache::set_share) bounds the flows of a tenant. The costliest packet creates a flow:
-//! a removal, an insertion, and some links. Sequence numbers are not checked.
+//! a removal, an insertion, and some links; the first one with a [`Tenant`] also allocates 4 bytes
+//! for each place that has been used. Sequence numbers are not checked.
 //!
 //! # Cost
 //!

@@ -115,9 +115,11 @@ impl<K, V> Rest<K, V> {
         self.last_id += 1;
         let (id, reported, aliases) = (self.last_id, first_seen, OptIndex::NONE);
         self.cold[slot] = Cold { id, first_seen, reported, hash, aliases };
-        if tenant != Tenant::default() || self.tenants.len() > 0 {
+        if tenant != Tenant::default() {
             self.tenants.cover(slot, Tenant::default());
-            self.tenants[slot] = tenant;
+        }
+        if let Some(own) = self.tenants.get_mut(slot) {
+            *own = tenant;
         }
     }
 }
@@ -341,6 +343,15 @@ impl<K, V> Store<K, V> {
         let slot = self.flows.next_index();
         let tenants = if has_tenants { self.rest.tenants.growth_to(slot) } else { 0 };
         self.flows.growth() + self.rest.cold.growth() + tenants
+    }
+
+    /// Returns the bytes that the tenant of a flow in a present slot allocates, at most.
+    pub(super) fn tenant_growth(&self, tenant: Tenant) -> usize {
+        let slots = self.flows.slot_count();
+        match tenant == Tenant::default() || self.rest.tenants.len() >= slots {
+            true => 0,
+            false => self.rest.tenants.growth_to(slots - 1),
+        }
     }
 
     pub(super) fn allocation_size(&self) -> usize {

@@ -20,7 +20,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// of SIP. Where many flows have the same, a [protocol](super::Protocol) of their own needs no
     /// memory. A closed connection lingers as long as others. The flow counts as changed.
     ///
-    /// Flows with a timeout of their own need 50 to 100 bytes more.
+    /// Flows with a timeout of their own need about 120 bytes more.
     ///
     /// # Errors
     ///

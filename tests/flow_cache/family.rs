@@ -109,6 +109,29 @@ fn an_expectation_ends_with_its_time_its_parent_or_the_parents_mind() {
 }
 
 #[test]
+fn an_expectation_is_renewed_in_place() {
+    let mut cache = cache(100);
+    let parent = observe(&mut cache, key(1, 21));
+    for dport in 0..32 {
+        cache.expect(parent, Expected::new(key(2, dport))).expect("there is room");
+    }
+    // The parent has no room for another one, and this one has ended already.
+    cache.expect(parent, Expected::new(key(2, 5)).within(Duration::from_secs(5))).expect("own");
+    cache.advance(at(6), 0, |_| ());
+    assert_eq!(cache.expected_by(&key(2, 5)), None);
+    let size = cache.allocation_size();
+    let renewed = Expected::new(key(2, 5)).within(Duration::from_secs(5)).ending_with_parent();
+    cache.expect(parent, renewed).expect("it is its own");
+    assert_eq!(cache.allocation_size(), size);
+    cache.advance(at(10), 0, |_| ());
+    assert_eq!(cache.expected_by(&key(2, 5)), Some(parent));
+    let child = observe(&mut cache, key(2, 5));
+    cache.remove(parent);
+    assert_eq!(ended(&mut cache, 100), [(key(2, 5), EndReason::Parent)]);
+    assert!(cache.get(child).is_none());
+}
+
+#[test]
 fn a_parent_expects_32_flows_at_once() {
     let mut cache = cache(100);
     let parent = observe(&mut cache, key(1, 21));

@@ -114,6 +114,29 @@ fn memory_is_bounded_with_each_policy() {
     }
 }
 
+/// Tenants of present flows take memory only from the first tenant on.
+#[test]
+fn memory_is_bounded_with_a_late_tenant() {
+    for bytes in (1000 << 10..2000 << 10).step_by(9 << 10) {
+        let mut cache = cache(config(20_000, bytes), ByClass::new());
+        let mut number = 0;
+        while number < 20_000 {
+            number += 1;
+            let seen = cache.observe(&key(number), Packet::UDP, Timestamp::ZERO);
+            if seen.is_ok_and(|seen| seen.removed().is_some()) {
+                break;
+            }
+        }
+        for tenant in 1..100 {
+            let packet = Packet::UDP.from_tenant(Tenant(tenant));
+            _ = cache.observe(&key(number + tenant), packet, Timestamp::ZERO);
+            let size = cache.allocation_size();
+            assert!(size <= bytes, "{size} of {bytes}");
+        }
+        cache.validate().unwrap_or_else(|broken| panic!("{broken}"));
+    }
+}
+
 /// The memory of a policy for other classes is reserved.
 #[test]
 fn memory_is_bounded_when_classes_change() {
