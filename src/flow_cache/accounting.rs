@@ -3,6 +3,7 @@
 //! It works on slots only, without keys and values.
 
 use super::config::Config;
+use super::connection::ConnectionState;
 use super::metrics::Metrics;
 use super::record::FlowState;
 use super::state::{Class, EndReason};
@@ -20,6 +21,8 @@ pub(super) struct Accounting<P> {
     pub(super) metrics: Metrics,
     /// Hits that are not in the metrics yet: one key compared, in the first bucket.
     pub(super) quick_hits: u64,
+    /// The mask of bits of [steady](ConnectionState::steady_mask) connections.
+    pub(super) steady: u16,
     /// Evictions, modulo 2^32.
     pub(super) evictions: u32,
     /// The shortest timeout in nanoseconds.
@@ -35,6 +38,7 @@ impl<P: Eviction> Accounting<P> {
             tenants: Tenants::new(),
             metrics: Metrics::default(),
             quick_hits: 0,
+            steady: ConnectionState::steady_mask(config.close_rule),
             evictions: 0,
             least: config.timeouts.least_nanos().min(emergency),
         }

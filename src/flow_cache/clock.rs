@@ -12,34 +12,38 @@ const JUMP: u64 = 366 * 24 * 3600 * 1_000_000_000;
 /// From this time on, 146 years after the origin, the end of the range is checked.
 const LATE: u64 = 1 << 63;
 
+/// Times of the caller from this one on are close to the end of its range. Earlier ones do not come
+/// close to it before [`LATE`].
+const LATE_OF_CALLER: u64 = 1 << 63;
+
 /// Converts the caller's timestamps to nanoseconds that never decrease.
 #[derive(Clone, Debug)]
 pub(super) struct Clock {
     now: u64,
-    /// The latest time of the caller, which is `now`.
-    latest: u64,
+    /// The cache's time less the caller's, modulo 2^64: `ahead` less `behind`.
+    shift: u64,
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
+    /// Shorter steps need no check but that of [`LATE`]: [`JUMP`], or 0 if the caller's time is
+    /// close to the end of its range.
+    quick: u64,
 }
 
 impl Clock {
     pub(super) const fn new() -> Self {
-        Self { now: ORIGIN, latest: 0, ahead: ORIGIN, behind: 0 }
+        Self { now: ORIGIN, shift: ORIGIN, ahead: ORIGIN, behind: 0, quick: JUMP }
     }
 
     /// Advances to the caller's `time` and returns the time of the cache.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
-        let time_ns = time.as_nanos();
-        // The time of the caller may be close to the end of its range, but it does not wrap around.
-        if time_ns > self.latest {
-            let passed = time_ns - self.latest;
-            if passed < JUMP && self.now < LATE {
-                (self.latest, self.now) = (time_ns, self.now + passed);
-            } else {
-                self.advance_far(time);
-            }
+        let next = time.as_nanos().wrapping_add(self.shift);
+        // Of an earlier time, this is a long step.
+        if next.wrapping_sub(self.now) < self.quick && next < LATE {
+            self.now = next;
+        } else {
+            self.advance_far(time);
         }
         self.now
     }
@@ -49,11 +53,12 @@ impl Clock {
     #[cold]
     #[inline(never)]
     fn advance_far(&mut self, time: Timestamp) {
-        let passed = time.as_nanos() - self.latest;
-        self.now = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
-        if passed < JUMP {
-            self.latest = time.as_nanos();
-        } else {
+        // The time of the caller may be close to the end of its range, but it does not wrap around.
+        let passed = time.as_nanos().saturating_sub(self.now.wrapping_sub(self.shift));
+        let next = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
+        let is_whole = next.wrapping_sub(self.now) == passed;
+        self.now = next;
+        if passed > 0 && !(is_whole && passed < JUMP) {
             self.set(time);
         }
     }
@@ -65,9 +70,10 @@ impl Clock {
 
     /// Follows a change of the caller's clock: `now` is the present time of the cache.
     pub(super) fn set(&mut self, now: Timestamp) {
-        self.latest = now.as_nanos();
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
+        self.shift = self.ahead.wrapping_sub(self.behind);
+        self.quick = if now.as_nanos() < LATE_OF_CALLER { JUMP } else { 0 };
     }
 
     /// Converts a time of the cache to the caller's.

@@ -159,6 +159,16 @@ impl ConnectionState {
         is_established & is_open || is_established && rule == CloseRule::BothSides
     }
 
+    /// The mask of bits by which states that plain packets leave unchanged are known by one test:
+    /// those of which it leaves the bits of the class `Established` only. With
+    /// [`CloseRule::FirstAck`] there are others, of some protocols.
+    pub(crate) const fn steady_mask(rule: CloseRule) -> u16 {
+        match rule {
+            CloseRule::BothSides => 3,
+            CloseRule::FirstAck => 3 | Self::CLOSED,
+        }
+    }
+
     /// Processes a packet of the flow, which is as old as `age` returns, in nanoseconds.
     pub(crate) fn on_packet(
         &mut self,

@@ -17,7 +17,7 @@ use super::event::{Event, FlowMatch, ObserveError, Progress, Refused};
 use super::extras::{MAX_EXPECTED, Pending, Source};
 use super::handle::Handle;
 use super::lookup::Carried;
-use super::observed::Observed;
+use super::observed::{Observed, Seen};
 use super::record::Marks;
 use super::state::{EndReason, Packet};
 use super::timeouts::NEVER;
@@ -256,7 +256,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         over: Option<u32>,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+    ) -> Result<Seen<V>, ObserveError<E>> {
         let expected = self.store.rest.extras.expected(key, self.clock.now());
         let expected = expected.map(|(at, pending)| (at, pending.parent, pending.ends_with_parent));
         let value = new(expected.map(|(_, parent, _)| parent)).map_err(ObserveError::New)?;
@@ -265,11 +265,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             return Err(ObserveError::Refused(Refused::Memory));
         }
         let begun = self.begin(key, carried, over, packet, value);
-        let (slot, direction) = begun.map_err(ObserveError::Refused)?;
+        let seen = begun.map_err(ObserveError::Refused)?;
+        let slot = seen.slot();
         if let Some((at, parent, ends_with_parent)) = expected {
             self.adopt(slot, at, parent, ends_with_parent);
         }
-        Ok(self.observed_first(slot, direction))
+        // The flow was accessed since.
+        Ok(seen.renewed(&mut self.store.flows[slot]))
     }
 
     /// Makes a new flow the child of the one that expected it, which may have been evicted for it.

@@ -2,18 +2,16 @@
 #![allow(unsafe_code)]
 
 use core::hash::BuildHasher;
-use core::ptr::NonNull;
 
 use super::FlowCache;
 use super::event::{ObserveError, Refused};
 use super::handle::Handle;
-use super::observed::Observed;
-use super::record::Flow;
+use super::observed::{Observed, Seen};
 use super::state::{Class, Packet};
 use super::store::{Hit, Store, Target};
 use crate::eviction::Eviction;
 use crate::key::flow::{Direction, FlowName};
-use crate::probes::{Observer, Probes};
+use crate::probes::Probes;
 use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
@@ -26,24 +24,6 @@ pub(super) struct Carried<K> {
     /// Normalised.
     pub(super) name: K,
     direction: Direction,
-}
-
-/// A packet that was recorded in its flow. The value is behind a pointer, as the borrow checker
-/// takes a reference that is returned from a loop for one that lives on when the loop goes on.
-struct Steady<V> {
-    value: NonNull<V>,
-    slot: u32,
-    direction: Direction,
-}
-
-/// What the home line tells of a packet that was not recorded.
-enum Unrecorded {
-    /// It is of the flow in this slot, and may change the state of the connection.
-    Flow(u32),
-    /// No flow has the name.
-    Absent,
-    /// A flow may have the name.
-    Elsewhere,
 }
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
@@ -76,45 +56,36 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Carried { hash: fold(hash), name, direction }
     }
 
-    /// Records a packet that changes only times, as most do, in its flow, if that is in its home
-    /// line.
+    /// Records a packet that changes only times, as most do, in its flow, if that is the first
+    /// candidate of its home line.
     #[inline(always)]
-    fn record_steady(
-        &mut self,
-        carried: &Carried<K>,
-        packet: Packet,
-    ) -> Result<Steady<V>, Unrecorded> {
-        let home = self.index.home_of(carried.hash);
-        // Numbers of aliases are beyond all slots.
-        for slot in home.candidates() {
-            let Some(flow) = self.store.flows.get_mut(slot) else { continue };
-            if flow.name == carried.name {
-                if !packet.is_plain() || !flow.marks.is_steady(self.config.close_rule) {
-                    return Err(Unrecorded::Flow(slot));
-                }
-                self.version += 1;
-                self.accounting.quick_hits += 1;
-                self.accounting.policy.touch(slot);
-                flow.last_seen = self.clock.now();
-                flow.version = self.version;
-                flow.marks.record_hit();
-                let hit = Hit { slot, name: 0, initiator: flow.marks.initiator() };
-                let direction = hit.direction(carried.direction);
-                return Ok(Steady { value: NonNull::from(&mut flow.value), slot, direction });
-            }
+    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Option<Seen<V>> {
+        if !packet.is_plain() {
+            return None;
         }
-        Err(if home.is_absent() { Unrecorded::Absent } else { Unrecorded::Elsewhere })
+        // Numbers of aliases are beyond all slots.
+        let slot = self.index.home_of(carried.hash).first()?;
+        let flow = self.store.flows.get_mut(slot)?;
+        if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
+            return None;
+        }
+        self.version += 1;
+        self.accounting.quick_hits += 1;
+        self.accounting.policy.touch(slot);
+        flow.last_seen = self.clock.now();
+        flow.version = self.version;
+        let marks = flow.marks.with_hit();
+        flow.marks = marks;
+        let hit = Hit { slot, name: 0, initiator: marks.initiator() };
+        Some(Seen::steady(&mut flow.value, slot, hit.direction(carried.direction)))
     }
 
-    /// The result for a packet that [`record_steady`](Self::record_steady) has recorded, and
-    /// nothing has happened since.
+    /// The result for a packet that was recorded, and nothing has happened since.
     #[inline(always)]
-    fn observed_steady(&mut self, steady: Steady<V>) -> Observed<'_, K, V> {
-        let Steady { mut value, slot, direction } = steady;
+    fn observed(&mut self, seen: Seen<V>) -> Observed<'_, K, V> {
         // SAFETY: the value is in the record of a flow, which is borrowed as `self` is. It was not
-        // removed or moved: `Steady` is made for this call. `rest` is another part of the store.
-        let value = unsafe { value.as_mut() };
-        Observed::steady(value, &mut self.store.rest, slot, direction)
+        // removed or moved: `Seen` is made for this call. `rest` is another part of the store.
+        unsafe { seen.observed(&mut self.store.rest) }
     }
 
     /// Processes a packet, given its key normalised and hashed, too.
@@ -126,49 +97,79 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        match self.record_steady(carried, packet) {
-            Ok(steady) => Ok(self.observed_steady(steady)),
-            Err(Unrecorded::Flow(slot)) if !self.is_reuse(slot, packet) => {
-                Ok(self.on_packet_of(slot, packet, carried.direction))
-            }
-            Err(why) => {
-                let is_absent = matches!(why, Unrecorded::Absent);
-                self.observe_any(key, (carried.clone(), is_absent), packet, new)
-            }
-        }
+        let seen = match self.record_steady(carried, packet) {
+            Some(seen) => seen,
+            None => self.observe_any(key, carried.hash, packet, new)?,
+        };
+        Ok(self.observed(seen))
     }
 
-    /// Processes a packet by its key, which is carried, too, and may be known to have no flow.
+    /// Processes a packet, given the hash of its key. Normalises that again: to keep it for here
+    /// would cost each packet more.
     #[inline(never)]
     fn observe_any<E>(
         &mut self,
         key: &K,
-        (carried, is_absent): (Carried<K>, bool),
+        hash: u32,
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let Carried { hash: first_hash, name, direction } = &carried;
+    ) -> Result<Seen<V>, ObserveError<E>> {
+        let (name, direction) = key.normalized();
+        let carried = Carried { hash, name, direction };
+        let home = self.index.home_of(hash);
+        let flows = &self.store.flows;
+        let slot = home
+            .candidates()
+            .find(|slot| flows.get(*slot).is_some_and(|flow| flow.name == carried.name));
+        match slot {
+            Some(slot) if !self.is_reuse(slot, packet) => {
+                Ok(self.on_packet_of(slot, packet, direction))
+            }
+            Some(_) => self.observe_searched(key, carried, packet, new),
+            None if home.is_absent() && !self.index.is_reseeded() => {
+                let probes = Probes { nodes: 1, entries: 0 };
+                self.accounting.metrics.record_lookup(probes, false);
+                self.observe_new(key, carried, None, packet, new)
+            }
+            None => self.observe_searched(key, carried, packet, new),
+        }
+    }
+
+    /// Processes a packet whose flow is not in its home line, or has ended.
+    #[inline(never)]
+    fn observe_searched<E>(
+        &mut self,
+        key: &K,
+        carried: Carried<K>,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Seen<V>, ObserveError<E>> {
         let mut probes = Probes::default();
-        let target = if is_absent && !self.index.is_reseeded() {
-            probes.node();
-            None
-        } else {
-            self.find_observed(*first_hash, name, &mut probes)
-        };
+        let target = self.find_observed(carried.hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
-        let over = match hit {
-            Some(hit) if !is_over => return Ok(self.on_packet(hit, packet, *direction)),
-            over => over.map(|hit| hit.slot),
-        };
+        match hit {
+            Some(hit) if !is_over => Ok(self.on_packet(hit, packet, carried.direction)),
+            over => self.observe_new(key, carried, over.map(|hit| hit.slot), packet, new),
+        }
+    }
+
+    /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
+    #[inline]
+    fn observe_new<E>(
+        &mut self,
+        key: &K,
+        carried: Carried<K>,
+        over: Option<u32>,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Seen<V>, ObserveError<E>> {
         if self.store.rest.extras.expects() {
             return self.begin_expected(key, carried, over, packet, new);
         }
         let value = new(None).map_err(ObserveError::New)?;
-        let (slot, direction) =
-            self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)?;
-        Ok(self.observed_first(slot, direction))
+        self.begin(key, carried, over, packet, value).map_err(ObserveError::Refused)
     }
 
     /// Processes a packet of the flow in a slot, unless it opens another connection.
@@ -186,17 +187,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             Direction::Forward => initiator,
             Direction::Reverse => initiator.opposite(),
         };
-        Some(self.on_packet_of(slot, packet, carried))
+        let seen = self.on_packet_of(slot, packet, carried);
+        Some(self.observed(seen))
     }
 
     /// Processes a packet of the flow in a slot, which was found by its first name.
     #[inline]
-    fn on_packet_of(
-        &mut self,
-        slot: u32,
-        packet: Packet,
-        carried: Direction,
-    ) -> Observed<'_, K, V> {
+    fn on_packet_of(&mut self, slot: u32, packet: Packet, carried: Direction) -> Seen<V> {
         self.accounting.quick_hits += 1;
         let initiator = self.store.flow(slot).marks.initiator();
         self.on_packet(Hit { slot, name: 0, initiator }, packet, carried)
@@ -211,37 +208,30 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Processes a packet of an existing flow.
-    fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Observed<'_, K, V> {
-        let marks = self.store.flow(hit.slot).marks;
-        if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
-            self.change_connection(hit, packet, carried);
-        }
+    fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
+        let now = self.clock.now();
         self.version += 1;
         self.accounting.policy.touch(hit.slot);
+        let direction = hit.direction(carried);
         let Store { flows, rest } = &mut self.store;
         let flow = &mut flows[hit.slot];
-        flow.last_seen = self.clock.now();
+        let before = flow.marks.class();
+        if !packet.is_plain() || !flow.marks.is_steady(self.config.close_rule) {
+            let mut connection = flow.marks.connection();
+            let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
+            connection.on_packet(packet, direction, &self.config, age);
+            flow.marks.set_connection(connection);
+        }
+        flow.marks = flow.marks.with_hit();
+        flow.last_seen = now;
         flow.version = self.version;
-        flow.marks.record_hit();
-        Observed::new(flow, rest, hit, hit.direction(carried), false)
-    }
-
-    /// Applies a packet to the state of the connection.
-    fn change_connection(&mut self, hit: Hit, packet: Packet, carried: Direction) {
-        let now = self.clock.now();
-        let Store { flows, rest } = &mut self.store;
-        let Flow { marks, last_seen, .. } = flows.get_mut(hit.slot).expect("the slot has a flow");
-        let mut connection = marks.connection();
-        let before = connection.class;
-        let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
-        connection.on_packet(packet, hit.direction(carried), &self.config, age);
-        marks.set_connection(connection);
-        if connection.class != before {
-            *last_seen = now;
+        if flow.marks.class() != before {
             if let Some(state) = self.store.state(hit.slot) {
-                self.accounting.change_class(hit.slot, state, before, (&self.config, now));
+                let times = (&self.config, now);
+                self.accounting.change_class(hit.slot, state, before, times);
             }
         }
+        Seen::new(&mut self.store.flows[hit.slot], hit, direction, false)
     }
 
     /// Returns the target of a name, given its first hash.
@@ -275,7 +265,6 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Creates a flow for a packet without one, whose key may be that of a flow that has ended.
-    /// Returns its slot, and the direction of the packet.
     #[inline]
     pub(super) fn begin(
         &mut self,
@@ -284,20 +273,13 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         over: Option<u32>,
         packet: Packet,
         value: V,
-    ) -> Result<(u32, Direction), Refused> {
+    ) -> Result<Seen<V>, Refused> {
         let (mut initiator, mut direction) = (carried.direction, Direction::Forward);
         if packet.is_to_initiator() && key.reversed() != *key {
             (initiator, direction) = (initiator.opposite(), Direction::Reverse);
         }
         let slot = self.create(carried, initiator, (packet, direction), over, value)?;
-        Ok((slot, direction))
-    }
-
-    /// The result for the first packet of a flow.
-    #[inline]
-    pub(super) fn observed_first(&mut self, slot: u32, direction: Direction) -> Observed<'_, K, V> {
-        let Store { flows, rest } = &mut self.store;
         let hit = Hit { slot, name: 0, initiator: Direction::Forward };
-        Observed::new(&mut flows[slot], rest, hit, direction, true)
+        Ok(Seen::new(&mut self.store.flows[slot], hit, direction, true))
     }
 }

@@ -1,10 +1,12 @@
 //! The flow of an observed packet.
+#![allow(unsafe_code)]
 
 use core::fmt;
+use core::ptr::NonNull;
 
 use super::event::RemovedFlow;
 use super::handle::Handle;
-use super::record::{Flow, Marks};
+use super::record::Flow;
 use super::state::Class;
 use super::store::{Hit, Rest};
 use crate::key::flow::Direction;
@@ -45,39 +47,81 @@ pub struct Observed<'a, K, V> {
     rest: &'a mut Rest<K, V>,
 }
 
-impl<'a, K, V> Observed<'a, K, V> {
-    /// The result for a packet that has been recorded in its flow.
+/// A packet that was recorded in its flow, in two registers. The value is behind a pointer, as the
+/// borrow checker takes a reference that is returned from a loop for one that lives on when the
+/// loop goes on.
+///
+/// ```text
+///     bits   │ … │ fresh │ direction │ class 2 │ name 8 │ slot 32 │
+/// ```
+pub(super) struct Seen<V> {
+    value: NonNull<V>,
+    bits: u64,
+}
+
+impl<V> Seen<V> {
+    const NAME: u32 = 32;
+    const CLASS: u32 = 40;
+    const DIRECTION: u32 = 42;
+    const FRESH: u32 = 43;
+
+    /// A packet in a flow.
     #[inline]
-    pub(super) fn new(
-        flow: &'a mut Flow<K, V>,
-        rest: &'a mut Rest<K, V>,
+    pub(super) fn new<K>(
+        flow: &mut Flow<K, V>,
         hit: Hit,
         direction: Direction,
         fresh: bool,
     ) -> Self {
-        let Flow { marks, value, .. } = flow;
-        Self {
-            class: Marks::class(*marks),
-            flow: value,
-            direction,
-            name: hit.name,
-            fresh,
-            slot: hit.slot,
+        let class = flow.marks.class() as u64;
+        let bits = u64::from(hit.slot)
+            | u64::from(hit.name) << Self::NAME
+            | class << Self::CLASS
+            | (direction as u64) << Self::DIRECTION
+            | u64::from(fresh) << Self::FRESH;
+        Self { value: NonNull::from(&mut flow.value), bits }
+    }
+
+    /// A packet of an established flow that has its first name.
+    #[inline(always)]
+    pub(super) fn steady(value: &mut V, slot: u32, direction: Direction) -> Self {
+        let class = (Class::Established as u64) << Self::CLASS;
+        let bits = u64::from(slot) | class | (direction as u64) << Self::DIRECTION;
+        Self { value: NonNull::from(value), bits }
+    }
+
+    /// The same, after other accesses to the flow.
+    pub(super) fn renewed<K>(self, flow: &mut Flow<K, V>) -> Self {
+        Self { value: NonNull::from(&mut flow.value), ..self }
+    }
+
+    /// The slot of the flow.
+    pub(super) const fn slot(&self) -> u32 {
+        self.bits as u32
+    }
+
+    /// The result for the packet.
+    ///
+    /// # Safety
+    ///
+    /// The value is where it was, and borrowed as `rest` is, of which it is no part.
+    #[inline(always)]
+    pub(super) unsafe fn observed<K>(mut self, rest: &mut Rest<K, V>) -> Observed<'_, K, V> {
+        let has = |bit| self.bits >> bit & 1 != 0;
+        Observed {
+            direction: Direction::of(has(Self::DIRECTION)),
+            name: (self.bits >> Self::NAME) as u8,
+            class: Class::ALL[(self.bits >> Self::CLASS & 3) as usize],
+            fresh: has(Self::FRESH),
+            slot: self.slot(),
+            // SAFETY: as the caller promises.
+            flow: unsafe { self.value.as_mut() },
             rest,
         }
     }
+}
 
-    /// The result for a packet of an established flow that has been recorded in it.
-    #[inline(always)]
-    pub(super) fn steady(
-        flow: &'a mut V,
-        rest: &'a mut Rest<K, V>,
-        slot: u32,
-        direction: Direction,
-    ) -> Self {
-        Self { flow, direction, name: 0, class: Class::Established, fresh: false, slot, rest }
-    }
-
+impl<K, V> Observed<'_, K, V> {
     /// Returns the handle of the flow, which finds it without a key. O(1).
     #[must_use]
     pub fn handle(&self) -> Handle {

@@ -79,10 +79,10 @@ impl Marks {
         before
     }
 
-    /// Records a packet.
+    /// The marks after a packet.
     #[inline]
-    pub(super) fn record_hit(&mut self) {
-        self.0 |= Self::USED | Self::UNREPORTED;
+    pub(super) fn with_hit(self) -> Self {
+        Self(self.0 | Self::USED | Self::UNREPORTED)
     }
 
     /// The direction of the name that is the initiator's.
@@ -95,6 +95,12 @@ impl Marks {
     #[inline(always)]
     pub(super) fn is_steady(self, rule: CloseRule) -> bool {
         ConnectionState::is_steady(self.bits(), rule)
+    }
+
+    /// Returns whether the same is known from a [mask](ConnectionState::steady_mask) alone.
+    #[inline(always)]
+    pub(super) const fn is_surely_steady(self, mask: u16) -> bool {
+        self.bits() & mask == Class::Established as u16
     }
 
     #[inline]
@@ -267,7 +273,7 @@ mod tests {
         for initiator in [Direction::Forward, Direction::Reverse] {
             let mut marks = Marks::new(connection, initiator);
             marks.set(Marks::PINNED, true);
-            marks.record_hit();
+            marks = marks.with_hit();
             assert_eq!((marks.initiator(), marks.connection()), (initiator, connection));
             assert!(marks.is_pinned() && marks.take(Marks::USED) && !marks.has(Marks::USED));
             let mut closing = connection;

@@ -106,6 +106,12 @@ pub(crate) struct Home<'a> {
 }
 
 impl Home<'_> {
+    /// The first of the numbers in the line that may have the hash.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> Option<u32> {
+        if self.matches.is_empty() { None } else { Some(self.line.number(self.matches.lowest())) }
+    }
+
     /// Iterates over numbers in the line that may have the hash.
     #[inline(always)]
     pub(crate) fn candidates(&self) -> impl Iterator<Item = u32> {
