@@ -17,6 +17,7 @@ use super::state::Packet;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::raw::prefetch::BURST;
+use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
@@ -79,8 +80,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         mut new: impl FnMut(usize) -> V,
         mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
-        let carry = |cache: &Self, _, key: &K| cache.carry(key);
-        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+        let hash_of = |cache: &Self, _, key: &K| cache.carry(key).hash;
+        self.observe_bursts(packets, now, hash_of, &mut new, &mut each);
     }
 
     /// Processes a burst of packets like [`observe_batch_with`](Self::observe_batch_with), given
@@ -112,41 +113,45 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         mut each: impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
         let packets = &packets[..packets.len().min(hashes.len())];
-        let carry = |_: &Self, index, key: &K| Self::carry_hashed(hashes[index], key);
-        self.observe_bursts(packets, now, carry, &mut new, &mut each);
+        let hash_of = |_: &Self, index: usize, _: &K| fold(hashes[index]);
+        self.observe_bursts(packets, now, hash_of, &mut new, &mut each);
     }
 
-    /// Takes packets through the stages. `carry` normalises and hashes the key of a packet, given
-    /// its index.
+    /// Takes packets through the stages. `hash_of` returns the hash of a packet, given its index and
+    /// its key.
     #[inline(always)]
     fn observe_bursts(
         &mut self,
         packets: &[(K, Packet)],
         now: Timestamp,
-        carry: impl Fn(&Self, usize, &K) -> Carried<K>,
+        hash_of: impl Fn(&Self, usize, &K) -> u32,
         new: &mut impl FnMut(usize) -> V,
         each: &mut impl FnMut(usize, Result<Observed<'_, K, V>, Refused>),
     ) {
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            // A short burst is padded with its last packet.
-            let last = packets.len() - 1;
-            let carried: [_; BURST] = core::array::from_fn(|number| {
-                let number = number.min(last);
-                carry(self, first + number, &packets[number].0)
-            });
-            let carried = &carried[..packets.len()];
-            carried.iter().for_each(|carried| self.index.prefetch(carried.hash));
-            for carried in carried {
-                if let Some(target) = self.index.candidate(carried.hash) {
+            let mut hashes = [0; BURST];
+            for (number, (hash, (key, _))) in hashes.iter_mut().zip(packets).enumerate() {
+                *hash = hash_of(self, first + number, key);
+                self.index.prefetch(*hash);
+            }
+            let hashes = &hashes[..packets.len()];
+            // No target is not a slot either.
+            let mut slots = [u32::MAX; BURST];
+            for (slot, hash) in slots.iter_mut().zip(hashes) {
+                if let Some(target) = self.index.candidate(*hash) {
+                    *slot = target.bits();
                     self.store.prefetch(target);
                 }
             }
-            for (number, ((key, packet), carried)) in packets.iter().zip(carried).enumerate() {
+            let places = hashes.iter().zip(slots);
+            for (number, ((key, packet), (hash, slot))) in packets.iter().zip(places).enumerate() {
                 self.forget_removed();
+                let carried = Carried::new(key, *hash);
                 let new = |_| Ok(new(first + number));
-                each(first + number, refused(self.observe_carried(carried, key, *packet, new)));
+                let seen = self.observe_in_slot(Some(slot), &carried, key, *packet, new);
+                each(first + number, refused(seen));
             }
         }
     }

@@ -26,6 +26,15 @@ pub(super) struct Carried<K> {
     direction: Direction,
 }
 
+impl<K: FlowName> Carried<K> {
+    /// Normalises a key.
+    #[inline(always)]
+    pub(super) fn new(key: &K, hash: u32) -> Self {
+        let (name, direction) = key.normalized();
+        Self { hash, name, direction }
+    }
+}
+
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Begins a packet, or a burst of packets.
     #[inline(always)]
@@ -52,19 +61,21 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Normalises a key whose hash is given.
     #[inline(always)]
     pub(super) fn carry_hashed(hash: u64, key: &K) -> Carried<K> {
-        let (name, direction) = key.normalized();
-        Carried { hash: fold(hash), name, direction }
+        Carried::new(key, fold(hash))
     }
 
-    /// Records a packet that changes only times, as most do, in its flow, if that is the first
-    /// candidate of its home line.
+    /// Records a packet that changes only times, as most do, in its flow, if that is in this slot.
     #[inline(always)]
-    fn record_steady(&mut self, carried: &Carried<K>, packet: Packet) -> Option<Seen<V>> {
+    fn record_steady(
+        &mut self,
+        slot: Option<u32>,
+        carried: &Carried<K>,
+        packet: Packet,
+    ) -> Option<Seen<V>> {
         if !packet.is_plain() {
             return None;
         }
-        // Numbers of aliases are beyond all slots.
-        let slot = self.index.home_of(carried.hash).first()?;
+        let slot = slot?;
         let flow = self.store.flows.get_mut(slot)?;
         if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
             return None;
@@ -97,7 +108,23 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
-        let seen = match self.record_steady(carried, packet) {
+        // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
+        // slots.
+        let slot = self.index.home_of(carried.hash).first();
+        self.observe_in_slot(slot, carried, key, packet, new)
+    }
+
+    /// Processes a packet whose flow is likely in this slot.
+    #[inline(always)]
+    pub(super) fn observe_in_slot<E>(
+        &mut self,
+        slot: Option<u32>,
+        carried: &Carried<K>,
+        key: &K,
+        packet: Packet,
+        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
+    ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
+        let seen = match self.record_steady(slot, carried, packet) {
             Some(seen) => seen,
             None => self.observe_any(key, carried.hash, packet, new)?,
         };
@@ -114,8 +141,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         packet: Packet,
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
-        let (name, direction) = key.normalized();
-        let carried = Carried { hash, name, direction };
+        let carried = Carried::new(key, hash);
         let home = self.index.home_of(hash);
         let flows = &self.store.flows;
         let slot = home
@@ -123,7 +149,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             .find(|slot| flows.get(*slot).is_some_and(|flow| flow.name == carried.name));
         match slot {
             Some(slot) if !self.is_reuse(slot, packet) => {
-                Ok(self.on_packet_of(slot, packet, direction))
+                Ok(self.on_packet_of(slot, packet, carried.direction))
             }
             Some(_) => self.observe_searched(key, carried, packet, new),
             None if home.is_absent() && !self.index.is_reseeded() => {
