@@ -139,16 +139,9 @@ impl<P: Eviction> Accounting<P> {
         }
     }
 
-    /// Arms the timer of a flow for its deadline.
+    /// Arms the timer of a flow, unless it is armed for its deadline or before.
     pub(super) fn arm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
-        let mut deadline = state.deadline(&config.timeouts);
-        if let Some(emergency) = config.emergency {
-            if let Some(early) = state.emergency_deadline(emergency) {
-                // An emergency may have begun by then; if not, the timer is armed again.
-                let next = if early > now { early } else { now.saturating_add(emergency.idle) };
-                deadline = deadline.min(next);
-            }
-        }
+        let deadline = deadline(state, config, now);
         // A later tick needs nothing, and no division.
         let armed = self.wheel.armed(slot).saturating_sub(1).saturating_mul(config.tick);
         if deadline != NEVER && deadline <= armed {
@@ -157,9 +150,33 @@ impl<P: Eviction> Accounting<P> {
         }
     }
 
+    /// Arms the timer of a flow that was due.
+    #[inline]
+    pub(super) fn rearm(&mut self, slot: u32, state: FlowState, config: &Config, now: u64) {
+        match deadline(state, config, now) {
+            NEVER => self.wheel.disarm(slot),
+            deadline => self.wheel.arm(slot, deadline.div_ceil(config.tick)),
+        }
+    }
+
     pub(super) fn allocation_size(&self) -> usize {
         self.wheel.allocation_size()
             + self.policy.allocation_size()
             + self.tenants.allocation_size()
+    }
+}
+
+/// The time for which the timer of a flow is armed.
+#[inline]
+fn deadline(state: FlowState, config: &Config, now: u64) -> u64 {
+    let deadline = state.deadline(&config.timeouts);
+    match config.emergency {
+        None => deadline,
+        Some(emergency) => match state.emergency_deadline(emergency) {
+            None => deadline,
+            // An emergency may have begun by then; if not, the timer is armed again.
+            Some(early) if early > now => deadline.min(early),
+            Some(_) => deadline.min(now.saturating_add(emergency.idle)),
+        },
     }
 }

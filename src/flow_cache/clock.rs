@@ -25,8 +25,8 @@ pub(super) struct Clock {
     /// The offset of the cache's time to the caller's: one of `ahead` and `behind` is 0.
     ahead: u64,
     behind: u64,
-    /// Shorter steps need no check but that of [`LATE`]: [`JUMP`], or 0 if the caller's time is
-    /// close to the end of its range.
+    /// Shorter steps need no check but that of [`LATE`]: [`JUMP`], or 0 from [`LATE`] on, and if
+    /// the caller's time is close to the end of its range.
     quick: u64,
 }
 
@@ -61,6 +61,7 @@ impl Clock {
         if passed > 0 && !(is_whole && passed < JUMP) {
             self.set(time);
         }
+        self.quick = self.quick();
     }
 
     #[inline]
@@ -73,7 +74,12 @@ impl Clock {
         self.ahead = self.now.saturating_sub(now.as_nanos());
         self.behind = now.as_nanos().saturating_sub(self.now);
         self.shift = self.ahead.wrapping_sub(self.behind);
-        self.quick = if now.as_nanos() < LATE_OF_CALLER { JUMP } else { 0 };
+        self.quick = self.quick();
+    }
+
+    fn quick(&self) -> u64 {
+        let of_caller = self.now.wrapping_sub(self.shift);
+        if self.now < LATE && of_caller < LATE_OF_CALLER { JUMP } else { 0 }
     }
 
     /// Converts a time of the cache to the caller's.

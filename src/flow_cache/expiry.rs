@@ -66,12 +66,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.end_orphans(budget, &mut progress, &mut each);
         let tick = self.clock.now() / self.config.tick;
         while !progress.is_done && progress.examined < budget {
-            let count = self.prefetch_due(tick, GROUP.min(budget - progress.examined));
+            let mut slots = [0; GROUP];
+            let most = GROUP.min(budget - progress.examined);
+            let count = self.accounting.wheel.due(tick, &mut slots[..most]);
             progress.is_done = count == 0;
-            for _ in 0..count {
-                let Some(slot) = self.accounting.wheel.pop(tick) else { break };
+            self.prefetch_due(&slots[..count]);
+            for slot in &slots[..count] {
                 progress.examined += 1;
-                self.examine(slot, &mut progress, &mut each);
+                self.examine(*slot, &mut progress, &mut each);
             }
         }
         self.end_orphans(budget, &mut progress, &mut each);
@@ -95,19 +97,18 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         progress
     }
 
-    /// Prefetches the flows that the wheel returns next, and the index lines of those that have
-    /// ended. Returns the number of flows.
-    fn prefetch_due(&mut self, tick: u64, most: usize) -> usize {
-        let mut slots = [0; GROUP];
-        let count = self.accounting.wheel.upcoming(tick, &mut slots[..most]);
-        let slots = &slots[..count];
+    /// Prefetches flows that the wheel has returned, and the index lines of those that are idle.
+    fn prefetch_due(&self, slots: &[u32]) {
         slots.iter().for_each(|slot| self.store.prefetch_all(*slot));
+        let (timeouts, now) = (&self.config.timeouts, self.clock.now());
         for slot in slots {
-            if self.store.state(*slot).is_some_and(|state| self.end_reason(state).is_some()) {
+            let Some(Flow { marks, last_seen, .. }) = self.store.flows.get(*slot) else { continue };
+            if now.saturating_sub(*last_seen)
+                >= timeouts.idle_nanos(marks.protocol(), marks.class())
+            {
                 self.index.prefetch(self.store.cold(*slot).hash);
             }
         }
-        count
     }
 
     /// Processes a flow that the wheel has returned: ends it, reports it, or arms it again.
@@ -118,10 +119,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         each: &mut impl FnMut(Event<'_, K, V>),
     ) {
         let now = self.clock.now();
-        let Some(mut state) = self.store.state(slot) else { return };
+        let Some(mut state) = self.store.state(slot) else {
+            return self.accounting.wheel.disarm(slot);
+        };
         if let Some(reason) = self.end_reason(state) {
-            // If a method of a key panics during the removal, the flow is due again.
-            self.accounting.wheel.arm(slot, now / self.config.tick + 1);
+            // If a method of a key panics during the removal, the flow is still due.
             let removed = self.remove_slot(slot, reason);
             self.accounting.wheel.disarm(slot);
             if self.has_memory_for(Lines::STEP) {
@@ -140,7 +142,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             self.store.cold_mut(slot).reported = now;
             state.reported = now;
         }
-        self.accounting.arm(slot, state, &self.config, now);
+        self.accounting.rearm(slot, state, &self.config, now);
         if is_reported {
             progress.reported += 1;
             self.accounting.metrics.reported += 1;

@@ -21,7 +21,7 @@ use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::lines::{Home, Lines, fold};
+use crate::table::lines::{Lines, fold};
 
 /// Slots whose flows move to other lines with each insertion.
 const MOVED: u32 = 8;
@@ -86,10 +86,10 @@ impl<S> Index<S> {
         self.lines.candidate(hash).map(Target::from_bits)
     }
 
-    /// The home line of a hash.
+    /// Returns the number of the first target in its home line that may have this hash.
     #[inline(always)]
-    pub(super) fn home_of(&self, hash: u32) -> Home<'_> {
-        self.lines.home_of(hash)
+    pub(super) fn first(&self, hash: u32) -> Option<u32> {
+        self.lines.first(hash)
     }
 
     /// Whether names have another hash than that by the hasher.

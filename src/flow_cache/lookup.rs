@@ -110,7 +110,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     ) -> Result<Observed<'_, K, V>, ObserveError<E>> {
         // Most flows are the first candidate of their home line. Numbers of aliases are beyond all
         // slots.
-        let slot = self.index.home_of(carried.hash).first();
+        let slot = self.index.first(carried.hash);
         self.observe_in_slot(slot, carried, key, packet, new)
     }
 
@@ -142,36 +142,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         new: impl FnOnce(Option<Handle>) -> Result<V, E>,
     ) -> Result<Seen<V>, ObserveError<E>> {
         let carried = Carried::new(key, hash);
-        let home = self.index.home_of(hash);
-        let flows = &self.store.flows;
-        let slot = home
-            .candidates()
-            .find(|slot| flows.get(*slot).is_some_and(|flow| flow.name == carried.name));
-        match slot {
-            Some(slot) if !self.is_reuse(slot, packet) => {
-                Ok(self.on_packet_of(slot, packet, carried.direction))
-            }
-            Some(_) => self.observe_searched(key, carried, packet, new),
-            None if home.is_absent() && !self.index.is_reseeded() => {
-                let probes = Probes { nodes: 1, entries: 0 };
-                self.accounting.metrics.record_lookup(probes, false);
-                self.observe_new(key, carried, None, packet, new)
-            }
-            None => self.observe_searched(key, carried, packet, new),
-        }
-    }
-
-    /// Processes a packet whose flow is not in its home line, or has ended.
-    #[inline(never)]
-    fn observe_searched<E>(
-        &mut self,
-        key: &K,
-        carried: Carried<K>,
-        packet: Packet,
-        new: impl FnOnce(Option<Handle>) -> Result<V, E>,
-    ) -> Result<Seen<V>, ObserveError<E>> {
         let mut probes = Probes::default();
-        let target = self.find_observed(carried.hash, &carried.name, &mut probes);
+        let target = self.find_observed(hash, &carried.name, &mut probes);
         let hit = target.and_then(|target| self.store.follow(target));
         let is_over = hit.is_some_and(|hit| self.is_reuse(hit.slot, packet));
         self.accounting.metrics.record_lookup(probes, hit.is_some() && !is_over);
@@ -261,8 +233,19 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Returns the target of a name, given its first hash.
-    #[inline(never)]
+    #[inline]
     fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
+        let is_it = |target| self.store.is(target, name);
+        if self.index.is_reseeded() {
+            return self.find_reseeded(first, name, observer);
+        }
+        self.index.find_current(first, is_it, observer)
+    }
+
+    /// Returns the target of a name in an index that has another hash, given its first one.
+    #[cold]
+    #[inline(never)]
+    fn find_reseeded(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
         let is_it = |target| self.store.is(target, name);
         let hash = self.index.present_hash(first, name);
         let target = self.index.find_current(hash, is_it, observer);

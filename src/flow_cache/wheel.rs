@@ -92,13 +92,15 @@ impl Wheel {
         self.lists_of.cover(slot, NO_LIST);
     }
 
-    /// Arms a slot, which is [covered](Self::cover): it is popped at `due` or before, or by the
-    /// next call if `due` has passed.
-    #[inline]
+    /// Arms a slot, which is [covered](Self::cover): it is due at this tick or before, or at once
+    /// if that has passed. It is not due at another tick any more.
     pub(crate) fn arm(&mut self, slot: u32, due: u64) {
-        if due < self.armed(slot) {
-            self.move_to(slot, due);
-        }
+        let (level, list) = self.list_for(due);
+        self.occupied[level] |= 1 << list;
+        self.levels |= 1 << level;
+        let list = level * LISTS + list;
+        self.lists_of[slot] = list as u16;
+        self.lists.push_back(list, slot);
     }
 
     /// Disarms a slot.
@@ -107,15 +109,6 @@ impl Wheel {
             self.lists.remove(slot);
             self.lists_of[slot] = NO_LIST;
         }
-    }
-
-    fn move_to(&mut self, slot: u32, due: u64) {
-        let (level, list) = self.list_for(due);
-        self.occupied[level] |= 1 << list;
-        self.levels |= 1 << level;
-        let list = level * LISTS + list;
-        self.lists_of[slot] = list as u16;
-        self.lists.push_back(list, slot);
     }
 
     /// Returns the lowest level that covers a tick, and the list in it.
@@ -133,40 +126,25 @@ impl Wheel {
         (level, (due >> (level as u32 * BITS)) as usize % LISTS)
     }
 
-    /// Removes and returns a slot of a list that has begun at `now`, the earliest list first.
+    /// Writes the first slots of a list that has begun at `now`, of the earliest one, to `slots`.
+    /// Returns their number.
     ///
-    /// The slot is disarmed. If it is armed for a tick that has passed, the next call returns it.
-    pub(crate) fn pop(&mut self, now: u64) -> Option<u32> {
+    /// They are due until each of them is armed for later, or disarmed.
+    pub(crate) fn due(&mut self, now: u64, slots: &mut [u32]) -> usize {
         while let Some((begin, level, list)) = self.next_list() {
             if begin > now {
                 break;
             }
             // Never backwards: a list of the wheel's own tick begins with the tick, or before.
             self.tick = self.tick.max(begin);
-            if let Some(slot) = self.lists.front(level * LISTS + list) {
-                self.lists.remove(slot);
-                self.lists_of[slot] = NO_LIST;
-                return Some(slot);
+            let first = slots.iter_mut().zip(self.lists.iter(level * LISTS + list));
+            let count = first.map(|(target, slot)| *target = slot).count();
+            if count > 0 || slots.is_empty() {
+                return count;
             }
             self.mark_empty(level, list);
         }
         self.tick = self.tick.max(now);
-        None
-    }
-
-    /// Writes the slots that are popped next at `now` to `slots`, as far as they are in one list.
-    /// Returns their number.
-    pub(crate) fn upcoming(&mut self, now: u64, slots: &mut [u32]) -> usize {
-        while let Some((begin, level, list)) = self.next_list().filter(|(begin, ..)| *begin <= now)
-        {
-            let upcoming = slots.iter_mut().zip(self.lists.iter(level * LISTS + list));
-            let count = upcoming.map(|(target, slot)| *target = slot).count();
-            if count > 0 {
-                return count;
-            }
-            self.tick = self.tick.max(begin);
-            self.mark_empty(level, list);
-        }
         0
     }
 
@@ -262,6 +240,14 @@ mod tests {
         (0..64_u32, any::<u64>()).prop_map(|(bits, period)| period >> bits)
     }
 
+    /// Disarms and returns a slot that is due.
+    fn pop(wheel: &mut Wheel, now: u64) -> Option<u32> {
+        let mut slots = [0];
+        let count = wheel.due(now, &mut slots);
+        slots[..count].iter().for_each(|slot| wheel.disarm(*slot));
+        slots[..count].first().copied()
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Arm(u32, u64),
@@ -289,7 +275,7 @@ mod tests {
         fn advance(&mut self, budget: usize) -> (usize, bool) {
             let mut ended = 0;
             for _ in 0..budget {
-                let Some(slot) = self.wheel.pop(self.now) else { return (ended, true) };
+                let Some(slot) = pop(&mut self.wheel, self.now) else { return (ended, true) };
                 match self.due[&slot] {
                     due if due > self.now => self.wheel.arm(slot, due),
                     _ => {
@@ -356,7 +342,7 @@ mod tests {
             wheel.arm(slot, now + 744_000);
             wheel.arm(slot, now + 12_000);
             now += round % 50;
-            while let Some(slot) = wheel.pop(now) {
+            while let Some(slot) = pop(&mut wheel, now) {
                 wheel.arm(slot, now + [6_000, 744_000][slot as usize % 2]);
             }
             let armed = (0..100).filter(|slot| wheel.armed(*slot) != NEVER).count();
@@ -376,7 +362,7 @@ mod tests {
         wheel.arm(0, due);
         let mut pops = Vec::new();
         for now in 1_000_003..=due {
-            while let Some(slot) = wheel.pop(now) {
+            while let Some(slot) = pop(&mut wheel, now) {
                 pops.push(now);
                 if now < due {
                     wheel.arm(slot, due);

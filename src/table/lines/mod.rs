@@ -65,7 +65,6 @@ use alloc::vec::Vec;
 use crate::probes::Observer;
 use crate::raw::prefetch::prefetch;
 use crate::table::error::{TryReserveError, reserve_one};
-use crate::table::tags::Mask;
 use chunks::Chunks;
 use line::Line;
 
@@ -96,33 +95,6 @@ pub(crate) fn fold(hash: u64) -> u32 {
 #[inline(always)]
 fn tag(hash: u32) -> u8 {
     ((hash >> 24) as u8).max(1)
-}
-
-/// The part of a line that concerns a hash of which it is the home.
-#[derive(Clone, Copy)]
-pub(crate) struct Home<'a> {
-    line: &'a Line,
-    matches: Mask,
-}
-
-impl Home<'_> {
-    /// The first of the numbers in the line that may have the hash.
-    #[inline(always)]
-    pub(crate) fn first(&self) -> Option<u32> {
-        if self.matches.is_empty() { None } else { Some(self.line.number(self.matches.lowest())) }
-    }
-
-    /// Iterates over numbers in the line that may have the hash.
-    #[inline(always)]
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = u32> {
-        self.matches.map(|slot| self.line.number(slot))
-    }
-
-    /// Whether no number in the table has the hash. If it returns false, there may be none.
-    #[inline(always)]
-    pub(crate) fn is_absent(&self) -> bool {
-        self.matches.is_empty() && self.line.overflow() == 0
-    }
 }
 
 impl Lines {
@@ -248,11 +220,14 @@ impl Lines {
         }
     }
 
-    /// The part of the home line that concerns a hash.
+    /// Returns the first number in the home line of a hash that may have it.
     #[inline(always)]
-    pub(crate) fn home_of(&self, hash: u32) -> Home<'_> {
-        let line = if self.count > 0 { self.line(self.home(hash)) } else { &Line::EMPTY };
-        Home { line, matches: line.matches(tag(hash)) }
+    pub(crate) fn first(&self, hash: u32) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let line = self.line(self.home(hash));
+        line.matches(tag(hash)).next().map(|slot| line.number(slot))
     }
 
     /// Returns a number that may be the one with this hash, by the home line. If there is none, but
