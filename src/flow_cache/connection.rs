@@ -82,6 +82,12 @@ impl ConnectionState {
     /// The bits of the sides that have closed, of TCP.
     const CLOSED: u16 = 3 << 5;
 
+    /// The bit of flows of which both sides have sent.
+    const REPLIED: u16 = 1 << 4;
+
+    /// The position of the progress.
+    const PROGRESS: u32 = 7;
+
     /// The bits of which one is set if the protocol is not TCP.
     const NOT_TCP: u16 = 3 << 2;
 
@@ -95,9 +101,9 @@ impl ConnectionState {
         };
         self.class as u16
             | protocol_bits(self.protocol)
-            | (self.is_replied as u16) << 4
+            | (self.is_replied as u16 * Self::REPLIED)
             | closed << 5
-            | (self.progress as u16 & 7) << 7
+            | (self.progress as u16 & 7) << Self::PROGRESS
     }
 
     /// Returns the state with these [`bits`](Self::bits).
@@ -107,8 +113,8 @@ impl ConnectionState {
         Self {
             class: Class::ALL[(bits & 3) as usize],
             protocol: PROTOCOLS[(bits >> 2 & 3 | bits >> 3 & 12) as usize],
-            is_replied: bits & 1 << 4 != 0,
-            progress: (bits >> 7 & 7) as u8,
+            is_replied: bits & Self::REPLIED != 0,
+            progress: (bits >> Self::PROGRESS & 7) as u8,
             sides: [
                 FinWatch { closed: is_tcp && bits & 1 << 5 != 0 },
                 FinWatch { closed: is_tcp && bits & 1 << 6 != 0 },
@@ -169,33 +175,85 @@ impl ConnectionState {
         }
     }
 
-    /// Processes a packet of the flow, which is as old as `age` returns, in nanoseconds.
-    pub(crate) fn on_packet(
-        &mut self,
+    /// Returns the bits after a packet of the flow, which is as old as `age` returns, in
+    /// nanoseconds.
+    #[inline]
+    pub(crate) fn after(
+        bits: u16,
         packet: Packet,
         direction: Direction,
         config: &Config,
         age: impl FnOnce() -> u64,
-    ) {
-        if self.protocol != Protocol::Tcp {
-            self.on_datagram(direction, config, age);
-        } else if packet.protocol() == Protocol::Tcp {
-            self.on_segment(packet, direction, config.close_rule);
+    ) -> u16 {
+        if bits & Self::NOT_TCP != 0 {
+            return Self::after_datagram(bits, direction, config, age);
         }
+        if packet.protocol() != Protocol::Tcp {
+            return bits;
+        }
+        Self::after_handshake(bits, packet, direction)
+            .unwrap_or_else(|| Self::after_segment(bits, packet, direction, config.close_rule))
     }
 
-    fn on_datagram(&mut self, direction: Direction, config: &Config, age: impl FnOnce() -> u64) {
-        let first = if self.progress == 0 { Direction::Reverse } else { Direction::Forward };
-        self.is_replied |= direction != first;
-        self.progress = match self.progress {
-            0 if self.is_replied => 2,
+    /// Returns the bits after a segment as in a handshake, with an ACK and without a FIN or RST,
+    /// unless the connection is closing, or closed by a side: the others need
+    /// [`after_segment`](Self::after_segment).
+    #[inline]
+    fn after_handshake(bits: u16, packet: Packet, direction: Direction) -> Option<u16> {
+        let class = bits & 3;
+        let is_open = bits & Self::CLOSED == 0 && class != Class::Closing as u16;
+        if !is_open || !packet.is_of_handshake() {
+            return None;
+        }
+        let progress = (bits >> Self::PROGRESS & 7) as u8;
+        let others = bits & !(7 << Self::PROGRESS);
+        if packet.is_answer() {
+            let progress = handshake::after_answer(progress, direction);
+            return Some(others | u16::from(progress) << Self::PROGRESS);
+        }
+        if class == Class::Established as u16 {
+            return Some(bits);
+        }
+        Some(match handshake::after_ack(progress, direction) {
+            Some(progress) => others | u16::from(progress) << Self::PROGRESS,
+            None => bits | Class::Established as u16,
+        })
+    }
+
+    #[inline(never)]
+    fn after_segment(bits: u16, packet: Packet, direction: Direction, rule: CloseRule) -> u16 {
+        let mut connection = Self::from_bits(bits);
+        connection.on_segment(packet, direction, rule);
+        connection.bits()
+    }
+
+    #[inline]
+    fn after_datagram(
+        bits: u16,
+        direction: Direction,
+        config: &Config,
+        age: impl FnOnce() -> u64,
+    ) -> u16 {
+        let progress = bits >> Self::PROGRESS & 7;
+        let first = if progress == 0 { Direction::Reverse } else { Direction::Forward };
+        let is_replied = bits & Self::REPLIED != 0 || direction != first;
+        let progress = match progress {
+            0 if is_replied => 2,
             0 => 0,
             packets => (packets + 1).min(7),
         };
-        if self.is_replied && matches!(self.class, Class::Unreplied | Class::New) {
-            let is_assured = config.assurance.is_reached(self.progress, age);
-            self.class = if is_assured { Class::Established } else { Class::New };
-        }
+        let replied = if is_replied { Self::REPLIED } else { 0 };
+        let class = match bits & 3 {
+            class if !is_replied || !Self::is_newcomer(class) => class,
+            _ if config.assurance.is_reached(progress as u8, age) => Class::Established as u16,
+            _ => Class::New as u16,
+        };
+        bits & !(7 << Self::PROGRESS | 3) | progress << Self::PROGRESS | replied | class
+    }
+
+    /// Returns whether a class is `New` or `Unreplied`.
+    const fn is_newcomer(class: u16) -> bool {
+        class == Class::New as u16 || class == Class::Unreplied as u16
     }
 
     fn on_segment(&mut self, packet: Packet, direction: Direction, rule: CloseRule) {
@@ -277,5 +335,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn handshakes_change_the_bits_as_other_segments_do() {
+        let mut count = 0;
+        for bits in (0..=ConnectionState::BITS).filter(|bits| bits & ConnectionState::NOT_TCP == 0)
+        {
+            for flags in 0..64 {
+                let packet = Packet::tcp(TcpFlags(flags));
+                for direction in [Direction::Forward, Direction::Reverse] {
+                    let after = ConnectionState::after_handshake(bits, packet, direction);
+                    let Some(after) = after else { continue };
+                    for rule in [CloseRule::BothSides, CloseRule::FirstAck] {
+                        let other = ConnectionState::after_segment(bits, packet, direction, rule);
+                        assert_eq!(after, other, "{bits:#x}, {packet:?}");
+                        count += 1;
+                    }
+                }
+            }
+        }
+        assert!(count > 1000);
     }
 }

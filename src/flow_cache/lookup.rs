@@ -213,27 +213,33 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let direction = hit.direction(carried);
         let Store { flows, rest } = &mut self.store;
         let flow = &mut flows[hit.slot];
-        let before = flow.marks.class();
-        if !packet.is_plain() || !flow.marks.is_steady(self.config.close_rule) {
-            let mut connection = flow.marks.connection();
+        let before = flow.marks;
+        let mut marks = before;
+        if !packet.is_plain() || !marks.is_steady(self.config.close_rule) {
             let age = || now.saturating_sub(rest.cold[hit.slot].first_seen);
-            connection.on_packet(packet, direction, &self.config, age);
-            flow.marks.set_connection(connection);
+            marks = marks.after(packet, direction, &self.config, age);
         }
-        flow.marks = flow.marks.with_hit();
+        flow.marks = marks.with_hit();
         flow.last_seen = now;
         flow.version = self.version;
-        if flow.marks.class() != before {
-            if let Some(state) = self.store.state(hit.slot) {
-                let times = (&self.config, now);
-                self.accounting.change_class(hit.slot, state, before, times);
-            }
+        let seen = Seen::new(flow, hit, direction, false);
+        if marks.has_class_of(before) {
+            return seen;
         }
-        Seen::new(&mut self.store.flows[hit.slot], hit, direction, false)
+        self.on_class_change(hit.slot, before.class());
+        seen.renewed(&mut self.store.flows[hit.slot])
+    }
+
+    #[inline(never)]
+    fn on_class_change(&mut self, slot: u32, before: Class) {
+        if let Some(state) = self.store.state(slot) {
+            let times = (&self.config, self.clock.now());
+            self.accounting.change_class(slot, state, before, times);
+        }
     }
 
     /// Returns the target of a name, given its first hash.
-    #[inline]
+    #[inline(always)]
     fn find_observed(&self, first: u32, name: &K, observer: &mut Probes) -> Option<Target> {
         let is_it = |target| self.store.is(target, name);
         if self.index.is_reseeded() {
@@ -256,6 +262,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     }
 
     /// Returns the target of a name, given its first hash.
+    #[inline(never)]
     pub(super) fn find_target(&self, first: u32, name: &K) -> Option<Target> {
         self.find_observed(first, name, &mut Probes::default())
     }

@@ -232,6 +232,13 @@ impl Packet {
         self.flags.0 & flags == TcpFlags::SYN.0
     }
 
+    /// Whether it is a segment of TCP with an ACK, and without a FIN or RST.
+    #[inline]
+    pub(crate) const fn is_of_handshake(self) -> bool {
+        let flags = TcpFlags::ACK.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+        matches!(self.protocol, Protocol::Tcp) && self.flags.0 & flags == TcpFlags::ACK.0
+    }
+
     /// Returns whether the packet answers an opening one: its sender is not the initiator.
     pub(crate) fn is_answer(self) -> bool {
         self.flags_of_tcp().contains(TcpFlags::SYN | TcpFlags::ACK)

@@ -108,8 +108,28 @@ impl Marks {
         ConnectionState::from_bits(self.bits())
     }
 
+    /// Returns the marks after a packet of a flow, which is as old as `age` returns.
+    #[inline]
+    pub(super) fn after(
+        self,
+        packet: Packet,
+        direction: Direction,
+        config: &Config,
+        age: impl FnOnce() -> u64,
+    ) -> Self {
+        let bits = self.bits() & ConnectionState::BITS;
+        let after = ConnectionState::after(bits, packet, direction, config, age);
+        Self(Self::LIVE | (self.bits() ^ bits) | after)
+    }
+
     pub(super) fn set_connection(&mut self, connection: ConnectionState) {
         self.0 = Self::LIVE | (self.bits() & !ConnectionState::BITS) | connection.bits();
+    }
+
+    /// Returns whether two flows have the same class.
+    #[inline]
+    pub(super) const fn has_class_of(self, other: Self) -> bool {
+        (self.bits() ^ other.bits()) & 3 == 0
     }
 
     #[inline]
