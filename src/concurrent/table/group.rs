@@ -65,10 +65,10 @@ impl<K, V> Shape<K, V> {
 pub(super) struct Header<K, V>(u64, PhantomData<(K, V)>);
 
 impl<K, V> Header<K, V> {
-    /// Returns the slots whose entries may have a hash with these tags.
+    /// Returns the slots whose entries may have this hash. Its `i`th byte is the tag of slot `i`.
     #[inline(always)]
-    fn matches(&self, tags: u64) -> SlotMask {
-        tags::matches(self.0 & Shape::<K, V>::TAGS, tags)
+    fn matches(&self, hash: u64) -> SlotMask {
+        tags::matches(self.0 & Shape::<K, V>::TAGS, hash)
     }
 
     /// Returns the occupied slots.
@@ -174,11 +174,11 @@ impl<'p, K, V> Group<'p, K, V> {
     }
 
     /// Makes the entry in a slot visible, and that in `dead` invisible, by one store.
-    pub(super) fn publish(self, slot: usize, tags: u64, dead: Option<usize>) {
+    pub(super) fn publish(self, slot: usize, hash: u64, dead: Option<usize>) {
         let header = self.header();
         debug_assert!(header.free().contains(slot));
         let dead = dead.map_or(header.0, |dead| with_dead(header.0, dead));
-        self.set(tags::with(dead, slot, tags));
+        self.set(tags::with(dead, slot, hash));
     }
 
     /// Makes the entry in a slot invisible. Its words stay, for readers that have loaded the tag.
@@ -209,21 +209,21 @@ fn with_dead(header: u64, slot: usize) -> u64 {
 }
 
 impl<K: NoUninit, V: NoUninit> Group<'_, K, V> {
-    /// Searches a key, given the tags of its hash. Returns its value, and the header.
+    /// Searches a key, given its hash. Returns its value, or whether it may be in a later group.
     #[inline(always)]
-    pub(super) fn find(self, tags: u64, key: &K) -> (Option<V>, Header<K, V>) {
+    pub(super) fn find(self, hash: u64, key: &K) -> (Option<V>, bool) {
         let header = self.header();
-        for slot in header.matches(tags) {
+        for slot in header.matches(hash) {
             if self.has_key(slot, key) {
-                return (Some(self.value(slot)), header);
+                return (Some(self.value(slot)), false);
             }
         }
-        (None, header)
+        (None, header.overflow() != 0)
     }
 
     /// Returns the slot of a key, for the lock holder.
-    pub(super) fn slot_of(self, tags: u64, key: &K) -> Option<usize> {
-        self.header().matches(tags).find(|&slot| self.has_key(slot, key))
+    pub(super) fn slot_of(self, hash: u64, key: &K) -> Option<usize> {
+        self.header().matches(hash).find(|&slot| self.has_key(slot, key))
     }
 
     /// Returns whether the entry in a slot whose tag was loaded has this key.

@@ -236,20 +236,16 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// Looks up to [`BURST`] keys up: prefetches their groups, and then compares.
     #[inline]
     fn get_burst(&self, hashes: &[u64], keys: &[K], found: &mut [Option<V>]) {
-        let first = self.segment(0);
-        let mut homes: [(Segment<'_, K, V>, Group<'_, K, V>); BURST] =
-            [(first, first.home(0)); BURST];
+        let mut homes: [Group<'_, K, V>; BURST] = [self.segment(0).home(0); BURST];
         for (&hash, home) in hashes.iter().zip(&mut homes) {
             let mixed = mix(hash);
-            let segment = self.segment(mixed);
-            *home = (segment, segment.home(mixed));
-            home.1.prefetch();
-            home.1.prefetch_second();
+            *home = self.segment(mixed).home(mixed);
+            home.prefetch();
+            home.prefetch_second();
         }
-        for (((&hash, key), (segment, home)), found) in
-            hashes.iter().zip(keys).zip(homes).zip(found)
-        {
-            *found = segment.find_from(home, hash, mix(hash), key);
+        for (((&hash, key), home), found) in hashes.iter().zip(keys).zip(homes).zip(found) {
+            let (value, has_overflowed) = home.find(hash, key);
+            *found = if has_overflowed { self.get_hashed(hash, key) } else { value };
         }
     }
 }

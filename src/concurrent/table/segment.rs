@@ -35,7 +35,6 @@ use super::plan::{self, LARGEST, Load};
 use crate::concurrent::policy;
 use crate::concurrent::sync::{AtomicU64, Ordering};
 use crate::raw::prefetch::prefetch;
-use crate::raw::tags::tags;
 use crate::table::error::TryReserveError;
 
 /// Words after the groups.
@@ -265,13 +264,13 @@ impl<'p, K, V> Segment<'p, K, V> {
         let distance = self.distance_to_free(mixed, 0).expect("the segment has a free slot");
         let slot_id = self.free_slot(mixed, distance);
         self.group_of(slot_id).copy_entry(slot_id.slot, from, slot);
-        self.publish(tags(hash, mixed), slot_id);
+        self.publish(hash, slot_id);
     }
 
     /// Makes an entry visible whose words are written.
-    fn publish(self, tags: u64, slot_id: SlotId) {
+    fn publish(self, hash: u64, slot_id: SlotId) {
         // S2.
-        self.group_of(slot_id).publish(slot_id.slot, tags, None);
+        self.group_of(slot_id).publish(slot_id.slot, hash, None);
         self.around(slot_id.home).take(slot_id.distance).for_each(Group::increment_overflow);
         self.add(1, 1);
     }
@@ -299,44 +298,24 @@ impl<'p, K: NoUninit, V: NoUninit> Segment<'p, K, V> {
     pub(super) fn find(self, hash: u64, mixed: u64, key: &K) -> Option<V> {
         let home = self.home(mixed);
         home.prefetch_second();
-        self.find_from(home, hash, mixed, key)
-    }
-
-    /// Returns the value of a key, given its hash and its home.
-    #[inline(always)]
-    pub(super) fn find_from(
-        self,
-        home: Group<'p, K, V>,
-        hash: u64,
-        mixed: u64,
-        key: &K,
-    ) -> Option<V> {
-        let (found, header) = home.find(tags(hash, mixed), key);
-        if found.is_some() || header.overflow() == 0 {
-            return found;
-        }
-        self.find_overflowed(hash, mixed, key)
+        let (found, has_overflowed) = home.find(hash, key);
+        if has_overflowed { self.find_overflowed(hash, mixed, key) } else { found }
     }
 
     /// Searches the groups after the home.
     #[cold]
     #[inline(never)]
     fn find_overflowed(self, hash: u64, mixed: u64, key: &K) -> Option<V> {
-        let tags = tags(hash, mixed);
-        for group in self.around(policy::home(mixed, self.len)).skip(1) {
-            let (found, header) = group.find(tags, key);
-            if found.is_some() || header.overflow() == 0 {
-                return found;
-            }
-        }
-        None
+        let later = self.around(policy::home(mixed, self.len)).skip(1);
+        let mut found = later.map(|group| group.find(hash, key));
+        found.find(|(_, has_overflowed)| !has_overflowed)?.0
     }
 
     /// Returns the slot of a key, given its hash.
     pub(super) fn locate(self, hash: u64, mixed: u64, key: &K) -> Option<SlotId> {
-        let (tags, home) = (tags(hash, mixed), policy::home(mixed, self.len));
+        let home = policy::home(mixed, self.len);
         for (distance, group) in self.around(home).enumerate() {
-            if let Some(slot) = group.slot_of(tags, key) {
+            if let Some(slot) = group.slot_of(hash, key) {
                 return Some(SlotId { home, distance, slot });
             }
             if group.header().overflow() == 0 {
@@ -355,7 +334,7 @@ impl<'p, K: NoUninit, V: NoUninit> Segment<'p, K, V> {
     pub(super) fn insert(self, hash: u64, mixed: u64, distance: usize, key: &K, value: &V) {
         let slot_id = self.free_slot(mixed, distance);
         self.group_of(slot_id).write(slot_id.slot, key, value);
-        self.publish(tags(hash, mixed), slot_id);
+        self.publish(hash, slot_id);
     }
 
     /// Replaces a value of at most one word.
@@ -366,15 +345,14 @@ impl<'p, K: NoUninit, V: NoUninit> Segment<'p, K, V> {
     /// Replaces an entry by one with another value, at the same distance from its home or a greater
     /// one, where there is a free slot.
     pub(super) fn exchange(self, hash: u64, old: SlotId, distance: usize, key: &K, value: &V) {
-        let mixed = policy::mix(hash);
-        let (new, tags) = (self.free_slot(mixed, distance), tags(hash, mixed));
+        let new = self.free_slot(policy::mix(hash), distance);
         self.group_of(new).write(new.slot, key, value);
         // S3.
         if new.distance == old.distance {
-            self.group_of(new).publish(new.slot, tags, Some(old.slot));
+            self.group_of(new).publish(new.slot, hash, Some(old.slot));
             self.add(1, 0);
         } else {
-            self.publish(tags, new);
+            self.publish(hash, new);
             self.remove(old);
         }
     }
