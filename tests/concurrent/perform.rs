@@ -66,6 +66,9 @@ pub(crate) fn perform<S: BuildHasher>(
     }
 }
 
+/// How a value is made of a number, and read.
+pub(crate) type Codec<V> = (fn(u64) -> V, fn(V) -> u64);
+
 /// Returns the operation that a table performs in place of `op`: it has no `compute`.
 pub(crate) fn on_table(op: Op) -> Op {
     match op {
@@ -76,13 +79,13 @@ pub(crate) fn on_table(op: Op) -> Op {
     }
 }
 
-/// Performs an operation of [`on_table`] on a `ConcurrentTable`, with numbers as values made by
-/// `make`; closures call `pause`.
+/// Performs an operation of [`on_table`] on a `ConcurrentTable`, with numbers as values; closures
+/// call `pause`.
 pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
     pin: &PinnedTable<'_, u64, V, S>,
     key: u64,
     op: Op,
-    (make, read): (fn(u64) -> V, fn(V) -> u64),
+    (make, read): Codec<V>,
     pause: &mut dyn FnMut(),
 ) -> Option<u64> {
     let result = match op {

@@ -1,5 +1,5 @@
-//! Operations of a `TrashMap`, a `FlowCache` and the tables for many threads, each in a function of its own:
-//! `ci/instructions.sh` counts their instructions.
+//! Operations of a `TrashMap`, a `FlowCache` and the tables for many threads, each in a function of
+//! its own: `ci/instructions.sh` counts their instructions.
 
 mod flows;
 mod tables;

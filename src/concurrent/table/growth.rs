@@ -7,68 +7,23 @@
 //!
 //! Readers access the old segment or the new one, and find their keys in both: see `segment.rs`.
 //! All memory is allocated and all keys are hashed before anything changes.
-#![allow(unsafe_code)]
 
 use core::hash::{BuildHasher, Hash};
 
 use bytemuck::NoUninit;
-use crossbeam_epoch::Guard;
 
 use super::directory::{Directory, DirectoryPtr};
 use super::error::Refused;
 use super::group::Shape;
 use super::plan::{LARGEST, Plan, size_for};
+use super::retired::Retired;
 use super::segment::{Segment, SegmentBox, SegmentPtr};
 use super::shard::Writer;
-use crate::concurrent::garbage::Garbage;
 use crate::concurrent::policy::mix;
 use crate::table::error::TryReserveError;
 
 /// The greatest number of entries of a segment: seven to a group.
 const MOST: usize = 7 * LARGEST as usize;
-
-/// The cost of retiring in the collector: 64 functions of 32 bytes, one of them used.
-const OVERHEAD: usize = 2304;
-
-/// What a step of growth has replaced.
-#[must_use]
-pub(super) struct Retired<K, V> {
-    segments: [Option<SegmentPtr>; 2],
-    directory: Option<DirectoryPtr>,
-    types: core::marker::PhantomData<(K, V)>,
-}
-
-impl<K, V> Retired<K, V> {
-    pub(super) const NOTHING: Self =
-        Self { segments: [None; 2], directory: None, types: core::marker::PhantomData };
-
-    const fn of(first: SegmentPtr, second: Option<SegmentPtr>) -> Self {
-        Self { segments: [Some(first), second], ..Self::NOTHING }
-    }
-
-    /// Defers everything to the collector. Without a lock: it runs destructors of others.
-    ///
-    /// # Safety
-    ///
-    /// It was replaced under this pin, or under an earlier one.
-    pub(super) unsafe fn defer(self, garbage: &Garbage, pin: &Guard) {
-        for segment in self.segments.into_iter().flatten() {
-            let bytes = segment.allocation_size::<K, V>() + OVERHEAD;
-            // SAFETY: the collector calls this when no pin exists any more that may have loaded the
-            // pointer; it is retired once.
-            let free = move || unsafe { segment.free::<K, V>() };
-            // SAFETY: the memory is of no thread, and holds no value that is dropped.
-            unsafe { garbage.defer(bytes, pin, free) };
-        }
-        if let Some(directory) = self.directory {
-            let bytes = directory.allocation_size() + OVERHEAD;
-            // SAFETY: as for a segment.
-            let free = move || unsafe { directory.free() };
-            // SAFETY: as for a segment.
-            unsafe { garbage.defer(bytes, pin, free) };
-        }
-    }
-}
 
 /// The hashes of the entries of a segment, in the order of its slots.
 struct Hashes {
@@ -148,7 +103,7 @@ impl<K, V, S> Writer<'_, K, V, S> {
             return None;
         }
         let directory = self.resize(deepest).ok()?;
-        Some(Retired { directory: Some(directory), ..Retired::NOTHING })
+        Some(Retired::NOTHING.with(directory))
     }
 }
 
@@ -203,7 +158,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Writer<'_, K, V, S> {
         hashes.copy(segment, &high, bit, true);
         let mut retired = Retired::of(old, None);
         if depth == self.directory().depth() {
-            retired.directory = Some(self.resize(depth + 1)?);
+            retired = retired.with(self.resize(depth + 1)?);
         }
         self.set(mixed & !bit, depth + 1, low);
         self.set(mixed | bit, depth + 1, high);
@@ -238,7 +193,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher> Writer<'_, K, V, S> {
         others.copy(sibling, &new, 0, false);
         let old = [segment.ptr(), sibling.ptr()];
         self.set(mixed, depth, new);
-        let bytes = old.map(|old| old.allocation_size::<K, V>());
+        let bytes = old.map(SegmentPtr::allocation_size::<K, V>);
         self.add_to_bytes(0, bytes[0] + bytes[1]);
         Some(Retired::of(old[0], Some(old[1])))
     }

@@ -63,7 +63,8 @@ pub(super) struct Load {
 /// Returns the limit of a segment of `slots` slots; `seed` distinguishes segments.
 pub(super) fn limit(slots: usize, seed: u64) -> usize {
     let (lowest, range) = LIMIT;
-    let random = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) as usize * range >> 16;
+    let fraction = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
+    let random = (fraction as usize * range) >> 16;
     if slots <= 16 { slots - slots.div_ceil(5) } else { slots * (lowest + random) / 64 }
 }
 

@@ -10,8 +10,8 @@ use core::hash::{BuildHasher, Hash};
 use bytemuck::NoUninit;
 
 use super::error::Refused;
-use super::growth::Retired;
 use super::pinned::PinnedTable;
+use super::retired::Retired;
 use super::segment::SegmentPtr;
 use super::shard::{Expected, Outcome, Writer};
 use crate::concurrent::garbage::help;
@@ -204,7 +204,7 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
     /// assert_eq!(pin.len(), 10);
     /// ```
     pub fn retain(&self, mut keep: impl FnMut(&K, &V) -> bool) {
-        for (key, value) in self.iter() {
+        for (key, value) in self {
             if !keep(&key, &value) {
                 let _ = self.remove_expected(self.hash_of(&key), &key, Expected::Value(value));
             }

@@ -9,15 +9,12 @@ use flowtable::concurrent::NoUninit;
 use super::Table;
 use super::model_crate::hashers::{Weak, mix};
 use super::model_crate::histories::{Call, Clock, is_linearizable, random_op};
-use crate::perform::{on_table, perform_on_table};
+use crate::perform::{Codec, on_table, perform_on_table};
 
 const HISTORIES: u64 = if cfg!(miri) { 2 } else { 3000 };
 const BATCH: u64 = if cfg!(miri) { 1 } else { 50 };
 const THREADS: u64 = 3;
 const CALLS: u64 = 6;
-
-/// How a value is made of a number, and read.
-type Codec<V> = (fn(u64) -> V, fn(V) -> u64);
 
 /// A table and the threads that wait for each other before they use it.
 struct Scene<V> {
