@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Instructions of lookups in a map and of packets in a flow cache, counted by callgrind.
+# Instructions of lookups in tables and of packets in a flow cache, counted by callgrind.
 # Fails if one has more than crates/instructions/limits.txt allows.
 set -euo pipefail
 cd "$(dirname "$0")/.."

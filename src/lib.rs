@@ -35,6 +35,7 @@
 //! | state by key | [`TrashMap`], [`TrashSet`] | a hash table without pauses, with lookups in bursts |
 //! | entries that are their own keys, hashes of the caller | [`TrashTable`] | the same table, with hash and comparison given |
 //! | state by key, for many threads | [`ConcurrentMap`], [`ConcurrentRoutes`] | readers without locks; feature `concurrent` |
+//! | plain state by key, for many threads | [`ConcurrentTable`] | entries in one cache line, read by copy; atomic counters |
 //! | the route of an address | [`RouteTable`] | longest-prefix match; an update changes one node |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
@@ -93,7 +94,7 @@
 //!   and metrics.
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
-//! - `concurrent`: [`ConcurrentMap`] and [`ConcurrentRoutes`]. Implies `std`.
+//! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentRoutes`]. Implies `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -129,7 +130,7 @@ pub mod trie;
 
 pub use cache::{ChainedCache, DuplicateFilter, SourceHashCache};
 #[cfg(feature = "concurrent")]
-pub use concurrent::{ConcurrentMap, ConcurrentRoutes};
+pub use concurrent::{ConcurrentMap, ConcurrentRoutes, ConcurrentTable};
 pub use ephemeral::EphemeralStore;
 pub use flow_cache::FlowCache;
 pub use hash::DefaultHashBuilder;

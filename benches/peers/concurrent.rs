@@ -1,4 +1,4 @@
-//! `ConcurrentMap` against other maps that threads share.
+//! `ConcurrentMap` and `ConcurrentTable` against other maps that threads share.
 //!
 //! All maps have the crate's default hasher with one seed. A thread holds its guard for a batch of
 //! 32 operations, single or batched; a lock of the whole map is held for one lookup, or for a batch
@@ -26,13 +26,14 @@ mod rounds;
 mod rw_lock;
 mod sharded;
 mod subject;
+mod table;
 mod threads;
 mod traffic;
 
 use std::sync::RwLock;
 
 use dashmap::DashMap;
-use flowtable::concurrent::ConcurrentMap;
+use flowtable::concurrent::{ConcurrentMap, ConcurrentTable};
 use flowtable::{DefaultHashBuilder, TrashMap};
 
 use crate::args::Plan;
@@ -71,13 +72,18 @@ pub(crate) fn run(plan: &Plan, report: &mut Report) -> Outcome {
 
 /// The maps for all benchmarks, ours first.
 fn maps(hasher: &DefaultHashBuilder) -> Vec<SharedMapSubject> {
-    let [a, b, c, d, e, f] = [(); 6].map(|()| hasher.clone());
+    let [a, b, c, d, e, f, g] = [(); 7].map(|()| hasher.clone());
     let lock = move || RwLock::new(hashbrown::HashMap::<Key, u64, _>::with_hasher(f.clone()));
     vec![
         ours(
             "concurrent",
             "ConcurrentMap",
             shared(Role::Ours, move || ConcurrentMap::with_hasher(a.clone())),
+        ),
+        ours(
+            "concurrent_table",
+            "ConcurrentTable",
+            shared(Role::Other, move || ConcurrentTable::with_hasher(g.clone())),
         ),
         peer("papaya", shared(Role::Peer, move || ::papaya::HashMap::with_hasher(b.clone()))),
         peer("dashmap", shared(Role::Peer, move || DashMap::with_hasher(c.clone()))),

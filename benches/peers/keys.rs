@@ -17,7 +17,13 @@ pub(crate) trait Key: Copy + Eq + 'static {
 /// ports and protocol follow the addresses in a flow key: 13 bytes of 16 for IPv4, 37 of 40 for
 /// IPv6.
 #[derive(Clone, Copy, Eq)]
+#[repr(transparent)]
 pub(crate) struct Words<const N: usize>([u64; N]);
+
+#[cfg(feature = "concurrent")]
+#[allow(unsafe_code)]
+// SAFETY: it is an array of words.
+unsafe impl<const N: usize> flowtable::concurrent::NoUninit for Words<N> {}
 
 /// `PartialEq` of an array calls `memcmp` from five words on.
 impl<const N: usize> PartialEq for Words<N> {

@@ -9,6 +9,7 @@
 //! | purpose | structure | method |
 //! |---|---|---|
 //! | state by key | [`ConcurrentMap`] | TRASH; growth copies segments; a writers' lock per shard |
+//! | plain state by key | [`ConcurrentTable`] | the same trie, with entries in the index, read by copy |
 //! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
 //!
 //! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
@@ -69,13 +70,17 @@
 //! [`WouldExceed`] with what they were to insert.
 
 mod error;
+mod garbage;
 mod guard;
 mod lock;
 pub mod map;
+mod policy;
 pub mod routes;
 mod sync;
+pub mod table;
 
 pub use error::WouldExceed;
 pub use guard::{Guard, pin};
 pub use map::{Compute, Computed, ConcurrentMap, Iter, Pinned};
 pub use routes::{ConcurrentRoutes, PinnedRoutes, Publication};
+pub use table::{ConcurrentTable, NoUninit, PinnedTable, Refused, TableIter};

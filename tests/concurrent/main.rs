@@ -1,4 +1,4 @@
-//! `ConcurrentMap`.
+//! `ConcurrentMap` and `ConcurrentTable`.
 //!
 //! With `--cfg shuttle` the primitives of the library are those of shuttle, which work only in the
 //! tests of the module `shuttle`.
@@ -19,3 +19,9 @@ mod model;
 mod perform;
 #[cfg(shuttle)]
 mod shuttle;
+#[cfg(not(shuttle))]
+mod table;
+
+#[cfg(not(shuttle))]
+#[global_allocator]
+static ALLOCATOR: ::model::alloc::Counting = ::model::alloc::Counting::new();

@@ -1,8 +1,8 @@
-//! The operations of a recorded history on a `ConcurrentMap`.
+//! The operations of a recorded history on a `ConcurrentMap` or a `ConcurrentTable`.
 
 use core::hash::BuildHasher;
 
-use flowtable::concurrent::{Compute, Computed, Pinned};
+use flowtable::concurrent::{Compute, Computed, NoUninit, Pinned, PinnedTable};
 use model::histories::Op;
 
 /// Performs `op`; closures call `pause`.
@@ -64,4 +64,43 @@ pub(crate) fn perform<S: BuildHasher>(
             }
         }
     }
+}
+
+/// How a value is made of a number, and read.
+pub(crate) type Codec<V> = (fn(u64) -> V, fn(V) -> u64);
+
+/// Returns the operation that a table performs in place of `op`: it has no `compute`.
+pub(crate) fn on_table(op: Op) -> Op {
+    match op {
+        Op::Compute(value) => Op::Insert(value),
+        Op::GetOrInsertWith(value) => Op::GetOrInsert(value),
+        Op::Look => Op::Get,
+        op => op,
+    }
+}
+
+/// Performs an operation of [`on_table`] on a `ConcurrentTable`, with numbers as values; closures
+/// call `pause`.
+pub(crate) fn perform_on_table<V: NoUninit, S: BuildHasher>(
+    pin: &PinnedTable<'_, u64, V, S>,
+    key: u64,
+    op: Op,
+    (make, read): Codec<V>,
+    pause: &mut dyn FnMut(),
+) -> Option<u64> {
+    let result = match op {
+        Op::Insert(value) => pin.insert(key, make(value)).unwrap(),
+        Op::Remove => pin.remove(&key),
+        Op::Get => pin.get(&key),
+        Op::Update => {
+            let update = |value: V| {
+                pause();
+                make(read(value) + 1)
+            };
+            pin.update(key, update).unwrap()
+        }
+        Op::GetOrInsert(value) => pin.get_or_insert(key, make(value)).ok(),
+        op => unreachable!("{op:?}"),
+    };
+    result.map(read)
 }

@@ -6,6 +6,8 @@
 //! also outlives an execution, so all garbage is reclaimed before the execution ends: the counter
 //! of the map belongs to the execution.
 
+mod table;
+
 use flowtable::ConcurrentMap;
 use flowtable::concurrent::{Compute, Pinned};
 use model::hashers::{Weak, mix};

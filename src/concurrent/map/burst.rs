@@ -9,10 +9,10 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::bucket::Bucket;
-use super::directory::{mix, shard_of};
 use super::index::Probe;
 use super::pinned::Pinned;
 use crate::concurrent::guard::Guard;
+use crate::concurrent::policy::{mix, shard_of};
 use crate::raw::prefetch::{BURST, prefetch};
 use crate::raw::results::results_for;
 

@@ -6,8 +6,9 @@ use crossbeam_epoch::Guard;
 
 use super::ConcurrentMap;
 use super::bucket::Bucket;
-use super::directory::{Directory, mix, shard_of};
+use super::directory::Directory;
 use super::segment::Segment;
+use crate::concurrent::policy::{mix, shard_of};
 use crate::invariant::{InvariantError, ensure};
 
 impl<K: Hash, V, S: BuildHasher> ConcurrentMap<K, V, S> {

@@ -23,30 +23,7 @@ use core::ptr;
 use crossbeam_epoch::Guard;
 
 use super::segment::{Segment, SegmentPtr, Size};
-use crate::concurrent::sync::{AtomicPtr, IS_CHECKED, Ordering};
-
-/// Shards of a map.
-pub(super) const SHARDS: usize = if IS_CHECKED { 2 } else { 64 };
-
-/// The greatest depth of a directory, in bits: less than the upper half of a mixed hash.
-pub(super) const DEEPEST: u32 = 24;
-
-/// Mixes a hash: its lowest bits select the shard, its upper ones the segment, its lower half the
-/// bucket.
-///
-/// A multiplication, whose product is folded, so that also hashes that are consecutive numbers, or
-/// differ in their upper bits only, select different buckets.
-#[inline]
-pub(super) fn mix(hash: u64) -> u64 {
-    let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
-    product as u64 ^ (product >> 64) as u64
-}
-
-/// Returns the shard of a mixed hash.
-#[inline]
-pub(super) fn shard_of(mixed: u64) -> usize {
-    mixed as usize % SHARDS
-}
+use crate::concurrent::sync::{AtomicPtr, Ordering};
 
 /// Directory entries of a cache line.
 const ROW: usize = 64 / size_of::<SegmentPtr>();

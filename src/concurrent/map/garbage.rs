@@ -1,28 +1,24 @@
 //! Garbage: retired entries and index memory that readers may still access.
 //!
-//! A writer adds retired entries to the *batch* of its shard. A full batch is counted by the
-//! [`GarbageCounter`] of the map and deferred to crossbeam's collector, which calls back when all
-//! earlier pins have ended; then the batch is dropped and subtracted. crossbeam does not bound its
-//! garbage: the counter does, as writers check it first.
+//! A writer adds retired entries to the *batch* of its shard. A full batch is counted and deferred
+//! to the collector: see [`Garbage`].
 //!
 //! Batches are small, so that a thread that frees some, which may be a reader that pins, is delayed
 //! little: eight batches at a time, of 64 entries or a segment.
 #![allow(unsafe_code)]
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::mem;
-use core::panic::AssertUnwindSafe;
-use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
-use super::directory::{Address, SHARDS};
+use super::directory::Address;
 use super::index::Index;
 use super::segment::SegmentPtr;
-use super::store::{Dropped, Store};
-use crate::concurrent::sync::{Arc, AtomicUsize, IS_FREEING, Ordering};
+use super::store::Store;
+use crate::concurrent::garbage::{Dropped, Garbage, forget_panic};
+use crate::concurrent::policy::SHARDS;
+use crate::concurrent::sync::Arc;
 
 /// Entries of a full batch.
 const FULL: usize = 64;
@@ -96,6 +92,33 @@ impl Batch {
         mem::replace(self, Self::new())
     }
 
+    /// Defers the batch to the collector.
+    ///
+    /// # Safety
+    ///
+    /// The batch is of this shard. Its contents cannot be reached by later pins, and may be dropped
+    /// by another thread and at any later time.
+    pub(super) unsafe fn defer<T>(
+        mut self,
+        garbage: &Garbage,
+        indices: &Arc<[Index<T>; SHARDS]>,
+        shard: usize,
+        pin: &Guard,
+    ) {
+        let bytes = self.bytes + OVERHEAD;
+        indices[shard].store.add_retired(bytes);
+        let indices = Arc::clone(indices);
+        let free = move || {
+            let store = &indices[shard].store;
+            // SAFETY: the collector calls this when all pins have ended that may have observed the
+            // contents.
+            unsafe { self.free(store) };
+            store.subtract_retired(bytes);
+        };
+        // SAFETY: by the contract.
+        unsafe { garbage.defer(bytes, pin, free) };
+    }
+
     /// Drops the entries and frees the memory. A panic of a destructor is caught: the panic hook
     /// has reported it, and there is no caller to resume it.
     ///
@@ -125,16 +148,6 @@ impl Batch {
         store.release(&mut ids);
         self.bytes = 0;
     }
-}
-
-/// Drops a panic payload. If that panics, drops its payload, too; after four of them it leaks.
-pub(super) fn forget_panic(dropped: Dropped) {
-    let mut panic = dropped.err();
-    for _ in 0..4 {
-        let Some(carried) = panic else { return };
-        panic = catch_unwind(AssertUnwindSafe(|| drop(carried))).err();
-    }
-    mem::forget(panic);
 }
 
 /// Returns the first of two panics, and drops the other one.
@@ -182,81 +195,4 @@ pub(super) unsafe fn free_all<T>(address: Address, store: &Store<T>) -> Dropped 
     // SAFETY: by the contract.
     unsafe { address.free() };
     result
-}
-
-/// The bytes of all batches that are deferred and not freed yet.
-#[derive(Debug)]
-pub(super) struct GarbageCounter(AtomicUsize);
-
-impl GarbageCounter {
-    pub(super) fn new() -> Self {
-        Self(AtomicUsize::new(0))
-    }
-
-    /// Returns the bytes that are deferred and not freed yet.
-    pub(super) fn retired(&self) -> usize {
-        // Acquire: pairs with the Release in `DeferredBatch::drop`.
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Defers a batch of a shard to the collector, and helps it with others. That runs code of
-    /// users: destructors of garbage.
-    pub(super) fn defer<T>(
-        self: &Arc<Self>,
-        batch: Batch,
-        indices: &Arc<[Index<T>; SHARDS]>,
-        shard: usize,
-        pin: &Guard,
-    ) {
-        let bytes = batch.bytes + OVERHEAD;
-        // Relaxed: see `retired`. Added before it can be subtracted.
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-        indices[shard].store.add_retired(bytes);
-        let (counter, indices) = (Arc::clone(self), Arc::clone(indices));
-        let deferred = Box::new(DeferredBatch { batch, bytes, counter, indices, shard });
-        // SAFETY: its contents cannot be reached by later pins, and all guards are of one
-        // collector. Keys and values may be dropped by another thread and at any later time:
-        // writers require that they are `Send` and 'static.
-        unsafe { pin.defer_unchecked(move || drop(deferred)) };
-        help(pin);
-    }
-}
-
-/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
-/// runs for that reason: if it removed entries, that would run further destructors, recursively.
-pub(super) fn help(pin: &Guard) {
-    if !IS_FREEING.try_with(Cell::get).unwrap_or(false) {
-        pin.flush();
-    }
-}
-
-/// Sets whether this thread frees garbage, and returns the former value. The flag always exists,
-/// except under a checker, whose threads may free garbage after their thread-locals are destroyed.
-fn set_freeing(freeing: bool) -> bool {
-    IS_FREEING.try_with(|is_freeing| is_freeing.replace(freeing)).unwrap_or(false)
-}
-
-/// A batch that is counted and deferred.
-struct DeferredBatch<T> {
-    batch: Batch,
-    /// The bytes that were counted.
-    bytes: usize,
-    counter: Arc<GarbageCounter>,
-    indices: Arc<[Index<T>; SHARDS]>,
-    shard: usize,
-}
-
-impl<T> Drop for DeferredBatch<T> {
-    fn drop(&mut self) {
-        let store = &self.indices[self.shard].store;
-        let was_freeing = set_freeing(true);
-        // SAFETY: the collector drops this when all pins have ended that may have observed the
-        // contents.
-        unsafe { self.batch.free(store) };
-        set_freeing(was_freeing);
-        store.subtract_retired(self.bytes);
-        // Release: pairs with the Acquire in `retired`: a thread that observes the subtraction
-        // observes the effects of the destructors.
-        self.counter.0.fetch_sub(self.bytes, Ordering::Release);
-    }
 }

@@ -15,9 +15,10 @@
 
 use alloc::vec::Vec;
 
-use super::directory::{DEEPEST, Directory, Span, mix};
+use super::directory::{Directory, Span};
 use super::segment::{Segment, SegmentPtr, Size};
 use super::shard::Writer;
+use crate::concurrent::policy::{DEEPEST, is_above, may_split, mix};
 use crate::concurrent::sync::IS_CHECKED;
 
 /// The size of a segment after a split: 4 KiB, some 430 entries. Larger ones take longer to grow,
@@ -36,17 +37,8 @@ const MERGE_BELOW: usize = 32;
 /// A greater distance of an entry from its home makes its segment grow, if that is half full.
 const REACH: usize = 8;
 
-/// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
-/// double the directory for each few of them.
-const DEEPER: u32 = 3;
-
 /// The prefetch distance of a rehash, in entries: about as many misses as a CPU overlaps.
 const AHEAD: usize = 16;
-
-/// Returns whether the load of `entries` in `slots` is above `load`, in 64ths.
-const fn is_above(entries: usize, slots: usize, load: usize) -> bool {
-    entries * 64 > slots * load
-}
 
 /// The hash of an entry and its id.
 type Hashed = (u64, u32);
@@ -107,9 +99,7 @@ impl<'p, T> Writer<'p, T> {
     /// Returns whether the segment of these entries is not much deeper than the size of the shard
     /// requires.
     fn may_split(&self, directory: Directory<'p>, span: Span) -> bool {
-        let depth = directory.depth_of(span);
-        let usual = (self.shard.len() / SPLIT.slots() + 1).ilog2() + 1;
-        depth < DEEPEST.min(usual + DEEPER)
+        may_split(directory.depth_of(span), self.shard.len(), SPLIT.slots())
     }
 
     /// Shrinks the segment of a mixed hash, if its load is low.

@@ -12,7 +12,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::ConcurrentMap;
-use super::directory::{mix, shard_of};
+use crate::concurrent::policy::{mix, shard_of};
 
 /// The distribution of keys: over the buckets of the first shard, or all in one.
 #[derive(Clone, Copy)]

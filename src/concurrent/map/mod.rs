@@ -198,11 +198,12 @@ use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 use std::panic::resume_unwind;
 
+use super::garbage::{self as collected, Garbage};
 use super::guard::Guard;
+use super::policy::SHARDS;
 use super::sync::Arc;
 use crate::hash::DefaultHashBuilder;
-use directory::SHARDS;
-use garbage::{GarbageCounter, first_panic, free_all, help};
+use garbage::{first_panic, free_all};
 use index::Index;
 use shard::Shard;
 
@@ -255,16 +256,6 @@ pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
     garbage: Garbage,
 }
 
-/// How often a dropped map helps the collector, which frees eight batches at a time.
-const LAST_HELP: usize = 16;
-
-/// The garbage of a map, and its limit.
-struct Garbage {
-    counter: Arc<GarbageCounter>,
-    limit: usize,
-    patience: u32,
-}
-
 #[allow(unsafe_code)]
 // SAFETY: it owns its entries, like a vector: pins borrow it. Retired entries may be dropped by any
 // thread.
@@ -306,7 +297,7 @@ impl<K, V> ConcurrentMap<K, V> {
 
 impl<K, V, S> ConcurrentMap<K, V, S> {
     /// The default limit on garbage, in bytes.
-    pub const GARBAGE_LIMIT: usize = 64 << 20;
+    pub const GARBAGE_LIMIT: usize = collected::LIMIT;
 
     /// Creates an empty map with a hasher.
     ///
@@ -321,16 +312,11 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn with_hasher(hasher: S) -> Self {
-        let garbage = Garbage {
-            counter: Arc::new(GarbageCounter::new()),
-            limit: Self::GARBAGE_LIMIT,
-            patience: 0,
-        };
         Self {
             indices: Arc::new(core::array::from_fn(|_| Index::new())),
             shards: (0..SHARDS).map(|_| Shard::new()).collect(),
             hasher,
-            garbage,
+            garbage: Garbage::new(),
         }
     }
 
@@ -409,7 +395,7 @@ impl<K, V, S> ConcurrentMap<K, V, S> {
     /// ```
     #[must_use]
     pub fn garbage(&self) -> usize {
-        self.garbage.counter.retired()
+        self.garbage.retired()
     }
 
     /// Returns the hasher of the map.
@@ -502,13 +488,7 @@ impl<K, V, S> Drop for ConcurrentMap<K, V, S> {
             let dropped = unsafe { free_all(index.root.load(), &index.store) };
             panic = first_panic(panic, dropped);
         }
-        // What is left is in batches of the collector, which otherwise waits for the next pin.
-        for _ in 0..LAST_HELP {
-            if self.garbage() == 0 {
-                break;
-            }
-            help(&crossbeam_epoch::pin());
-        }
+        self.garbage.reduce_at_drop();
         panic.unwrap_or_else(|panic| resume_unwind(panic));
     }
 }

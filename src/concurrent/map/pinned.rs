@@ -6,9 +6,9 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::ConcurrentMap;
-use super::directory::{mix, shard_of};
 use super::index::Entry;
 use crate::concurrent::guard::{Guard, pin};
+use crate::concurrent::policy::{mix, shard_of};
 use crate::hash::DefaultHashBuilder;
 
 /// A pinned [`ConcurrentMap`], with the methods of a map: see [`pin`](ConcurrentMap::pin).

@@ -26,6 +26,7 @@ use core::marker::PhantomData;
 use core::ptr;
 
 use super::bucket::{Bucket, SLOTS};
+use crate::concurrent::policy;
 use crate::raw::tags::tags;
 
 /// A cache line: two buckets.
@@ -68,16 +69,13 @@ impl Size {
     /// Returns the next size: 1.33 or 1.5 times this one, or twice if it is one cache line.
     pub(super) fn larger(self) -> Option<Self> {
         let Self(lines) = self;
-        let larger =
-            if lines.is_power_of_two() { lines + (lines / 2).max(1) } else { lines / 3 * 4 };
-        (self < Self::LARGEST).then_some(Self(larger))
+        (self < Self::LARGEST).then(|| Self(policy::larger(lines)))
     }
 
     /// Returns the previous size, if there is one.
     pub(super) fn smaller(self) -> Option<Self> {
         let Self(lines) = self;
-        let smaller = if lines.is_power_of_two() { lines / 4 * 3 } else { lines / 3 * 2 };
-        (lines > 1).then_some(Self(smaller.max(1)))
+        (lines > 1).then(|| Self(policy::smaller(lines)))
     }
 }
 
@@ -165,13 +163,12 @@ impl<'p> Segment<'p> {
 
     #[inline]
     pub(super) fn home(self, mixed: u64) -> usize {
-        (((mixed & 0xffff_ffff) * self.len as u64) >> 32) as usize
+        policy::home(mixed, self.len)
     }
 
     /// Returns the bucket in which a search for this mixed hash begins.
     #[inline]
     pub(super) fn home_bucket(self, mixed: u64) -> &'p Bucket {
-        // Less than 2^32 times the number of buckets, divided by 2^32.
         self.bucket(self.home(mixed))
     }
 

@@ -7,12 +7,14 @@ use std::panic::catch_unwind;
 
 use crossbeam_epoch::Guard;
 
-use super::directory::{Directory, Root, mix};
-use super::garbage::{Batch, forget_panic};
+use super::directory::{Directory, Root};
+use super::garbage::Batch;
 use super::index::{Entry, Index};
 use super::segment::{SegmentPtr, Size};
 use super::store::IdAllocator;
+use crate::concurrent::garbage::forget_panic;
 use crate::concurrent::lock::{Lock, LockGuard};
+use crate::concurrent::policy::mix;
 use crate::concurrent::sync::{AtomicUsize, Ordering};
 
 /// The writers' part of a shard. Apart from the index, so that readers do not share its cache

@@ -20,7 +20,6 @@
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::marker::PhantomData;
 use core::mem::{self, MaybeUninit};
 use core::panic::AssertUnwindSafe;
@@ -28,6 +27,7 @@ use core::ptr;
 use std::panic::catch_unwind;
 use std::sync::PoisonError;
 
+use crate::concurrent::garbage::Dropped;
 use crate::concurrent::sync::{AtomicBool, AtomicPtr, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::raw::prefetch::prefetch;
 
@@ -75,9 +75,6 @@ pub(super) struct IdAllocator<T> {
     table_len: usize,
     entries: PhantomData<T>,
 }
-
-/// The result of a drop: the panic payload, if it has panicked.
-pub(super) type Dropped = Result<(), Box<dyn Any + Send>>;
 
 /// Locks a mutex under which only code of this crate runs, which does not panic.
 fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,25 +2,21 @@
 //!
 //! Closures run without a lock: the entry that they received is compared with the present one after
 //! the lock has been taken; if it was replaced, they are called again.
+#![allow(unsafe_code)]
 
 use core::borrow::Borrow;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
-use super::Garbage;
-use super::directory::{mix, shard_of};
-use super::garbage::{Batch, help};
+use super::garbage::Batch;
 use super::index::Entry;
 use super::pinned::Pinned;
 use super::shard::{Expected, Insertion, Writer};
 use crate::concurrent::error::WouldExceed;
+use crate::concurrent::garbage::help;
 use crate::concurrent::guard::Guard;
-use crate::concurrent::sync::yield_now;
-
-/// How often a writer above the limit helps the collector before it yields: the epoch has to
-/// advance twice, and should not fail to because of a reader that has just begun.
-const HELP: usize = 4;
+use crate::concurrent::policy::{mix, shard_of};
 
 /// The fraction of the limit on garbage that a single shard may use.
 const SHARE: usize = 8;
@@ -413,7 +409,7 @@ where
         expected: Expected,
     ) -> Option<Entry<'p, (K, V)>> {
         // Shrinking allocates first.
-        let may_shrink = self.map.garbage() <= self.map.garbage.limit;
+        let may_shrink = !self.map.garbage.is_above_limit();
         self.write(shard_of(mix(hash)), |writer| {
             let is = |(own, _): &(K, V)| key.equivalent(own);
             writer.remove(hash, expected, is, may_shrink, |(key, _)| self.hash_of(key))
@@ -431,14 +427,17 @@ where
     }
 
     fn defer(&self, shard: usize, batch: Batch) {
-        let Garbage { counter, .. } = &self.map.garbage;
-        counter.defer(batch, &self.map.indices, shard, self.epoch());
+        let (garbage, indices) = (&self.map.garbage, &self.map.indices);
+        // SAFETY: it is of this shard, and its contents cannot be reached by later pins; all guards
+        // are of one collector. `K` and `V` are `Send` and 'static.
+        unsafe { batch.defer(garbage, indices, shard, self.epoch()) };
     }
 
     /// Admits an insertion under a hash, unless there is too much garbage.
     fn admit<T>(&self, hash: u64, refused: T) -> Result<T, WouldExceed<T>> {
         let shard = shard_of(mix(hash));
-        if self.has_too_much(shard) && !self.reduce_garbage(shard) {
+        let has_too_much = || self.has_too_much(shard);
+        if has_too_much() && !self.map.garbage.reduce(self.epoch(), has_too_much) {
             let (retired, limit) = (self.map.garbage(), self.map.garbage.limit);
             return Err(WouldExceed { refused, retired, limit });
         }
@@ -449,25 +448,7 @@ where
     /// Slots of entries are reused by the same shard only: one after the other, each shard could
     /// allocate slots for the limit.
     fn has_too_much(&self, shard: usize) -> bool {
-        let limit = self.map.garbage.limit;
-        self.map.garbage() > limit || self.map.indices[shard].store.retired() > limit / SHARE
-    }
-
-    /// Helps the collector until there is less garbage. Returns whether that succeeded.
-    #[cold]
-    #[inline(never)]
-    fn reduce_garbage(&self, shard: usize) -> bool {
-        for attempt in 0..=self.map.garbage.patience {
-            if attempt > 0 {
-                yield_now();
-            }
-            for _ in 0..HELP {
-                help(self.epoch());
-                if !self.has_too_much(shard) {
-                    return true;
-                }
-            }
-        }
-        false
+        let garbage = &self.map.garbage;
+        garbage.is_above_limit() || self.map.indices[shard].store.retired() > garbage.limit / SHARE
     }
 }

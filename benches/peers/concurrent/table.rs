@@ -1,0 +1,54 @@
+//! `ConcurrentTable`.
+
+use flowtable::DefaultHashBuilder;
+use flowtable::concurrent::{ConcurrentTable, PinnedTable};
+
+use super::Key;
+use super::subject::{SharedMap, View, low_half};
+use crate::subject::BURST;
+
+type Ours = ConcurrentTable<Key, u64, DefaultHashBuilder>;
+
+impl SharedMap for Ours {
+    type View<'a> = PinnedTable<'a, Key, u64, DefaultHashBuilder>;
+
+    fn view(&self) -> Self::View<'_> {
+        self.pin()
+    }
+
+    /// Frees the retired memory of all tables, which is in one global collector.
+    fn reclaim() {
+        let table = Self::default();
+        for _ in 0..64 {
+            table.pin().flush();
+        }
+    }
+}
+
+impl View for PinnedTable<'_, Key, u64, DefaultHashBuilder> {
+    #[inline]
+    fn repin(&mut self) {
+        PinnedTable::repin(self);
+    }
+
+    #[inline]
+    fn get(&self, key: &Key) -> Option<u64> {
+        PinnedTable::get(self, key)
+    }
+
+    /// Retries an insertion that is refused because a pinned reader keeps retired memory; this time
+    /// is part of the insertion's.
+    #[inline]
+    fn insert(&mut self, key: Key, value: u64) {
+        while PinnedTable::insert(self, key, value).is_err() {
+            PinnedTable::repin(self);
+        }
+    }
+
+    #[inline]
+    fn burst(&self, keys: &[Key; BURST]) -> u64 {
+        let mut found = [None; BURST];
+        self.get_batch(keys, &mut found);
+        found.into_iter().flatten().map(low_half).sum()
+    }
+}

@@ -1,0 +1,50 @@
+//! Lookups in the tables for many threads.
+
+use std::hint::black_box;
+
+use flowtable::DefaultHashBuilder;
+use flowtable::concurrent::{ConcurrentMap, ConcurrentTable, Pinned, PinnedTable};
+
+use super::COUNT;
+
+type Key = [u64; 2];
+type Map = ConcurrentMap<Key, u64>;
+type Table = ConcurrentTable<Key, u64>;
+
+#[inline(never)]
+fn count_map_hit(map: &Pinned<'_, Key, u64>, keys: &[Key]) -> u64 {
+    keys.iter().map(|key| map.get(key).copied().unwrap_or(1)).sum()
+}
+
+#[inline(never)]
+fn count_table_hit(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) -> u64 {
+    keys.iter().map(|key| table.get(key).unwrap_or(1)).sum()
+}
+
+#[inline(never)]
+fn count_table_burst(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) -> u64 {
+    let (mut found, mut sum) = ([None; 32], 0);
+    for keys in keys.chunks_exact(32) {
+        table.get_batch(keys, &mut found);
+        sum += found.iter().flatten().sum::<u64>();
+    }
+    sum
+}
+
+#[inline(never)]
+fn count_table_add(table: &PinnedTable<'_, Key, u64>, keys: &[Key]) {
+    keys.iter().for_each(|key| _ = table.fetch_add(key, 1));
+}
+
+pub(crate) fn count() {
+    let keys: Vec<Key> = (0..COUNT).map(|key| [key, !key]).collect();
+    let hasher = DefaultHashBuilder::with_seed(1);
+    let (map, table) = (Map::with_hasher(hasher.clone()), Table::with_hasher(hasher));
+    (&map).extend(keys.iter().map(|key| (*key, 1)));
+    (&table).extend(keys.iter().map(|key| (*key, 1)));
+    assert_eq!(black_box(count_map_hit(&map.pin(), &keys)), COUNT);
+    assert_eq!(black_box(count_table_hit(&table.pin(), &keys)), COUNT);
+    assert_eq!(black_box(count_table_burst(&table.pin(), &keys)), COUNT);
+    count_table_add(&table.pin(), &keys);
+    assert_eq!(count_table_hit(&table.pin(), &keys[..10]), 20);
+}

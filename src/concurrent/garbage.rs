@@ -1,0 +1,136 @@
+//! Garbage: what is retired and not freed yet, counted, with a limit.
+//!
+//! Retired memory is counted and deferred to crossbeam's collector, which calls back when all
+//! earlier pins have ended; then it is freed and subtracted. crossbeam does not bound its garbage:
+//! the count does, as writers compare it with a limit first.
+#![allow(unsafe_code)]
+
+use alloc::boxed::Box;
+use core::any::Any;
+use core::cell::Cell;
+use core::mem;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
+
+use crossbeam_epoch::Guard;
+
+use super::sync::{Arc, AtomicUsize, IS_FREEING, Ordering, yield_now};
+
+/// The default limit, in bytes.
+pub(super) const LIMIT: usize = 64 << 20;
+
+/// How often a writer above the limit helps the collector before it yields: the epoch has to
+/// advance twice, and should not fail to because of a reader that has just begun.
+const HELP: usize = 4;
+
+/// How often a dropped structure helps the collector, which frees eight batches at a time.
+const LAST_HELP: usize = 16;
+
+/// The garbage of a structure, and its limit.
+#[derive(Debug)]
+pub(super) struct Garbage {
+    /// The bytes that are deferred and not freed yet.
+    retired: Arc<AtomicUsize>,
+    /// The limit, in bytes.
+    pub(super) limit: usize,
+    /// How often a writer above the limit yields to readers.
+    pub(super) patience: u32,
+}
+
+impl Garbage {
+    pub(super) fn new() -> Self {
+        Self { retired: Arc::new(AtomicUsize::new(0)), limit: LIMIT, patience: 0 }
+    }
+
+    /// Returns the bytes that are deferred and not freed yet.
+    pub(super) fn retired(&self) -> usize {
+        // Acquire: pairs with the Release in `defer`.
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Returns whether there is more than the limit.
+    pub(super) fn is_above_limit(&self) -> bool {
+        self.retired() > self.limit
+    }
+
+    /// Defers `free`, which frees `bytes` bytes and does not panic, until all earlier pins have
+    /// ended; helps the collector with what is deferred already. That runs code of users:
+    /// destructors of garbage.
+    ///
+    /// # Safety
+    ///
+    /// `free` may run on any thread and at any later time, when all pins have ended that exist now.
+    pub(super) unsafe fn defer(&self, bytes: usize, pin: &Guard, free: impl FnOnce()) {
+        // Relaxed: added before it can be subtracted, by this thread or by one that the collector
+        // synchronises with it.
+        self.retired.fetch_add(bytes, Ordering::Relaxed);
+        let retired = Arc::clone(&self.retired);
+        let deferred = move || {
+            let was_freeing = set_freeing(true);
+            free();
+            set_freeing(was_freeing);
+            // Release: pairs with the Acquire in `retired`: a thread that observes the subtraction
+            // observes the effects of the destructors.
+            retired.fetch_sub(bytes, Ordering::Release);
+        };
+        // SAFETY: by the contract; the counter is shared.
+        unsafe { pin.defer_unchecked(deferred) };
+        help(pin);
+    }
+
+    /// Helps the collector until there is no longer too much. Returns whether that succeeded.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reduce(&self, pin: &Guard, has_too_much: impl Fn() -> bool) -> bool {
+        for attempt in 0..=self.patience {
+            if attempt > 0 {
+                yield_now();
+            }
+            for _ in 0..HELP {
+                help(pin);
+                if !has_too_much() {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Helps the collector to free the last garbage of a structure that is dropped, for which it
+    /// otherwise waits for the next pin.
+    pub(super) fn reduce_at_drop(&self) {
+        for _ in 0..LAST_HELP {
+            if self.retired() == 0 {
+                break;
+            }
+            help(&crossbeam_epoch::pin());
+        }
+    }
+}
+
+/// Helps the collector to free garbage that no pin protects any more. Not within a destructor that
+/// runs for that reason: if it removed entries, that would run further destructors, recursively.
+pub(super) fn help(pin: &Guard) {
+    if !IS_FREEING.try_with(Cell::get).unwrap_or(false) {
+        pin.flush();
+    }
+}
+
+/// Sets whether this thread frees garbage, and returns the former value. The flag always exists,
+/// except under a checker, whose threads may free garbage after their thread-locals are destroyed.
+fn set_freeing(freeing: bool) -> bool {
+    IS_FREEING.try_with(|is_freeing| is_freeing.replace(freeing)).unwrap_or(false)
+}
+
+/// The result of a drop: the panic payload, if it has panicked.
+pub(super) type Dropped = Result<(), Box<dyn Any + Send>>;
+
+/// Drops a panic payload. If that panics, drops its payload, too; after four of them it leaks.
+pub(super) fn forget_panic(dropped: Dropped) {
+    let mut panic = dropped.err();
+    for _ in 0..4 {
+        let Some(carried) = panic else { return };
+        panic = catch_unwind(AssertUnwindSafe(|| drop(carried))).err();
+    }
+    mem::forget(panic);
+}

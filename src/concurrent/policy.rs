@@ -1,0 +1,107 @@
+//! The policy that the hash tables share: shards, sizes of segments, and loads.
+//!
+//! ```text
+//!     mixed hash   ┌──────────┬────────── … ─────────┬─────────┐
+//!                  │ segment  │        bucket        │  shard  │
+//!                  └──────────┴────────── … ─────────┴─────────┘
+//!                   upper bits      lower 32 bits      6 bits
+//!
+//!     sizes        1  2  3  4  6  8  12  16  24  32  48 …      by 1.5 and 1.33
+//! ```
+
+use super::sync::IS_CHECKED;
+
+/// Shards of a table.
+pub(super) const SHARDS: usize = if IS_CHECKED { 2 } else { 64 };
+
+/// The greatest depth of a directory, in bits: less than the upper half of a mixed hash.
+pub(super) const DEEPEST: u32 = 24;
+
+/// The maximum difference of a segment's depth to the usual one: keys with colliding hashes would
+/// double the directory for each few of them.
+const DEEPER: u32 = 3;
+
+/// Mixes a hash: its lowest bits select the shard, its upper ones the segment, its lower half the
+/// bucket.
+///
+/// A multiplication, whose product is folded, so that also hashes that are consecutive numbers, or
+/// differ in their upper bits only, select different buckets.
+#[inline]
+pub(super) fn mix(hash: u64) -> u64 {
+    let product = u128::from(hash) * 0x9e37_79b9_7f4a_7c15;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// Returns the shard of a mixed hash.
+#[inline]
+pub(super) fn shard_of(mixed: u64) -> usize {
+    mixed as usize % SHARDS
+}
+
+/// Returns the bucket of a mixed hash, of `buckets`, at most 2^32.
+#[inline]
+pub(super) fn home(mixed: u64, buckets: usize) -> usize {
+    // Less than 2^32 times the number of buckets, divided by 2^32.
+    (((mixed & 0xffff_ffff) * buckets as u64) >> 32) as usize
+}
+
+/// Returns the size after `size`: 1.33 or 1.5 times as large, or twice if it is 1.
+pub(super) const fn larger(size: u32) -> u32 {
+    match size {
+        1 => 2,
+        _ if size.is_power_of_two() => size + size / 2,
+        _ => size / 3 * 4,
+    }
+}
+
+/// Returns the size before `size`, which is not 1.
+pub(super) const fn smaller(size: u32) -> u32 {
+    match size {
+        2 => 1,
+        _ if size.is_power_of_two() => size / 4 * 3,
+        _ => size / 3 * 2,
+    }
+}
+
+/// Returns whether the load of `entries` in `slots` is above `load`, in 64ths.
+pub(super) const fn is_above(entries: usize, slots: usize, load: usize) -> bool {
+    entries * 64 > slots * load
+}
+
+/// Returns whether a segment of this depth is not much deeper than the number of entries of its
+/// shard requires, if segments have `slots`.
+pub(super) const fn may_split(depth: u32, entries: usize, slots: usize) -> bool {
+    let deepest = (entries / slots + 1).ilog2() + 1 + DEEPER;
+    depth < deepest && depth < DEEPEST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_grow_by_a_half_and_a_third() {
+        let mut size = 1;
+        for expected in [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96] {
+            assert_eq!((larger(size), smaller(expected)), (expected, size));
+            size = expected;
+        }
+    }
+
+    #[test]
+    fn homes_are_in_bounds_and_spread() {
+        let mut counts = [0; 48];
+        for number in 0..48_000_u64 {
+            counts[home(mix(number), 48)] += 1;
+        }
+        assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+        assert_eq!(home(u64::MAX, 48), 47);
+    }
+
+    #[test]
+    fn segments_of_colliding_keys_do_not_split_for_ever() {
+        assert!(may_split(0, 0, 160) && may_split(3, 100, 160) && !may_split(4, 100, 160));
+        assert!(may_split(13, 160 << 10, 160) && !may_split(14, 160 << 10, 160));
+        assert!(!may_split(DEEPEST, usize::MAX / 2, 160));
+    }
+}

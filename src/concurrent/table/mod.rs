@@ -1,0 +1,422 @@
+//! A concurrent hash table of plain data: entries in the groups that a lookup reads.
+//!
+//! ```text
+//!     hash × c   ┌─────────┬───────────── … ────────┬─────────┐
+//!                └────┬────┴───────────── … ──┬─────┴────┬────┘
+//!                     │ upper bits            │ 32 bits  │ 6 bits
+//!                     │                       │          ▼
+//!                     │                       │  roots  ┌───┬───┬───┬──
+//!                     ▼                       │         │   │ ● │   │  …   one word each
+//!     directory ┌───┬───┬───┬───┐◄────────────┼─────────┼───┴───┴───┴──
+//!     of a shard│   │ ● │ ● │   │             │         │
+//!               └───┴─┬─┴───┴───┘             ▼         │
+//!                     ▼ segment                         │
+//!                ┌───────────┬───────────┬───────────┬──┴─┬────────┐
+//!                │   group   │   group   │   group   │  … │ counts │
+//!                └───────────┴─────┬─────┴───────────┴────┴────────┘
+//!                                  ▼                            128 bytes: two cache lines,
+//!                ┌─────────┬───────┬───────┬───────┬───────┐    fetched together
+//!                │ 5 tags  │ entry │ entry │ entry │ entry │ …  each 24 bytes: key and value
+//!                └─────────┴───────┴───────┴───────┴───────┘
+//! ```
+//!
+//! It is the trie of a [`ConcurrentMap`](super::ConcurrentMap), for keys and values that are plain
+//! data: [`NoUninit`], that is `Copy`, without padding, pointers and interior mutability. So an
+//! entry can be stored as atomic words, in the group itself, and read by copy:
+//!
+//! - **A lookup** loads one word for the directory and one of its entries, compares the tags of a
+//!   group at once, and then the key beside them: one cache line that is not in L1 or L2, or two
+//!   adjacent ones. `get_batch` prefetches those of 32 keys. See `group.rs`.
+//! - **A write** takes the lock of one shard of 64. It stores the words of an entry to a free slot,
+//!   and publishes them by one store of the header; a value of up to eight bytes is replaced in
+//!   place, by one store. See `shard.rs`.
+//! - **A removed slot** is dead: readers may still copy from it, so it is not reused. A segment
+//!   whose dead slots are many is copied without them.
+//! - **Growth** copies or splits one segment of up to 48 groups, hashes its keys, which are in the
+//!   lines that it copies, and stores the directory entries in place. See `growth.rs`, `plan.rs`.
+//! - **Replaced segments and directories** are retired: freed when all earlier pins have ended.
+//!
+//! Keys are the same if their bytes are: types of plain data with a derived `Eq` agree with that.
+//!
+//! # Guarantees
+//!
+//! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
+//! change of the table. Each guarantee has a test of its name in `tests/concurrent/table/`.
+//!
+//! Reads:
+//!
+//! - **A1** A read that begins after a write has returned observes that write, or a later one of
+//!   the same key. *After* is the happens-before relation: the same thread, or one that has
+//!   synchronised with it.
+//! - **A2** A read observes a value that was written completely, and that of its key, whatever the
+//!   number of its words.
+//! - **A3** A key that is in the table throughout a read is found, during growth, shrinking,
+//!   replacements of its value, and removals of other keys.
+//! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
+//!   nor does a thread that has synchronised with it. The order of writes to different keys is
+//!   unspecified without synchronisation.
+//! - **A5** A burst is a sequence of reads: A1 to A4 hold for each of them; together they are not a
+//!   snapshot.
+//!
+//! Traversals:
+//!
+//! - **B1** An entry that exists from the beginning of a traversal to its end is visited exactly
+//!   once.
+//! - **B2** A key is visited at most once, with a value that it has when its segment is copied.
+//!
+//! Writes:
+//!
+//! - **C1** A write takes effect at one point between call and return. All threads observe the
+//!   writes of a key in the same order.
+//! - **C2** No write takes effect between the read and the write of `update`, `fetch_add` and
+//!   `compare_exchange`, also while a segment grows: no addition is lost.
+//! - **C3** A write that is refused, or in which a closure or a hasher panics, changes nothing;
+//!   `retain` has removed the entries that the closure had rejected before. A removal is never
+//!   refused, nor is the replacement of a value of up to eight bytes.
+//!
+//! Memory:
+//!
+//! - **D1** A segment is freed when all pins have ended that may have observed it; all memory of a
+//!   table is freed with it, but for retired memory that pins of other structures delay.
+//! - **D2** A write that has to copy a segment is refused while more than the limit is retired. So
+//!   what is retired is at most the limit, and two segments and a directory for each writer.
+//! - **D3** An allocation that fails is an error of the write that required it.
+//!
+//! Progress:
+//!
+//! - **E1** Reads are wait-free: no lock, no store to shared memory, no repetition, and at most as
+//!   many steps as the segment has groups, 96; nearly all reads probe one.
+//! - **E2** Writers wait for each other, a lock of a shard at a time, `fetch_add` and
+//!   `compare_exchange` included. No code of a caller runs under it except [`Hash`] of keys, which
+//!   panics if it writes to a table itself: no deadlock is possible. Traversals wait like writers.
+//! - **E3** No call waits for a reader without bound.
+//! - **E4** An insertion copies or splits at most one segment, of up to 336 entries in 6 KiB, and
+//!   the directory of its shard when it doubles: 8 bytes a segment. Colliding hashes may require
+//!   several of these steps.
+//!
+//! # Memory ordering
+//!
+//! All words of a group are atomic, so nothing is a data race; the orderings make words belong
+//! together. For a reader that has loaded a segment under its pin:
+//!
+//! 1. The words of an entry are stored before its tag (`Release`), and the tag is loaded before the
+//!    words (`Acquire`): it reads the words of this entry, or later ones.
+//! 2. There are no later ones: a slot is not reused while the segment exists, and the segment
+//!    exists while the pin lasts. One word of value excepted, each state of which is complete.
+//! 3. An entry in a later group is counted in all groups on the way to it (`Release`) before its
+//!    insertion returns, and while it is there: a probe continues.
+//! 4. A segment that was replaced is not written any more: the reader finds its state of a moment
+//!    after the reader has loaded the pointer to the old segment, or of that moment. So a read
+//!    takes effect within its call.
+//! 5. Roots, directory entries and headers are each replaced by `Release` and loaded by `Acquire`;
+//!    a thread that has loaded a newer one loads no older one later: A4.
+//!
+//! An addition that ran on the word itself could be lost if a copy of the segment has passed it.
+//! Under the lock of the shard none can; that costs two atomic operations on the line of the lock.
+//!
+//! # What does not compile
+//!
+//! Types with padding, pointers or destructors; a pin that is sent to another thread:
+//!
+//! ```compile_fail,E0277
+//! flowtable::ConcurrentTable::new().pin().insert((1_u8, 1_u32), 1).unwrap();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! flowtable::ConcurrentTable::new().pin().insert(1, "one".to_string()).unwrap();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! let table = flowtable::ConcurrentTable::from([(1, 1)]);
+//! let pin = table.pin();
+//! std::thread::scope(|scope| {
+//!     scope.spawn(move || assert_eq!(pin.get(&1), Some(1)));
+//! });
+//! ```
+//!
+//! # Hostile keys
+//!
+//! The default hash is keyed with a seed for each table. With another hash, keys that collide are
+//! compared one by one; the hash is multiplied, so that weak ones spread. When a segment of 96
+//! groups is full of keys that the bits of their hashes do not separate, further ones are refused:
+//! some 300 to 600 keys of one hash.
+//!
+//! # Cost
+//!
+//! A group of 128 bytes has five entries of three words, or seven of two, three of four or five;
+//! one of 64 bytes seven entries of a word; larger entries have larger groups, which are not
+//! fetched in one go. Groups are filled to 65 percent on average: for entries of 24 bytes that is
+//! 38 to 44 bytes each, from 100,000 on; 22 KiB for an empty table. Memory is given back by
+//! removals, `clear` and `shrink_to_fit`.
+//!
+//! A removal leaves a dead slot, and so does a value of more than eight bytes that is replaced:
+//! after some thirty of them in a segment it is copied, in some two microseconds.
+//!
+//! # Which one
+//!
+//! A [`ConcurrentMap`](super::ConcurrentMap) has keys and values of any type, references to values
+//! that stay in place, and counters that are changed without a lock. This table takes half the time
+//! for a lookup, and stores counters without a line of their own.
+//!
+//! # Papers
+//!
+//! As for [`ConcurrentMap`](super::map#papers): TRASH with readers under RCU, epochs, partial
+//! expansion, extendible hashing. Tags beside the entries are those of Swiss tables (Abseil, 2017).
+//!
+//! # What was tried
+//!
+//! - A version in each group, by which readers notice a slot that is reused: five instructions
+//!   more, and repetitions.
+//! - Hash bits in a line of their own for each slot, so that growth hashes no key: every insertion
+//!   then misses one more cache line, which costs more than hashing keys that are copied anyway.
+//! - Returning dead slots one by one when no reader can observe them: a cache miss for each, where
+//!   the copy of a segment reads adjacent lines.
+
+mod check;
+mod directory;
+mod error;
+mod group;
+mod growth;
+mod iter;
+#[cfg(all(test, crossbeam_loom))]
+mod loom_models;
+mod memory;
+mod pinned;
+mod plain;
+mod plan;
+mod retired;
+mod segment;
+mod shard;
+mod traits;
+mod write;
+
+use alloc::boxed::Box;
+use core::array;
+
+use super::garbage::{self, Garbage};
+use super::guard::Guard;
+use super::policy::SHARDS;
+use crate::hash::DefaultHashBuilder;
+use crate::table::error::TryReserveError;
+use directory::Root;
+use shard::Shard;
+
+pub use bytemuck::NoUninit;
+pub use error::Refused;
+pub use iter::TableIter;
+pub use pinned::PinnedTable;
+
+/// A concurrent hash table of plain data, with wait-free readers.
+///
+/// It is used through a [`pin`](Self::pin), which has the methods of a map. For the design, the
+/// guarantees and the costs see the [module](self).
+///
+/// Costs of the methods of a pin:
+///
+/// - `get`, `contains_key`: the two adjacent cache lines of a group; no store to shared memory.
+/// - `get_batch`, `get_many`: those of `get`, with the misses of 32 keys overlapping.
+/// - `insert`, `get_or_insert`, `replace`, `remove`, `update`: the lock of one shard of 64, the
+///   cache lines of `get` and that of the counts, and at most one segment.
+/// - `fetch_add`, `compare_exchange`: the lock of one shard, and the cache lines of `get`.
+/// - `iter`, `keys`, `values`, `retain`, `clear`, `shrink_to_fit`: O(slots).
+/// - `len`, `is_empty`, `allocation_size`: a sum over 64 shards.
+/// - `garbage`, `repin`: O(1).
+///
+/// # Example
+///
+/// ```
+/// use std::net::Ipv4Addr;
+/// use std::thread;
+///
+/// use flowtable::ConcurrentTable;
+///
+/// /// Addresses and ports in two words.
+/// fn name(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> [u64; 2] {
+///     [from, to].map(|(address, port)| u64::from(u32::from(address)) << 16 | u64::from(port))
+/// }
+///
+/// let bytes: ConcurrentTable<[u64; 2], u64> = ConcurrentTable::new();
+/// let flow = name(([10, 0, 0, 1].into(), 40_000), ([192, 0, 2, 7].into(), 443));
+/// bytes.pin().insert(flow, 0)?;
+/// thread::scope(|scope| {
+///     for _ in 0..2 {
+///         scope.spawn(|| bytes.pin().fetch_add(&flow, 1500));
+///     }
+/// });
+/// assert_eq!(bytes.pin().get(&flow), Some(3000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ConcurrentTable<K, V, S = DefaultHashBuilder> {
+    /// The readers' part of each shard.
+    roots: Box<[Root<K, V>; SHARDS]>,
+    /// The writers' part of each shard.
+    shards: Box<[Shard]>,
+    hasher: S,
+    garbage: Garbage,
+}
+
+#[allow(unsafe_code)]
+// SAFETY: it owns its entries, like a vector: pins borrow it. Retired memory has no owner, and
+// nothing in it is dropped.
+unsafe impl<K: Send, V: Send, S: Send> Send for ConcurrentTable<K, V, S> {}
+#[allow(unsafe_code)]
+// SAFETY: entries cross threads by value; the hasher is used by reference only.
+unsafe impl<K: Send, V: Send, S: Sync> Sync for ConcurrentTable<K, V, S> {}
+
+impl<K: NoUninit, V: NoUninit> ConcurrentTable<K, V> {
+    /// Creates an empty table.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// assert!(flowtable::ConcurrentTable::<u32, ()>::new().is_empty());
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_hasher(DefaultHashBuilder::new())
+    }
+}
+
+impl<K: NoUninit, V: NoUninit, S> ConcurrentTable<K, V, S> {
+    /// The default limit on garbage, in bytes.
+    pub const GARBAGE_LIMIT: usize = garbage::LIMIT;
+
+    /// Creates an empty table with a hasher.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ConcurrentTable, DefaultHashBuilder};
+    ///
+    /// let hasher = DefaultHashBuilder::with_seed(7);
+    /// let table: ConcurrentTable<u32, ()> = ConcurrentTable::with_hasher(hasher);
+    /// assert_eq!(table.pin().hash_of(&7), table.pin().hash_of(&7));
+    /// assert!(table.is_empty() && table.hasher().clone().build_hasher().finish() > 0);
+    /// # use std::hash::{BuildHasher, Hasher};
+    /// ```
+    #[must_use]
+    pub fn with_hasher(hasher: S) -> Self {
+        let roots =
+            array::from_fn(|_| Root::new().unwrap_or_else(|error: TryReserveError| error.raise()));
+        let bytes = Root::<K, V>::EMPTY_BYTES;
+        Self {
+            roots: Box::new(roots),
+            shards: (0..SHARDS).map(|_| Shard::new(bytes)).collect(),
+            hasher,
+            garbage: Garbage::new(),
+        }
+    }
+
+    /// Sets the limit on garbage, which is retired and not freed yet, in bytes, and the patience.
+    ///
+    /// A writer that has to copy a segment and finds more than `bytes` helps the collector. If
+    /// readers delay it, the writer yields and helps again, `patience` times; then it returns
+    /// [`Refused::Garbage`]. With patience zero it returns at once. It never waits without bound:
+    /// the reader that delays the collector may be the thread itself.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::new().with_garbage_limit(1 << 20, 10);
+    /// assert_eq!(table.garbage_limit(), 1 << 20);
+    /// table.pin().insert(1_u32, 1_u32).unwrap();
+    /// ```
+    #[must_use]
+    pub fn with_garbage_limit(mut self, bytes: usize, patience: u32) -> Self {
+        (self.garbage.limit, self.garbage.patience) = (bytes, patience);
+        self
+    }
+}
+
+impl<K, V, S> ConcurrentTable<K, V, S> {
+    /// Returns the limit on garbage, in bytes.
+    #[must_use]
+    pub fn garbage_limit(&self) -> usize {
+        self.garbage.limit
+    }
+
+    /// Returns the bytes that are retired and not freed yet.
+    #[must_use]
+    pub fn garbage(&self) -> usize {
+        self.garbage.retired()
+    }
+
+    /// Returns the hasher of the table.
+    #[must_use]
+    pub const fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// Returns the number of entries. During writes, the shards are counted one after the other.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// assert_eq!(flowtable::ConcurrentTable::from([(1_u32, 10_u32), (2, 20)]).len(), 2);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(Shard::len).sum()
+    }
+
+    /// Returns whether the table has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.len() == 0)
+    }
+
+    /// Returns the allocated bytes, without those that are retired.
+    #[must_use]
+    pub fn allocation_size(&self) -> usize {
+        let own = size_of_val(&*self.roots) + size_of_val(&*self.shards);
+        own + self.shards.iter().map(Shard::allocation_size).sum::<usize>()
+    }
+
+    /// Pins the table: returns a view with the methods of a map.
+    ///
+    /// A pin costs about as much as a lookup that hits the cache: hold one for a burst of packets,
+    /// and [`repin`](PinnedTable::repin) it before the next. A thread may hold several, each of
+    /// which protects and advances on its own; for several structures, one guard that is
+    /// [shared](Self::pinned) costs less.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
+    /// let pin = table.pin();
+    /// assert_eq!((pin.get(&1), pin.table().len()), (Some(10), 1));
+    /// ```
+    #[inline]
+    pub fn pin(&self) -> PinnedTable<'_, K, V, S> {
+        PinnedTable::new(self)
+    }
+
+    /// Returns a view with the methods of a map, under a guard of the thread that other structures
+    /// share: see [`concurrent::pin`](super::pin). Costs nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{ConcurrentTable, concurrent::pin};
+    ///
+    /// let (here, there) = (ConcurrentTable::from([(1, 2)]), ConcurrentTable::from([(2, 3)]));
+    /// let guard = pin();
+    /// let key = here.pinned(&guard).get(&1);
+    /// assert_eq!(key.and_then(|key| there.pinned(&guard).get(&key)), Some(3));
+    /// ```
+    #[inline]
+    pub const fn pinned<'t, 'g>(&'t self, guard: &'g Guard) -> PinnedTable<'t, K, V, S, &'g Guard> {
+        PinnedTable::of(self, guard)
+    }
+}
+
+impl<K, V, S> Drop for ConcurrentTable<K, V, S> {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        for root in self.roots.iter() {
+            // SAFETY: no pin of the table exists any more, and the table is not used again.
+            unsafe { root.free() };
+        }
+        self.garbage.reduce_at_drop();
+    }
+}

@@ -1,0 +1,251 @@
+//! Pinned tables: the methods that read.
+
+use core::borrow::Borrow;
+use core::hash::{BuildHasher, Hash};
+
+use bytemuck::NoUninit;
+
+use super::ConcurrentTable;
+use super::directory::Directory;
+use super::group::Group;
+use super::segment::Segment;
+use crate::concurrent::guard::{Guard, pin};
+use crate::concurrent::policy::{mix, shard_of};
+use crate::hash::DefaultHashBuilder;
+use crate::raw::prefetch::BURST;
+use crate::raw::results::results_for;
+
+/// A pinned [`ConcurrentTable`], with the methods of a map: see [`pin`](ConcurrentTable::pin).
+///
+/// It owns its guard, or borrows one of type `G = &Guard` that it shares with other structures: see
+/// [`pinned`](ConcurrentTable::pinned). A pin is bound to its thread. It does not block writers,
+/// its own thread included.
+///
+/// # Example
+///
+/// ```
+/// let table = flowtable::ConcurrentTable::new();
+/// let pin = table.pin();
+/// pin.insert(80_u16, 1_u64)?;
+/// assert_eq!((pin.fetch_add(&80, 2), pin.get(&80)), (Some(1), Some(3)));
+/// # Ok::<(), flowtable::concurrent::Refused>(())
+/// ```
+pub struct PinnedTable<'t, K, V, S = DefaultHashBuilder, G = Guard> {
+    pub(super) table: &'t ConcurrentTable<K, V, S>,
+    guard: G,
+}
+
+impl<'t, K, V, S> PinnedTable<'t, K, V, S> {
+    #[inline]
+    pub(super) fn new(table: &'t ConcurrentTable<K, V, S>) -> Self {
+        Self { table, guard: pin() }
+    }
+
+    /// Ends the pin and begins another one, at a lower cost, which allows the collector to proceed.
+    /// Other pins of the thread stay as they are.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32), (2, 20)]);
+    /// let mut pin = table.pin();
+    /// for burst in [[1, 2], [2, 3]] {
+    ///     assert_eq!(pin.get_many(burst.each_ref())[1], (burst[1] < 3).then_some(20));
+    ///     pin.repin();
+    /// }
+    /// ```
+    #[inline]
+    pub fn repin(&mut self) {
+        self.guard.repin();
+    }
+}
+
+impl<'t, 'g, K, V, S> PinnedTable<'t, K, V, S, &'g Guard> {
+    #[inline]
+    pub(super) const fn of(table: &'t ConcurrentTable<K, V, S>, guard: &'g Guard) -> Self {
+        Self { table, guard }
+    }
+}
+
+impl<'t, K, V, S, G: Borrow<Guard>> PinnedTable<'t, K, V, S, G> {
+    /// Returns the guard of the collector.
+    #[inline]
+    pub(super) fn epoch(&self) -> &crossbeam_epoch::Guard {
+        self.guard.borrow().epoch()
+    }
+
+    /// Returns the table.
+    #[must_use]
+    pub fn table(&self) -> &'t ConcurrentTable<K, V, S> {
+        self.table
+    }
+
+    /// Returns the number of entries: see [`ConcurrentTable::len`].
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns whether the table has no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn directory(&self, mixed: u64) -> Directory<'_, K, V> {
+        // SAFETY: this thread is pinned while `self` is borrowed: `repin` borrows it mutably.
+        unsafe { self.table.roots[shard_of(mixed)].directory() }
+    }
+
+    /// Returns the segment of a mixed hash.
+    #[inline(always)]
+    pub(super) fn segment(&self, mixed: u64) -> Segment<'_, K, V> {
+        self.directory(mixed).segment(mixed)
+    }
+}
+
+impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
+    PinnedTable<'_, K, V, S, G>
+{
+    /// Returns the hash of `key` under the table's hasher, for the methods that take a hash.
+    #[inline]
+    pub fn hash_of(&self, key: &K) -> u64 {
+        self.table.hasher.hash_one(key)
+    }
+
+    /// Returns a copy of the value of `key`. Wait-free.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
+    /// assert_eq!((table.pin().get(&1), table.pin().get(&2)), (Some(10), None));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &K) -> Option<V> {
+        self.get_hashed(self.hash_of(key), key)
+    }
+
+    /// Returns a copy of the value of `key`, given its hash.
+    ///
+    /// A hash other than [`hash_of`](Self::hash_of) the key does not find it, and an insertion with
+    /// it may duplicate the key. To use the hash that a network card computes, give the table a
+    /// hasher that computes the same.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
+    /// let pin = table.pin();
+    /// assert_eq!(pin.get_hashed(pin.hash_of(&1), &1), Some(10));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn get_hashed(&self, hash: u64, key: &K) -> Option<V> {
+        let mixed = mix(hash);
+        self.segment(mixed).find(hash, mixed, key)
+    }
+
+    /// Returns whether the table contains `key`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32)]);
+    /// assert!(!table.pin().contains_key(&2));
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_key(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Returns copies of the values of several keys. Each lookup is a read of its own; together
+    /// they are not a snapshot.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32), (2, 20)]);
+    /// assert_eq!(table.pin().get_many([&2, &3, &1]), [Some(20), None, Some(10)]);
+    /// ```
+    #[must_use]
+    pub fn get_many<const N: usize>(&self, keys: [&K; N]) -> [Option<V>; N] {
+        let (keys, mut found) = (keys.map(|key| *key), [None; N]);
+        self.get_batch(&keys, &mut found);
+        found
+    }
+
+    /// Writes copies of the values of a burst of keys to `found`, in the order of the keys. What
+    /// `found` has beyond that is set to `None`. The cache misses of 32 keys overlap. Each lookup
+    /// is a read of its own; together they are not a snapshot.
+    ///
+    /// # Panics
+    ///
+    /// If `found` is shorter than `keys`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::ConcurrentTable;
+    ///
+    /// let table: ConcurrentTable<u32, u32> = (0..1000).map(|key| (key, key + 1)).collect();
+    /// let (pin, packets) = (table.pin(), [3, 2000, 3]);
+    /// let mut found = [None; 3];
+    /// pin.get_batch(&packets, &mut found);
+    /// assert_eq!(found, [Some(4), None, Some(4)]);
+    /// ```
+    pub fn get_batch(&self, keys: &[K], found: &mut [Option<V>]) {
+        let found = results_for(keys.len(), found);
+        for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
+            let mut hashes = [0; BURST];
+            hashes.iter_mut().zip(keys).for_each(|(hash, key)| *hash = self.hash_of(key));
+            self.get_burst(&hashes[..keys.len()], keys, found);
+        }
+    }
+
+    /// Writes copies of the values of a burst of keys to `found`, given their hashes: see
+    /// [`get_hashed`](Self::get_hashed).
+    ///
+    /// # Panics
+    ///
+    /// If `hashes` and `keys` differ in length, or `found` is shorter.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let table = flowtable::ConcurrentTable::from([(1_u32, 10_u32), (2, 20)]);
+    /// let (pin, packets) = (table.pin(), [2, 7]);
+    /// let hashes = packets.map(|key| pin.hash_of(&key)); // once, when packets are received
+    /// let mut found = [None; 2];
+    /// pin.get_batch_hashed(&hashes, &packets, &mut found);
+    /// assert_eq!(found, [Some(20), None]);
+    /// ```
+    pub fn get_batch_hashed(&self, hashes: &[u64], keys: &[K], found: &mut [Option<V>]) {
+        assert_eq!(keys.len(), hashes.len(), "the slices of keys and hashes differ in length");
+        let found = results_for(keys.len(), found);
+        let bursts = hashes.chunks(BURST).zip(keys.chunks(BURST)).zip(found.chunks_mut(BURST));
+        for ((hashes, keys), found) in bursts {
+            self.get_burst(hashes, keys, found);
+        }
+    }
+
+    /// Looks up to [`BURST`] keys up: prefetches their groups, and then compares.
+    #[inline]
+    fn get_burst(&self, hashes: &[u64], keys: &[K], found: &mut [Option<V>]) {
+        let mut homes: [Group<'_, K, V>; BURST] = [self.segment(0).home(0); BURST];
+        for (&hash, home) in hashes.iter().zip(&mut homes) {
+            let mixed = mix(hash);
+            *home = self.segment(mixed).home(mixed);
+            home.prefetch();
+            home.prefetch_second();
+        }
+        for (((&hash, key), home), found) in hashes.iter().zip(keys).zip(homes).zip(found) {
+            let (value, has_overflowed) = home.find(hash, key);
+            *found = if has_overflowed { self.get_hashed(hash, key) } else { value };
+        }
+    }
+}
