@@ -40,7 +40,7 @@
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`ChainedCache`] | an eviction policy and chains of bounded length |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
-//! | state that lives one fixed lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
+//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
@@ -79,8 +79,8 @@
 //!   evict each other, and a flow with two indices has two entries: use it for what can be
 //!   recomputed.
 //! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old
-//!   ones expire. Creation takes a third to two thirds of the time of a hash table with a queue;
-//!   single lookups take longer.
+//!   ones expire or are removed. Creation takes a third to two thirds of the time of a hash table
+//!   with a queue; single lookups take longer.
 //! - **Time and randomness are arguments.** The crate reads no clock, and without the feature `std`
 //!   it has no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!
