@@ -61,15 +61,15 @@
 //! # Trade-offs
 //!
 //! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a
-//!   Swiss table has a mask: single lookups take 1.1 to 1.4 times as long; bursts of 32 take less
-//!   time in tables beyond the L2 cache.
+//!   Swiss table has a mask: single lookups take up to 1.3 times as long with the same hash; bursts
+//!   of 32 take less time in tables beyond the L2 cache.
 //! - **Flow state costs time.** Under churn a [`FlowCache`] takes up to twice as long for a packet
 //!   as a hash table with an LRU list, and about as long in bursts.
 //! - **A trie follows pointers.** A lookup in an [`LcTrieMap`] takes 2 to 5 times as long as in a
 //!   Swiss table. An insertion may double the root and then visits all keys: tens of milliseconds
 //!   at a million keys.
-//! - **A route table counts bits.** A [`RouteTable`] needs a fifth of the memory of a flat array
-//!   for the same routes, and lookups take up to three times as long.
+//! - **A route table counts bits.** A [`RouteTable`] needs a quarter of the memory of a flat array
+//!   for the same routes, and lookups take 1.2 to 2 times as long.
 //! - **Concurrent entries are indirect.** A [`ConcurrentMap`] stores entries apart from its index:
 //!   lookups take twice as long as in a [`TrashMap`], in bursts 1.4 times. A [`ConcurrentRoutes`]
 //!   takes twice the memory of a [`RouteTable`].

@@ -63,15 +63,17 @@ const FORBIDDEN: &[&str] = &[
 const ALLOWED: &[(&str, &str, &str)] = &[("tests/words.rs", "", "the list itself")];
 
 /// Files and folders that are read.
-const ROOTS: [&str; 13] = [
+const ROOTS: [&str; 15] = [
     ".ci",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "README.md",
+    "SECURITY.md",
     "benches",
     "ci",
     "crates",
     "docs/DESIGN.md",
+    "docs/METER.md",
     "examples",
     "fuzz/fuzz_targets",
     "fuzz/src",

@@ -50,6 +50,7 @@ use crate::raw::prefetch::BURST;
 /// assert_eq!(names.statistics().evictions, 1);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
+#[doc(alias("lru", "route cache"))]
 #[derive(Clone)]
 pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
     chains: Chains<K, V>,

@@ -65,6 +65,7 @@ pub enum CallVerdict {
 /// assert_eq!(call(1, 61), CallVerdict::Accept);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
+#[doc(alias("replay", "rpc"))]
 #[derive(Clone, Debug)]
 pub struct DuplicateFilter<K, S = DefaultHashBuilder> {
     /// Senders in the order of their last accepted packets.

@@ -70,6 +70,7 @@ const PREFETCH_DISTANCE: usize = 32;
 /// assert_eq!(routes.get(index, &packet), None);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
+#[doc(alias("connection id", "flow label", "rss"))]
 pub struct SourceHashCache<K, V, const WAYS: usize = 1> {
     sets: AlignedArray<Set<K, V, WAYS>>,
     /// Incremented by `clear`. Entries of sets with another generation are stale.

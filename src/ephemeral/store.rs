@@ -57,6 +57,7 @@ const LINEAR_SCAN: usize = 4;
 /// assert_eq!(allowed, [true, true, true, false, false, true]);
 /// # Ok::<(), flowtable::ephemeral::StoreError>(())
 /// ```
+#[doc(alias("nonce", "rate limit", "syn cache", "time to live"))]
 #[derive(Clone)]
 pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder> {
     pub(super) hasher: S,

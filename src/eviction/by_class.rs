@@ -58,6 +58,7 @@ const NEWCOMERS: usize = 8;
 /// policy.rerank(1, 2);
 /// assert_eq!(policy.victim(|_| EntryStats::default()), Some(2));
 /// ```
+#[doc(alias("syn flood"))]
 #[derive(Clone, Debug)]
 pub struct ByClass {
     /// By rank.

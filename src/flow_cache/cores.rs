@@ -122,6 +122,7 @@ const INDIRECTION: u32 = 128;
 /// assert_eq!((steering.worker(&outside(port)), steering.len()), (other, 0));
 /// assert!(steering.is_empty());
 /// ```
+#[doc(alias("rss", "sharding"))]
 #[derive(Clone)]
 pub struct Steering<K, F> {
     workers: NonZero<usize>,

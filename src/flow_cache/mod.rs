@@ -182,6 +182,7 @@ pub use timeouts::{TimeoutError, Timeouts};
 /// assert_eq!(report, [(key, 2, 1)]);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
+#[doc(alias("conntrack", "connection tracking", "flow table", "ipfix", "nat", "netflow"))]
 #[derive(Clone)]
 pub struct FlowCache<K, V, P = ByClass, S = DefaultHashBuilder> {
     config: Config,

@@ -57,6 +57,7 @@ use crate::raw::splitmix::mix;
 /// assert_eq!(flows.get(&key), Some(&"a flow")); // hashed in software
 /// assert_eq!(flows.get_hashed(from_card, &key), Some(&"a flow"));
 /// ```
+#[doc(alias("receive side scaling", "toeplitz"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rss(Toeplitz);
 

@@ -117,6 +117,7 @@ pub use name::{Match, Name};
 /// assert_eq!(sockets.lookup(&segment).unwrap().socket, &"listener");
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
+#[doc(alias("listener", "pcb", "socket demultiplexing"))]
 #[derive(Clone, Debug)]
 pub struct SocketTable<T, S = DefaultHashBuilder> {
     connections: Connections<T, S>,

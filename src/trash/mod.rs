@@ -134,6 +134,7 @@ pub use table::TrashTable;
 /// assert!(!bytes.contains_key(&flow.reversed())); // the other direction is another key
 /// assert_eq!(bytes.remove_entry(&flow), Some((flow, 1560)));
 /// ```
+#[doc(alias("HashMap", "hash map", "hash table", "flow table"))]
 pub struct TrashMap<K, V, S = DefaultHashBuilder> {
     table: Table<(K, V)>,
     hasher: S,

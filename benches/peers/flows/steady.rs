@@ -2,7 +2,7 @@
 //! hit; and rounds in which all packets hit.
 
 use super::subject::Delivery;
-use super::traffic::{Popularity, Senders};
+use super::traffic::{Packets, Popularity, Senders};
 use super::{Subjects, gap};
 use crate::results::{Column, Results, median};
 use crate::subject::{BURST, rotation};
@@ -14,21 +14,24 @@ const SENDING: usize = 60;
 /// Packets per slot before the rounds, until as many flows end as begin.
 const WARM_UP: usize = 8;
 
+/// Packets per slot in an idle timeout, and a sixth more: see [`gap`].
+const IDLE_PACKETS: usize = 6;
+
 /// Packets that are generated at once.
 const CHUNK: usize = 1 << 16;
 
-/// Each round: how its packets are passed, and whether all of them are of known flows.
-const ROUNDS: [(Delivery, bool); 4] = [
+/// How the packets of each column are passed, and whether all of them are of known flows.
+const COLUMNS: [(Delivery, bool); 4] = [
     (Delivery::Single, false),
     (Delivery::Burst, false),
     (Delivery::Single, true),
     (Delivery::Burst, true),
 ];
 
-/// The totals of one subject over all rounds.
+/// The totals of one subject over the rounds in which flows begin.
 #[derive(Clone, Default)]
 struct Tally {
-    ns: [Vec<f64>; ROUNDS.len()],
+    ns: [Vec<f64>; COLUMNS.len()],
     packets: u64,
     new_flows: u64,
 }
@@ -57,8 +60,13 @@ pub(crate) fn steady(
 
     let mut tallies = vec![Tally::default(); subjects.len()];
     results.add_rows(subjects);
-    for number in 0..rounds {
-        for (column, (delivery, is_known)) in ROUNDS.into_iter().take(names.len()).enumerate() {
+    let columns: Vec<_> = (0..names.len()).collect();
+    for columns in columns.chunks(2) {
+        if COLUMNS[columns[0]].1 {
+            end_former_senders(subjects, &mut senders, capacity);
+        }
+        for (number, &column) in (0..rounds).flat_map(|n| columns.iter().map(move |c| (n, c))) {
+            let (delivery, is_known) = COLUMNS[column];
             let packets = if is_known { senders.known(round) } else { senders.mixed(round) };
             for row in rotation(number, subjects.len()) {
                 let processed = subjects[row].benchmark.process(delivery, &packets);
@@ -81,16 +89,26 @@ pub(crate) fn steady(
     results
 }
 
+/// Processes packets of known flows until all others have expired: a packet of a round of hits is a
+/// hit, and nothing else.
+fn end_former_senders(subjects: &mut Subjects, senders: &mut Senders, capacity: usize) {
+    for _ in 0..(IDLE_PACKETS * capacity).div_ceil(CHUNK) {
+        process(subjects, &senders.known(CHUNK));
+    }
+}
+
+fn process(subjects: &mut Subjects, packets: &Packets) {
+    for subject in subjects {
+        subject.benchmark.process(Delivery::Single, packets);
+    }
+}
+
 /// Fills all tables, and continues until their state is steady.
 fn warm_up(subjects: &mut Subjects, senders: &mut Senders, capacity: usize) {
     subjects.iter_mut().for_each(|subject| subject.benchmark.open(capacity));
-    let each = senders.each();
-    subjects.iter_mut().for_each(|subject| _ = subject.benchmark.process(Delivery::Single, &each));
+    process(subjects, &senders.each());
     for _ in 0..(WARM_UP * capacity).div_ceil(CHUNK) {
-        let packets = senders.mixed(CHUNK);
-        subjects
-            .iter_mut()
-            .for_each(|subject| _ = subject.benchmark.process(Delivery::Single, &packets));
+        process(subjects, &senders.mixed(CHUNK));
     }
 }
 

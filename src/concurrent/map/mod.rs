@@ -245,6 +245,7 @@ pub use write::{Compute, Computed};
 /// assert_eq!(packets.pin().get("dns").unwrap().load(Ordering::Relaxed), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("DashMap", "lock-free map", "rcu"))]
 pub struct ConcurrentMap<K, V, S = DefaultHashBuilder> {
     /// The readers' part of each shard.
     indices: Arc<[Index<(K, V)>; SHARDS]>,

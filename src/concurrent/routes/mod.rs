@@ -145,6 +145,7 @@ const PATIENCE: usize = 16;
 /// assert_eq!(routes.pin().lookup(&Ipv4Addr::new(10, 1, 2, 3)).unwrap().1, &"lab");
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
+#[doc(alias("fib", "lpm", "rcu"))]
 pub struct ConcurrentRoutes<A, V> {
     copies: Copies<RouteTable<A, V>, Log<A, V>>,
     limit: usize,

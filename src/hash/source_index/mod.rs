@@ -88,6 +88,7 @@ pub use toeplitz::Toeplitz;
 /// assert_eq!(SourceIndex::from_flow_label(0xabcde), SourceIndex::new(0xabcde));
 /// assert_eq!(SourceIndex::from_connection_id(&[]), SourceIndex::ABSENT);
 /// ```
+#[doc(alias("ecmp", "flow label", "load balancing"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[repr(transparent)]

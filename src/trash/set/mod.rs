@@ -43,6 +43,7 @@ pub use ops::{Difference, Intersection, SymmetricDifference, Union};
 /// assert!(blocked.remove(&Ipv4Addr::new(192, 0, 2, 7)));
 /// assert!(blocked.is_empty() && blocked.len() == 0);
 /// ```
+#[doc(alias("HashSet", "hash set"))]
 pub struct TrashSet<T, S = DefaultHashBuilder> {
     map: TrashMap<T, (), S>,
 }

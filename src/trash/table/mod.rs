@@ -72,6 +72,7 @@ pub use extract::ExtractIf;
 /// let number_of = |name| numbers.find(hash(name), |&number| names[number] == name);
 /// assert_eq!((number_of("ntp"), number_of("ssh")), (Some(&2), None));
 /// ```
+#[doc(alias("HashTable", "RawTable"))]
 #[derive(Clone)]
 pub struct TrashTable<T> {
     table: Table<T>,

@@ -55,6 +55,7 @@ pub use iter::{IntoIter, Iter, IterMut, Keys, Range, Values, ValuesMut};
 /// assert_eq!(hosts.get(&Ipv4Addr::new(10, 0, 0, 2)), Some(&"scanner"));
 /// assert!(hosts.values().eq(&["router", "scanner"])); // in the order of the addresses
 /// ```
+#[doc(alias("BTreeMap", "ordered map"))]
 #[derive(Clone)]
 pub struct LcTrieMap<K, V> {
     trie: Trie<K, V>,
