@@ -435,7 +435,7 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         Ok(position)
     }
 
-    /// Returns whether a full ring has a slot to reuse, or one at its front that is not reused any more.
+    /// Returns whether a full ring has a slot to reuse, or one at its front that is given up.
     #[cold]
     fn has_room_after_removals(&mut self) -> bool {
         self.pass_vacant();
