@@ -58,6 +58,38 @@
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.
 //!
+//! # Verbs
+//!
+//! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
+//! `get_batch` looks up a slice of keys with overlapping cache misses, and writes the results to
+//! another one; `get_batch_with` calls a closure for each. `&` and `&mut` are implementations of
+//! `IntoIterator`; `Extend` stands for `FromIterator`, too. Where a structure has the verb by
+//! another name, the table has that; a dash is where it makes no sense, or is missing.
+//!
+//! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+//! | [`TrashMap`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashSet`] | – | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
+//! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | – | ✓ | – |
+//! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
+//! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`Routes`] | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`LcRouteTable`] | – | – | – | – | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
+//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |
+//!
+//! - A structure with a bound has no `Default` and no `FromIterator`: it needs its capacity, and
+//!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
+//!   `iter` and `retain` of the store have an argument.
+//! - An error that returns something has it in a field `refused`.
+//! - Keys, prefixes and [`Direction`] implement `Display`.
+//!
 //! # Trade-offs
 //!
 //! - **A table without pauses has a directory.** A [`TrashMap`] loads a directory entry where a

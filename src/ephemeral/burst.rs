@@ -47,6 +47,39 @@ where
         }
     }
 
+    /// Calls `each` with the index of each tag in the slice and its value, in the order of the
+    /// slice, with overlapping cache misses. See [`get_batch`](Self::get_batch).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// store.find_or_create(7, Timestamp::ZERO, || 70)?;
+    /// let mut sum = 0;
+    /// store.get_batch_with(&[7, 8, 7], Timestamp::ZERO, |_, value| sum += value.unwrap_or(&1));
+    /// assert_eq!(sum, 141);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn get_batch_with<'a, Q>(
+        &'a self,
+        tags: &[Q],
+        now: Timestamp,
+        mut each: impl FnMut(usize, Option<&'a V>),
+    ) where
+        Q: Hash + Equivalent<T>,
+    {
+        for (burst, tags) in tags.chunks(BURST).enumerate() {
+            let mut found = [None; BURST];
+            self.get_burst(&self.hashes_of(tags)[..tags.len()], tags, now, &mut found);
+            for (index, value) in found[..tags.len()].iter().enumerate() {
+                each(burst * BURST + index, *value);
+            }
+        }
+    }
+
     /// Hashes up to [`BURST`] tags.
     #[inline]
     fn hashes_of<Q: Hash>(&self, tags: &[Q]) -> [u64; BURST] {

@@ -53,6 +53,39 @@ impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
     {
         self.remove_hashed(self.hash_of(tag), tag, now)
     }
+
+    /// Removes the live bindings for which `keep` returns false. O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// for tag in 0..10 {
+    ///     store.find_or_create(tag, Timestamp::ZERO, || tag % 3)?;
+    /// }
+    /// store.retain(Timestamp::from_secs(1), |_, value| *value == 0);
+    /// assert!(store.iter(Timestamp::from_secs(1)).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
+        self.advance_to(now);
+        let mut sequence = self.ring.oldest();
+        while sequence < self.ring.next() {
+            let position = (sequence - self.ring.oldest()) as usize;
+            sequence += 1;
+            let is_live = self.ring.times(position).is_some_and(|times| self.remaining(times) > 0);
+            let Some(entry) = self.ring.get_mut(position).filter(|_| is_live) else { continue };
+            if !keep(&entry.tag, &mut entry.value) {
+                let hash = self.hasher.hash_one(&entry.tag);
+                drop(self.remove_at(hash, position));
+            }
+            // Vacant slots at the front may have been passed.
+            sequence = sequence.max(self.ring.oldest());
+        }
+    }
 }
 
 impl<T, V, S> EphemeralStore<T, V, S> {
