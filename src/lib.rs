@@ -41,7 +41,7 @@
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
 //! | a bounded cache by key | [`ChainedCache`] | an eviction policy and chains of bounded length |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
-//! | state that lives one fixed lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
+//! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
 //! | the time of packets whose clocks jump | [`PacketClock`](packet_clock::PacketClock) | outliers do not count, real jumps do |
 //! | keys for these | [`FlowKey`], [`FiveTuple`], [`FourTuple`], [`Prefix`] | packed words with a reverse direction |
@@ -58,6 +58,38 @@
 //! | [`eviction`]: LRU, CLOCK and the garbage collection of TRASH, O(1) over slot numbers | *TRASH* |
 //!
 //! Each module describes its structure, its invariants, its costs and its paper.
+//!
+//! # Verbs
+//!
+//! The same verbs do the same everywhere. `*_hashed` methods take a hash that the caller has.
+//! `get_batch` looks up a slice of keys with overlapping cache misses, and writes the results to
+//! another one; `get_batch_with` calls a closure for each. `&` and `&mut` are implementations of
+//! `IntoIterator`; `Extend` stands for `FromIterator`, too. Where a structure has the verb by
+//! another name, the table has that; a dash is where it makes no sense, or is missing.
+//!
+//! | structure | `*_hashed` | `get_batch` | `get_batch_with` | `retain` | `extract_if` | `iter` | `&` | `&mut` | `Extend` | `Default` | `PartialEq` | `Clone` | `Debug` | serde |
+//! |---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|
+//! | [`TrashMap`] | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashSet`] | – | `contains_batch` | – | ✓ | ✓ | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`TrashTable`] | all | `find_batch` | – | ✓ | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | ✓ | ✓ | – |
+//! | [`ConcurrentMap`] | ✓ | ✓ | – | ✓ | – | ✓ | – | – | ✓ | ✓ | – | – | ✓ | – |
+//! | [`FlowCache`] | ✓ | `observe_batch` | `observe_batch_with` | `retain_step` | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | ✓ | `Image` |
+//! | [`RouteTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`Routes`] | – | – | – | ✓ | – | ✓ | – | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`LcTrieMap`] | – | – | – | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`LcRouteTable`] | – | – | – | – | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
+//! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
+//! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |
+//!
+//! - A structure with a bound has no `Default` and no `FromIterator`: it needs its capacity, and
+//!   [`EphemeralStore`], [`FlowCache`] and [`DuplicateFilter`] the time of each entry, for which
+//!   `iter` and `retain` of the store have an argument.
+//! - An error that returns something has it in a field `refused`.
+//! - Keys, prefixes and [`Direction`] implement `Display`.
 //!
 //! # Trade-offs
 //!
@@ -80,8 +112,8 @@
 //!   evict each other, and a flow with two indices has two entries: use it for what can be
 //!   recomputed.
 //! - **Ephemeral state cannot be kept.** A full [`EphemeralStore`] refuses new bindings until old
-//!   ones expire. Creation takes a third to two thirds of the time of a hash table with a queue;
-//!   single lookups take longer.
+//!   ones expire or are removed. Creation takes a third to two thirds of the time of a hash table
+//!   with a queue; single lookups take longer.
 //! - **Time and randomness are arguments.** The crate reads no clock, and without the feature `std`
 //!   it has no source of seeds: see [`DefaultHashBuilder::with_seeds`].
 //!

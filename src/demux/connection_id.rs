@@ -49,17 +49,17 @@ impl<T> ConnectionId<T> {
 impl<T> Demux<T, u32> for ConnectionId<T> {
     fn insert(&mut self, id: u32, pcb: T) -> Result<(), RejectedPcb<T>> {
         if id >= self.capacity {
-            return Err(RejectedPcb { given: pcb, why: DemuxError::NoSuchId });
+            return Err(RejectedPcb { refused: pcb, why: DemuxError::NoSuchId });
         }
         let slot = id as usize;
         if slot >= self.pcbs.len() {
             if self.pcbs.try_reserve(slot + 1 - self.pcbs.len()).is_err() {
-                return Err(RejectedPcb { given: pcb, why: DemuxError::NoMemory });
+                return Err(RejectedPcb { refused: pcb, why: DemuxError::NoMemory });
             }
             self.pcbs.resize_with(slot + 1, || None);
         }
         if self.pcbs[slot].is_some() {
-            return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
+            return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
         }
         self.pcbs[slot] = Some(pcb);
         self.len += 1;

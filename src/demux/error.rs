@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedPcb<T> {
     /// The PCB, returned.
-    pub given: T,
+    pub refused: T,
     /// The reason.
     pub why: DemuxError,
 }

@@ -7,7 +7,7 @@ use super::{Arrival, Demux, DemuxError, Found, NotFound, RejectedPcb};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::probes::Probes;
-use crate::trash::TrashMap;
+use crate::trash::{TrashMap, TryInsertError};
 
 /// PCBs in a [`TrashMap`]: a lookup examines one PCB, for any number of connections.
 ///
@@ -93,11 +93,13 @@ impl<T, K: Eq + Hash, S: BuildHasher> Demux<T, K> for TrashDemux<T, K, S> {
     fn insert(&mut self, key: K, pcb: T) -> Result<(), RejectedPcb<T>> {
         let hash = self.pcbs.hash_of(&key);
         if self.pcbs.get_hashed(hash, &key).is_some() {
-            return Err(RejectedPcb { given: pcb, why: DemuxError::InUse });
+            return Err(RejectedPcb { refused: pcb, why: DemuxError::InUse });
         }
         match self.pcbs.try_insert_hashed(hash, key, pcb) {
             Ok(_) => Ok(()),
-            Err(error) => Err(RejectedPcb { given: error.value, why: DemuxError::NoMemory }),
+            Err(TryInsertError { refused: (_, refused), .. }) => {
+                Err(RejectedPcb { refused, why: DemuxError::NoMemory })
+            }
         }
     }
 

@@ -42,13 +42,50 @@ where
         Q: Hash + Equivalent<T>,
     {
         let found = results_for(tags.len(), found);
-        let elapsed = self.elapsed(now);
         for (tags, found) in tags.chunks(BURST).zip(found.chunks_mut(BURST)) {
-            let hashes = self.hash_and_prefetch(tags);
-            for ((tag, found), &hash) in tags.iter().zip(found).zip(&hashes) {
-                *found = self.get_hashed(hash, tag, elapsed);
+            self.get_burst(&self.hashes_of(tags)[..tags.len()], tags, now, found);
+        }
+    }
+
+    /// Calls `each` with the index of each tag in the slice and its value, in the order of the
+    /// slice, with overlapping cache misses. See [`get_batch`](Self::get_batch).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// store.find_or_create(7, Timestamp::ZERO, || 70)?;
+    /// let mut sum = 0;
+    /// store.get_batch_with(&[7, 8, 7], Timestamp::ZERO, |_, value| sum += value.unwrap_or(&1));
+    /// assert_eq!(sum, 141);
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn get_batch_with<'a, Q>(
+        &'a self,
+        tags: &[Q],
+        now: Timestamp,
+        mut each: impl FnMut(usize, Option<&'a V>),
+    ) where
+        Q: Hash + Equivalent<T>,
+    {
+        for (burst, tags) in tags.chunks(BURST).enumerate() {
+            let mut found = [None; BURST];
+            self.get_burst(&self.hashes_of(tags)[..tags.len()], tags, now, &mut found);
+            for (index, value) in found[..tags.len()].iter().enumerate() {
+                each(burst * BURST + index, *value);
             }
         }
+    }
+
+    /// Hashes up to [`BURST`] tags.
+    #[inline]
+    fn hashes_of<Q: Hash>(&self, tags: &[Q]) -> [u64; BURST] {
+        let mut hashes = [0; BURST];
+        hashes.iter_mut().zip(tags).for_each(|(hash, tag)| *hash = self.hash_of(tag));
+        hashes
     }
 
     /// Finds or creates the bindings of several tags, in the order of the slice, with overlapping
@@ -65,39 +102,77 @@ where
         tags: &[T],
         now: Timestamp,
         mut make: impl FnMut(usize) -> V,
-        mut each: impl FnMut(usize, Result<&mut V, Full>),
+        mut each: impl FnMut(usize, Result<&mut V, Full<T>>),
     ) where
         T: Clone,
     {
         // Time advances once: bindings that are live now are live for the whole batch.
         self.advance_to(now);
         for (chunk, tags) in tags.chunks(BURST).enumerate() {
-            let hashes = self.hash_and_prefetch(tags);
+            let hashes = self.hashes_of(tags);
+            self.prefetch(&hashes[..tags.len()]);
             for (offset, (tag, &hash)) in tags.iter().zip(&hashes).enumerate() {
                 let index = chunk * BURST + offset;
                 let value = match self.position_of_tag(hash, tag, 0, &mut ()) {
-                    Some(position) => Ok(self.value_mut(position)),
+                    Some(position) => Ok(position),
                     None => self.create(hash, tag.clone(), || make(index), &mut ()),
                 };
-                each(index, value);
+                each(index, value.map(|position| self.value_mut(position)));
             }
         }
     }
+}
 
-    /// Hashes the tags, and prefetches their heads and the entries that these lead to.
-    #[inline]
-    fn hash_and_prefetch<Q: Hash>(&self, tags: &[Q]) -> [u64; BURST] {
-        let mut hashes = [0; BURST];
-        for (hash, tag) in hashes.iter_mut().zip(tags) {
-            *hash = self.hash_of(tag);
-            prefetch(&raw const self.heads[self.chain_of(*hash)]);
+impl<T: Eq, V, S> EphemeralStore<T, V, S> {
+    /// Looks up the values of several tags, given their hashes. See [`get_batch`](Self::get_batch).
+    ///
+    /// # Panics
+    ///
+    /// If `hashes` and `tags` differ in length, or `found` is shorter.
+    pub fn get_batch_hashed<'a, Q>(
+        &'a self,
+        hashes: &[u64],
+        tags: &[Q],
+        now: Timestamp,
+        found: &mut [Option<&'a V>],
+    ) where
+        Q: Equivalent<T>,
+    {
+        assert_eq!(hashes.len(), tags.len(), "one hash for each tag");
+        let found = results_for(tags.len(), found);
+        let queries = hashes.chunks(BURST).zip(tags.chunks(BURST));
+        for ((hashes, tags), found) in queries.zip(found.chunks_mut(BURST)) {
+            self.get_burst(hashes, tags, now, found);
         }
-        for &hash in &hashes[..tags.len()] {
+    }
+
+    /// Looks up the values of up to [`BURST`] tags.
+    #[inline]
+    fn get_burst<'a, Q: Equivalent<T>>(
+        &'a self,
+        hashes: &[u64],
+        tags: &[Q],
+        now: Timestamp,
+        found: &mut [Option<&'a V>],
+    ) {
+        let elapsed = self.elapsed(now);
+        self.prefetch(hashes);
+        for ((tag, found), &hash) in tags.iter().zip(found).zip(hashes) {
+            *found = self.value_of(hash, tag, elapsed);
+        }
+    }
+
+    /// Prefetches the heads of hashes and the entries that these lead to.
+    #[inline]
+    fn prefetch(&self, hashes: &[u64]) {
+        for &hash in hashes {
+            prefetch(&raw const self.heads[self.chain_of(hash)]);
+        }
+        for &hash in hashes {
             let head = &self.heads[self.chain_of(hash)];
             if head.may_contain(Bit::of(hash)) {
                 self.ring.prefetch(head.newest());
             }
         }
-        hashes
     }
 }

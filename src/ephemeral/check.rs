@@ -4,6 +4,7 @@ use alloc::format;
 use core::hash::{BuildHasher, Hash};
 
 use super::store::EphemeralStore;
+use super::vacancies::Vacancies;
 use crate::invariant::{InvariantError, ensure};
 
 impl<T, V, S> EphemeralStore<T, V, S>
@@ -33,17 +34,41 @@ where
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
         ensure(self.len() <= self.capacity(), || "the ring has more bindings than its capacity")?;
-        let mut previous = 1;
-        for (position, entry) in self.ring.iter_from(0).enumerate() {
-            let remaining = self.remaining(entry);
-            let in_order = (previous..=u64::from(self.lifetime.ticks)).contains(&remaining);
+        ensure(self.ring.are_vacancies_counted(), || "vacant slots are not counted")?;
+        self.validate_vacancies()?;
+        let lifetime = self.lifetime.ticks;
+        let disorder = self.vacancies.disorder(self.ring.oldest(), lifetime);
+        // Expired ones may have waited for one that took the place of another.
+        let mut latest = -Vacancies::longest_wait(lifetime);
+        for position in 0..self.ring.live() {
+            let Some(times) = self.ring.times(position) else { unreachable!("it is live") };
+            let until = self.until_expiry(times);
+            let in_order = (latest - disorder..=i64::from(lifetime)).contains(&until);
             ensure(in_order, || format!("live binding {position} has a wrong expiry time"))?;
-            previous = remaining;
+            latest = latest.max(until);
+            let Some(entry) = self.ring.get(position).filter(|_| until > 0) else { continue };
             let hash = self.hash_of(&entry.tag);
             let found = self.position_of_tag(hash, &entry.tag, 0, &mut ());
             ensure(found == Some(position), || {
                 format!("live binding {position} is not on the chain of its tag")
             })?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the slots that may be reused are vacant, and that each is in one list.
+    fn validate_vacancies(&self) -> Result<(), InvariantError> {
+        let mut count = 0;
+        for first in self.vacancies.lists() {
+            let mut next = first;
+            while let Some(sequence) = next {
+                let position = self.ring.position_of(sequence);
+                let times = self.ring.times(position).filter(|_| self.ring.get(position).is_none());
+                ensure(times.is_some(), || format!("the slot of entry {sequence} is not vacant"))?;
+                next = times.map(|times| times.link).filter(|link| *link != sequence);
+                count += 1;
+                ensure(count <= self.capacity(), || "a list of vacant slots is a circle")?;
+            }
         }
         Ok(())
     }
@@ -88,7 +113,7 @@ mod tests {
         let first = store.ring.oldest() as u32;
         // A stale link that matches a live entry after a wrap: itself, and a newer one.
         for link in [5, 6] {
-            store.ring.get_mut(5).unwrap().link = first + link;
+            store.ring.set_link(5, first + link);
             let bits = (0..32).map(|bit| Bit::of(bit << 59));
             let head = bits.fold(Head::EMPTY, |head, bit| head.with(first + 5, bit, true));
             store.heads.fill(head);
@@ -111,10 +136,15 @@ mod tests {
         store.heads.fill(Head::EMPTY);
         assert_eq!(error(&store), "live binding 0 is not on the chain of its tag");
         let mut store = filled();
-        store.ring.get_mut(3).unwrap().expiry = 0;
+        store.ring.set_expiry(3, 0);
         assert!(error(&store).ends_with("has a wrong expiry time"));
         let mut store = filled();
-        store.ring.get_mut(15).unwrap().expiry += 1;
+        assert_eq!(store.remove(&14, Timestamp::from_nanos(15)), Some(14));
+        assert_eq!(store.validate(), Ok(()));
+        store.ring.set_link(14, 9);
+        assert_eq!(error(&store), "the slot of entry 9 is not vacant");
+        let mut store = filled();
+        store.ring.set_expiry(15, 116);
         assert_eq!(error(&store), "live binding 15 has a wrong expiry time");
     }
 }

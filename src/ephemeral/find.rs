@@ -6,6 +6,7 @@ use equivalent::Equivalent;
 
 use super::Full;
 use super::heads::Bit;
+use super::ring::Times;
 use super::store::{Binding, Entry, EphemeralStore};
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
@@ -71,8 +72,7 @@ where
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let position = self.position_of_tag(self.hash_of(tag), tag, self.elapsed(now), observer)?;
-        Some(self.binding(position))
+        self.find_hashed_observed(self.hash_of(tag), tag, now, observer)
     }
 
     /// Returns the value of a tag, if it has a live binding. Costs as [`find`](Self::find).
@@ -82,7 +82,7 @@ where
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        self.get_hashed(self.hash_of(tag), tag, self.elapsed(now))
+        self.get_hashed(self.hash_of(tag), tag, now)
     }
 
     /// Returns a mutable reference to the value of a tag, if it has a live binding. Does not extend
@@ -111,9 +111,7 @@ where
     where
         Q: Hash + Equivalent<T> + ?Sized,
     {
-        let elapsed = self.elapsed(now);
-        let position = self.position_of_tag(self.hash_of(tag), tag, elapsed, &mut ())?;
-        Some(&mut self.ring.get_mut(position)?.value)
+        self.get_mut_hashed(self.hash_of(tag), tag, now)
     }
 
     /// Returns the live binding of a tag, or creates one with this value, which lives for one
@@ -124,15 +122,15 @@ where
     ///
     /// # Errors
     ///
-    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
-    /// called.
+    /// [`Full`], with the tag, if the store is full of live bindings. Nothing is created, and
+    /// `value` is not called.
     #[inline]
     pub fn find_or_create(
         &mut self,
         tag: T,
         now: Timestamp,
         value: impl FnOnce() -> V,
-    ) -> Result<Bound, Full> {
+    ) -> Result<Bound, Full<T>> {
         self.find_or_create_observed(tag, now, value, &mut ())
     }
 
@@ -141,8 +139,8 @@ where
     ///
     /// # Errors
     ///
-    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
-    /// called.
+    /// [`Full`], with the tag, if the store is full of live bindings. Nothing is created, and
+    /// `value` is not called.
     ///
     /// # Example
     ///
@@ -170,14 +168,9 @@ where
         now: Timestamp,
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
-    ) -> Result<Bound, Full> {
+    ) -> Result<Bound, Full<T>> {
         let hash = self.hash_of(&tag);
-        if let Some(position) = self.position_of_tag(hash, &tag, self.elapsed(now), observer) {
-            return Ok(Bound { binding: self.binding(position), is_new: false });
-        }
-        self.advance_to(now);
-        self.create(hash, tag, value, observer)?;
-        Ok(Bound { binding: self.binding(self.ring.live() - 1), is_new: true })
+        self.find_or_create_hashed_observed(hash, tag, now, value, observer)
     }
 
     /// Returns a mutable reference to the value of the live binding of a tag, and creates one if
@@ -185,30 +178,28 @@ where
     ///
     /// # Errors
     ///
-    /// [`Full`] if the store is full of live bindings. Nothing is created, and `value` is not
-    /// called.
+    /// [`Full`], with the tag, if the store is full of live bindings. Nothing is created, and
+    /// `value` is not called.
     #[inline]
     pub fn get_or_insert_with(
         &mut self,
         tag: T,
         now: Timestamp,
         value: impl FnOnce() -> V,
-    ) -> Result<&mut V, Full> {
+    ) -> Result<&mut V, Full<T>> {
         let hash = self.hash_of(&tag);
-        match self.position_of_tag(hash, &tag, self.elapsed(now), &mut ()) {
-            Some(position) => Ok(self.value_mut(position)),
-            None => {
-                self.advance_to(now);
-                self.create(hash, tag, value, &mut ())
-            }
-        }
+        self.get_or_insert_with_hashed(hash, tag, now, value)
     }
 
+    /// Returns the hash of a tag, for the methods that take one.
     #[inline]
-    pub(super) fn hash_of<Q: Hash + ?Sized>(&self, tag: &Q) -> u64 {
+    #[must_use]
+    pub fn hash_of<Q: Hash + ?Sized>(&self, tag: &Q) -> u64 {
         self.hasher.hash_one(tag)
     }
+}
 
+impl<T, V, S> EphemeralStore<T, V, S> {
     /// Returns the index of the head of the chain of this hash.
     #[inline]
     pub(super) fn chain_of(&self, hash: u64) -> usize {
@@ -217,8 +208,8 @@ where
 
     /// Returns the binding at a position of the live entries.
     #[inline]
-    fn binding(&self, position: usize) -> Binding {
-        Binding(self.ring.oldest() + position as u64)
+    fn binding(&self, position: usize, times: Times) -> Binding {
+        Binding { sequence: self.ring.oldest() + position as u64, expiry: times.expiry }
     }
 
     /// Returns a mutable reference to the value of a live binding.
@@ -229,9 +220,142 @@ where
             None => unreachable!("a lookup returned the position, and no entry has expired since"),
         }
     }
+}
+
+impl<T: Eq, V, S> EphemeralStore<T, V, S> {
+    /// Returns the live binding of a tag, given its hash, which must always be the same for equal
+    /// tags.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore<&str, u32> =
+    ///     EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// let (hash, now) = (0x51cc_c178, Timestamp::ZERO); // from the network card
+    /// let bound = store.find_or_create_hashed(hash, "flow", now, || 1)?;
+    /// assert_eq!(store.find_hashed(hash, "flow", now), Some(bound.binding));
+    /// *store.get_mut_hashed(hash, "flow", now).unwrap() += 1;
+    /// *store.get_or_insert_with_hashed(hash, "flow", now, || unreachable!("it exists"))? += 1;
+    /// assert_eq!(store.get_hashed(hash, "flow", now), Some(&3));
+    /// assert_eq!(store.get_hashed(store.hash_of("flow"), "flow", now), None); // by another hash
+    /// let mut found = [None; 2];
+    /// store.get_batch_hashed(&[hash; 2], &["flow", "other"], now, &mut found);
+    /// assert_eq!(found, [Some(&3), None]);
+    /// assert_eq!(store.remove_hashed(hash, "flow", now), Some(3));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn find_hashed<Q>(&self, hash: u64, tag: &Q, now: Timestamp) -> Option<Binding>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        self.find_hashed_observed(hash, tag, now, &mut ())
+    }
 
     #[inline]
-    pub(super) fn get_hashed<Q>(&self, hash: u64, tag: &Q, elapsed: u64) -> Option<&V>
+    fn find_hashed_observed<Q>(
+        &self,
+        hash: u64,
+        tag: &Q,
+        now: Timestamp,
+        observer: &mut impl Observer,
+    ) -> Option<Binding>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        let position = self.position_of_tag(hash, tag, self.elapsed(now), observer)?;
+        Some(self.binding(position, self.ring.times(position)?))
+    }
+
+    /// Returns the value of a tag, given its hash. See [`get`](Self::get).
+    #[must_use]
+    #[inline]
+    pub fn get_hashed<Q>(&self, hash: u64, tag: &Q, now: Timestamp) -> Option<&V>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        self.value_of(hash, tag, self.elapsed(now))
+    }
+
+    /// Returns a mutable reference to the value of a tag, given its hash. See
+    /// [`get_mut`](Self::get_mut).
+    #[inline]
+    pub fn get_mut_hashed<Q>(&mut self, hash: u64, tag: &Q, now: Timestamp) -> Option<&mut V>
+    where
+        Q: Equivalent<T> + ?Sized,
+    {
+        let position = self.position_of_tag(hash, tag, self.elapsed(now), &mut ())?;
+        Some(&mut self.ring.get_mut(position)?.value)
+    }
+
+    /// Returns the live binding of a tag, or creates one, given the hash of the tag. See
+    /// [`find_or_create`](Self::find_or_create).
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with the tag, if the store is full of live bindings.
+    #[inline]
+    pub fn find_or_create_hashed(
+        &mut self,
+        hash: u64,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+    ) -> Result<Bound, Full<T>> {
+        self.find_or_create_hashed_observed(hash, tag, now, value, &mut ())
+    }
+
+    #[inline]
+    fn find_or_create_hashed_observed(
+        &mut self,
+        hash: u64,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+        observer: &mut impl Observer,
+    ) -> Result<Bound, Full<T>> {
+        if let Some(binding) = self.find_hashed_observed(hash, &tag, now, observer) {
+            return Ok(Bound { binding, is_new: false });
+        }
+        self.advance_to(now);
+        let position = self.create(hash, tag, value, observer)?;
+        let expiry = self.expiry();
+        let sequence = self.ring.oldest() + position as u64;
+        Ok(Bound { binding: Binding { sequence, expiry }, is_new: true })
+    }
+
+    /// Returns a mutable reference to the value of the live binding of a tag, and creates one if
+    /// there is none, given the hash of the tag. See [`find_or_create`](Self::find_or_create).
+    ///
+    /// # Errors
+    ///
+    /// [`Full`], with the tag, if the store is full of live bindings.
+    #[inline]
+    pub fn get_or_insert_with_hashed(
+        &mut self,
+        hash: u64,
+        tag: T,
+        now: Timestamp,
+        value: impl FnOnce() -> V,
+    ) -> Result<&mut V, Full<T>> {
+        let position = match self.position_of_tag(hash, &tag, self.elapsed(now), &mut ()) {
+            Some(position) => position,
+            None => {
+                self.advance_to(now);
+                self.create(hash, tag, value, &mut ())?
+            }
+        };
+        Ok(self.value_mut(position))
+    }
+
+    /// Returns the value of a tag, if it has a binding that is live `elapsed` ticks after the last
+    /// creation or cleaning.
+    #[inline]
+    pub(super) fn value_of<Q>(&self, hash: u64, tag: &Q, elapsed: u64) -> Option<&V>
     where
         Q: Equivalent<T> + ?Sized,
     {
@@ -255,28 +379,31 @@ where
         if !head.may_contain(Bit::of(hash)) {
             return None;
         }
-        let (mut previous, mut sequence) = (self.ring.live(), head.newest());
+        let (live, is_in_order) = (self.ring.live(), self.is_in_order());
+        let (mut limit, mut steps, mut sequence) = (live, live, head.newest());
         loop {
             let position = self.ring.position_of(sequence);
             // Excludes expired entries, and entries of other chains that reuse a sequence number.
-            if position >= previous {
+            if position >= limit || steps == 0 {
                 return None;
             }
-            let entry = self.ring.get(position)?;
+            let (times, entry) = self.ring.entry(position)?;
             observer.entry();
             observer.words(Entry::<T, V>::EXAMINED_WORDS);
             // The rest of the chain is older and has expired as well.
-            if self.remaining(entry) <= elapsed {
+            if self.remaining(times) <= elapsed {
                 return None;
             }
             if tag.equivalent(&entry.tag) {
                 return Some(position);
             }
-            (previous, sequence) = (position, entry.link);
+            (limit, sequence) = (if is_in_order { position } else { live }, times.link);
+            steps -= 1;
         }
     }
 
-    /// Creates a binding for an absent tag, at the time to which the store has advanced.
+    /// Creates a binding for an absent tag, at the time to which the store has advanced. Returns
+    /// its position.
     #[inline]
     pub(super) fn create(
         &mut self,
@@ -284,20 +411,41 @@ where
         tag: T,
         value: impl FnOnce() -> V,
         observer: &mut impl Observer,
-    ) -> Result<&mut V, Full> {
+    ) -> Result<usize, Full<T>> {
         self.ring.reclaim(RECLAIMED_PER_CREATION);
-        if self.ring.is_full() {
-            return Err(Full);
+        if self.ring.is_full() && !self.has_room_after_removals() {
+            return Err(Full { refused: tag });
         }
         let value = value();
         observer.words(Entry::<T, V>::CREATED_WORDS);
-        let (chain, sequence) = (self.chain_of(hash), self.ring.next() as u32);
+        let reused = self.reused_slot();
+        let position = reused.unwrap_or(self.ring.live());
+        let (chain, sequence) = (self.chain_of(hash), self.ring.oldest() + position as u64);
         let head = &mut self.heads[chain];
         let link = head.newest();
         let has_live = self.ring.position_of(link) < self.ring.live();
-        *head = head.with(sequence, Bit::of(hash), has_live);
-        let expiry = (self.now as u32).wrapping_add(self.lifetime.ticks);
-        let entry = self.ring.push(Entry { tag, link, expiry, value }).ok_or(Full)?;
-        Ok(&mut entry.value)
+        *head = head.with(sequence as u32, Bit::of(hash), has_live);
+        let times = Times { link, expiry: self.expiry() };
+        let entry = Entry { tag, value };
+        let created = match reused {
+            None => self.ring.push(times, entry),
+            Some(position) => self.ring.fill(position, times, entry),
+        };
+        debug_assert!(created.is_some(), "the slot is vacant");
+        Ok(position)
+    }
+
+    /// Returns whether a full ring has a slot to reuse, or one at its front that is given up.
+    #[cold]
+    fn has_room_after_removals(&mut self) -> bool {
+        self.pass_vacant();
+        self.ring.reclaim(RECLAIMED_PER_CREATION);
+        !self.ring.is_full() || self.has_reusable_slot()
+    }
+
+    /// Returns the expiry time of a binding that is created now.
+    #[inline]
+    fn expiry(&self) -> u32 {
+        (self.now as u32).wrapping_add(self.lifetime.ticks)
     }
 }

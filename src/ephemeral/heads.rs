@@ -74,4 +74,9 @@ impl Head {
         let others = self.0 & ((has_live as u64).wrapping_neg() << 32);
         Self(others | bit.0 | sequence as u64)
     }
+
+    /// Returns the head after the removal of the newest entry, given that of the next older one.
+    pub(super) const fn with_newest(self, sequence: u32) -> Self {
+        Self(self.0 >> 32 << 32 | sequence as u64)
+    }
 }

@@ -1,9 +1,10 @@
-//! Ephemeral state: bindings of tags to values, each of which lives for exactly one lifetime.
+//! Ephemeral state: bindings of tags to values, each of which lives for one lifetime at most.
 //!
 //! A packet stores a value under a tag of its choice, and later packets look it up. One lifetime
-//! after its creation the binding expires, whatever was done with it. No user frees a binding, and
-//! no user can extend its life: state is reclaimed as fast as it is created, so a router can let
-//! untrusted senders create it.
+//! after its creation the binding expires, whatever was done with it, unless it is
+//! [removed](EphemeralStore::remove) before. No user needs to free a binding, and no user can
+//! extend its life: state is reclaimed as fast as it is created, so a router can let untrusted
+//! senders create it.
 //!
 //! ```text
 //!     heads                      ring, oldest first
@@ -23,7 +24,7 @@
 //! expire in the order of their sequence numbers: they are removed at the front of the ring, and
 //! new ones are appended at its end.
 //!
-//! Chains are never unlinked. A link to an expired binding holds a sequence number outside of the
+//! Expiry unlinks nothing. A link to an expired binding holds a sequence number outside of the
 //! live range, and so does the head of a chain whose bindings have all expired: the chain ends
 //! there. Hence reclaiming a binding only removes it from the ring: no chain is walked, no hash is
 //! computed, no head is written.
@@ -31,30 +32,57 @@
 //! A head has a filter of 32 bits, with one bit set for each tag of its chain. If the bit of a tag
 //! is clear, the tag is not in the chain, and no entry is read.
 //!
+//! # Removal
+//!
+//! A removal takes the binding out of its chain. What remains in the ring is a vacant slot with the
+//! expiry time, and no link leads to it. The next creation takes the slot, and its sequence number,
+//! for a binding that expires later than those around it:
+//!
+//! ```text
+//!     slot        40     41     42     43     44           expires one after the other:
+//!     created at  10.0   10.1   10.2   10.3   10.4
+//!     removed            │      vacant                     42: a handshake is complete
+//!     created            │      10.45                      42: another one
+//!     expires at  20.0   20.1   20.45  20.3   20.4         43 and 44 wait for 42
+//! ```
+//!
+//! So an expired binding waits for an older slot: it is not found any more, but its slot is not
+//! free. To bound that, a slot is reused for three sixteenths of a lifetime after it was appended
+//! to the ring at most, and for one sixteenth at least. Expired bindings are found from the front
+//! of the ring, by a binary search with that tolerance: the longest wait is six sixteenths.
+//! What is removed later leaves a slot that is vacant until its lifetime ends, or until it is at
+//! the front. With `n` handshakes open at a time, each of which completes within a sixteenth of a
+//! lifetime, and any number of them one after the other, the ring has up to about `16 n` slots for
+//! them.
+//!
 //! # Invariants
 //!
-//! - Sequence numbers in the ring are consecutive; along a chain they decrease.
-//! - Expiry times never decrease along the ring: the expired bindings are at its front, the live
-//!   ones follow.
+//! - Sequence numbers in the ring are consecutive. Along a chain they decrease, except for those
+//!   that are reused.
+//! - Along the ring, expiry times never decrease by more than three sixteenths of a lifetime, and
+//!   not at all if no slot among the live ones is reused: the expired bindings are at its front,
+//!   the live ones follow.
 //! - A live binding is on the chain selected by the hash of its tag, all bindings before it in the
-//!   chain are live, and its bit is set in the head.
+//!   chain are live and younger, and its bit is set in the head.
 //! - A tag has at most one live binding.
 //! - No binding is found one lifetime after its creation or later, whether it is reclaimed or not.
-//!   None expires earlier, except for the granularity of time: 2⁻³⁰ of a lifetime that exceeds four
+//!   None expires earlier, except for the granularity of time: 2⁻²⁹ of a lifetime that exceeds two
 //!   seconds.
+//! - A vacant slot is on no chain; it is in one list of slots to reuse, or in none.
 //!
 //! Heads and links store 32 bits of a sequence number. After four billion bindings a stale one may
 //! match a binding of another chain: its tag differs from the requested one, and the walk stops
-//! where sequence numbers do not decrease. That costs a few steps, and no answer is wrong.
+//! where sequence numbers do not decrease; if slots are reused, after as many steps as there are
+//! bindings. That costs time, and no answer is wrong.
 //!
 //! # Cost
 //!
-//! A tag and a value of eight bytes each take 24 bytes, a head takes eight. Finding a tag reads its
-//! head and the newer entries of its chain: `1 + f / 2h` entries for a present tag, where `f` is
-//! the load of the ring and `h` the number of heads per entry. An absent tag costs one head; in a
-//! full store with `h` = 2 it reads an entry once in fifty lookups. Creation also writes the next
-//! slot of the ring, which the hardware prefetcher expects: one cache miss in all, where a hash
-//! table with a queue has four.
+//! A tag and a value of eight bytes each take 24 bytes and a bit, a head takes eight. Finding a tag
+//! reads its head and the newer entries of its chain: `1 + f / 2h` entries for a present tag, where
+//! `f` is the load of the ring and `h` the number of heads per entry. An absent tag costs one head;
+//! in a full store with `h` = 2 it reads an entry once in fifty lookups. Creation also writes the
+//! next slot of the ring, which the hardware prefetcher expects: one cache miss in all, where a
+//! hash table with a queue has four. A removal costs as much as finding the tag.
 //!
 //! Each creation reclaims two expired bindings: there is no cleaner thread, no pause, and no
 //! capacity is lost to expired bindings. Values are dropped when they are reclaimed, so a store
@@ -66,7 +94,8 @@
 //! Calvert, Griffioen and Wen, *Lightweight network support for scalable end-to-end services*
 //! (2002), sections 6 and 8. Differences:
 //!
-//! - The paper's cleaner unlinks each binding from its chain; here chains are never unlinked.
+//! - The paper's cleaner unlinks each binding from its chain; here only a removal does.
+//! - The paper has no removal: there every binding lives for exactly one lifetime.
 //! - The paper's cleaner is a thread that runs every tenth of a lifetime, and is late by that much:
 //!   see [`sweep`](EphemeralStore::sweep). Here a lookup checks the expiry, and creation reclaims.
 //! - New bindings are inserted at the head of their chain, so that lookups never walk expired ones.
@@ -78,8 +107,10 @@ pub mod esp;
 mod find;
 mod heads;
 mod lifetime;
+mod remove;
 mod ring;
 mod store;
+mod vacancies;
 
 use core::error::Error;
 use core::fmt;
@@ -88,19 +119,23 @@ pub use find::Bound;
 pub use heads::Heads;
 pub use store::{Binding, EphemeralStore};
 
-/// The error of a creation in a store whose bindings are all live. Nothing was created.
+/// The error of a creation in a store whose bindings are all live: the tag. Nothing was created.
 ///
-/// The next creation succeeds when the oldest binding has expired.
+/// The next creation succeeds when the oldest binding has expired; after
+/// [removals](self#removal), up to three sixteenths of a lifetime later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Full;
+pub struct Full<T> {
+    /// The tag, returned.
+    pub refused: T,
+}
 
-impl fmt::Display for Full {
+impl<T> fmt::Display for Full<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the store is full of live bindings")
     }
 }
 
-impl Error for Full {}
+impl<T: fmt::Debug> Error for Full<T> {}
 
 /// The error of the constructors of [`EphemeralStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

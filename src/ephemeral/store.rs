@@ -8,7 +8,8 @@ use core::time::Duration;
 use super::StoreError;
 use super::heads::{Head, Heads};
 use super::lifetime::Lifetime;
-use super::ring::Ring;
+use super::ring::{Ring, Times};
+use super::vacancies::Vacancies;
 use crate::hash::DefaultHashBuilder;
 use crate::probes::Observer;
 use crate::timestamp::Timestamp;
@@ -69,19 +70,15 @@ pub struct EphemeralStore<T = u64, V = u64, S = DefaultHashBuilder> {
     pub(super) now: u64,
     /// When the next sweep is due.
     next_sweep: Timestamp,
+    /// The slots of removed bindings that new ones may take.
+    pub(super) vacancies: Vacancies,
 }
 
-/// An entry of 24 bytes for tags and values of 64 bits, as the word counts of the paper imply. The
-/// fields that a lookup reads come first, to share a cache line.
+/// A tag and its value. The ring adds a link and an expiry time.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Entry<T, V> {
     pub(super) tag: T,
-    /// The low half of the sequence number of the next older entry of the chain, which may be
-    /// stale.
-    pub(super) link: u32,
-    /// The low half of the tick at which the binding expires.
-    pub(super) expiry: u32,
     pub(super) value: V,
 }
 
@@ -97,10 +94,14 @@ impl<T, V> Entry<T, V> {
 
 /// A handle to a binding, which locates it without a search. Handles are never reused.
 ///
-/// It is valid for the store that returned it, until the binding expires: see
+/// It is valid for the store that returned it, until the binding expires or is removed: see
 /// [`read`](EphemeralStore::read).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Binding(pub(super) u64);
+pub struct Binding {
+    pub(super) sequence: u64,
+    /// Distinguishes the bindings that have had one slot with the same sequence number.
+    pub(super) expiry: u32,
+}
 
 impl<T, V> EphemeralStore<T, V> {
     /// Creates a store for `capacity` bindings, rounded up to a power of two, which live for
@@ -155,7 +156,8 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         heads.try_reserve_exact(count).map_err(|_| StoreError::NoMemory)?;
         heads.resize(count, Head::EMPTY);
         let heads = heads.into_boxed_slice();
-        Ok(Self { hasher, heads, ring, lifetime, now: 0, next_sweep: Timestamp::ZERO })
+        let (next_sweep, vacancies) = (Timestamp::ZERO, Vacancies::NONE);
+        Ok(Self { hasher, heads, ring, lifetime, now: 0, next_sweep, vacancies })
     }
 
     /// Returns the maximum number of bindings.
@@ -173,14 +175,14 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// Returns the number of allocated bytes.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.capacity() * size_of::<Entry<T, V>>() + size_of_val(&*self.heads)
+        self.ring.allocation_size() + size_of_val(&*self.heads)
     }
 
     /// Returns the number of bindings that occupy a slot: the live ones, and the expired ones that
     /// are not reclaimed yet. O(1).
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ring.live() + self.ring.expired()
+        self.ring.bodies()
     }
 
     /// Returns whether no binding occupies a slot.
@@ -189,17 +191,30 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.len() == 0
     }
 
-    /// Returns the number of live bindings. O(log n).
+    /// Returns the number of live bindings. O(log n), or O(capacity) if bindings have been removed
+    /// within the last lifetime.
     #[must_use]
     pub fn live(&self, now: Timestamp) -> usize {
+        if self.ring.has_vacancies() || !self.is_in_order() {
+            return self.iter(now).count();
+        }
         self.ring.live() - self.expired_after(self.elapsed(now))
     }
 
-    /// Iterates over the tags and values of the live bindings, oldest first. O(log n) to begin,
-    /// O(1) for each.
+    /// Iterates over the tags and values of the live bindings, oldest first; one that has taken
+    /// the place of a removed one comes at its place. O(log n) to begin, O(1) for each.
     pub fn iter(&self, now: Timestamp) -> impl DoubleEndedIterator<Item = (&T, &V)> {
-        let expired = self.expired_after(self.elapsed(now));
-        self.ring.iter_from(expired).map(|entry| (&entry.tag, &entry.value))
+        let elapsed = self.elapsed(now);
+        let positions = self.expired_after(elapsed)..self.ring.live();
+        let live = positions.filter_map(move |position| self.live_entry(position, elapsed));
+        live.map(|entry| (&entry.tag, &entry.value))
+    }
+
+    /// Returns the entry at a position, if there is one that is live `elapsed` ticks after the last
+    /// creation or cleaning.
+    fn live_entry(&self, position: usize, elapsed: u64) -> Option<&Entry<T, V>> {
+        let is_live = self.remaining(self.ring.times(position)?) > elapsed;
+        self.ring.get(position).filter(|_| is_live)
     }
 
     /// Returns the value of a binding, or `None` if it has expired. O(1): no search.
@@ -268,9 +283,11 @@ impl<T, V, S> EphemeralStore<T, V, S> {
 
     /// Returns the position of a binding among the live entries, if it has not expired.
     fn position_of(&self, binding: Binding, now: Timestamp) -> Option<usize> {
-        let position = usize::try_from(binding.0.checked_sub(self.ring.oldest())?).ok()?;
-        let entry = self.ring.get(position)?;
-        (self.elapsed(now) < self.remaining(entry)).then_some(position)
+        let position = binding.sequence.checked_sub(self.ring.oldest())?;
+        let position = usize::try_from(position).ok()?;
+        let times = self.ring.times(position)?;
+        let is_live = self.elapsed(now) < self.remaining(times);
+        (is_live && times.expiry == binding.expiry).then_some(position)
     }
 
     /// Reclaims at most `budget` expired bindings. Returns their number.
@@ -333,7 +350,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// at zero. O(n) if values need to be dropped.
     pub fn clear(&mut self) {
         self.ring.expire(self.ring.live());
-        (self.now, self.next_sweep) = (0, Timestamp::ZERO);
+        (self.now, self.next_sweep, self.vacancies) = (0, Timestamp::ZERO, Vacancies::NONE);
         self.ring.reclaim(usize::MAX);
     }
 
@@ -343,31 +360,49 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         self.lifetime.ticks_at(now).saturating_sub(self.now)
     }
 
-    /// Returns the remaining ticks of a live entry, as of the last creation or cleaning. It was
-    /// created within one lifetime before that, so the low half of its expiry suffices.
+    /// Returns whether the live entries of the ring are in the order of their expiry.
     #[inline]
-    pub(super) fn remaining(&self, entry: &Entry<T, V>) -> u64 {
-        u64::from(entry.expiry.wrapping_sub(self.now as u32))
+    pub(super) fn is_in_order(&self) -> bool {
+        self.vacancies.is_in_order(self.ring.oldest())
+    }
+
+    /// Returns the remaining ticks of a live entry, as of the last creation or cleaning; 0 if it
+    /// has expired and waits for an older one.
+    #[inline]
+    pub(super) fn remaining(&self, times: Times) -> u64 {
+        self.until_expiry(times).max(0) as u64
+    }
+
+    /// Returns the ticks until a live entry expires, or since it has expired. The low half of its
+    /// expiry suffices: see [`lifetime`](super::lifetime).
+    #[inline]
+    pub(super) fn until_expiry(&self, times: Times) -> i64 {
+        i64::from(times.expiry.wrapping_sub(self.now as u32) as i32)
     }
 
     /// Returns whether the entry at a position expires within `elapsed` ticks after the last
     /// creation or cleaning.
     #[inline]
-    fn expires_within(&self, position: usize, elapsed: u64) -> bool {
-        self.ring.get(position).is_some_and(|entry| self.remaining(entry) <= elapsed)
+    fn expires_within(&self, position: usize, elapsed: i64) -> bool {
+        self.ring.times(position).is_some_and(|times| self.until_expiry(times) <= elapsed)
     }
 
-    /// Returns how many of the live entries have expired `elapsed` ticks after the last creation or
-    /// cleaning.
+    /// Returns how many of the oldest live entries have expired `elapsed` ticks after the last
+    /// creation or cleaning. If they are not in the order of their expiry, expired ones may follow,
+    /// and some that have just expired may not be counted.
     #[inline]
     fn expired_after(&self, elapsed: u64) -> usize {
+        let elapsed = i64::try_from(elapsed).unwrap_or(i64::MAX);
         // Mostly none, or a few.
         let few = (0..LINEAR_SCAN).find(|&position| !self.expires_within(position, elapsed));
         few.unwrap_or_else(|| self.expired_after_slow(elapsed))
     }
 
     #[cold]
-    fn expired_after_slow(&self, elapsed: u64) -> usize {
+    fn expired_after_slow(&self, elapsed: i64) -> usize {
+        let disorder = self.vacancies.disorder(self.ring.oldest(), self.lifetime.ticks);
+        // Entries before one that has expired by that much have expired, too.
+        let elapsed = elapsed.saturating_sub(disorder);
         let (mut low, mut high) = (LINEAR_SCAN, self.ring.live());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -385,6 +420,7 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         let elapsed = self.elapsed(now);
         self.ring.expire(self.expired_after(elapsed));
         self.now += elapsed;
+        self.vacancies.advance(self.now, self.lifetime.ticks, self.ring.next());
     }
 }
 

@@ -39,7 +39,7 @@
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use crate::key::bits::{BitString, hash_words, ordered};
 
@@ -460,13 +460,29 @@ impl From<FiveTuple<Ipv6Addr>> for FlowKey {
     }
 }
 
+/// `source:port > destination:port`, with IPv6 addresses in brackets.
+impl<A: Copy + Into<IpAddr>> fmt::Display for FourTuple<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let socket = |address: A, port| SocketAddr::new(address.into(), port);
+        write!(f, "{} > {}", socket(self.src, self.sport), socket(self.dst, self.dport))
+    }
+}
+
 /// `source:port > destination:port proto number`, with IPv6 addresses in brackets.
+impl<A: Copy + Into<IpAddr>> fmt::Display for FiveTuple<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { src, dst, sport, dport, protocol } = *self;
+        write!(f, "{} proto {protocol}", FourTuple { src, dst, sport, dport })
+    }
+}
+
+/// That of its five-tuple.
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use core::net::SocketAddr;
-        let (from, to) =
-            (SocketAddr::new(self.src(), self.sport()), SocketAddr::new(self.dst(), self.dport()));
-        write!(f, "{from} > {to} proto {}", self.protocol())
+        match self {
+            Self::V4(tuple) => tuple.fmt(f),
+            Self::V6(tuple) => tuple.fmt(f),
+        }
     }
 }
 

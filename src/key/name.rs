@@ -1,5 +1,6 @@
 //! The trait of flow keys, and the directions of a flow.
 
+use core::fmt;
 use core::hash::Hash;
 
 /// The direction of a packet, relative to the [`normalized`](super::flow::FiveTuple::normalized)
@@ -11,6 +12,16 @@ pub enum Direction {
     Forward,
     /// From the `dst` of the key to its `src`.
     Reverse,
+}
+
+/// `forward` or `reverse`.
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+        })
+    }
 }
 
 impl Direction {

@@ -13,14 +13,14 @@ use core::fmt;
 /// let mut routes = RouteTable::<u8, &str>::new();
 /// match routes.try_insert(Prefix::host(1), "lab") {
 ///     Ok(old) => assert_eq!(old, None),
-///     Err(NoMemory { value, .. }) => println!("no route to the {value}"),
+///     Err(NoMemory { refused, .. }) => println!("no route to the {refused}"),
 /// }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NoMemory<V> {
     /// The value that has not been inserted.
-    pub value: V,
+    pub refused: V,
 }
 
 impl<V> fmt::Debug for NoMemory<V> {

@@ -248,7 +248,7 @@ impl<A: Address, V> RouteTable<A, V> {
         let by_copy = self.node_by_copy(key, len);
         let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
             self.undo_path(key, len);
-            return Err(NoMemory { value });
+            return Err(NoMemory { refused: value });
         };
         let position = bits.position(index);
         if position.exists {
@@ -259,7 +259,7 @@ impl<A: Address, V> RouteTable<A, V> {
             Ok(bits) => bits,
             Err(value) => {
                 self.undo_path(key, len);
-                return Err(NoMemory { value });
+                return Err(NoMemory { refused: value });
             }
         };
         self.len += 1;

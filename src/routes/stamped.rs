@@ -308,15 +308,15 @@ impl<A: Address, V> StampedRoutes<A, V> {
             return Ok(Some(core::mem::replace(&mut route.value, value)));
         }
         let upper = self.table.covering(&prefix).last().map_or(NO_ROUTE, |(_, route)| route.cell);
-        let Some(cell) = self.cells.allocate() else { return Err(NoMemory { value }) };
+        let Some(cell) = self.cells.allocate() else { return Err(NoMemory { refused: value }) };
         match self.table.try_insert(prefix, Stamped { cell, value }) {
             Ok(_) => {
                 self.cells.change(upper);
                 Ok(None)
             }
-            Err(NoMemory { value: Stamped { value, .. }, .. }) => {
+            Err(NoMemory { refused: Stamped { value, .. }, .. }) => {
                 self.cells.release(cell);
-                Err(NoMemory { value })
+                Err(NoMemory { refused: value })
             }
         }
     }

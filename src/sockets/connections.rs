@@ -202,8 +202,12 @@ impl<T, S: BuildHasher> Connections<T, S> {
             return Err(socket);
         }
         let rejected = match key {
-            FlowKey::V4(key) => self.v4.try_insert(key, socket).map_err(|error| error.value).err(),
-            FlowKey::V6(key) => self.v6.try_insert(key, socket).map_err(|error| error.value).err(),
+            FlowKey::V4(key) => {
+                self.v4.try_insert(key, socket).map_err(|error| error.refused.1).err()
+            }
+            FlowKey::V6(key) => {
+                self.v6.try_insert(key, socket).map_err(|error| error.refused.1).err()
+            }
         };
         let Some(socket) = rejected else { return Ok(()) };
         self.ports.remove(&key);

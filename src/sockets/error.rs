@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedSocket<T> {
     /// The socket, returned.
-    pub given: T,
+    pub refused: T,
     /// The reason.
     pub why: SocketError,
 }

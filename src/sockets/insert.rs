@@ -33,7 +33,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         } else {
             return self.insert_bound(local, reuse, socket);
         };
-        Err(RejectedSocket { given: socket, why })
+        Err(RejectedSocket { refused: socket, why })
     }
 
     /// Binds a socket to a free port of a range. The port of `local` is ignored.
@@ -66,7 +66,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         socket: T,
     ) -> Result<Name, RejectedSocket<T>> {
         if let Err(why) = ephemeral::check(&ports).and_then(|()| self.check_limit()) {
-            return Err(RejectedSocket { given: socket, why });
+            return Err(RejectedSocket { refused: socket, why });
         }
         let Self { connections, listeners, .. } = self;
         let taken = |port| {
@@ -79,7 +79,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         let random = |index| self.hasher.hash_one(index);
         match self.cursors.next(hash, &ports, random, taken, is_free) {
             Ok(port) => self.insert_bound(local.at_port(port), reuse, socket),
-            Err(why) => Err(RejectedSocket { given: socket, why }),
+            Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
     }
 
@@ -97,7 +97,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
                 self.next_id += 1;
                 Ok(name)
             }
-            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
+            Err(refused) => Err(RejectedSocket { refused, why: SocketError::NoMemory }),
         }
     }
 
@@ -120,7 +120,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     ) -> Result<Name, RejectedSocket<T>> {
         let key = match connection(local, remote, protocol) {
             Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { given: socket, why }),
+            Err(why) => return Err(RejectedSocket { refused: socket, why }),
         };
         let why = if let Err(why) = self.check_limit() {
             why
@@ -129,7 +129,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         } else {
             return self.insert_connected(key, socket);
         };
-        Err(RejectedSocket { given: socket, why })
+        Err(RejectedSocket { refused: socket, why })
     }
 
     /// Inserts the connection of a packet that has arrived: its `src` is the remote socket, its
@@ -242,7 +242,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
     ///     sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, socket)?;
     /// }
     /// let error = sockets.connect_ephemeral(local, remote, 6, 50_000..=50_001, 2).unwrap_err();
-    /// assert_eq!((error.given, error.why), (2, SocketError::NoPort));
+    /// assert_eq!((error.refused, error.why), (2, SocketError::NoPort));
     /// // Connections to another destination may use these ports, too.
     /// sockets.connect_ephemeral(local, "198.51.100.2:443".parse()?, 6, 50_000..=50_001, 2)?;
     /// # Ok::<(), Box<dyn core::error::Error>>(())
@@ -259,7 +259,7 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         let checked = ephemeral::check(&ports).and_then(|()| at_port(*ports.start()));
         let key = match checked.and_then(|key| self.check_limit().map(|()| key)) {
             Ok(key) => key,
-            Err(why) => return Err(RejectedSocket { given: socket, why }),
+            Err(why) => return Err(RejectedSocket { refused: socket, why }),
         };
         let Self { connections, listeners, .. } = self;
         connections.track(&ports);
@@ -274,14 +274,14 @@ impl<T, S: BuildHasher> SocketTable<T, S> {
         let random = |index| self.hasher.hash_one(index);
         match self.cursors.next(hash, &ports, random, taken, is_free).and_then(at_port) {
             Ok(key) => self.insert_connected(key, socket),
-            Err(why) => Err(RejectedSocket { given: socket, why }),
+            Err(why) => Err(RejectedSocket { refused: socket, why }),
         }
     }
 
     fn insert_connected(&mut self, key: FlowKey, socket: T) -> Result<Name, RejectedSocket<T>> {
         match self.connections.insert(key, socket) {
             Ok(()) => Ok(Name::Connected(key)),
-            Err(given) => Err(RejectedSocket { given, why: SocketError::NoMemory }),
+            Err(refused) => Err(RejectedSocket { refused, why: SocketError::NoMemory }),
         }
     }
 }

@@ -226,7 +226,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
         let (table, hasher) = map.current_mut();
         match table.make_room(hash, hasher) {
             Ok(room) => Ok(&mut room.insert((key, value)).1),
-            Err(error) => Err(TryInsertError { key, value, error }),
+            Err(error) => Err(TryInsertError { refused: (key, value), error }),
         }
     }
 

@@ -12,15 +12,13 @@ use crate::table::error::TryReserveError;
 /// let mut flows = flowtable::TrashMap::new();
 /// let hash = flows.hash_of("a");
 /// let done = flows.try_insert_hashed(hash, "a", 1);
-/// let done = done.map_err(|refused| (refused.key, refused.error));
+/// let done = done.map_err(|failed| (failed.refused, failed.error));
 /// assert_eq!(done, Ok(None));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TryInsertError<K, V> {
-    /// The key, which is not in the map.
-    pub key: K,
-    /// Its value.
-    pub value: V,
+    /// The key, which is not in the map, and its value.
+    pub refused: (K, V),
     /// Why there is no room.
     pub error: TryReserveError,
 }

@@ -425,7 +425,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// [`insert`](Self::insert) with the hash given: see [`get_hashed`](Self::get_hashed).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Option<V> {
-        self.try_insert_hashed(hash, key, value).unwrap_or_else(|refused| refused.error.raise())
+        self.try_insert_hashed(hash, key, value).unwrap_or_else(|refusal| refusal.error.raise())
     }
 
     /// Gives `key` a value and returns the one that it had, or both of them if there is no memory.
@@ -443,7 +443,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// let mut map = flowtable::TrashMap::new();
     /// match map.try_insert("key", "value") {
     ///     Ok(replaced) => assert_eq!(replaced, None),
-    ///     Err(refused) => drop((refused.key, refused.value)), // to be stored elsewhere
+    ///     Err(error) => drop(error.refused), // to be stored elsewhere
     /// }
     /// ```
     pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, TryInsertError<K, V>> {

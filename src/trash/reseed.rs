@@ -84,7 +84,7 @@ pub(super) fn insert<K: Eq, V>(
     let eq = |own: &(K, V), new: &(K, V)| own.0 == new.0;
     let replace = |own: &mut (K, V), (_, value): (K, V)| mem::replace(&mut own.1, value);
     let inserted = table.insert(hash, entry, eq, replace, hasher);
-    inserted.map_err(|((key, value), error)| TryInsertError { key, value, error })
+    inserted.map_err(|(refused, error)| TryInsertError { refused, error })
 }
 
 impl<K, V, S> TrashMap<K, V, S> {
@@ -183,7 +183,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
             let at = self.locate_old(&key);
             return match at.and_then(|at| self.old_table_mut()?.get_mut(at)) {
                 Some((_, old)) => Ok(Some(mem::replace(old, value))),
-                None => Err(TryInsertError { key, value, error }),
+                None => Err(TryInsertError { refused: (key, value), error }),
             };
         }
         let hash = self.current_hash(hash, &key);

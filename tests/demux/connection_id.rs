@@ -27,7 +27,7 @@ fn a_connection_id_is_an_index() {
 fn a_connection_id_past_the_capacity_is_refused() {
     let refused = |connections: &mut ConnectionId<u32>, id| {
         let refused = connections.insert(id, 5).unwrap_err();
-        assert_eq!(refused, RejectedPcb { given: 5, why: DemuxError::NoSuchId }, "{id}");
+        assert_eq!(refused, RejectedPcb { refused: 5, why: DemuxError::NoSuchId }, "{id}");
     };
     let mut none = ConnectionId::new(0);
     let mut ten = ConnectionId::new(10);

@@ -76,7 +76,7 @@ fn a_second_insertion_returns_the_pcb_and_changes_nothing() {
         demux.insert(1, 10).unwrap();
         demux.insert(2, 20).unwrap();
         let refused = demux.insert(1, 11).unwrap_err();
-        assert_eq!(refused, RejectedPcb { given: 11_u32, why: DemuxError::InUse }, "{name}");
+        assert_eq!(refused, RejectedPcb { refused: 11_u32, why: DemuxError::InUse }, "{name}");
         assert_eq!(demux.len(), 2, "{name}");
         assert_eq!(demux.lookup(&1, Data).pcb, Some(&mut 10), "{name}");
         assert_eq!(demux.lookup(&2, Data).pcb, Some(&mut 20), "{name}");
@@ -84,7 +84,7 @@ fn a_second_insertion_returns_the_pcb_and_changes_nothing() {
     }
     // The order of the search is unchanged, too.
     let mut list = filled(BsdList::new(), 2);
-    assert_eq!(list.insert(1, 11).unwrap_err().given, 11);
+    assert_eq!(list.insert(1, 11).unwrap_err().refused, 11);
     assert!(list.iter().eq([(&2, &2), (&1, &1)]));
 }
 
@@ -405,7 +405,7 @@ fn check_drops<K>(mut demux: Box<dyn Demux<Counted, K>>, make: fn(u64) -> K, cou
     assert_eq!(alive(), before + 100 * (1 + counted));
     for number in 0..100 {
         let refused = demux.insert(make(number), Counted::new(1000 + number)).unwrap_err();
-        assert!(refused.given.is_alive() && refused.given.number == 1000 + number);
+        assert!(refused.refused.is_alive() && refused.refused.number == 1000 + number);
     }
     assert_eq!(alive(), before + 100 * (1 + counted), "the caller owns refused PCBs");
     for number in (0..150).step_by(3) {
@@ -543,7 +543,7 @@ fn error_messages_describe_the_cause() {
     }
     assert_eq!(message(&DemuxError::InUse), "the key has a PCB already");
     assert_eq!(
-        message(&RejectedPcb { given: 1, why: DemuxError::InUse }),
+        message(&RejectedPcb { refused: 1, why: DemuxError::InUse }),
         "the key has a PCB already"
     );
     assert_eq!(message(&DemuxError::Full), "the structure has 2^31 - 1 PCBs, the most it can have");

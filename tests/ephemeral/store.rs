@@ -44,20 +44,20 @@ fn the_capacity_is_the_next_power_of_two() {
 fn an_entry_of_the_paper_has_24_bytes() {
     // And two heads of eight bytes per entry: an index, and a filter of the tags in the chain.
     let store: EphemeralStore = store(1 << 10, LIFETIME);
-    assert_eq!(store.allocation_size(), (24 + 2 * 8) << 10);
+    // One bit is for slots of removed bindings.
+    assert_eq!(store.allocation_size(), ((24 + 2 * 8) << 10) + (1 << 10) / 8);
 }
 
 /// The lifetime observed by `find`, to the nanosecond, for several lengths and times of creation.
 #[test]
 fn bindings_live_for_the_lifetime_and_never_longer() {
-    let lifetimes =
-        [1, 2, 999, u64::from(u32::MAX), 1 << 32, 10_000_000_007, 1 << 45, u64::MAX / 3];
+    let lifetimes = [1, 2, 999, i32::MAX as u64, 1 << 31, 10_000_000_007, 1 << 45, u64::MAX / 3];
     for lifetime in lifetimes {
         for start in [0, 1, 4_294_967_295, 4_294_967_296, 1_700_000_000_123_456_789] {
             let mut store: EphemeralStore = store(4, Duration::from_nanos(lifetime));
             let binding = store.find_or_create(1, at(start), || 1).unwrap().binding;
-            // Exact up to 32 bits of nanoseconds.
-            let grain = if lifetime <= u64::from(u32::MAX) { 0 } else { lifetime >> 30 };
+            // Exact up to 31 bits of nanoseconds.
+            let grain = if lifetime <= i32::MAX as u64 { 0 } else { lifetime >> 29 };
             let last = start + lifetime - 1 - grain;
             assert_eq!(store.find(&1, at(last)), Some(binding), "{lifetime} from {start}");
             assert_eq!(store.read(binding, at(last)), Some(&1));
@@ -112,10 +112,10 @@ fn a_full_store_creates_nothing_until_the_oldest_expires() {
     let seconds = Timestamp::from_secs;
     (0..4).for_each(|tag| _ = store.find_or_create(tag, seconds(tag), || tag).unwrap());
     let make = || unreachable!("the store is full");
-    assert_eq!(store.find_or_create(4, seconds(9), make), Err(Full));
+    assert_eq!(store.find_or_create(4, seconds(9), make), Err(Full { refused: 4 }));
     assert!(!store.find_or_create(0, seconds(9), || 0).unwrap().is_new);
     assert!(store.find_or_create(4, seconds(10), || 4).unwrap().is_new);
-    assert_eq!(store.find_or_create(5, seconds(10), || 5), Err(Full));
+    assert_eq!(store.find_or_create(5, seconds(10), || 5), Err(Full { refused: 5 }));
     assert_eq!((store.len(), store.live(seconds(10)), store.live(seconds(11))), (4, 4, 3));
 }
 
@@ -223,7 +223,7 @@ fn a_batch_has_the_effect_of_single_operations() {
         |number| number as u64,
         |number, value| match value {
             Ok(value) => assert_eq!(*value, tags[number]),
-            Err(Full) => full += 1,
+            Err(Full { .. }) => full += 1,
         },
     );
     assert_eq!((full, store.live(now)), (0, 120));
@@ -242,6 +242,67 @@ fn a_batch_needs_a_result_for_each_tag() {
     store::<u64, u64>(1, LIFETIME).get_batch(&[1, 2], Timestamp::ZERO, &mut [None]);
 }
 
+/// Handshakes that complete give their places back: a store for a thousand serves any number of
+/// them, fifty at a time, beside a flood that fills what remains.
+#[test]
+fn removed_bindings_give_their_places_back() {
+    const LIFETIME: u64 = 16_000;
+    let mut store: EphemeralStore = store(1000, Duration::from_nanos(LIFETIME));
+    let capacity = store.capacity() as u64;
+    let mut refused = 0;
+    for now in 0..20 * LIFETIME {
+        _ = store.find_or_create(now, at(now), || now).unwrap();
+        if now >= 50 {
+            assert_eq!(store.remove(&(now - 50), at(now)), Some(now - 50));
+        }
+        // SYNs without an answer, to three quarters of the capacity.
+        if now % (LIFETIME * 4 / 3 / capacity) == 0 {
+            let is_refused = store.find_or_create(1 << 40 | now, at(now), || 0).is_err();
+            refused += u64::from(is_refused);
+        }
+        assert!(store.len() <= capacity as usize);
+    }
+    store.validate().unwrap();
+    assert_eq!(refused, 0);
+}
+
+/// Bindings that took the places of removed ones live for one lifetime, neither more nor less, and
+/// those around them do not live longer.
+#[test]
+fn bindings_in_places_of_others_live_for_the_lifetime() {
+    let mut store: EphemeralStore = store(64, Duration::from_nanos(160));
+    let first = store.find_or_create(0, at(0), || 0).unwrap().binding;
+    (1..64).for_each(|tag| _ = store.find_or_create(tag, at(tag / 16), || tag).unwrap());
+    assert!(store.find_or_create(64, at(9), || 64).is_err());
+    assert_eq!(store.remove(&0, at(9)), Some(0));
+    let bound = store.find_or_create(64, at(9), || 64).unwrap();
+    assert!(bound.is_new && bound.binding != first);
+    assert_eq!((store.read(first, at(9)), store.read(bound.binding, at(9))), (None, Some(&64)));
+    assert_eq!((store.live(at(159)), store.live(at(160)), store.live(at(163))), (64, 49, 1));
+    assert_eq!((store.get(&64, at(168)), store.get(&64, at(169))), (Some(&64), None));
+    // The others wait for it.
+    assert_eq!((store.clean(at(168), 100), store.len()), (0, 64));
+    assert!(store.find_or_create(65, at(168), || 65).is_err());
+    assert!(store.find_or_create(65, at(169), || 65).unwrap().is_new);
+    assert_eq!((store.clean(at(169), 100), store.len()), (62, 1));
+}
+
+/// A place that is old is not given back before the lifetime ends.
+#[test]
+fn old_places_wait_for_their_expiry() {
+    let mut store: EphemeralStore = store(4, Duration::from_nanos(160));
+    (0..4).for_each(|tag| _ = store.find_or_create(tag, at(0), || tag).unwrap());
+    assert_eq!(store.remove(&2, at(100)), Some(2));
+    assert_eq!(store.find_or_create(4, at(100), || 4), Err(Full { refused: 4 }));
+    // At the front it is free.
+    assert_eq!(store.remove(&0, at(100)), Some(0));
+    assert!(store.find_or_create(4, at(100), || 4).unwrap().is_new);
+    assert_eq!(store.find_or_create(5, at(159), || 5), Err(Full { refused: 5 }));
+    assert!(store.find_or_create(5, at(160), || 5).unwrap().is_new);
+    store.validate().unwrap();
+    assert_eq!((store.live(at(160)), store.live(at(260))), (2, 1));
+}
+
 #[test]
 fn values_are_dropped_when_their_entries_are_reclaimed() {
     let mut store: EphemeralStore<Counted, Counted> = store(8, Duration::from_nanos(10));
@@ -252,12 +313,14 @@ fn values_are_dropped_when_their_entries_are_reclaimed() {
     // The tag is found: the argument is dropped, and nothing else.
     assert!(!store.find_or_create(Counted::new(3), at(9), || Counted::new(3)).unwrap().is_new);
     assert_eq!(alive(), 16);
-    assert_eq!((store.clean(at(13), 3), alive()), (3, 10));
+    drop(store.remove(&Counted::new(7), at(9)).expect("it is live"));
+    assert_eq!(alive(), 14);
+    assert_eq!((store.clean(at(13), 3), alive()), (3, 8));
     // One expired entry is not reclaimed, and is not cloned.
     let clone = store.clone();
-    assert_eq!(alive(), 18);
+    assert_eq!(alive(), 14);
     store.clear();
-    assert_eq!((store.len(), alive()), (0, 8));
+    assert_eq!((store.len(), alive()), (0, 6));
     drop(clone);
     assert_eq!(alive(), 0);
 }
@@ -272,6 +335,9 @@ fn a_panic_of_a_callback_leaves_a_valid_store() {
                 for now in 0..30 {
                     let tag = Counted::new(now / 2);
                     _ = store.find_or_create(tag, at(now), || Counted::new(now / 2));
+                    if now % 5 == 0 {
+                        store.remove(&Counted::new(now / 2), at(now));
+                    }
                 }
                 store.clean(at(35), 2);
                 drop(store.clone());

@@ -343,7 +343,7 @@ fn an_insertion_may_fail() {
                         break;
                     }
                     Err(error) => {
-                        assert_eq!((error.value, table.len()), (nth, before));
+                        assert_eq!((error.refused, table.len()), (nth, before));
                         assert_eq!(table.get(&route), None);
                         failed += 1;
                     }

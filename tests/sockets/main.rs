@@ -126,7 +126,7 @@ fn a_dual_stack_socket_accepts_both_versions_and_conflicts_with_both() {
         for local in both.map(tcp).into_iter().chain([tcp("[::]:80").v6_only()]) {
             for reuse in REUSES {
                 let refused = sockets.bind(local, reuse, "late").unwrap_err();
-                assert_eq!(refused, RejectedSocket { given: "late", why: SocketError::InUse });
+                assert_eq!(refused, RejectedSocket { refused: "late", why: SocketError::InUse });
             }
         }
         // Another port and another protocol are free.
@@ -201,7 +201,7 @@ fn a_server_restarts_while_its_old_connections_remain() {
         sockets.remove(&listener).unwrap();
         let refused = |sockets: &mut SocketTable<u32>, local| {
             let refused = sockets.bind(local, Reuse::No, 99).unwrap_err();
-            assert_eq!(refused, RejectedSocket { given: 99, why: SocketError::InUse });
+            assert_eq!(refused, RejectedSocket { refused: 99, why: SocketError::InUse });
         };
         refused(&mut sockets, tcp("0.0.0.0:80"));
         refused(&mut sockets, tcp("[::]:80"));
@@ -249,7 +249,10 @@ fn a_connected_socket_of_udp_takes_its_own_from_the_bound_one() {
         }
         // A duplicate connection is refused.
         let again = sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), UDP, "again");
-        assert_eq!(again.unwrap_err(), RejectedSocket { given: "again", why: SocketError::InUse });
+        assert_eq!(
+            again.unwrap_err(),
+            RejectedSocket { refused: "again", why: SocketError::InUse }
+        );
         sockets.connect(end("192.0.2.1:53"), end("198.51.100.7:5353"), TCP, "over TCP").unwrap();
     });
 }

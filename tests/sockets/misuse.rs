@@ -21,7 +21,7 @@ fn refuses(
     act: impl FnOnce(&mut SocketTable<&'static str>) -> Result<Name, RejectedSocket<&'static str>>,
 ) {
     let before = contents(sockets);
-    assert_eq!(act(sockets).unwrap_err(), RejectedSocket { given: "given", why });
+    assert_eq!(act(sockets).unwrap_err(), RejectedSocket { refused: "given", why });
     assert_eq!(contents(sockets), before, "nothing has changed");
     assert_eq!(sockets.len(), before.len());
     sockets.validate().unwrap();
@@ -138,7 +138,7 @@ fn errors_display_their_reasons() {
     ];
     for (why, message) in all {
         assert_eq!(
-            (shown(&why), shown(&RejectedSocket { given: 1, why })),
+            (shown(&why), shown(&RejectedSocket { refused: 1, why })),
             (message.into(), message.into())
         );
     }

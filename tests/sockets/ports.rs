@@ -53,7 +53,7 @@ fn a_range_can_be_exhausted_and_released_ports_are_reused() {
         for _ in 0..2 {
             assert_eq!(
                 connect(&mut sockets),
-                Err(RejectedSocket { given: 1, why: SocketError::NoPort })
+                Err(RejectedSocket { refused: 1, why: SocketError::NoPort })
             );
         }
         // One removal releases one port.
@@ -253,7 +253,7 @@ fn ephemeral_ports_avoid_bound_sockets() {
         }
         assert!(got.into_iter().eq(50_004..=50_006));
         let refused = sockets.connect_ephemeral(ip("192.0.2.1"), there, TCP, ports, "given");
-        assert_eq!(refused, Err(RejectedSocket { given: "given", why: SocketError::NoPort }));
+        assert_eq!(refused, Err(RejectedSocket { refused: "given", why: SocketError::NoPort }));
     });
 }
 
@@ -277,7 +277,7 @@ fn an_ephemeral_bind_selects_a_port_without_other_sockets() {
                     Err(refused) => break refused,
                 }
             };
-            assert_eq!(refused, RejectedSocket { given: "given", why: SocketError::NoPort });
+            assert_eq!(refused, RejectedSocket { refused: "given", why: SocketError::NoPort });
             names.iter().for_each(|name| _ = sockets.remove(name).unwrap());
             names.into_iter().map(port).map(|port| port - 50_000).collect::<BTreeSet<u16>>()
         };
@@ -303,7 +303,7 @@ fn an_ephemeral_port_may_be_shared_afterwards() {
     let Name::Bound { local, .. } = name else { panic!("{name:?} is not bound") };
     assert_eq!(local, udp("0.0.0.0:50001"));
     sockets.bind(local, Reuse::Port, 2).unwrap();
-    assert_eq!(sockets.bind(local, Reuse::No, 3).unwrap_err().given, 3);
+    assert_eq!(sockets.bind(local, Reuse::No, 3).unwrap_err().refused, 3);
 }
 
 #[test]

@@ -367,8 +367,7 @@ fn errors_display_their_reasons() {
     let error: Box<dyn std::error::Error> = Box::new(error);
     assert!(error.source().is_none());
     let refused = flowtable::trash::TryInsertError {
-        key: 1,
-        value: 'a',
+        refused: (1, 'a'),
         error: map.try_reserve(usize::MAX / 2).unwrap_err(),
     };
     assert!(refused.to_string().starts_with("no room for the entry: "), "{refused}");

@@ -44,7 +44,7 @@ impl<K: Clone + Debug + PartialEq> CheckedDemux<K> {
 
     pub fn insert(&mut self, key: &K) {
         let pcb = self.fresh();
-        let refused = |why| move |given| RejectedPcb { given, why };
+        let refused = |why| move |refused| RejectedPcb { refused, why };
         let theirs = match (self.refuses)(key) {
             Some(why) => Err(refused(why)(pcb)),
             None => self.model.of(key).insert(key.clone(), pcb).map_err(refused(DemuxError::InUse)),

@@ -97,9 +97,9 @@ impl<S: BuildHasher + Clone> CheckedSockets<S> {
                 assert!(reasons.is_empty(), "{name:?} is to be refused: {reasons:?}");
                 Some(name)
             }
-            Err(RejectedSocket { given, why }) => {
+            Err(RejectedSocket { refused, why }) => {
                 assert!(reasons.contains(&why), "refused: {why:?}, not one of {reasons:?}");
-                assert_eq!(given, socket, "another socket is returned");
+                assert_eq!(refused, socket, "another socket is returned");
                 None
             }
         }

@@ -306,7 +306,7 @@ impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
     pub fn try_insert(&mut self, value: T) -> Result<bool, (T, TryReserveError)> {
         match self.map.try_insert(value, ()) {
             Ok(replaced) => Ok(replaced.is_none()),
-            Err(refused) => Err((refused.key, refused.error)),
+            Err(failed) => Err((failed.refused.0, failed.error)),
         }
     }
 

@@ -457,6 +457,15 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for LcRouteTable<A, V> {
     }
 }
 
+/// Equal prefixes with equal values.
+impl<A: Address, V: PartialEq> PartialEq for LcRouteTable<A, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<A: Address, V: Eq> Eq for LcRouteTable<A, V> {}
+
 impl<A: Address, V> Extend<(Prefix<A>, V)> for LcRouteTable<A, V> {
     fn extend<I: IntoIterator<Item = (Prefix<A>, V)>>(&mut self, routes: I) {
         routes.into_iter().for_each(|(prefix, value)| drop(self.insert(prefix, value)));

@@ -1,0 +1,319 @@
+//! One API: the table of verbs and traits in the documentation of the crate. Each structure has one
+//! test, which uses what its row has; `ROWS` is the table.
+
+use std::fmt::{Debug, Display};
+use std::hash::Hash;
+use std::time::Duration;
+
+use flowtable::ephemeral::Full;
+use flowtable::flow_cache::{Config, Packet};
+use flowtable::hash::source_index::SourceIndex;
+use flowtable::sockets::{Local, Reuse};
+use flowtable::{
+    AnyPrefix, ChainedCache, Direction, DuplicateFilter, EphemeralStore, FiveTuple, FlowCache,
+    FlowKey, FourTuple, LcRouteTable, LcTrieMap, Prefix, RouteTable, Routes, SocketTable,
+    SourceHashCache, Timestamp, TrashMap, TrashSet, TrashTable,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The columns of the table: x where the structure has it.
+const COLUMNS: [&str; 14] = [
+    "`*_hashed`",
+    "`get_batch`",
+    "`get_batch_with`",
+    "`retain`",
+    "`extract_if`",
+    "`iter`",
+    "`&`",
+    "`&mut`",
+    "`Extend`",
+    "`Default`",
+    "`PartialEq`",
+    "`Clone`",
+    "`Debug`",
+    "serde",
+];
+
+/// The rows, in the order of the table.
+const ROWS: [(&str, &str); 15] = [
+    ("TrashMap", "xxxxxxxxxxxxxx"),
+    ("TrashSet", "-x-xxxx-xxxxxx"),
+    ("TrashTable", "xx-xxxxx-x-xx-"),
+    ("ConcurrentMap", "xx-x-x--xx--x-"),
+    ("FlowCache", "xxxxxxx---xxxx"),
+    ("RouteTable", "-x-x-xxxxxxxxx"),
+    ("Routes", "---x-x--xxxxxx"),
+    ("LcTrieMap", "---x-xxxxxxxxx"),
+    ("LcRouteTable", "-----xx-xxxxxx"),
+    ("SocketTable", "-x-x-xxx---xxx"),
+    ("SourceHashCache", "xxxx-x-----xx-"),
+    ("ChainedCache", "x-xx-x-----xx-"),
+    ("DuplicateFilter", "x----------xx-"),
+    ("EphemeralStore", "xxxx-x-----xx-"),
+    ("Unicache", "---x-xx----xx-"),
+];
+
+/// What a value is: it can be copied, and printed.
+fn is_a_value<T: Clone + Debug>() {}
+
+fn is_comparable<T: PartialEq>() {}
+
+fn has_a_default<T: Default>() {}
+
+fn is_collected_from<T: Default + Extend<I> + FromIterator<I>, I>() {}
+
+fn is_serializable<T: Serialize + DeserializeOwned>() {}
+
+fn iterates_by_reference<T>()
+where
+    for<'a> &'a T: IntoIterator,
+{
+}
+
+fn iterates_by_mutable_reference<T>()
+where
+    for<'a> &'a mut T: IntoIterator,
+{
+}
+
+fn is_a_key<T: Copy + Eq + Ord + Hash + Debug + Display + Serialize + DeserializeOwned>() {}
+
+fn is_an_error<T: std::error::Error>() {}
+
+#[test]
+fn the_table_is_that_of_the_documentation() {
+    let text = include_str!("../../src/lib.rs");
+    let lines: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("//! | ")).collect();
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_end_matches(" |").split(" | ").map(String::from).collect()
+    };
+    let head = lines.iter().position(|line| line.contains(COLUMNS[0])).expect("a table of verbs");
+    assert_eq!(cells(lines[head])[1..], COLUMNS);
+    for (row, (name, has)) in ROWS.iter().enumerate() {
+        let cells = cells(lines[head + 1 + row]);
+        assert!(cells[0].contains(name), "{} instead of {name}", cells[0]);
+        let documented: String =
+            cells[1..].iter().map(|cell| if cell == "–" { "-" } else { "x" }).collect();
+        assert_eq!(documented, *has, "{name}");
+    }
+}
+
+#[test]
+fn keys_and_directions_are_displayed() {
+    is_a_key::<FlowKey>();
+    is_a_key::<FiveTuple<std::net::Ipv6Addr>>();
+    is_a_key::<FourTuple<std::net::Ipv4Addr>>();
+    is_a_key::<Prefix<std::net::Ipv4Addr>>();
+    is_a_key::<AnyPrefix>();
+    let src: std::net::Ipv4Addr = "10.0.0.1".parse().unwrap();
+    let dst = "2001:db8::1".parse().unwrap();
+    let v4 = FourTuple { src, dst: src, sport: 1, dport: 2 };
+    let v6 = FiveTuple::<std::net::Ipv6Addr> { src: dst, dst, sport: 1, dport: 2, protocol: 6 };
+    assert_eq!(v4.to_string(), "10.0.0.1:1 > 10.0.0.1:2");
+    assert_eq!(v6.to_string(), "[2001:db8::1]:1 > [2001:db8::1]:2 proto 6");
+    assert_eq!(FlowKey::from(v6).to_string(), v6.to_string());
+    let directions = [Direction::Forward, Direction::Reverse];
+    assert_eq!(directions.map(|direction| direction.to_string()), ["forward", "reverse"]);
+}
+
+/// What was refused is in the field `refused`.
+#[test]
+fn errors_return_what_they_refused() {
+    is_an_error::<Full<u8>>();
+    is_an_error::<flowtable::sockets::RejectedSocket<u8>>();
+    is_an_error::<flowtable::demux::RejectedPcb<u8>>();
+    is_an_error::<flowtable::trash::TryInsertError<u8, u8>>();
+    is_an_error::<flowtable::routes::NoMemory<u8>>();
+    let mut store: EphemeralStore = EphemeralStore::new(1, Duration::from_secs(1)).unwrap();
+    store.find_or_create(1, Timestamp::ZERO, || 1).unwrap();
+    assert_eq!(store.find_or_create(2, Timestamp::ZERO, || 2).unwrap_err().refused, 2);
+    let mut sockets = SocketTable::new(0);
+    let local = Local::new("0.0.0.0:53".parse().unwrap(), 17);
+    assert_eq!(sockets.bind(local, Reuse::No, 7).unwrap_err().refused, 7);
+    let refused = |error: flowtable::trash::TryInsertError<u8, u8>| error.refused;
+    let value = |error: flowtable::routes::NoMemory<u8>| error.refused;
+    let pcb = |error: flowtable::demux::RejectedPcb<u8>| error.refused;
+    let _: (fn(_) -> (u8, u8), fn(_) -> u8, fn(_) -> u8) = (refused, value, pcb);
+}
+
+#[test]
+fn trash_map() {
+    type Map = TrashMap<u32, u32>;
+    is_a_value::<Map>();
+    is_comparable::<Map>();
+    is_collected_from::<Map, (u32, u32)>();
+    is_serializable::<Map>();
+    iterates_by_reference::<Map>();
+    iterates_by_mutable_reference::<Map>();
+    let mut map: Map = (0..10).map(|key| (key, key)).collect();
+    let (mut found, mut sum) = ([None; 2], 0);
+    map.get_batch(&[1, 11], &mut found);
+    assert_eq!(found, [Some(&1), None]);
+    map.get_batch_with(&[1, 2], |_, value| sum += value.unwrap());
+    assert_eq!((sum, map.get_hashed(map.hash_of(&3), &3)), (3, Some(&3)));
+    map.retain(|key, _| key % 2 == 0);
+    assert_eq!((map.extract_if(|key, _| *key > 4).count(), map.iter().count()), (2, 3));
+}
+
+#[test]
+fn trash_set() {
+    type Set = TrashSet<u32>;
+    is_a_value::<Set>();
+    is_comparable::<Set>();
+    is_collected_from::<Set, u32>();
+    is_serializable::<Set>();
+    iterates_by_reference::<Set>();
+    let mut set: Set = (0..10).collect();
+    set.retain(|key| key % 2 == 0);
+    assert_eq!((set.extract_if(|key| *key > 4).count(), set.iter().count()), (2, 3));
+}
+
+#[test]
+fn trash_table() {
+    type Table = TrashTable<u32>;
+    is_a_value::<Table>();
+    has_a_default::<Table>();
+    iterates_by_reference::<Table>();
+    iterates_by_mutable_reference::<Table>();
+}
+
+#[cfg(feature = "concurrent")]
+#[test]
+fn concurrent_map() {
+    type Map = flowtable::ConcurrentMap<u32, u32>;
+    is_collected_from::<Map, (u32, u32)>();
+    let map: Map = (0..10).map(|key| (key, key)).collect();
+    let pinned = map.pin();
+    let mut found = [None; 2];
+    pinned.get_batch(&[1, 11], &mut found);
+    assert_eq!(found, [Some(&1), None]);
+    assert_eq!(pinned.get_hashed(pinned.hash_of(&3), &3), Some(&3));
+    pinned.retain(|key, _| key % 2 == 0);
+    assert_eq!(pinned.iter().count(), 5);
+    assert!(format!("{map:?}").contains("4: 4"));
+}
+
+#[test]
+fn flow_cache() {
+    type Cache = FlowCache<FlowKey, u32>;
+    is_a_value::<Cache>();
+    is_comparable::<Cache>();
+    iterates_by_reference::<Cache>();
+    is_serializable::<flowtable::flow_cache::Image<FlowKey, u32>>();
+    let mut flows = Cache::new(Config::new(10).unwrap());
+    let key = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 1, 2, 17).unwrap();
+    _ = flows.observe(&key, Packet::UDP, Timestamp::ZERO).unwrap();
+    assert_eq!(flows.iter().count(), 1);
+    assert_eq!(flows.extract_if(|_| true).count(), 1);
+}
+
+#[test]
+fn route_tables() {
+    type Table = RouteTable<u32, u32>;
+    is_a_value::<Table>();
+    is_comparable::<Table>();
+    is_collected_from::<Table, (Prefix<u32>, u32)>();
+    is_serializable::<RouteTable<std::net::Ipv4Addr, u32>>();
+    iterates_by_reference::<Table>();
+    iterates_by_mutable_reference::<Table>();
+    is_a_value::<Routes<u32>>();
+    is_comparable::<Routes<u32>>();
+    is_collected_from::<Routes<u32>, (AnyPrefix, u32)>();
+    is_serializable::<Routes<u32>>();
+    type Trie = LcRouteTable<u32, u32>;
+    is_a_value::<Trie>();
+    is_comparable::<Trie>();
+    is_collected_from::<Trie, (Prefix<u32>, u32)>();
+    is_serializable::<LcRouteTable<std::net::Ipv4Addr, u32>>();
+    iterates_by_reference::<Trie>();
+    let mut routes: Table = (0..10).map(|host| (Prefix::host(host), host)).collect();
+    let mut found = [None; 2];
+    routes.lookup_batch(&[1, 11], &mut found);
+    assert_eq!(found.map(|route| route.map(|(_, value)| *value)), [Some(1), None]);
+    routes.retain(|_, value| *value % 2 == 0);
+    assert_eq!(routes.iter().count(), 5);
+    let trie: Trie = routes.iter().map(|(prefix, value)| (prefix, *value)).collect();
+    assert_eq!((trie.iter().count(), &trie), (5, &trie.clone()));
+}
+
+#[test]
+fn tries() {
+    type Map = LcTrieMap<u32, u32>;
+    is_a_value::<Map>();
+    is_comparable::<Map>();
+    is_collected_from::<Map, (u32, u32)>();
+    is_serializable::<Map>();
+    iterates_by_reference::<Map>();
+    iterates_by_mutable_reference::<Map>();
+    let mut map: Map = (0..10).map(|key| (key, key)).collect();
+    map.retain(|key, _| key % 2 == 0);
+    assert_eq!(map.iter().count(), 5);
+    type Unicache = flowtable::trie::unicache::Unicache<u32, u32>;
+    is_a_value::<Unicache>();
+    iterates_by_reference::<Unicache>();
+    let mut cache = Unicache::new(flowtable::eviction::PassiveGc::new(10, 5).unwrap());
+    cache.retain(|_, _| true);
+    assert_eq!(cache.iter().count(), 0);
+}
+
+#[test]
+fn sockets() {
+    type Table = SocketTable<u32>;
+    is_a_value::<Table>();
+    iterates_by_reference::<Table>();
+    iterates_by_mutable_reference::<Table>();
+    is_serializable::<Local>();
+    let mut sockets = Table::new(10);
+    sockets.bind(Local::new("0.0.0.0:53".parse().unwrap(), 17), Reuse::No, 7).unwrap();
+    let query = FlowKey::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 1, 53, 17).unwrap();
+    let mut found = [None; 2];
+    sockets.lookup_batch(&[query, query.reversed()], &mut found);
+    assert_eq!(found.map(|found| found.map(|found| *found.socket)), [Some(7), None]);
+    sockets.retain(|_, _| false);
+    assert_eq!(sockets.iter().count(), 0);
+}
+
+#[test]
+fn caches() {
+    type ByIndex = SourceHashCache<u32, u32>;
+    is_a_value::<ByIndex>();
+    let mut cache = ByIndex::new(100).unwrap();
+    let index = SourceIndex::new(7);
+    _ = cache.insert(index, 1, 10);
+    let mut found = [None; 2];
+    cache.get_batch(&[index; 2], &[1, 2], &mut found);
+    assert_eq!(found, [Some(&10), None]);
+    cache.retain(|_, _| false);
+    assert_eq!(cache.iter().count(), 0);
+
+    type Chained = ChainedCache<u32, u32>;
+    is_a_value::<Chained>();
+    let mut cache = Chained::new(100).unwrap();
+    let hash = cache.hash_of(&1);
+    _ = cache.insert(1, 10);
+    assert_eq!(cache.get_hashed(hash, &1), Some(&10));
+    cache.retain(|_, _| false);
+    assert_eq!(cache.iter().count(), 0);
+
+    is_a_value::<DuplicateFilter<u32>>();
+    let mut filter = DuplicateFilter::new(10, Duration::from_secs(1)).unwrap();
+    _ = filter.accept_indexed(index, 1, 1, Timestamp::ZERO);
+    assert_eq!(filter.len(), 1);
+}
+
+#[test]
+fn ephemeral_store() {
+    type Store = EphemeralStore<u32, u32>;
+    is_a_value::<Store>();
+    let mut store = Store::new(10, Duration::from_secs(1)).unwrap();
+    let now = Timestamp::ZERO;
+    store.find_or_create(1, now, || 10).unwrap();
+    let (mut found, mut sum) = ([None; 2], 0);
+    store.get_batch(&[1, 2], now, &mut found);
+    assert_eq!(found, [Some(&10), None]);
+    store.get_batch_with(&[1, 1], now, |_, value| sum += value.unwrap());
+    assert_eq!((sum, store.get_hashed(store.hash_of(&1), &1, now)), (20, Some(&10)));
+    store.retain(now, |_, _| false);
+    assert_eq!(store.iter(now).count(), 0);
+}
