@@ -33,9 +33,9 @@ enum Addresses {
     Wide,
 }
 
-/// Initial routes below one prefix of six bits, which has a direct table from 256 routes on until
-/// there are fewer than 64: these numbers are larger without `cfg(fuzzing)`. They take time, so few
-/// kinds have any.
+/// Initial routes below one prefix of six bits, which has a direct table from 48 routes on until
+/// there are fewer than 12: these numbers are larger without `cfg(fuzzing)`, and so are those for
+/// levels, and the chunks of memory. They take time, so few kinds have any.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 struct First {
     kind: u8,
@@ -163,9 +163,9 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
     }
 
     fn fill(&mut self, First { kind, more }: First) {
-        let (most, left) = match kind {
-            200 => (250 + u32::from(more % 16), u32::MAX),
-            208 => (260, 60 + u32::from(more % 16)),
+        let (most, left) = match kind % 32 {
+            8 => (40 + u32::from(more % 16), u32::MAX),
+            16 => (56, 8 + u32::from(more % 16)),
             _ => return,
         };
         if A::BITS < 24 {
@@ -173,7 +173,7 @@ impl<A: Address + Debug + Hash, V: Clone + Debug + PartialEq> Trio<A, V> {
         }
         // Spread over all of 18 bits, which are the lengths of most.
         let numbered = |number: u32| {
-            let bits = u64::from(Seed::BASE >> 2) << 58 | u64::from(number * 15 % 4096) << 46;
+            let bits = u64::from(Seed::BASE >> 2) << 58 | u64::from(number * 75 % 4096) << 46;
             let len = 18 + number % 4;
             cut(A::from_windows(|pos| bits.checked_shl(pos).unwrap_or(0)), len)
         };

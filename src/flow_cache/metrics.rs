@@ -1,6 +1,7 @@
 //! Counters and gauges of a flow cache, which are always on.
 
 use core::fmt;
+use core::ops::AddAssign;
 
 use super::state::{Class, EndReason};
 use crate::probes::Probes;
@@ -23,6 +24,11 @@ use crate::probes::Probes;
 /// assert_eq!((metrics.evicted(), metrics.expired()), (1, 2));
 /// assert_eq!(metrics.removed_for(EndReason::Idle), 2);
 /// assert_eq!(metrics.removed(EndReason::Idle, Class::Unreplied), 2);
+///
+/// // Caches of several cores together.
+/// let mut all = metrics;
+/// all += metrics;
+/// assert_eq!((all.capacity, all.evicted(), all.hit_ratio()), (4, 2, Some(0.25)));
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +131,35 @@ impl Metrics {
     pub(super) fn remove(&mut self, reason: EndReason, class: Class) {
         self.by_class[class as usize] -= 1;
         self.removed[reason as usize][class as usize] += 1;
+    }
+}
+
+/// Adds the metrics of another cache; an emergency of either is one of both.
+impl AddAssign for Metrics {
+    fn add_assign(&mut self, other: Self) {
+        fn sum<const N: usize>(ours: &mut [u64; N], theirs: [u64; N]) {
+            ours.iter_mut().zip(theirs).for_each(|(our, their)| *our += their);
+        }
+        let classes = self.by_class.iter_mut().zip(other.by_class);
+        classes.for_each(|(our, their)| *our += their);
+        let reasons = self.removed.iter_mut().zip(other.removed);
+        reasons.for_each(|(our, their)| sum(our, their));
+        sum(&mut self.probes, other.probes);
+        sum(&mut self.depths, other.depths);
+        self.flows += other.flows;
+        self.capacity += other.capacity;
+        self.pinned += other.pinned;
+        self.aliases += other.aliases;
+        self.bytes += other.bytes;
+        self.emergency |= other.emergency;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.created += other.created;
+        self.restored += other.restored;
+        self.refused += other.refused;
+        self.reported += other.reported;
+        self.emergencies += other.emergencies;
+        self.reseeds += other.reseeds;
     }
 }
 

@@ -11,6 +11,10 @@
 //! assert!(ten < lab && !ten.covers(&lab), "IPv4 before IPv6");
 //! # Ok::<(), flowtable::PrefixError>(())
 //! ```
+//!
+//! There is no `Prefix<IpAddr>`: the addresses of a [`Prefix`] have one width, which its length is
+//! checked against, and one prefix of length 0 contains all of them. An [`AnyPrefix`] is a prefix
+//! of one of two widths, and each family has its own prefix of length 0.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

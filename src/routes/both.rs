@@ -16,10 +16,12 @@
 //! ```
 
 use core::fmt;
+use core::iter::FusedIterator;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{NoMemory, RouteTable};
+use super::{AnyEntry, IntoIter, Iter, IterMut, NoMemory, RouteTable};
 use crate::key::any_prefix::AnyPrefix;
+use crate::key::prefix::Prefix;
 
 /// A routing table for IPv4 and IPv6: a [`RouteTable`] of each.
 ///
@@ -57,7 +59,12 @@ use crate::key::any_prefix::AnyPrefix;
 /// assert_eq!(routes.remove_covered(&AnyPrefix::parse_lenient("2001::/16")?), 1);
 /// routes.insert(lab, 12);
 /// routes.retain(|_, value| *value != 12);
-/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(24)));
+/// *routes.entry(ten).or_insert(0) += 1;
+/// for (_, value) in &mut routes {
+///     *value += 1;
+/// }
+/// assert!(routes.clone().into_iter().eq([(ten, 26)]));
+/// assert_eq!((routes.remove(&lab), routes.remove(&ten)), (None, Some(26)));
 /// routes.v4_mut().insert("192.0.2.0/24".parse()?, 5);
 /// routes.clear();
 /// assert_eq!((routes.v6().len(), routes.allocation_size()), (0, 0));
@@ -164,6 +171,14 @@ impl<V> Routes<V> {
         self.get(prefix).is_some()
     }
 
+    /// Returns the entry of a prefix.
+    pub fn entry(&mut self, prefix: AnyPrefix) -> AnyEntry<'_, V> {
+        match prefix {
+            AnyPrefix::V4(prefix) => AnyEntry::V4(self.v4.entry(prefix)),
+            AnyPrefix::V6(prefix) => AnyEntry::V6(self.v6.entry(prefix)),
+        }
+    }
+
     /// Returns the longest route that contains `address`.
     #[inline]
     #[must_use]
@@ -217,8 +232,9 @@ impl<V> Routes<V> {
     }
 
     /// Returns an iterator over all routes in order: those of IPv4, then those of IPv6.
-    pub fn iter(&self) -> impl Iterator<Item = (AnyPrefix, &V)> {
-        self.v4.iter().map(any).chain(self.v6.iter().map(any))
+    #[must_use]
+    pub fn iter(&self) -> Both<Iter<'_, Ipv4Addr, V>, Iter<'_, Ipv6Addr, V>> {
+        Both { v4: self.v4.iter(), v6: self.v6.iter() }
     }
 
     /// Returns an iterator over the prefixes of all routes in order.
@@ -232,8 +248,8 @@ impl<V> Routes<V> {
     }
 
     /// Returns an iterator over all routes in order, with mutable references to their values.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = (AnyPrefix, &mut V)> {
-        self.v4.iter_mut().map(any).chain(self.v6.iter_mut().map(any))
+    pub fn iter_mut(&mut self) -> Both<IterMut<'_, Ipv4Addr, V>, IterMut<'_, Ipv6Addr, V>> {
+        Both { v4: self.v4.iter_mut(), v6: self.v6.iter_mut() }
     }
 
     /// Returns an iterator over mutable references to the values of all routes in the order of
@@ -304,5 +320,67 @@ impl<V> FromIterator<(AnyPrefix, V)> for Routes<V> {
 impl<V, const N: usize> From<[(AnyPrefix, V); N]> for Routes<V> {
     fn from(routes: [(AnyPrefix, V); N]) -> Self {
         routes.into_iter().collect()
+    }
+}
+
+/// An iterator over routes of both families: those of IPv4, then those of IPv6.
+///
+/// Created by [`Routes::iter`], [`Routes::iter_mut`] and `into_iter` of a [`Routes`].
+#[derive(Clone, Debug)]
+pub struct Both<I4, I6> {
+    v4: I4,
+    v6: I6,
+}
+
+impl<I4, I6, T> Iterator for Both<I4, I6>
+where
+    I4: Iterator<Item = (Prefix<Ipv4Addr>, T)> + FusedIterator,
+    I6: Iterator<Item = (Prefix<Ipv6Addr>, T)>,
+{
+    type Item = (AnyPrefix, T);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.v4.next().map(any).or_else(|| self.v6.next().map(any))
+    }
+
+    /// Returns exact bounds.
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let ((least4, most4), (least6, most6)) = (self.v4.size_hint(), self.v6.size_hint());
+        let most = most4.zip(most6).and_then(|(most4, most6)| most4.checked_add(most6));
+        (least4.saturating_add(least6), most)
+    }
+}
+
+impl<I4, I6, T> FusedIterator for Both<I4, I6>
+where
+    I4: Iterator<Item = (Prefix<Ipv4Addr>, T)> + FusedIterator,
+    I6: Iterator<Item = (Prefix<Ipv6Addr>, T)> + FusedIterator,
+{
+}
+
+impl<V> IntoIterator for Routes<V> {
+    type Item = (AnyPrefix, V);
+    type IntoIter = Both<IntoIter<Ipv4Addr, V>, IntoIter<Ipv6Addr, V>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        Both { v4: self.v4.into_iter(), v6: self.v6.into_iter() }
+    }
+}
+
+impl<'t, V> IntoIterator for &'t Routes<V> {
+    type Item = (AnyPrefix, &'t V);
+    type IntoIter = Both<Iter<'t, Ipv4Addr, V>, Iter<'t, Ipv6Addr, V>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'t, V> IntoIterator for &'t mut Routes<V> {
+    type Item = (AnyPrefix, &'t mut V);
+    type IntoIter = Both<IterMut<'t, Ipv4Addr, V>, IterMut<'t, Ipv6Addr, V>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }

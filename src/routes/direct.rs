@@ -45,8 +45,8 @@ use crate::key::bits::Address;
 use crate::raw::bit_ops::detect;
 
 /// Number of routes at which a table is allocated: it then costs 32 bytes for each of them. Fewer
-/// in fuzzing, which then allocates many.
-const MAKE_AT: u32 = if cfg!(fuzzing) { 256 } else { 4096 };
+/// in fuzzing, whose tables are small.
+const MAKE_AT: u32 = if cfg!(fuzzing) { 48 } else { 4096 };
 
 /// Number of routes below which a table is released. A quarter of [`MAKE_AT`], so that a table is
 /// not allocated and released in turns.
@@ -303,6 +303,17 @@ impl Direct {
                     self.update_deeper(store, word);
                 }
             }
+        }
+    }
+
+    /// Recomputes what depends on the indices in the node at a position, given its first bits.
+    pub(super) fn update_moved<V>(&mut self, store: &Store<V>, word: u64, pos: u32) {
+        match pos / STRIDE {
+            0 => self.update_short(store),
+            1 => self.update_inherited(store, first_slot(word)),
+            2 => self.update_group(store, first_slot(word), first_slot(word << STRIDE)),
+            3 => self.update_deeper(store, word),
+            _ => {}
         }
     }
 

@@ -88,6 +88,7 @@
 //! [`LcRouteTable`](crate::LcRouteTable) is the trie of the papers itself.
 
 mod aggregate;
+mod any_entry;
 mod both;
 mod bulk;
 mod change;
@@ -101,6 +102,7 @@ mod levels;
 mod lookup;
 mod node;
 mod pool;
+mod release;
 mod search;
 mod segment;
 mod set;
@@ -127,7 +129,8 @@ use store::{Store, exhausted};
 use stride::{PrefixIndex, node_pos};
 use update::Shortcuts;
 
-pub use both::Routes;
+pub use any_entry::AnyEntry;
+pub use both::{Both, Routes};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use error::NoMemory;
 pub use iter::{Covering, IntoIter, Iter, IterMut};
@@ -244,6 +247,7 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
+        self.release_step();
         let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
         let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {
@@ -286,8 +290,8 @@ impl<A: Address, V> RouteTable<A, V> {
 
     /// Removes a route. Returns its value, if it existed.
     ///
-    /// The removal of the last route releases all memory, which takes some time if the table was
-    /// large.
+    /// When most routes have been removed, the memory is released in steps: less than a quarter of
+    /// it is in use only while there are a few kilobytes, or some further updates are due.
     ///
     /// # Example
     ///
@@ -327,6 +331,7 @@ impl<A: Address, V> RouteTable<A, V> {
             self.store.remove_path(key, len);
             self.after_remove_path(key, len);
         }
+        self.release_step();
         value
     }
 

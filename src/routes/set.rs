@@ -28,7 +28,9 @@ use crate::key::prefix::Prefix;
 /// assert_eq!(private.union(&other), private);
 /// assert_eq!(private.intersection(&other), other);
 /// assert_eq!(private.difference(&other).as_table().len(), 1);
-/// assert!(private.remove(&"10.0.0.0/8".parse()?) && !private.is_empty());
+/// private.retain(|prefix| prefix.len() < 16);
+/// assert_eq!(private, other);
+/// assert!(private.remove(&"10.0.0.0/8".parse()?) && private.is_empty());
 /// # Ok::<(), flowtable::PrefixError>(())
 /// ```
 #[doc(alias("acl", "IpSet"))]
@@ -70,6 +72,12 @@ impl<A: Address> PrefixSet<A> {
     /// Removes a prefix. Returns whether the set had it.
     pub fn remove(&mut self, prefix: &Prefix<A>) -> bool {
         self.table.remove(prefix).is_some()
+    }
+
+    /// Retains the prefixes for which `keep` returns true. It is called in order; if it panics, all
+    /// prefixes remain. O(prefixes).
+    pub fn retain(&mut self, mut keep: impl FnMut(Prefix<A>) -> bool) {
+        self.table.retain(|prefix, ()| keep(prefix));
     }
 
     /// Returns whether the set has exactly this prefix.

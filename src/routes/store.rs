@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::mem::{self, MaybeUninit};
 
 use super::node::{Node, Position, RouteBits};
-use super::pool::{Exhausted, Pool, Unit};
+use super::pool::{Exhausted, Pool, Released, Unit};
 use super::stride::PrefixIndex;
 
 /// The node that is always empty.
@@ -83,11 +83,13 @@ impl<V> Values<V> {
 pub(super) struct Store<V> {
     pub(super) nodes: Pool<Node>,
     pub(super) values: Values<V>,
+    /// The slots of the node that was visited last, while memory is released (`release.rs`).
+    pub(super) cursor: Option<Vec<u8>>,
 }
 
 impl<V> Store<V> {
     pub(super) const fn new() -> Self {
-        Self { nodes: Pool::new(), values: Values(Pool::new()) }
+        Self { nodes: Pool::new(), values: Values(Pool::new()), cursor: None }
     }
 
     /// Creates the empty node and the root, if they do not exist.
@@ -172,8 +174,48 @@ impl<V> Store<V> {
         (unsafe { value.assume_init() }, bits)
     }
 
+    /// Moves the blocks of a node out of the chunks that are to be released. Returns whether its
+    /// values, and its children, have moved.
+    pub(super) fn relocate(&mut self, id: u32) -> (bool, bool) {
+        let node = *self.nodes.get(id);
+        let (values, routes) = if node.is_path() { (0, 0) } else { node.values_block() };
+        let (children, count) = match node.as_path() {
+            Some(path) => (path.child, 1),
+            None => node.children_block(),
+        };
+        let (new_values, new_children) =
+            (self.values.0.relocate(values, routes), self.nodes.relocate(children, count));
+        // Also in case the node itself was moved: children are never their own parents.
+        *self.nodes.get_mut(id) =
+            node.relocated(new_values.unwrap_or(values), new_children.unwrap_or(children));
+        (new_values.is_some(), new_children.is_some())
+    }
+
+    /// Returns whether a pool is sparse.
+    #[inline]
+    pub(super) fn is_sparse(&self) -> bool {
+        self.nodes.is_sparse() || self.values.0.is_sparse()
+    }
+
+    /// Returns whether a pool is to release chunks.
+    pub(super) const fn is_releasing(&self) -> bool {
+        self.nodes.is_releasing() || self.values.0.is_releasing()
+    }
+
+    /// Begins to release chunks of the pools that are sparse.
+    pub(super) fn begin_release(&mut self) {
+        self.nodes.begin_release();
+        self.values.0.begin_release();
+    }
+
+    /// Releases a chunk of each pool.
+    pub(super) fn release_chunks(&mut self) -> [Released; 2] {
+        [self.nodes.release_chunk(), self.values.0.release_chunk()]
+    }
+
     /// Returns the contents, and leaves the store empty.
     pub(super) fn take_all(&mut self) -> (Pool<Node>, Values<V>) {
+        self.cursor = None;
         let values = mem::replace(&mut self.values, Values(Pool::new()));
         (mem::replace(&mut self.nodes, Pool::new()), values)
     }
@@ -239,9 +281,10 @@ impl<V> Store<V> {
         (self.nodes.used(), self.values.0.used())
     }
 
-    /// Returns the allocated bytes: of nodes, of values.
+    /// Returns the allocated bytes: of nodes and the cursor, of values.
     pub(super) fn allocation_size(&self) -> (usize, usize) {
-        (self.nodes.allocation_size(), self.values.0.allocation_size())
+        let cursor = self.cursor.as_ref().map_or(0, Vec::capacity);
+        (self.nodes.allocation_size() + cursor, self.values.0.allocation_size())
     }
 }
 

@@ -18,16 +18,17 @@ use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 
 /// Number of routes of more than [`FIRST`] bits at which levels are made: some ten microseconds.
-const MAKE_AT: usize = 128;
+/// Fewer in fuzzing, whose tables are small.
+const MAKE_AT: usize = if cfg!(fuzzing) { 8 } else { 128 };
 
 /// Number of routes of more than [`FIRST`] bits below which levels are released.
-const DROP_BELOW: usize = 32;
+const DROP_BELOW: usize = MAKE_AT / 4;
 
 /// Number of routes at which direct tables are prepared: some ten microseconds.
-const MAKE_DIRECT_AT: usize = 512;
+const MAKE_DIRECT_AT: usize = if cfg!(fuzzing) { 32 } else { 512 };
 
 /// Number of routes below which that memory is released.
-const DROP_DIRECT_BELOW: usize = 128;
+const DROP_DIRECT_BELOW: usize = MAKE_DIRECT_AT / 4;
 
 /// What is computed from the nodes for faster lookups.
 #[derive(Default)]
@@ -171,6 +172,18 @@ impl<A: Address, V> RouteTable<A, V> {
         if let Some(direct) = &mut self.shortcuts.direct {
             // Their siblings have moved.
             direct.update_nodes(&self.store, key.word());
+        }
+    }
+
+    /// Updates the shortcuts after the blocks of a node have moved: of its values, of its children.
+    pub(super) fn after_move(&mut self, id: u32, word: u64, pos: u32, values: bool) {
+        if let Some(direct) = &mut self.shortcuts.direct {
+            direct.update_moved(&self.store, word, pos);
+        }
+        let Some(levels) = self.shortcuts.levels.as_mut().filter(|_| values) else { return };
+        if (FIRST..=LAST).contains(&pos) && levels.set(self.store.entry_of(id, word, pos)).is_err()
+        {
+            self.shortcuts.levels = None;
         }
     }
 

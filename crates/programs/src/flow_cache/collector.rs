@@ -36,7 +36,7 @@ struct Templates {
 
 /// The destination of messages.
 enum Carrier {
-    File(BufWriter<Box<dyn Write>>),
+    File(BufWriter<Box<dyn Write + Send>>),
     Collector(Collector),
 }
 
@@ -53,7 +53,7 @@ impl Ipfix {
     /// the next messages at the same time.
     const HEAD_START: Duration = Duration::from_millis(50);
 
-    pub(crate) fn to_file(out: Box<dyn Write>) -> Self {
+    pub(crate) fn to_file(out: Box<dyn Write + Send>) -> Self {
         Self::new(Carrier::File(BufWriter::new(out)))
     }
 

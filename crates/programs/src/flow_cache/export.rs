@@ -10,7 +10,7 @@ use flowtable::flow_cache::EndReason;
 use super::record::Record;
 
 /// A destination of records.
-pub(crate) trait Sink {
+pub(crate) trait Sink: Send {
     /// Writes a record, or buffers it until [`flush`](Self::flush).
     fn write(&mut self, record: &Record) -> io::Result<()>;
 

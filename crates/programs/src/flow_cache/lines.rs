@@ -8,11 +8,11 @@ use super::export::Sink;
 use super::record::Record;
 
 pub(crate) struct Lines {
-    out: BufWriter<Box<dyn Write>>,
+    out: BufWriter<Box<dyn Write + Send>>,
 }
 
 impl Lines {
-    pub(crate) fn new(out: Box<dyn Write>) -> Self {
+    pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
         Self { out: BufWriter::new(out) }
     }
 }

@@ -11,7 +11,7 @@ use indicatif::HumanCount;
 
 use super::key::KeyText;
 use super::report::Scaled;
-use super::{Biflow, Meter};
+use super::{Biflow, Meter, Totals};
 
 /// Labels of flows that ended before the capture.
 const LEFT: [(EndReason, &str); 3] = [
@@ -64,9 +64,8 @@ impl Table {
     }
 
     /// Returns the lines of the table.
-    pub(crate) fn draw(&mut self, meter: &Meter, now: Instant) -> String {
+    pub(crate) fn draw(&mut self, totals: &Totals, meter: &Meter, now: Instant) -> String {
         self.scan(meter);
-        let totals = meter.totals();
         let sample = Sample {
             at: now,
             clock_ns: meter.cache().now().as_nanos(),

@@ -14,6 +14,9 @@ const SORTED: usize = 24;
 /// Memory for anything but the cache: buffers of the captures and of the outputs.
 const BUFFERS: usize = 8 << 20;
 
+/// Memory of each of several workers: its queues, and its part of the others.
+const WORKER: usize = 1 << 20;
+
 /// Returns the configuration of the cache with a memory limit that can be kept.
 ///
 /// # Errors
@@ -22,16 +25,18 @@ const BUFFERS: usize = 8 << 20;
 /// cannot be had.
 pub(crate) fn limited(config: Config, options: &Options) -> Result<Config, String> {
     let invalid = |error: ConfigError| format!("memory: {error}");
-    let wanted = BUFFERS.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
+    let workers = options.workers;
+    let buffers = BUFFERS + if workers > 1 { workers * WORKER } else { 0 };
+    let wanted = buffers.saturating_add(config.flows().saturating_mul(FLOW + SORTED));
     if let Some(most) = options.max_memory {
-        let least = BUFFERS + Config::MIN_BYTES;
+        let least = buffers + workers * Config::MIN_BYTES;
         if most <= least {
             return Err(format!("--max-memory {most}: must be more than {least} bytes"));
         }
         can_be_had(wanted.min(most)).map_err(|available| {
             format!("--max-memory {most}: only about {available} bytes are available")
         })?;
-        return config.with_max_bytes(for_cache(most)).map_err(invalid);
+        return config.with_max_bytes(for_cache(most - buffers, workers)).map_err(invalid);
     }
     match can_be_had(wanted) {
         Ok(()) => Ok(config),
@@ -42,14 +47,16 @@ pub(crate) fn limited(config: Config, options: &Options) -> Result<Config, Strin
                  available (--max-memory limits the use of memory)"
             ))
         }
-        Err(available) => config.with_max_bytes(for_cache(available)).map_err(invalid),
+        Err(available) => {
+            let available = available.saturating_sub(buffers);
+            config.with_max_bytes(for_cache(available, workers)).map_err(invalid)
+        }
     }
 }
 
-/// Returns the part of the memory that the cache may use.
-const fn for_cache(bytes: usize) -> usize {
-    let bytes = bytes.saturating_sub(BUFFERS) / (FLOW + SORTED) * FLOW;
-    if bytes < Config::MIN_BYTES { Config::MIN_BYTES } else { bytes }
+/// Returns the part of the memory that the caches may use.
+fn for_cache(bytes: usize, workers: usize) -> usize {
+    (bytes / (FLOW + SORTED) * FLOW).max(workers * Config::MIN_BYTES)
 }
 
 /// Tries to allocate this much memory, which is not touched.

@@ -67,6 +67,8 @@ pub struct Options {
     /// Bytes that the program may use.
     pub(crate) max_memory: Option<usize>,
     pub(crate) ending: Ending,
+    /// Meters with a thread each.
+    pub(crate) workers: usize,
 }
 
 impl Default for Options {
@@ -83,11 +85,15 @@ impl Default for Options {
             is_capacity_given: false,
             max_memory: None,
             ending: Ending::default(),
+            workers: 1,
         }
     }
 }
 
 impl Options {
+    /// The queues of a card that an indirection table of 128 entries can fill.
+    const MAX_WORKERS: usize = 128;
+
     /// Returns the number of results that go to standard output, without the report.
     pub(crate) fn standard_outputs(&self) -> usize {
         let ipfix = match &self.ipfix {
@@ -110,8 +116,25 @@ impl Options {
         }
     }
 
-    /// Returns the configuration of the cache.
-    pub(crate) fn config(&self) -> Result<Config, lexopt::Error> {
+    /// Returns the configurations of the caches: the flows and the memory are divided among them.
+    pub(crate) fn configs(&self) -> Result<Vec<Config>, lexopt::Error> {
+        let (whole, workers) = (self.config()?, self.workers);
+        let part = |worker: usize| {
+            let flows = whole.flows() / workers + usize::from(worker < whole.flows() % workers);
+            let part = config("capacity", flows, &flows.to_string())?;
+            let part = part.with_timeouts(*whole.timeouts());
+            let part = part.with_socket_reuse(self.ending.detects_reuse());
+            if whole.max_bytes() == usize::MAX {
+                return Ok(part);
+            }
+            part.with_max_bytes(whole.max_bytes() / workers)
+                .map_err(|error| format!("--workers {workers}: each has {error}").into())
+        };
+        (0..workers).map(part).collect()
+    }
+
+    /// Returns the configuration of one cache for all flows.
+    fn config(&self) -> Result<Config, lexopt::Error> {
         let timeouts = self.ending.timeouts().map_err(|error| format!("timeouts: {error}"))?;
         let config = config("capacity", self.capacity, &self.capacity.to_string())?;
         let config = config.with_timeouts(timeouts);
@@ -154,6 +177,11 @@ MEMORY
     --threshold N       the same: the name of the TRASH paper
     --max-memory BYTES  use at most this, such as 512M, and evict flows as above
 
+CORES
+    --workers N         meter in N threads (1), each with a cache of its part of
+                        the flows and the memory. Both directions of a flow have
+                        one worker. The records are the same, in another order
+
 OUTPUT, to a FILE or, as -, to standard output
     --csv FILE          one row for each direction of a record
     --json FILE         one line for each record: both directions, end reason
@@ -162,7 +190,8 @@ OUTPUT, to a FILE or, as -, to standard output
 
 DISPLAY
     --top N             list the N largest records (10)
-    --live              on a terminal, show a table of the cache
+    --live              on a terminal, show a table of the cache; not with
+                        --workers
 
 SIGNALS
     INT, TERM, HUP      end the run as the end of the input would; a second one
@@ -186,6 +215,7 @@ N. All results are written in each case.
             "interface" => self.interface = Some(text(parser)?),
             "top" => self.top = number(name, parser, 0..=usize::MAX)?,
             "live" => self.live = true,
+            "workers" => self.workers = number(name, parser, 1..=Self::MAX_WORKERS)?,
             "capacity" | "threshold" => {
                 self.capacity = capacity(name, parser)?;
                 self.is_capacity_given = true;
@@ -211,6 +241,13 @@ N. All results are written in each case.
         }
         if self.interface.is_some() && !self.captures.is_empty() {
             return Err("an interface cannot be merged with captures".into());
+        }
+        if self.workers > 1 && self.live {
+            return Err("--live shows one cache: it cannot be used with --workers".into());
+        }
+        if self.workers > self.capacity {
+            let (workers, capacity) = (self.workers, self.capacity);
+            return Err(format!("--workers {workers}: more than the capacity, {capacity}").into());
         }
         match self.standard_outputs() {
             0 | 1 => Ok(self),

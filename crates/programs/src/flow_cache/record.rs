@@ -61,6 +61,11 @@ impl Record {
         }
     }
 
+    /// Returns the order of records at the end of a run: that of the first packets.
+    pub(crate) fn order(&self) -> (u64, FlowKey) {
+        (self.counted.first_ns(), self.key)
+    }
+
     /// Returns the number of directions that have packets.
     pub(crate) fn direction_count(&self) -> u64 {
         let Biflow { forward, reverse } = &self.counted;

@@ -54,7 +54,7 @@ impl Report<'_> {
         let parts = [
             (totals.later_fragments, "later fragments"),
             (totals.cut_ports, "cut before their ports"),
-            (totals.refused, "refused: there was no memory for their flows"),
+            (self.metrics.refused, "refused: there was no memory for their flows"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
         list(f, &line, parts.map(|(count, what)| format!("{count} {what}")))?;

@@ -12,12 +12,12 @@ const HEADER: [&str; 9] =
     ["src", "dst", "proto", "sport", "dport", "packets", "ip_bytes", "first_ns", "last_ns"];
 
 pub(crate) struct Rows {
-    csv: Writer<Box<dyn Write>>,
+    csv: Writer<Box<dyn Write + Send>>,
     has_header: bool,
 }
 
 impl Rows {
-    pub(crate) fn new(out: Box<dyn Write>) -> Self {
+    pub(crate) fn new(out: Box<dyn Write + Send>) -> Self {
         let csv = WriterBuilder::new().has_headers(false).from_writer(out);
         Self { csv, has_header: false }
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 
-use super::Meter;
+use super::{Meter, Totals};
 use super::live::Table;
 
 /// A table, and the time of its next drawing.
@@ -32,13 +32,13 @@ impl Live {
     }
 
     /// Redraws the table if it is due; called after each packet.
-    pub(crate) fn packet(&mut self, meter: &Meter) {
+    pub(crate) fn packet(&mut self, totals: &Totals, meter: &Meter) {
         // On a slow network this is called rarely, so each call checks the time.
         let now = Instant::now();
         if now < self.next {
             return;
         }
         self.next = now + Self::PERIOD;
-        self.bar.set_message(self.table.draw(meter, now) + "\n\n");
+        self.bar.set_message(self.table.draw(totals, meter, now) + "\n\n");
     }
 }

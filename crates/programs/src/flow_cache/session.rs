@@ -1,7 +1,7 @@
 //! A run of the meter: captures in, records and a report out.
 //!
 //! ```text
-//!     Inputs ──► frame ──► Meter ──► records ──► Export ──► files, collector
+//!     Inputs ──► frame ──► Intake ──► Engine: meters, records ──► Export ──► files, collector
 //!        │                   ▲
 //!        └► silence: the time of the clock on the wall
 //!     Signals ─► the end of the run, or a report
@@ -15,13 +15,12 @@ use std::time::{Instant, SystemTime};
 use capture::Frame;
 use flowtable::Timestamp;
 
-use super::ending::Linger;
-use super::export::Export;
+use super::engine::Engine;
 use super::files::open_outputs;
 use super::inputs::{Inputs, Problems};
 use super::report::{Reading, Report};
 use super::screen::Live;
-use super::{Meter, Options};
+use super::{Intake, Options};
 use crate::program::failure::{Failure, Kind};
 use crate::program::signals::{Signal, Signals};
 use crate::program::{Program, print};
@@ -33,7 +32,7 @@ use crate::program::{Program, print};
 ///
 /// The most severe failure; the others are reported in lines of their own.
 pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
-    let config = options.config()?;
+    let configs = options.configs()?;
     let signals = Signals::watch()
         .map_err(|error| Failure::new(Kind::Input, format_args!("signals: {error}")))?;
     let mut bar_program = program;
@@ -44,15 +43,15 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
     let outputs = open_outputs(options).map_err(|why| Failure::new(Kind::Input, why))?;
     let live = options.live.then(|| Live::new(inputs.bar(), options.top)).flatten();
     let mut session = Session {
-        meter: Meter::new(config, options.ending.linger != Linger::Off),
-        export: Export::new(outputs, options.top),
+        intake: Intake::new(),
+        engine: Engine::new(configs, options, outputs)?,
         live,
         name: options.input_name(),
         start: Instant::now(),
         silence: None,
     };
     let (problems, signal) = session.read(inputs, &signals);
-    match session.export.is_closed() {
+    match session.engine.is_closed() {
         true => Ok(()),
         false => session.finish(program, options, &problems, signal),
     }
@@ -62,13 +61,13 @@ pub fn run(program: Program, options: &Options) -> Result<(), Failure> {
 struct Silence {
     /// When it was noticed.
     since: Instant,
-    /// The time of the meter at that.
+    /// The time of the packets at that.
     time: Timestamp,
 }
 
 struct Session {
-    meter: Meter,
-    export: Export,
+    intake: Intake,
+    engine: Engine,
     live: Option<Live>,
     /// The names of the captures.
     name: String,
@@ -87,7 +86,7 @@ impl Session {
     /// inputs, and the signal.
     fn read(&mut self, mut inputs: Inputs, signals: &Signals) -> (Problems, Option<Signal>) {
         let mut deadline = None;
-        while !self.export.is_closed() {
+        while !self.engine.is_closed() {
             let is_ending = signals.ending().is_some();
             if is_ending {
                 let now = Instant::now();
@@ -111,36 +110,36 @@ impl Session {
 
     fn packet(&mut self, frame: &Frame<'_>) {
         self.silence = None;
-        let Self { meter, export, .. } = self;
-        meter.observe(frame, &mut |record| export.take(&record));
-        export.tick(meter.now());
+        let Self { intake, engine, .. } = self;
+        intake.observe(frame, &mut |step| engine.apply(step));
+        engine.tick(intake.now());
         self.draw();
     }
 
     /// Continues while the input is silent.
     fn pass_time(&mut self) {
-        let Self { meter, export, .. } = self;
-        let mut take = |record| export.take(&record);
-        let (now, time) = (Instant::now(), meter.now());
+        let Self { intake, engine, .. } = self;
+        let mut apply = |step| engine.apply(step);
+        let (now, time) = (Instant::now(), intake.now());
         let silence = self.silence.get_or_insert(Silence { since: now, time });
         let passed = now.duration_since(silence.since);
-        if passed >= Self::SILENCE && meter.totals().packets > 0 {
-            meter.settle(latest_time(), &mut take);
-            meter.pass_time(silence.time + passed, &mut take);
+        if passed >= Self::SILENCE && intake.totals().packets > 0 {
+            intake.settle(latest_time(), &mut apply);
+            intake.pass_time(silence.time + passed, &mut apply);
         }
-        export.flush();
+        engine.flush();
         self.draw();
     }
 
     fn draw(&mut self) {
-        if let Some(live) = &mut self.live {
-            live.packet(&self.meter);
+        if let (Some(live), Some(meter)) = (&mut self.live, self.engine.single()) {
+            live.packet(self.intake.totals(), meter);
         }
     }
 
     /// Writes a report of the run so far to standard error.
     fn report_progress(&mut self) {
-        let text = self.report(&Problems::default()).to_string();
+        let text = self.report(&Problems::default());
         // A closed standard error is ignored.
         let write = || write!(io::stderr(), "{text}");
         let _ = match &self.live {
@@ -149,15 +148,14 @@ impl Session {
         };
     }
 
-    fn report(&mut self, problems: &Problems) -> Report<'_> {
-        Report {
-            name: &self.name,
-            reading: Reading { elapsed: self.start.elapsed(), damages: problems.damages },
-            totals: self.meter.totals(),
-            counts: self.export.counts(),
-            metrics: self.meter.metrics(),
-            largest: self.export.largest(),
-        }
+    fn report(&mut self, problems: &Problems) -> String {
+        let reading = Reading { elapsed: self.start.elapsed(), damages: problems.damages };
+        let metrics = self.engine.metrics();
+        let (name, totals) = (&self.name, self.intake.totals());
+        self.engine.with_export(|export| {
+            let (counts, largest) = (export.counts(), export.largest());
+            Report { name, reading, totals, counts, metrics, largest }.to_string()
+        })
     }
 
     /// Writes the flows that are left and the report, and returns the most severe failure.
@@ -169,15 +167,15 @@ impl Session {
         signal: Option<Signal>,
     ) -> Result<(), Failure> {
         self.live = None;
-        self.meter.settle(latest_time(), &mut |record| self.export.take(&record));
-        self.meter.remaining(|record| self.export.take(&record));
-        self.export.finish();
-        if self.export.is_closed() {
+        let Self { intake, engine, .. } = &mut self;
+        intake.finish(latest_time(), &mut |step| engine.apply(step));
+        engine.finish();
+        if engine.is_closed() {
             return Ok(());
         }
         problems.lines.iter().for_each(|line| program.log(line));
-        let mut failures = self.export.failures();
-        let report = self.report(problems).to_string();
+        let mut failures = self.engine.with_export(|export| export.failures());
+        let report = self.report(problems);
         let printed = match options.standard_outputs() {
             0 => print(&report),
             // Separate from the results. A closed standard error is ignored.
@@ -195,7 +193,7 @@ impl Session {
         if let Some(signal) = signal {
             return Err(Failure::new(Kind::Signal(signal), format_args!("ended by {signal}")));
         }
-        let unknown = &self.meter.totals().unknown_links;
+        let unknown = &self.intake.totals().unknown_links;
         if problems.is_damaged {
             Err(Failure::new(Kind::Input, "the captures are damaged: packets are missing"))
         } else if !unknown.is_empty() {

@@ -13,6 +13,7 @@ mod memory;
 mod signals;
 mod sums;
 mod truth;
+mod workers;
 
 use capture::data::{ETHERNET, LITTLE, MICROSECONDS, pcap};
 use serde::Deserialize;

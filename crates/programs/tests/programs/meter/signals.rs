@@ -127,10 +127,11 @@ fn flows(count: u16, second: u32) -> Vec<u8> {
 /// All flows are drained, all files are flushed, and the report is printed.
 #[test]
 fn a_signal_ends_a_run_as_the_end_of_its_input_would() {
-    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+    for (name, code, workers) in [("INT", 130, "1"), ("TERM", 143, "3"), ("HUP", 129, "1")] {
         let (csv, csv_name) = place(&format!("ended by {name}.csv"));
         let (ipfix, ipfix_name) = place(&format!("ended by {name}.ipfix"));
-        let mut run = LiveRun::new(&["--csv", &csv_name, "--ipfix", &ipfix_name]);
+        let arguments = ["--csv", &csv_name, "--ipfix", &ipfix_name, "--workers", workers];
+        let mut run = LiveRun::new(&arguments);
         run.write(&flows(5000, 1_700_000_000));
         run.signal(name);
         let run = run.end();
@@ -201,27 +202,30 @@ fn a_signal_ends_a_run_without_packets() {
 
 #[test]
 fn a_report_can_be_requested() {
-    let (csv, name) = place("requested.csv");
-    let mut run = LiveRun::new(&["--csv", &name, "--idle", "1"]);
-    run.write(&flows(100, 1_700_000_000));
-    wait_for(&csv, ",100,53,");
-    run.signal("USR1");
-    thread::sleep(Duration::from_millis(500));
-    let frame = udp(1000, 53, 0);
-    run.write(&pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1_700_000_010, 0, &frame)])[24..]);
-    run.signal("TERM");
-    let run = run.end();
-    assert!(run.stderr.contains("100 packets, "), "{run:?}");
-    assert!(run.stdout.contains("101 packets, "), "{run:?}");
+    for workers in ["1", "3"] {
+        let (csv, name) = place(&format!("requested of {workers}.csv"));
+        let mut run = LiveRun::new(&["--csv", &name, "--idle", "1", "--workers", workers]);
+        run.write(&flows(100, 1_700_000_000));
+        wait_for(&csv, ",100,53,");
+        run.signal("USR1");
+        thread::sleep(Duration::from_millis(500));
+        let frame = udp(1000, 53, 0);
+        run.write(&pcap(LITTLE, MICROSECONDS, ETHERNET, &[(1_700_000_010, 0, &frame)])[24..]);
+        run.signal("TERM");
+        let run = run.end();
+        assert!(run.stderr.contains("100 packets, "), "{run:?}");
+        assert!(run.stderr.contains("100 were idle, "), "{run:?}");
+        assert!(run.stdout.contains("101 packets, "), "{run:?}");
+    }
 }
 
 /// Timeouts expire and rows arrive while the pipe is silent; packets of the past and present.
 #[test]
 fn time_goes_on_without_packets() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later");
-    for second in [1_700_000_000, now.as_secs() as u32] {
+    for (second, workers) in [(1_700_000_000, "1"), (now.as_secs() as u32, "3")] {
         let (json, name) = place(&format!("time goes on at {second}.json"));
-        let arguments = ["--json", &name, "--idle", "2", "--active", "1"];
+        let arguments = ["--json", &name, "--idle", "2", "--active", "1", "--workers", workers];
         let mut run = LiveRun::new(&arguments);
         run.write(&flows(50, second));
         let waited = wait_for(&json, "\"sport\":50,");

@@ -20,8 +20,12 @@
 //!
 //! Chunks never move, except for the first one while it is small. So the cost of an allocation does
 //! not depend on the number of blocks: it scans two chunks at most. An allocation may fail; the
-//! release of a block does not.
+//! release of a block does not. When few units are in use, the last chunks can be released one by
+//! one, after the owner has moved their blocks.
 #![allow(unsafe_code)]
+
+mod free_map;
+mod release;
 
 use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::vec::Vec;
@@ -30,6 +34,8 @@ use core::mem;
 use core::ptr::{self, NonNull};
 
 use crate::raw::prefetch::prefetch;
+use free_map::FreeMap;
+pub(super) use release::Released;
 
 /// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
 /// bytes; those of a unit that is not in use have no meaning.
@@ -77,6 +83,9 @@ const MAX_EXAMINED: usize = 16;
 /// Limit of the length of a free list, so that no update has to reallocate a long list.
 const MAX_LISTED: usize = 1 << 12;
 
+/// The limit of a pool whose chunks are all kept.
+const KEEP_ALL: u32 = u32::MAX;
+
 /// The units of the first chunk at first.
 const FIRST_UNITS: usize = MAX_BLOCK / 4;
 
@@ -103,6 +112,11 @@ pub(super) struct Pool<T> {
     next_scan: usize,
     /// The first unit that has never been allocated.
     end: u32,
+    /// The chunks from this unit on are to be released: nothing is allocated there. [`KEEP_ALL`]
+    /// otherwise.
+    limit: u32,
+    /// The number of units in use below which chunks may be released.
+    sparse_below: usize,
     /// Free units, and units in allocated blocks.
     free: usize,
     used: usize,
@@ -116,8 +130,9 @@ unsafe impl<T: Sync> Sync for Pool<T> {}
 
 impl<T> Pool<T> {
     /// Bits of the index of a unit in its chunk: a chunk of units of up to 64 bytes has up to 32
-    /// KiB.
+    /// KiB. Fewer in fuzzing, so that small tables have several.
     const SHIFT: u32 = match mem::size_of::<T>() {
+        _ if cfg!(fuzzing) => MAX_BLOCK.ilog2(),
         0..=8 => 12,
         9..=16 => 11,
         17..=32 => 10,
@@ -137,6 +152,8 @@ impl<T> Pool<T> {
             listed: 0,
             next_scan: 0,
             end: 0,
+            limit: KEEP_ALL,
+            sparse_below: usize::MAX,
             free: 0,
             used: 0,
         }
@@ -154,10 +171,10 @@ impl<T> Pool<T> {
     ///
     /// # Safety
     ///
-    /// `index` is of a unit of a block that is allocated, or was at some time.
+    /// `index` is less than the end, as that of a unit of an allocated block.
     #[inline(always)]
     unsafe fn at_unchecked(&self, index: u32) -> *mut T {
-        // SAFETY: the chunks of units below `end` exist, since chunks are not released.
+        // SAFETY: the chunks of units below `end` exist: when a chunk is released, it is the end.
         let chunk = unsafe { self.chunks.get_unchecked((index >> Self::SHIFT) as usize) };
         // SAFETY: a block does not extend beyond its chunk.
         unsafe { chunk.as_ptr().add(index as usize % Self::UNITS) }
@@ -186,7 +203,7 @@ impl<T> Pool<T> {
     ///
     /// # Safety
     ///
-    /// `index` is of a unit of a block that is allocated, or was at some time.
+    /// `index` is of a unit of an allocated block.
     #[inline(always)]
     pub(super) unsafe fn get_unchecked(&self, index: u32) -> &T {
         // SAFETY: by the contract of this function.
@@ -301,7 +318,10 @@ impl<T: Unit> Pool<T> {
             Some(free) => free,
             None => match self.find_free(class) {
                 Some(free) => free,
-                None => self.alloc_at_end(size)?,
+                None => {
+                    self.cancel_release();
+                    self.alloc_at_end(size)?
+                }
             },
         };
         self.used += size;
@@ -323,6 +343,9 @@ impl<T: Unit> Pool<T> {
             let free = self.free_lists[class].pop()?;
             self.listed -= 1;
             let (at, size) = (free as usize % Self::UNITS, usize::from(BLOCK_SIZES[class]));
+            if free >= self.end.min(self.limit) {
+                continue;
+            }
             if self.free_maps[(free >> Self::SHIFT) as usize].take(at, size) {
                 self.free -= size;
                 return Some(free);
@@ -348,9 +371,9 @@ impl<T: Unit> Pool<T> {
             self.free_lists.iter_mut().for_each(Vec::clear);
             self.listed = 0;
         }
-        let mut scanned = 0;
-        for _ in 0..MAX_EXAMINED.min(self.free_maps.len()) {
-            self.next_scan = (self.next_scan + 1) % self.free_maps.len();
+        let (mut scanned, chunks) = (0, self.free_maps.len().min(self.kept_chunks()));
+        for _ in 0..MAX_EXAMINED.min(chunks) {
+            self.next_scan = (self.next_scan + 1) % chunks;
             if self.free_maps[self.next_scan].free < Self::UNITS / 8 {
                 continue;
             }
@@ -396,7 +419,9 @@ impl<T: Unit> Pool<T> {
         let map = &mut self.free_maps[(from >> Self::SHIFT) as usize];
         map.set(from as usize % Self::UNITS, length, true);
         self.free += length;
-        self.list_free(from, length);
+        if from < self.limit {
+            self.list_free(from, length);
+        }
     }
 
     /// Allocates `size` units at the end.
@@ -438,6 +463,7 @@ impl<T: Unit> Pool<T> {
         let map = FreeMap::new(Self::UNITS)?;
         self.chunks.push(new_chunk(Self::UNITS)?);
         self.free_maps.push(map);
+        self.sparse_below = usize::MAX;
         Ok(())
     }
 
@@ -485,78 +511,6 @@ fn free_chunk<T>(chunk: NonNull<T>, units: usize) {
     if layout.size() > 0 {
         // SAFETY: allocated with this layout, and not used any more.
         unsafe { dealloc(chunk.as_ptr().cast(), layout) };
-    }
-}
-
-/// The free units of a chunk.
-#[derive(Debug)]
-struct FreeMap {
-    /// One bit for each unit: 1 is free.
-    map: Vec<u64>,
-    free: usize,
-}
-
-impl FreeMap {
-    fn new(units: usize) -> Result<Self, Exhausted> {
-        let mut map = Vec::new();
-        map.try_reserve_exact(units / 64).map_err(|_| Exhausted)?;
-        map.resize(units / 64, 0);
-        Ok(Self { map, free: 0 })
-    }
-
-    /// Marks units as free or allocated.
-    #[inline]
-    fn set(&mut self, at: usize, count: usize, free: bool) {
-        for_each_mask(at, count, |word, mask| match free {
-            true => self.map[word] |= mask,
-            false => self.map[word] &= !mask,
-        });
-        self.free = if free { self.free + count } else { self.free - count };
-    }
-
-    /// Marks units as allocated, if all of them are free.
-    #[inline]
-    fn take(&mut self, at: usize, count: usize) -> bool {
-        let mut are_free = true;
-        for_each_mask(at, count, |word, mask| are_free &= self.map[word] & mask == mask);
-        if are_free {
-            self.set(at, count, false);
-        }
-        are_free
-    }
-
-    /// Returns the first free stretch at or after `from`, and its length.
-    fn next_free(&self, from: usize) -> Option<(usize, usize)> {
-        let free = self.next_bit(from, 0)?;
-        let end = self.next_bit(free, u64::MAX).unwrap_or(64 * self.map.len());
-        Some((free, end - free))
-    }
-
-    /// Returns the first 1 at or after bit `from` in the map, after an exclusive or with `flip`.
-    fn next_bit(&self, from: usize, flip: u64) -> Option<usize> {
-        let words = self.map.get(from / 64..)?.iter().enumerate();
-        let mut ones = words.map(|(nth, word)| (from / 64 * 64 + 64 * nth, word ^ flip));
-        let (first, word) = ones.next()?;
-        let rest = word >> (from % 64) << (from % 64);
-        core::iter::once((first, rest))
-            .chain(ones)
-            .find(|&(_, word)| word != 0)
-            .map(|(first, word)| first + word.trailing_zeros() as usize)
-    }
-}
-
-/// Calls a function for the words that contain the bits, each with the mask of these bits.
-#[inline(always)]
-fn for_each_mask(at: usize, count: usize, mut each: impl FnMut(usize, u64)) {
-    let (mut word, mut from, mut left) = (at / 64, at % 64, count);
-    if from + left <= 64 {
-        // Almost always.
-        return each(word, u64::MAX >> (64 - left) << from);
-    }
-    while left > 0 {
-        let here = left.min(64 - from);
-        each(word, u64::MAX >> (64 - here) << from);
-        (word, from, left) = (word + 1, 0, left - here);
     }
 }
 

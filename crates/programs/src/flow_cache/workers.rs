@@ -1,0 +1,293 @@
+//! Meters with a thread each, and a thread that exports their records.
+//!
+//! ```text
+//!               symmetric hash            bounded queues           bounded queue
+//!     steps ──► Steering ──┬─► batches ─────────────► worker: Meter ──────┬───► exporter: Export
+//!     of the               ├─► batches ─────────────► worker: Meter ──────┤
+//!     packets              └─► batches ─────────────► worker: Meter ──────┘
+//! ```
+//!
+//! Both directions of a flow have one worker, as if a network card had several queues: see
+//! [`flowtable::flow_cache::cores`]. All workers have all steps of time. So the records are those
+//! of one meter, in another order, unless a cache is full: each has its part of the capacity.
+//!
+//! A full queue stops the thread before it: reading waits for workers, and these for the exporter,
+//! which waits for none. So memory is bounded, and no threads wait for each other.
+
+use std::io;
+use std::mem;
+use std::num::NonZero;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use flowtable::flow_cache::{Metrics, Steering};
+use flowtable::hash::source_index::Toeplitz;
+use flowtable::{FlowKey, Timestamp};
+
+use super::Meter;
+use super::export::Export;
+use super::intake::Step;
+use super::record::Record;
+
+/// Steps or records that are sent together.
+const BATCH: usize = 256;
+
+/// Batches in a queue.
+const QUEUE: usize = 8;
+
+/// Workers and the exporter.
+pub(crate) struct Workers {
+    steering: Steering<FlowKey, fn(&FlowKey) -> u32>,
+    /// The queue of each worker, and the batch that is being filled.
+    queues: Vec<(SyncSender<Vec<Step>>, Vec<Step>)>,
+    /// The metrics of each worker after its last batch.
+    metrics: Vec<Arc<Mutex<Metrics>>>,
+    threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    /// The second of the packets' time in which all batches were sent last.
+    sent_s: u64,
+}
+
+/// What the exporter shares with the reading thread.
+struct Shared {
+    export: Mutex<Export>,
+    is_closed: AtomicBool,
+}
+
+impl Shared {
+    fn export(&self) -> MutexGuard<'_, Export> {
+        self.export.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with_export<T>(&self, call: impl FnOnce(&mut Export) -> T) -> T {
+        let mut export = self.export();
+        let result = call(&mut export);
+        // Relaxed: the flag publishes no other data.
+        self.is_closed.store(export.is_closed(), Ordering::Relaxed);
+        result
+    }
+}
+
+/// Returns the hash of a card with the symmetric key, of both addresses and ports.
+///
+/// That key repeats every 16 bits, so the hash is that of the sum of the words.
+fn card_hash(key: &FlowKey) -> u32 {
+    let ports = u32::from(key.sport()) << 16 | u32::from(key.dport());
+    let words = match key {
+        FlowKey::V4(tuple) => tuple.src.to_bits() ^ tuple.dst.to_bits(),
+        FlowKey::V6(tuple) => {
+            let both = tuple.src.to_bits() ^ tuple.dst.to_bits();
+            let half = (both >> 64) as u64 ^ both as u64;
+            (half >> 32) as u32 ^ half as u32
+        }
+    };
+    Toeplitz::SYMMETRIC.hash(&(words ^ ports))
+}
+
+impl Workers {
+    /// Starts a thread for each meter, and one for the export.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system refuses a thread.
+    pub(crate) fn start(meters: Vec<Meter>, export: Export) -> io::Result<Self> {
+        let count = NonZero::new(meters.len()).expect("there are workers");
+        let shared = Arc::new(Shared { export: export.into(), is_closed: AtomicBool::new(false) });
+        let (records, received) = sync_channel(QUEUE * meters.len());
+        let (mut queues, mut metrics, mut threads) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rests = Vec::new();
+        for (number, meter) in meters.into_iter().enumerate() {
+            let (queue, steps) = sync_channel(QUEUE);
+            let (rest, last) = sync_channel(QUEUE);
+            let shown = Arc::new(Mutex::new(meter.metrics()));
+            let ids = Ids { worker: number as u64, workers: count.get() as u64 };
+            let worker = Worker { meter, shown: Arc::clone(&shown), ids };
+            let records = records.clone();
+            let run = move || worker.run(&steps, records, rest);
+            threads.push(thread::Builder::new().name(format!("worker {number}")).spawn(run)?);
+            queues.push((queue, Vec::with_capacity(BATCH)));
+            metrics.push(shown);
+            rests.push(last);
+        }
+        let of_exporter = Arc::clone(&shared);
+        let run = move || export_all(&received, rests, &of_exporter);
+        threads.push(thread::Builder::new().name("exporter".to_owned()).spawn(run)?);
+        let steering = Steering::new(count, card_hash as fn(&FlowKey) -> u32);
+        Ok(Self { steering, queues, metrics, threads, shared, sent_s: 0 })
+    }
+
+    /// Sends a step to the worker that it concerns, or to all. Waits for a full queue.
+    pub(crate) fn apply(&mut self, step: Step) {
+        match &step {
+            Step::Packet(packet, _) => self.push(self.steering.worker(&packet.key), step),
+            Step::Time(_) | Step::Reset(_) => {
+                (0..self.queues.len()).for_each(|worker| self.push(worker, step));
+            }
+        }
+    }
+
+    fn push(&mut self, worker: usize, step: Step) {
+        let (_, batch) = &mut self.queues[worker];
+        batch.push(step);
+        if batch.len() == BATCH {
+            self.send(worker);
+        }
+    }
+
+    fn send(&mut self, worker: usize) {
+        let (queue, batch) = &mut self.queues[worker];
+        if batch.is_empty() {
+            return;
+        }
+        let batch = mem::replace(batch, Vec::with_capacity(BATCH));
+        // A worker that has panicked is noticed at the end.
+        let _ = queue.send(batch);
+    }
+
+    /// Sends all batches once per second of the packets' time.
+    pub(crate) fn tick(&mut self, now: Timestamp) {
+        let second = now.as_nanos() / 1_000_000_000;
+        if mem::replace(&mut self.sent_s, second) != second {
+            self.flush();
+        }
+    }
+
+    /// Sends all batches.
+    pub(crate) fn flush(&mut self) {
+        (0..self.queues.len()).for_each(|worker| self.send(worker));
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the sums of the metrics of all workers.
+    pub(crate) fn metrics(&self) -> Metrics {
+        let mut sum = Metrics::default();
+        for metrics in &self.metrics {
+            sum += *metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+        sum
+    }
+
+    pub(crate) fn with_export<T>(&self, call: impl FnOnce(&mut Export) -> T) -> T {
+        self.shared.with_export(call)
+    }
+
+    /// Ends the workers, which export the flows that are left, and the exporter.
+    pub(crate) fn finish(&mut self) {
+        self.flush();
+        self.queues.clear();
+        for thread in self.threads.drain(..) {
+            if let Err(reason) = thread.join() {
+                panic::resume_unwind(reason);
+            }
+        }
+    }
+}
+
+/// The IDs of the flows of a worker: no other worker has them.
+#[derive(Clone, Copy)]
+struct Ids {
+    worker: u64,
+    workers: u64,
+}
+
+impl Ids {
+    const fn unique(self, id: u64) -> u64 {
+        (id - 1) * self.workers + self.worker + 1
+    }
+}
+
+/// A meter in its thread.
+struct Worker {
+    meter: Meter,
+    shown: Arc<Mutex<Metrics>>,
+    ids: Ids,
+}
+
+impl Worker {
+    /// Applies all steps, and then sends the records of the flows that are left to `rest`, in
+    /// order.
+    fn run(
+        mut self,
+        steps: &Receiver<Vec<Step>>,
+        records: SyncSender<Vec<Record>>,
+        rest: SyncSender<Vec<Record>>,
+    ) {
+        let mut records = Outbox { queue: records, batch: Vec::new(), ids: self.ids };
+        for batch in steps {
+            for step in &batch {
+                self.meter.apply(step, &mut |record| records.push(record));
+            }
+            records.send();
+            *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.meter.metrics();
+        }
+        // The exporter waits until no worker has records but these.
+        drop(records);
+        let mut rest = Outbox { queue: rest, batch: Vec::new(), ids: self.ids };
+        self.meter.remaining(|record| rest.push(record));
+        rest.send();
+    }
+}
+
+/// The records of a worker on their way to the exporter.
+struct Outbox {
+    queue: SyncSender<Vec<Record>>,
+    batch: Vec<Record>,
+    ids: Ids,
+}
+
+impl Outbox {
+    fn push(&mut self, record: Record) {
+        self.batch.push(Record { id: self.ids.unique(record.id), ..record });
+        if self.batch.len() == BATCH {
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        if !self.batch.is_empty() {
+            // An exporter that has panicked is noticed at the end.
+            let _ = self.queue.send(mem::take(&mut self.batch));
+        }
+    }
+}
+
+/// Exports the records of all workers, and at the end the rests, merged.
+fn export_all(records: &Receiver<Vec<Record>>, rests: Vec<Receiver<Vec<Record>>>, shared: &Shared) {
+    /// The time in which records reach the outputs.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let mut flushed = Instant::now();
+    loop {
+        let batch = match records.recv_timeout(PATIENCE) {
+            Ok(batch) => batch,
+            Err(RecvTimeoutError::Timeout) => Vec::new(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        shared.with_export(|export| {
+            batch.iter().for_each(|record| export.take(record));
+            if flushed.elapsed() >= PATIENCE {
+                flushed = Instant::now();
+                export.flush();
+            }
+        });
+    }
+    let mut rests: Vec<_> =
+        rests.into_iter().map(|rest| rest.into_iter().flatten().peekable()).collect();
+    shared.with_export(|export| {
+        loop {
+            let firsts = rests.iter_mut().enumerate();
+            let firsts = firsts.filter_map(|(at, rest)| Some((rest.peek()?.order(), at)));
+            let Some((_, at)) = firsts.min() else { break };
+            if let Some(record) = rests[at].next() {
+                export.take(&record);
+            }
+        }
+        export.finish();
+    });
+}

@@ -1,0 +1,80 @@
+//! Entries of tables of both address families.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use super::Entry;
+use crate::key::any_prefix::AnyPrefix;
+
+/// The route of a prefix of either family, which may or may not exist. Created by
+/// [`Routes::entry`](super::Routes::entry).
+///
+/// # Example
+///
+/// ```
+/// use flowtable::routes::{AnyEntry, Entry, Routes};
+/// use flowtable::AnyPrefix;
+///
+/// let lab: AnyPrefix = "2001:db8::/32".parse()?;
+/// let mut counts = Routes::<u32>::new();
+/// for _ in 0..3 {
+///     *counts.entry(lab).or_insert(0) += 1;
+/// }
+/// counts.entry(lab).and_modify(|count| *count *= 2).or_default();
+/// assert_eq!(*counts.entry("10.0.0.0/8".parse()?).or_insert_with(|| 7), 7);
+/// assert_eq!((counts.get(&lab), counts.entry(lab).prefix()), (Some(&6), lab));
+///
+/// // All other methods are those of the entry of one family.
+/// if let AnyEntry::V6(Entry::Occupied(entry)) = counts.entry(lab) {
+///     assert_eq!(entry.remove(), 6);
+/// }
+/// assert!(!counts.contains(&lab));
+/// # Ok::<(), flowtable::PrefixError>(())
+/// ```
+#[derive(Debug)]
+pub enum AnyEntry<'t, V> {
+    /// A route of IPv4.
+    V4(Entry<'t, Ipv4Addr, V>),
+    /// A route of IPv6.
+    V6(Entry<'t, Ipv6Addr, V>),
+}
+
+impl<'t, V> AnyEntry<'t, V> {
+    /// Returns the prefix.
+    #[must_use]
+    pub fn prefix(&self) -> AnyPrefix {
+        match self {
+            Self::V4(entry) => entry.prefix().into(),
+            Self::V6(entry) => entry.prefix().into(),
+        }
+    }
+
+    /// Calls `f` with the value of the route, if it exists.
+    #[must_use]
+    pub fn and_modify(self, f: impl FnOnce(&mut V)) -> Self {
+        match self {
+            Self::V4(entry) => Self::V4(entry.and_modify(f)),
+            Self::V6(entry) => Self::V6(entry.and_modify(f)),
+        }
+    }
+
+    /// Inserts a route with this value if there is none. Returns its value.
+    pub fn or_insert(self, value: V) -> &'t mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// Inserts a route with the value that `make` returns if there is none. Returns its value.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'t mut V {
+        match self {
+            Self::V4(entry) => entry.or_insert_with(make),
+            Self::V6(entry) => entry.or_insert_with(make),
+        }
+    }
+
+    /// Inserts a route with the default value if there is none. Returns its value.
+    pub fn or_default(self) -> &'t mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+}

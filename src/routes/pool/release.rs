@@ -1,0 +1,105 @@
+//! The release of the last chunks of a pool of which little is in use.
+
+use alloc::vec::Vec;
+
+use super::{KEEP_ALL, Pool, Unit, block_size, free_chunk, size_class};
+
+/// The result of [`Pool::release_chunk`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Released {
+    /// There is none to be released.
+    Done,
+    /// One was released; there may be more.
+    One,
+    /// The last chunk has blocks.
+    Blocked,
+}
+
+/// The release of chunks.
+impl<T: Unit> Pool<T> {
+    /// Returns whether less than a quarter of the units is in use, in several chunks.
+    #[inline]
+    pub(in super::super) fn is_sparse(&self) -> bool {
+        let quarter = self.chunks.len() * Self::UNITS / 4;
+        self.chunks.len() > 1 && self.used < quarter.min(self.sparse_below)
+    }
+
+    /// Returns whether chunks are to be released.
+    pub(in super::super) const fn is_releasing(&self) -> bool {
+        self.limit != KEEP_ALL
+    }
+
+    /// Begins to release all chunks but those for twice the units in use, if the pool is sparse.
+    pub(in super::super) fn begin_release(&mut self) {
+        if self.is_sparse() {
+            let kept = (2 * self.used).div_ceil(Self::UNITS).max(1);
+            self.limit = (kept << Self::SHIFT) as u32;
+        }
+    }
+
+    /// Allocates in all chunks again, until a quarter of the blocks has been freed.
+    #[inline]
+    pub(super) fn cancel_release(&mut self) {
+        if self.is_releasing() {
+            self.limit = KEEP_ALL;
+            self.sparse_below = self.used - self.used / 4;
+        }
+    }
+
+    /// Returns the number of chunks in which blocks are allocated, or more.
+    pub(super) const fn kept_chunks(&self) -> usize {
+        self.limit as usize >> Self::SHIFT
+    }
+
+    /// Moves a block with `len` units in use out of the chunks that are to be released. Returns the
+    /// new block; `None` if it stays.
+    pub(in super::super) fn relocate(&mut self, block: u32, len: u32) -> Option<u32> {
+        if len == 0 || block < self.limit {
+            return None;
+        }
+        let to = self.alloc_class(size_class(len)).ok()?;
+        self.copy(block, to, len);
+        self.free_class(block, block_size(len));
+        Some(to)
+    }
+
+    /// Releases the last chunk, if it is to be released and has no blocks.
+    pub(in super::super) fn release_chunk(&mut self) -> Released {
+        let start = self.chunks.len().saturating_sub(1) << Self::SHIFT;
+        if !self.is_releasing() || start < self.limit as usize {
+            if self.is_releasing() {
+                self.finish_release();
+            }
+            return Released::Done;
+        }
+        let free = self.free_maps.last().map_or(0, |map| map.free);
+        if free != self.end as usize - start {
+            return Released::Blocked;
+        }
+        self.free_maps.pop();
+        self.chunks.pop().into_iter().for_each(|chunk| free_chunk(chunk, Self::UNITS));
+        self.free -= free;
+        self.end = start as u32;
+        Released::One
+    }
+
+    /// Releases what the lists of free blocks and of chunks have allocated for more chunks. A scan
+    /// lists the free blocks again.
+    fn finish_release(&mut self) {
+        self.limit = KEEP_ALL;
+        self.sparse_below = usize::MAX;
+        self.free_lists.iter_mut().for_each(|list| *list = Vec::new());
+        self.listed = 0;
+        shrink(&mut self.chunks);
+        shrink(&mut self.free_maps);
+    }
+}
+
+/// Moves the elements of a vector to a smaller one, if there is memory.
+fn shrink<T>(vec: &mut Vec<T>) {
+    let mut smaller = Vec::new();
+    if smaller.try_reserve_exact(vec.len()).is_ok() {
+        smaller.append(vec);
+        *vec = smaller;
+    }
+}

@@ -1,0 +1,151 @@
+//! The return of memory in steps, after most routes have been removed.
+//!
+//! ```text
+//!     chunks   ▕▓ ░▓▕░▓  ▕▓░ ▓▕ ░ ▓▕▓  ░▕░▓  ▕░ ▓ ▕▓ ░▕      one eighth of the units in use
+//!              └─ kept ──┘└──── released when empty ────┘
+//!                  ▲               │
+//!                  └───────────────┘ blocks of the nodes, in the order of their prefixes
+//! ```
+//!
+//! When less than a quarter of a pool is in use, its first chunks, of twice the size that is in
+//! use, are kept. The blocks of all others move there: each update visits a few nodes in the order
+//! of their prefixes, and moves their blocks of values and of children. Nothing is allocated in the
+//! other chunks meanwhile, so they are empty after all nodes have been visited; then each update
+//! releases one. So the memory is proportional to the routes, or small, and no update waits for it.
+//!
+//! The cursor is the path of the last visited node, as slots. Updates may add and remove nodes
+//! before and behind it: a node that is added has its blocks in the first chunks.
+//!
+//! If there is no place in the first chunks, the others are used again, and the return begins anew
+//! when a quarter of the rest has been removed.
+
+use alloc::vec::Vec;
+
+use super::RouteTable;
+use super::pool::Released;
+use super::store::{ROOT, Store};
+use super::stride::{STRIDE, first_slot};
+use crate::key::bits::Address;
+
+/// Nodes that one update visits: less than ten microseconds, with tables of 4096 slots.
+const NODES_AT_ONCE: usize = 4;
+
+/// The path of a node from the root: the slots, of six bits each.
+type Slots = Vec<u8>;
+
+/// A node, and its prefix.
+struct Visit {
+    id: u32,
+    pos: u32,
+    /// The first bits of the prefix.
+    word: u64,
+}
+
+impl<A: Address, V> RouteTable<A, V> {
+    /// Continues to release memory that the routes do not need any more, or begins to.
+    #[inline]
+    pub(super) fn release_step(&mut self) {
+        if self.store.cursor.is_some() || self.store.is_sparse() {
+            self.release_some();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn release_some(&mut self) {
+        let Some(mut slots) = self.store.cursor.take().or_else(|| self.begin_release()) else {
+            return;
+        };
+        for _ in 0..NODES_AT_ONCE {
+            let Some(next) = self.store.successor(&mut slots) else {
+                match self.store.release_chunks() {
+                    [Released::Done, Released::Done] => return,
+                    // Nodes were merged, one that had been visited with one that had not.
+                    states if states.contains(&Released::Blocked) => self.visit_root(&mut slots),
+                    _ => {}
+                }
+                break;
+            };
+            self.visit(&next);
+        }
+        // Else there was no place, or no memory.
+        if self.store.is_releasing() {
+            self.store.cursor = Some(slots);
+        }
+    }
+
+    /// Begins the release, if there is memory for the cursor. Returns that.
+    fn begin_release(&mut self) -> Option<Slots> {
+        let mut slots = Slots::new();
+        slots.try_reserve_exact((A::BITS / STRIDE + 1) as usize).ok()?;
+        self.store.begin_release();
+        self.visit_root(&mut slots);
+        Some(slots)
+    }
+
+    /// Visits the root, and sets the cursor to it.
+    fn visit_root(&mut self, slots: &mut Slots) {
+        slots.clear();
+        self.visit(&Visit { id: ROOT, pos: 0, word: 0 });
+    }
+
+    /// Moves the blocks of a node to the first chunks.
+    fn visit(&mut self, &Visit { id, pos, word }: &Visit) {
+        let (values, children) = self.store.relocate(id);
+        if values || children {
+            self.after_move(id, word, pos, values);
+        }
+    }
+}
+
+impl<V> Store<V> {
+    /// Returns the first node whose path follows these slots, and changes them to its path.
+    fn successor(&self, slots: &mut Slots) -> Option<Visit> {
+        let (mut id, mut depth) = (ROOT, 0);
+        // The last node on the way with a later child: its depth, that slot, and the child.
+        let mut later = None;
+        loop {
+            let node = self.nodes.get(id);
+            if let Some(path) = node.as_path() {
+                let strides = path.strides as usize;
+                let digit = |at: usize| first_slot(path.bits << (STRIDE * at as u32)) as u8;
+                let rest = &slots[depth..];
+                let order = (0..strides).map(digit).cmp(rest.iter().copied().take(strides));
+                if order.is_eq() {
+                    (id, depth) = (path.child, depth + strides);
+                    continue;
+                }
+                if order.is_lt() {
+                    break;
+                }
+                slots.truncate(depth);
+                slots.extend((0..strides).map(digit));
+                return Some(Visit::of(path.child, slots));
+            }
+            let after = slots.get(depth).map_or(0, |slot| u32::from(*slot) + 1);
+            let branches = node.branches();
+            let following = branches.checked_shr(after).unwrap_or(0);
+            if following != 0 {
+                let slot = after + following.trailing_zeros();
+                later = Some((depth, slot, node.child_of(slot)));
+            }
+            let Some(child) = slots.get(depth).and_then(|slot| node.child((*slot).into())) else {
+                break;
+            };
+            (id, depth) = (child, depth + 1);
+        }
+        let (depth, slot, child) = later?;
+        slots.truncate(depth);
+        slots.push(slot as u8);
+        Some(Visit::of(child, slots))
+    }
+}
+
+impl Visit {
+    fn of(id: u32, slots: &Slots) -> Self {
+        let digits = slots.iter().zip(0..).take_while(|(_, nth)| nth * STRIDE < u64::BITS);
+        let left_aligned = |slot: u8| u64::from(slot) << (u64::BITS - STRIDE);
+        let word = digits.fold(0, |word, (slot, nth)| word | left_aligned(*slot) >> (nth * STRIDE));
+        Self { id, pos: slots.len() as u32 * STRIDE, word }
+    }
+}
