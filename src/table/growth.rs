@@ -153,14 +153,10 @@ impl<T, A: Allocator + Clone> Table<T, A> {
         slots: usize,
         hasher: &impl Fn(&T) -> u64,
     ) -> Result<(), TryReserveError> {
-        let mut directory = None;
-        if !self.directory.is_allocated() {
-            directory = Some(Directory::allocate(1, self.allocator())?);
-        }
         let (old, old_mask, mask) = (self.only(), self.mask, mask_for(slots));
         let len = self.len - self.stash.len();
         let new = Segment::allocate(slots, 0, policy::limit(slots, 0), self.allocator())?;
-        let guard = Unfinished(new, mask, self.allocator());
+        let guard = Unfinished(new, mask, self.stash.allocator());
         for (_, slot) in old.slots(old_mask) {
             let hash = hasher(old.get(slot));
             let to = new.claim(mask, (hash >> 28) as usize & mask);
@@ -168,12 +164,12 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             // The tag stays that of the insertion if the hasher is inconsistent.
             new.set_tag(to, old.tag(slot));
         }
+        if !self.directory.is_allocated() {
+            // The one that it replaces has no block.
+            self.directory = Directory::allocate(1, self.stash.allocator())?;
+        }
         core::mem::forget(guard);
         new.set_len(mask, len, policy::limit(slots, 0));
-        if let Some(directory) = directory {
-            // The old one has no block.
-            self.directory = directory;
-        }
         // The directory is larger if there was no memory to halve it.
         self.directory.set_all(0, 0, new);
         self.directory.halve(self.stash.allocator());

@@ -149,7 +149,13 @@ impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator
     }
 }
 
-impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator for Difference<'_, T, S, A> {}
+impl<T, S, A> FusedIterator for Difference<'_, T, S, A>
+where
+    T: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+}
 impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator
     for Intersection<'_, T, S, A>
 {
