@@ -146,6 +146,7 @@ pub mod hash;
 #[doc(hidden)]
 pub mod invariant;
 pub mod key;
+pub mod memory;
 pub mod packet_clock;
 pub mod probes;
 mod raw;

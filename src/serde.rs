@@ -18,6 +18,7 @@ use crate::eviction::PassiveGc;
 use crate::key::any_prefix::AnyPrefix;
 use crate::key::bits::{Address, BitString};
 use crate::key::prefix::{Prefix, PrefixError};
+use crate::memory::Allocator;
 use crate::routes::{RouteTable, Routes};
 use crate::sockets::Local;
 use crate::trash::{TrashMap, TrashSet};
@@ -200,7 +201,7 @@ where
     }
 }
 
-impl<K: Serialize, V: Serialize, S> Serialize for TrashMap<K, V, S> {
+impl<K: Serialize, V: Serialize, S, A: Allocator + Clone> Serialize for TrashMap<K, V, S, A> {
     fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
         serializer.collect_map(self)
     }
@@ -219,7 +220,7 @@ where
     }
 }
 
-impl<T: Serialize, S> Serialize for TrashSet<T, S> {
+impl<T: Serialize, S, A: Allocator + Clone> Serialize for TrashSet<T, S, A> {
     fn serialize<Ser: Serializer>(&self, serializer: Ser) -> Result<Ser::Ok, Ser::Error> {
         serializer.collect_seq(self)
     }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// Modules by layer, from the lowest to the highest. `lib.rs` is above all of them.
 const LAYERS: [&[&str]; 7] = [
     &["invariant", "probes", "raw", "timestamp"],
-    &["eviction", "key", "packet_clock", "table"],
-    &["hash"],
+    &["eviction", "key", "memory", "packet_clock"],
+    &["hash", "table"],
     &["cache", "dml", "routes", "schedule", "trash", "trie"],
     &["concurrent", "demux", "ephemeral", "flow_cache", "threaded"],
     &["sockets"],

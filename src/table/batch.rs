@@ -14,12 +14,13 @@
 use super::Table;
 use super::segment::Segment;
 use super::tags::tag;
+use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 
 /// The first entry in the home group of each hash that has its tag.
 pub(crate) type Candidates<'t, T> = [Option<&'t T>; BURST];
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// Takes up to [`BURST`] hashes through the first two stages; the caller compares.
     #[inline(always)]
     pub(crate) fn candidates(&self, hashes: &[u64]) -> Candidates<'_, T> {

@@ -3,12 +3,13 @@
 use alloc::{format, vec};
 
 use super::policy;
-use super::segment::Segment;
+use super::segment::{Boxed, Segment};
 use super::tags::{GROUP, tag};
 use super::{STASHED, Table};
 use crate::invariant::{InvariantError, ensure};
+use crate::memory::Allocator;
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// Checks every invariant.
     pub(crate) fn validate(&self, hasher: &impl Fn(&T) -> u64) -> Result<(), InvariantError> {
         let (mut segments, mut len) = (0, self.stash.len());
@@ -17,7 +18,7 @@ impl<T> Table<T> {
             segments += 1;
         }
         self.validate_directory()?;
-        let is_stashed = |(hash, entry): &(u64, alloc::boxed::Box<T>)| hasher(entry) == *hash;
+        let is_stashed = |(hash, entry): &(u64, Boxed<T>)| hasher(entry) == *hash;
         ensure(self.stash.iter().all(is_stashed), || "an entry of the stash has another hash")?;
         let has_sizes = segments < 2 || self.mask + GROUP == policy::SLOTS;
         let is_counted = (segments, len) == (self.segments, self.len);

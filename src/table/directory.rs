@@ -12,14 +12,14 @@
 //! the lowest of them is its *number*.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::error::TryReserveError;
 use super::segment::Segment;
+use crate::memory::Allocator;
 
-/// Pointers to segments. Frees its own block only.
+/// Pointers to segments. It does not free its block: the table does, with its allocator.
 pub(crate) struct Directory<T> {
     /// **D1** Points to `mask + 1` segments; to that of [`NOWHERE`] if nothing is allocated.
     segments: NonNull<Segment<T>>,
@@ -88,12 +88,10 @@ impl<T> Directory<T> {
     }
 
     /// A directory of `len` entries, a power of two, all of them for [`Segment::EMPTY`].
-    pub(crate) fn allocate(len: usize) -> Result<Self, TryReserveError> {
+    pub(crate) fn allocate(len: usize, memory: &impl Allocator) -> Result<Self, TryReserveError> {
         let layout = Self::layout(len)?;
-        // SAFETY: the layout has a size, as there is an entry at least.
-        let block = unsafe { alloc(layout) };
-        let segments: NonNull<Segment<T>> =
-            NonNull::new(block).ok_or(TryReserveError::memory(layout))?.cast();
+        let block = memory.allocate(layout).map_err(|_| TryReserveError::memory(layout))?;
+        let segments: NonNull<Segment<T>> = block.cast();
         for index in 0..len {
             // SAFETY: the block has that number of entries.
             let place = unsafe { segments.add(index) };
@@ -101,6 +99,15 @@ impl<T> Directory<T> {
             unsafe { place.write(Segment::EMPTY) };
         }
         Ok(Self { segments, mask: len - 1 })
+    }
+
+    /// Frees the block.
+    pub(crate) fn free(self, memory: &impl Allocator) {
+        let Ok(layout) = Self::layout(self.len()) else { return };
+        if self.is_allocated() {
+            // SAFETY: allocated with this layout, by the allocator of the table.
+            unsafe { memory.deallocate(self.segments.cast(), layout) };
+        }
     }
 
     /// Sets one entry.
@@ -118,21 +125,21 @@ impl<T> Directory<T> {
     }
 
     /// Doubles the number of entries: both halves are equal.
-    pub(crate) fn double(&mut self) -> Result<(), TryReserveError> {
+    pub(crate) fn double(&mut self, memory: &impl Allocator) -> Result<(), TryReserveError> {
         let len = self.len();
-        let mut doubled = Self::allocate(2 * len)?;
+        let mut doubled = Self::allocate(2 * len, memory)?;
         (0..2 * len).for_each(|index| doubled.set(index, self.segment(index as u64)));
-        *self = doubled;
+        core::mem::replace(self, doubled).free(memory);
         Ok(())
     }
 
     /// Halves the number of entries, while both halves are equal. Without memory it stays as it is.
-    pub(crate) fn halve(&mut self) {
+    pub(crate) fn halve(&mut self, memory: &impl Allocator) {
         while self.len() > 1 && self.has_equal_halves() {
             let half = self.len() / 2;
-            let Ok(mut halved) = Self::allocate(half) else { return };
+            let Ok(mut halved) = Self::allocate(half, memory) else { return };
             (0..half).for_each(|index| halved.set(index, self.segment(index as u64)));
-            *self = halved;
+            core::mem::replace(self, halved).free(memory);
         }
     }
 
@@ -173,15 +180,5 @@ impl<T> Directory<T> {
             }
         }
         None
-    }
-}
-
-impl<T> Drop for Directory<T> {
-    fn drop(&mut self) {
-        let Ok(layout) = Self::layout(self.len()) else { return };
-        if self.is_allocated() {
-            // SAFETY: allocated with this layout.
-            unsafe { dealloc(self.segments.cast().as_ptr(), layout) };
-        }
     }
 }

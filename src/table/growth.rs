@@ -17,14 +17,15 @@
 //!
 //! All hashes are computed before anything moves: a hasher that panics leaves the table as it was.
 
-use alloc::vec::Vec;
+use core::alloc::Layout;
 
 use super::directory::Directory;
-use super::error::{TryReserveError, reserve};
+use super::error::TryReserveError;
 use super::policy;
 use super::segment::Segment;
 use super::tags::{GROUP, tag};
 use super::{FLOODED, Table};
+use crate::memory::{Allocator, Vec};
 
 /// For each slot of a segment the home group of its entry, and whether it moves to the other
 /// segment.
@@ -54,19 +55,19 @@ impl Plan {
 }
 
 /// Frees a segment whose entries are in another one, too, if user code panics.
-struct Unfinished<T>(Segment<T>, usize);
+struct Unfinished<'m, T, A: Allocator>(Segment<T>, usize, &'m A);
 
-impl<T> Drop for Unfinished<T> {
+impl<T, A: Allocator> Drop for Unfinished<'_, T, A> {
     fn drop(&mut self) {
-        free(self.0, self.1);
+        free(self.0, self.1, self.2);
     }
 }
 
 /// Frees a segment that no directory has any more, or one whose table is being dropped.
 #[allow(unsafe_code)]
-pub(super) fn free<T>(segment: Segment<T>, mask: usize) {
-    // SAFETY: it is found nowhere, and the callers drop their pointers.
-    unsafe { segment.free(mask) };
+pub(super) fn free<T>(segment: Segment<T>, mask: usize, memory: &impl Allocator) {
+    // SAFETY: it is found nowhere, and the callers drop their pointers. M5.
+    unsafe { segment.free(mask, memory) };
 }
 
 /// The mask of segments with that number of slots.
@@ -74,7 +75,7 @@ fn mask_for(slots: usize) -> usize {
     (slots.div_ceil(GROUP) - 1) * GROUP
 }
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// Grows until the segment of this hash has room. Returns whether it has: if hashes do not
     /// separate the entries, it has none.
     ///
@@ -152,14 +153,10 @@ impl<T> Table<T> {
         slots: usize,
         hasher: &impl Fn(&T) -> u64,
     ) -> Result<(), TryReserveError> {
-        let mut directory = None;
-        if !self.directory.is_allocated() {
-            directory = Some(Directory::allocate(1)?);
-        }
         let (old, old_mask, mask) = (self.only(), self.mask, mask_for(slots));
         let len = self.len - self.stash.len();
-        let new = Segment::allocate(slots, 0, policy::limit(slots, 0))?;
-        let guard = Unfinished(new, mask);
+        let new = Segment::allocate(slots, 0, policy::limit(slots, 0), self.allocator())?;
+        let guard = Unfinished(new, mask, self.stash.allocator());
         for (_, slot) in old.slots(old_mask) {
             let hash = hasher(old.get(slot));
             let to = new.claim(mask, (hash >> 28) as usize & mask);
@@ -167,16 +164,17 @@ impl<T> Table<T> {
             // The tag stays that of the insertion if the hasher is inconsistent.
             new.set_tag(to, old.tag(slot));
         }
+        if !self.directory.is_allocated() {
+            // The one that it replaces has no block.
+            self.directory = Directory::allocate(1, self.stash.allocator())?;
+        }
         core::mem::forget(guard);
         new.set_len(mask, len, policy::limit(slots, 0));
-        if let Some(directory) = directory {
-            self.directory = directory;
-        }
         // The directory is larger if there was no memory to halve it.
         self.directory.set_all(0, 0, new);
-        self.directory.halve();
+        self.directory.halve(self.stash.allocator());
         (self.mask, self.segments) = (mask, 1);
-        free(old, old_mask);
+        free(old, old_mask, self.allocator());
         Ok(())
     }
 
@@ -189,9 +187,9 @@ impl<T> Table<T> {
         // T1, T2: no entry has passed a group with a free slot.
         let first = low.first_with_room(mask).unwrap_or(0);
         if depth == self.directory.depth() {
-            self.directory.double()?;
+            self.directory.double(self.stash.allocator())?;
         }
-        let high = Segment::allocate(policy::SLOTS, depth + 1, 0)?;
+        let high = Segment::allocate(policy::SLOTS, depth + 1, 0, self.allocator())?;
         let before = low.len(mask);
         let moved = self.move_from_home(low, high, &plan)
             + self.reinsert_displaced(low, high, &plan, first);
@@ -297,7 +295,7 @@ impl<T> Table<T> {
             let (hash, entry) = self.stash.swap_remove(at);
             segment.header_mut(self.mask).len += 1;
             let slot = segment.claim(self.mask, self.home(hash));
-            segment.write_boxed(slot, tag(hash), entry);
+            segment.write_boxed(slot, tag(hash), entry, self.allocator());
         }
         self.free_stash();
     }
@@ -380,9 +378,9 @@ impl<T> Table<T> {
         low.header_mut(mask).depth = depth - 1;
         self.directory.set_all(upper, depth, low);
         self.segments -= 1;
-        free(high, mask);
+        free(high, mask, self.allocator());
         if depth == self.directory.depth() {
-            self.directory.halve();
+            self.directory.halve(self.stash.allocator());
         }
         true
     }
@@ -410,7 +408,7 @@ impl<T> Table<T> {
     pub(crate) fn shrink_to(&mut self, reserved: usize, hasher: impl Fn(&T) -> u64) {
         self.reserved = reserved;
         if self.len == 0 && reserved == 0 {
-            *self = Self::new();
+            drop(self.replace_by_empty());
             return;
         }
         let fits = |entries, number| entries <= policy::limit(policy::SLOTS, number);
@@ -483,7 +481,9 @@ impl<T> Table<T> {
             .checked_mul(Segment::<T>::bytes(policy::SLOTS) / policy::SLOTS)
             .ok_or(TryReserveError::OVERFLOW)?;
         if bytes > 64 << 10 {
-            reserve(&mut Vec::<u8>::new(), bytes)?;
+            let layout = Layout::array::<u8>(bytes).map_err(|_| TryReserveError::OVERFLOW)?;
+            let mut block: Vec<u8, &A> = Vec::new_in(self.allocator());
+            block.try_reserve_exact(bytes).map_err(|_| TryReserveError::memory(layout))?;
         }
         Ok(())
     }

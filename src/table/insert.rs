@@ -1,31 +1,32 @@
 //! Inserting.
 
-use alloc::boxed::Box;
+use core::alloc::Layout;
 use core::mem::MaybeUninit;
 
-use super::error::{TryReserveError, reserve_one};
+use super::error::TryReserveError;
 use super::policy;
 use super::probe::Position;
-use super::segment::{Segment, UninitBox, uninit_box, write_box};
+use super::segment::{Boxed, Segment, UninitBox, uninit_box};
 use super::tags::{GROUP, tag};
 use super::{FLOODED, STASHED, Table};
+use crate::memory::{Allocator, Box};
 
 /// Room for one entry: inserting it takes no memory, and runs no user code.
-pub(crate) struct Room<'t, T> {
-    table: &'t mut Table<T>,
+pub(crate) struct Room<'t, T, A: Allocator + Clone> {
+    table: &'t mut Table<T, A>,
     hash: u64,
-    place: Free<T>,
+    place: Free<T, A>,
 }
 
 /// Where there is room.
-enum Free<T> {
+enum Free<T, A: Allocator> {
     /// A free slot, the first that a search finds.
-    Slot { segment: Segment<T>, slot: usize, uninit: UninitBox<T> },
+    Slot { segment: Segment<T>, slot: usize, uninit: UninitBox<T, A> },
     /// The end of the stash, and a box.
-    Stash(Box<MaybeUninit<T>>),
+    Stash(Box<MaybeUninit<T>, A>),
 }
 
-impl<'t, T> Room<'t, T> {
+impl<'t, T, A: Allocator + Clone> Room<'t, T, A> {
     /// Inserts the entry.
     pub(crate) fn insert(self, entry: T) -> &'t mut T {
         let Self { table, hash, place } = self;
@@ -37,7 +38,7 @@ impl<'t, T> Room<'t, T> {
             Free::Stash(uninit) => {
                 table.len += 1;
                 table.extras |= STASHED;
-                table.stash.push((hash, write_box(uninit, entry)));
+                table.stash.push((hash, Boxed::new(Box::write(uninit, entry))));
                 let last = table.stash.len() - 1;
                 &mut table.stash[last].1
             }
@@ -45,7 +46,7 @@ impl<'t, T> Room<'t, T> {
     }
 
     /// Inserts the entry, and returns the table and where the entry is.
-    pub(crate) fn insert_at(self, entry: T) -> (&'t mut Table<T>, Position) {
+    pub(crate) fn insert_at(self, entry: T) -> (&'t mut Table<T, A>, Position) {
         let Self { table, hash, place } = self;
         let at = match &place {
             Free::Slot { slot, .. } => Position::new(table.directory.index(hash), *slot, hash),
@@ -56,7 +57,7 @@ impl<'t, T> Room<'t, T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// Inserts an entry, in one pass. If `eq` returns true for one that is there, both are given to
     /// `replace`, and its result is returned. `hasher` returns the hashes of entries that have to
     /// move.
@@ -120,7 +121,7 @@ impl<T> Table<T> {
         segment: Segment<T>,
         slot: usize,
         hash: u64,
-        uninit: UninitBox<T>,
+        uninit: UninitBox<T, A>,
         entry: T,
     ) {
         segment.write(slot, tag(hash), uninit, entry);
@@ -153,16 +154,32 @@ impl<T> Table<T> {
         &mut self,
         hash: u64,
         hasher: impl Fn(&T) -> u64,
-    ) -> Result<Room<'_, T>, TryReserveError> {
+    ) -> Result<Room<'_, T, A>, TryReserveError> {
         let is_at_limit = self.directory.segment(hash).header(self.mask).is_at_limit();
         if is_at_limit && !self.grow_for(hash, &hasher)? {
             self.extras |= FLOODED;
-            reserve_one(&mut self.stash)?;
-            return Ok(Room { hash, place: Free::Stash(uninit_box()?), table: self });
+            self.reserve_in_stash()?;
+            let place = Free::Stash(uninit_box(self.allocator())?);
+            return Ok(Room { hash, place, table: self });
         }
-        let uninit = if Segment::<T>::IS_INLINE { None } else { Some(uninit_box()?) };
+        let uninit =
+            if Segment::<T>::IS_INLINE { None } else { Some(uninit_box(self.allocator())?) };
         let segment = self.directory.segment(hash);
         let slot = segment.first_free(self.mask, self.home(hash));
         Ok(Room { table: self, hash, place: Free::Slot { segment, slot, uninit } })
+    }
+
+    /// Allocates room for one entry more in the stash, and for as many as there are if there is
+    /// none.
+    fn reserve_in_stash(&mut self) -> Result<(), TryReserveError> {
+        let len = self.stash.len();
+        if len < self.stash.capacity() {
+            return Ok(());
+        }
+        let additional = len.max(4);
+        let layout = Layout::array::<(u64, Boxed<T>)>(len + additional);
+        let layout = layout.map_err(|_| TryReserveError::OVERFLOW)?;
+        let reserved = self.stash.try_reserve_exact(additional);
+        reserved.map_err(|_| TryReserveError::memory(layout))
     }
 }

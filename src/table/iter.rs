@@ -1,37 +1,37 @@
 //! Visiting, removing, copying and dropping all entries.
 
-use alloc::boxed::Box;
-use alloc::vec;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
-use core::slice;
+use core::{mem, slice};
 
 use super::Table;
 use super::directory::Directory;
 use super::error::TryReserveError;
 use super::growth::free;
 use super::probe::Position;
-use super::segment::{Segment, Slots};
+use super::segment::{Boxed, Segment, Slots, uninit_box};
 use super::tags::GROUP;
+use crate::memory::{Allocator, Box, Global};
 
 /// Every occupied slot of a table.
 struct AllSlots<'t, T> {
-    table: &'t Table<T>,
+    directory: &'t Directory<T>,
+    mask: usize,
     /// The next index in the directory.
     index: usize,
     slots: Slots<T>,
 }
 
 impl<'t, T> AllSlots<'t, T> {
-    fn new(table: &'t Table<T>) -> Self {
-        Self { table, index: 0, slots: Slots::NONE }
+    fn new<A: Allocator + Clone>(table: &'t Table<T, A>) -> Self {
+        Self { directory: &table.directory, mask: table.mask, index: 0, slots: Slots::NONE }
     }
 }
 
 impl<T> Clone for AllSlots<'_, T> {
     fn clone(&self) -> Self {
-        Self { table: self.table, index: self.index, slots: self.slots.clone() }
+        Self { slots: self.slots.clone(), ..*self }
     }
 }
 
@@ -44,9 +44,8 @@ impl<T> Iterator for AllSlots<'_, T> {
             if let Some(slot) = self.slots.next() {
                 return Some(slot);
             }
-            let mask = self.table.mask;
-            let (_, segment) = self.table.directory.next_from(&mut self.index, mask)?;
-            self.slots = segment.slots(mask);
+            let (_, segment) = self.directory.next_from(&mut self.index, self.mask)?;
+            self.slots = segment.slots(self.mask);
         }
     }
 }
@@ -54,7 +53,7 @@ impl<T> Iterator for AllSlots<'_, T> {
 /// An iterator over references to the entries of a table.
 pub struct Iter<'t, T> {
     slots: AllSlots<'t, T>,
-    stash: slice::Iter<'t, (u64, Box<T>)>,
+    stash: slice::Iter<'t, (u64, Boxed<T>)>,
     left: usize,
 }
 
@@ -98,7 +97,7 @@ pub struct IterMut<'t, T> {
     mask: usize,
     index: usize,
     slots: Slots<T>,
-    stash: slice::IterMut<'t, (u64, Box<T>)>,
+    stash: slice::IterMut<'t, (u64, Boxed<T>)>,
     left: usize,
     entries: PhantomData<&'t mut T>,
 }
@@ -138,16 +137,15 @@ impl<T> fmt::Debug for IterMut<'_, T> {
 }
 
 /// An owning iterator over the entries of a table; it drops the rest when dropped.
-pub struct IntoIter<T> {
+pub struct IntoIter<T, A: Allocator + Clone = Global> {
     /// It is not used as a table any more, but for its memory and what is left in it.
-    table: Table<T>,
+    table: Table<T, A>,
     index: usize,
     slots: Slots<T>,
-    stash: vec::IntoIter<(u64, Box<T>)>,
     left: usize,
 }
 
-impl<T> Iterator for IntoIter<T> {
+impl<T, A: Allocator + Clone> Iterator for IntoIter<T, A> {
     type Item = T;
 
     #[inline]
@@ -155,13 +153,13 @@ impl<T> Iterator for IntoIter<T> {
         loop {
             if let Some((segment, slot)) = self.slots.next() {
                 self.left -= 1;
-                return Some(segment.take(slot));
+                return Some(segment.take(slot, self.table.allocator()));
             }
             let mask = self.table.mask;
             let Some((_, segment)) = self.table.directory.next_from(&mut self.index, mask) else {
-                let (_, entry) = self.stash.next()?;
+                let (_, entry) = self.table.stash.pop()?;
                 self.left -= 1;
-                return Some(*entry);
+                return Some(entry.into_entry(self.table.allocator()));
             };
             self.slots = segment.slots(mask);
         }
@@ -173,10 +171,10 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
-impl<T> ExactSizeIterator for IntoIter<T> {}
-impl<T> FusedIterator for IntoIter<T> {}
+impl<T, A: Allocator + Clone> ExactSizeIterator for IntoIter<T, A> {}
+impl<T, A: Allocator + Clone> FusedIterator for IntoIter<T, A> {}
 
-impl<T> fmt::Debug for IntoIter<T> {
+impl<T, A: Allocator + Clone> fmt::Debug for IntoIter<T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter").field("left", &self.left).finish_non_exhaustive()
     }
@@ -199,7 +197,7 @@ pub(crate) struct Cursor {
     stashed: usize,
 }
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// References to all entries.
     pub(crate) fn iter(&self) -> Iter<'_, T> {
         Iter { slots: AllSlots::new(self), stash: self.stash.iter(), left: self.len }
@@ -219,10 +217,9 @@ impl<T> Table<T> {
     }
 
     /// All entries.
-    pub(crate) fn into_entries(mut self) -> IntoIter<T> {
-        let stash = core::mem::take(&mut self.stash).into_iter();
+    pub(crate) fn into_entries(self) -> IntoIter<T, A> {
         let left = self.len;
-        IntoIter { table: self, index: 0, slots: Slots::NONE, stash, left }
+        IntoIter { table: self, index: 0, slots: Slots::NONE, left }
     }
 
     /// The position of the entry that a cursor visits next, without its hash: see
@@ -290,20 +287,20 @@ impl<T> Table<T> {
     where
         T: Clone,
     {
-        let mut copy = Self::new();
+        let mut copy = Self::new_in(self.allocator().clone());
         if self.directory.is_allocated() {
-            copy.directory = Directory::allocate(self.directory.len())?;
+            copy.directory = Directory::allocate(self.directory.len(), self.allocator())?;
         }
         (copy.mask, copy.reserved, copy.extras) = (self.mask, self.reserved, self.extras);
         for (number, segment) in self.directory.numbers(self.mask) {
             let header = segment.header(self.mask);
-            let new = segment.alike(self.mask)?;
+            let new = segment.alike(self.mask, self.allocator())?;
             copy.directory.set_all(number, header.depth, new);
             copy.segments += 1;
             for (_, slot) in segment.slots(self.mask) {
                 let entry = segment.get(slot).clone();
-                let uninit =
-                    if Segment::<T>::IS_INLINE { None } else { Some(super::uninit_box()?) };
+                let is_inline = Segment::<T>::IS_INLINE;
+                let uninit = if is_inline { None } else { Some(uninit_box(self.allocator())?) };
                 new.write(slot, segment.tag(slot), uninit, entry);
                 copy.len += 1;
             }
@@ -311,55 +308,66 @@ impl<T> Table<T> {
         }
         copy.stash.reserve_exact(self.stash.len());
         for (hash, entry) in &self.stash {
-            copy.stash.push((*hash, entry.clone()));
+            let entry = T::clone(entry);
+            let uninit = uninit_box(self.allocator())?;
+            copy.stash.push((*hash, Boxed::new(Box::write(uninit, entry))));
             copy.len += 1;
         }
         Ok(copy)
     }
 
     /// Drops the entries of a segment and frees it; goes on if one of them panics.
-    fn drop_segment(segment: Segment<T>, mask: usize) {
-        struct Rest<T>(Segment<T>, usize);
-        impl<T> Drop for Rest<T> {
-            fn drop(&mut self) {
+    fn drop_segment(segment: Segment<T>, mask: usize, memory: &A) {
+        struct Rest<'m, T, A: Allocator + Clone>(Segment<T>, usize, &'m A);
+        impl<T, A: Allocator + Clone> Rest<'_, T, A> {
+            fn drop_entries(&self) {
+                let Self(segment, mask, memory) = self;
                 if Segment::<T>::NEEDS_DROP {
-                    self.0.slots(self.1).for_each(|(segment, slot)| segment.drop_entry(slot));
+                    segment.slots(*mask).for_each(|(own, slot)| own.drop_entry(slot, *memory));
                 }
-                free(self.0, self.1);
             }
         }
-        let rest = Rest(segment, mask);
-        if Segment::<T>::NEEDS_DROP {
-            segment.slots(mask).for_each(|(segment, slot)| segment.drop_entry(slot));
+        impl<T, A: Allocator + Clone> Drop for Rest<'_, T, A> {
+            fn drop(&mut self) {
+                self.drop_entries();
+                free(self.0, self.1, self.2);
+            }
         }
-        drop(rest);
+        Rest(segment, mask, memory).drop_entries();
     }
 }
 
 /// Ends the program without memory, as all copies do.
-impl<T: Clone> Clone for Table<T> {
+impl<T: Clone, A: Allocator + Clone> Clone for Table<T, A> {
     fn clone(&self) -> Self {
         self.try_clone().unwrap_or_else(|error| error.raise())
     }
 }
 
-impl<T> Drop for Table<T> {
+impl<T, A: Allocator + Clone> Drop for Table<T, A> {
     fn drop(&mut self) {
-        struct Rest<'t, T>(&'t Table<T>, usize);
-        impl<T> Rest<'_, T> {
-            fn drop_segments(&mut self) {
+        struct Rest<'t, T, A: Allocator + Clone>(&'t mut Table<T, A>, usize);
+        impl<T, A: Allocator + Clone> Rest<'_, T, A> {
+            fn drop_entries(&mut self) {
+                let Self(table, index) = self;
                 // Downwards: a segment is freed at its number, which is the lowest of its indices.
-                while let Some(segment) = self.0.directory.last_before(&mut self.1, self.0.mask) {
-                    Table::drop_segment(segment, self.0.mask);
+                while let Some(segment) = table.directory.last_before(index, table.mask) {
+                    Table::drop_segment(segment, table.mask, table.allocator());
+                }
+                while let Some((_, entry)) = table.stash.pop() {
+                    drop(entry.into_entry(table.allocator()));
                 }
             }
         }
-        impl<T> Drop for Rest<'_, T> {
+        impl<T, A: Allocator + Clone> Drop for Rest<'_, T, A> {
             fn drop(&mut self) {
-                self.drop_segments();
+                self.drop_entries();
+                let directory = mem::replace(&mut self.0.directory, Directory::new());
+                directory.free(self.0.allocator());
             }
         }
-        Rest(self, self.directory.len()).drop_segments();
+        let len = self.directory.len();
+        Rest(self, len).drop_entries();
     }
 }
 
@@ -378,16 +386,16 @@ impl Cursor {
 
 #[allow(unsafe_code)]
 // SAFETY: a table owns its entries.
-unsafe impl<T: Send> Send for Table<T> {}
+unsafe impl<T: Send, A: Allocator + Clone + Send> Send for Table<T, A> {}
 #[allow(unsafe_code)]
 // SAFETY: a shared table gives shared references only.
-unsafe impl<T: Sync> Sync for Table<T> {}
+unsafe impl<T: Sync, A: Allocator + Clone + Sync> Sync for Table<T, A> {}
 #[allow(unsafe_code)]
 // SAFETY: it owns what is left.
-unsafe impl<T: Send> Send for IntoIter<T> {}
+unsafe impl<T: Send, A: Allocator + Clone + Send> Send for IntoIter<T, A> {}
 #[allow(unsafe_code)]
 // SAFETY: a shared one gives nothing.
-unsafe impl<T: Sync> Sync for IntoIter<T> {}
+unsafe impl<T: Sync, A: Allocator + Clone + Sync> Sync for IntoIter<T, A> {}
 #[allow(unsafe_code)]
 // SAFETY: as a shared reference to the table.
 unsafe impl<T: Sync> Send for Iter<'_, T> {}

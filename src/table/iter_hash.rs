@@ -1,15 +1,15 @@
 //! Visiting the entries that may have one hash.
 #![allow(unsafe_code)]
 
-use alloc::boxed::Box;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::slice;
 
 use super::Table;
-use super::segment::Segment;
+use super::segment::{Boxed, Segment};
 use super::tags::{GROUP, Mask, tag};
+use crate::memory::Allocator;
 
 /// The slots that a search for a hash compares.
 struct SlotsOfHash<T> {
@@ -26,7 +26,7 @@ struct SlotsOfHash<T> {
 }
 
 impl<T> SlotsOfHash<T> {
-    fn new(table: &Table<T>, hash: u64) -> Self {
+    fn new<A: Allocator + Clone>(table: &Table<T, A>, hash: u64) -> Self {
         let (segment, offset) = (table.directory.segment(hash), table.home(hash));
         let group = segment.group(offset);
         let (matches, is_last) = (group.matches(tag(hash)), !group.free().is_empty());
@@ -64,7 +64,7 @@ impl<T> Iterator for SlotsOfHash<T> {
 /// it, and one in 128 of the others near.
 pub struct IterHash<'t, T> {
     slots: SlotsOfHash<T>,
-    stash: slice::Iter<'t, (u64, Box<T>)>,
+    stash: slice::Iter<'t, (u64, Boxed<T>)>,
     hash: u64,
 }
 
@@ -97,7 +97,7 @@ impl<T: fmt::Debug> fmt::Debug for IterHash<'_, T> {
 /// An iterator over mutable references to the entries of a table that may have one hash.
 pub struct IterHashMut<'t, T> {
     slots: SlotsOfHash<T>,
-    stash: slice::IterMut<'t, (u64, Box<T>)>,
+    stash: slice::IterMut<'t, (u64, Boxed<T>)>,
     hash: u64,
     entries: PhantomData<&'t mut T>,
 }
@@ -122,7 +122,7 @@ impl<T> fmt::Debug for IterHashMut<'_, T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// References to the entries that may have this hash.
     pub(crate) fn iter_hash(&self, hash: u64) -> IterHash<'_, T> {
         IterHash { slots: SlotsOfHash::new(self, hash), stash: self.stash.iter(), hash }

@@ -75,11 +75,9 @@ mod remove;
 mod segment;
 mod tags;
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
-
+use crate::memory::{Allocator, Global, Vec};
 use directory::Directory;
-use segment::Segment;
+use segment::{Boxed, Segment};
 use tags::GROUP;
 
 pub(crate) use batch::Candidates;
@@ -90,7 +88,7 @@ pub(crate) use insert::Room;
 pub(crate) use iter::Cursor;
 pub(crate) use policy::REACH;
 pub(crate) use probe::Position;
-pub(crate) use segment::{uninit_box, write_box};
+pub(crate) use segment::uninit_box;
 
 /// The stash is not empty.
 const STASHED: u8 = 1;
@@ -102,7 +100,7 @@ const FLOODED: u8 = 2;
 const OTHER_TABLES: u8 = 4;
 
 /// Entries by hash.
-pub(crate) struct Table<T> {
+pub(crate) struct Table<T, A: Allocator + Clone = Global> {
     directory: Directory<T>,
     /// The offset of the last group of a segment.
     mask: usize,
@@ -114,13 +112,14 @@ pub(crate) struct Table<T> {
     segments: usize,
     /// Segments do not merge below what as many entries need.
     reserved: usize,
-    /// Entries, with their hashes, for which there is no slot that a lookup would reach.
-    stash: Vec<(u64, Box<T>)>,
+    /// Entries, with their hashes, for which there is no slot that a lookup would reach. It has the
+    /// allocator of the table.
+    stash: Vec<(u64, Boxed<T>), A>,
 }
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// A table without memory.
-    pub(crate) const fn new() -> Self {
+    pub(crate) const fn new_in(memory: A) -> Self {
         Self {
             directory: Directory::new(),
             mask: 0,
@@ -128,8 +127,19 @@ impl<T> Table<T> {
             len: 0,
             segments: 0,
             reserved: 0,
-            stash: Vec::new(),
+            stash: Vec::new_in(memory),
         }
+    }
+
+    /// The allocator.
+    pub(crate) fn allocator(&self) -> &A {
+        self.stash.allocator()
+    }
+
+    /// Takes what is in the table, and leaves an empty one.
+    pub(crate) fn replace_by_empty(&mut self) -> Self {
+        let empty = Self::new_in(self.allocator().clone());
+        core::mem::replace(self, empty)
     }
 
     #[inline]
@@ -208,8 +218,8 @@ impl<T> Table<T> {
             segments => segments * Segment::<T>::bytes(self.slots() / segments),
         };
         let in_slots = (self.len - self.stash.len()) * Segment::<T>::BOX;
-        let stash =
-            self.stash.capacity() * size_of::<(u64, Box<T>)>() + self.stash.len() * size_of::<T>();
+        let stash = self.stash.capacity() * size_of::<(u64, Boxed<T>)>()
+            + self.stash.len() * size_of::<T>();
         self.directory.allocation_size() + segments + in_slots + stash
     }
 

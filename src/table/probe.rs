@@ -1,10 +1,9 @@
 //! Searching the groups of a segment.
 
-use alloc::vec::Vec;
-
 use super::Table;
 use super::segment::Segment;
 use super::tags::tag;
+use crate::memory::Allocator;
 use crate::probes::Observer;
 
 /// Where an entry is, and its hash. Any change of the table makes it void.
@@ -37,7 +36,7 @@ impl Position {
 #[inline(always)]
 fn unlikely() {}
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// The entry of this hash for which `eq` returns true.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, mut eq: impl FnMut(&T) -> bool) -> Option<&T> {
@@ -226,18 +225,18 @@ impl<T> Table<T> {
                 |b: &Option<Position>| a.zip(*b).is_some_and(|(a, b)| self.is_same_place(a, b));
             assert!(!at[..i].iter().any(is_same), "two keys have the same entry");
         }
-        let mut stash: Vec<Option<&mut T>> = Vec::new();
-        if at.iter().flatten().any(|at| at.index == Position::STASH) {
-            stash.extend(self.stash.iter_mut().map(|(_, entry)| Some(&mut **entry)));
-        }
         let (directory, mask) = (&self.directory, self.mask);
-        at.map(|at| {
-            let at = at?;
-            if at.index == Position::STASH {
-                return stash.get_mut(at.slot)?.take();
-            }
+        let mut found = at.map(|at| {
+            let at = at.filter(|at| at.index != Position::STASH)?;
             let segment = directory.segment(at.index as u64);
             segment.is_full(mask, at.slot).then(|| segment.get_mut(at.slot))
-        })
+        });
+        for (slot, (_, entry)) in self.stash.iter_mut().enumerate() {
+            let is_it = |at: Position| at.index == Position::STASH && at.slot == slot;
+            if let Some(place) = at.iter().position(|at| at.is_some_and(is_it)) {
+                found[place] = Some(&mut **entry);
+            }
+        }
+        found
     }
 }

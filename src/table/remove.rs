@@ -13,14 +13,13 @@
 //! The table is valid after each swap: the entry that is to go has been displaced, and found. So a
 //! hasher that panics on the way leaves all entries in their places.
 
-use alloc::vec::Vec;
-
 use super::probe::Position;
 use super::segment::Segment;
 use super::tags::{FREE, GROUP, tag};
 use super::{STASHED, Table};
+use crate::memory::{Allocator, Vec};
 
-impl<T> Table<T> {
+impl<T, A: Allocator + Clone> Table<T, A> {
     /// Removes the entry of this hash for which `eq` returns true, and makes the table smaller if
     /// that is due. `hasher` returns the hashes of entries that have to move.
     #[inline(always)]
@@ -84,7 +83,7 @@ impl<T> Table<T> {
         if !is_at_home || segment.is_group_full(slot & !(GROUP - 1)) {
             slot = self.shift_back(segment, slot, hasher);
         }
-        let entry = segment.take(slot);
+        let entry = segment.take(slot, self.allocator());
         segment.header_mut(self.mask).len -= 1;
         self.len -= 1;
         entry
@@ -142,13 +141,13 @@ impl<T> Table<T> {
         let (_, entry) = self.stash.swap_remove(at);
         self.free_stash();
         self.len -= 1;
-        Some(*entry)
+        Some(entry.into_entry(self.allocator()))
     }
 
     /// Frees the stash if it is empty.
     pub(super) fn free_stash(&mut self) {
         if self.stash.is_empty() {
-            self.stash = Vec::new();
+            self.stash = Vec::new_in(self.allocator().clone());
             self.extras &= !STASHED;
         }
     }
@@ -164,7 +163,7 @@ impl<T> Table<T> {
         if let Some((_, entry)) = self.stash.pop() {
             segment.header_mut(self.mask).len += 1;
             let slot = segment.claim(self.mask, self.home(hash));
-            segment.write_boxed(slot, tag(hash), entry);
+            segment.write_boxed(slot, tag(hash), entry, self.allocator());
         }
         self.free_stash();
     }

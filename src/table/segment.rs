@@ -16,43 +16,70 @@
 //! - **M3** A slot has an entry if and only if its tag is not [`FREE`]; only the lowest `slots`
 //!   slots have.
 //! - **M4** References to entries live no longer than a borrow of the table.
+//! - **M5** The allocator that a method receives is that of the table, or a clone of it: blocks and
+//!   boxes are freed by the allocator that they are from.
 #![allow(unsafe_code)]
 
-use alloc::alloc::{alloc, dealloc};
-use alloc::boxed::Box;
 use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
+use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 
 use super::error::TryReserveError;
 use super::tags::{FREE, GROUP, Group, Mask};
+use crate::memory::{Allocator, Box};
 use crate::raw::prefetch::prefetch;
 
 /// Bytes of an entry in a slot, at most. Larger ones are in boxes.
 const INLINE: usize = 64;
 
 /// An uninitialised box for an entry; none where entries are in slots.
-pub(crate) type UninitBox<T> = Option<Box<MaybeUninit<T>>>;
+pub(crate) type UninitBox<T, A> = Option<Box<MaybeUninit<T>, A>>;
 
 /// A box without a value.
-pub(crate) fn uninit_box<T>() -> Result<Box<MaybeUninit<T>>, TryReserveError> {
-    if size_of::<T>() == 0 {
-        return Ok(Box::new(MaybeUninit::uninit()));
-    }
-    let layout = Layout::new::<T>();
-    // SAFETY: the layout has a size.
-    let memory = unsafe { alloc(layout) };
-    let memory = NonNull::new(memory).ok_or(TryReserveError::memory(layout))?;
-    // SAFETY: allocated as a box of this type would be.
-    Ok(unsafe { Box::from_raw(memory.cast().as_ptr()) })
+pub(crate) fn uninit_box<T, A: Allocator + Clone>(
+    memory: &A,
+) -> Result<Box<MaybeUninit<T>, A>, TryReserveError> {
+    let uninit = Box::try_new_uninit_in(memory.clone());
+    uninit.map_err(|_| TryReserveError::memory(Layout::new::<T>()))
 }
 
-/// Writes a value into an uninitialised box.
-pub(crate) fn write_box<T>(mut uninit: Box<MaybeUninit<T>>, value: T) -> Box<T> {
-    uninit.write(value);
-    // SAFETY: it has just been written.
-    unsafe { uninit.assume_init() }
+/// An entry in a box, without its allocator, which is that of the table: M5. Not freed by itself.
+pub(crate) struct Boxed<T>(NonNull<T>);
+
+impl<T> Boxed<T> {
+    /// The entry of a box.
+    #[inline]
+    pub(crate) fn new<A: Allocator>(entry: Box<T, A>) -> Self {
+        Self(Box::into_non_null(entry).0)
+    }
+
+    /// Frees the box.
+    #[inline]
+    pub(crate) fn into_entry(self, memory: &(impl Allocator + Clone)) -> T {
+        // SAFETY: the pointer is that of a box; M5.
+        let boxed = unsafe { Box::from_raw_in(self.0.as_ptr(), memory.clone()) };
+        Box::into_inner(boxed)
+    }
+}
+
+impl<T> Deref for Boxed<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: it points to an entry, and is the only pointer to it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<T> DerefMut for Boxed<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: it points to an entry, and is the only pointer to it.
+        unsafe { self.0.as_mut() }
+    }
 }
 
 /// The counts of a segment.
@@ -119,7 +146,7 @@ impl<T> Segment<T> {
     pub(crate) const IS_INLINE: bool = size_of::<T>() <= INLINE && align_of::<T>() <= INLINE;
 
     /// Bytes of a slot.
-    const SLOT: usize = if Self::IS_INLINE { size_of::<T>() } else { size_of::<Box<T>>() };
+    const SLOT: usize = if Self::IS_INLINE { size_of::<T>() } else { size_of::<Boxed<T>>() };
 
     /// Bytes of the box of an entry.
     pub(crate) const BOX: usize = if Self::IS_INLINE { 0 } else { size_of::<T>() };
@@ -138,7 +165,7 @@ impl<T> Segment<T> {
     fn layout(slots: usize) -> Result<(Layout, usize), TryReserveError> {
         let groups = slots.div_ceil(GROUP);
         let align = (groups * GROUP).min(64);
-        let entry_align = if Self::IS_INLINE { align_of::<T>() } else { align_of::<Box<T>>() };
+        let entry_align = if Self::IS_INLINE { align_of::<T>() } else { align_of::<Boxed<T>>() };
         let align = align.max(entry_align);
         let entries = (slots * Self::SLOT).next_multiple_of(align);
         let bytes = entries + groups * (GROUP + size_of::<u16>()) + size_of::<Header>();
@@ -156,11 +183,11 @@ impl<T> Segment<T> {
         slots: usize,
         depth: u32,
         limit: usize,
+        memory: &impl Allocator,
     ) -> Result<Self, TryReserveError> {
         let (layout, entries) = Self::layout(slots)?;
-        // SAFETY: the layout has the size of the header at least.
-        let block = unsafe { alloc(layout) };
-        let block = NonNull::new(block).ok_or(TryReserveError::memory(layout))?;
+        let block = memory.allocate(layout).map_err(|_| TryReserveError::memory(layout))?;
+        let block: NonNull<u8> = block.cast();
         // SAFETY: the tags are in the block.
         let tags = unsafe { block.add(entries) };
         let groups = slots.div_ceil(GROUP);
@@ -179,8 +206,8 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     ///
-    /// The segment is not used any more.
-    pub(crate) unsafe fn free(self, mask: usize) {
+    /// The segment is not used any more. `memory` is the allocator of its table (M5).
+    pub(crate) unsafe fn free(self, mask: usize, memory: &impl Allocator) {
         if self == Self::EMPTY {
             return;
         }
@@ -188,8 +215,8 @@ impl<T> Segment<T> {
         let Ok((layout, entries)) = Self::layout(slots) else { return };
         // SAFETY: the entries are below the tags in the block.
         let block = unsafe { self.tags.sub(entries) };
-        // SAFETY: allocated with this layout; M1.
-        unsafe { dealloc(block.as_ptr(), layout) };
+        // SAFETY: allocated with this layout; M1, M5.
+        unsafe { memory.deallocate(block, layout) };
     }
 
     /// The 16 tags at an offset.
@@ -255,42 +282,53 @@ impl<T> Segment<T> {
 
     /// Writes an entry to a slot, which has none, and its tag.
     #[inline(always)]
-    pub(crate) fn write(self, slot: usize, tag: u8, uninit: UninitBox<T>, entry: T) {
+    pub(crate) fn write<A: Allocator>(
+        self,
+        slot: usize,
+        tag: u8,
+        uninit: UninitBox<T, A>,
+        entry: T,
+    ) {
         let place = self.slot(slot);
         if Self::IS_INLINE {
             // SAFETY: M1, M2: the slot is in the block, which is aligned for entries.
             unsafe { place.cast::<T>().write(entry) };
         } else if let Some(uninit) = uninit {
-            let boxed = Box::into_raw(write_box(uninit, entry));
+            let boxed = Boxed::new(Box::write(uninit, entry));
             // SAFETY: M1, M2.
-            unsafe { place.cast::<*mut T>().write(boxed) };
+            unsafe { place.cast::<Boxed<T>>().write(boxed) };
         }
         self.set_tag(slot, tag);
     }
 
     /// Writes an entry that is in a box to a slot, which has none. Takes no memory.
-    pub(crate) fn write_boxed(self, slot: usize, tag: u8, entry: Box<T>) {
+    pub(crate) fn write_boxed<A: Allocator + Clone>(
+        self,
+        slot: usize,
+        tag: u8,
+        entry: Boxed<T>,
+        memory: &A,
+    ) {
         if Self::IS_INLINE {
-            self.write(slot, tag, None, *entry);
+            self.write::<A>(slot, tag, None, entry.into_entry(memory));
             return;
         }
         // SAFETY: M1, M2.
-        unsafe { self.slot(slot).cast::<*mut T>().write(Box::into_raw(entry)) };
+        unsafe { self.slot(slot).cast::<Boxed<T>>().write(entry) };
         self.set_tag(slot, tag);
     }
 
     /// Takes the entry out of a slot, which has one.
     #[inline]
-    pub(crate) fn take(self, slot: usize) -> T {
+    pub(crate) fn take(self, slot: usize, memory: &(impl Allocator + Clone)) -> T {
         let entry = self.entry(slot);
         self.set_tag(slot, FREE);
         if Self::IS_INLINE {
             // SAFETY: M3: the entry existed, and its tag is free now.
             return unsafe { entry.read() };
         }
-        // SAFETY: M3: written from a box, and taken once.
-        let boxed = unsafe { Box::from_raw(entry.as_ptr()) };
-        *boxed
+        // M3: written from a box, and taken once.
+        Boxed(entry).into_entry(memory)
     }
 
     /// Moves an entry and its tag to a slot, which has none.
@@ -471,9 +509,9 @@ impl<T> Segment<T> {
     }
 
     /// Drops the entry in a slot, which has one.
-    pub(crate) fn drop_entry(self, slot: usize) {
+    pub(crate) fn drop_entry(self, slot: usize, memory: &(impl Allocator + Clone)) {
         if !Self::IS_INLINE {
-            drop(self.take(slot));
+            drop(self.take(slot, memory));
             return;
         }
         self.set_tag(slot, FREE);
@@ -485,10 +523,14 @@ impl<T> Segment<T> {
     pub(crate) const NEEDS_DROP: bool = core::mem::needs_drop::<T>() || !Self::IS_INLINE;
 
     /// A copy without entries; the displaced ones are marked already.
-    pub(crate) fn alike(self, mask: usize) -> Result<Self, TryReserveError> {
+    pub(crate) fn alike(
+        self,
+        mask: usize,
+        memory: &impl Allocator,
+    ) -> Result<Self, TryReserveError> {
         let header = self.header(mask);
         let limit = header.limit as usize;
-        let copy = Self::allocate(header.slots as usize, header.depth, limit)?;
+        let copy = Self::allocate(header.slots as usize, header.depth, limit, memory)?;
         for offset in (0..=mask).step_by(GROUP) {
             copy.set_displaced(mask, offset, self.displaced(mask, offset));
         }

@@ -10,11 +10,12 @@ use core::hash::{BuildHasher, Hash};
 use equivalent::Equivalent;
 
 use super::TrashMap;
+use crate::memory::Allocator;
 use crate::raw::prefetch::BURST;
 use crate::raw::results::results_for;
 use crate::table::Candidates;
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// The values of several keys at once.
     ///
     /// # Example

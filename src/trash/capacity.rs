@@ -3,10 +3,11 @@
 use core::hash::{BuildHasher, Hash};
 
 use super::TrashMap;
+use crate::memory::Allocator;
 use crate::table::Table;
 use crate::table::error::TryReserveError;
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Makes room for `additional` entries more, and keeps it: the map does not get smaller than
     /// that when entries are removed, until [`shrink_to_fit`](Self::shrink_to_fit).
     ///

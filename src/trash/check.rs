@@ -5,8 +5,9 @@ use core::hash::{BuildHasher, Hash};
 use super::TrashMap;
 use super::reseed::{self, Old};
 use crate::invariant::InvariantError;
+use crate::memory::Allocator;
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Checks every invariant, for tests. O(slots).
     ///
     /// # Errors

@@ -6,6 +6,7 @@ use core::mem;
 
 use super::TrashMap;
 use super::error::TryInsertError;
+use crate::memory::{Allocator, Global};
 use crate::table::Position;
 
 /// The place of one key, found once: so its methods are O(1), but for what `insert` and `remove` of
@@ -22,11 +23,11 @@ use crate::table::Position;
 /// names.entry(443).and_modify(|name| name.push_str(", h2")).or_default();
 /// assert_eq!((&*names[&443], &*names[&8080]), ("https, h2", "port 8080"));
 /// ```
-pub enum Entry<'a, K, V, S> {
+pub enum Entry<'a, K, V, S, A: Allocator + Clone = Global> {
     /// The key has a value.
-    Occupied(OccupiedEntry<'a, K, V, S>),
+    Occupied(OccupiedEntry<'a, K, V, S, A>),
     /// The key has no value.
-    Vacant(VacantEntry<'a, K, V, S>),
+    Vacant(VacantEntry<'a, K, V, S, A>),
 }
 
 /// The place of a key that has a value.
@@ -50,8 +51,8 @@ pub enum Entry<'a, K, V, S> {
 /// *flow.into_mut() += 1;
 /// assert_eq!(left, TrashMap::from([("b", 6)]));
 /// ```
-pub struct OccupiedEntry<'a, K, V, S> {
-    pub(super) map: &'a mut TrashMap<K, V, S>,
+pub struct OccupiedEntry<'a, K, V, S, A: Allocator + Clone = Global> {
+    pub(super) map: &'a mut TrashMap<K, V, S, A>,
     /// Of an entry of the map's table, which does not change but through this.
     pub(super) at: Position,
 }
@@ -75,14 +76,14 @@ pub struct OccupiedEntry<'a, K, V, S> {
 /// }
 /// assert_eq!((flows.len(), refused), (1, vec!["b"]));
 /// ```
-pub struct VacantEntry<'a, K, V, S> {
-    pub(super) map: &'a mut TrashMap<K, V, S>,
+pub struct VacantEntry<'a, K, V, S, A: Allocator + Clone = Global> {
+    pub(super) map: &'a mut TrashMap<K, V, S, A>,
     /// The hash of the key in the map's table.
     pub(super) hash: u64,
     pub(super) key: K,
 }
 
-impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
+impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Entry<'a, K, V, S, A> {
     /// The key.
     #[must_use]
     pub fn key(&self) -> &K {
@@ -122,7 +123,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
     }
 
     /// Gives the key a value, whether or not it has one, and returns the entry.
-    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
         match self {
             Self::Occupied(mut entry) => {
                 entry.insert(value);
@@ -144,7 +145,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> Entry<'a, K, V, S> {
 /// Why an occupied entry has an entry.
 const OCCUPIED: &str = "the map cannot change while its entry is looked at";
 
-impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
+impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> OccupiedEntry<'a, K, V, S, A> {
     /// The key in the map.
     #[must_use]
     pub fn key(&self) -> &K {
@@ -185,7 +186,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> OccupiedEntry<'a, K, V, S> {
     }
 }
 
-impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
+impl<'a, K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> VacantEntry<'a, K, V, S, A> {
     /// The key.
     #[must_use]
     pub fn key(&self) -> &K {
@@ -208,7 +209,7 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
     /// *entry.get_mut() += 1;
     /// assert_eq!(entry.remove_entry(), ("a", 2));
     /// ```
-    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
         let Self { map, hash, key } = self;
         let (table, hasher) = map.current_mut();
         let room = table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
@@ -239,7 +240,9 @@ impl<'a, K: Eq + Hash, V, S: BuildHasher> VacantEntry<'a, K, V, S> {
     }
 }
 
-impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug for Entry<'_, K, V, S> {
+impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for Entry<'_, K, V, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Occupied(entry) => f.debug_tuple("Occupied").field(entry).finish(),
@@ -248,8 +251,8 @@ impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug for En
     }
 }
 
-impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug
-    for OccupiedEntry<'_, K, V, S>
+impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for OccupiedEntry<'_, K, V, S, A>
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = f.debug_struct("OccupiedEntry");
@@ -257,7 +260,7 @@ impl<K: Eq + Hash + fmt::Debug, V: fmt::Debug, S: BuildHasher> fmt::Debug
     }
 }
 
-impl<K: fmt::Debug, V, S> fmt::Debug for VacantEntry<'_, K, V, S> {
+impl<K: fmt::Debug, V, S, A: Allocator + Clone> fmt::Debug for VacantEntry<'_, K, V, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VacantEntry").field("key", &self.key).finish_non_exhaustive()
     }

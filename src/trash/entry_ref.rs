@@ -8,6 +8,7 @@ use equivalent::Equivalent;
 use super::TrashMap;
 use super::entry::{OccupiedEntry, VacantEntry};
 use super::error::TryInsertError;
+use crate::memory::{Allocator, Global};
 use crate::table::error::TryReserveError;
 
 /// The place of a borrowed key. See [`TrashMap::entry_ref`].
@@ -29,25 +30,25 @@ use crate::table::error::TryReserveError;
 /// assert_eq!(vacant.key(), "e");
 /// assert_eq!(vacant.try_insert(9).map(|value| *value), Ok(9));
 /// ```
-pub enum EntryRef<'a, 'q, K, Q: ?Sized, V, S> {
+pub enum EntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
     /// The key has a value.
-    Occupied(OccupiedEntry<'a, K, V, S>),
+    Occupied(OccupiedEntry<'a, K, V, S, A>),
     /// The key has no value.
-    Vacant(VacantEntryRef<'a, 'q, K, Q, V, S>),
+    Vacant(VacantEntryRef<'a, 'q, K, Q, V, S, A>),
 }
 
 /// The place of a borrowed key that has no value.
-pub struct VacantEntryRef<'a, 'q, K, Q: ?Sized, V, S> {
-    map: &'a mut TrashMap<K, V, S>,
+pub struct VacantEntryRef<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone = Global> {
+    map: &'a mut TrashMap<K, V, S, A>,
     /// The hash of the key in the map's table.
     hash: u64,
     key: &'q Q,
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Returns the place of a borrowed key, which is cloned into an owned one only if it is
     /// inserted. The owned key must be equivalent to the borrowed one and have the same hash.
-    pub fn entry_ref<'a, 'q, Q>(&'a mut self, key: &'q Q) -> EntryRef<'a, 'q, K, Q, V, S>
+    pub fn entry_ref<'a, 'q, Q>(&'a mut self, key: &'q Q) -> EntryRef<'a, 'q, K, Q, V, S, A>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -68,7 +69,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &'a mut self,
         hash: u64,
         key: &'q Q,
-    ) -> EntryRef<'a, 'q, K, Q, V, S>
+    ) -> EntryRef<'a, 'q, K, Q, V, S, A>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -91,7 +92,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     pub fn try_entry_ref<'a, 'q, Q>(
         &'a mut self,
         key: &'q Q,
-    ) -> Result<EntryRef<'a, 'q, K, Q, V, S>, TryReserveError>
+    ) -> Result<EntryRef<'a, 'q, K, Q, V, S, A>, TryReserveError>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -102,7 +103,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &'a mut self,
         hash: u64,
         key: &'q Q,
-    ) -> Result<EntryRef<'a, 'q, K, Q, V, S>, TryReserveError>
+    ) -> Result<EntryRef<'a, 'q, K, Q, V, S, A>, TryReserveError>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -114,7 +115,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 }
 
-impl<'a, 'q, K, Q, V, S> EntryRef<'a, 'q, K, Q, V, S>
+impl<'a, 'q, K, Q, V, S, A: Allocator + Clone> EntryRef<'a, 'q, K, Q, V, S, A>
 where
     K: Eq + Hash + From<&'q Q>,
     Q: ?Sized,
@@ -142,7 +143,7 @@ where
     }
 
     /// Gives the key a value, whether or not it has one, and returns the entry.
-    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S, A> {
         match self {
             Self::Occupied(mut entry) => {
                 entry.insert(value);
@@ -162,7 +163,7 @@ where
     }
 }
 
-impl<'a, 'q, K, Q: ?Sized, V, S> VacantEntryRef<'a, 'q, K, Q, V, S> {
+impl<'a, 'q, K, Q: ?Sized, V, S, A: Allocator + Clone> VacantEntryRef<'a, 'q, K, Q, V, S, A> {
     /// Returns the borrowed key.
     #[must_use]
     pub fn key(&self) -> &'q Q {
@@ -170,14 +171,14 @@ impl<'a, 'q, K, Q: ?Sized, V, S> VacantEntryRef<'a, 'q, K, Q, V, S> {
     }
 }
 
-impl<'a, 'q, K, Q, V, S> VacantEntryRef<'a, 'q, K, Q, V, S>
+impl<'a, 'q, K, Q, V, S, A: Allocator + Clone> VacantEntryRef<'a, 'q, K, Q, V, S, A>
 where
     K: Eq + Hash + From<&'q Q>,
     Q: ?Sized,
     S: BuildHasher,
 {
     /// The place of the owned key.
-    fn into_owned(self) -> VacantEntry<'a, K, V, S> {
+    fn into_owned(self) -> VacantEntry<'a, K, V, S, A> {
         VacantEntry { map: self.map, hash: self.hash, key: self.key.into() }
     }
 
@@ -196,7 +197,7 @@ where
     }
 }
 
-impl<K, Q, V, S> fmt::Debug for EntryRef<'_, '_, K, Q, V, S>
+impl<K, Q, V, S, A: Allocator + Clone> fmt::Debug for EntryRef<'_, '_, K, Q, V, S, A>
 where
     K: Eq + Hash + fmt::Debug,
     Q: fmt::Debug + ?Sized,
@@ -211,7 +212,9 @@ where
     }
 }
 
-impl<K, Q: fmt::Debug + ?Sized, V, S> fmt::Debug for VacantEntryRef<'_, '_, K, Q, V, S> {
+impl<K, Q: fmt::Debug + ?Sized, V, S, A: Allocator + Clone> fmt::Debug
+    for VacantEntryRef<'_, '_, K, Q, V, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VacantEntryRef").field("key", &self.key).finish_non_exhaustive()
     }

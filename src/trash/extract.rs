@@ -6,19 +6,20 @@ use core::iter::FusedIterator;
 
 use super::TrashMap;
 use super::reseed::{self, Old, Reseeded};
+use crate::memory::{Allocator, Global};
 use crate::table::Cursor;
 
 /// Removes and returns the entries for which a predicate returns true. See
 /// [`TrashMap::extract_if`].
-pub struct ExtractIf<'a, K, V, S, F> {
-    map: &'a mut TrashMap<K, V, S>,
+pub struct ExtractIf<'a, K, V, S, F, A: Allocator + Clone = Global> {
+    map: &'a mut TrashMap<K, V, S, A>,
     predicate: F,
     /// In the table from before a reseeding, which comes first.
     old: Cursor,
     current: Cursor,
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Returns an iterator that removes the entries for which `predicate` returns true. Entries
     /// that it has not visited when it is dropped stay. O(slots) if it is run to its end.
     ///
@@ -33,13 +34,15 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     pub fn extract_if<F: FnMut(&K, &mut V) -> bool>(
         &mut self,
         predicate: F,
-    ) -> ExtractIf<'_, K, V, S, F> {
+    ) -> ExtractIf<'_, K, V, S, F, A> {
         let (old, current) = (Cursor::default(), Cursor::default());
         ExtractIf { map: self, predicate, old, current }
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> ExtractIf<'_, K, V, S, F> {
+impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool, A: Allocator + Clone>
+    ExtractIf<'_, K, V, S, F, A>
+{
     /// The next entry of the table from before a reseeding.
     fn next_old(&mut self) -> Option<(K, V)> {
         let TrashMap { hasher, reseeded, .. } = &mut *self.map;
@@ -53,8 +56,8 @@ impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> ExtractIf<'_
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> Iterator
-    for ExtractIf<'_, K, V, S, F>
+impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool, A: Allocator + Clone> Iterator
+    for ExtractIf<'_, K, V, S, F, A>
 {
     type Item = (K, V);
 
@@ -72,12 +75,12 @@ impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> Iterator
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool> FusedIterator
-    for ExtractIf<'_, K, V, S, F>
+impl<K: Eq + Hash, V, S: BuildHasher, F: FnMut(&K, &mut V) -> bool, A: Allocator + Clone>
+    FusedIterator for ExtractIf<'_, K, V, S, F, A>
 {
 }
 
-impl<K, V, S, F> fmt::Debug for ExtractIf<'_, K, V, S, F> {
+impl<K, V, S, F, A: Allocator + Clone> fmt::Debug for ExtractIf<'_, K, V, S, F, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExtractIf").finish_non_exhaustive()
     }

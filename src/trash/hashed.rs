@@ -6,10 +6,11 @@ use equivalent::Equivalent;
 
 use super::TrashMap;
 use super::entry::{Entry, OccupiedEntry, VacantEntry};
+use crate::memory::Allocator;
 use crate::table::Position;
 use crate::table::error::TryReserveError;
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Returns whether `key` has a value, given its hash: see [`get_hashed`](Self::get_hashed).
     ///
     /// # Example
@@ -52,7 +53,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// *packets.entry_hashed(hash, 443).or_insert(0) += 1;
     /// assert_eq!(packets[&443], 1);
     /// ```
-    pub fn entry_hashed(&mut self, hash: u64, key: K) -> Entry<'_, K, V, S> {
+    pub fn entry_hashed(&mut self, hash: u64, key: K) -> Entry<'_, K, V, S, A> {
         self.try_entry_hashed(hash, key).unwrap_or_else(|(_, error)| error.raise())
     }
 
@@ -77,7 +78,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// }
     /// assert_eq!(flows["a"], 1);
     /// ```
-    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S>, (K, TryReserveError)> {
+    pub fn try_entry(&mut self, key: K) -> Result<Entry<'_, K, V, S, A>, (K, TryReserveError)> {
         self.try_entry_hashed(self.hash_of(&key), key)
     }
 
@@ -102,7 +103,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         &mut self,
         hash: u64,
         key: K,
-    ) -> Result<Entry<'_, K, V, S>, (K, TryReserveError)> {
+    ) -> Result<Entry<'_, K, V, S, A>, (K, TryReserveError)> {
         match self.locate_prepared(hash, &key) {
             Ok((_, Some(at))) => Ok(Entry::Occupied(OccupiedEntry { map: self, at })),
             Ok((hash, None)) => Ok(Entry::Vacant(VacantEntry { map: self, hash, key })),

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::iter::FusedIterator;
 
+use crate::memory::{Allocator, Global};
 use crate::table::{self, Table};
 
 /// The entries of a table and of the one before.
@@ -29,7 +30,10 @@ pub struct Iter<'a, K, V> {
 }
 
 impl<'a, K, V> Iter<'a, K, V> {
-    pub(super) fn new(table: &'a Table<(K, V)>, old: Option<&'a Table<(K, V)>>) -> Self {
+    pub(super) fn new<A: Allocator + Clone>(
+        table: &'a Table<(K, V), A>,
+        old: Option<&'a Table<(K, V), A>>,
+    ) -> Self {
         Self { entries: Both { current: table.iter(), old: old.map(Table::iter) } }
     }
 }
@@ -68,7 +72,10 @@ pub struct IterMut<'a, K, V> {
 }
 
 impl<'a, K, V> IterMut<'a, K, V> {
-    pub(super) fn new(table: &'a mut Table<(K, V)>, old: Option<&'a mut Table<(K, V)>>) -> Self {
+    pub(super) fn new<A: Allocator + Clone>(
+        table: &'a mut Table<(K, V), A>,
+        old: Option<&'a mut Table<(K, V), A>>,
+    ) -> Self {
         Self { entries: Both { current: table.iter_mut(), old: old.map(Table::iter_mut) } }
     }
 }
@@ -108,18 +115,18 @@ impl<K, V> fmt::Debug for IterMut<'_, K, V> {
 /// flows.clear();
 /// assert_eq!((flows.len(), flows.allocation_size()), (0, 0));
 /// ```
-pub struct IntoIter<K, V> {
-    entries: Both<table::IntoIter<(K, V)>>,
+pub struct IntoIter<K, V, A: Allocator + Clone = Global> {
+    entries: Both<table::IntoIter<(K, V), A>>,
 }
 
-impl<K, V> IntoIter<K, V> {
-    pub(super) fn new(table: Table<(K, V)>, old: Option<Table<(K, V)>>) -> Self {
+impl<K, V, A: Allocator + Clone> IntoIter<K, V, A> {
+    pub(super) fn new(table: Table<(K, V), A>, old: Option<Table<(K, V), A>>) -> Self {
         let old = old.map(Table::into_entries);
         Self { entries: Both { current: table.into_entries(), old } }
     }
 }
 
-impl<K, V> Iterator for IntoIter<K, V> {
+impl<K, V, A: Allocator + Clone> Iterator for IntoIter<K, V, A> {
     type Item = (K, V);
 
     fn next(&mut self) -> Option<(K, V)> {
@@ -131,10 +138,10 @@ impl<K, V> Iterator for IntoIter<K, V> {
     }
 }
 
-impl<K, V> ExactSizeIterator for IntoIter<K, V> {}
-impl<K, V> FusedIterator for IntoIter<K, V> {}
+impl<K, V, A: Allocator + Clone> ExactSizeIterator for IntoIter<K, V, A> {}
+impl<K, V, A: Allocator + Clone> FusedIterator for IntoIter<K, V, A> {}
 
-impl<K, V> fmt::Debug for IntoIter<K, V> {
+impl<K, V, A: Allocator + Clone> fmt::Debug for IntoIter<K, V, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IntoIter").field("left", &self.entries.len()).finish_non_exhaustive()
     }
@@ -165,11 +172,11 @@ pub struct ValuesMut<'a, K, V>(pub(super) IterMut<'a, K, V>);
 
 /// An owning iterator over the keys: see [`TrashMap::into_keys`](super::TrashMap::into_keys).
 #[derive(Debug)]
-pub struct IntoKeys<K, V>(pub(super) IntoIter<K, V>);
+pub struct IntoKeys<K, V, A: Allocator + Clone = Global>(pub(super) IntoIter<K, V, A>);
 
 /// An owning iterator over the values: see [`TrashMap::into_values`](super::TrashMap::into_values).
 #[derive(Debug)]
-pub struct IntoValues<K, V>(pub(super) IntoIter<K, V>);
+pub struct IntoValues<K, V, A: Allocator + Clone = Global>(pub(super) IntoIter<K, V, A>);
 
 impl<K: fmt::Debug, V> fmt::Debug for Keys<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -219,7 +226,7 @@ impl<'a, K, V> Iterator for ValuesMut<'a, K, V> {
     }
 }
 
-impl<K, V> Iterator for IntoKeys<K, V> {
+impl<K, V, A: Allocator + Clone> Iterator for IntoKeys<K, V, A> {
     type Item = K;
 
     fn next(&mut self) -> Option<K> {
@@ -231,7 +238,7 @@ impl<K, V> Iterator for IntoKeys<K, V> {
     }
 }
 
-impl<K, V> Iterator for IntoValues<K, V> {
+impl<K, V, A: Allocator + Clone> Iterator for IntoValues<K, V, A> {
     type Item = V;
 
     fn next(&mut self) -> Option<V> {
@@ -246,10 +253,10 @@ impl<K, V> Iterator for IntoValues<K, V> {
 impl<K, V> ExactSizeIterator for Keys<'_, K, V> {}
 impl<K, V> ExactSizeIterator for Values<'_, K, V> {}
 impl<K, V> ExactSizeIterator for ValuesMut<'_, K, V> {}
-impl<K, V> ExactSizeIterator for IntoKeys<K, V> {}
-impl<K, V> ExactSizeIterator for IntoValues<K, V> {}
+impl<K, V, A: Allocator + Clone> ExactSizeIterator for IntoKeys<K, V, A> {}
+impl<K, V, A: Allocator + Clone> ExactSizeIterator for IntoValues<K, V, A> {}
 impl<K, V> FusedIterator for Keys<'_, K, V> {}
 impl<K, V> FusedIterator for Values<'_, K, V> {}
 impl<K, V> FusedIterator for ValuesMut<'_, K, V> {}
-impl<K, V> FusedIterator for IntoKeys<K, V> {}
-impl<K, V> FusedIterator for IntoValues<K, V> {}
+impl<K, V, A: Allocator + Clone> FusedIterator for IntoKeys<K, V, A> {}
+impl<K, V, A: Allocator + Clone> FusedIterator for IntoValues<K, V, A> {}

@@ -74,6 +74,7 @@ mod entry_ref;
 mod error;
 mod extract;
 mod hashed;
+mod in_memory;
 mod iter;
 mod reseed;
 pub mod set;
@@ -81,12 +82,12 @@ mod shape;
 pub mod table;
 mod traits;
 
-use alloc::boxed::Box;
 use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
 use crate::hash::DefaultHashBuilder;
+use crate::memory::{Allocator, Box, Global};
 use crate::probes::Observer;
 use crate::table::{Position, Table};
 use reseed::{Old, Reseeded};
@@ -135,15 +136,15 @@ pub use table::TrashTable;
 /// assert_eq!(bytes.remove_entry(&flow), Some((flow, 1560)));
 /// ```
 #[doc(alias("HashMap", "hash map", "hash table", "flow table"))]
-pub struct TrashMap<K, V, S = DefaultHashBuilder> {
-    table: Table<(K, V)>,
+pub struct TrashMap<K, V, S = DefaultHashBuilder, A: Allocator + Clone = Global> {
+    table: Table<(K, V), A>,
     hasher: S,
     /// The tables after a reseeding.
-    reseeded: Option<Box<Reseeded<K, V>>>,
+    reseeded: Option<Box<Reseeded<K, V, A>, A>>,
 }
 
 /// The current table and the old one.
-type Tables<K, V> = (Table<(K, V)>, Option<Table<(K, V)>>);
+type Tables<K, V, A> = (Table<(K, V), A>, Option<Table<(K, V), A>>);
 
 impl<K, V> TrashMap<K, V> {
     /// Creates an empty map. Allocates nothing.
@@ -181,9 +182,11 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
-        Self { table: Table::new(), hasher, reseeded: None }
+        Self::with_hasher_in(hasher, Global)
     }
+}
 
+impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Returns the hasher that the map was created with.
     #[must_use]
     pub const fn hasher(&self) -> &S {
@@ -215,7 +218,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     /// values own. O(1).
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        let reseeded = if self.reseeded.is_some() { size_of::<Reseeded<K, V>>() } else { 0 };
+        let reseeded = if self.reseeded.is_some() { size_of::<Reseeded<K, V, A>>() } else { 0 };
         let old = self.old_table().map_or(0, Table::allocation_size);
         self.current().allocation_size() + reseeded + old
     }
@@ -240,11 +243,14 @@ impl<K, V, S> TrashMap<K, V, S> {
     }
 
     /// Takes the current table and the old one, and leaves an empty map.
-    fn take_tables(&mut self) -> Tables<K, V> {
-        let table = core::mem::replace(&mut self.table, Table::new());
+    fn take_tables(&mut self) -> Tables<K, V, A> {
+        let table = self.table.replace_by_empty();
         match self.reseeded.take() {
             None => (table, None),
-            Some(reseeded) => (reseeded.table, reseeded.old.map(|old| old.table)),
+            Some(reseeded) => {
+                let Reseeded { table, old, .. } = Box::into_inner(reseeded);
+                (table, old.map(|old| old.table))
+            }
         }
     }
 
@@ -252,7 +258,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     pub fn clear(&mut self) {
         // The map is empty before an entry is dropped, which may panic.
         let reseeded = self.reseeded.take();
-        drop((core::mem::replace(&mut self.table, Table::new()), reseeded));
+        drop((self.table.replace_by_empty(), reseeded));
     }
 }
 
@@ -264,11 +270,11 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// If the entries take more bytes than the address space has.
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
-        let mut map = Self::with_hasher(hasher);
-        map.reserve(capacity);
-        map
+        Self::with_capacity_and_hasher_in(capacity, hasher, Global)
     }
+}
 
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// The hash of `key` under the map's hasher: what the methods that take a hash expect.
     #[inline]
     pub fn hash_of<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
@@ -530,7 +536,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     /// }
     /// assert_eq!(packets, flowtable::TrashMap::from([(53, 1), (443, 2)]));
     /// ```
-    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
+    pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S, A> {
         self.entry_hashed(self.hash_of(&key), key)
     }
 
@@ -557,7 +563,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
 
     /// Removes all entries and returns an iterator over them, which drops the rest. It owns the
     /// memory and frees it: unlike that of `std`, it does not borrow the map.
-    pub fn drain(&mut self) -> IntoIter<K, V> {
+    pub fn drain(&mut self) -> IntoIter<K, V, A> {
         let (current, old) = self.take_tables();
         IntoIter::new(current, old)
     }

@@ -22,9 +22,10 @@ use equivalent::Equivalent;
 use super::TrashMap;
 use super::error::TryInsertError;
 use crate::hash::DefaultHashBuilder;
+use crate::memory::{Allocator, Box};
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::{Cursor, Position, Table, uninit_box, write_box};
+use crate::table::{Cursor, Position, Table, uninit_box};
 
 /// Slots of the old table that are visited by each operation, beyond those whose entries move.
 const VISITED: usize = 64;
@@ -33,16 +34,16 @@ const VISITED: usize = 64;
 const MOVED: usize = 8;
 
 /// A table of keys and values.
-type TableMut<'t, K, V> = &'t mut Table<(K, V)>;
+type TableMut<'t, K, V, A> = &'t mut Table<(K, V), A>;
 
 /// The tables of a map that has reseeded.
 #[derive(Clone)]
-pub(super) struct Reseeded<K, V> {
+pub(super) struct Reseeded<K, V, A: Allocator + Clone> {
     /// Hashes all keys of the table.
     pub(super) seed: DefaultHashBuilder,
-    pub(super) table: Table<(K, V)>,
+    pub(super) table: Table<(K, V), A>,
     /// The old table, until it is empty.
-    pub(super) old: Option<Old<K, V>>,
+    pub(super) old: Option<Old<K, V, A>>,
     /// Number of reseedings.
     pub(super) count: usize,
     /// With fewer entries, no other seed is drawn: keys that no seed helps against would be moved
@@ -52,8 +53,8 @@ pub(super) struct Reseeded<K, V> {
 
 /// A table with a hash that an attacker may be able to compute.
 #[derive(Clone)]
-pub(super) struct Old<K, V> {
-    pub(super) table: Table<(K, V)>,
+pub(super) struct Old<K, V, A: Allocator + Clone> {
+    pub(super) table: Table<(K, V), A>,
     /// The seed of its hash; none if that was the hasher's.
     pub(super) seed: Option<DefaultHashBuilder>,
     /// The migration cursor: entries before it have moved.
@@ -75,8 +76,8 @@ pub(super) fn hash<Q: Hash + ?Sized>(
 
 /// Inserts an entry, whose value replaces that of its key.
 #[inline(always)]
-pub(super) fn insert<K: Eq, V>(
-    table: &mut Table<(K, V)>,
+pub(super) fn insert<K: Eq, V, A: Allocator + Clone>(
+    table: &mut Table<(K, V), A>,
     hash: u64,
     entry: (K, V),
     hasher: impl Fn(&(K, V)) -> u64,
@@ -87,14 +88,14 @@ pub(super) fn insert<K: Eq, V>(
     inserted.map_err(|(refused, error)| TryInsertError { refused, error })
 }
 
-impl<K, V, S> TrashMap<K, V, S> {
+impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// The table that insertions go to.
-    pub(super) fn current(&self) -> &Table<(K, V)> {
+    pub(super) fn current(&self) -> &Table<(K, V), A> {
         self.reseeded.as_ref().map_or(&self.table, |reseeded| &reseeded.table)
     }
 
     /// The table that insertions go to.
-    pub(super) fn current_table_mut(&mut self) -> &mut Table<(K, V)> {
+    pub(super) fn current_table_mut(&mut self) -> &mut Table<(K, V), A> {
         match &mut self.reseeded {
             None => &mut self.table,
             Some(reseeded) => &mut reseeded.table,
@@ -102,7 +103,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     }
 
     /// The table from before, if it is not empty yet.
-    pub(super) fn old_table(&self) -> Option<&Table<(K, V)>> {
+    pub(super) fn old_table(&self) -> Option<&Table<(K, V), A>> {
         self.reseeded.as_ref()?.old.as_ref().map(|old| &old.table)
     }
 
@@ -113,7 +114,7 @@ impl<K, V, S> TrashMap<K, V, S> {
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// The hash of `key` in the current table.
     pub(super) fn own_hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         hash(&self.hasher, self.reseeded.as_ref().map(|reseeded| &reseeded.seed), key)
@@ -125,7 +126,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
     }
 
     /// The current table and the hashes of its entries.
-    pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V>, impl Fn(&(K, V)) -> u64) {
+    pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V, A>, impl Fn(&(K, V)) -> u64) {
         let Self { table, hasher, reseeded } = self;
         let (table, seed) = match reseeded.as_deref_mut() {
             None => (table, None),
@@ -260,19 +261,20 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         }
         let seed = DefaultHashBuilder::derived(self.hasher.hash_one(key));
         // Without memory it begins another time; the table will be flooded again.
-        let mut table = Table::new();
-        let (Ok(uninit), Ok(())) = (uninit_box(), table.reserve(1, |_| 0)) else {
+        let memory = self.table.allocator().clone();
+        let mut table = Table::new_in(memory.clone());
+        let (Ok(uninit), Ok(())) = (uninit_box(&memory), table.reserve(1, |_| 0)) else {
             return;
         };
         table.set_reserved(self.current().reserved());
         let again_at = 2 * self.current().len();
         let count = self.reseeds() + 1;
-        let old = mem::replace(self.current_table_mut(), Table::new());
-        let before = self.reseeded.take().map(|reseeded| reseeded.seed);
+        let old = self.current_table_mut().replace_by_empty();
+        let before = self.reseeded.take().map(|reseeded| Box::into_inner(reseeded).seed);
         let old = Some(Old { table: old, seed: before, cursor: Cursor::default() });
         // Lookups that miss in the map's own table, which is empty, go on in these.
         self.table.set_other_tables();
-        self.reseeded = Some(write_box(uninit, Reseeded { seed, table, old, count, again_at }));
+        self.reseeded = Some(Box::write(uninit, Reseeded { seed, table, old, count, again_at }));
     }
 
     /// The position of the entry of `key` in the old table.
@@ -282,7 +284,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> TrashMap<K, V, S> {
         old.table.locate(hash, |(own, _)| key.equivalent(own))
     }
 
-    fn old_table_mut(&mut self) -> Option<&mut Table<(K, V)>> {
+    fn old_table_mut(&mut self) -> Option<&mut Table<(K, V), A>> {
         self.reseeded.as_mut()?.old.as_mut().map(|old| &mut old.table)
     }
 

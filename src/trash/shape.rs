@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use crate::memory::Allocator;
 use crate::table::{REACH, Table};
 
 /// The shape of a [`TrashMap`](crate::TrashMap), or of another table, at one moment.
@@ -40,7 +41,10 @@ pub struct TableShape {
 
 impl TableShape {
     /// The shape of a table.
-    pub(super) fn of<T>(table: &Table<T>, hasher: impl Fn(&T) -> u64) -> Self {
+    pub(super) fn of<T, A: Allocator + Clone>(
+        table: &Table<T, A>,
+        hasher: impl Fn(&T) -> u64,
+    ) -> Self {
         let mut entries_by_distance = alloc::vec![0; REACH + 2];
         table.count_distances(&mut entries_by_distance, &hasher);
         Self {

@@ -9,8 +9,9 @@ use equivalent::Equivalent;
 use super::TrashMap;
 use super::iter::{IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, Values, ValuesMut};
 use super::reseed::Reseeded;
+use crate::memory::Allocator;
 
-impl<K, V, S> TrashMap<K, V, S> {
+impl<K, V, S, A: Allocator + Clone> TrashMap<K, V, S, A> {
     /// Returns an iterator over keys and values, in no specified order.
     ///
     /// # Example
@@ -64,13 +65,13 @@ impl<K, V, S> TrashMap<K, V, S> {
 
     /// Converts the map into an iterator over its keys.
     #[must_use]
-    pub fn into_keys(self) -> IntoKeys<K, V> {
+    pub fn into_keys(self) -> IntoKeys<K, V, A> {
         IntoKeys(self.into_iter())
     }
 
     /// Converts the map into an iterator over its values.
     #[must_use]
-    pub fn into_values(self) -> IntoValues<K, V> {
+    pub fn into_values(self) -> IntoValues<K, V, A> {
         IntoValues(self.into_iter())
     }
 }
@@ -82,32 +83,40 @@ impl<K, V, S: Default> Default for TrashMap<K, V, S> {
 }
 
 /// A copy has the same hasher, seed and shape.
-impl<K: Clone, V: Clone, S: Clone> Clone for TrashMap<K, V, S> {
+impl<K: Clone, V: Clone, S: Clone, A: Allocator + Clone> Clone for TrashMap<K, V, S, A> {
     fn clone(&self) -> Self {
         let (table, reseeded) = (self.table.clone(), self.reseeded.clone());
         Self { table, hasher: self.hasher.clone(), reseeded }
     }
 }
 
-impl<K: fmt::Debug, V: fmt::Debug, S> fmt::Debug for TrashMap<K, V, S> {
+impl<K: fmt::Debug, V: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for TrashMap<K, V, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
 }
 
 /// Equal keys with equal values; hashers do not count.
-impl<K: Eq + Hash, V: PartialEq, S: BuildHasher, O: BuildHasher> PartialEq<TrashMap<K, V, O>>
-    for TrashMap<K, V, S>
+impl<K, V, S, A, O, B> PartialEq<TrashMap<K, V, O, B>> for TrashMap<K, V, S, A>
+where
+    K: Eq + Hash,
+    V: PartialEq,
+    S: BuildHasher,
+    A: Allocator + Clone,
+    O: BuildHasher,
+    B: Allocator + Clone,
 {
-    fn eq(&self, other: &TrashMap<K, V, O>) -> bool {
+    fn eq(&self, other: &TrashMap<K, V, O, B>) -> bool {
         let same = |(key, value): (&K, &V)| other.get(key).is_some_and(|other| value == other);
         self.len() == other.len() && self.iter().all(same)
     }
 }
 
-impl<K: Eq + Hash, V: Eq, S: BuildHasher> Eq for TrashMap<K, V, S> {}
+impl<K: Eq + Hash, V: Eq, S: BuildHasher, A: Allocator + Clone> Eq for TrashMap<K, V, S, A> {}
 
-impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> Extend<(K, V)>
+    for TrashMap<K, V, S, A>
+{
     /// Inserts all entries, in bursts. Reserves capacity for the lower bound of `size_hint`,
     /// until entries are removed.
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
@@ -121,8 +130,8 @@ impl<K: Eq + Hash, V, S: BuildHasher> Extend<(K, V)> for TrashMap<K, V, S> {
     }
 }
 
-impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher> Extend<(&'a K, &'a V)>
-    for TrashMap<K, V, S>
+impl<'a, K: Eq + Hash + Copy, V: Copy, S: BuildHasher, A: Allocator + Clone> Extend<(&'a K, &'a V)>
+    for TrashMap<K, V, S, A>
 {
     fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, entries: I) {
         self.extend(entries.into_iter().map(|(&key, &value)| (key, value)));
@@ -143,7 +152,7 @@ impl<K: Eq + Hash, V, const N: usize> From<[(K, V); N]> for TrashMap<K, V> {
     }
 }
 
-impl<K, V, S, Q> Index<&Q> for TrashMap<K, V, S>
+impl<K, V, S, A: Allocator + Clone, Q> Index<&Q> for TrashMap<K, V, S, A>
 where
     K: Eq + Hash,
     S: BuildHasher,
@@ -161,17 +170,17 @@ where
     }
 }
 
-impl<K, V, S> IntoIterator for TrashMap<K, V, S> {
+impl<K, V, S, A: Allocator + Clone> IntoIterator for TrashMap<K, V, S, A> {
     type Item = (K, V);
-    type IntoIter = IntoIter<K, V>;
+    type IntoIter = IntoIter<K, V, A>;
 
-    fn into_iter(mut self) -> IntoIter<K, V> {
+    fn into_iter(mut self) -> IntoIter<K, V, A> {
         let (current, old) = self.take_tables();
         IntoIter::new(current, old)
     }
 }
 
-impl<'a, K, V, S> IntoIterator for &'a TrashMap<K, V, S> {
+impl<'a, K, V, S, A: Allocator + Clone> IntoIterator for &'a TrashMap<K, V, S, A> {
     type Item = (&'a K, &'a V);
     type IntoIter = Iter<'a, K, V>;
 
@@ -180,7 +189,7 @@ impl<'a, K, V, S> IntoIterator for &'a TrashMap<K, V, S> {
     }
 }
 
-impl<'a, K, V, S> IntoIterator for &'a mut TrashMap<K, V, S> {
+impl<'a, K, V, S, A: Allocator + Clone> IntoIterator for &'a mut TrashMap<K, V, S, A> {
     type Item = (&'a K, &'a mut V);
     type IntoIter = IterMut<'a, K, V>;
 

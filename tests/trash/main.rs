@@ -1,15 +1,19 @@
 //! `TrashMap`, `TrashSet` and `TrashTable`.
 
+mod allocators;
 mod claims;
 mod drops;
 mod entry_ref;
 mod floods;
+#[cfg(all(feature = "huge-pages", not(miri)))]
+mod huge_pages;
 mod memory;
 mod methods;
 mod model;
 mod panics;
 mod set;
 mod sizes;
+mod static_area;
 mod table;
 
 #[global_allocator]

@@ -19,6 +19,7 @@ use super::iter::{IntoIter, IntoKeys, Keys};
 use super::{TableShape, TrashMap};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Global};
 use crate::table::Position;
 use crate::table::error::TryReserveError;
 
@@ -44,8 +45,8 @@ pub use ops::{Difference, Intersection, SymmetricDifference, Union};
 /// assert!(blocked.is_empty() && blocked.len() == 0);
 /// ```
 #[doc(alias("HashSet", "hash set"))]
-pub struct TrashSet<T, S = DefaultHashBuilder> {
-    map: TrashMap<T, (), S>,
+pub struct TrashSet<T, S = DefaultHashBuilder, A: Allocator + Clone = Global> {
+    map: TrashMap<T, (), S, A>,
 }
 
 impl<T> TrashSet<T> {
@@ -88,7 +89,67 @@ impl<T, S> TrashSet<T, S> {
     /// ```
     #[must_use]
     pub const fn with_hasher(hasher: S) -> Self {
-        Self { map: TrashMap::with_hasher(hasher) }
+        Self::with_hasher_in(hasher, Global)
+    }
+}
+
+impl<T, A: Allocator + Clone> TrashSet<T, DefaultHashBuilder, A> {
+    /// Creates an empty set whose memory is from `memory`. Allocates nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::TrashSet;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut blocked = TrashSet::new_in(&arena);
+    /// assert!(blocked.insert(443_u16) && arena.allocated_bytes() > 0);
+    /// let other: TrashSet<u32, _, _> = TrashSet::with_capacity_in(100, blocked.allocator());
+    /// assert!(other.capacity() >= 100);
+    /// ```
+    #[must_use]
+    pub fn new_in(memory: A) -> Self {
+        Self { map: TrashMap::new_in(memory) }
+    }
+
+    /// Creates an empty set with room for `capacity` values whose memory is from `memory`.
+    ///
+    /// # Panics
+    ///
+    /// If the values take more bytes than the address space has.
+    #[must_use]
+    pub fn with_capacity_in(capacity: usize, memory: A) -> Self
+    where
+        T: Eq + Hash,
+    {
+        Self { map: TrashMap::with_capacity_in(capacity, memory) }
+    }
+}
+
+impl<T, S, A: Allocator + Clone> TrashSet<T, S, A> {
+    /// Creates an empty set that hashes with `hasher` and whose memory is from `memory`. Allocates
+    /// nothing.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{DefaultHashBuilder, TrashSet};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let hasher = DefaultHashBuilder::with_seed(7);
+    /// let mut set = TrashSet::with_hasher_in(hasher.clone(), &arena);
+    /// let other = TrashSet::with_capacity_and_hasher_in(1000, hasher, &arena);
+    /// assert!(set.insert("a") && other.is_disjoint(&set));
+    /// ```
+    #[must_use]
+    pub const fn with_hasher_in(hasher: S, memory: A) -> Self {
+        Self { map: TrashMap::with_hasher_in(hasher, memory) }
+    }
+
+    /// Returns the allocator that the set was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.map.allocator()
     }
 
     /// Returns the hasher that the set was made with.
@@ -166,7 +227,7 @@ impl<T, S> TrashSet<T, S> {
 
     /// Removes all values and returns an iterator over them, which drops the rest. Frees the
     /// memory.
-    pub fn drain(&mut self) -> IntoKeys<T, ()> {
+    pub fn drain(&mut self) -> IntoKeys<T, (), A> {
         let (current, old) = self.map.take_tables();
         IntoKeys(IntoIter::new(current, old))
     }
@@ -180,7 +241,20 @@ impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
     /// If the values take more bytes than the address space has.
     #[must_use]
     pub fn with_capacity_and_hasher(capacity: usize, hasher: S) -> Self {
-        Self { map: TrashMap::with_capacity_and_hasher(capacity, hasher) }
+        Self::with_capacity_and_hasher_in(capacity, hasher, Global)
+    }
+}
+
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
+    /// Creates an empty set with room for `capacity` values that hashes with `hasher` and whose
+    /// memory is from `memory`.
+    ///
+    /// # Panics
+    ///
+    /// If the values take more bytes than the address space has.
+    #[must_use]
+    pub fn with_capacity_and_hasher_in(capacity: usize, hasher: S, memory: A) -> Self {
+        Self { map: TrashMap::with_capacity_and_hasher_in(capacity, hasher, memory) }
     }
 
     /// Returns the hash of a value: what the methods that take a hash expect.

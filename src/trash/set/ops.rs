@@ -6,9 +6,10 @@ use core::iter::{Chain, FusedIterator};
 use core::ops::{BitAnd, BitOr, BitXor, Sub};
 
 use super::TrashSet;
+use crate::memory::{Allocator, Global};
 use crate::trash::Keys;
 
-impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> TrashSet<T, S, A> {
     /// Returns an iterator over the values that are in this set and not in `other`.
     ///
     /// # Example
@@ -31,26 +32,26 @@ impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
     /// let one = TrashSet::from([1]);
     /// assert!(one.is_subset(&a) && a.is_superset(&one) && one.is_disjoint(&b));
     /// ```
-    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, T, S> {
+    pub fn difference<'a>(&'a self, other: &'a Self) -> Difference<'a, T, S, A> {
         Difference { values: self.iter(), other }
     }
 
     /// Returns an iterator over the values that are in both sets. It goes through the smaller one.
-    pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, T, S> {
+    pub fn intersection<'a>(&'a self, other: &'a Self) -> Intersection<'a, T, S, A> {
         let (smaller, larger) =
             if self.len() <= other.len() { (self, other) } else { (other, self) };
         Intersection { values: smaller.iter(), other: larger }
     }
 
     /// Returns an iterator over the values that are in one of both sets at least.
-    pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, T, S> {
+    pub fn union<'a>(&'a self, other: &'a Self) -> Union<'a, T, S, A> {
         let (smaller, larger) =
             if self.len() <= other.len() { (self, other) } else { (other, self) };
         Union { values: larger.iter().chain(smaller.difference(larger)) }
     }
 
     /// Returns an iterator over the values that are in one of both sets only.
-    pub fn symmetric_difference<'a>(&'a self, other: &'a Self) -> SymmetricDifference<'a, T, S> {
+    pub fn symmetric_difference<'a>(&'a self, other: &'a Self) -> SymmetricDifference<'a, T, S, A> {
         SymmetricDifference { values: self.difference(other).chain(other.difference(self)) }
     }
 
@@ -74,29 +75,29 @@ impl<T: Eq + Hash, S: BuildHasher> TrashSet<T, S> {
 }
 
 /// An iterator over the values of a set that are not in another. See [`TrashSet::difference`].
-pub struct Difference<'a, T, S> {
+pub struct Difference<'a, T, S, A: Allocator + Clone = Global> {
     values: Keys<'a, T, ()>,
-    other: &'a TrashSet<T, S>,
+    other: &'a TrashSet<T, S, A>,
 }
 
 /// An iterator over the values that are in two sets. See [`TrashSet::intersection`].
-pub struct Intersection<'a, T, S> {
+pub struct Intersection<'a, T, S, A: Allocator + Clone = Global> {
     values: Keys<'a, T, ()>,
-    other: &'a TrashSet<T, S>,
+    other: &'a TrashSet<T, S, A>,
 }
 
 /// An iterator over the values that are in one of two sets at least. See [`TrashSet::union`].
-pub struct Union<'a, T, S> {
-    values: Chain<Keys<'a, T, ()>, Difference<'a, T, S>>,
+pub struct Union<'a, T, S, A: Allocator + Clone = Global> {
+    values: Chain<Keys<'a, T, ()>, Difference<'a, T, S, A>>,
 }
 
 /// An iterator over the values that are in one of two sets only. See
 /// [`TrashSet::symmetric_difference`].
-pub struct SymmetricDifference<'a, T, S> {
-    values: Chain<Difference<'a, T, S>, Difference<'a, T, S>>,
+pub struct SymmetricDifference<'a, T, S, A: Allocator + Clone = Global> {
+    values: Chain<Difference<'a, T, S, A>, Difference<'a, T, S, A>>,
 }
 
-impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Difference<'a, T, S> {
+impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator for Difference<'a, T, S, A> {
     type Item = &'a T;
 
     fn next(&mut self) -> Option<&'a T> {
@@ -108,7 +109,9 @@ impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Difference<'a, T, S> {
     }
 }
 
-impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Intersection<'a, T, S> {
+impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator
+    for Intersection<'a, T, S, A>
+{
     type Item = &'a T;
 
     fn next(&mut self) -> Option<&'a T> {
@@ -120,7 +123,7 @@ impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Intersection<'a, T, S> {
     }
 }
 
-impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Union<'a, T, S> {
+impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator for Union<'a, T, S, A> {
     type Item = &'a T;
 
     fn next(&mut self) -> Option<&'a T> {
@@ -132,7 +135,9 @@ impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for Union<'a, T, S> {
     }
 }
 
-impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for SymmetricDifference<'a, T, S> {
+impl<'a, T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Iterator
+    for SymmetricDifference<'a, T, S, A>
+{
     type Item = &'a T;
 
     fn next(&mut self) -> Option<&'a T> {
@@ -144,54 +149,74 @@ impl<'a, T: Eq + Hash, S: BuildHasher> Iterator for SymmetricDifference<'a, T, S
     }
 }
 
-impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Difference<'_, T, S> {}
-impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Intersection<'_, T, S> {}
-impl<T: Eq + Hash, S: BuildHasher> FusedIterator for Union<'_, T, S> {}
-impl<T: Eq + Hash, S: BuildHasher> FusedIterator for SymmetricDifference<'_, T, S> {}
+impl<T, S, A> FusedIterator for Difference<'_, T, S, A>
+where
+    T: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+{
+}
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator
+    for Intersection<'_, T, S, A>
+{
+}
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator for Union<'_, T, S, A> {}
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> FusedIterator
+    for SymmetricDifference<'_, T, S, A>
+{
+}
 
-impl<T, S> Clone for Difference<'_, T, S> {
+impl<T, S, A: Allocator + Clone> Clone for Difference<'_, T, S, A> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), other: self.other }
     }
 }
 
-impl<T, S> Clone for Intersection<'_, T, S> {
+impl<T, S, A: Allocator + Clone> Clone for Intersection<'_, T, S, A> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), other: self.other }
     }
 }
 
-impl<T, S> Clone for Union<'_, T, S> {
+impl<T, S, A: Allocator + Clone> Clone for Union<'_, T, S, A> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone() }
     }
 }
 
-impl<T, S> Clone for SymmetricDifference<'_, T, S> {
+impl<T, S, A: Allocator + Clone> Clone for SymmetricDifference<'_, T, S, A> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone() }
     }
 }
 
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Difference<'_, T, S> {
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for Difference<'_, T, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
 }
 
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Intersection<'_, T, S> {
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for Intersection<'_, T, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
 }
 
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for Union<'_, T, S> {
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for Union<'_, T, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
 }
 
-impl<T: fmt::Debug + Eq + Hash, S: BuildHasher> fmt::Debug for SymmetricDifference<'_, T, S> {
+impl<T: fmt::Debug + Eq + Hash, S: BuildHasher, A: Allocator + Clone> fmt::Debug
+    for SymmetricDifference<'_, T, S, A>
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }

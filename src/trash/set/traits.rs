@@ -4,6 +4,7 @@ use core::fmt;
 use core::hash::{BuildHasher, Hash};
 
 use super::TrashSet;
+use crate::memory::Allocator;
 use crate::trash::{IntoKeys, Keys};
 
 impl<T, S: Default> Default for TrashSet<T, S> {
@@ -13,35 +14,44 @@ impl<T, S: Default> Default for TrashSet<T, S> {
 }
 
 /// A copy has the same hasher, seed and shape.
-impl<T: Clone, S: Clone> Clone for TrashSet<T, S> {
+impl<T: Clone, S: Clone, A: Allocator + Clone> Clone for TrashSet<T, S, A> {
     fn clone(&self) -> Self {
         Self { map: self.map.clone() }
     }
 }
 
-impl<T: fmt::Debug, S> fmt::Debug for TrashSet<T, S> {
+impl<T: fmt::Debug, S, A: Allocator + Clone> fmt::Debug for TrashSet<T, S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self).finish()
     }
 }
 
 /// Equal values; hashers do not count.
-impl<T: Eq + Hash, S: BuildHasher, O: BuildHasher> PartialEq<TrashSet<T, O>> for TrashSet<T, S> {
-    fn eq(&self, other: &TrashSet<T, O>) -> bool {
+impl<T, S, A, O, B> PartialEq<TrashSet<T, O, B>> for TrashSet<T, S, A>
+where
+    T: Eq + Hash,
+    S: BuildHasher,
+    A: Allocator + Clone,
+    O: BuildHasher,
+    B: Allocator + Clone,
+{
+    fn eq(&self, other: &TrashSet<T, O, B>) -> bool {
         self.map == other.map
     }
 }
 
-impl<T: Eq + Hash, S: BuildHasher> Eq for TrashSet<T, S> {}
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Eq for TrashSet<T, S, A> {}
 
-impl<T: Eq + Hash, S: BuildHasher> Extend<T> for TrashSet<T, S> {
+impl<T: Eq + Hash, S: BuildHasher, A: Allocator + Clone> Extend<T> for TrashSet<T, S, A> {
     /// Inserts all values, in bursts.
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         self.map.extend(values.into_iter().map(|value| (value, ())));
     }
 }
 
-impl<'a, T: Eq + Hash + Copy, S: BuildHasher> Extend<&'a T> for TrashSet<T, S> {
+impl<'a, T: Eq + Hash + Copy, S: BuildHasher, A: Allocator + Clone> Extend<&'a T>
+    for TrashSet<T, S, A>
+{
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
@@ -61,16 +71,16 @@ impl<T: Eq + Hash, const N: usize> From<[T; N]> for TrashSet<T> {
     }
 }
 
-impl<T, S> IntoIterator for TrashSet<T, S> {
+impl<T, S, A: Allocator + Clone> IntoIterator for TrashSet<T, S, A> {
     type Item = T;
-    type IntoIter = IntoKeys<T, ()>;
+    type IntoIter = IntoKeys<T, (), A>;
 
-    fn into_iter(self) -> IntoKeys<T, ()> {
+    fn into_iter(self) -> IntoKeys<T, (), A> {
         self.map.into_keys()
     }
 }
 
-impl<'a, T, S> IntoIterator for &'a TrashSet<T, S> {
+impl<'a, T, S, A: Allocator + Clone> IntoIterator for &'a TrashSet<T, S, A> {
     type Item = &'a T;
     type IntoIter = Keys<'a, T, ()>;
 

@@ -4,10 +4,11 @@ use core::fmt;
 use core::mem;
 
 use super::TrashTable;
+use crate::memory::{Allocator, Global};
 use crate::table::error::TryReserveError;
 use crate::table::{Position, Room, Table};
 
-impl<T> TrashTable<T> {
+impl<T, A: Allocator + Clone> TrashTable<T, A> {
     /// Returns the entry with this hash for which `eq` returns true: it can be changed or removed.
     ///
     /// # Errors
@@ -29,7 +30,7 @@ impl<T> TrashTable<T> {
         &mut self,
         hash: u64,
         eq: impl FnMut(&T) -> bool,
-    ) -> Result<OccupiedEntry<'_, T>, AbsentEntry<'_, T>> {
+    ) -> Result<OccupiedEntry<'_, T, A>, AbsentEntry<'_, T, A>> {
         match self.table.locate(hash, eq) {
             Some(at) => Ok(OccupiedEntry { table: &mut self.table, at }),
             None => Err(AbsentEntry { table: self }),
@@ -59,7 +60,7 @@ impl<T> TrashTable<T> {
         hash: u64,
         eq: impl FnMut(&T) -> bool,
         hasher: impl Fn(&T) -> u64,
-    ) -> Entry<'_, T> {
+    ) -> Entry<'_, T, A> {
         self.try_entry(hash, eq, hasher).unwrap_or_else(|error| error.raise())
     }
 
@@ -86,7 +87,7 @@ impl<T> TrashTable<T> {
         hash: u64,
         eq: impl FnMut(&T) -> bool,
         hasher: impl Fn(&T) -> u64,
-    ) -> Result<Entry<'_, T>, TryReserveError> {
+    ) -> Result<Entry<'_, T, A>, TryReserveError> {
         Ok(match self.table.locate(hash, eq) {
             Some(at) => Entry::Occupied(OccupiedEntry { table: &mut self.table, at }),
             None => Entry::Vacant(VacantEntry::new(hash, self.table.make_room(hash, hasher)?)),
@@ -109,39 +110,39 @@ impl<T> TrashTable<T> {
 /// let changed = table.entry(7, |(own, _)| *own == "a", |_| 7).insert(("a", 5));
 /// assert_eq!(changed.into_mut(), &mut ("a", 5));
 /// ```
-pub enum Entry<'a, T> {
+pub enum Entry<'a, T, A: Allocator + Clone = Global> {
     /// There is an entry.
-    Occupied(OccupiedEntry<'a, T>),
+    Occupied(OccupiedEntry<'a, T, A>),
     /// There is room for one.
-    Vacant(VacantEntry<'a, T>),
+    Vacant(VacantEntry<'a, T, A>),
 }
 
 /// An entry of a table.
-pub struct OccupiedEntry<'a, T> {
-    table: &'a mut Table<T>,
+pub struct OccupiedEntry<'a, T, A: Allocator + Clone = Global> {
+    table: &'a mut Table<T, A>,
     at: Position,
 }
 
 /// Room for an entry, for which all memory is allocated.
-pub struct VacantEntry<'a, T> {
+pub struct VacantEntry<'a, T, A: Allocator + Clone = Global> {
     hash: u64,
-    room: Room<'a, T>,
+    room: Room<'a, T, A>,
 }
 
 /// A table that does not have an entry. See [`TrashTable::find_entry`].
-pub struct AbsentEntry<'a, T> {
-    table: &'a mut TrashTable<T>,
+pub struct AbsentEntry<'a, T, A: Allocator + Clone = Global> {
+    table: &'a mut TrashTable<T, A>,
 }
 
-impl<'a, T> AbsentEntry<'a, T> {
+impl<'a, T, A: Allocator + Clone> AbsentEntry<'a, T, A> {
     /// Returns the table.
     #[must_use]
-    pub fn into_table(self) -> &'a mut TrashTable<T> {
+    pub fn into_table(self) -> &'a mut TrashTable<T, A> {
         self.table
     }
 }
 
-impl<'a, T> Entry<'a, T> {
+impl<'a, T, A: Allocator + Clone> Entry<'a, T, A> {
     /// Returns the hash.
     #[must_use]
     pub fn hash(&self) -> u64 {
@@ -152,7 +153,7 @@ impl<'a, T> Entry<'a, T> {
     }
 
     /// Replaces the entry or inserts it.
-    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T> {
+    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T, A> {
         match self {
             Self::Occupied(mut place) => {
                 *place.get_mut() = entry;
@@ -163,12 +164,12 @@ impl<'a, T> Entry<'a, T> {
     }
 
     /// Inserts an entry if there is none.
-    pub fn or_insert(self, default: T) -> OccupiedEntry<'a, T> {
+    pub fn or_insert(self, default: T) -> OccupiedEntry<'a, T, A> {
         self.or_insert_with(|| default)
     }
 
     /// Inserts the result of `default` if there is no entry.
-    pub fn or_insert_with(self, default: impl FnOnce() -> T) -> OccupiedEntry<'a, T> {
+    pub fn or_insert_with(self, default: impl FnOnce() -> T) -> OccupiedEntry<'a, T, A> {
         match self {
             Self::Occupied(entry) => entry,
             Self::Vacant(entry) => entry.insert(default()),
@@ -188,7 +189,7 @@ impl<'a, T> Entry<'a, T> {
 /// Why an occupied entry has an entry.
 const OCCUPIED: &str = "the table cannot change while its entry is borrowed";
 
-impl<'a, T> OccupiedEntry<'a, T> {
+impl<'a, T, A: Allocator + Clone> OccupiedEntry<'a, T, A> {
     /// Returns the hash that the entry was found or inserted with.
     #[must_use]
     pub fn hash(&self) -> u64 {
@@ -235,8 +236,8 @@ impl<'a, T> OccupiedEntry<'a, T> {
     }
 }
 
-impl<'a, T> VacantEntry<'a, T> {
-    pub(super) fn new(hash: u64, room: Room<'a, T>) -> Self {
+impl<'a, T, A: Allocator + Clone> VacantEntry<'a, T, A> {
+    pub(super) fn new(hash: u64, room: Room<'a, T, A>) -> Self {
         Self { hash, room }
     }
 
@@ -247,13 +248,13 @@ impl<'a, T> VacantEntry<'a, T> {
     }
 
     /// Inserts an entry. Takes no memory.
-    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T> {
+    pub fn insert(self, entry: T) -> OccupiedEntry<'a, T, A> {
         let (table, at) = self.room.insert_at(entry);
         OccupiedEntry { table, at }
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Entry<'_, T> {
+impl<T: fmt::Debug, A: Allocator + Clone> fmt::Debug for Entry<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Occupied(entry) => f.debug_tuple("Occupied").field(entry).finish(),
@@ -262,19 +263,19 @@ impl<T: fmt::Debug> fmt::Debug for Entry<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for OccupiedEntry<'_, T> {
+impl<T: fmt::Debug, A: Allocator + Clone> fmt::Debug for OccupiedEntry<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OccupiedEntry").field("entry", self.get()).finish_non_exhaustive()
     }
 }
 
-impl<T> fmt::Debug for VacantEntry<'_, T> {
+impl<T, A: Allocator + Clone> fmt::Debug for VacantEntry<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VacantEntry").field("hash", &self.hash).finish_non_exhaustive()
     }
 }
 
-impl<T> fmt::Debug for AbsentEntry<'_, T> {
+impl<T, A: Allocator + Clone> fmt::Debug for AbsentEntry<'_, T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AbsentEntry").finish_non_exhaustive()
     }

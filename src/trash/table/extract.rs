@@ -4,18 +4,19 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use super::TrashTable;
+use crate::memory::{Allocator, Global};
 use crate::table::Cursor;
 
 /// Removes and returns the entries for which a predicate returns true. See
 /// [`TrashTable::extract_if`].
-pub struct ExtractIf<'a, T, F, H> {
-    table: &'a mut TrashTable<T>,
+pub struct ExtractIf<'a, T, F, H, A: Allocator + Clone = Global> {
+    table: &'a mut TrashTable<T, A>,
     cursor: Cursor,
     predicate: F,
     hasher: H,
 }
 
-impl<T> TrashTable<T> {
+impl<T, A: Allocator + Clone> TrashTable<T, A> {
     /// Returns an iterator that removes the entries for which `predicate` returns true. Entries
     /// that it has not visited when it is dropped stay.
     ///
@@ -28,7 +29,7 @@ impl<T> TrashTable<T> {
     /// assert_eq!(table.extract_if(|number| *number % 2 == 1, hash).sum::<u64>(), 25);
     /// assert_eq!(table.len(), 5);
     /// ```
-    pub fn extract_if<F, H>(&mut self, predicate: F, hasher: H) -> ExtractIf<'_, T, F, H>
+    pub fn extract_if<F, H>(&mut self, predicate: F, hasher: H) -> ExtractIf<'_, T, F, H, A>
     where
         F: FnMut(&mut T) -> bool,
         H: Fn(&T) -> u64,
@@ -37,7 +38,9 @@ impl<T> TrashTable<T> {
     }
 }
 
-impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64> Iterator for ExtractIf<'_, T, F, H> {
+impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64, A: Allocator + Clone> Iterator
+    for ExtractIf<'_, T, F, H, A>
+{
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -50,9 +53,12 @@ impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64> Iterator for ExtractIf<'_, T
     }
 }
 
-impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64> FusedIterator for ExtractIf<'_, T, F, H> {}
+impl<T, F: FnMut(&mut T) -> bool, H: Fn(&T) -> u64, A: Allocator + Clone> FusedIterator
+    for ExtractIf<'_, T, F, H, A>
+{
+}
 
-impl<T, F, H> fmt::Debug for ExtractIf<'_, T, F, H> {
+impl<T, F, H, A: Allocator + Clone> fmt::Debug for ExtractIf<'_, T, F, H, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExtractIf").finish_non_exhaustive()
     }

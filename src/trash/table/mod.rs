@@ -36,6 +36,7 @@ mod extract;
 use core::fmt;
 
 use crate::invariant::InvariantError;
+use crate::memory::{Allocator, Global};
 use crate::raw::prefetch::BURST;
 use crate::table::Table;
 use crate::table::error::TryReserveError;
@@ -74,15 +75,15 @@ pub use extract::ExtractIf;
 /// ```
 #[doc(alias("HashTable", "RawTable"))]
 #[derive(Clone)]
-pub struct TrashTable<T> {
-    table: Table<T>,
+pub struct TrashTable<T, A: Allocator + Clone = Global> {
+    table: Table<T, A>,
 }
 
 impl<T> TrashTable<T> {
     /// Creates a table without memory.
     #[must_use]
     pub const fn new() -> Self {
-        Self { table: Table::new() }
+        Self::new_in(Global)
     }
 
     /// Creates a table with room for `capacity` entries: see [`reserve`](Self::reserve).
@@ -100,10 +101,46 @@ impl<T> TrashTable<T> {
     /// ```
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        let mut table = Self::new();
+        Self::with_capacity_in(capacity, Global)
+    }
+}
+
+impl<T, A: Allocator + Clone> TrashTable<T, A> {
+    /// Creates a table without memory, whose memory is from `memory`.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::TrashTable;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let mut table = TrashTable::new_in(&arena);
+    /// table.insert_unique(7, "an entry", |_| 7);
+    /// let other: TrashTable<u64, _> = TrashTable::with_capacity_in(1000, table.allocator());
+    /// assert!(arena.allocated_bytes() >= table.allocation_size() + other.allocation_size());
+    /// ```
+    #[must_use]
+    pub const fn new_in(memory: A) -> Self {
+        Self { table: Table::new_in(memory) }
+    }
+
+    /// Creates a table with room for `capacity` entries, whose memory is from `memory`.
+    ///
+    /// # Panics
+    ///
+    /// If the entries take more bytes than the address space has.
+    #[must_use]
+    pub fn with_capacity_in(capacity: usize, memory: A) -> Self {
+        let mut table = Self::new_in(memory);
         // There is no entry to be hashed.
         table.reserve(capacity, |_| 0);
         table
+    }
+
+    /// Returns the allocator that the table was created with.
+    #[must_use]
+    pub fn allocator(&self) -> &A {
+        self.table.allocator()
     }
 
     /// Returns the number of entries.
@@ -186,7 +223,7 @@ impl<T> TrashTable<T> {
         hash: u64,
         entry: T,
         hasher: impl Fn(&T) -> u64,
-    ) -> OccupiedEntry<'_, T> {
+    ) -> OccupiedEntry<'_, T, A> {
         let room = self.table.make_room(hash, hasher).unwrap_or_else(|error| error.raise());
         VacantEntry::new(hash, room).insert(entry)
     }
@@ -210,7 +247,7 @@ impl<T> TrashTable<T> {
         hash: u64,
         entry: T,
         hasher: impl Fn(&T) -> u64,
-    ) -> Result<OccupiedEntry<'_, T>, (T, TryReserveError)> {
+    ) -> Result<OccupiedEntry<'_, T, A>, (T, TryReserveError)> {
         match self.table.make_room(hash, hasher) {
             Ok(room) => Ok(VacantEntry::new(hash, room).insert(entry)),
             Err(error) => Err((entry, error)),
@@ -343,14 +380,14 @@ impl<T> TrashTable<T> {
 
     /// Removes all entries and returns an iterator over them, which drops the rest. Frees the
     /// memory.
-    pub fn drain(&mut self) -> IntoIter<T> {
-        core::mem::take(self).into_iter()
+    pub fn drain(&mut self) -> IntoIter<T, A> {
+        self.table.replace_by_empty().into_entries()
     }
 
     /// Removes all entries and frees their memory.
     pub fn clear(&mut self) {
         // Nothing is half removed if the drop of an entry panics.
-        drop(core::mem::take(self));
+        drop(self.table.replace_by_empty());
     }
 
     /// Keeps the entries for which `keep` returns true.
@@ -453,22 +490,22 @@ impl<T> Default for TrashTable<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for TrashTable<T> {
+impl<T: fmt::Debug, A: Allocator + Clone> fmt::Debug for TrashTable<T, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self).finish()
     }
 }
 
-impl<T> IntoIterator for TrashTable<T> {
+impl<T, A: Allocator + Clone> IntoIterator for TrashTable<T, A> {
     type Item = T;
-    type IntoIter = IntoIter<T>;
+    type IntoIter = IntoIter<T, A>;
 
-    fn into_iter(self) -> IntoIter<T> {
+    fn into_iter(self) -> IntoIter<T, A> {
         self.table.into_entries()
     }
 }
 
-impl<'a, T> IntoIterator for &'a TrashTable<T> {
+impl<'a, T, A: Allocator + Clone> IntoIterator for &'a TrashTable<T, A> {
     type Item = &'a T;
     type IntoIter = Iter<'a, T>;
 
@@ -477,7 +514,7 @@ impl<'a, T> IntoIterator for &'a TrashTable<T> {
     }
 }
 
-impl<'a, T> IntoIterator for &'a mut TrashTable<T> {
+impl<'a, T, A: Allocator + Clone> IntoIterator for &'a mut TrashTable<T, A> {
     type Item = &'a mut T;
     type IntoIter = IterMut<'a, T>;
 
