@@ -15,6 +15,8 @@ if ! has_nightly cargo +nightly miri --version; then
     exit 77
 fi
 folder=$(target)/miri
+# Tests that panic take many times as long with backtraces.
+export RUST_BACKTRACE=0
 
 # Isolation would keep property tests from looking for the failures they have saved.
 strict="-Zmiri-strict-provenance -Zmiri-symbolic-alignment-check -Zmiri-disable-isolation"

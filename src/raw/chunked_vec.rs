@@ -301,8 +301,12 @@ mod tests {
 
     use super::*;
 
-    fn counted(len: u32) -> ChunkedVec<u32> {
-        let mut chunks = ChunkedVec::<_>::new();
+    /// Short chunks under Miri, which is slow.
+    const BITS: u32 = if cfg!(miri) { 4 } else { DEFAULT_BITS };
+    const CHUNK: u32 = 1 << BITS;
+
+    fn counted(len: u32) -> ChunkedVec<u32, BITS> {
+        let mut chunks = ChunkedVec::new();
         for element in 0..len {
             assert_eq!(chunks.push(element), element, "indices count up from 0");
         }
@@ -311,19 +315,20 @@ mod tests {
 
     #[test]
     fn elements_keep_their_order_and_index() {
-        let mut chunks = counted(3 * 1024 + 5);
-        assert_eq!(chunks.len(), 3077);
-        assert!(chunks.iter().copied().eq(0..3077));
-        for index in [0, 1023, 1024, 2051, 3076] {
+        let len = 3 * CHUNK + 5;
+        let mut chunks = counted(len);
+        assert_eq!(chunks.len(), len);
+        assert!(chunks.iter().copied().eq(0..len));
+        for index in [0, CHUNK - 1, CHUNK, 2 * CHUNK + 3, len - 1] {
             assert_eq!((chunks[index], chunks.get(index)), (index, Some(&index)));
         }
-        for beyond in [3077, 4096, u32::MAX] {
+        for beyond in [len, 4 * CHUNK, u32::MAX] {
             assert_eq!(chunks.get(beyond), None);
             assert_eq!(chunks.get_mut(beyond), None);
         }
-        chunks[1024] = 7;
-        *chunks.get_mut(1025).unwrap() = 8;
-        assert_eq!([chunks[1023], chunks[1024], chunks[1025]], [1023, 7, 8]);
+        chunks[CHUNK] = 7;
+        *chunks.get_mut(CHUNK + 1).unwrap() = 8;
+        assert_eq!([CHUNK - 1, CHUNK, CHUNK + 1].map(|at| chunks[at]), [CHUNK - 1, 7, 8]);
     }
 
     #[test]
@@ -387,7 +392,7 @@ mod tests {
 
     #[test]
     fn clearing_frees_the_memory() {
-        let mut chunks = counted(5000);
+        let mut chunks = counted(4 * CHUNK + 900 % CHUNK);
         chunks.clear();
         assert_eq!((chunks.len(), chunks.allocation_size(), chunks.get(0)), (0, 0, None));
         assert_eq!(chunks.push(3), 0);
@@ -395,10 +400,11 @@ mod tests {
 
     #[test]
     fn a_clone_grows_like_its_original() {
-        let chunks = counted(1500);
+        let len = CHUNK + CHUNK / 2;
+        let chunks = counted(len);
         let mut clone = chunks.clone();
         assert_eq!(clone.allocation_size(), chunks.allocation_size());
-        assert_eq!((clone.push(1), chunks.len(), clone.growth()), (1500, 1500, 0));
+        assert_eq!((clone.push(1), chunks.len(), clone.growth()), (len, len, 0));
         assert_eq!(format!("{:?}", counted(3)), "[0, 1, 2]");
     }
 
