@@ -355,6 +355,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         Version(self.version)
     }
 
+    /// The version for a change that is not a quick hit.
+    #[inline]
+    pub(in crate::flow_cache) const fn next_version(&mut self) -> u64 {
+        self.version += 1;
+        self.accounting.slow_changes += 1;
+        self.version
+    }
+
     /// Returns the counters of the cache, and gauges of its present state. O(1).
     ///
     /// # Example
@@ -383,7 +391,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
             reseeds: self.index.reseeds(),
             ..self.accounting.metrics
         };
-        let quick = self.accounting.quick_hits;
+        let quick = self.version - self.accounting.slow_changes;
         metrics.hits += quick;
         metrics.probes[1] += quick;
         metrics.depths[1] += quick;
@@ -544,8 +552,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Marks a flow as changed.
     fn touch(&mut self, slot: u32) {
-        self.version += 1;
-        self.store.flow_mut(slot).version = self.version;
+        self.store.flow_mut(slot).version = self.next_version();
     }
 }
 
