@@ -65,7 +65,10 @@
 //! A hit of an established flow reads and writes two cache lines that depend on each other: the
 //! index line and the flow, with an IPv4 name and a value of 32 bytes. All else, such as the wheel,
 //! the policy and the rest of the record, is for the creation, the reports and the end of a flow.
-//! In a full cache, the lines of the next victims are prefetched.
+//! Such a packet takes about 150 instructions if its flow is the first candidate in its index line,
+//! and is decided by one test of the flow's state. Packets of handshakes, and of flows that are not
+//! the first candidate, take two to three times as many. In a full cache, the lines of the next
+//! victims are prefetched.
 //!
 //! A flow needs 7 to 13 bytes in the index, 18 of state, its name and value, 32 bytes more that
 //! packets do not need, 10 bytes in the wheel, and half a byte in the policy: 115 to 120 bytes for
