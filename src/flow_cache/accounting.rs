@@ -19,8 +19,9 @@ pub(super) struct Accounting<P> {
     pub(super) policy: P,
     pub(super) tenants: Tenants,
     pub(super) metrics: Metrics,
-    /// Hits that are not in the metrics yet: one key compared, in the first bucket.
-    pub(super) quick_hits: u64,
+    /// Changes of the version but for quick hits: those that are not in the metrics, as one key
+    /// compared in the first bucket. So a quick hit counts nothing but the version.
+    pub(super) slow_changes: u64,
     /// The mask of bits of [steady](ConnectionState::steady_mask) connections.
     pub(super) steady: u16,
     /// Evictions, modulo 2^32.
@@ -37,7 +38,7 @@ impl<P: Eviction> Accounting<P> {
             policy,
             tenants: Tenants::new(),
             metrics: Metrics::default(),
-            quick_hits: 0,
+            slow_changes: 1,
             steady: ConnectionState::steady_mask(config.close_rule),
             evictions: 0,
             least: config.timeouts.least_nanos().min(emergency),

@@ -16,8 +16,8 @@ use crate::eviction::{EntryStats, Eviction};
 use crate::key::flow::{Direction, FlowName};
 use crate::timestamp::Timestamp;
 
-/// Evictions whose flows are prefetched at once, and two times as many before.
-const AT_ONCE: usize = 4;
+/// Evictions whose flows are prefetched at once, that many before.
+const AT_ONCE: usize = 8;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Creates a flow for a name that refers to no flow, or to one that has ended and is removed.
@@ -49,7 +49,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
                 (victim, EndReason::Resources)
             }
         };
-        self.version += 1;
+        self.next_version();
         let marks = Marks::first((packet, direction), initiator, &self.config);
         let new = New { marks, hash, tenant: packet.tenant() };
         let slot = match before {
@@ -102,8 +102,10 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let New { marks, tenant, .. } = new;
         let state = FlowState { marks, last_seen: now, reported: now, tenant, timeout: None };
         self.accounting.replace(slot, (before, reason), state, (&self.config, now));
-        self.end_emergency(self.store.len() - 1);
-        self.begin_emergency();
+        if self.config.emergency.is_some() {
+            self.end_emergency(self.store.len() - 1);
+            self.begin_emergency();
+        }
         // Last, as it may panic.
         drop(name);
         Some(slot)
@@ -230,14 +232,14 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if self.accounting.evictions % AT_ONCE as u32 != 0 {
             return;
         }
-        let mut slots = [0; 3 * AT_ONCE];
+        let mut slots = [0; 2 * AT_ONCE];
         let count = self.accounting.policy.upcoming(&mut slots).min(slots.len());
         for slot in &slots[..count.min(AT_ONCE)] {
             // A policy of the caller's may return any slot.
             let cold = self.store.rest.cold.get(*slot);
             cold.into_iter().for_each(|cold| self.index.prefetch(cold.hash));
         }
-        for slot in &slots[count.min(2 * AT_ONCE)..count] {
+        for slot in &slots[count.min(AT_ONCE)..count] {
             self.store.prefetch_all(*slot);
         }
     }
@@ -281,7 +283,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let flow = self.store.flows.try_remove(slot)?;
         let state = FlowState::new(&flow, &cold, tenant);
         self.accounting.remove(slot, state, reason);
-        self.version += 1;
+        self.next_version();
         self.end_emergency(self.store.len());
         let Flow { name, value, .. } = flow;
         let removed = removed_flow((slot, cold), key, value, (state, reason), &self.clock);

@@ -14,10 +14,11 @@ use super::lookup::Carried;
 use super::observe::refused;
 use super::observed::Observed;
 use super::state::Packet;
+use super::store::Target;
 use crate::eviction::Eviction;
 use crate::key::flow::FlowName;
 use crate::raw::prefetch::BURST;
-use crate::table::lines::fold;
+use crate::table::lines::{HomeLine, fold};
 use crate::timestamp::Timestamp;
 
 impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
@@ -131,26 +132,28 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.begin_packet(now);
         for (burst, packets) in packets.chunks(BURST).enumerate() {
             let first = burst * BURST;
-            let mut hashes = [0; BURST];
-            for (number, (hash, (key, _))) in hashes.iter_mut().zip(packets).enumerate() {
+            let (mut hashes, mut lines) = ([0; BURST], [HomeLine::NONE; BURST]);
+            let both = hashes.iter_mut().zip(&mut lines);
+            for (number, ((hash, line), (key, _))) in both.zip(packets).enumerate() {
                 *hash = hash_of(self, first + number, key);
-                self.index.prefetch(*hash);
+                *line = self.index.home_line(*hash);
+                line.prefetch();
             }
             let hashes = &hashes[..packets.len()];
             // No target is not a slot either.
             let mut slots = [u32::MAX; BURST];
-            for (slot, hash) in slots.iter_mut().zip(hashes) {
-                if let Some(target) = self.index.candidate(*hash) {
-                    *slot = target.bits();
-                    self.store.prefetch(target);
+            for ((slot, hash), line) in slots.iter_mut().zip(hashes).zip(lines) {
+                if let Some(number) = line.candidate(*hash) {
+                    *slot = number;
+                    self.store.prefetch(Target::from_bits(number));
                 }
             }
-            let places = hashes.iter().zip(slots);
+            let places = hashes.iter().zip(&slots);
             for (number, ((key, packet), (hash, slot))) in packets.iter().zip(places).enumerate() {
                 self.forget_removed();
                 let carried = Carried::new(key, *hash);
                 let new = |_| Ok(new(first + number));
-                let seen = self.observe_in_slot(Some(slot), &carried, key, *packet, new);
+                let seen = self.observe_in_slot(Some(*slot), &carried, key, *packet, new);
                 each(first + number, refused(seen));
             }
         }

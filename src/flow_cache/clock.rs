@@ -39,7 +39,7 @@ impl Clock {
     #[inline(always)]
     pub(super) fn advance(&mut self, time: Timestamp) -> u64 {
         let next = time.as_nanos().wrapping_add(self.shift);
-        // Of an earlier time, this is a long step.
+        // To an earlier time, this is a long step.
         if next.wrapping_sub(self.now) < self.quick && next < LATE {
             self.now = next;
         } else {
@@ -48,17 +48,20 @@ impl Clock {
         self.now
     }
 
-    /// Advances by the longest step at most, to a time that counts as the caller's then, or close
-    /// to the end of the range.
+    /// Does nothing if the time is not later. Advances by the longest step at most, to a time that
+    /// counts as the caller's then, or close to the end of the range.
     #[cold]
     #[inline(never)]
     fn advance_far(&mut self, time: Timestamp) {
         // The time of the caller may be close to the end of its range, but it does not wrap around.
-        let passed = time.as_nanos().saturating_sub(self.now.wrapping_sub(self.shift));
+        if time.as_nanos() <= self.latest() {
+            return;
+        }
+        let passed = time.as_nanos() - self.latest();
         let next = self.now.saturating_add(passed.min(JUMP)).min(NEVER - 1);
-        let is_whole = next.wrapping_sub(self.now) == passed;
+        let is_whole = next - self.now == passed && passed < JUMP;
         self.now = next;
-        if passed > 0 && !(is_whole && passed < JUMP) {
+        if !is_whole {
             self.set(time);
         }
         self.quick = self.quick();
@@ -77,9 +80,14 @@ impl Clock {
         self.quick = self.quick();
     }
 
+    /// The latest time of the caller.
+    #[inline(always)]
+    const fn latest(&self) -> u64 {
+        self.now.wrapping_sub(self.shift)
+    }
+
     fn quick(&self) -> u64 {
-        let of_caller = self.now.wrapping_sub(self.shift);
-        if self.now < LATE && of_caller < LATE_OF_CALLER { JUMP } else { 0 }
+        if self.now < LATE && self.latest() < LATE_OF_CALLER { JUMP } else { 0 }
     }
 
     /// Converts a time of the cache to the caller's.

@@ -291,12 +291,20 @@ impl ConnectionState {
 }
 
 /// The bits of a protocol: TCP has none, and three others each value of the bits of closed sides.
+#[inline]
 const fn protocol_bits(protocol: Protocol) -> u16 {
-    match protocol {
-        Protocol::Tcp => 0,
-        other => ((other as u16 - 1) % 3 + 1) << 2 | ((other as u16 - 1) / 3) << 5,
-    }
+    BITS_OF_PROTOCOLS[protocol as usize]
 }
+
+const BITS_OF_PROTOCOLS: [u16; Protocol::COUNT] = {
+    let mut bits = [0; Protocol::COUNT];
+    let mut number = 1;
+    while number < bits.len() {
+        bits[number] = (((number - 1) % 3 + 1) << 2 | ((number - 1) / 3) << 5) as u16;
+        number += 1;
+    }
+    bits
+};
 
 #[cfg(test)]
 mod tests {

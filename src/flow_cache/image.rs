@@ -216,7 +216,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         let hash = self.index_hash(self.index.first_hash(&name), &name);
         let is_inserted = self.index.insert(hash, Target::slot(slot), &self.store);
         is_inserted.map_err(|_| NameError::Memory)?;
-        self.version += 1;
+        self.next_version();
         let mut marks = Marks::new(saved.connection, initiator);
         marks.set(Marks::UNREPORTED, saved.has_unreported);
         marks.set(Marks::PINNED, saved.is_pinned);

@@ -21,7 +21,7 @@ use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::probes::Observer;
 use crate::table::error::TryReserveError;
-use crate::table::lines::{Lines, fold};
+use crate::table::lines::{HomeLine, Lines, fold};
 
 /// Slots whose flows move to other lines with each insertion.
 const MOVED: u32 = 8;
@@ -80,10 +80,10 @@ impl<S> Index<S> {
         self.lines.prefetch(hash);
     }
 
-    /// Returns a target that may have this hash, before any comparison.
-    #[inline]
-    pub(super) fn candidate(&self, hash: u32) -> Option<Target> {
-        self.lines.candidate(hash).map(Target::from_bits)
+    /// The home line of a hash, for bursts. Numbers in it are those of targets.
+    #[inline(always)]
+    pub(super) fn home_line(&self, hash: u32) -> HomeLine<'_> {
+        self.lines.home_line(hash)
     }
 
     /// Returns the number of the first target in its home line that may have this hash.

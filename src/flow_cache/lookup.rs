@@ -80,11 +80,11 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         if !flow.marks.is_surely_steady(self.accounting.steady) || flow.name != carried.name {
             return None;
         }
-        self.version += 1;
-        self.accounting.quick_hits += 1;
+        let version = self.version + 1;
+        self.version = version;
         self.accounting.policy.touch(slot);
         flow.last_seen = self.clock.now();
-        flow.version = self.version;
+        flow.version = version;
         let marks = flow.marks.with_hit();
         flow.marks = marks;
         let hit = Hit { slot, name: 0, initiator: marks.initiator() };
@@ -192,7 +192,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
     /// Processes a packet of the flow in a slot, which was found by its first name.
     #[inline]
     fn on_packet_of(&mut self, slot: u32, packet: Packet, carried: Direction) -> Seen<V> {
-        self.accounting.quick_hits += 1;
+        self.accounting.metrics.record_lookup(Probes { nodes: 1, entries: 1 }, true);
         let initiator = self.store.flow(slot).marks.initiator();
         self.on_packet(Hit { slot, name: 0, initiator }, packet, carried)
     }
@@ -207,8 +207,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
 
     /// Processes a packet of an existing flow.
     fn on_packet(&mut self, hit: Hit, packet: Packet, carried: Direction) -> Seen<V> {
-        let now = self.clock.now();
-        self.version += 1;
+        let (now, version) = (self.clock.now(), self.next_version());
         self.accounting.policy.touch(hit.slot);
         let direction = hit.direction(carried);
         let Store { flows, rest } = &mut self.store;
@@ -221,7 +220,7 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         }
         flow.marks = marks.with_hit();
         flow.last_seen = now;
-        flow.version = self.version;
+        flow.version = version;
         let seen = Seen::new(flow, hit, direction, false);
         if marks.has_class_of(before) {
             return seen;

@@ -149,9 +149,11 @@ pub enum Initiator {
 /// assert_eq!((query.protocol(), query.tenant()), (Protocol::Udp, Tenant(7)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+// The flags are the lowest byte of the word in which it is passed: each packet's are tested.
+#[repr(C)]
 pub struct Packet {
-    protocol: Protocol,
     flags: TcpFlags,
+    protocol: Protocol,
     initiator: Initiator,
     tenant: Tenant,
 }

@@ -11,31 +11,31 @@
 //! An entry is in the lowest level that covers its tick. 22 levels cover all of 64 bits, so no
 //! period is too long; a jump of years over an empty wheel reads one word.
 //!
-//! The wheel stores the list of a slot and not its deadline. [`pop`](Wheel::pop) returns a slot
+//! The wheel stores the list of a slot and not its deadline. [`due`](Wheel::due) returns a slot
 //! when its list begins: at the tick for which it was armed in level 0, and up to an eighth of the
 //! period too early in higher levels. The caller computes the deadline, and [arms](Wheel::arm) the
 //! slot again if that is later. So entries move down the levels; and a packet extends the timeout
 //! of its flow by writing the time, without an access to the wheel. A new flow in a slot inherits
-//! the armed timer of the former one: arming for a tick after the begin of its list does nothing.
-//! Arming for an earlier one moves the slot, so there is one entry for each slot, however often it
-//! is armed. So during a flood, in which slots have hundreds of flows within a timeout, the wheel
-//! is hardly used.
+//! the armed timer of the former one, and is [armed](Wheel::armed) already, unless its deadline is
+//! before the begin of that list. Arming moves the slot, so there is one entry for each slot,
+//! however often it is armed. So during a flood, in which slots have hundreds of flows within a
+//! timeout, the wheel is hardly used.
 //!
 //! Invariants:
 //! - a list that began before the wheel's tick is empty, except for the list of that tick;
 //! - the word of a level has the bit of each list that is not empty; it may have others;
-//! - an armed slot is in the list that `lists_of` has, once, and is popped when that begins.
+//! - an armed slot is in the list that `lists_of` has, once, and is due when that begins.
 //!
-//! Cost: all operations are O(1). Arming reads 2 bytes if it is for a later tick, else it changes
-//! the links of up to five slots. Each time it is popped, an entry moves two levels down: at ticks
+//! Cost: all operations are O(1). Arming changes the links of up to five slots; whether a slot is
+//! armed takes 2 bytes. Each time it is due, an entry moves two levels down: at ticks
 //! of a second once for a minute, twice for an hour; at ticks of 10 ms three times, and four times.
-//! While its flow is active, it is popped and armed a little more often than once per period. 10
+//! While its flow is active, it is due and armed again a little more often than once per period. 10
 //! bytes per slot.
 //!
 //! After Varghese and Lauck, *Hashed and hierarchical timing wheels* (1987), scheme 7. The
 //! differences: they store deadlines and move entries down when a list begins. Levels that overlap,
 //! so that lists are short relative to the period, are those of Linux since 2016; there an entry is
-//! popped late.
+//! due late.
 
 use crate::raw::chunked_vec::ChunkedVec;
 use crate::raw::intrusive_list::IntrusiveLists;
@@ -156,7 +156,7 @@ impl Wheel {
         }
     }
 
-    /// Returns a tick before which [`pop`](Self::pop) returns nothing, or `None` if no slot is
+    /// Returns a tick before which [`due`](Self::due) returns nothing, or `None` if no slot is
     /// armed.
     pub(crate) fn next_tick(&mut self) -> Option<u64> {
         while let Some((begin, level, list)) = self.next_list() {
@@ -189,7 +189,7 @@ impl Wheel {
         first
     }
 
-    /// Returns the tick at which a slot is popped, or [`NEVER`]: that for which it was armed or
+    /// Returns the tick at which a slot is due, or [`NEVER`]: that for which it was armed or
     /// before, unless that had passed.
     #[inline]
     pub(crate) fn armed(&self, slot: u32) -> u64 {
@@ -208,7 +208,7 @@ impl Wheel {
         (here.saturating_add(ahead) << shift).min(NEVER - 1)
     }
 
-    /// Returns the tick up to which slots were popped.
+    /// Returns the tick up to which slots were due.
     pub(crate) const fn tick(&self) -> u64 {
         self.tick
     }

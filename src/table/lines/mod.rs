@@ -49,7 +49,7 @@
 //!
 //! 7 to 13 bytes for an entry. A split takes about 10 µs, once for 64 insertions or less often; the
 //! list of chunks takes 8 bytes for some 4000 entries. In bursts, the stages are
-//! [`prefetch`](Lines::prefetch) the line, [`candidate`](Lines::candidate), whose record the caller
+//! [`prefetch`](HomeLine::prefetch) the line, [`candidate`](HomeLine::candidate), whose record the caller
 //! prefetches, and [`find`](Lines::find).
 
 mod check;
@@ -95,6 +95,32 @@ pub(crate) fn fold(hash: u64) -> u32 {
 #[inline(always)]
 fn tag(hash: u32) -> u8 {
     ((hash >> 24) as u8).max(1)
+}
+
+/// The home line of a hash.
+#[derive(Clone, Copy)]
+pub(crate) struct HomeLine<'a>(&'a Line);
+
+impl HomeLine<'_> {
+    /// That of a table without lines.
+    pub(crate) const NONE: Self = Self(&Line::EMPTY);
+
+    /// Prefetches the line.
+    #[inline(always)]
+    pub(crate) fn prefetch(self) {
+        prefetch(self.0);
+    }
+
+    /// Returns a number that may be the one with this hash. If there is none, but there may be one
+    /// in the next line, prefetches that, unless this is the last one of its segment.
+    #[inline(always)]
+    pub(crate) fn candidate(self, hash: u32) -> Option<u32> {
+        let slot = self.0.matches(tag(hash)).next();
+        if slot.is_none() && self.0.overflow() > 0 {
+            prefetch((&raw const *self.0).wrapping_add(1));
+        }
+        slot.map(|slot| self.0.number(slot))
+    }
 }
 
 impl Lines {
@@ -230,20 +256,10 @@ impl Lines {
         line.matches(tag(hash)).next().map(|slot| line.number(slot))
     }
 
-    /// Returns a number that may be the one with this hash, by the home line. If there is none, but
-    /// there may be one in the next line, prefetches that.
+    /// Returns the home line of a hash, for bursts.
     #[inline(always)]
-    pub(crate) fn candidate(&self, hash: u32) -> Option<u32> {
-        if self.count == 0 {
-            return None;
-        }
-        let home = self.home(hash);
-        let line = self.line(home);
-        let slot = line.matches(tag(hash)).next();
-        if slot.is_none() && line.overflow() > 0 {
-            prefetch(self.line(self.next(home)));
-        }
-        slot.map(|slot| line.number(slot))
+    pub(crate) fn home_line(&self, hash: u32) -> HomeLine<'_> {
+        if self.count == 0 { HomeLine::NONE } else { HomeLine(self.line(self.home(hash))) }
     }
 
     /// Inserts a number that is not in the table. Grows by a segment, if it is time: `hash_of`

@@ -74,7 +74,7 @@ impl Checked {
         let hash = self.hash(number);
         let found = self.lines.find(hash, |other| other == number);
         assert_eq!(found, self.model.get(&number).map(|_| number));
-        if let Some(candidate) = self.lines.candidate(hash) {
+        if let Some(candidate) = self.lines.home_line(hash).candidate(hash) {
             assert!(self.model.contains_key(&candidate), "a candidate is in the table");
         }
         self.lines.prefetch(hash);
