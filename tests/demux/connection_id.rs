@@ -47,7 +47,7 @@ fn a_connection_id_is_refused_if_allocation_fails() {
     // 2^48 bytes exceed the address space of a process.
     let mut connections = ConnectionId::new(u32::MAX);
     let refused = connections.insert(u32::MAX - 1, [7_u8; 1 << 16]).unwrap_err();
-    assert_eq!((refused.why, refused.given[0]), (DemuxError::NoMemory, 7));
+    assert_eq!((refused.why, refused.refused[0]), (DemuxError::NoMemory, 7));
     assert_eq!((connections.len(), connections.lookup(&(u32::MAX - 1), Data).pcb), (0, None));
     // Smaller IDs are accepted as before, and allocate for themselves only.
     connections.insert(3, [8; 1 << 16]).unwrap();
