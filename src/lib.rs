@@ -39,7 +39,7 @@
 //! | the route of an address | [`RouteTable`] | longest-prefix match; an update changes one node |
 //! | the socket of a packet | [`SocketTable`] | connections, listeners, the rules of `bind`, ephemeral ports |
 //! | state by an index that the packet carries: an RSS hash, a flow label, a connection ID | [`SourceHashCache`] | no hash is computed; a wrong index costs time only |
-//! | a bounded cache by key | [`ChainedCache`] | an eviction policy and chains of bounded length |
+//! | a bounded cache by key | [`ChainedCache`] | an eviction policy; two cache lines for a lookup |
 //! | duplicates of calls | [`DuplicateFilter`] | the last call of each sender, for the lifetime of a packet |
 //! | state that lives one lifetime: SYNs, requests, nonces | [`EphemeralStore`] | a ring: expiry without a search |
 //! | keys in order, ranges of keys | [`LcTrieMap`] | a level-compressed trie is ordered and shallow |
@@ -80,7 +80,7 @@
 //! | [`LcRouteTable`] | – | – | – | – | – | ✓ | ✓ | – | ✓ | ✓ | ✓ | ✓ | ✓ | ✓ |
 //! | [`SocketTable`] | – | `lookup_batch` | – | ✓ | – | ✓ | ✓ | ✓ | – | – | – | ✓ | ✓ | names |
 //! | [`SourceHashCache`] | index | ✓ | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
-//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
+//! | [`ChainedCache`] | ✓ | – | `get_batch_mut` | ✓ | ✓ | ✓ | ✓ | – | `Extend` | – | ✓ | ✓ | ✓ | – |
 //! | [`DuplicateFilter`] | index | – | – | – | – | – | – | – | – | – | – | ✓ | ✓ | – |
 //! | [`EphemeralStore`] | ✓ | ✓ | ✓ | ✓ | – | ✓ | – | – | – | – | – | ✓ | ✓ | – |
 //! | [`Unicache`](trie::unicache::Unicache) | – | – | – | ✓ | – | ✓ | ✓ | – | – | – | – | ✓ | ✓ | – |

@@ -13,11 +13,17 @@
 //! displaces another one: neither in a direct-mapped cache with two slots per flow, nor in sets.
 //! *stream* includes displacement, and the share of hits is given next to its time.
 //!
+//! What the peers offer beyond that: `moka` is shared by threads, has weights, a lifetime for each
+//! entry, and admission by frequency (TinyLFU); `quick_cache` has weights, placeholders for entries
+//! in the making, a form for threads, and S3-FIFO; `lru` and `hashlink` have the order of use.
+//!
 //! *hashbrown, index as hash* uses the index in place of a hash, too.
 
 mod packets;
 mod subject;
 mod tables;
+
+use std::num::NonZeroUsize;
 
 use flowtable::cache::Replacement::{LeastRecentlyUsed, Oldest, SecondChance};
 use flowtable::{ChainedCache, DefaultHashBuilder, SourceHashCache};
@@ -28,7 +34,7 @@ use crate::results::{Column, Outcome, Report, Results};
 use crate::subject::{Agreement, ours, peer, rotation};
 use packets::{Name, Packets};
 use subject::{CacheSubject, cache};
-use tables::{Chained, Hashed, Indexed, Linked, Sets};
+use tables::{Chained, Hashed, Indexed, Linked, Lru, Moka, Quick, Sets};
 
 /// The bytes of a name, for the results.
 const KEY: &str = "12";
@@ -74,6 +80,16 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
     let [clock, oldest, lru] = [SecondChance, Oldest, LeastRecentlyUsed]
         .map(|replacement| threes().expect(memory).with_replacement(replacement));
     let chained: ChainedCache<Name, u32> = ChainedCache::new(n).expect(memory);
+    let bound = NonZeroUsize::new(n).expect("there are flows");
+    let quick = quick_cache::unsync::Cache::with(
+        n,
+        n as u64,
+        quick_cache::UnitWeighter,
+        foldhash.clone(),
+        Default::default(),
+    );
+    let moka =
+        moka::sync::Cache::builder().max_capacity(n as u64).build_with_hasher(foldhash.clone());
     vec![
         ours("source_hash", "direct-mapped", cache(Sets::<1>(direct.expect(memory)))),
         ours("source_hash/2", "2 ways", cache(Sets::<2>(pairs.expect(memory)))),
@@ -84,7 +100,13 @@ fn subjects(n: usize) -> Vec<CacheSubject> {
         peer("hashbrown, index as hash", cache(Indexed(HashTable::with_capacity(n)))),
         peer("hashbrown + foldhash", cache(Hashed(HashMap::with_hasher(foldhash.clone())))),
         peer("hashbrown + ahash", cache(Hashed(HashMap::with_hasher(ahash)))),
-        peer("hashlink LruCache", cache(Linked(hashlink::LruCache::with_hasher(n, foldhash)))),
+        peer(
+            "hashlink LruCache",
+            cache(Linked(hashlink::LruCache::with_hasher(n, foldhash.clone()))),
+        ),
+        peer("lru LruCache", cache(Lru(lru::LruCache::with_hasher(bound, foldhash.clone())))),
+        peer("quick_cache, unsync", cache(Quick(quick))),
+        peer("moka, sync", cache(Moka(moka))),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use flowtable::Timestamp;
-use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::cache::Replacement;
 use flowtable::eviction::{ByClass, Eviction, Lru, Passive, PassiveGc, Random, SecondChance};
 use libfuzzer_sys::fuzz_target;
 use model::caches::chained::{AccessBy, CheckedChains};
@@ -20,7 +20,7 @@ const MANY: usize = 100;
 #[derive(Arbitrary, Debug)]
 enum Input {
     Sets { ways: u8, capacity: u8, replacement: Rule, types: Types, ops: Vec<Op> },
-    Chains { size: [u8; 3], policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
+    Chains { capacity: u8, policy: Policy, hasher: u8, access: u8, ops: Vec<Op> },
     Filter { capacity: u8, lifetime: u8, hasher: u8, packets: Vec<Packet> },
 }
 
@@ -136,25 +136,21 @@ fuzz_target!(|input: Input| match input {
             Types::Wide => sets::<Wide, ()>(ways, capacity, replacement, &steps),
         }
     }
-    Input::Chains { size: [capacity, buckets, elasticity], policy, hasher, access, ops } => {
-        let or_none = |elasticity: u8| if elasticity == 0 { usize::MAX } else { elasticity.into() };
-        let config = ChainedConfig::new(1 + usize::from(capacity % 40))
-            .and_then(|config| config.with_buckets(1 + usize::from(buckets % 40)))
-            .and_then(|config| config.with_elasticity(or_none(elasticity % 12)))
-            .expect("none of them is zero");
+    Input::Chains { capacity, policy, hasher, access, ops } => {
+        let capacity = 1 + usize::from(capacity % 40);
         let access = [AccessBy::Key, AccessBy::Either, AccessBy::Index][usize::from(access % 3)];
         let (hasher, steps) = (Weak::from_byte(hasher), steps(&ops));
         match policy {
-            Policy::Lru => chains(config, Lru::new(), hasher, access, &steps),
-            Policy::SecondChance => chains(config, SecondChance::new(), hasher, access, &steps),
-            Policy::ByClass => chains(config, ByClass::new(), hasher, access, &steps),
+            Policy::Lru => chains(capacity, Lru::new(), hasher, access, &steps),
+            Policy::SecondChance => chains(capacity, SecondChance::new(), hasher, access, &steps),
+            Policy::ByClass => chains(capacity, ByClass::new(), hasher, access, &steps),
             Policy::Random(seed) => {
-                chains(config, Random::with_seed(seed.into()), hasher, access, &steps);
+                chains(capacity, Random::with_seed(seed.into()), hasher, access, &steps);
             }
             Policy::Passive(threshold, goal) => {
                 let gc = PassiveGc::new(1 + usize::from(threshold % 40), 1 + usize::from(goal % 9));
                 let policy = Passive::new(gc.expect("neither is zero"));
-                chains(config, policy, hasher, access, &steps);
+                chains(capacity, policy, hasher, access, &steps);
             }
         }
     }
@@ -180,13 +176,13 @@ fn sets<K: Make, V: Make>(ways: u8, capacity: usize, replacement: Replacement, s
 }
 
 fn chains<P: Eviction + Clone>(
-    config: ChainedConfig,
+    capacity: usize,
     policy: P,
     hasher: Weak,
     access: AccessBy,
     steps: &[Step],
 ) {
-    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(config, policy, hasher, access), steps);
+    run(CheckedChains::<Box<u32>, Box<u32>, P, Weak>::new(capacity, policy, hasher, access), steps);
 }
 
 fn filter(mut pair: CheckedFilter<Weak>, packets: &[Packet]) {

@@ -1,4 +1,4 @@
-//! A bounded cache of hash chains with an eviction policy.
+//! A bounded cache with an eviction policy.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
@@ -6,36 +6,40 @@ use core::mem;
 
 use equivalent::Equivalent;
 
-use super::chains::{ChainedConfig, Chains};
+use super::entries::{Entries, Occupied};
 use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::raw::prefetch::BURST;
+use crate::table::lines::fold;
 
-/// A bounded cache of hash chains, with chains of bounded length and an eviction policy.
+/// The maximum number of entries with one hash.
+const EQUAL_HASHES: usize = 8;
+
+/// A bounded cache by key, with an eviction policy.
 ///
 /// `S` is the hash: the crate's keyed one, or any other [`BuildHasher`], those without keys in
 /// [`crate::hash`] included. Methods whose names end in `hashed` take a hash computed by the caller
 /// instead, such as an index from the packet. All calls on one cache must use the same hash.
 ///
-/// Two rules determine the victim of an insertion: if the chain has the maximum length, its least
-/// recently used entry; otherwise, if the cache is full, the victim of the policy `P`. So a flood
-/// of keys with one hash evicts its own entries, and no lookup examines more entries than the
-/// elasticity.
+/// Two rules determine the victim of an insertion: if eight entries have the hash of the new one,
+/// the least recently used of them; otherwise, if the cache is full, the victim of the policy `P`.
+/// So a flood of keys with one hash evicts its own entries. An entry for which there is no room
+/// near its place, because of hashes that are not random, is evicted by the next insertion.
 ///
 /// | method | cost |
 /// |---|---|
-/// | `get`, `get_mut`, `peek`, `contains_key` | O(elasticity); a hit: 1 + n / (2 buckets) entries |
-/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(elasticity) |
-/// | `new`, `with_parts`, `iter`, `retain`, `clear`, `longest_chain` | O(capacity + buckets) |
+/// | `get`, `get_mut`, `peek`, `contains_key` | two cache lines: of the index, and of the entry |
+/// | `get_or_insert_with`, `insert`, `remove`, each key of a batch | O(1), and the policy |
+/// | `new`, `with_parts`, `iter`, `retain`, `extract_if`, `clear` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
 /// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
 /// by the user returns a vacant slot as victim.
 ///
-/// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. Bounded chains are
-/// from the route cache that Linux had until 2012.
+/// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. They, and the route
+/// cache that Linux had until 2012, have chains; here the index compares twelve tags at once.
 ///
 /// # Example
 ///
@@ -50,76 +54,68 @@ use crate::raw::prefetch::BURST;
 /// assert_eq!(names.statistics().evictions, 1);
 /// # Ok::<(), flowtable::cache::CacheError>(())
 /// ```
-#[doc(alias("lru", "route cache"))]
 #[derive(Clone)]
 pub struct ChainedCache<K, V, P = SecondChance, S = DefaultHashBuilder> {
-    chains: Chains<K, V>,
+    entries: Entries<K, V>,
     policy: P,
     hasher: S,
-    config: ChainedConfig,
+    /// The maximum number of entries with one hash.
+    equal_hashes: usize,
     statistics: Statistics,
 }
 
 impl<K, V> ChainedCache<K, V> {
-    /// Creates a cache with this capacity, at least twice as many buckets, chains of at most 8
-    /// entries, and second-chance eviction.
+    /// Creates a cache with this capacity and second-chance eviction.
     ///
     /// # Errors
     ///
     /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     pub fn new(capacity: usize) -> Result<Self, CacheError> {
-        Self::with_parts(
-            ChainedConfig::new(capacity)?,
-            SecondChance::new(),
-            DefaultHashBuilder::new(),
-        )
+        Self::with_parts(capacity, SecondChance::new(), DefaultHashBuilder::new())
     }
 }
 
 impl<K, V, P, S> ChainedCache<K, V, P, S> {
-    /// Creates a cache from a configuration, a policy, which must have no entries, and a hash.
+    /// Creates a cache with this capacity, a policy, which must have no entries, and a hash.
     ///
     /// # Errors
     ///
-    /// If there is no memory for it.
+    /// If the capacity is zero, 2^30 or more, or there is no memory for it.
     ///
     /// # Example
     ///
     /// ```
     /// use core::hash::BuildHasherDefault;
-    /// use flowtable::cache::{CacheError, ChainedConfig};
-    /// use flowtable::hash::Crc32;
     /// use flowtable::ChainedCache;
     /// use flowtable::eviction::Lru;
+    /// use flowtable::hash::Crc32;
     ///
-    /// let config = ChainedConfig::new(1000)?.with_elasticity(4)?;
     /// let hasher = BuildHasherDefault::<Crc32>::new();
-    /// let mut cache = ChainedCache::with_parts(config, Lru::new(), hasher)?;
+    /// let mut cache = ChainedCache::with_parts(1000, Lru::new(), hasher)?;
     /// _ = cache.insert("a name", 1);
     /// assert_eq!(cache.get("a name"), Some(&1));
-    /// # Ok::<(), CacheError>(())
+    /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
-    pub fn with_parts(config: ChainedConfig, policy: P, hasher: S) -> Result<Self, CacheError> {
-        let (chains, statistics) = (Chains::new(&config)?, Statistics::default());
-        Ok(Self { chains, policy, hasher, config, statistics })
+    pub fn with_parts(capacity: usize, policy: P, hasher: S) -> Result<Self, CacheError> {
+        let (entries, statistics) = (Entries::new(capacity)?, Statistics::default());
+        Ok(Self { entries, policy, hasher, equal_hashes: EQUAL_HASHES, statistics })
     }
 
-    /// Returns the configuration.
-    #[must_use]
-    pub const fn config(&self) -> ChainedConfig {
-        self.config
+    /// Does not evict entries whose hashes are equal, or have no room near their places.
+    pub(super) fn without_eviction(self) -> Self {
+        Self { equal_hashes: usize::MAX, ..self }
     }
 
     /// Returns the maximum number of entries.
     #[must_use]
     pub const fn capacity(&self) -> usize {
-        self.config.capacity()
+        self.entries.capacity()
     }
 
     /// Returns the number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.chains.len()
+        self.entries.len()
     }
 
     /// Returns whether there are no entries.
@@ -134,36 +130,13 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
         self.statistics
     }
 
-    /// Returns the length of the longest chain, which the slowest lookup examines.
-    ///
-    /// # Example
-    ///
-    /// ```
-    /// use flowtable::{ChainedCache, cache::ChainedConfig, DefaultHashBuilder};
-    /// use flowtable::eviction::Lru;
-    ///
-    /// // One bucket, so one chain: the fifth entry evicts the least recently used one.
-    /// let config = ChainedConfig::new(100)?.with_buckets(1)?.with_elasticity(4)?;
-    /// let mut cache = ChainedCache::with_parts(config, Lru::new(), DefaultHashBuilder::new())?;
-    /// for port in 1..=5 {
-    ///     _ = cache.insert(port, ());
-    /// }
-    /// assert_eq!((cache.longest_chain(), cache.config().elasticity()), (4, 4));
-    /// assert!(!cache.contains_key(&1));
-    /// # Ok::<(), flowtable::cache::CacheError>(())
-    /// ```
-    #[must_use]
-    pub fn longest_chain(&self) -> usize {
-        self.chains.longest_chain()
-    }
-
     /// Iterates over the entries in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        let entries = self.chains.slots().map(|slot| self.chains.entry(slot));
-        entries.map(|entry| (&entry.key, &entry.value))
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        Iter { entries: self.entries.iter(), len: self.len() }
     }
 
-    /// Checks the invariants, for tests. O(capacity + buckets).
+    /// Checks the invariants, for tests. O(capacity).
     ///
     /// # Errors
     ///
@@ -181,7 +154,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// ```
     #[doc(hidden)]
     pub fn validate(&self) -> Result<(), InvariantError> {
-        self.chains.validate()
+        self.entries.validate()
     }
 }
 
@@ -189,7 +162,7 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// Returns the number of bytes allocated, those of the policy included.
     #[must_use]
     pub fn allocation_size(&self) -> usize {
-        self.chains.allocation_size() + self.policy.allocation_size()
+        self.entries.allocation_size() + self.policy.allocation_size()
     }
 
     /// Retains the entries for which `keep` returns true.
@@ -209,17 +182,33 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        for bucket in 0..self.chains.buckets() {
-            let mut previous = None;
-            while let Some(slot) = self.chains.next_in_chain(bucket, previous) {
-                let entry = self.chains.entry_mut(slot);
-                if keep(&entry.key, &mut entry.value) {
-                    previous = Some(slot);
-                } else {
-                    drop(self.remove_at(slot));
-                }
-            }
-        }
+        self.extract_if(|key, value| !keep(key, value)).for_each(drop);
+    }
+
+    /// Removes the entries for which `is_removed` returns true, and returns them. Those after the
+    /// last one that the iterator has returned stay.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// let mut ages: flowtable::ChainedCache<u32, u16> = flowtable::ChainedCache::new(100)?;
+    /// ages.extend((0..10).map(|host| (host, host as u16)));
+    /// assert_eq!(ages.extract_if(|_, age| *age > 6).map(|(host, _)| host).sum::<u32>(), 24);
+    /// assert_eq!((ages.len(), (&ages).into_iter().len()), (7, 7));
+    /// # Ok::<(), flowtable::cache::CacheError>(())
+    /// ```
+    pub fn extract_if(
+        &mut self,
+        mut is_removed: impl FnMut(&K, &mut V) -> bool,
+    ) -> impl Iterator<Item = (K, V)> {
+        let mut slots = 0..self.entries.slot_count();
+        core::iter::from_fn(move || {
+            let slot = slots.find(|slot| {
+                let entry = self.entries.get_mut(*slot);
+                entry.is_some_and(|entry| is_removed(&entry.key, &mut entry.value))
+            })?;
+            Some(self.remove_at(slot))
+        })
     }
 
     /// Removes all entries.
@@ -230,32 +219,36 @@ impl<K, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// Removes the entry at a slot.
     pub(super) fn remove_at(&mut self, slot: u32) -> (K, V) {
         self.policy.remove(slot);
-        self.chains.remove(slot)
+        self.entries.remove(slot)
     }
 
     /// Records a use of the entry at a slot, and returns a mutable reference to its value.
     #[inline]
     pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
         self.policy.touch(slot);
-        self.chains.record_use(slot)
+        self.entries.record_use(slot)
     }
 
     /// Returns the next victim of the policy.
     pub(super) fn victim(&mut self) -> Option<u32> {
-        let Self { policy, chains, .. } = self;
-        policy.victim(|slot| chains.examine(slot))
+        let Self { policy, entries, .. } = self;
+        policy.victim(|slot| entries.examine(slot))
     }
 
     #[inline]
-    pub(super) fn chains(&self) -> &Chains<K, V> {
-        &self.chains
+    pub(super) fn entries(&self) -> &Entries<K, V> {
+        &self.entries
     }
 
     /// Returns the victim of an insertion with this hash, if it must evict.
     fn victim_for(&mut self, hash: u32) -> Option<u32> {
         // Called for each insertion, as policies count the calls.
         let is_due = self.policy.is_due(self.len());
-        match self.chains.victim_in_chain(hash) {
+        let victim = match self.equal_hashes {
+            usize::MAX => None,
+            limit => self.entries.victim_of_hash(hash, limit).or(self.entries.overflowed()),
+        };
+        match victim {
             None if is_due || self.len() >= self.capacity() => self.victim(),
             victim => victim,
         }
@@ -293,7 +286,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored));
+        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored));
         self.statistics.count_lookup(slot.is_some());
         slot.map(|slot| self.record_use(slot))
     }
@@ -305,18 +298,18 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored))?;
-        Some(&self.chains.entry(slot).value)
+        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
+        Some(&self.entries.entry(slot).value)
     }
 
     /// Inserts or replaces the value of `key`, given its hash. See [`insert`](Self::insert).
     pub fn insert_hashed(&mut self, hash: u64, key: K, value: V) -> Inserted<K, V> {
-        let found = self.chains.find(hash as u32, |stored| key == *stored);
+        let found = self.entries.find(fold(hash), |stored| key == *stored);
         if let Some(slot) = found {
             let previous = Some(mem::replace(self.record_use(slot), value));
             return Inserted { previous, evicted: None };
         }
-        self.insert_new(hash as u32, key, value).1
+        self.insert_new(fold(hash), key, value).1
     }
 
     /// Returns a mutable reference to the value of `key`, given its hash, after inserting the
@@ -331,15 +324,15 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         key: K,
         make: impl FnOnce(&K) -> V,
     ) -> &mut V {
-        let hash = hash as u32;
-        let found = self.chains.find(hash, |stored| key == *stored);
+        let hash = fold(hash);
+        let found = self.entries.find(hash, |stored| key == *stored);
         self.statistics.count_lookup(found.is_some());
         if let Some(slot) = found {
             return self.record_use(slot);
         }
         let value = make(&key);
         let slot = self.insert_new(hash, key, value).0;
-        &mut self.chains.entry_mut(slot.expect("the policy of a full cache has no victim")).value
+        &mut self.entries.entry_mut(slot.expect("the policy of a full cache has no victim")).value
     }
 
     /// Inserts an entry, whose key must be absent. Returns its slot, unless the cache is full and
@@ -354,7 +347,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         if self.len() >= self.capacity() {
             return (None, Inserted { previous: None, evicted: Some((key, value)) });
         }
-        let slot = self.chains.insert(hash, key, value);
+        let slot = self.entries.insert(hash, key, value);
         self.policy.insert(slot, 0);
         self.statistics.count_insertion(evicted.is_some());
         (Some(slot), Inserted { previous: None, evicted })
@@ -365,7 +358,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     where
         Q: Equivalent<K> + ?Sized,
     {
-        let slot = self.chains.find(hash as u32, |stored| key.equivalent(stored))?;
+        let slot = self.entries.find(fold(hash), |stored| key.equivalent(stored))?;
         Some(self.remove_at(slot).1)
     }
 
@@ -392,11 +385,11 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
         }
     }
 
-    /// Prefetches the heads of the chains, then their first entries.
+    /// Prefetches the lines of the index, then the entries that they lead to.
     #[inline]
     fn prefetch(&self, hashes: &[u64]) {
-        hashes.iter().for_each(|&hash| self.chains.prefetch_head(hash as u32));
-        hashes.iter().for_each(|&hash| self.chains.prefetch_first(hash as u32));
+        hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
+        hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
     }
 }
 
@@ -523,5 +516,84 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
 impl<K: fmt::Debug, V: fmt::Debug, P, S> fmt::Debug for ChainedCache<K, V, P, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Equal keys with equal values: neither uses nor counters count.
+impl<K: Eq + Hash, V: PartialEq, P: Eviction, S: BuildHasher> PartialEq
+    for ChainedCache<K, V, P, S>
+{
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(key, value): (&K, &V)| other.peek(key).is_some_and(|other| value == other);
+        self.len() == other.len() && self.iter().all(same)
+    }
+}
+
+impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> Extend<(K, V)> for ChainedCache<K, V, P, S> {
+    /// Inserts all entries, and drops those that they evict.
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<'a, K, V, P, S> IntoIterator for &'a ChainedCache<K, V, P, S> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
+
+/// An iterator over the entries of a [`ChainedCache`].
+pub struct Iter<'a, K, V> {
+    entries: Occupied<'a, K, V>,
+    /// The entries that remain.
+    len: usize,
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a V)> {
+        let entry = self.entries.next()?;
+        self.len -= 1;
+        Some((&entry.key, &entry.value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), len: self.len }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.clone()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A unit test, as it needs hashes with one home in the index.
+    #[test]
+    fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
+        let mut cache = ChainedCache::new(2000).unwrap();
+        for hash in (0..).filter(|hash| fold(*hash) & 255 == 0).take(1500) {
+            _ = cache.insert_hashed(hash, hash, ());
+            assert_eq!(cache.peek_hashed(hash, &hash), Some(&()));
+        }
+        cache.validate().unwrap();
+        // 64 lines of 12 slots, and one entry more.
+        assert_eq!(cache.len(), 769);
     }
 }

@@ -5,11 +5,11 @@ use core::time::Duration;
 
 use super::CacheError;
 use super::chained::ChainedCache;
-use super::chains::ChainedConfig;
 use crate::eviction::Lru;
 use crate::hash::DefaultHashBuilder;
 use crate::hash::source_index::SourceIndex;
 use crate::invariant::InvariantError;
+use crate::table::lines::fold;
 use crate::timestamp::Timestamp;
 
 /// The maximum number of expired senders that are removed with each packet.
@@ -41,10 +41,10 @@ pub enum CallVerdict {
 /// packets of new senders with [`CallVerdict::Full`], and keeps serving the others. Each packet
 /// removes up to two expired senders, so there are no pauses for cleaning.
 ///
-/// All operations are O(1) except for the chains of the hash, which is keyed.
+/// All operations are O(1), as long as few hashes are equal: they are keyed.
 ///
-/// Paper: Birrell and Nelson 1984, section 3; the chained table of Chandranmenon and Varghese,
-/// section 3.
+/// Paper: Birrell and Nelson 1984, section 3; the table of Chandranmenon and Varghese, section 3.
+/// Theirs are chained; this one has the index of [`ChainedCache`].
 ///
 /// # Example
 ///
@@ -96,7 +96,7 @@ impl<K> DuplicateFilter<K> {
 impl<K, S> DuplicateFilter<K, S> {
     /// Creates a filter with the given hash. O(capacity).
     ///
-    /// Chains are not bounded, as no sender may be evicted before it expires.
+    /// Senders with equal hashes take time and memory, as none may be evicted before it expires.
     ///
     /// # Errors
     ///
@@ -119,8 +119,7 @@ impl<K, S> DuplicateFilter<K, S> {
     /// # Ok::<(), flowtable::cache::CacheError>(())
     /// ```
     pub fn with_hasher(capacity: usize, lifetime: Duration, hasher: S) -> Result<Self, CacheError> {
-        let config = ChainedConfig::new(capacity)?.with_elasticity(usize::MAX)?;
-        let senders = ChainedCache::with_parts(config, Lru::new(), hasher)?;
+        let senders = ChainedCache::with_parts(capacity, Lru::new(), hasher)?.without_eviction();
         Ok(Self { senders, lifetime, now: Timestamp::default() })
     }
 
@@ -163,7 +162,7 @@ impl<K, S> DuplicateFilter<K, S> {
         let mut removed = 0;
         while removed < budget {
             let Some(oldest) = self.senders.victim() else { break };
-            if now.since(self.senders.chains().entry(oldest).value.accepted) < lifetime {
+            if now.since(self.senders.entries().entry(oldest).value.accepted) < lifetime {
                 break;
             }
             drop(self.senders.remove_at(oldest));
@@ -201,7 +200,7 @@ impl<K: Eq + Hash, S: BuildHasher> DuplicateFilter<K, S> {
     /// The sequence numbers of a sender increase and do not wrap around. A `now` before that of an
     /// earlier call counts as the latest time so far.
     pub fn accept(&mut self, sender: K, sequence: u64, now: Timestamp) -> CallVerdict {
-        let hash = self.senders.hash_of(&sender) as u32;
+        let hash = fold(self.senders.hash_of(&sender));
         self.accept_hashed(hash, sender, sequence, now)
     }
 }
@@ -212,8 +211,8 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
     /// [`accept`](Self::accept).
     ///
     /// All packets of a filter must carry an index, and those of a sender the same one: the state
-    /// of a sender is found by both. Senders that share an index share a chain, which is not
-    /// bounded: only for senders that choose theirs at random, not for hostile ones.
+    /// of a sender is found by both. A lookup compares all senders that share an index: only for
+    /// senders that choose theirs at random, not for hostile ones.
     ///
     /// # Example
     ///
@@ -237,7 +236,7 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
         sequence: u64,
         now: Timestamp,
     ) -> CallVerdict {
-        self.accept_hashed(index.get(), sender, sequence, now)
+        self.accept_hashed(fold(index.get().into()), sender, sequence, now)
     }
 
     fn accept_hashed(
@@ -249,14 +248,14 @@ impl<K: Eq, S> DuplicateFilter<K, S> {
     ) -> CallVerdict {
         self.clean(now, EXPIRED_PER_PACKET);
         let accepted = self.now;
-        let Some(slot) = self.senders.chains().find(hash, |stored| sender == *stored) else {
+        let Some(slot) = self.senders.entries().find(hash, |stored| sender == *stored) else {
             if self.len() >= self.capacity() {
                 return CallVerdict::Full;
             }
             drop(self.senders.insert_new(hash, sender, LastCall { sequence, accepted }));
             return CallVerdict::Accept;
         };
-        let last = self.senders.chains().entry(slot).value;
+        let last = self.senders.entries().entry(slot).value;
         let is_expired = accepted.since(last.accepted) >= self.lifetime;
         if !is_expired && sequence <= last.sequence {
             return CallVerdict::Duplicate;

@@ -1,26 +1,25 @@
 //! Bounded caches for the results of slower lookups.
 //!
 //! ```text
-//!     SourceHashCache: fixed sets                   ChainedCache: chains of bounded length
+//!     SourceHashCache: fixed sets                   ChainedCache: index lines and entries
 //!
-//!     index      sets, a cache line each            hash      buckets   entries
-//!     ──▸ mod 4 ─▸ │ c* │ a  │ 2 ways               ──▸ mod 4 ─▸ │ ·┼─▸ e ─▸ b ─▸ a
-//!                  │ d  │    │                                   │  │
-//!                  │    │    │     * most recent                 │ ·┼─▸ d     newest first
-//!                  │ f  │ e* │                                   │  │
+//!     index      sets, a cache line each            hash      lines, of 12 tags   entries
+//!     ──▸ mod 4 ─▸ │ c* │ a  │ 2 ways               ──▸ mod 4 ─▸ │ · · ·┼────────▸ e
+//!                  │ d  │    │                                   │      │
+//!                  │    │    │     * most recent                 │ · ·  ┼────────▸ d
+//!                  │ f  │ e* │                                   │ ·    │
 //!
-//!     an insertion evicts from its set              an insertion evicts from its chain if that
-//!     if that is full                               has the maximum length, and from all entries
-//!                                                   if the cache is full
+//!     an insertion evicts from its set              an insertion evicts from all entries if the
+//!     if that is full                               cache is full
 //! ```
 //!
 //! | | [`SourceHashCache`] | [`ChainedCache`] |
 //! |---|---|---|
 //! | located by | the [index] in the packet | a hash of the key |
-//! | a hit reads | the set, one cache line or more | the bucket, 1 or 2 lines per entry examined |
-//! | victim | by [`Replacement`] within the set | the chain's LRU entry, or a [policy]'s |
+//! | a hit reads | the set, one cache line or more | a line of the index, and an entry |
+//! | victim | by [`Replacement`] within the set | a [policy]'s; of eight equal hashes the LRU one |
 //! | full when | never as a whole: sets share no ways | at its capacity |
-//! | hostile traffic | displaces one set per index | none with a keyed hash; else one chain |
+//! | hostile traffic | displaces one set per index | none with a keyed hash; else its own entries |
 //!
 //! [index]: crate::hash::source_index::SourceIndex
 //! [policy]: crate::eviction
@@ -36,14 +35,13 @@
 //! So the replacement order is stored in the tags.
 //!
 //! Papers: Chandranmenon and Varghese, *Trading packet headers for packet processing* (1995),
-//! sections 3 and 3.4, for caches by index, and for chains as in Birrell and Nelson, *Implementing
-//! remote procedure calls* (1984). Chains of bounded length are from the route cache of Linux
-//! before version 3.6: its *elasticity*.
+//! sections 3 and 3.4, for caches by index, and for tables as in Birrell and Nelson, *Implementing
+//! remote procedure calls* (1984).
 
 mod aligned;
 mod chained;
-mod chains;
 mod duplicates;
+mod entries;
 mod replacement;
 mod set;
 mod source_hash;
@@ -52,8 +50,7 @@ mod tag;
 use core::error::Error;
 use core::fmt;
 
-pub use chained::ChainedCache;
-pub use chains::ChainedConfig;
+pub use chained::{ChainedCache, Iter};
 pub use duplicates::{CallVerdict, DuplicateFilter};
 pub use replacement::Replacement;
 pub use source_hash::SourceHashCache;
@@ -154,10 +151,6 @@ pub struct Inserted<K, V> {
 pub enum CacheError {
     /// The capacity is zero.
     NoCapacity,
-    /// The number of buckets is zero.
-    NoBuckets,
-    /// The maximum length of chains is zero.
-    NoElasticity,
     /// The size exceeds the range of entry indices or addresses.
     TooLarge,
     /// The memory allocation failed.
@@ -168,8 +161,6 @@ impl fmt::Display for CacheError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoCapacity => "the capacity of a cache must be at least one entry",
-            Self::NoBuckets => "a chained cache must have at least one bucket",
-            Self::NoElasticity => "the maximum length of chains must be at least one entry",
             Self::TooLarge => "the cache is too large",
             Self::NoMemory => "memory allocation failed",
         })

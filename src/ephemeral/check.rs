@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_ends_where_sequence_numbers_do_not_decrease() {
+    fn a_chain_ends_after_as_many_steps_as_there_are_bindings() {
         let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
         (0..16).for_each(|tag| _ = store.find_or_create(tag, Timestamp::ZERO, || tag).unwrap());
         let first = store.ring.oldest() as u32;

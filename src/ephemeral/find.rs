@@ -268,7 +268,8 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         Q: Equivalent<T> + ?Sized,
     {
         let position = self.position_of_tag(hash, tag, self.elapsed(now), observer)?;
-        Some(self.binding(position, self.ring.times(position)?))
+        let times = self.ring.times(position)?;
+        Some(self.binding(position, times))
     }
 
     /// Returns the value of a tag, given its hash. See [`get`](Self::get).
@@ -354,7 +355,7 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
 
     /// Returns the value of a tag, if it has a binding that is live `elapsed` ticks after the last
     /// creation or cleaning.
-    #[inline]
+    #[inline(always)]
     pub(super) fn value_of<Q>(&self, hash: u64, tag: &Q, elapsed: u64) -> Option<&V>
     where
         Q: Equivalent<T> + ?Sized,
@@ -364,7 +365,7 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
 
     /// Returns the position among the live entries of the binding of a tag, if it is live `elapsed`
     /// ticks after the last creation or cleaning.
-    #[inline]
+    #[inline(always)]
     pub(super) fn position_of_tag<Q>(
         &self,
         hash: u64,
@@ -379,14 +380,9 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         if !head.may_contain(Bit::of(hash)) {
             return None;
         }
-        let (live, is_in_order) = (self.ring.live(), self.is_in_order());
-        let (mut limit, mut steps, mut sequence) = (live, live, head.newest());
-        loop {
-            let position = self.ring.position_of(sequence);
-            // Excludes expired entries, and entries of other chains that reuse a sequence number.
-            if position >= limit || steps == 0 {
-                return None;
-            }
+        let mut position = self.ring.position_of(head.newest());
+        // A chain has no circle, unless a link is four billion creations old.
+        for _ in 0..self.ring.live() {
             let (times, entry) = self.ring.entry(position)?;
             observer.entry();
             observer.words(Entry::<T, V>::EXAMINED_WORDS);
@@ -397,9 +393,9 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
             if tag.equivalent(&entry.tag) {
                 return Some(position);
             }
-            (limit, sequence) = (if is_in_order { position } else { live }, times.link);
-            steps -= 1;
+            position = self.ring.position_of(times.link);
         }
+        None
     }
 
     /// Creates a binding for an absent tag, at the time to which the store has advanced. Returns

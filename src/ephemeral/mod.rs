@@ -72,8 +72,7 @@
 //!
 //! Heads and links store 32 bits of a sequence number. After four billion bindings a stale one may
 //! match a binding of another chain: its tag differs from the requested one, and the walk stops
-//! where sequence numbers do not decrease; if slots are reused, after as many steps as there are
-//! bindings. That costs time, and no answer is wrong.
+//! after as many steps as there are bindings. That costs time, and no answer is wrong.
 //!
 //! # Cost
 //!

@@ -173,7 +173,7 @@ impl<B> Ring<B> {
 
     /// Returns the link, the expiry time and the body of the live entry at a position, if it has
     /// one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn entry(&self, position: usize) -> Option<(Times, &B)> {
         let slot = self.slot_at(position)?;
         if self.is_vacant(slot) {

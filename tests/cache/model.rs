@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use flowtable::cache::{ChainedConfig, Replacement};
+use flowtable::cache::Replacement;
 use flowtable::eviction::{
     ByClass, EntryStats, Eviction, Lru, Passive, PassiveGc, Random, SecondChance,
 };
@@ -140,14 +140,6 @@ impl Eviction for Reluctant {
     }
 }
 
-fn config() -> impl Strategy<Value = ChainedConfig> {
-    let elasticity = prop_oneof![1..5_usize, Just(8), Just(usize::MAX)];
-    (1..20_usize, 1..20_usize, elasticity).prop_map(|(capacity, buckets, elasticity)| {
-        let config = ChainedConfig::new(capacity).and_then(|it| it.with_buckets(buckets));
-        config.and_then(|it| it.with_elasticity(elasticity)).expect("none of them is zero")
-    })
-}
-
 fn access() -> impl Strategy<Value = AccessBy> {
     select(&[AccessBy::Key, AccessBy::Either, AccessBy::Index])
 }
@@ -192,8 +184,7 @@ fn long_scripts_match_the_model() {
         run(CheckedSets::<u32, Box<u32>, 3>::new(12, oldest), &script);
         run(CheckedSets::<Wide, [u64; 12], 4>::new(8, lru), &script);
         run(CheckedSets::<Box<u32>, (), 8>::new(16, second_chance), &script);
-        let config = ChainedConfig::new(12).and_then(|it| it.with_elasticity(4)).expect("some");
-        let pair = CheckedChains::new(config, SecondChance::new(), Weak::Mixed, AccessBy::Either);
+        let pair = CheckedChains::new(12, SecondChance::new(), Weak::Mixed, AccessBy::Either);
         run::<CheckedChains<Box<u32>, Box<u32>, _, _>>(pair, &script);
     }
 }
@@ -233,24 +224,24 @@ proptest! {
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_match_the_model_with_each_policy(
-        config in config(), hasher in select(&Weak::ALL), access in access(), steps in steps(),
+        capacity in 1..30_usize, hasher in select(&Weak::ALL), access in access(), steps in steps(),
     ) {
         type Chains<P> = CheckedChains<u32, u32, P, Weak>;
-        run(Chains::new(config, Lru::new(), hasher, access), &steps);
-        run(Chains::new(config, SecondChance::new(), hasher, access), &steps);
-        run(Chains::new(config, ByClass::new(), hasher, access), &steps);
-        run(Chains::new(config, Random::with_seed(5), hasher, access), &steps);
+        run(Chains::new(capacity, Lru::new(), hasher, access), &steps);
+        run(Chains::new(capacity, SecondChance::new(), hasher, access), &steps);
+        run(Chains::new(capacity, ByClass::new(), hasher, access), &steps);
+        run(Chains::new(capacity, Random::with_seed(5), hasher, access), &steps);
         let passive = Passive::new(PassiveGc::new(6, 3).expect("neither is zero"));
-        run(Chains::new(config, passive, hasher, access), &steps);
+        run(Chains::new(capacity, passive, hasher, access), &steps);
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
     fn chains_match_the_model_with_foreign_policies(
-        config in config(), access in access(), has_victims: bool, steps in steps(),
+        capacity in 1..30_usize, access in access(), has_victims: bool, steps in steps(),
     ) {
         let (policy, hasher) = (Reluctant::new(has_victims), DefaultHashBuilder::with_seed(1));
-        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(config, policy, hasher, access);
+        let pair = CheckedChains::<Box<u32>, Box<u32>, _, _>::new(capacity, policy, hasher, access);
         run(pair.with_refusals(), &steps);
     }
 

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::time::Duration;
 
+use flowtable::demux::Demux;
 use flowtable::ephemeral::Full;
 use flowtable::flow_cache::{Config, Packet};
 use flowtable::hash::source_index::SourceIndex;
@@ -48,7 +49,7 @@ const ROWS: [(&str, &str); 15] = [
     ("LcRouteTable", "-----xx-xxxxxx"),
     ("SocketTable", "-x-x-xxx---xxx"),
     ("SourceHashCache", "xxxx-x-----xx-"),
-    ("ChainedCache", "x-xx-x-----xx-"),
+    ("ChainedCache", "x-xxxxx-x-xxx-"),
     ("DuplicateFilter", "x----------xx-"),
     ("EphemeralStore", "xxxx-x-----xx-"),
     ("Unicache", "---x-xx----xx-"),
@@ -131,10 +132,18 @@ fn errors_return_what_they_refused() {
     let mut sockets = SocketTable::new(0);
     let local = Local::new("0.0.0.0:53".parse().unwrap(), 17);
     assert_eq!(sockets.bind(local, Reuse::No, 7).unwrap_err().refused, 7);
-    let refused = |error: flowtable::trash::TryInsertError<u8, u8>| error.refused;
-    let value = |error: flowtable::routes::NoMemory<u8>| error.refused;
-    let pcb = |error: flowtable::demux::RejectedPcb<u8>| error.refused;
-    let _: (fn(_) -> (u8, u8), fn(_) -> u8, fn(_) -> u8) = (refused, value, pcb);
+    let mut demux = flowtable::demux::TrashDemux::<u8, u8>::default();
+    demux.insert(1, 7).unwrap();
+    assert_eq!(demux.insert(1, 8).unwrap_err().refused, 8);
+    let _ = returned;
+}
+
+/// Those that need exhausted memory have the field, too.
+fn returned(
+    entry: flowtable::trash::TryInsertError<u8, u8>,
+    route: flowtable::routes::NoMemory<u8>,
+) -> ((u8, u8), u8) {
+    (entry.refused, route.refused)
 }
 
 #[test]
@@ -289,10 +298,15 @@ fn caches() {
 
     type Chained = ChainedCache<u32, u32>;
     is_a_value::<Chained>();
+    is_comparable::<Chained>();
+    iterates_by_reference::<Chained>();
     let mut cache = Chained::new(100).unwrap();
     let hash = cache.hash_of(&1);
-    _ = cache.insert(1, 10);
+    cache.extend([(1, 10), (2, 20)]);
     assert_eq!(cache.get_hashed(hash, &1), Some(&10));
+    cache.get_batch_mut(&[1, 3], |index, value| assert_eq!(value.is_some(), index == 0));
+    assert_eq!(cache.extract_if(|key, _| *key == 2).collect::<Vec<_>>(), [(2, 20)]);
+    assert!(cache == cache.clone() && cache != Chained::new(100).unwrap());
     cache.retain(|_, _| false);
     assert_eq!(cache.iter().count(), 0);
 

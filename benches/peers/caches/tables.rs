@@ -123,3 +123,47 @@ impl<S: BuildHasher> Cache for Linked<S> {
         self.0.insert(packet.name, value);
     }
 }
+
+/// A hash table with a list in the order of use, of another crate.
+pub(crate) struct Lru<S>(pub(crate) lru::LruCache<Name, u32, S>);
+
+impl<S: BuildHasher> Cache for Lru<S> {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name).copied()
+    }
+    #[inline]
+    fn insert(&mut self, packet: &Packet, value: u32) {
+        self.0.put(packet.name, value);
+    }
+}
+
+/// A cache with S3-FIFO, for one thread.
+pub(crate) struct Quick<S>(
+    pub(crate) quick_cache::unsync::Cache<Name, u32, quick_cache::UnitWeighter, S>,
+);
+
+impl<S: BuildHasher> Cache for Quick<S> {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name).copied()
+    }
+    #[inline]
+    fn insert(&mut self, packet: &Packet, value: u32) {
+        self.0.insert(packet.name, value);
+    }
+}
+
+/// A cache for many threads, which counts uses in a log.
+pub(crate) struct Moka<S>(pub(crate) moka::sync::Cache<Name, u32, S>);
+
+impl<S: BuildHasher + Clone + Send + Sync + 'static> Cache for Moka<S> {
+    #[inline]
+    fn get(&mut self, packet: &Packet) -> Option<u32> {
+        self.0.get(&packet.name)
+    }
+    #[inline]
+    fn insert(&mut self, packet: &Packet, value: u32) {
+        self.0.insert(packet.name, value);
+    }
+}

@@ -129,6 +129,31 @@ impl Lines {
         Self { chunks: Chunks::new(), count: 0, mask: 0, half: 0, len: 0, stash: Vec::new() }
     }
 
+    /// Makes room for `entries` in an empty table, whose insertions do not allocate up to then if
+    /// their hashes are random.
+    ///
+    /// # Errors
+    ///
+    /// If memory cannot be allocated. The table is unchanged.
+    pub(crate) fn reserve(&mut self, entries: usize) -> Result<(), TryReserveError> {
+        debug_assert_eq!(self.len, 0, "entries would not be in their lines");
+        let mut lines = self.count;
+        while policy::limit(lines) < entries {
+            lines = policy::more(lines);
+        }
+        self.chunks.resize(lines)?;
+        self.count = lines;
+        self.mask = lines.next_power_of_two() - 1;
+        self.half = self.mask >> 1;
+        Ok(())
+    }
+
+    /// Returns a number of the stash: its segment had no slot.
+    #[inline]
+    pub(crate) fn stashed(&self) -> Option<u32> {
+        self.stash.last().map(|(_, number)| *number)
+    }
+
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len

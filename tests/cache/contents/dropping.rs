@@ -212,7 +212,7 @@ type Chains = ChainedCache<Counted, Counted, Lru, Weak>;
 
 fn check_chains(cache: &Chains) {
     cache.validate().unwrap();
-    for (key, value) in cache.iter() {
+    for (key, value) in cache {
         assert!(key.is_alive() && value.is_alive() && key.number == value.number);
     }
 }
@@ -241,8 +241,7 @@ fn work_in_chains(cache: &mut Chains) {
 fn chains_stay_valid_if_any_callback_panics() {
     for callback in [Callback::Hash, Callback::Eq, Callback::Drop, Callback::Clone] {
         for good in 0.. {
-            let config = ChainedConfig::new(6).and_then(|it| it.with_elasticity(3)).unwrap();
-            let mut cache = Chains::with_parts(config, Lru::new(), Weak::Three).unwrap();
+            let mut cache = Chains::with_parts(6, Lru::new(), Weak::Three).unwrap();
             let is_done = with_panic(callback, good, || work_in_chains(&mut cache)).is_some();
             check_chains(&cache);
             work_in_chains(&mut cache);

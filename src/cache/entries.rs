@@ -1,0 +1,204 @@
+//! Entries by hash: index lines that point to slots.
+//!
+//! ```text
+//!     hash ──▸ line │ 12 tags │ 12 slots │        slots    0 │ a │   1 │ b │   2 │ – │   3 │ c │
+//!                                   └──────────────────────────────────▲
+//! ```
+//!
+//! A lookup reads a line, which compares 12 tags at once, and then the entry. All memory is
+//! allocated by the constructor, for lines that are three quarters full at most.
+//!
+//! Invariants: each entry is in the lines once, under its hash; there are at most as many as the
+//! capacity.
+
+use alloc::format;
+use core::iter::FilterMap;
+use core::num::NonZeroU64;
+use core::slice;
+
+use super::CacheError;
+use crate::eviction::EntryStats;
+use crate::invariant::{InvariantError, ensure};
+use crate::raw::slab::{Slab, Slot};
+use crate::table::lines::Lines;
+use crate::timestamp::Timestamp;
+
+/// The maximum capacity of a cache: all slots that eviction policies support.
+const MAX_CAPACITY: usize = (1 << 30) - 1;
+
+/// An entry in a slot.
+#[derive(Clone, Debug)]
+pub(super) struct Entry<K, V> {
+    /// The value of [`Entries::uses`] at the last use of this entry, times two, and a bit that is
+    /// set if it was used since a policy examined it.
+    last_use: NonZeroU64,
+    hash: u32,
+    pub(super) key: K,
+    pub(super) value: V,
+}
+
+/// Entries by hash, in slots that do not change.
+#[derive(Clone, Debug)]
+pub(super) struct Entries<K, V> {
+    lines: Lines,
+    slots: Slab<Entry<K, V>>,
+    capacity: usize,
+    /// The number of insertions and uses of entries: a clock for `last_use`.
+    uses: u64,
+}
+
+fn stamp(uses: u64, is_used: bool) -> NonZeroU64 {
+    // 2^63 uses take centuries.
+    NonZeroU64::new(uses << 1 | u64::from(is_used)).unwrap_or(NonZeroU64::MAX)
+}
+
+impl<K, V> Entries<K, V> {
+    pub(super) fn new(capacity: usize) -> Result<Self, CacheError> {
+        match capacity {
+            0 => return Err(CacheError::NoCapacity),
+            1..=MAX_CAPACITY => {}
+            _ => return Err(CacheError::TooLarge),
+        }
+        let (mut lines, mut slots) = (Lines::new(), Slab::new());
+        if !slots.try_reserve_exact(capacity) {
+            return Err(CacheError::NoMemory);
+        }
+        lines.reserve(capacity).map_err(|_| CacheError::NoMemory)?;
+        Ok(Self { lines, slots, capacity, uses: 0 })
+    }
+
+    pub(super) const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub(super) fn allocation_size(&self) -> usize {
+        self.lines.allocation_size() + self.slots.allocation_size()
+    }
+
+    /// Returns the entry at a slot, which must be occupied.
+    #[inline]
+    pub(super) fn entry(&self, slot: u32) -> &Entry<K, V> {
+        &self.slots[slot]
+    }
+
+    /// Returns a mutable reference to the entry at a slot, which must be occupied.
+    #[inline]
+    pub(super) fn entry_mut(&mut self, slot: u32) -> &mut Entry<K, V> {
+        &mut self.slots[slot]
+    }
+
+    /// Returns the slot of the entry with this hash for whose key `eq` returns true.
+    #[inline]
+    pub(super) fn find(&self, hash: u32, mut eq: impl FnMut(&K) -> bool) -> Option<u32> {
+        self.lines.find(hash, |slot| {
+            let entry = &self.slots[slot];
+            entry.hash == hash && eq(&entry.key)
+        })
+    }
+
+    /// Records a use of an entry, and returns a mutable reference to its value.
+    #[inline]
+    pub(super) fn record_use(&mut self, slot: u32) -> &mut V {
+        self.uses += 1;
+        let entry = &mut self.slots[slot];
+        entry.last_use = stamp(self.uses, true);
+        &mut entry.value
+    }
+
+    /// Returns the use of an entry to a policy, and clears its mark of use.
+    pub(super) fn examine(&mut self, slot: u32) -> EntryStats {
+        let entry = &mut self.slots[slot];
+        let (uses, is_used) = (entry.last_use.get() >> 1, entry.last_use.get() & 1 == 1);
+        entry.last_use = stamp(uses, false);
+        EntryStats { used: is_used, last_use: Timestamp::from_nanos(uses) }
+    }
+
+    /// Returns the least recently used of the entries with this hash, if there are at least
+    /// `limit`.
+    pub(super) fn victim_of_hash(&self, hash: u32, limit: usize) -> Option<u32> {
+        let (mut count, mut oldest) = (0, None);
+        self.lines.find(hash, |slot| {
+            let entry = &self.slots[slot];
+            if entry.hash == hash {
+                count += 1;
+                let last_use = entry.last_use.get() >> 1;
+                if oldest.is_none_or(|(before, _)| last_use < before) {
+                    oldest = Some((last_use, slot));
+                }
+            }
+            false
+        });
+        oldest.filter(|_| count >= limit).map(|(_, slot)| slot)
+    }
+
+    /// Returns an entry for which its lines had no room, because of hashes that are not random.
+    pub(super) fn overflowed(&self) -> Option<u32> {
+        self.lines.stashed()
+    }
+
+    /// Inserts an entry. The cache must not be full.
+    ///
+    /// Aborts if hashes are not random, so that an entry needs memory, and there is none.
+    pub(super) fn insert(&mut self, hash: u32, key: K, value: V) -> u32 {
+        self.uses += 1;
+        let slot = self.slots.next_index();
+        let Self { lines, slots, .. } = self;
+        let inserted = lines.insert(hash, slot, |slot| slots[slot].hash);
+        inserted.unwrap_or_else(|error| error.raise());
+        let last_use = stamp(self.uses, false);
+        self.slots.insert(Entry { last_use, hash, key, value })
+    }
+
+    /// Removes the entry at a slot, which must be occupied.
+    pub(super) fn remove(&mut self, slot: u32) -> (K, V) {
+        let Entry { hash, key, value, .. } = self.slots.remove(slot);
+        self.lines.remove(hash, slot);
+        (key, value)
+    }
+
+    /// Slots below this number may be occupied.
+    pub(super) fn slot_count(&self) -> u32 {
+        self.slots.slot_count()
+    }
+
+    /// Returns a mutable reference to the entry at a slot, if it is occupied.
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Entry<K, V>> {
+        self.slots.get_mut(slot)
+    }
+
+    /// Iterates over the entries in the order of their slots.
+    pub(super) fn iter(&self) -> Occupied<'_, K, V> {
+        self.slots.slots().iter().filter_map(Slot::entry)
+    }
+
+    /// Prefetches the line of a hash.
+    #[inline]
+    pub(super) fn prefetch_line(&self, hash: u32) {
+        self.lines.prefetch(hash);
+    }
+
+    /// Prefetches an entry that may have this hash, whose line should be cached already.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, hash: u32) {
+        if let Some(slot) = self.lines.candidate(hash) {
+            self.slots.prefetch(slot);
+        }
+    }
+
+    pub(super) fn validate(&self) -> Result<(), InvariantError> {
+        let (entries, lines) = (self.len(), self.lines.len());
+        ensure(entries == lines, || format!("{entries} entries, {lines} in the lines"))?;
+        ensure(entries <= self.capacity, || "there are more entries than the capacity")?;
+        self.lines.validate(|slot| self.slots[slot].hash)
+    }
+}
+
+/// The entries of occupied slots.
+pub(super) type Occupied<'a, K, V> = FilterMap<
+    slice::Iter<'a, Slot<Entry<K, V>>>,
+    fn(&'a Slot<Entry<K, V>>) -> Option<&'a Entry<K, V>>,
+>;
