@@ -247,7 +247,9 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
-        self.release_step();
+        if self.store.cursor.is_some() {
+            self.release_step();
+        }
         let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
         let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {

@@ -45,7 +45,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Continues to release memory that the routes do not need any more, or begins to.
     #[inline]
     pub(super) fn release_step(&mut self) {
-        if self.store.cursor.is_some() || self.store.is_sparse() {
+        if self.store.is_sparse() || self.store.cursor.is_some() {
             self.release_some();
         }
     }
