@@ -33,7 +33,8 @@
 //!
 //! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
 //! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
-//! and is verified by the routes. Copies are made when there are some hundred routes, and computed
+//! and is verified by the routes. When most routes have been removed, memory is released in steps
+//! (`release.rs`). Copies are made when there are some hundred routes, and computed
 //! in steps (`update.rs`).
 //!
 //! # Invariants

@@ -83,18 +83,22 @@ impl<A: Address, V> RouteTable<A, V> {
     #[inline]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
         let Store { values, nodes, .. } = &self.store;
+        // Its blocks are found by these routes, so a copy is not relied on.
+        let is_there =
+            |(id, bits): &(u32, RouteBits)| nodes.find(*id).is_some_and(|it| it.bits() == *bits);
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
             let level = key_of(key.word(), level_of(len));
             let entry = levels.candidate(level);
             values.prefetch(entry.values);
             let node = entry.node().filter(|_| entry.key == level && len <= LAST + STRIDE);
             // The node may have moved, with its siblings.
-            return node.filter(|(id, bits)| nodes.find(*id).is_some_and(|it| it.bits() == *bits));
+            return node.filter(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
-        let (id, bits) = slot.node()?;
-        values.prefetch(bits.values);
-        (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len).then_some((id, bits))
+        let node = slot.node()?;
+        values.prefetch(node.1.values);
+        let is_of_slot = (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len);
+        Some(node).filter(|node| is_of_slot && is_there(node))
     }
 
     /// Returns the node for routes of `len` bits of `key`, if it exists, and its routes.

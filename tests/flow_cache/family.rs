@@ -127,7 +127,7 @@ fn an_expectation_is_renewed_in_place() {
     assert_eq!(cache.expected_by(&key(2, 5)), Some(parent));
     let child = observe(&mut cache, key(2, 5));
     cache.remove(parent);
-    assert_eq!(ended(&mut cache, 100), [(key(2, 5), EndReason::Parent)]);
+    assert_eq!(ended(&mut cache, 100), [(key(2, 5), EndReason::Ended)]);
     assert!(cache.get(child).is_none());
 }
 

@@ -202,7 +202,7 @@ impl<T> Pool<T> {
         unsafe { &*self.at(index) }
     }
 
-    /// Returns the unit at `index`, if the pool has so many.
+    /// Returns the unit at `index`, if it is less than the end.
     #[inline]
     pub(super) fn find(&self, index: u32) -> Option<&T> {
         if index < self.end { Some(self.get(index)) } else { None }
