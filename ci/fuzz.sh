@@ -27,7 +27,8 @@ fuzz() {
     mkdir -p "fuzz/corpus/$target"
     output=$(cargo "$toolchain" fuzz run --sanitizer "$sanitizer" "$target" \
         "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout=10 \
-        -len_control=0 -max_len=1024 -entropic=0 -verbosity=0 -print_final_stats=1 2>&1) || status=$?
+        -len_control=0 -max_len=1024 -entropic=0 -verbosity=0 \
+        -print_final_stats=1 2>&1) || status=$?
     printf 'fuzz target: %s\n%s\n' "$target" "$output"
     return "$status"
 }

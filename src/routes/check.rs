@@ -8,8 +8,7 @@ use super::RouteTable;
 use super::change::PATHS_FROM;
 use super::levels::FIRST;
 use super::node::{Node, Path};
-use super::pool::block_size;
-use super::segment::Entry;
+use super::pool::{Pool, block_size};
 use super::store::{NO_NODE, ROOT};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, slot_of};
 use crate::invariant::{InvariantError, ensure};
@@ -25,6 +24,8 @@ struct Tally {
     long: usize,
     /// Blocks of nodes: first unit and size.
     nodes: Vec<(u32, u32)>,
+    /// Nodes in use: the first of a block, and their number.
+    in_use: Vec<(u32, u32)>,
     /// Blocks of values: first unit and size.
     values: Vec<(u32, u32)>,
 }
@@ -56,6 +57,7 @@ impl<A: Address, V> RouteTable<A, V> {
                 || "node 0 has routes or children",
             )?;
             tally.nodes.push((0, 2));
+            tally.in_use.push((0, 2));
             let mut open = vec![(ROOT, 0, A::from_windows(|_| 0))];
             while let Some((id, pos, address)) = open.pop() {
                 let node = *self.store.nodes.get(id);
@@ -64,6 +66,7 @@ impl<A: Address, V> RouteTable<A, V> {
                     Some(path) => {
                         validate_path(path, pos)?;
                         tally.nodes.push((path.child, 1));
+                        tally.in_use.push((path.child, 1));
                         let end = with_bits(&address, pos, path.bits);
                         open.push((path.child, pos + path.len(), end));
                     }
@@ -99,6 +102,8 @@ impl<A: Address, V> RouteTable<A, V> {
         ensure(units == used, || {
             format!("nodes and values in reach: {units:?}, but allocated: {used:?}")
         })?;
+        let are_cleared = are_others_cleared(&self.store.nodes, &mut tally.in_use);
+        ensure(are_cleared, || "a node that is not in use has routes or children")?;
         let by_first = tally.by_first.try_into().expect("one counter for each slot");
         let is_consistent = match &self.shortcuts.direct {
             Some(direct) => direct.is_consistent(&self.store, &by_first),
@@ -119,14 +124,13 @@ impl<A: Address, V> RouteTable<A, V> {
             Ok(())
         });
         let mut entries: Vec<_> = levels.entries().collect();
+        let is_found = entries.iter().all(|entry| levels.get(entry.key) == Some(*entry));
+        // Those may be stale.
+        entries.iter_mut().chain(&mut expected).for_each(|entry| entry.id = 0);
         expected.sort_unstable_by_key(|entry| entry.key);
         entries.sort_unstable_by_key(|entry| entry.key);
-        let is_found = |entry: &Entry| levels.get(entry.key) == Some(*entry);
         ensure(
-            pushed.is_ok()
-                && entries == expected
-                && levels.len() == entries.len()
-                && entries.iter().all(is_found),
+            pushed.is_ok() && entries == expected && levels.len() == entries.len() && is_found,
             || "the levels disagree with the nodes",
         )
     }
@@ -157,12 +161,27 @@ impl Tally {
         let (children, count) = node.children_block();
         self.values.push((values, block_size(routes)));
         self.nodes.push((children, block_size(count)));
+        self.in_use.push((children, count));
         self.routes += routes as usize;
         self.long += if pos >= FIRST { routes as usize } else { 0 };
         if pos > 0 {
             self.by_first[slot_of(address, 0) as usize] += routes;
         }
     }
+}
+
+/// Returns whether all nodes but these are empty.
+fn are_others_cleared(nodes: &Pool<Node>, in_use: &mut [(u32, u32)]) -> bool {
+    in_use.sort_unstable();
+    let mut next = 0;
+    let mut is_cleared = |upto: u32, after: u32| {
+        let mut others = (next..upto).map_while(|id| nodes.find(id));
+        next = after;
+        others.all(|node| *node == Node::EMPTY)
+    };
+    let blocks = in_use.iter().filter(|(_, count)| *count > 0);
+    blocks.copied().all(|(block, count)| is_cleared(block, block + count))
+        && is_cleared(u32::MAX, u32::MAX)
 }
 
 /// Returns the number of units in blocks, and checks that the blocks are disjoint.

@@ -39,6 +39,7 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
+use super::node::RouteBits;
 use super::pool::Exhausted;
 use super::search::RouteMatch;
 use super::segment::{DEEPER, Entry, SLOTS, Segment, hash};
@@ -148,6 +149,13 @@ impl Levels {
         }
         self.len += 1;
         Ok(())
+    }
+
+    /// Sets the node and its routes in the entry of a key, which exists.
+    #[inline]
+    pub(super) fn set_routes(&mut self, key: u64, node: u32, bits: RouteBits) {
+        let hash = hash(key);
+        self.segment_mut(hash).set_routes(hash, key, (node, bits));
     }
 
     fn remove(&mut self, hash: u64, key: u64) {
@@ -341,7 +349,7 @@ mod tests {
     use super::*;
 
     fn entry(number: u64) -> Entry {
-        Entry::new(1 << 42 | number, (4, number, number as u32), false)
+        Entry::new((1 << 42 | number, 7), (4, number, number as u32), false)
     }
 
     fn entries(levels: &Levels) -> Vec<u64> {

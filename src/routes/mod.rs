@@ -33,7 +33,8 @@
 //!
 //! Lookups use the copies, most other methods the trie. An update finds its node by the copy, too,
 //! which has its index: a slot has that of the node at bit 18. The index in an entry may be stale,
-//! and is verified by the routes. Copies are made when there are some hundred routes, and computed
+//! and is verified by the routes. When most routes have been removed, memory is released in steps
+//! (`release.rs`). Copies are made when there are some hundred routes, and computed
 //! in steps (`update.rs`).
 //!
 //! # Invariants
@@ -247,7 +248,9 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
-        self.release_step();
+        if self.store.cursor.is_some() {
+            self.release_step();
+        }
         let index = key.index(node_pos(len), len);
         let by_copy = self.node_by_copy(key, len);
         let Ok((node, bits)) = by_copy.map_or_else(|| self.make_node(key, len), Ok) else {

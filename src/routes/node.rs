@@ -37,7 +37,10 @@ pub(super) struct Node {
 }
 
 // SAFETY: zeros are `Node::EMPTY`.
-unsafe impl Unit for Node {}
+unsafe impl Unit for Node {
+    // So that a copy of a node is found to be stale if the node has moved.
+    const IS_CLEARED: bool = true;
+}
 
 /// A compressed path: strides in which all prefixes below agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

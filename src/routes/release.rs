@@ -16,7 +16,7 @@
 //! The cursor is the path of the last visited node, as slots. Updates may add and remove nodes
 //! before and behind it: a node that is added has its blocks in the first chunks.
 //!
-//! If there is no place in the first chunks, the others are used again, and the return begins anew
+//! If there is no place in the first chunks, the others are used again, and the return begins again
 //! when a quarter of the rest has been removed.
 
 use alloc::vec::Vec;
@@ -45,7 +45,7 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Continues to release memory that the routes do not need any more, or begins to.
     #[inline]
     pub(super) fn release_step(&mut self) {
-        if self.store.cursor.is_some() || self.store.is_sparse() {
+        if self.store.is_sparse() || self.store.cursor.is_some() {
             self.release_some();
         }
     }

@@ -5,9 +5,11 @@
 //! keeps the pilots: an entry has the same slot in either half.
 #![allow(unsafe_code)]
 
+use super::node::RouteBits;
 use super::search::{RouteMatch, search};
 use super::stride::COVERS;
 use crate::raw::bit_ops::select;
+use crate::table::Group;
 
 /// The flag of an entry at the last level with longer routes below it.
 pub(super) const DEEPER: u64 = 1;
@@ -24,14 +26,37 @@ pub(super) struct Entry {
     pub(super) outer: u64,
     /// The index of the value of the first outer route.
     pub(super) values: u32,
+    /// The node, or where it was: see [`node`](Self::node).
+    pub(super) id: u32,
 }
 
 impl Entry {
-    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0 };
+    pub(super) const VACANT: Self = Self { key: 0, inner: 0, outer: 0, values: 0, id: 0 };
 
     /// Creates the entry of a node with these routes.
-    pub(super) fn new(key: u64, (inner, outer, values): (u64, u64, u32), deeper: bool) -> Self {
-        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values }
+    pub(super) fn new(
+        (key, id): (u64, u32),
+        (inner, outer, values): (u64, u64, u32),
+        deeper: bool,
+    ) -> Self {
+        Self { key, inner: inner | if deeper { DEEPER } else { 0 }, outer, values, id }
+    }
+
+    /// Returns where the node was, and its routes, if it has any. It is still there if the node
+    /// there has the same routes: no two nodes have routes with the same values.
+    #[inline]
+    pub(super) fn node(&self) -> Option<(u32, RouteBits)> {
+        let (inner, outer, values) = (self.inner & !DEEPER, self.outer, self.values);
+        let bits = RouteBits { inner, outer, values };
+        if bits.is_empty() { None } else { Some((self.id, bits)) }
+    }
+
+    /// Sets the node and its routes.
+    #[inline]
+    fn set_node(&mut self, (id, bits): (u32, RouteBits)) {
+        self.id = id;
+        self.inner = bits.inner | self.inner & DEEPER;
+        (self.outer, self.values) = (bits.outer, bits.values);
     }
 
     /// Returns whether it has routes, or longer ones below it.
@@ -103,6 +128,8 @@ static FACTORS: [u32; 256] = {
     factors
 };
 
+const _: () = assert!(core::mem::offset_of!(Segment, owners) % 16 == 0);
+
 /// Entries whose hashes have their first `depth` bits in common. All zeros is an empty one.
 #[repr(C, align(64))]
 pub(super) struct Segment {
@@ -134,6 +161,15 @@ impl Segment {
         found
     }
 
+    /// Sets the node and its routes in the entry with this key, if it exists.
+    #[inline]
+    pub(super) fn set_routes(&mut self, hash: u64, key: u64, node: (u32, RouteBits)) {
+        let entry = &mut self.entries[slot_of(hash, self.pilots[bucket_of(hash)])];
+        if entry.key == key {
+            entry.set_node(node);
+        }
+    }
+
     /// Inserts a new entry. Returns whether there is a pilot for its bucket.
     pub(super) fn insert(&mut self, hash: u64, entry: Entry) -> bool {
         let slot = slot_of(hash, self.pilots[bucket_of(hash)]);
@@ -155,37 +191,34 @@ impl Segment {
 
     /// Returns the slots of the entries of a bucket as a bitmap.
     fn members(&self, bucket: usize) -> u128 {
-        const ONES: u64 = u64::MAX / 0xFF;
-        const LOW_BITS: u64 = 0x7F * ONES;
-        let mut members = 0;
-        for (nth, owners) in self.owners.chunks_exact(8).enumerate() {
-            let owners = u64::from_le_bytes(owners.try_into().expect("eight bytes"));
-            let differ = owners ^ ((bucket as u64 + 1) * ONES);
-            // The top bit of each byte that is zero, moved to the lowest; no carry between bytes.
-            let equal = !(((differ & LOW_BITS) + LOW_BITS) | differ) >> 7 & ONES;
-            // These eight bits side by side.
-            members |= u128::from(equal.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * nth);
+        const AT_ONCE: usize = 16;
+        let (mut members, tag) = (0, bucket as u8 + 1);
+        for (first, owners) in (0..).step_by(AT_ONCE).zip(self.owners.chunks_exact(AT_ONCE)) {
+            // SAFETY: 16 bytes; the offset of the owners in a segment is divisible by that.
+            let group = unsafe { Group::load(owners.as_ptr()) };
+            for slot in group.matches(tag) {
+                members |= 1 << (first + slot);
+            }
         }
         members
     }
 
     /// Moves the entries of a bucket by a pilot that leaves a slot for one more.
     fn move_bucket(&mut self, bucket: usize, new: u64) -> bool {
-        let mut members = [(0, Entry::VACANT); MAX_MEMBERS];
+        let mut members = [0; MAX_MEMBERS];
         let (mut count, old_slots) = (0, self.members(bucket));
         let mut rest = old_slots;
         while rest != 0 {
             let Some(member) = members.get_mut(count) else { return false };
-            let entry = self.entries[rest.trailing_zeros() as usize];
-            *member = (hash(entry.key), entry);
+            *member = hash(self.entries[rest.trailing_zeros() as usize].key);
             count += 1;
             rest &= rest - 1;
         }
+        let others = self.taken & !old_slots;
         let members = &members[..count];
         let fits = |&pilot: &u8| {
-            let mut taken = self.taken & !old_slots;
-            let hashes = members.iter().map(|(hash, _)| *hash);
-            hashes.chain([new]).all(|hash| {
+            let mut taken = others;
+            members.iter().chain([&new]).all(|&hash| {
                 let slot = 1 << slot_of(hash, pilot);
                 let is_free = taken & slot == 0;
                 taken |= slot;
@@ -193,11 +226,14 @@ impl Segment {
             })
         };
         let Some(pilot) = (0..=u8::MAX).find(fits) else { return false };
-        for (hash, _) in members {
-            self.vacate(slot_of(*hash, self.pilots[bucket]));
+        let mut moved = [Entry::VACANT; MAX_MEMBERS];
+        for (hash, entry) in members.iter().zip(&mut moved) {
+            let slot = slot_of(*hash, self.pilots[bucket]);
+            *entry = self.entries[slot];
+            self.vacate(slot);
         }
         self.pilots[bucket] = pilot;
-        members.iter().for_each(|&(hash, entry)| self.put(hash, entry));
+        members.iter().zip(&moved).for_each(|(hash, entry)| self.put(*hash, *entry));
         true
     }
 

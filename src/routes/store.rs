@@ -31,7 +31,9 @@ pub(super) const ROOT: u32 = 1;
 pub(super) struct Values<V>(Pool<MaybeUninit<V>>);
 
 // SAFETY: it may have any bytes.
-unsafe impl<V> Unit for MaybeUninit<V> {}
+unsafe impl<V> Unit for MaybeUninit<V> {
+    const IS_CLEARED: bool = false;
+}
 
 impl<V> Values<V> {
     /// Returns the value of a route.

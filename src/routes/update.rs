@@ -13,7 +13,7 @@ use super::levels::{FIRST, LAST, Levels, key_of, level_of};
 use super::node::RouteBits;
 use super::pool::Exhausted;
 use super::segment::Entry;
-use super::store::{ROOT, Store};
+use super::store::{NO_NODE, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
 
@@ -77,21 +77,28 @@ impl<A: Address, V> RouteTable<A, V> {
     /// Whether there are levels: a descent to the last bits of shorter addresses is short, too.
     pub(super) const HAS_LEVELS: bool = A::BITS > LAST;
 
-    /// Returns the node for routes of `len` bits of `key` and its routes, if its slot in the direct
-    /// table has them: then an update does not descend the trie. Prefetches the values.
-    ///
-    /// Levels have copies of nodes, too, but those are found after more cache misses.
+    /// Returns the node for routes of `len` bits of `key` and its routes, if a slot of a direct
+    /// table or an entry of the levels has them: then an update does not descend the trie.
+    /// Prefetches the values.
     #[inline]
     pub(super) fn node_by_copy(&self, key: &Key<A>, len: u32) -> Option<(u32, RouteBits)> {
-        let Store { values, .. } = &self.store;
+        let Store { values, nodes, .. } = &self.store;
+        // Its blocks are found by these routes, so a copy is not relied on.
+        let is_there =
+            |(id, bits): &(u32, RouteBits)| nodes.find(*id).is_some_and(|it| it.bits() == *bits);
         if let Some(levels) = self.shortcuts.levels.as_ref().filter(|_| len > FIRST) {
-            values.prefetch(levels.candidate(key_of(key.word(), level_of(len))).values);
-            return None;
+            let level = key_of(key.word(), level_of(len));
+            let entry = levels.candidate(level);
+            values.prefetch(entry.values);
+            let node = entry.node().filter(|_| entry.key == level && len <= LAST + STRIDE);
+            // The node may have moved, with its siblings.
+            return node.filter(is_there);
         }
         let slot = self.shortcuts.direct.as_ref()?.slot(key.word());
-        let (id, bits) = slot.node()?;
-        values.prefetch(bits.values);
-        (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len).then_some((id, bits))
+        let node = slot.node()?;
+        values.prefetch(node.1.values);
+        let is_of_slot = (TABLE_END + 1..=TABLE_END + STRIDE).contains(&len);
+        Some(node).filter(|node| is_of_slot && is_there(node))
     }
 
     /// Returns the node for routes of `len` bits of `key`, if it exists, and its routes.
@@ -124,7 +131,10 @@ impl<A: Address, V> RouteTable<A, V> {
         }
         if Self::HAS_LEVELS && len > FIRST {
             shortcuts.long += 1;
-            self.update_level(key, len, Some(node));
+            match found {
+                Some(bits) => self.update_level_routes(key, len, node, bits),
+                None => self.update_level(key, len, Some(node)),
+            }
             if self.shortcuts.long == MAKE_AT {
                 self.shortcuts.levels = self.store.levels().ok();
             }
@@ -149,7 +159,7 @@ impl<A: Address, V> RouteTable<A, V> {
             if shortcuts.long < DROP_BELOW {
                 shortcuts.levels = None;
             }
-            self.update_level(key, len, Some(node));
+            self.update_level_routes(key, len, node, bits);
         }
     }
 
@@ -187,6 +197,16 @@ impl<A: Address, V> RouteTable<A, V> {
         }
     }
 
+    /// Sets the routes of a node in its entry, which exists, if it has any left.
+    fn update_level_routes(&mut self, key: &Key<A>, len: u32, node: u32, bits: RouteBits) {
+        match &mut self.shortcuts.levels {
+            Some(levels) if len <= LAST + STRIDE && !bits.is_empty() => {
+                levels.set_routes(key_of(key.word(), level_of(len)), node, bits);
+            }
+            _ => self.update_level(key, len, Some(node)),
+        }
+    }
+
     /// Sets the entry that depends on the routes of `len` bits, given their node.
     fn update_level(&mut self, key: &Key<A>, len: u32, node: Option<u32>) {
         let Some(levels) = &mut self.shortcuts.levels else { return };
@@ -205,12 +225,12 @@ impl<V> Store<V> {
     fn entry_of(&self, id: u32, word: u64, pos: u32) -> Entry {
         let node = self.nodes.get(id);
         let deeper = pos == LAST && node.only_child().is_some();
-        Entry::new(key_of(word, pos), node.routes(), deeper)
+        Entry::new((key_of(word, pos), id), node.routes(), deeper)
     }
 
     /// Returns the entry for what is at [`LAST`] and below.
     fn last_entry<A: Address>(&self, key: &Key<A>) -> Entry {
-        let entry = |deeper| Entry::new(key_of(key.word(), LAST), (0, 0, 0), deeper);
+        let entry = |deeper| Entry::new((key_of(key.word(), LAST), NO_NODE), (0, 0, 0), deeper);
         let (mut id, mut pos) = (ROOT, 0);
         while pos < LAST {
             let node = self.nodes.get(id);
@@ -244,7 +264,7 @@ impl<V> Store<V> {
             if let Some(path) = node.as_path() {
                 let (word, end) = (word | path.bits >> pos, pos + path.len());
                 if end > LAST {
-                    each(Entry::new(key_of(word, LAST), (0, 0, 0), true))?;
+                    each(Entry::new((key_of(word, LAST), NO_NODE), (0, 0, 0), true))?;
                 } else {
                     open.push((path.child, end, word));
                 }

@@ -89,6 +89,7 @@ pub(crate) use iter::Cursor;
 pub(crate) use policy::REACH;
 pub(crate) use probe::Position;
 pub(crate) use segment::uninit_box;
+pub(crate) use tags::Group;
 
 /// The stash is not empty.
 const STASHED: u8 = 1;

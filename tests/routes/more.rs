@@ -91,6 +91,9 @@ fn sets_are_those_of_maps() {
         let [a, b] = [&one, &other].map(|routes| routes.keys().copied().collect::<PrefixSet<u8>>());
         assert!(a.union(&b).iter().eq(all.keys().copied()));
         assert_eq!(a.difference(&b).len() + a.intersection(&b).len(), a.len());
+        let mut rest = a.clone();
+        rest.retain(|prefix| !b.contains(&prefix));
+        assert_eq!(rest, a.difference(&b));
     }
 }
 
@@ -185,7 +188,27 @@ fn both_families_are_in_one_table() {
         assert_eq!(routes.covering(prefix).count(), covering);
     }
     assert_eq!(routes.clone(), routes);
-    for (prefix, value) in &all {
+    let (entries, mut changed) = (all.iter().map(|(prefix, value)| (*prefix, value)), all.clone());
+    assert!((&routes).into_iter().eq(entries));
+    assert_eq!(routes.iter().size_hint(), (all.len(), Some(all.len())));
+    assert!(routes.clone().into_iter().eq(all.clone()));
+    for (prefix, value) in &mut routes {
+        *value += u32::from(prefix.len());
+    }
+    changed.iter_mut().for_each(|(prefix, value)| *value += u32::from(prefix.len()));
+    for (prefix, other) in changed.keys().zip(all.keys().rev()) {
+        let other = AnyPrefix::new(other.address(), prefix.len().min(32)).unwrap();
+        *routes.entry(other).and_modify(|value| *value += 1).or_insert(7) += 2;
+    }
+    let others = changed
+        .keys()
+        .zip(all.keys().rev())
+        .map(|(prefix, other)| AnyPrefix::new(other.address(), prefix.len().min(32)).unwrap());
+    for other in others.collect::<Vec<_>>() {
+        *changed.entry(other).and_modify(|value| *value += 1).or_insert(7) += 2;
+    }
+    assert!(routes.iter().eq(changed.iter().map(|(prefix, value)| (*prefix, value))));
+    for (prefix, value) in &changed {
         assert_eq!(routes.remove(prefix), Some(*value));
     }
     assert_eq!((routes.len(), routes.allocation_size()), (0, 0));

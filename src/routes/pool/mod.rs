@@ -38,12 +38,15 @@ use free_map::FreeMap;
 pub(super) use release::Released;
 
 /// A unit whose bytes may all be zero, and which needs no drop. A unit is moved by copying its
-/// bytes; those of a unit that is not in use have no meaning.
+/// bytes; those of a unit that is not in use have no meaning, unless they are cleared.
 ///
 /// # Safety
 ///
 /// Zeros are a valid value.
-pub(super) unsafe trait Unit {}
+pub(super) unsafe trait Unit {
+    /// Whether units that are not in use are zeros.
+    const IS_CLEARED: bool;
+}
 
 /// There is no memory, or the pool is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +156,7 @@ impl<T> Pool<T> {
             next_scan: 0,
             end: 0,
             limit: KEEP_ALL,
-            sparse_below: usize::MAX,
+            sparse_below: 0,
             free: 0,
             used: 0,
         }
@@ -197,6 +200,12 @@ impl<T> Pool<T> {
     pub(super) fn get(&self, index: u32) -> &T {
         // SAFETY: units are initialised, with zeros at first; the pool is borrowed.
         unsafe { &*self.at(index) }
+    }
+
+    /// Returns the unit at `index`, if it is less than the end.
+    #[inline]
+    pub(super) fn find(&self, index: u32) -> Option<&T> {
+        if index < self.end { Some(self.get(index)) } else { None }
     }
 
     /// Returns the unit at `index` without bounds checks.
@@ -243,6 +252,7 @@ impl<T: Unit> Pool<T> {
         }
         if to != block && len > 0 {
             self.copy(block, to, at);
+            self.clear(block, len);
             self.free_class(block, size);
         }
         *self.get_mut(to + at) = unit;
@@ -263,8 +273,12 @@ impl<T: Unit> Pool<T> {
         self.copy(block + at + 1, to + at, len - 1 - at);
         if to != block {
             self.copy(block, to, at);
+            self.clear(block, len);
             self.free_class(block, size);
-        } else if new_size < size {
+            return (unit, to);
+        }
+        self.clear(block + len - 1, 1);
+        if new_size < size {
             self.free_class(block + new_size, size - new_size);
         }
         (unit, to)
@@ -302,6 +316,16 @@ impl<T: Unit> Pool<T> {
             let (from, to) = (self.at(from), self.at(to));
             // SAFETY: the units are in blocks, which do not extend beyond their chunks.
             unsafe { ptr::copy(from, to, len as usize) };
+        }
+    }
+
+    /// Clears units that are not in use any more.
+    fn clear(&mut self, from: u32, len: u32) {
+        if T::IS_CLEARED {
+            let from = self.at(from);
+            // SAFETY: the units are in a block, which does not extend beyond its chunk; zeros are
+            // valid.
+            unsafe { ptr::write_bytes(from, 0, len as usize) };
         }
     }
 
@@ -463,7 +487,7 @@ impl<T: Unit> Pool<T> {
         let map = FreeMap::new(Self::UNITS)?;
         self.chunks.push(new_chunk(Self::UNITS)?);
         self.free_maps.push(map);
-        self.sparse_below = usize::MAX;
+        self.set_sparse();
         Ok(())
     }
 

@@ -19,9 +19,15 @@ pub(in super::super) enum Released {
 impl<T: Unit> Pool<T> {
     /// Returns whether less than a quarter of the units is in use, in several chunks.
     #[inline]
-    pub(in super::super) fn is_sparse(&self) -> bool {
-        let quarter = self.chunks.len() * Self::UNITS / 4;
-        self.chunks.len() > 1 && self.used < quarter.min(self.sparse_below)
+    pub(in super::super) const fn is_sparse(&self) -> bool {
+        self.used < self.sparse_below
+    }
+
+    /// Sets the number of units in use below which the pool is sparse, after a change of the number
+    /// of chunks.
+    pub(super) fn set_sparse(&mut self) {
+        let chunks = self.chunks.len();
+        self.sparse_below = if chunks > 1 { chunks * Self::UNITS / 4 } else { 0 };
     }
 
     /// Returns whether chunks are to be released.
@@ -42,7 +48,7 @@ impl<T: Unit> Pool<T> {
     pub(super) fn cancel_release(&mut self) {
         if self.is_releasing() {
             self.limit = KEEP_ALL;
-            self.sparse_below = self.used - self.used / 4;
+            self.sparse_below = self.sparse_below.min(self.used - self.used / 4);
         }
     }
 
@@ -59,6 +65,7 @@ impl<T: Unit> Pool<T> {
         }
         let to = self.alloc_class(size_class(len)).ok()?;
         self.copy(block, to, len);
+        self.clear(block, len);
         self.free_class(block, block_size(len));
         Some(to)
     }
@@ -87,7 +94,7 @@ impl<T: Unit> Pool<T> {
     /// lists the free blocks again.
     fn finish_release(&mut self) {
         self.limit = KEEP_ALL;
-        self.sparse_below = usize::MAX;
+        self.set_sparse();
         self.free_lists.iter_mut().for_each(|list| *list = Vec::new());
         self.listed = 0;
         shrink(&mut self.chunks);

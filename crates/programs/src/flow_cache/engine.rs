@@ -14,7 +14,7 @@ use crate::program::failure::{Failure, Kind};
 /// One meter, or workers with a meter each.
 pub(crate) enum Engine {
     Single(Box<Single>),
-    Workers(Workers),
+    Workers(Box<Workers>),
 }
 
 /// A meter, and the export of its records.
@@ -46,7 +46,7 @@ impl Engine {
                     let why = format_args!("--workers {number}: no threads: {error}");
                     Failure::new(Kind::Input, why)
                 })?;
-                Ok(Self::Workers(workers))
+                Ok(Self::Workers(Box::new(workers)))
             }
         }
     }

@@ -83,7 +83,11 @@ impl Files {
     /// # Errors
     ///
     /// A line with the reason.
-    fn open(&mut self, option: &str, destination: &Destination) -> Result<Box<dyn Write + Send>, String> {
+    fn open(
+        &mut self,
+        option: &str,
+        destination: &Destination,
+    ) -> Result<Box<dyn Write + Send>, String> {
         match destination {
             Destination::StandardOutput => Ok(Box::new(io::stdout())),
             Destination::File(path) => match self.create(option, path) {

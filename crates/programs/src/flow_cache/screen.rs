@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 
-use super::{Meter, Totals};
 use super::live::Table;
+use super::{Meter, Totals};
 
 /// A table, and the time of its next drawing.
 pub(crate) struct Live {

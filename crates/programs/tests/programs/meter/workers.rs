@@ -125,7 +125,7 @@ fn the_capacity_is_divided_and_nothing_is_lost() {
         assert_eq!(evicted + left, run.count("flows, each of both directions"));
         assert!(left <= capacity.parse().expect("a number"), "{run:?}");
         let records = Record::all(&run);
-        let packets: u64 = records.iter().flat_map(|record| record.packets()).sum();
+        let packets: u64 = records.iter().flat_map(Record::packets).sum();
         assert_eq!(packets, run.count("IP packets, "));
         let ids: BTreeSet<u64> = records.iter().map(|record| record.flow_id).collect();
         assert_eq!(ids.len(), records.len());
