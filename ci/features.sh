@@ -14,6 +14,8 @@ for base in "" std concurrent; do
         cargo clippy -p flowtable --lib --no-default-features --features "$set" -- -D warnings
     done
 done
+# It implies `std`, and concerns one module.
+cargo clippy -p flowtable --lib --no-default-features --features huge-pages -- -D warnings
 [ "${1-}" = --no-default-tests ] || cargo test
 # Tests that run again here draw fewer cases.
 export PROPTEST_CASES=${PROPTEST_CASES:-64}
@@ -22,6 +24,7 @@ export PROPTEST_CASES=${PROPTEST_CASES:-64}
 cargo test -p flowtable --no-default-features --lib --test routes
 cargo test -p flowtable --all-features --lib \
     --test concurrent --test concurrent_routes --test formats
+cargo test -p flowtable --all-features --test trash huge_pages
 cargo test -p flowtable-programs --all-features shared_reader
 cargo build --example flow_cache --all-features
 cargo test -p flowtable-programs --all-features meter::interface

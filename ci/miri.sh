@@ -41,7 +41,7 @@ parts_of_structures() {
 # Models, drops and panics. Longer runs of the same code are under AddressSanitizer.
 whole_structures() {
     miri "$strict" --test trash --test routes --test cache -- \
-        model:: drops:: panics:: contents:: table:: set:: entry_ref::
+        model:: drops:: panics:: contents:: table:: set:: entry_ref:: allocators:: static_area::
     miri "$lenient" --features concurrent --test concurrent --test concurrent_routes -- \
         ::a3 ::c2 ::d1 panics::r6_when_a_clone
 }

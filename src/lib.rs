@@ -127,6 +127,8 @@
 //! - `cidr`, `ipnet`, `ipnetwork`: conversions between [`Prefix`], [`AnyPrefix`] and the types of
 //!   the crate of that name.
 //! - `concurrent`: [`ConcurrentMap`], [`ConcurrentTable`] and [`ConcurrentRoutes`]. Implies `std`.
+//! - `huge-pages`: `memory::HugePages`, pages of 2 MiB as the [`memory`] of tables: Linux. Implies
+//!   `std`.
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -33,8 +33,8 @@ const VISITED: usize = 64;
 /// Entries of the old table that are moved by each operation.
 const MOVED: usize = 8;
 
-/// A table of keys and values.
-type TableMut<'t, K, V, A> = &'t mut Table<(K, V), A>;
+/// A table of keys and values, and the hashes of its entries.
+type TableAndHasher<'t, K, V, A, H> = (&'t mut Table<(K, V), A>, H);
 
 /// The tables of a map that has reseeded.
 #[derive(Clone)]
@@ -126,7 +126,7 @@ impl<K: Eq + Hash, V, S: BuildHasher, A: Allocator + Clone> TrashMap<K, V, S, A>
     }
 
     /// The current table and the hashes of its entries.
-    pub(super) fn current_mut(&mut self) -> (TableMut<'_, K, V, A>, impl Fn(&(K, V)) -> u64) {
+    pub(super) fn current_mut(&mut self) -> TableAndHasher<'_, K, V, A, impl Fn(&(K, V)) -> u64> {
         let Self { table, hasher, reseeded } = self;
         let (table, seed) = match reseeded.as_deref_mut() {
             None => (table, None),

@@ -70,8 +70,10 @@ impl<'m> CheckedArea<'m> {
         };
         let Some(Block { start, layout, fill }) = self.blocks.remove(&granule) else { return };
         for at in 0..layout.size() {
-            // SAFETY: the block has that size, and has been written.
-            let byte = unsafe { start.add(at).read() };
+            // SAFETY: the block has that size.
+            let place = unsafe { start.add(at) };
+            // SAFETY: it has been written.
+            let byte = unsafe { place.read() };
             assert_eq!(byte, fill, "byte {at} of {layout:?} has changed");
         }
         // SAFETY: allocated with this layout, and removed from the blocks.
