@@ -184,7 +184,7 @@ impl<K, V> Entries<K, V> {
     /// Prefetches an entry that may have this hash, whose line should be cached already.
     #[inline]
     pub(super) fn prefetch_entry(&self, hash: u32) {
-        if let Some(slot) = self.lines.candidate(hash) {
+        if let Some(slot) = self.lines.home_line(hash).candidate(hash) {
             self.slots.prefetch(slot);
         }
     }

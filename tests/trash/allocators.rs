@@ -81,7 +81,7 @@ fn apply<V: Value>(op: &Op, map: &mut Map<'_, V>, model: &mut HashMap<u64, V>) {
                 match map.try_insert(key, V::make(key)) {
                     Ok(replaced) => assert_eq!(replaced, model.insert(key, V::make(key))),
                     Err(refused) => {
-                        assert_eq!((refused.key, refused.value), (key, V::make(key)));
+                        assert_eq!(refused.refused, (key, V::make(key)));
                         assert_eq!(model.get(&key), None);
                     }
                 }
