@@ -36,7 +36,9 @@ fn blocks_larger_than_a_page_have_areas_of_their_own() {
     let Some(memory) = transparent() else { return };
     let mut table = TrashTable::with_capacity_in(1 << 20, memory.clone());
     let hash = |number: &u64| mix(*number);
-    (0..1 << 20).for_each(|number| drop(table.insert_unique(mix(number), number, hash)));
+    for number in 0..1 << 20 {
+        table.insert_unique(mix(number), number, hash);
+    }
     assert!((0..1 << 20).all(|number| table.find(mix(number), |own| *own == number).is_some()));
     std::thread::scope(|scope| {
         // It is passed to other threads.
