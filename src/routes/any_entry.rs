@@ -21,7 +21,8 @@ use crate::key::any_prefix::AnyPrefix;
 /// }
 /// counts.entry(lab).and_modify(|count| *count *= 2).or_default();
 /// assert_eq!(*counts.entry("10.0.0.0/8".parse()?).or_insert_with(|| 7), 7);
-/// assert_eq!((counts.get(&lab), counts.entry(lab).prefix()), (Some(&6), lab));
+/// assert_eq!(counts.get(&lab), Some(&6));
+/// assert_eq!(counts.entry(lab).prefix(), lab);
 ///
 /// // All other methods are those of the entry of one family.
 /// if let AnyEntry::V6(Entry::Occupied(entry)) = counts.entry(lab) {
