@@ -118,8 +118,8 @@ impl<K: FlowName, V, P: Eviction, S: BuildHasher> FlowCache<K, V, P, S> {
         self.observe_bursts(packets, now, hash_of, &mut new, &mut each);
     }
 
-    /// Takes packets through the stages. `hash_of` returns the hash of a packet, given its index and
-    /// its key.
+    /// Takes packets through the stages. `hash_of` returns the hash of a packet, given its index
+    /// and its key.
     #[inline(always)]
     fn observe_bursts(
         &mut self,

@@ -90,7 +90,7 @@ impl<V> Seen<V> {
         Self { value: NonNull::from(value), bits }
     }
 
-    /// The same, after other accesses to the flow.
+    /// The packet as it is after other accesses to the flow.
     pub(super) fn renewed<K>(self, flow: &mut Flow<K, V>) -> Self {
         Self { value: NonNull::from(&mut flow.value), ..self }
     }
