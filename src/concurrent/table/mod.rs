@@ -38,6 +38,44 @@
 //!
 //! Keys are the same if their bytes are: types of plain data with a derived `Eq` agree with that.
 //!
+//! # Example
+//!
+//! ```
+//! use flowtable::concurrent::{ConcurrentTable, NoUninit};
+//!
+//! /// What is stored of a connection: 16 bytes, without padding.
+//! #[derive(Clone, Copy, Debug, PartialEq)]
+//! #[repr(C)]
+//! struct Connection {
+//!     bytes: u64,
+//!     packets: u32,
+//!     backend: u32,
+//! }
+//!
+//! // SAFETY: integers in an order without padding. The derive of bytemuck checks that, too.
+//! unsafe impl NoUninit for Connection {}
+//!
+//! let connections: ConcurrentTable<[u64; 2], Connection> = ConcurrentTable::new();
+//! let mut pin = connections.pin();
+//! for burst in [[[1, 2], [3, 4]], [[1, 2], [1, 2]]] {
+//!     for flow in burst {
+//!         let count = |old: Connection| Connection {
+//!             bytes: old.bytes + 1500,
+//!             packets: old.packets + 1,
+//!             ..old
+//!         };
+//!         if pin.update(flow, count)?.is_none() {
+//!             pin.insert(flow, Connection { bytes: 1500, packets: 1, backend: 7 })?;
+//!         }
+//!     }
+//!     pin.repin();
+//! }
+//! let mut found = [None; 2];
+//! pin.get_batch(&[[1, 2], [5, 6]], &mut found);
+//! assert_eq!(found, [Some(Connection { bytes: 4500, packets: 3, backend: 7 }), None]);
+//! # Ok::<(), flowtable::concurrent::Refused>(())
+//! ```
+//!
 //! # Guarantees
 //!
 //! *Read*: a lookup of one key. *Traversal*: `iter`, `keys`, `values`, `retain`. *Write*: any
@@ -55,8 +93,8 @@
 //! - **A4** Reads of a key are monotonic: a thread never observes an older state after a newer one,
 //!   nor does a thread that has synchronised with it. The order of writes to different keys is
 //!   unspecified without synchronisation.
-//! - **A5** A burst is a number of reads in no particular order: A1 to A3 hold for each of them, and
-//!   A4 between bursts; together they are not a snapshot.
+//! - **A5** A burst is a number of reads in no particular order: A1 to A3 hold for each of them,
+//!   and A4 between bursts; together they are not a snapshot.
 //!
 //! Traversals:
 //!
@@ -91,8 +129,8 @@
 //!   panics if it writes to a table itself: no deadlock is possible. Traversals wait like writers.
 //! - **E3** No call waits for a reader without bound.
 //! - **E4** An insertion copies or splits at most one segment, of up to 48 groups with 336 entries,
-//!   and the directory of its shard when it doubles: 8 bytes a segment. Colliding hashes may require
-//!   several of these steps.
+//!   and the directory of its shard when it doubles: 8 bytes a segment. Colliding hashes may
+//!   require several of these steps.
 //!
 //! # Memory ordering
 //!

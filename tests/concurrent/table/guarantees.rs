@@ -159,12 +159,16 @@ fn a3<V: Value>(hasher: Weak, many: u64) {
 
 #[test]
 fn a3_a_present_key_is_found_during_other_insertions_and_removals() {
-    let many = if cfg!(miri) { 24 } else { 60_000 };
-    for (hasher, many) in
-        [(Weak::Mixed, many), (Weak::Low, many / 4), (Weak::Constant, many.min(100))]
-    {
-        a3::<u64>(hasher, many);
+    let many = if cfg!(miri) { 21 } else { 60_000 };
+    for (hasher, many) in [
+        (Weak::Constant, many.min(100)),
+        (Weak::Mixed, many),
+        (Weak::Low, if cfg!(miri) { 7 } else { many / 4 }),
+    ] {
         a3::<[u64; 4]>(hasher, many);
+        if !cfg!(miri) {
+            a3::<u64>(hasher, many);
+        }
     }
 }
 
