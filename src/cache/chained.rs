@@ -1,18 +1,22 @@
 //! A bounded cache with an eviction policy.
 
-use core::fmt;
 use core::hash::{BuildHasher, Hash};
 use core::mem;
 
 use equivalent::Equivalent;
 
-use super::entries::{Entries, Occupied};
+use super::entries::Entries;
+use super::iter::Iter;
 use super::{CacheError, Inserted, Statistics};
 use crate::eviction::{Eviction, SecondChance};
 use crate::hash::DefaultHashBuilder;
 use crate::invariant::InvariantError;
 use crate::raw::prefetch::BURST;
 use crate::table::lines::fold;
+
+/// The capacity up to which entries are not prefetched: the CPU has them in its caches, and the
+/// instructions cost more than the misses.
+const SMALL: usize = 2048;
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;
@@ -133,7 +137,7 @@ impl<K, V, P, S> ChainedCache<K, V, P, S> {
     /// Iterates over the entries in no particular order.
     #[must_use]
     pub fn iter(&self) -> Iter<'_, K, V> {
-        Iter { entries: self.entries.iter(), len: self.len() }
+        Iter::new(&self.entries)
     }
 
     /// Checks the invariants, for tests. O(capacity).
@@ -388,6 +392,9 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// Prefetches the lines of the index, then the entries that they lead to.
     #[inline]
     fn prefetch(&self, hashes: &[u64]) {
+        if self.capacity() <= SMALL {
+            return;
+        }
         hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));
         hashes.iter().for_each(|&hash| self.entries.prefetch_entry(fold(hash)));
     }
@@ -510,73 +517,6 @@ impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> ChainedCache<K, V, P, S> {
                 each(burst * BURST + index, value);
             });
         }
-    }
-}
-
-impl<K: fmt::Debug, V: fmt::Debug, P, S> fmt::Debug for ChainedCache<K, V, P, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
-    }
-}
-
-/// Equal keys with equal values: neither uses nor counters count.
-impl<K: Eq + Hash, V: PartialEq, P: Eviction, S: BuildHasher> PartialEq
-    for ChainedCache<K, V, P, S>
-{
-    fn eq(&self, other: &Self) -> bool {
-        let same = |(key, value): (&K, &V)| other.peek(key).is_some_and(|other| value == other);
-        self.len() == other.len() && self.iter().all(same)
-    }
-}
-
-impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> Extend<(K, V)> for ChainedCache<K, V, P, S> {
-    /// Inserts all entries, and drops those that they evict.
-    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
-        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
-    }
-}
-
-impl<'a, K, V, P, S> IntoIterator for &'a ChainedCache<K, V, P, S> {
-    type Item = (&'a K, &'a V);
-    type IntoIter = Iter<'a, K, V>;
-
-    fn into_iter(self) -> Iter<'a, K, V> {
-        self.iter()
-    }
-}
-
-/// An iterator over the entries of a [`ChainedCache`].
-pub struct Iter<'a, K, V> {
-    entries: Occupied<'a, K, V>,
-    /// The entries that remain.
-    len: usize,
-}
-
-impl<'a, K, V> Iterator for Iter<'a, K, V> {
-    type Item = (&'a K, &'a V);
-
-    fn next(&mut self) -> Option<(&'a K, &'a V)> {
-        let entry = self.entries.next()?;
-        self.len -= 1;
-        Some((&entry.key, &entry.value))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
-    }
-}
-
-impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
-
-impl<K, V> Clone for Iter<'_, K, V> {
-    fn clone(&self) -> Self {
-        Self { entries: self.entries.clone(), len: self.len }
-    }
-}
-
-impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.clone()).finish()
     }
 }
 

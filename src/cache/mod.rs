@@ -42,16 +42,19 @@ mod aligned;
 mod chained;
 mod duplicates;
 mod entries;
+mod iter;
 mod replacement;
 mod set;
 mod source_hash;
 mod tag;
+mod traits;
 
 use core::error::Error;
 use core::fmt;
 
-pub use chained::{ChainedCache, Iter};
+pub use chained::ChainedCache;
 pub use duplicates::{CallVerdict, DuplicateFilter};
+pub use iter::Iter;
 pub use replacement::Replacement;
 pub use source_hash::SourceHashCache;
 

@@ -1,0 +1,46 @@
+//! Iteration over a `ChainedCache`.
+
+use core::fmt;
+
+use super::entries::{Entries, Occupied};
+
+/// An iterator over the entries of a [`ChainedCache`](super::ChainedCache), in no particular order.
+pub struct Iter<'a, K, V> {
+    entries: Occupied<'a, K, V>,
+    /// The entries that remain.
+    len: usize,
+}
+
+impl<'a, K, V> Iter<'a, K, V> {
+    pub(super) fn new(entries: &'a Entries<K, V>) -> Self {
+        Self { entries: entries.iter(), len: entries.len() }
+    }
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<(&'a K, &'a V)> {
+        let entry = self.entries.next()?;
+        self.len -= 1;
+        Some((&entry.key, &entry.value))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.len, Some(self.len))
+    }
+}
+
+impl<K, V> ExactSizeIterator for Iter<'_, K, V> {}
+
+impl<K, V> Clone for Iter<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { entries: self.entries.clone(), len: self.len }
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.clone()).finish()
+    }
+}

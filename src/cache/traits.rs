@@ -1,0 +1,40 @@
+//! Implementations of the traits of `core` for `ChainedCache`.
+
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+use super::chained::ChainedCache;
+use super::iter::Iter;
+use crate::eviction::Eviction;
+
+impl<K: fmt::Debug, V: fmt::Debug, P, S> fmt::Debug for ChainedCache<K, V, P, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+/// Equal keys with equal values: neither uses nor counters count.
+impl<K: Eq + Hash, V: PartialEq, P: Eviction, S: BuildHasher> PartialEq
+    for ChainedCache<K, V, P, S>
+{
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(key, value): (&K, &V)| other.peek(key).is_some_and(|other| value == other);
+        self.len() == other.len() && self.iter().all(same)
+    }
+}
+
+impl<K: Eq + Hash, V, P: Eviction, S: BuildHasher> Extend<(K, V)> for ChainedCache<K, V, P, S> {
+    /// Inserts all entries, and drops those that they evict.
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| drop(self.insert(key, value)));
+    }
+}
+
+impl<'a, K, V, P, S> IntoIterator for &'a ChainedCache<K, V, P, S> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
