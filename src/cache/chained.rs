@@ -16,7 +16,7 @@ use crate::table::lines::fold;
 
 /// The capacity up to which entries are not prefetched: the CPU has them in its caches, and the
 /// instructions cost more than the misses.
-const SMALL: usize = 2048;
+const SMALL: usize = 1 << 15;
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;
