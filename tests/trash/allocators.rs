@@ -55,12 +55,13 @@ enum Op {
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let key = 0_u64..3000;
+    let count = 1_u64..if cfg!(miri) { 20 } else { 400 };
     let op = prop_oneof![
-        12 => (key.clone(), 1_u64..400).prop_map(|(key, count)| Op::Insert(key, count)),
+        12 => (key.clone(), count.clone()).prop_map(|(key, count)| Op::Insert(key, count)),
         4 => (key.clone(), 0_u64..9).prop_map(|(key, value)| Op::Enter(key, value)),
         4 => (key.clone(), 0_u64..9).prop_map(|(key, value)| Op::Update(key, value)),
-        6 => (key, 1_u64..400).prop_map(|(key, count)| Op::Remove(key, count)),
-        1 => (0_usize..3000).prop_map(Op::Reserve),
+        6 => (key, count).prop_map(|(key, count)| Op::Remove(key, count)),
+        1 => (0_usize..if cfg!(miri) { 40 } else { 3000 }).prop_map(Op::Reserve),
         1 => (2_u64..9).prop_map(Op::Retain),
         1 => (2_u64..9).prop_map(Op::Extract),
         1 => (0_usize..3000).prop_map(Op::Shrink),
