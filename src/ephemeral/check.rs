@@ -114,7 +114,7 @@ mod tests {
         // A stale link that matches a live entry after a wrap: itself, and a newer one.
         for link in [5, 6] {
             store.ring.set_link(5, first + link);
-            let bits = (0..32).map(|bit| Bit::of(bit << 59));
+            let bits = (0..1000).map(Bit::of);
             let head = bits.fold(Head::EMPTY, |head, bit| head.with(first + 5, bit, true));
             store.heads.fill(head);
             assert_eq!(store.find(&100, Timestamp::ZERO), None);

@@ -200,6 +200,12 @@ where
 }
 
 impl<T, V, S> EphemeralStore<T, V, S> {
+    /// Returns the expiry time of a binding that is created now.
+    #[inline]
+    pub(super) fn expiry(&self) -> u32 {
+        (self.now as u32).wrapping_add(self.lifetime.ticks)
+    }
+
     /// Returns the index of the head of the chain of this hash.
     #[inline]
     pub(super) fn chain_of(&self, hash: u64) -> usize {
@@ -224,7 +230,8 @@ impl<T, V, S> EphemeralStore<T, V, S> {
 
 impl<T: Eq, V, S> EphemeralStore<T, V, S> {
     /// Returns the live binding of a tag, given its hash, which must always be the same for equal
-    /// tags.
+    /// tags: so a store is used with the hashes of its hasher, or with those of the caller. At
+    /// least their low bits should be random.
     ///
     /// # Example
     ///
@@ -437,11 +444,5 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         self.pass_vacant();
         self.ring.reclaim(RECLAIMED_PER_CREATION);
         !self.ring.is_full() || self.has_reusable_slot()
-    }
-
-    /// Returns the expiry time of a binding that is created now.
-    #[inline]
-    fn expiry(&self) -> u32 {
-        (self.now as u32).wrapping_add(self.lifetime.ticks)
     }
 }

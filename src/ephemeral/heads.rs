@@ -40,10 +40,10 @@ impl Heads {
 pub(super) struct Bit(u64);
 
 impl Bit {
-    /// Returns the bit that the upper five bits of the hash select.
+    /// Returns the bit that all bits of the hash select, also if the hash has 32 bits only.
     #[inline]
     pub(super) const fn of(hash: u64) -> Self {
-        Self(1 << 32 << (hash >> 59))
+        Self(1 << 32 << (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59))
     }
 }
 

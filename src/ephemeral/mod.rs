@@ -118,10 +118,11 @@ pub use find::Bound;
 pub use heads::Heads;
 pub use store::{Binding, EphemeralStore};
 
-/// The error of a creation in a store whose bindings are all live: the tag. Nothing was created.
+/// The error of a creation in a full store: the tag. Nothing was created.
 ///
 /// The next creation succeeds when the oldest binding has expired; after
-/// [removals](self#removal), up to three sixteenths of a lifetime later.
+/// [removals](self#removal), up to three sixteenths of a lifetime later. A binding that is created
+/// and removed in one tick of the store leaves its slot to creations of later ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full<T> {
     /// The tag, returned.

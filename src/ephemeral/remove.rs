@@ -4,6 +4,7 @@ use core::hash::{BuildHasher, Hash};
 
 use equivalent::Equivalent;
 
+use super::ring::Ring;
 use super::store::{Entry, EphemeralStore};
 use crate::timestamp::Timestamp;
 
@@ -21,15 +22,67 @@ impl<T: Eq, V, S> EphemeralStore<T, V, S> {
         let position = self.position_of_tag(hash, tag, 0, &mut ())?;
         Some(self.remove_at(hash, position).value)
     }
+
+    /// Removes the live bindings for which `keep` returns false, given the hashes under which they
+    /// were created; those that are not found under their hash stay. O(capacity).
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use flowtable::{EphemeralStore, Timestamp};
+    /// use std::time::Duration;
+    ///
+    /// let mut store: EphemeralStore = EphemeralStore::new(10, Duration::from_secs(10))?;
+    /// for tag in 0..10_u64 {
+    ///     store.find_or_create_hashed(tag, tag, Timestamp::ZERO, || tag % 3)?;
+    /// }
+    /// store.retain_hashed(Timestamp::ZERO, |tag| *tag, |_, value| *value == 0);
+    /// assert!(store.iter(Timestamp::ZERO).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
+    /// # Ok::<(), Box<dyn core::error::Error>>(())
+    /// ```
+    pub fn retain_hashed(
+        &mut self,
+        now: Timestamp,
+        mut hash_of: impl FnMut(&T) -> u64,
+        keep: impl FnMut(&T, &mut V) -> bool,
+    ) {
+        self.retain_by(now, |_, tag| hash_of(tag), keep);
+    }
+
+    fn retain_by(
+        &mut self,
+        now: Timestamp,
+        mut hash_of: impl FnMut(&S, &T) -> u64,
+        mut keep: impl FnMut(&T, &mut V) -> bool,
+    ) {
+        self.advance_to(now);
+        let mut sequence = self.ring.oldest();
+        while sequence < self.ring.next() {
+            let position = (sequence - self.ring.oldest()) as usize;
+            sequence += 1;
+            let is_live = self.ring.times(position).is_some_and(|times| self.remaining(times) > 0);
+            let Some(entry) = self.ring.get_mut(position).filter(|_| is_live) else { continue };
+            if keep(&entry.tag, &mut entry.value) {
+                continue;
+            }
+            let Some(entry) = self.ring.get(position) else { continue };
+            let hash = hash_of(&self.hasher, &entry.tag);
+            if self.position_of_tag(hash, &entry.tag, 0, &mut ()) == Some(position) {
+                drop(self.remove_at(hash, position));
+            }
+            // Vacant slots at the front may have been passed.
+            sequence = sequence.max(self.ring.oldest());
+        }
+    }
 }
 
 impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
     /// Removes the live binding of a tag and returns its value: what it stood for is complete.
     ///
-    /// If its slot was appended to the ring within the last sixteenth of a lifetime, the next
-    /// creation takes it. If three sixteenths have passed, it remains vacant until its lifetime
-    /// ends, or all older ones have. See the [module](super#removal). Costs as
-    /// [`find`](Self::find).
+    /// If its slot was appended to the ring within the last sixteenth of a lifetime, a creation
+    /// takes it, unless that is in the tick of the removed one. If three sixteenths have passed, it
+    /// remains vacant until its lifetime ends, or all older ones have. See the
+    /// [module](super#removal). Costs as [`find`](Self::find).
     ///
     /// # Example
     ///
@@ -54,7 +107,8 @@ impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
         self.remove_hashed(self.hash_of(tag), tag, now)
     }
 
-    /// Removes the live bindings for which `keep` returns false. O(capacity).
+    /// Removes the live bindings for which `keep` returns false. Bindings that were created with a
+    /// hash of the caller stay: see [`retain_hashed`](Self::retain_hashed). O(capacity).
     ///
     /// # Example
     ///
@@ -70,21 +124,8 @@ impl<T: Hash + Eq, V, S: BuildHasher> EphemeralStore<T, V, S> {
     /// assert!(store.iter(Timestamp::from_secs(1)).map(|(tag, _)| *tag).eq([0, 3, 6, 9]));
     /// # Ok::<(), Box<dyn core::error::Error>>(())
     /// ```
-    pub fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&T, &mut V) -> bool) {
-        self.advance_to(now);
-        let mut sequence = self.ring.oldest();
-        while sequence < self.ring.next() {
-            let position = (sequence - self.ring.oldest()) as usize;
-            sequence += 1;
-            let is_live = self.ring.times(position).is_some_and(|times| self.remaining(times) > 0);
-            let Some(entry) = self.ring.get_mut(position).filter(|_| is_live) else { continue };
-            if !keep(&entry.tag, &mut entry.value) {
-                let hash = self.hasher.hash_one(&entry.tag);
-                drop(self.remove_at(hash, position));
-            }
-            // Vacant slots at the front may have been passed.
-            sequence = sequence.max(self.ring.oldest());
-        }
+    pub fn retain(&mut self, now: Timestamp, keep: impl FnMut(&T, &mut V) -> bool) {
+        self.retain_by(now, |hasher, tag| hasher.hash_one(tag), keep);
     }
 }
 
@@ -92,14 +133,11 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     /// Removes a live binding at a position, given the hash of its tag.
     fn remove_at(&mut self, hash: u64, position: usize) -> Entry<T, V> {
         self.unlink(self.chain_of(hash), position);
-        let (sequence, now) = (self.ring.oldest() + position as u64, self.now as u32);
-        let times = self.ring.times(position);
-        let Some((entry, times)) = self.ring.take(position).zip(times) else {
+        let sequence = self.ring.oldest() + position as u64;
+        let Some(entry) = self.ring.take(position) else {
             unreachable!("a lookup returned the position");
         };
-        // A binding of the same tick in the same slot would have the same handle.
-        let is_of_now = times.expiry == now.wrapping_add(self.lifetime.ticks);
-        if let Some(link) = (!is_of_now).then(|| self.vacancies.add(sequence)).flatten() {
+        if let Some(link) = self.vacancies.add(sequence) {
             self.ring.set_link(position, link);
         }
         self.pass_vacant();
@@ -116,7 +154,8 @@ impl<T, V, S> EphemeralStore<T, V, S> {
             return;
         }
         let mut newer = self.ring.position_of(head.newest());
-        while let Some(times) = self.ring.times(newer) {
+        for _ in 0..self.ring.live() {
+            let Some(times) = self.ring.times(newer) else { return };
             if times.link == sequence {
                 return self.ring.set_link(newer, link);
             }
@@ -134,21 +173,33 @@ impl<T, V, S> EphemeralStore<T, V, S> {
         }
     }
 
-    /// Returns whether new bindings can take the slot of a removed one.
+    /// Returns whether a new binding can take the slot of a removed one.
     pub(super) fn has_reusable_slot(&self) -> bool {
-        self.vacancies.lists().any(|list| list.is_some())
+        let expiry = self.expiry();
+        self.vacancies
+            .lists()
+            .flatten()
+            .any(|first| reusable_link(&self.ring, first, expiry).is_some())
     }
 
     /// Returns the position of a vacant slot for a new binding, unless there is none to reuse.
     #[inline]
     pub(super) fn reused_slot(&mut self) -> Option<usize> {
+        let expiry = self.expiry();
         let Self { ring, vacancies, .. } = self;
         if !ring.has_vacancies() {
             return None;
         }
-        let link_of = |slot| ring.times(ring.position_of(slot)).map_or(slot, |times| times.link);
-        let position = ring.position_of(vacancies.take(link_of)?);
+        let position = ring.position_of(vacancies.take(|slot| reusable_link(ring, slot, expiry))?);
         vacancies.record_reuse(ring.oldest() + position as u64);
         Some(position)
     }
+}
+
+/// Returns the link of a vacant slot, unless a new binding would have the handle of the one that was
+/// removed from it: one of the same tick, with this expiry time.
+#[inline]
+fn reusable_link<E>(ring: &Ring<E>, slot: u32, expiry: u32) -> Option<u32> {
+    let times = ring.times(ring.position_of(slot))?;
+    (times.expiry != expiry).then_some(times.link)
 }

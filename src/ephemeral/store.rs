@@ -22,8 +22,8 @@ const LINEAR_SCAN: usize = 4;
 /// Lookups, reads and writes never extend the life of a binding. When all bindings are live, no
 /// other is created until the oldest one expires.
 ///
-/// Time is an argument. A timestamp earlier than that of the last creation, creation attempt or
-/// cleaning counts as that one. So after a creation far in the future time stands still until then,
+/// Time is an argument. A timestamp earlier than that of the last creation, removal, attempt of
+/// one, or cleaning counts as that one. So after a creation far in the future time stands still until then,
 /// or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an attacker
 /// cannot choose tags of one chain. To keep their tags secret from each other is up to the users,
 /// who draw 64 bits at random.

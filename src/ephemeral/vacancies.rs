@@ -92,15 +92,18 @@ impl Vacancies {
         Some(link)
     }
 
-    /// Takes a vacant slot out of its list, and returns the low half of its sequence number.
-    /// `link_of` returns the link of a vacant slot.
+    /// Takes a vacant slot out of a list, and returns the low half of its sequence number.
+    /// `link_of` returns the link of a vacant slot, unless that must not be taken now.
     #[inline]
-    pub(super) fn take(&mut self, link_of: impl Fn(u32) -> u32) -> Option<u32> {
-        let list = usize::from(self.lists[0].is_none());
-        let first = self.lists[list]?;
-        let link = link_of(first);
-        self.lists[list] = (link != first).then_some(link);
-        Some(first)
+    pub(super) fn take(&mut self, link_of: impl Fn(u32) -> Option<u32>) -> Option<u32> {
+        for list in &mut self.lists {
+            let Some(first) = *list else { continue };
+            if let Some(link) = link_of(first) {
+                *list = (link != first).then_some(link);
+                return Some(first);
+            }
+        }
+        None
     }
 
     /// Records that a slot is reused.
@@ -130,7 +133,7 @@ mod tests {
         assert_eq!(vacancies.add(55), Some(51));
         vacancies.advance(1019, lifetime, 70);
         assert_eq!((vacancies.add(71), vacancies.add(56)), (Some(71), Some(55)));
-        let mut taken = || vacancies.take(|first| if first == 71 { 71 } else { first - 1 });
+        let mut taken = || vacancies.take(|first| Some(if first == 71 { 71 } else { first - 1 }));
         assert_eq!((taken(), taken(), taken()), (Some(71), Some(56), Some(55)));
         vacancies.advance(1028, lifetime, 80);
         assert!(!vacancies.is_given_up(50));

@@ -126,7 +126,7 @@ impl Wheel {
         (level, (due >> (level as u32 * BITS)) as usize % LISTS)
     }
 
-    /// Writes the first slots of a list that has begun at `now`, of the earliest one, to `slots`.
+    /// Writes some slots of a list that has begun at `now`, of the earliest one, to `slots`.
     /// Returns their number.
     ///
     /// They are due until each of them is armed for later, or disarmed.
@@ -137,8 +137,7 @@ impl Wheel {
             }
             // Never backwards: a list of the wheel's own tick begins with the tick, or before.
             self.tick = self.tick.max(begin);
-            let first = slots.iter_mut().zip(self.lists.iter(level * LISTS + list));
-            let count = first.map(|(target, slot)| *target = slot).count();
+            let count = self.lists.ends(level * LISTS + list, slots);
             if count > 0 || slots.is_empty() {
                 return count;
             }

@@ -178,6 +178,30 @@ impl IntrusiveLists {
         iter::successors(self.front(list), |&slot| self.links[slot].next_slot())
     }
 
+    /// Writes slots of `list` to `slots`, alternately from its front and from its back, so that two
+    /// chains of cache misses overlap. Returns their number.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such list.
+    pub(crate) fn ends(&self, list: usize, slots: &mut [u32]) -> usize {
+        let mut front = self.front(list);
+        let mut back = self.heads[list].prev;
+        let mut count = 0;
+        while let (Some(first), true) = (front, count < slots.len()) {
+            slots[count] = first;
+            count += 1;
+            if first == back || count == slots.len() {
+                break;
+            }
+            slots[count] = back;
+            count += 1;
+            front = self.links[first].next_slot().filter(|slot| *slot != back);
+            back = self.links[back].prev;
+        }
+        count
+    }
+
     /// Empties all lists and frees the memory of the links.
     pub(crate) fn clear(&mut self) {
         self.links.clear();
@@ -222,6 +246,15 @@ mod tests {
         for (list, slots) in expected.iter().enumerate() {
             assert!(lists.iter(list).eq(slots.iter().copied()), "{lists:?} {expected:?}");
             assert_eq!(lists.front(list), slots.front().copied());
+            for most in 0..=slots.len() + 1 {
+                let (mut queue, mut ends) = (slots.clone(), vec![0; most]);
+                let count = lists.ends(list, &mut ends);
+                let from_ends = (0..most).map_while(|at| match at % 2 {
+                    0 => queue.pop_front(),
+                    _ => queue.pop_back(),
+                });
+                assert!(from_ends.eq(ends[..count].iter().copied()), "{ends:?} of {slots:?}");
+            }
             assert_eq!(lists.is_empty(list), slots.is_empty());
         }
         let heads = (0..lists.heads.len() as u32).map(|head| HEAD | head);

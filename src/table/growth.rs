@@ -18,6 +18,7 @@
 //! All hashes are computed before anything moves: a hasher that panics leaves the table as it was.
 
 use core::alloc::Layout;
+use core::hint;
 
 use super::directory::Directory;
 use super::error::TryReserveError;
@@ -484,6 +485,8 @@ impl<T, A: Allocator + Clone> Table<T, A> {
             let layout = Layout::array::<u8>(bytes).map_err(|_| TryReserveError::OVERFLOW)?;
             let mut block: Vec<u8, &A> = Vec::new_in(self.allocator());
             block.try_reserve_exact(bytes).map_err(|_| TryReserveError::memory(layout))?;
+            // The compiler may leave out an allocation that is not used, as if it succeeded.
+            hint::black_box(block.as_ptr());
         }
         Ok(())
     }

@@ -32,6 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (tag(), by()).prop_map(|(tag, by)| Step::GetMut(tag, by)),
         8 => (tag(), by()).prop_map(|(tag, by)| Step::GetOrInsert(tag, by)),
         8 => (tag(), by()).prop_map(|(tag, by)| Step::Remove(tag, by)),
+        1 => (tag(), by()).prop_map(|(most, by)| Step::Retain(most, by)),
         1 => (tags(), by()).prop_map(|(tags, by)| Step::GetBatch(tags, by)),
         2 => (tags(), by()).prop_map(|(tags, by)| Step::GetOrInsertBatch(tags, by)),
         4 => (place(), by()).prop_map(|(place, by)| Step::Read(place, by)),

@@ -266,6 +266,37 @@ fn removed_bindings_give_their_places_back() {
     assert_eq!(refused, 0);
 }
 
+#[test]
+fn a_binding_of_one_tick_gives_its_place_back_in_the_next() {
+    let mut store: EphemeralStore = store(4, Duration::from_nanos(160));
+    for now in 0..1000 {
+        for tag in 0..4 {
+            let bound = store.find_or_create(tag, at(now), || tag);
+            assert!(bound.is_ok_and(|bound| bound.is_new), "{tag} at {now}");
+        }
+        assert!((0..4).all(|tag| store.remove(&tag, at(now)) == Some(tag)) && store.is_empty());
+        // In the same tick, it would have the handle of the removed one.
+        assert_eq!(store.find_or_create(4, at(now), || 4), Err(Full { refused: 4 }));
+        store.validate().unwrap();
+    }
+}
+
+#[test]
+fn bindings_under_other_hashes_are_retained() {
+    let mut store: EphemeralStore = store(64, Duration::from_nanos(1600));
+    for now in 0..1000_u64 {
+        // Few chains, and others than those of the hasher.
+        _ = store.find_or_create_hashed(now % 3, now, at(now), || now);
+        if now % 7 == 0 {
+            store.retain(at(now), |tag, _| tag % 2 == 0);
+            let found = |tag: &u64| store.get_hashed(tag % 3, tag, at(now)) == Some(tag);
+            assert!(store.iter(at(now)).all(|(tag, _)| found(tag)));
+            store.retain_hashed(at(now), |tag| tag % 3, |tag, _| tag % 2 == 0);
+            assert!(store.iter(at(now)).all(|(tag, _)| tag % 2 == 0));
+        }
+    }
+}
+
 /// Bindings that took the places of removed ones live for one lifetime, neither more nor less, and
 /// those around them do not live longer.
 #[test]

@@ -43,6 +43,8 @@ pub enum Step {
     GetMut(u32, i64),
     GetOrInsert(u32, i64),
     Remove(u32, i64),
+    /// Keeps the tags that are not greater, modulo 16.
+    Retain(u32, i64),
     GetBatch(Vec<u32>, i64),
     GetOrInsertBatch(Vec<u32>, i64),
     /// The binding with this index among all that were returned, newest first.
@@ -91,6 +93,7 @@ where
         | Step::GetMut(_, by)
         | Step::GetOrInsert(_, by)
         | Step::Remove(_, by)
+        | Step::Retain(_, by)
         | Step::GetBatch(_, by)
         | Step::GetOrInsertBatch(_, by)
         | Step::Read(_, by)
@@ -110,6 +113,7 @@ where
             Step::GetMut(tag, _) => self.get_mut(&T::from(*tag), at, number),
             Step::GetOrInsert(tag, _) => self.get_or_insert(&T::from(*tag), at, number),
             Step::Remove(tag, _) => self.remove(&T::from(*tag), at),
+            Step::Retain(most, _) => self.retain(&T::from(most % 16), at),
             Step::GetBatch(tags, _) => self.get_batch(tags, at),
             Step::GetOrInsertBatch(tags, _) => self.get_or_insert_batch(tags, at, number),
             Step::Read(place, _) => self.read(*place, at),
@@ -225,6 +229,19 @@ where
         assert_eq!(self.store.remove(tag, at), expected);
         assert_eq!(self.store.get(tag, at), None);
         self.removed |= expected.is_some();
+    }
+
+    fn retain(&mut self, most: &T, at: Timestamp) {
+        self.pass(at);
+        let before = self.entries.len();
+        let mut visited = 0;
+        self.store.retain(at, |tag, _| {
+            visited += 1;
+            tag <= most
+        });
+        assert_eq!(visited, before);
+        self.entries.retain(|entry| entry.tag <= *most);
+        self.removed |= self.entries.len() < before;
     }
 
     fn get_mut(&mut self, tag: &T, at: Timestamp, number: u32) {
