@@ -41,8 +41,11 @@ pub(crate) type UninitBox<T, A> = Option<Box<MaybeUninit<T>, A>>;
 pub(crate) fn uninit_box<T, A: Allocator + Clone>(
     memory: &A,
 ) -> Result<Box<MaybeUninit<T>, A>, TryReserveError> {
-    let uninit = Box::try_new_uninit_in(memory.clone());
-    uninit.map_err(|_| TryReserveError::memory(Layout::new::<T>()))
+    // `Box` would not allocate values without a size, and yet deallocate them.
+    let layout = Layout::new::<T>();
+    let block = memory.allocate(layout).map_err(|_| TryReserveError::memory(layout))?;
+    // SAFETY: the block has the layout, and a value may be uninitialised.
+    Ok(unsafe { Box::from_raw_in(block.cast().as_ptr(), memory.clone()) })
 }
 
 /// An entry in a box, without its allocator, which is that of the table: M5. Not freed by itself.

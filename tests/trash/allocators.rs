@@ -206,6 +206,31 @@ fn a_table_without_memory_returns_the_entry() {
     assert_eq!((table.validate(hash), memory.bytes()), (Ok(()), 0));
 }
 
+/// Values without bytes are in boxes, if they have the alignment of larger ones.
+#[test]
+fn blocks_without_bytes_are_freed_as_allocated() {
+    #[derive(Clone, Debug, PartialEq)]
+    #[repr(align(128))]
+    struct Aligned;
+
+    let memory = Limited::default();
+    // They have one hash, whatever it was when they were inserted.
+    let hash = |_: &Aligned| 7;
+    let mut table: TrashTable<Aligned, _> = TrashTable::new_in(&memory);
+    for number in 0..100 {
+        memory.fail_each(number % 3);
+        if let Err((own, _)) = table.try_insert_unique(7, Aligned, hash) {
+            memory.fail_each(0);
+            table.insert_unique(7, own, hash);
+        }
+    }
+    memory.fail_each(0);
+    assert_eq!(table.remove(7, |_| true, hash), Some(Aligned));
+    let copy = table.clone();
+    assert_eq!((table.len(), copy.into_iter().take(3).count()), (99, 3));
+    assert_eq!(table.drain().take(20).count(), 20);
+}
+
 #[test]
 fn a_set_without_memory_returns_the_value() {
     let memory = Limited::failing_each(2);

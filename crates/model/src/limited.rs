@@ -18,6 +18,8 @@ use flowtable::memory::{AllocError, Allocator, Global};
 pub struct Limited {
     /// Layouts by address.
     blocks: RefCell<HashMap<usize, Layout>>,
+    /// Blocks without bytes, which may have the same address.
+    empty: Cell<usize>,
     /// Requests so far.
     requests: Cell<usize>,
     /// Which requests fail: multiples of it; none if it is 0.
@@ -60,6 +62,8 @@ unsafe impl Allocator for Limited {
         let block = Global.allocate(layout)?;
         if layout.size() > 0 {
             self.blocks.borrow_mut().insert(block.cast::<u8>().addr().get(), layout);
+        } else {
+            self.empty.set(self.empty.get() + 1);
         }
         Ok(block)
     }
@@ -68,6 +72,9 @@ unsafe impl Allocator for Limited {
         if layout.size() > 0 {
             let allocated = self.blocks.borrow_mut().remove(&block.addr().get());
             assert_eq!(allocated, Some(layout), "a block is freed as it was allocated");
+        } else {
+            let others = self.empty.get().checked_sub(1);
+            self.empty.set(others.expect("a block without bytes is freed as it was allocated"));
         }
         // SAFETY: it is from `Global`, with this layout.
         unsafe { Global.deallocate(block, layout) };
@@ -76,7 +83,7 @@ unsafe impl Allocator for Limited {
 
 impl Drop for Limited {
     fn drop(&mut self) {
-        let blocks = self.blocks.get_mut().len();
+        let blocks = self.blocks.get_mut().len() + self.empty.get();
         assert!(blocks == 0 || std::thread::panicking(), "{blocks} blocks have not been freed");
     }
 }

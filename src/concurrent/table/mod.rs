@@ -109,8 +109,9 @@
 //! - **C2** No write takes effect between the read and the write of `update`, `fetch_add` and
 //!   `compare_exchange`, also while a segment grows: no addition is lost.
 //! - **C3** A write that is refused, or in which a closure or a hasher panics, changes nothing;
-//!   `retain` has removed the entries that the closure had rejected before. A removal is never
-//!   refused, nor is the replacement of a value of up to eight bytes.
+//!   `retain` and `clear` have removed the entries that they had reached before. A removal is never
+//!   refused, nor is the replacement of a value of up to eight bytes; it succeeds, too, if a hasher
+//!   panics while its segment shrinks.
 //!
 //! Memory:
 //!

@@ -282,7 +282,8 @@ impl<K: NoUninit + Hash, V: NoUninit, S: BuildHasher, G: Borrow<Guard>>
                 drop(writer);
                 self.retire(retired);
             }
-            let fitted = Writer::new(self.table, nth).fit_directory();
+            let may_fit = !self.table.garbage.is_above_limit();
+            let fitted = may_fit.then(|| Writer::new(self.table, nth).fit_directory()).flatten();
             self.retire(fitted);
         }
     }

@@ -24,7 +24,11 @@ pub(super) fn map(
         PageSource::Reserved => map_anonymous(bytes, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB)?,
         PageSource::Transparent => map_transparent(bytes)?,
     };
-    let bound = node.map_or(Ok(()), |node| bind(memory, bytes, node));
+    let bound = node.map_or(Ok(()), |node| {
+        bind(memory, bytes, node)?;
+        // Reserved pages are counted for all nodes together: those of one may be used up.
+        if source == PageSource::Reserved { populate(memory, bytes) } else { Ok(()) }
+    });
     bound.map(|()| memory).inspect_err(|_| {
         // SAFETY: it has been mapped above, and nothing uses it.
         unsafe { unmap(memory, bytes) };
@@ -77,7 +81,7 @@ fn bind(memory: NonNull<u8>, bytes: usize, node: u32) -> Result<(), HugePagesErr
     *word = 1 << (node % bits);
     // The kernel counts one bit more than it reads.
     let count = nodes.len() as c_ulong * c_ulong::from(bits);
-    let (address, mode) = (memory.as_ptr(), libc::MPOL_BIND);
+    let (address, mode) = (memory.as_ptr(), libc::MPOL_BIND as c_ulong);
     // SAFETY: the set of nodes has that number of bits; the mapping is not changed otherwise.
     let result =
         unsafe { libc::syscall(libc::SYS_mbind, address, bytes, mode, nodes.as_ptr(), count, 0) };
@@ -90,6 +94,16 @@ fn bind(memory: NonNull<u8>, bytes: usize, node: u32) -> Result<(), HugePagesErr
     }
 }
 
+/// Allocates all pages of a mapping, where the first access to a page would end the program if there
+/// is none.
+fn populate(memory: NonNull<u8>, bytes: usize) -> Result<(), HugePagesError> {
+    // SAFETY: it writes to no byte that is in use: the mapping is new.
+    match unsafe { libc::madvise(memory.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } {
+        0 => Ok(()),
+        _ => Err(failed("madvise")),
+    }
+}
+
 /// Unmaps memory.
 ///
 /// # Safety
@@ -97,7 +111,7 @@ fn bind(memory: NonNull<u8>, bytes: usize, node: u32) -> Result<(), HugePagesErr
 /// It is mapped, and is not used any more.
 pub(super) unsafe fn unmap(memory: NonNull<u8>, bytes: usize) {
     if bytes > 0 {
-        // SAFETY: see above. It cannot fail for whole pages.
+        // SAFETY: see above. If it fails, the memory stays mapped.
         unsafe { libc::munmap(memory.as_ptr().cast(), bytes) };
     }
 }

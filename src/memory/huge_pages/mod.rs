@@ -46,6 +46,9 @@ use other as system;
 /// Bytes of a page.
 const PAGE: usize = 2 << 20;
 
+/// The bytes of an area that [`StaticArea`] can allocate blocks of.
+const LARGEST_AREA: usize = (u32::MAX as usize).saturating_mul(16);
+
 /// Where huge pages are from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageSource {
@@ -211,6 +214,9 @@ impl HugePages {
         // The block, its alignment, and the bits of the area.
         let block = layout.size().checked_add(layout.align())?.checked_add(PAGE / 64)?;
         let needed = block.checked_add(block / 64)?.checked_next_multiple_of(PAGE)?;
+        if needed > LARGEST_AREA {
+            return None;
+        }
         let wanted = needed.max((mapped / 8).next_multiple_of(PAGE));
         let area = Area::map(wanted, self.source, self.node);
         area.or_else(|_| Area::map(needed, self.source, self.node)).ok()
@@ -226,9 +232,10 @@ unsafe impl Allocator for HugePages {
         }
         let mapped = areas.iter().map(|area| area.bytes).sum();
         let area = self.map_for(layout, mapped).ok_or(AllocError)?;
-        let block = area.blocks.allocate(layout);
+        // Nothing is kept of an area in which even this block has no place.
+        let block = area.blocks.allocate(layout)?;
         areas.push(area);
-        block
+        Ok(block)
     }
 
     unsafe fn deallocate(&self, block: NonNull<u8>, layout: Layout) {
