@@ -14,9 +14,9 @@ use crate::invariant::InvariantError;
 use crate::raw::prefetch::BURST;
 use crate::table::lines::fold;
 
-/// The capacity up to which entries are not prefetched: the CPU has them in its caches, and the
-/// instructions cost more than the misses.
-const SMALL: usize = 1 << 15;
+/// The bytes of entries up to which these are not prefetched: the CPU has them in its caches, and
+/// the instructions cost more than the misses.
+const SMALL: usize = 1 << 20;
 
 /// The maximum number of entries with one hash.
 const EQUAL_HASHES: usize = 8;
@@ -39,7 +39,8 @@ const EQUAL_HASHES: usize = 8;
 /// | `new`, `with_parts`, `iter`, `retain`, `extract_if`, `clear` | O(capacity) |
 /// | `len`, `allocation_size` | O(1) |
 ///
-/// The memory of entries is allocated by the constructor. The cache panics if a policy implemented
+/// The memory of entries is allocated by the constructor; a clone has memory for its entries, and
+/// allocates for others. The cache panics if a policy implemented
 /// by the user returns a vacant slot as victim.
 ///
 /// Papers: Chandranmenon and Varghese, section 3, and Birrell and Nelson 1984. They, and the route
@@ -392,7 +393,7 @@ impl<K: Eq, V, P: Eviction, S> ChainedCache<K, V, P, S> {
     /// Prefetches the lines of the index, then the entries that they lead to.
     #[inline]
     fn prefetch(&self, hashes: &[u64]) {
-        if self.capacity() <= SMALL {
+        if self.capacity().saturating_mul(size_of::<(K, V)>()) <= SMALL {
             return;
         }
         hashes.iter().for_each(|&hash| self.entries.prefetch_line(fold(hash)));

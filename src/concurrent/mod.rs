@@ -13,7 +13,7 @@
 //! | the route of an address | [`ConcurrentRoutes`] | two tables, for readers and writer |
 //!
 //! A reader holds a *pin* while it reads: no lock, no store to shared memory, no retry. A writer
-//! never changes memory that a reader may access; it publishes a replacement. Removed entries are
+//! publishes a replacement with one store, of a word that readers load. Removed entries are
 //! *retired*, and freed when all earlier pins have ended: read-copy-update, which the TRASH paper
 //! uses in the Linux kernel. Epochs (Fraser 2004), as `crossbeam-epoch` implements them, determine
 //! that time. A pin costs a store and a fence, so hold one for a burst of packets.
@@ -66,8 +66,8 @@
 //!
 //! *The collector is shared by the whole process*: a pin of any structure that uses it, of this
 //! crate or another, delays the reclamation of garbage of all of them. The collector does not bound
-//! garbage; these structures do: above a limit, writers help the collector, and then return
-//! [`WouldExceed`] with what they were to insert.
+//! garbage; these structures do: above a limit, writers help the collector, and then return what
+//! they were to insert, with [`WouldExceed`] or [`table::Refused`].
 
 mod error;
 mod garbage;

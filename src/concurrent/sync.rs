@@ -1,6 +1,6 @@
 //! Synchronisation primitives: of `std`, or of a checker that explores interleavings (`loom`) or
 //! draws them at random (`shuttle`). [`HAS_LOCK`] is set while a thread holds a lock (`lock.rs`),
-//! [`IS_FREEING`] while it frees memory (`map/garbage.rs`).
+//! [`IS_FREEING`] while it frees memory (`garbage.rs`).
 
 #[cfg(crossbeam_loom)]
 mod chosen {

@@ -224,8 +224,9 @@ impl Worker {
             for step in &batch {
                 self.meter.apply(step, &mut |record| records.push(record));
             }
-            records.send();
+            // First, so that a report has the counts of all records that were written before it.
             *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.meter.metrics();
+            records.send();
         }
         // The exporter waits until no worker has records but these.
         drop(records);
