@@ -196,8 +196,8 @@ impl<T, V, S> EphemeralStore<T, V, S> {
     }
 }
 
-/// Returns the link of a vacant slot, unless a new binding would have the handle of the one that was
-/// removed from it: one of the same tick, with this expiry time.
+/// Returns the link of a vacant slot, unless a new binding would have the handle of the one that
+/// was removed from it: one of the same tick, with this expiry time.
 #[inline]
 fn reusable_link<E>(ring: &Ring<E>, slot: u32, expiry: u32) -> Option<u32> {
     let times = ring.times(ring.position_of(slot))?;

@@ -23,10 +23,10 @@ const LINEAR_SCAN: usize = 4;
 /// other is created until the oldest one expires.
 ///
 /// Time is an argument. A timestamp earlier than that of the last creation, removal, attempt of
-/// one, or cleaning counts as that one. So after a creation far in the future time stands still until then,
-/// or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an attacker
-/// cannot choose tags of one chain. To keep their tags secret from each other is up to the users,
-/// who draw 64 bits at random.
+/// one, or cleaning counts as that. So after a creation far in the future time stands still until
+/// then, or until [`clear`](Self::clear). Tags are hashed by `S`, which is keyed by default: an
+/// attacker cannot choose tags of one chain. To keep their tags secret from each other is up to the
+/// users, who draw 64 bits at random.
 ///
 /// See the [module](super) for the design and its costs. Operations are O(1) unless stated
 /// otherwise.

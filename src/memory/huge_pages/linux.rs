@@ -94,8 +94,8 @@ fn bind(memory: NonNull<u8>, bytes: usize, node: u32) -> Result<(), HugePagesErr
     }
 }
 
-/// Allocates all pages of a mapping, where the first access to a page would end the program if there
-/// is none.
+/// Allocates all pages of a mapping, where the first access to a page would end the program if
+/// there is none.
 fn populate(memory: NonNull<u8>, bytes: usize) -> Result<(), HugePagesError> {
     // SAFETY: it writes to no byte that is in use: the mapping is new.
     match unsafe { libc::madvise(memory.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) } {
