@@ -3,12 +3,12 @@
 # code, and those of keys and packet formats for a big-endian target. Long tests do less there, by
 # `cfg!(miri)`.
 #
-# miri.sh [SECONDS] stops each part after a number of seconds, 600 by default: Miri is a hundred
+# miri.sh [SECONDS] stops each part after a number of seconds, 900 by default: Miri is a hundred
 # times slower than the CPU, and an unbounded test would run for hours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source ci/functions
-limit=${1:-600}
+limit=${1:-900}
 
 if ! has_nightly cargo +nightly miri --version; then
     echo "SKIPPED: Miri, because it could not be installed"

@@ -527,6 +527,7 @@ mod tests {
 
     /// A unit test, as it needs hashes with one home in the index.
     #[test]
+    #[cfg_attr(miri, ignore = "no unsafe code, and long")]
     fn hashes_with_one_home_fill_a_segment_and_then_evict_each_other() {
         let mut cache = ChainedCache::new(2000).unwrap();
         for hash in (0..).filter(|hash| fold(*hash) & 255 == 0).take(1500) {

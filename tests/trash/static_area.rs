@@ -28,13 +28,13 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
     #[test]
     fn blocks_are_apart_and_free_blocks_are_found(
-        bytes in 0_usize..12_000,
+        bytes in 0_usize..if cfg!(miri) { 2000 } else { 12_000 },
         offset in 0_usize..20,
-        ops in vec(op(), 1..if cfg!(miri) { 20 } else { 200 }),
+        ops in vec(op(), 1..if cfg!(miri) { 10 } else { 200 }),
     ) {
         let mut memory = memory(bytes + offset);
         let mut area = CheckedArea::new(&mut memory[offset..]);
