@@ -123,8 +123,11 @@ mod tests {
 
     #[test]
     fn broken_invariants_are_detected() {
+        // The first fault depends on the chains, and so on the seed.
         let filled = || {
-            let mut store: EphemeralStore = EphemeralStore::new(16, LIFETIME).unwrap();
+            let hasher = DefaultHashBuilder::with_seed(1);
+            let store = EphemeralStore::with_parts(16, LIFETIME, Heads::Double, hasher);
+            let mut store: EphemeralStore = store.unwrap();
             for tag in 0..16 {
                 _ = store.find_or_create(tag, Timestamp::from_nanos(tag), || tag).unwrap();
             }

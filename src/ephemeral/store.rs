@@ -120,7 +120,7 @@ impl<T, V> EphemeralStore<T, V> {
 
 impl<T, V, S> EphemeralStore<T, V, S> {
     /// Creates a store with a given number of heads and a given hasher. The low bits of a hash
-    /// select a head, the upper five the filter bit of a tag.
+    /// select a head, all of them the filter bit of a tag.
     ///
     /// # Errors
     ///
