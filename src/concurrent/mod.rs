@@ -73,6 +73,8 @@ mod error;
 mod garbage;
 mod guard;
 mod lock;
+#[cfg(all(test, crossbeam_loom))]
+mod loom_hasher;
 pub mod map;
 mod policy;
 pub mod routes;

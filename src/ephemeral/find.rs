@@ -229,9 +229,9 @@ impl<T, V, S> EphemeralStore<T, V, S> {
 }
 
 impl<T: Eq, V, S> EphemeralStore<T, V, S> {
-    /// Returns the live binding of a tag, given its hash, which must always be the same for equal
-    /// tags: so a store is used with the hashes of its hasher, or with those of the caller. At
-    /// least their low bits should be random.
+    /// Returns the live binding of a tag, given its hash. Equal tags must have equal hashes: so a
+    /// store is used with the hashes of its hasher, or with those of the caller. At least their low
+    /// bits should be random.
     ///
     /// # Example
     ///

@@ -4,49 +4,13 @@
 //! test are in one shard, and in one bucket if the test requires it.
 #![allow(unsafe_code)]
 
-use core::hash::{BuildHasher, Hasher};
-
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
 use super::ConcurrentMap;
-use crate::concurrent::policy::{mix, shard_of};
-
-/// The distribution of keys: over the buckets of the first shard, or all in one.
-#[derive(Clone, Copy)]
-enum Spread {
-    Apart,
-    Together,
-}
-
-/// A hash of the first shard.
-struct FirstShard(Spread, u64);
-
-impl BuildHasher for Spread {
-    type Hasher = FirstShard;
-
-    fn build_hasher(&self) -> FirstShard {
-        FirstShard(*self, 0)
-    }
-}
-
-impl Hasher for FirstShard {
-    fn finish(&self) -> u64 {
-        self.1
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, id: u64) {
-        let from = match self.0 {
-            Spread::Apart => id << 40,
-            Spread::Together => 1 << 40,
-        };
-        self.1 = (from..).find(|&hash| shard_of(mix(hash)) == 0).unwrap();
-    }
-}
+use crate::concurrent::loom_hasher::Spread;
 
 /// A value whose reads loom checks: they must happen after its creation.
 struct CheckedValue(UnsafeCell<u64>);

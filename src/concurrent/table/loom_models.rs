@@ -3,47 +3,11 @@
 //! Under a checker a table has two shards, and a segment one group before it grows. All keys of a
 //! test are in one shard, and have one home if the test requires it.
 
-use core::hash::{BuildHasher, Hasher};
-
 use loom::sync::Arc;
 use loom::thread;
 
 use super::{ConcurrentTable, NoUninit};
-use crate::concurrent::policy::{mix, shard_of};
-
-/// The distribution of keys: over the first shard, or with one home.
-#[derive(Clone, Copy)]
-enum Spread {
-    Apart,
-    Together,
-}
-
-/// A hash of the first shard.
-struct FirstShard(Spread, u64);
-
-impl BuildHasher for Spread {
-    type Hasher = FirstShard;
-
-    fn build_hasher(&self) -> FirstShard {
-        FirstShard(*self, 0)
-    }
-}
-
-impl Hasher for FirstShard {
-    fn finish(&self) -> u64 {
-        self.1
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, id: u64) {
-        let from = match self.0 {
-            Spread::Apart => id << 40,
-            Spread::Together => 1 << 40,
-        };
-        self.1 = (from..).find(|&hash| shard_of(mix(hash)) == 0).unwrap();
-    }
-}
+use crate::concurrent::loom_hasher::Spread;
 
 type Table<V> = ConcurrentTable<u64, V, Spread>;
 
