@@ -15,6 +15,7 @@
 //! # Ok::<(), flowtable::PrefixError>(())
 //! ```
 
+use alloc::vec::Vec;
 use core::fmt;
 use core::iter::FusedIterator;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -309,11 +310,17 @@ impl<V> Extend<(AnyPrefix, V)> for Routes<V> {
     }
 }
 
+/// Sorts the routes first, as for a [`RouteTable`].
 impl<V> FromIterator<(AnyPrefix, V)> for Routes<V> {
     fn from_iter<I: IntoIterator<Item = (AnyPrefix, V)>>(routes: I) -> Self {
-        let mut table = Self::new();
-        table.extend(routes);
-        table
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for (prefix, value) in routes {
+            match prefix {
+                AnyPrefix::V4(prefix) => v4.push((prefix, value)),
+                AnyPrefix::V6(prefix) => v6.push((prefix, value)),
+            }
+        }
+        Self { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() }
     }
 }
 

@@ -3,8 +3,11 @@
 use alloc::vec::Vec;
 use core::mem;
 
+use super::key::Key;
+use super::levels::FIRST;
+use super::store::exhausted;
 use super::update::Shortcuts;
-use super::{IterMut, RouteTable};
+use super::{Inserted, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
 
@@ -114,10 +117,25 @@ impl<A: Address, V> RouteTable<A, V> {
     /// ```
     pub fn shrink_to_fit(&mut self) {
         // Detached while indices refer to blocks that move.
-        let mut shortcuts = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY);
+        let long = mem::replace(&mut self.shortcuts, Shortcuts::EMPTY).long;
         self.store.compact();
-        shortcuts.rebuild(&self.store, self.len);
-        self.shortcuts = shortcuts;
+        self.shortcuts = Shortcuts::of(&self.store, self.len, long);
+    }
+
+    /// Creates a table of these routes. The shortcuts are computed at the end.
+    pub(super) fn built(mut routes: Vec<(Prefix<A>, V)>) -> Self {
+        // Stable: the last value of equal prefixes remains.
+        routes.sort_by_key(|(prefix, _)| prefix.address().window(0));
+        let (mut table, mut long) = (Self::new(), 0);
+        for (prefix, value) in routes {
+            let (key, len) = (Key::from(&prefix), prefix.len());
+            let inserted = table.insert_in_store(&key, len, value);
+            let (.., inserted) = inserted.unwrap_or_else(|_| exhausted());
+            let is_new = matches!(inserted, Inserted::New(_));
+            long += usize::from(is_new && Self::HAS_LEVELS && len > FIRST);
+        }
+        table.shortcuts = Shortcuts::of(&table.store, table.len, long);
+        table
     }
 
     /// Returns the bytes that the table has allocated, free ones included; without what values own.

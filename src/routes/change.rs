@@ -16,10 +16,10 @@
 //! costs a node, and one more for each sixty bits that only it uses. Removing the last route of a
 //! branch detaches the branch at the last node that has another route or child.
 
-use super::direct::TABLE_END;
 use super::key::Key;
 use super::node::{Node, Path};
 use super::pool::Exhausted;
+use super::slot::TABLE_END;
 use super::store::{ROOT, Store};
 use super::stride::{STRIDE, node_pos};
 use crate::key::bits::Address;

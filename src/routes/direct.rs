@@ -38,7 +38,9 @@ use core::mem;
 use super::key::Key;
 use super::node::{Node, RouteBits};
 use super::pool::Exhausted;
-use super::search::{RouteMatch, search};
+use super::search::RouteMatch;
+use super::slot::Slot;
+use super::slot_table::{SlotTable, WIDTH, slot_in_table};
 use super::store::{NO_NODE, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
@@ -52,107 +54,13 @@ const MAKE_AT: u32 = if cfg!(fuzzing) { 48 } else { 4096 };
 /// not allocated and released in turns.
 const DROP_BELOW: u32 = MAKE_AT / 4;
 
-/// Slots of a table.
-const WIDTH: usize = 1 << (2 * STRIDE);
-
 /// Groups of slots that one update computes of a new table: some microseconds.
 const GROUPS_AT_ONCE: u32 = 4;
-
-/// The position of the nodes whose routes are in the slots.
-pub(super) const TABLE_END: u32 = 3 * STRIDE;
-
-/// The longest routes for 18 given bits and any six after them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(32))]
-pub(super) struct Slot {
-    /// Routes of 19 to 23 bits, by prefix index, and one of two flags.
-    inner: u64,
-    /// Routes of 24 bits, by slot.
-    outer: u64,
-    /// One more than the `values` of the node, for the flag.
-    values: u32,
-    /// The node, if it exists.
-    node: u32,
-    inherited: RouteMatch,
-}
-
-/// The flag of a slot that is all that there is for its 18 bits.
-const COMPLETE: u64 = 1;
-
-/// The flag of a computed slot with a node or a path below it.
-const DEEPER: u64 = 2;
-
-impl Slot {
-    /// A slot that has not been computed: all zeros.
-    pub(super) const EMPTY: Self =
-        Self { inner: 0, outer: 0, values: 0, node: NO_NODE, inherited: RouteMatch::ZERO };
-
-    /// The slot of addresses without routes of more than six bits.
-    const NO_ROUTES: Self =
-        Self { inner: COMPLETE, values: 1, inherited: RouteMatch::NONE, ..Self::EMPTY };
-
-    /// Copies the routes of the node at [`TABLE_END`].
-    #[inline]
-    fn copy_node<V>(&mut self, store: &Store<V>, id: Option<u32>) {
-        let node = id.map_or(&Node::EMPTY, |id| store.nodes.get(id));
-        let (inner, outer, values) = node.routes();
-        self.inner = inner | if node.only_child().is_some() { DEEPER } else { COMPLETE };
-        self.outer = outer;
-        // The flag precedes all routes.
-        self.values = values + 1;
-        self.node = id.unwrap_or(NO_NODE);
-    }
-
-    /// Returns the node and its routes, if the slot has been computed and the node has routes.
-    #[inline]
-    pub(super) fn node(&self) -> Option<(u32, RouteBits)> {
-        let inner = self.inner & !(COMPLETE | DEEPER);
-        let bits = RouteBits { inner, outer: self.outer, values: self.values.wrapping_sub(1) };
-        if bits.is_empty() { None } else { Some((self.node, bits)) }
-    }
-
-    /// Sets the routes of the node.
-    #[inline]
-    fn set_routes(&mut self, bits: RouteBits) {
-        self.inner = bits.inner | self.inner & (COMPLETE | DEEPER);
-        (self.outer, self.values) = (bits.outer, bits.values + 1);
-    }
-
-    /// Returns whether the slot has the longest route of all its addresses.
-    #[inline(always)]
-    pub(super) const fn is_complete(&self) -> bool {
-        self.inner & COMPLETE != 0
-    }
-
-    /// Returns whether the slot has been computed.
-    #[inline(always)]
-    pub(super) const fn is_computed(&self) -> bool {
-        self.inner & (COMPLETE | DEEPER) != 0
-    }
-
-    /// Returns the longest match of 7 to 24 bits, which may not exist. The slot has been computed.
-    ///
-    /// # Safety
-    ///
-    /// If `FAST`, the CPU has the instructions of `bit_ops`.
-    #[inline(always)]
-    pub(super) unsafe fn longest<const FAST: bool>(&self, word: u64) -> RouteMatch {
-        let node = (self.inner, self.outer, self.values);
-        let slot = first_slot(word << TABLE_END);
-        // SAFETY: by the contract of this function. One flag is set.
-        unsafe { search::<FAST>(node, 1, TABLE_END, slot, self.inherited) }
-    }
-}
-
-/// The slots of all addresses with the same first six bits.
-type Table = Box<[Slot; WIDTH]>;
 
 /// The direct tables, by the first six bits of an address.
 #[derive(Debug)]
 pub(super) struct Direct {
-    tables: [Option<Table>; SLOTS as usize],
-    /// The slot of all addresses without a table.
-    defaults: [&'static Slot; SLOTS as usize],
+    tables: [SlotTable; SLOTS as usize],
     /// The longest route of up to six bits.
     short: [RouteMatch; SLOTS as usize],
     /// Numbers of routes of more than six bits.
@@ -168,8 +76,7 @@ pub(super) struct Direct {
 impl Direct {
     pub(super) fn new<V>(store: &Store<V>) -> Self {
         let mut direct = Self {
-            tables: [const { None }; SLOTS as usize],
-            defaults: [&Slot::NO_ROUTES; SLOTS as usize],
+            tables: [const { SlotTable::one(&Slot::NO_ROUTES) }; SLOTS as usize],
             short: [RouteMatch::NONE; SLOTS as usize],
             routes: [0; SLOTS as usize],
             computed: [0; SLOTS as usize],
@@ -185,9 +92,36 @@ impl Direct {
         let mut direct = try_box(Self::new(store))?;
         store.count_routes(&mut direct.routes)?;
         for first in (0..SLOTS).filter(|&first| direct.routes[first as usize] > 0) {
-            direct.defaults[first as usize] = &Slot::EMPTY;
+            direct.tables[first as usize] = SlotTable::one(&Slot::EMPTY);
         }
         Ok(direct)
+    }
+
+    /// Creates the direct tables of a store, as far as there is memory, and computes them.
+    pub(super) fn computed<V>(store: &Store<V>) -> Result<Box<Self>, Exhausted> {
+        let mut direct = Self::of(store)?;
+        for first in 0..SLOTS {
+            direct.make_table(first);
+            direct.finish(store, first);
+        }
+        Ok(direct)
+    }
+
+    /// Computes all slots of a table that has been allocated last.
+    fn finish<V>(&mut self, store: &Store<V>, first: u32) {
+        while self.unfinished >> first & 1 != 0 {
+            self.compute_groups(store, first);
+        }
+    }
+
+    /// Allocates a table if it pays and there is memory.
+    fn make_table(&mut self, first: u32) {
+        let pays = self.routes[first as usize] >= MAKE_AT;
+        if let Some(table) = if pays { SlotTable::try_new() } else { None } {
+            self.tables[first as usize] = table;
+            self.computed[first as usize] = 0;
+            self.unfinished |= 1 << first;
+        }
     }
 
     /// Returns whether the CPU has the instructions of `bit_ops`.
@@ -200,10 +134,7 @@ impl Direct {
     /// there are routes.
     #[inline(always)]
     pub(super) fn slot(&self, word: u64) -> &Slot {
-        let first = first_slot(word) as usize;
-        self.tables[first]
-            .as_ref()
-            .map_or(self.defaults[first], |table| &table[slot_in_table(word)])
+        self.tables[first_slot(word) as usize].slot(word)
     }
 
     /// Returns the longest match of up to six bits, which may not exist.
@@ -216,11 +147,9 @@ impl Direct {
     /// memory.
     pub(super) fn add_route(&mut self, first: u32) {
         self.routes[first as usize] += 1;
-        self.defaults[first as usize] = &Slot::EMPTY;
-        if self.routes[first as usize] >= MAKE_AT && self.tables[first as usize].is_none() {
-            self.tables[first as usize] = empty_table();
-            self.computed[first as usize] = 0;
-            self.unfinished |= u64::from(self.has_table(first)) << first;
+        if !self.has_table(first) {
+            self.tables[first as usize] = SlotTable::one(&Slot::EMPTY);
+            self.make_table(first);
         }
     }
 
@@ -229,11 +158,8 @@ impl Direct {
         // Saturates, in case an inconsistent address type returns other first bits than before.
         let count = self.routes[first as usize].saturating_sub(1);
         self.routes[first as usize] = count;
-        if count == 0 {
-            self.defaults[first as usize] = &Slot::NO_ROUTES;
-        }
         if count < DROP_BELOW {
-            self.tables[first as usize] = None;
+            self.tables[first as usize] = SlotTable::one(Slot::without_table(count));
             self.unfinished &= !(1 << first);
         }
     }
@@ -254,27 +180,6 @@ impl Direct {
         if to == SLOTS {
             self.unfinished &= !(1 << first);
         }
-    }
-
-    /// Recomputes all slots of all tables.
-    pub(super) fn rebuild_all<V>(&mut self, store: &Store<V>) {
-        self.update_short(store);
-        for first in 0..SLOTS {
-            self.computed[first as usize] = SLOTS as u8;
-            (0..SLOTS).for_each(|second| self.update_group(store, first, second));
-        }
-        self.unfinished = 0;
-    }
-
-    /// Returns tables for a copy of the store, as far as there is memory.
-    pub(super) fn copied<V>(&self, store: &Store<V>) -> Self {
-        let (routes, defaults) = (self.routes, self.defaults);
-        let mut direct = Self { routes, defaults, ..Self::new(store) };
-        for (copy, table) in direct.tables.iter_mut().zip(&self.tables) {
-            *copy = table.as_ref().and_then(|_| empty_table());
-        }
-        direct.rebuild_all(store);
-        direct
     }
 
     /// Recomputes what depends on the routes of `len` bits in a node, given the route that was
@@ -298,7 +203,7 @@ impl Direct {
             },
             _ => {
                 if found.is_none()
-                    && self.computed_slot(word).is_some_and(|slot| slot.inner & DEEPER == 0)
+                    && self.computed_slot(word).is_some_and(|slot| !slot.is_above_nodes())
                 {
                     self.update_deeper(store, word);
                 }
@@ -328,7 +233,7 @@ impl Direct {
 
     /// Recomputes the routes of 7 to 12 bits in a table.
     fn update_inherited<V>(&mut self, store: &Store<V>, first: u32) {
-        let Some(table) = &mut self.tables[first as usize] else { return };
+        let Some(table) = self.tables[first as usize].slots_mut() else { return };
         let at_6 = store.child_of(store.root(), first);
         let groups = table.chunks_exact_mut(SLOTS as usize);
         for (second, group) in (0..self.computed[first as usize].into()).zip(groups) {
@@ -341,7 +246,7 @@ impl Direct {
 
     /// Recomputes the slots that begin with these twelve bits.
     fn update_group<V>(&mut self, store: &Store<V>, first: u32, second: u32) {
-        let Some(table) = &mut self.tables[first as usize] else { return };
+        let Some(table) = self.tables[first as usize].slots_mut() else { return };
         if second < self.computed[first as usize].into() {
             let group = &mut table[(second * SLOTS) as usize..][..SLOTS as usize];
             compute_group(store, first, second, group);
@@ -352,7 +257,7 @@ impl Direct {
     /// a change of a route with this index in their node.
     fn update_routes<V>(&mut self, store: &Store<V>, word: u64, changed: PrefixIndex) {
         let (first, second) = (first_slot(word), first_slot(word << STRIDE));
-        let Some(table) = &mut self.tables[first as usize] else { return };
+        let Some(table) = self.tables[first as usize].slots_mut() else { return };
         if second < self.computed[first as usize].into() {
             let at_6 = store.child_of(store.root(), first);
             let at_12 = at_6.and_then(|node| store.child_of(node, second));
@@ -386,7 +291,7 @@ impl Direct {
         if self.computed_slot(word).is_none() {
             return;
         }
-        let Some(table) = &mut self.tables[first_slot(word) as usize] else { return };
+        let Some(table) = self.tables[first_slot(word) as usize].slots_mut() else { return };
         let group = &mut table[slot_in_table(word) & !(SLOTS as usize - 1)..][..SLOTS as usize];
         let at_12 = node_at_12(store, word);
         for (slot, entry) in (0..).zip(group) {
@@ -397,23 +302,23 @@ impl Direct {
     /// Returns the slot of these bits, if it has been computed.
     #[inline]
     fn computed_slot(&mut self, word: u64) -> Option<&mut Slot> {
-        let table = self.tables[first_slot(word) as usize].as_mut()?;
+        let table = self.tables[first_slot(word) as usize].slots_mut()?;
         Some(&mut table[slot_in_table(word)]).filter(|slot| slot.is_computed())
     }
 
     /// Returns the allocated bytes of the tables alone.
     pub(super) fn allocation_size(&self) -> usize {
-        self.tables() * size_of::<[Slot; WIDTH]>()
+        self.tables() * SlotTable::BYTES
     }
 
     /// Returns the number of tables.
     pub(super) fn tables(&self) -> usize {
-        self.tables.iter().flatten().count()
+        self.tables.iter().filter_map(SlotTable::slots).count()
     }
 
     /// Returns whether there is a table for this value of the first six bits.
     pub(super) fn has_table(&self, first: u32) -> bool {
-        self.tables[first as usize].is_some()
+        self.tables[first as usize].slots().is_some()
     }
 
     /// Returns whether counters and slots agree with the nodes, given the number of routes by the
@@ -425,7 +330,7 @@ impl Direct {
     ) -> bool {
         let mut expected = Self { short: self.short, ..Self::new(store) };
         expected.update_short(store);
-        let is_table_consistent = |first: u32, table: &Table| {
+        let is_table_consistent = |first: u32, table: &[Slot; WIDTH]| {
             let computed = u32::from(self.computed[first as usize]);
             let groups = (0..SLOTS).zip(table.chunks(SLOTS as usize));
             (self.unfinished >> first & 1 != 0) == (computed < SLOTS)
@@ -440,19 +345,13 @@ impl Direct {
         let tables = || (0..).zip(&self.tables);
         self.routes == *routes
             && self.short == expected.short
-            && tables().all(|(first, table)| match table {
+            && tables().all(|(first, table)| match table.slots() {
                 Some(table) => {
                     routes[first as usize] >= DROP_BELOW && is_table_consistent(first, table)
                 }
                 None => routes[first as usize] < MAKE_AT && self.unfinished >> first & 1 == 0,
             })
     }
-}
-
-/// Returns the slot of these bits in its table.
-#[inline(always)]
-fn slot_in_table(word: u64) -> usize {
-    (word >> (64 - TABLE_END)) as usize % WIDTH
 }
 
 /// Allocates a box, if there is memory.
@@ -468,19 +367,6 @@ pub(super) fn try_box<T>(value: T) -> Result<Box<T>, Exhausted> {
     unsafe { place.write(value) };
     // SAFETY: allocated with this layout, and initialised.
     Ok(unsafe { Box::from_raw(place) })
-}
-
-/// Allocates a table of empty slots, if there is memory. The pages of a large allocation of zeros
-/// are not touched here.
-fn empty_table() -> Option<Table> {
-    let layout = Layout::new::<[Slot; WIDTH]>();
-    // SAFETY: the layout is not empty.
-    let table = unsafe { alloc_zeroed(layout) }.cast::<[Slot; WIDTH]>();
-    if table.is_null() {
-        return None;
-    }
-    // SAFETY: allocated with this layout; zeros are valid slots, `Slot::EMPTY`.
-    Some(unsafe { Box::from_raw(table) })
 }
 
 /// Returns the node at bit 12.

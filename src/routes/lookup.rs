@@ -13,10 +13,11 @@
 #![allow(unsafe_code)]
 
 use super::RouteTable;
-use super::direct::{Direct, Slot};
+use super::direct::Direct;
 use super::levels::{Candidates, Found};
 use super::node::{Node, Path};
 use super::search::RouteMatch;
+use super::slot::Slot;
 use super::store::{NO_NODE, ROOT};
 use super::stride::{STRIDE, first_slot, slot_of};
 use crate::key::bits::Address;
@@ -109,8 +110,7 @@ impl<A: Address, V> RouteTable<A, V> {
             }
         }
         // SAFETY: as above.
-        let found = unsafe { slot.longest::<FAST>(word) };
-        if found.exists().is_some() { found } else { direct.short(word) }
+        unsafe { slot.longest::<FAST>(word) }.or(direct.short(word))
     }
 
     /// Returns the longest match of an address without a complete slot.

@@ -109,6 +109,8 @@ mod segment;
 mod set;
 mod sets;
 mod shape;
+mod slot;
+mod slot_table;
 pub mod stamped;
 mod store;
 mod stride;
@@ -177,6 +179,14 @@ pub struct RouteTable<A, V> {
     shortcuts: Shortcuts,
     len: usize,
     addresses: PhantomData<A>,
+}
+
+/// What an insertion into the store has changed.
+enum Inserted<V> {
+    /// The value, whose old one this is.
+    Replaced(V),
+    /// A route is new: the routes of its node now, if the node was found by its copy.
+    New(Option<RouteBits>),
 }
 
 impl<A: Address, V> RouteTable<A, V> {
@@ -248,6 +258,26 @@ impl<A: Address, V> RouteTable<A, V> {
         len: u32,
         value: V,
     ) -> Result<(u32, PrefixIndex, Option<V>), NoMemory<V>> {
+        let (node, index, inserted) = self.insert_in_store(key, len, value)?;
+        let old = match inserted {
+            Inserted::Replaced(old) => Some(old),
+            Inserted::New(by_copy) => {
+                self.after_insert(key, len, node, by_copy);
+                None
+            }
+        };
+        Ok((node, index, old))
+    }
+
+    /// Inserts the route of `len` bits of `key`, but does not update the shortcuts. Returns its
+    /// node and its index in the node.
+    #[inline(always)]
+    fn insert_in_store(
+        &mut self,
+        key: &Key<A>,
+        len: u32,
+        value: V,
+    ) -> Result<(u32, PrefixIndex, Inserted<V>), NoMemory<V>> {
         if self.store.cursor.is_some() {
             self.release_step();
         }
@@ -260,7 +290,7 @@ impl<A: Address, V> RouteTable<A, V> {
         let position = bits.position(index);
         if position.exists {
             let old = mem::replace(self.store.value_at(&position), value);
-            return Ok((node, index, Some(old)));
+            return Ok((node, index, Inserted::Replaced(old)));
         }
         let bits = match self.store.insert_route((node, bits), &position, value) {
             Ok(bits) => bits,
@@ -270,8 +300,7 @@ impl<A: Address, V> RouteTable<A, V> {
             }
         };
         self.len += 1;
-        self.after_insert(key, len, node, by_copy.map(|_| bits));
-        Ok((node, index, None))
+        Ok((node, index, Inserted::New(by_copy.map(|_| bits))))
     }
 
     /// Returns the node for routes of `len` bits of `key` and its routes; creates it if necessary.

@@ -44,6 +44,12 @@ impl RouteMatch {
     pub(super) fn exists(self) -> Option<Self> {
         if self.value() == u32::MAX { None } else { Some(self) }
     }
+
+    /// Returns the match, or `other` if it does not exist, without a branch.
+    #[inline(always)]
+    pub(super) fn or(self, other: Self) -> Self {
+        Self(select(u64::from(self.value() ^ Self::NONE.value()), self.0, other.0))
+    }
 }
 
 /// A search in the bitmaps of a node: `inner` with the bits of its routes and some lower ones,

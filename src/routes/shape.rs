@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::RouteTable;
-use super::direct::TABLE_END;
+use super::slot::TABLE_END;
 use super::store::ROOT;
 use super::stride::STRIDE;
 use crate::key::bits::Address;

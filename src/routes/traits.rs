@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::update::Shortcuts;
 use super::{IntoIter, Iter, IterMut, RouteTable};
 use crate::key::bits::Address;
 use crate::key::prefix::Prefix;
@@ -23,7 +24,7 @@ impl<A: Address + fmt::Debug, V: fmt::Debug> fmt::Debug for RouteTable<A, V> {
 impl<A: Address, V: Clone> Clone for RouteTable<A, V> {
     fn clone(&self) -> Self {
         let store = self.store.clone();
-        let shortcuts = self.shortcuts.copied(&store);
+        let shortcuts = Shortcuts::of(&store, self.len, self.shortcuts.long);
         Self { store, shortcuts, ..*self }
     }
 }
@@ -42,11 +43,11 @@ impl<A: Address, V> Extend<(Prefix<A>, V)> for RouteTable<A, V> {
     }
 }
 
+/// Sorts the routes first, in memory of their own: neighbours share nodes, which are in the caches
+/// then. So this takes a half to a third of the time of insertions in random order.
 impl<A: Address, V> FromIterator<(Prefix<A>, V)> for RouteTable<A, V> {
     fn from_iter<I: IntoIterator<Item = (Prefix<A>, V)>>(routes: I) -> Self {
-        let mut table = Self::new();
-        table.extend(routes);
-        table
+        Self::built(routes.into_iter().collect())
     }
 }
 

@@ -7,12 +7,13 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::RouteTable;
-use super::direct::{Direct, TABLE_END, try_box};
+use super::direct::Direct;
 use super::key::Key;
 use super::levels::{FIRST, LAST, Levels, key_of, level_of};
 use super::node::RouteBits;
 use super::pool::Exhausted;
 use super::segment::Entry;
+use super::slot::TABLE_END;
 use super::store::{NO_NODE, ROOT, Store};
 use super::stride::{PrefixIndex, SLOTS, STRIDE, first_slot};
 use crate::key::bits::Address;
@@ -51,25 +52,12 @@ impl Shortcuts {
         (self.direct.as_deref().map_or(0, direct), levels)
     }
 
-    /// Recomputes all indices of values of a store with `len` routes, or releases what a new table
-    /// with these routes would not have.
-    pub(super) fn rebuild<V>(&mut self, store: &Store<V>, len: usize) {
-        self.direct = self.direct.take().filter(|_| len >= MAKE_DIRECT_AT);
-        if let Some(direct) = &mut self.direct {
-            direct.rebuild_all(store);
-        }
-        if self.levels.take().is_some() && self.long >= MAKE_AT {
-            self.levels = store.levels().ok();
-        }
-    }
-
-    /// Returns the shortcuts of a copy of the store.
-    pub(super) fn copied<V>(&self, store: &Store<V>) -> Self {
-        Self {
-            direct: self.direct.as_ref().and_then(|direct| try_box(direct.copied(store)).ok()),
-            levels: self.levels.as_ref().and_then(|_| store.levels().ok()),
-            long: self.long,
-        }
+    /// Computes the shortcuts of a store with `len` routes, `long` of which have more than
+    /// [`FIRST`] bits, as far as there is memory.
+    pub(super) fn of<V>(store: &Store<V>, len: usize, long: usize) -> Self {
+        let direct = if len >= MAKE_DIRECT_AT { Direct::computed(store).ok() } else { None };
+        let levels = if long >= MAKE_AT { store.levels().ok() } else { None };
+        Self { direct, levels, long }
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) trait Updatable<A: Family>: LpmTable<A> + Default {
     fn withdraw(&mut self, prefix: &Prefix<A>) -> Option<u32>;
 }
 
-/// Builds a table by announcing each route.
+/// Builds a table that cannot be collected from an iterator by announcing each route.
 #[inline]
 pub(crate) fn filled<A: Family, T: Updatable<A>>(routes: &[Route<A>]) -> T {
     let mut table = T::default();

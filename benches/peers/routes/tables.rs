@@ -26,7 +26,7 @@ pub(crate) fn subjects<A: Family>() -> Subjects<A> {
 impl<A: Family> LpmTable<A> for RouteTable<A, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
-        filled(routes)
+        routes.iter().map(|route| (route.prefix, route.value)).collect()
     }
 
     #[inline]
@@ -74,7 +74,8 @@ impl<A: Family> Updatable<A> for RouteTable<A, u32> {
 impl<A: Family> LpmTable<A> for PrefixMap<A::Key, u32> {
     #[inline]
     fn build(routes: &[Route<A>]) -> Self {
-        filled(routes)
+        let key = |route: &Route<A>| (route.prefix.address().key(route.prefix.len()), route.value);
+        routes.iter().map(key).collect()
     }
 
     #[inline]

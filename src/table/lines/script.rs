@@ -147,11 +147,12 @@ mod tests {
     use super::*;
     use crate::table::lines::policy;
 
-    const STEPS: usize = if cfg!(miri) { 20 } else { 200 };
+    const STEPS: usize = 200;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 100 }))]
+        #![proptest_config(ProptestConfig::with_cases(100))]
         #[test]
+        #[cfg_attr(miri, ignore = "slow: a step inserts up to thousands of entries")]
         fn any_script(script in prop::collection::vec(any::<u8>(), 1..STEPS)) {
             run(&script);
         }
@@ -194,6 +195,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "slow, and other tests insert as many entries")]
     fn an_insertion_rehashes_one_segment_at_most() {
         let mut lines = Lines::new();
         let (rehashed, mut most) = (core::cell::Cell::new(0_u32), 0);
