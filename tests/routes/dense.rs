@@ -301,3 +301,45 @@ fn a_direct_table_of_covered_routes() {
     }
     assert_eq!(dense.ours.allocation_size(), 0);
 }
+
+/// A collected table, whose direct tables and levels are computed at the end, is that of insertions
+/// one by one: the last value of equal prefixes remains. So are its clone, and what it is after
+/// further updates.
+#[test]
+fn a_collected_table_is_that_of_insertions() {
+    fn test<A: Address + Debug>(count: usize, tables: usize) {
+        let mut rng = StdRng::seed_from_u64(7);
+        let mut prefix = || {
+            let (bits, len) = (rng.random::<u64>() >> 4, rng.random_range(10..=32));
+            prefix_of(A::from_windows(|pos| bits.checked_shl(pos).unwrap_or(0)), len)
+        };
+        let routes: Vec<_> = (0..count as u32).map(|value| (prefix(), value)).collect();
+        let twice = routes.iter().chain(&routes[..count / 2]).copied().zip(0_u32..);
+        let routes: Vec<_> = twice.map(|((prefix, _), value)| (prefix, value)).collect();
+
+        let mut collected: RouteTable<A, u32> = routes.iter().copied().collect();
+        let mut inserted = RouteTable::new();
+        for &(prefix, value) in &routes {
+            inserted.insert(prefix, value);
+        }
+        assert_eq!(collected.shape().direct_tables, tables);
+        for _ in 0..2 {
+            collected.validate().unwrap();
+            assert_eq!(collected, inserted);
+            assert!(routes.iter().all(|(prefix, _)| {
+                let address = prefix.address();
+                collected.lookup(&address) == inserted.lookup(&address)
+            }));
+            for (prefix, _) in &routes[..count / 4] {
+                assert_eq!(collected.remove(prefix), inserted.remove(prefix));
+            }
+            collected = collected.clone();
+        }
+        collected.shrink_to_fit();
+        collected.validate().unwrap();
+        assert_eq!(collected, inserted);
+    }
+    test::<Ipv4Addr>(24_000, 4);
+    test::<Ipv6Addr>(24_000, 4);
+    test::<Ipv4Addr>(400, 0);
+}
