@@ -27,6 +27,8 @@
 //! | [`Adaptive`] | the throttle for a demand; admission of flows |
 //! | [`QueueEstimator`] | the polling interval of an input port |
 //! | [`SwitchingPath`], [`BoundedQueue`] | the queues |
+//! | [`LinkScheduler`] | the queue that sends next on a link |
+//! | [`pipeline`] | input, forwarding and output threads with the queues between them |
 //! | [`simulator`] | simulated flows, to evaluate a policy |
 //!
 //! Shares are those of [`share`].
@@ -114,7 +116,9 @@ use crate::schedule::share::ShareError;
 mod adaptive;
 mod budget;
 mod estimator;
+mod link;
 mod path;
+pub mod pipeline;
 mod queue;
 mod scheduler;
 pub mod share;
@@ -126,6 +130,7 @@ pub use crate::schedule::share::Thread;
 pub use adaptive::{Adaptive, Demand, Inadmissible};
 pub use budget::{Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
+pub use link::LinkScheduler;
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
 pub use scheduler::{Account, ForeignTurn, Scheduler};

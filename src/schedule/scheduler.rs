@@ -10,7 +10,7 @@ use super::ScheduleError;
 use super::budget::{Policy, Turn};
 use super::thread::{Entry, Occupancy, State, ThreadConfig};
 use crate::invariant::{InvariantError, ensure};
-use crate::schedule::share::{IndexedHeap, ProportionalShare, ShareError, Thread};
+use crate::schedule::share::{IndexedHeap, Order, ProportionalShare, ShareError, Thread};
 use crate::timestamp::{Timestamp, nanos};
 
 /// The accounting of a scheduler: time spent since its creation.
@@ -156,7 +156,36 @@ impl Scheduler {
         switch: Duration,
         policy: Policy,
     ) -> Result<Self, ScheduleError> {
-        let shares = ProportionalShare::new(threads, whole)?;
+        Self::with_order(threads, whole, switch, policy, Order::default())
+    }
+
+    /// Creates a scheduler whose shares are by this order of turns.
+    ///
+    /// # Errors
+    ///
+    /// If `threads` or `whole` is zero, `threads` is too large, or the allocation fails.
+    ///
+    /// # Example
+    ///
+    /// ```
+    /// use core::time::Duration;
+    /// use flowtable::schedule::share::Order;
+    /// use flowtable::schedule::{Budget, Policy, Scheduler};
+    ///
+    /// let policy = Policy::Budget(Budget::packets(16));
+    /// let switch = Duration::from_micros(3);
+    /// let scheduler = Scheduler::with_order(8, 100, switch, policy, Order::StartTime)?;
+    /// assert_eq!(scheduler.policy(), &policy);
+    /// # Ok::<(), flowtable::schedule::ScheduleError>(())
+    /// ```
+    pub fn with_order(
+        threads: usize,
+        whole: u32,
+        switch: Duration,
+        policy: Policy,
+        order: Order,
+    ) -> Result<Self, ScheduleError> {
+        let shares = ProportionalShare::with_order(threads, whole, order)?;
         let (mut entries, mut changed) = (Vec::new(), Vec::new());
         entries.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
         changed.try_reserve_exact(threads).map_err(|_| ScheduleError::NoMemory)?;
@@ -372,6 +401,31 @@ impl Scheduler {
         }
         entry.config.cost = nanos(cost);
         self.set_threshold(thread);
+        Ok(())
+    }
+
+    /// Sets the timeout of a thread, or removes it. If the thread waits, the timeout counts from the
+    /// time when it became eligible. O(log n).
+    ///
+    /// For a [polled](ThreadConfig::with_polling) thread this is the time until its next poll.
+    ///
+    /// # Errors
+    ///
+    /// If the thread does not exist.
+    ///
+    /// Paper: Qie et al., section 4.2: `D_i`.
+    pub fn set_timeout(
+        &mut self,
+        thread: Thread,
+        timeout: Option<Duration>,
+    ) -> Result<(), ScheduleError> {
+        let entry = self.entry_mut(thread)?;
+        entry.config.timeout = timeout.map(nanos);
+        if !entry.is_running {
+            entry.is_overdue = false; // `next` decides by the new deadline
+            self.update_timeout(thread);
+            self.mark_changed(thread);
+        }
         Ok(())
     }
 

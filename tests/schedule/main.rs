@@ -105,7 +105,7 @@ proptest! {
         let flows: Vec<Flow> = flows.iter().map(flow).collect();
         let (policy, switch, duration) = (policy(rule), us(3), us(8_000));
         let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration }.run().unwrap();
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order }.run().unwrap();
         prop_assert_eq!(outcome.account.processing, us(expected.processing));
         prop_assert_eq!(outcome.account.switching, us(expected.switching));
         prop_assert_eq!(outcome.idle, us(expected.idle));
