@@ -11,7 +11,9 @@ mod costs;
 mod granularity;
 mod phases;
 mod polling;
+mod rates;
 mod simulation;
+mod testbed;
 mod turns;
 mod verdicts;
 
@@ -51,8 +53,8 @@ pub(crate) const ABOUT: About = About {
 
 pub(crate) fn run(report: &mut Report, quick: bool) -> Outcome {
     analysis::costs(report)?;
-    analysis::rates(report)?;
-    analysis::overload(report)?;
+    rates::processes(report, quick)?;
+    rates::overload(report, quick)?;
     polling::shares(report, quick)?;
     polling::idle_ports(report, quick)?;
     granularity::polling(report, quick)?;

@@ -1,5 +1,6 @@
 //! Bounds of turns: their length, their switching overhead, and the waiting time before them.
 
+use flowtable::schedule::share::Order;
 use flowtable::schedule::simulator::{Flow, Simulation};
 use flowtable::schedule::{Budget, Occupancy, Policy, Scheduler, Thread, ThreadConfig};
 use proptest::collection::vec;

@@ -1,51 +1,32 @@
 //! Figures 6 to 8: three flows through input, forwarding and output threads, by the length of a
-//! turn.
+//! turn; and figure 4.
 //!
 //! ```text
-//!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ─▸ O ─▸ link 1     A: best effort, 50 Kpps, x µs more each
-//!     card C ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ┘                     B, C: reserved, 90 Kpps each
-//!     card B ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ─▸ O ─▸ link 2
+//!     card A ─▸ I ─▸ ▒▒ ─▸ F + x ─▸ ▒▒ ┐                A: best effort, 50 Kpps, x µs more each
+//!                                      ├─▸ O ─▸ link 1
+//!     card C ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ┘
+//!     card B ─▸ I ─▸ ▒▒ ─▸ F ─────▸ ▒▒ ─▸ O ─▸ link 2   B, C: reserved, 90 Kpps each
 //! ```
 //!
-//! The testbed is not available; its costs are known. This is a pipeline of the threads and queues
-//! of the crate with those costs. Input threads sleep by the estimator of the crate. All turns are
-//! limited to 16 packets; the figures vary the turns of forwarding threads.
+//! Input threads sleep by the estimator of the crate. All turns are limited to 16 packets; the
+//! figures vary the turns of forwarding threads.
 
 use std::error::Error;
 use std::time::Duration;
 
 use bench_common::figure::{Figure, Line, Panel, Scale};
-use flowtable::Timestamp;
-use flowtable::schedule::{
-    BoundedQueue, Budget, Occupancy, Policy, QueueEstimator, Scheduler, Thread, ThreadConfig,
-    longest_sleep,
-};
+use flowtable::schedule::pipeline::{Input, Output, Path, Pipeline, Polling};
+use flowtable::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
 
+use super::testbed::{BATCH, Costs, FORWARD, QUEUE, READ, Testbed, WRITE, estimator};
 use crate::causes::{Cause, Evidence};
 use crate::finding::Finding;
 use crate::report::{Outcome, Report, Table, two};
 
-/// Buffers of a card, and of each queue in the router.
-const CARD: usize = 64;
-const QUEUE: usize = 128;
-const LINE_RATE: u64 = 148_800;
-const BATCH: u32 = 16;
 /// The cost of a switch by the last row of table 2.
 const SWITCH: Duration = Duration::from_nanos(940);
 const RATES: [u64; 3] = [50_000, 90_000, 90_000];
 const NAMES: [&str; 3] = ["A", "B", "C"];
-
-/// A thread with its input and output queues; `None` is the link.
-struct Stage {
-    thread: Thread,
-    cost: Duration,
-    input: usize,
-    output: Option<usize>,
-    /// Limit of a turn in addition to the batch size.
-    budget: Budget,
-    /// The estimator of an input thread, and the time of its next poll.
-    port: Option<(QueueEstimator, Timestamp)>,
-}
 
 /// What the paper leaves open.
 #[derive(Clone, Copy)]
@@ -59,123 +40,46 @@ struct Assumptions {
 
 const ASSUMED: Assumptions = Assumptions { switch: SWITCH, range: Some((4, 12)), rates: RATES };
 
-/// Queues 0 to 2 are cards, 3 to 5 lead to forwarding, 6 and 7 to links. A packet is the index of
-/// its flow.
-struct Router {
-    scheduler: Scheduler,
-    stages: Vec<Stage>,
-    queues: Vec<BoundedQueue<usize>>,
-    arrived: [u64; 3],
-    sent: [u64; 3],
+/// Shares of input, forwarding and output are the reserved processing times, in thousandths.
+const INPUT_SHARES: [u32; 3] = [80, 144, 144];
+const PATH_SHARES: [u32; 3] = [15, 27, 27];
+const OUTPUT_SHARES: [u32; 2] = [196, 126];
+/// The output of each path, and the shares of links in Kpps.
+const OUTPUTS: [usize; 3] = [0, 1, 0];
+const LINK_SHARES: [u32; 3] = [50, 90, 90];
+
+/// Runs the pipeline with turns of forwarding threads that are limited by `budget`.
+fn run(
+    extra: Duration,
+    budget: Budget,
     assumed: Assumptions,
-    now: Timestamp,
-}
-
-impl Router {
-    /// Creates the pipeline. Shares are the reserved processing times, in thousandths.
-    fn new(extra: Duration, budget: Budget, assumed: Assumptions) -> Result<Self, Box<dyn Error>> {
-        let policy = Policy::Budget(Budget::packets(BATCH));
-        let mut scheduler = Scheduler::new(8, 1000, assumed.switch, policy)?;
-        let nanos = Duration::from_nanos;
-        let stages = [
-            (80, nanos(1_600), 0, Some(3)),
-            (144, nanos(1_600), 1, Some(4)),
-            (144, nanos(1_600), 2, Some(5)),
-            (15, nanos(300) + extra, 3, Some(6)),
-            (27, nanos(300), 4, Some(7)),
-            (27, nanos(300), 5, Some(6)),
-            (196, nanos(1_400), 6, None),
-            (126, nanos(1_400), 7, None),
-        ];
-        let add = |(share, cost, input, output)| {
-            let thread = scheduler.add(ThreadConfig::new(share, cost))?;
-            let estimator = QueueEstimator::new(BATCH, longest_sleep(CARD as u32, LINE_RATE))?;
-            let port = match assumed.range {
-                Some((low, high)) if input < 3 => {
-                    Some((estimator.with_range(low, high)?, Timestamp::ZERO))
-                }
-                _ => None,
-            };
-            let is_forwarding = (3..6).contains(&input);
-            let budget = if is_forwarding { budget } else { Budget::UNTIL_EMPTY };
-            Ok(Stage { thread, cost, input, output, budget, port })
+    duration: Duration,
+) -> Result<Throughput, Box<dyn Error>> {
+    let policy = Policy::Budget(Budget::packets(BATCH));
+    let mut pipeline = Pipeline::new(8, 1000, assumed.switch, policy)?;
+    for share in OUTPUT_SHARES {
+        let link = LinkScheduler::new(2, LINK_SHARES.iter().sum())?;
+        pipeline.add_output(Output::new(ThreadConfig::new(share, WRITE), link))?;
+    }
+    let costs = [FORWARD + extra, FORWARD, FORWARD];
+    for (path, cost) in costs.into_iter().enumerate() {
+        let config = Path::new(ThreadConfig::new(PATH_SHARES[path], cost), QUEUE);
+        let config = config.with_output(OUTPUTS[path], LINK_SHARES[path]).with_budget(budget);
+        pipeline.add_path(config)?;
+    }
+    let mut testbed = Testbed::new(Costs::new(&costs, assumed.switch), 3)?;
+    for (port, share) in INPUT_SHARES.into_iter().enumerate() {
+        let polling = match assumed.range {
+            Some((low, high)) => Polling::Estimated(estimator()?.with_range(low, high)?),
+            None => Polling::Always,
         };
-        let stages = stages.into_iter().map(add).collect::<Result<_, Box<dyn Error>>>()?;
-        let queue = |index| BoundedQueue::new(if index < 3 { CARD } else { QUEUE });
-        let queues = (0..8).map(queue).collect::<Result<_, _>>()?;
-        let (arrived, sent) = ([0; 3], [0; 3]);
-        Ok(Self { scheduler, stages, queues, arrived, sent, assumed, now: Timestamp::ZERO })
+        let input = Input::new(ThreadConfig::new(share, READ)).with_polling(polling);
+        pipeline.add_input(input.with_only_path(port))?;
+        testbed = testbed.with_flow(assumed.rates[port], port, port);
     }
-
-    fn occupancy(&self, stage: &Stage) -> Occupancy {
-        let room = stage.output.map_or(usize::MAX, |queue| self.queues[queue].remaining_capacity());
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let queued = match &stage.port {
-            // A port that is awake may be polled even if it is empty.
-            Some((_, wakes)) if *wakes <= self.now => self.queues[stage.input].len().max(1),
-            Some(_) => 0,
-            // Without an estimator a port is polled all the time.
-            None if stage.input < 3 => self.queues[stage.input].len().max(1),
-            None => self.queues[stage.input].len(),
-        };
-        Occupancy { queued: queued as u32, free: room }
-    }
-
-    /// Adds the packets that have arrived to the queues of the cards.
-    fn arrive(&mut self) {
-        for (flow, rate) in self.assumed.rates.into_iter().enumerate() {
-            let due = self.now.as_nanos() * rate / 1_000_000_000;
-            for _ in self.arrived[flow]..due {
-                let _dropped = self.queues[flow].push(flow);
-            }
-            self.arrived[flow] = due;
-        }
-    }
-
-    fn report_occupancies(&mut self) -> Outcome {
-        for index in 0..self.stages.len() {
-            let (thread, occupancy) =
-                (self.stages[index].thread, self.occupancy(&self.stages[index]));
-            self.scheduler.set_occupancy(thread, occupancy, self.now)?;
-        }
-        Ok(())
-    }
-
-    fn run(mut self, duration: Duration) -> Result<Throughput, Box<dyn Error>> {
-        while self.now < Timestamp::from(duration) {
-            self.arrive();
-            self.report_occupancies()?;
-            let Some(turn) = self.scheduler.next(self.now) else {
-                self.now = self.now + Duration::from_nanos(100);
-                continue;
-            };
-            self.now = self.now + self.assumed.switch;
-            let index = turn.thread().index();
-            let Stage { cost, input, output, budget, .. } = self.stages[index];
-            let (mut packets, mut spent) = (0, Duration::ZERO);
-            while turn.allows_more(packets, spent)
-                && budget.allows_more(packets, spent)
-                && output.is_none_or(|output| self.queues[output].remaining_capacity() > 0)
-            {
-                let Some(flow) = self.queues[input].pop() else { break };
-                match output {
-                    Some(output) => drop(self.queues[output].push(flow)),
-                    None => self.sent[flow] += 1,
-                }
-                (packets, spent) = (packets + 1, spent + cost);
-                self.now = self.now + cost;
-                self.arrive();
-            }
-            if let Some((estimator, wakes)) = &mut self.stages[index].port {
-                *wakes = self.now + estimator.polled(packets);
-            }
-            let occupancy = self.occupancy(&self.stages[index]);
-            self.scheduler.finish(turn, spent, occupancy, self.now)?;
-        }
-        let kpps = self.sent.map(|sent| sent as f64 / duration.as_secs_f64() / 1000.0);
-        let efficiency = self.scheduler.account().efficiency().unwrap_or_default();
-        Ok(Throughput { kpps, efficiency })
-    }
+    let kpps = testbed.run(&mut pipeline, duration)?;
+    let efficiency = pipeline.scheduler().account().efficiency().unwrap_or_default();
+    Ok(Throughput { kpps: [kpps[0], kpps[1], kpps[2]], efficiency })
 }
 
 struct Throughput {
@@ -201,7 +105,7 @@ pub(crate) fn figures(report: &mut Report, quick: bool) -> Outcome {
         let mut all = vec![];
         for extra in [0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100] {
             let extra_cost = Duration::from_micros(extra);
-            let done = Router::new(extra_cost, budget, ASSUMED)?.run(duration)?;
+            let done = run(extra_cost, budget, ASSUMED, duration)?;
             let [a, b, c] = done.kpps.map(two);
             table.row(&[&extra, &a, &b, &c, &two(100.0 * done.efficiency)]);
             for (line, kpps) in lines.iter_mut().zip(done.kpps) {
@@ -297,8 +201,8 @@ pub(crate) fn explain_switch_time(quick: bool) -> Result<Evidence, Box<dyn Error
             let of = |budget| -> Result<String, Box<dyn Error>> {
                 let mut all = vec![];
                 for &extra in extras {
-                    let router = Router::new(Duration::from_micros(extra), budget, assumed)?;
-                    all.push((extra, router.run(duration)?));
+                    let extra_cost = Duration::from_micros(extra);
+                    all.push((extra, run(extra_cost, budget, assumed, duration)?));
                 }
                 Ok(two(mean_efficiency(&all)))
             };
@@ -316,8 +220,8 @@ pub(crate) fn polling(report: &mut Report, quick: bool) -> Outcome {
     let mut table = Table::new(&["offered, Kpps", "forwarded, Kpps"]);
     for offered in (30..=435).step_by(45) {
         let assumed = Assumptions { rates: [1000 * offered / 3; 3], ..ASSUMED };
-        let router = Router::new(Duration::ZERO, Budget::packets(16), assumed)?;
-        let forwarded = router.run(duration)?.kpps.iter().sum::<f64>();
+        let forwarded = run(Duration::ZERO, Budget::packets(16), assumed, duration)?;
+        let forwarded = forwarded.kpps.iter().sum::<f64>();
         line.points.push((offered as f64, forwarded));
         table.row(&[&offered, &two(forwarded)]);
     }
