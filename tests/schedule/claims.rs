@@ -350,11 +350,8 @@ fn the_throttle_bounds_switching_when_costs_vary() {
     let flows = flows(3);
     let mut rng = StdRng::seed_from_u64(2001);
     for setting in THROTTLES {
-        let simulation = simulation::simulation(
-            Order::default(),
-            &flows,
-            simulation::throttle(setting),
-        );
+        let simulation =
+            simulation::simulation(Order::default(), &flows, simulation::throttle(setting));
         // From nothing to twice the estimate.
         let cost = |flow: usize, _| {
             let most = 2 * flows[flow].cost.as_nanos() as u64;

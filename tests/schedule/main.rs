@@ -270,8 +270,7 @@ impl Caller {
         let (occupancy, since, timeout, is_polled) = self.reported[turn.thread().index()];
         let threshold = self.scheduler.threshold(turn.thread()).unwrap();
         let late = since.zip(timeout).is_some_and(|(since, timeout)| since + timeout <= self.now);
-        let enough =
-            !is_polled && occupancy.queued >= threshold && occupancy.free >= threshold;
+        let enough = !is_polled && occupancy.queued >= threshold && occupancy.free >= threshold;
         assert!(since.is_some() && (enough || late), "{occupancy:?} of {threshold}, {since:?}");
         self.turns.push(turn);
     }

@@ -22,11 +22,7 @@ enum Processes {
 }
 
 /// Returns the thousands of packets per second of a saturated router.
-fn rate(
-    processes: Processes,
-    switch: Duration,
-    duration: Duration,
-) -> Result<f64, Box<dyn Error>> {
+fn rate(processes: Processes, switch: Duration, duration: Duration) -> Result<f64, Box<dyn Error>> {
     let policy = Policy::Budget(Budget::packets(BATCH));
     let mut pipeline = Pipeline::new(3, 33, switch, policy)?;
     let mut costs = Costs::new(&[FORWARD], switch);
@@ -148,8 +144,7 @@ pub(crate) fn overload(report: &mut Report, quick: bool) -> Outcome {
     let qos = QOS as f64 / 1000.0;
     // As a fluid, the input thread reads its share, and both flows lose the same part.
     let fluid = |sent: f64| qos * (INPUT_SHARE as f64 / 1000.0 / sent).min(1.0);
-    let header =
-        ["seconds", "sent", "QoS sent", "QoS forwarded", "best effort", "QoS, as a fluid"];
+    let header = ["seconds", "sent", "QoS sent", "QoS forwarded", "best effort", "QoS, as a fluid"];
     let mut table = Table::new(&header);
     for one in seconds.iter().step_by(5) {
         let (of_qos, rest, fluid) = (two(one.qos), two(one.rest), two(fluid(one.sent)));

@@ -52,6 +52,8 @@ pub(crate) struct Costs {
     pub(crate) empty: Duration,
     /// Whether the switch to an empty port is charged to its thread.
     pub(crate) charges_polls: bool,
+    /// The cost of the interrupt by which a packet is read. `None`: input threads read.
+    pub(crate) interrupt: Option<Duration>,
     /// Whether the input thread forwards and writes, too: a router of one process.
     pub(crate) is_one_process: bool,
     /// Whether forwarding threads consume packets: there are no outputs.
@@ -63,7 +65,8 @@ impl Costs {
     pub(crate) fn new(forward: &[Duration], switch: Duration) -> Self {
         let (forward, empty) = (forward.to_vec(), Duration::from_micros(1));
         let (charges_polls, is_one_process, consumes) = (false, false, false);
-        Self { read: READ, forward, switch, empty, charges_polls, is_one_process, consumes }
+        let (read, interrupt) = (READ, None);
+        Self { read, forward, switch, empty, charges_polls, interrupt, is_one_process, consumes }
     }
 }
 
@@ -111,6 +114,16 @@ impl Testbed {
         }
     }
 
+    /// Reads all packets of the cards, each by an interrupt that costs this, before any turn.
+    fn interrupt(&mut self, pipeline: &mut Pipeline<usize>, cost: Duration) {
+        let cards = self.cards.len();
+        while let Some(path) = (0..cards).find_map(|card| self.cards[card].pop()) {
+            self.pass(cost);
+            // The queue counts drops.
+            let _dropped = pipeline.enqueue(path, path, self.now);
+        }
+    }
+
     /// Runs the pipeline for a time. Returns the thousands of packets per second of each path.
     pub(crate) fn run(
         &mut self,
@@ -120,9 +133,16 @@ impl Testbed {
         let before = self.sent.clone();
         let end = self.now + duration;
         while self.now < end {
+            if let Some(cost) = self.costs.interrupt {
+                self.interrupt(pipeline, cost);
+            }
             let Some(turn) = pipeline.next(self.now) else {
-                let wake = pipeline.wake_at().map_or(end, |wake| wake.min(end));
-                self.pass(wake.since(self.now));
+                // Cards are polled, or else looked at each microsecond.
+                let wake = match self.costs.interrupt {
+                    Some(_) => self.now + Duration::from_micros(1),
+                    None => pipeline.wake_at().unwrap_or(end),
+                };
+                self.pass(wake.min(end).since(self.now));
                 continue;
             };
             self.pass(self.costs.switch);

@@ -215,11 +215,8 @@ impl SimulationModel {
         let eligible = active().filter(|(_, flow)| flow.start <= *virtual_time);
         let first = eligible.min_by_key(|(index, flow)| {
             let tie = if self.is_lower_first { *index } else { live.len() - index };
-            let tag = if self.is_by_start {
-                flow.start
-            } else {
-                flow.after(flow.expected(self), self)
-            };
+            let tag =
+                if self.is_by_start { flow.start } else { flow.after(flow.expected(self), self) };
             (tag, tie)
         });
         first.map(|(index, _)| index)

@@ -206,11 +206,7 @@ impl<P> Pipeline<P> {
         Ok(at)
     }
 
-    fn add_thread(
-        &mut self,
-        config: ThreadConfig,
-        stage: Stage,
-    ) -> Result<Thread, ScheduleError> {
+    fn add_thread(&mut self, config: ThreadConfig, stage: Stage) -> Result<Thread, ScheduleError> {
         reserve(&mut self.stages)?;
         let thread = self.scheduler.add(config)?;
         debug_assert_eq!(thread.index(), self.stages.len(), "no thread is ever removed");

@@ -60,9 +60,7 @@ impl Job {
             Self::Read(_) => config.with_unshared_buffers(RING, u32::MAX),
             // The pipeline sets the sizes of its queues.
             Self::Forward(_) => config,
-            Self::Write(_) => {
-                config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, RING)
-            }
+            Self::Write(_) => config.with_buffers((Function::ALL.len() * QUEUE_LEN) as u32, RING),
         };
         match self {
             Self::Forward(PathId { function: Function::Proxy | Function::Active, .. }) => config,

@@ -3,9 +3,7 @@
 use core::time::Duration;
 
 use flowtable::Timestamp;
-use flowtable::schedule::pipeline::{
-    Device, Input, Output, Path, Pipeline, Polling, Reading,
-};
+use flowtable::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Polling, Reading};
 use flowtable::schedule::{LinkScheduler, QueueEstimator, longest_sleep};
 
 use super::cards::RING;
@@ -27,8 +25,8 @@ impl<'a> Router<'a> {
     pub fn new(plan: Plan, costs: &'a Costs, traffic: &'a Traffic, rate: u64) -> Self {
         let policy = plan.policy(costs).expect("slices are long enough");
         let switch = Duration::from_nanos(costs.switch);
-        let mut pipeline = Pipeline::new(Job::COUNT, Job::WHOLE, switch, policy)
-            .expect("there is memory");
+        let mut pipeline =
+            Pipeline::new(Job::COUNT, Job::WHOLE, switch, policy).expect("there is memory");
         for port in Port::ALL {
             // The functions have equal shares of a link.
             let functions = Function::ALL.len();
@@ -46,8 +44,9 @@ impl<'a> Router<'a> {
         let polling = match plan {
             Plan::Interrupts | Plan::Throttle(_) => Polling::Notified,
             // Polls of single packets are too small for an estimate.
-            Plan::Batch(_) | Plan::Slice(_) => QueueEstimator::new(plan.poll(), sleep)
-                .map_or(Polling::Always, Polling::Estimated),
+            Plan::Batch(_) | Plan::Slice(_) => {
+                QueueEstimator::new(plan.poll(), sleep).map_or(Polling::Always, Polling::Estimated)
+            }
         };
         for port in Port::ALL {
             let input = Input::new(Job::Read(port).config(costs)).with_polling(polling);
@@ -71,9 +70,9 @@ impl<'a> Router<'a> {
                 }
             } else {
                 // Without effect for ports that are polled.
-                Port::ALL.map(|port| self.pipeline.update_input(port as usize, &cards));
+                (0..Port::ALL.len()).for_each(|port| self.pipeline.update_input(port, &cards));
             }
-            Port::ALL.map(|port| self.pipeline.update_output(port as usize, &cards));
+            (0..Port::ALL.len()).for_each(|port| self.pipeline.update_output(port, &cards));
             match self.pipeline.next(cards.now()) {
                 Some(turn) => {
                     cards.pass(self.costs.switch);
