@@ -114,6 +114,7 @@ use core::fmt;
 
 use crate::schedule::share::ShareError;
 
+mod account;
 mod adaptive;
 mod budget;
 mod estimator;
@@ -128,13 +129,14 @@ mod thread;
 mod throttle;
 
 pub use crate::schedule::share::Thread;
+pub use account::Account;
 pub use adaptive::{Adaptive, Demand, Inadmissible};
 pub use budget::{Budget, Policy, Turn};
 pub use estimator::{EstimatorError, QueueEstimator, longest_sleep};
 pub use link::LinkScheduler;
 pub use path::SwitchingPath;
 pub use queue::BoundedQueue;
-pub use scheduler::{Account, ForeignTurn, Scheduler};
+pub use scheduler::{ForeignTurn, Scheduler};
 pub use thread::{Occupancy, State, ThreadConfig};
 pub use throttle::{Overhead, Throttle, ThrottleError};
 

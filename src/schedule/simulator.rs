@@ -24,9 +24,10 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use super::account::Account;
 use super::budget::Policy;
 use super::queue::BoundedQueue;
-use super::scheduler::{Account, Scheduler};
+use super::scheduler::Scheduler;
 use super::thread::{Occupancy, ThreadConfig};
 use super::{ScheduleError, Turn};
 use crate::schedule::share::{Order, Thread};

@@ -6,7 +6,7 @@ use crate::cache::{CacheError, SourceHashCache, Statistics};
 
 /// A route of a border router: the result of its conventional lookup.
 ///
-/// Paper: Chandranmenon and Varghese, section 4: a bit of the packet tells areas apart.
+/// Paper: Chandranmenon and Varghese, section 4: a bit of the packet distinguishes areas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BorderRoute {
     /// The destination is in the area: this router's own [label](Table::label) for it.

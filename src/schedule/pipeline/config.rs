@@ -17,7 +17,7 @@ pub enum Polling {
     /// of the thread. Under a [`Throttle`](crate::schedule::Throttle) the estimator aims at the
     /// threshold `B_i` of the thread, or more.
     Estimated(QueueEstimator),
-    /// The card tells the number of its packets, as
+    /// The number of packets in the card is known, as
     /// [`update_input`](super::Pipeline::update_input) notifies: the thread waits for its threshold
     /// as any other.
     Notified,

@@ -101,6 +101,7 @@
 mod config;
 mod device;
 mod stages;
+mod turns;
 
 pub use config::{Input, Output, Path, Polling};
 pub use device::{Device, Reading};

@@ -1,61 +1,61 @@
-//! The stages of a pipeline, and their turns.
+//! The stages of a pipeline.
 
 use alloc::format;
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::config::{Input, Output, Path, Polling};
-use super::device::{Device, Reading};
+use super::device::Device;
 use crate::invariant::{InvariantError, ensure};
 use crate::schedule::ScheduleError;
 use crate::schedule::budget::{Budget, Policy, Turn};
 use crate::schedule::estimator::QueueEstimator;
 use crate::schedule::link::LinkScheduler;
 use crate::schedule::path::SwitchingPath;
-use crate::schedule::scheduler::{ForeignTurn, Scheduler};
+use crate::schedule::scheduler::Scheduler;
 use crate::schedule::share::{Order, Thread};
-use crate::schedule::thread::{Occupancy, ThreadConfig};
+use crate::schedule::thread::ThreadConfig;
 use crate::timestamp::Timestamp;
 
 /// The stage of a thread, with its index among those of its kind.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+pub(super) enum Stage {
     Input(usize),
     Path(usize),
     Output(usize),
 }
 
 #[derive(Clone, Debug)]
-struct InputStage {
-    thread: Thread,
-    estimator: Option<QueueEstimator>,
-    is_notified: bool,
-    only_path: Option<usize>,
+pub(super) struct InputStage {
+    pub(super) thread: Thread,
+    pub(super) estimator: Option<QueueEstimator>,
+    pub(super) is_notified: bool,
+    pub(super) only_path: Option<usize>,
     /// The packets that the next poll is expected to read.
-    expected: u32,
+    pub(super) expected: u32,
 }
 
 #[derive(Clone, Debug)]
-struct PathStage<P> {
-    thread: Thread,
-    queues: SwitchingPath<P>,
-    budget: Budget,
+pub(super) struct PathStage<P> {
+    pub(super) thread: Thread,
+    pub(super) queues: SwitchingPath<P>,
+    pub(super) budget: Budget,
     /// The output, and the queue of its link.
-    output: Option<(usize, Thread)>,
+    pub(super) output: Option<(usize, Thread)>,
     /// The inputs all of whose packets have this path.
-    fed_by: Vec<usize>,
+    pub(super) fed_by: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
-struct OutputStage {
-    thread: Thread,
-    link: LinkScheduler,
+pub(super) struct OutputStage {
+    pub(super) thread: Thread,
+    pub(super) link: LinkScheduler,
     /// The paths by the queues of the link.
-    paths: Vec<usize>,
+    pub(super) paths: Vec<usize>,
     /// The packets in the output queues of all of them.
-    queued: u32,
+    pub(super) queued: u32,
     /// The room that the link has reported.
-    room: u32,
+    pub(super) room: u32,
 }
 
 /// A pipeline of input, forwarding and output threads with the queues between them.
@@ -67,12 +67,12 @@ struct OutputStage {
 /// Paper: Qie et al., section 2.1.
 #[derive(Clone, Debug)]
 pub struct Pipeline<P> {
-    scheduler: Scheduler,
+    pub(super) scheduler: Scheduler,
     /// By the index of the thread.
-    stages: Vec<Stage>,
-    inputs: Vec<InputStage>,
-    paths: Vec<PathStage<P>>,
-    outputs: Vec<OutputStage>,
+    pub(super) stages: Vec<Stage>,
+    pub(super) inputs: Vec<InputStage>,
+    pub(super) paths: Vec<PathStage<P>>,
+    pub(super) outputs: Vec<OutputStage>,
 }
 
 impl<P> Pipeline<P> {
@@ -272,6 +272,9 @@ impl<P> Pipeline<P> {
     pub fn enqueue(&mut self, path: usize, packet: P, now: Timestamp) -> Result<(), P> {
         self.paths[path].queues.enqueue(packet)?;
         self.report(Stage::Path(path), now);
+        if self.paths[path].queues.input().remaining_capacity() == 0 {
+            self.report_feeders(path, now);
+        }
         Ok(())
     }
 
@@ -302,7 +305,7 @@ impl<P> Pipeline<P> {
     /// use flowtable::schedule::pipeline::{Device, Input, Output, Pipeline, Polling, Reading};
     /// use flowtable::schedule::{Budget, LinkScheduler, Policy, ThreadConfig};
     ///
-    /// /// A card with three packets that nobody wants, and a link that is busy.
+    /// /// A card with three packets without a path, and a link that is busy.
     /// struct Card(u32);
     ///
     /// impl Device for Card {
@@ -361,173 +364,6 @@ impl<P> Pipeline<P> {
     pub fn update_output(&mut self, output: usize, device: &impl Device<Packet = P>) {
         self.outputs[output].room = device.room(output);
         self.report(Stage::Output(output), device.now());
-    }
-
-    /// Runs a turn, and finishes it with the time that has passed on the clock of the device.
-    /// Returns the number of packets. O(packets × (log threads + log paths)).
-    ///
-    /// # Errors
-    ///
-    /// Returns the turn if it is of another scheduler.
-    ///
-    /// # Panics
-    ///
-    /// If the device reads a packet for a path that does not exist.
-    pub fn run<D: Device<Packet = P>>(
-        &mut self,
-        turn: Turn,
-        device: &mut D,
-    ) -> Result<u32, ForeignTurn> {
-        let Some(&stage) = self.stages.get(turn.thread().index()) else {
-            return Err(ForeignTurn(turn));
-        };
-        let begun = device.now();
-        let (packets, charged) = match stage {
-            Stage::Input(input) => self.poll(input, &turn, device),
-            Stage::Path(path) => (self.forward(path, &turn, device), Duration::ZERO),
-            Stage::Output(output) => (self.write(output, &turn, device), Duration::ZERO),
-        };
-        let now = device.now();
-        let processing = now.since(begun);
-        self.scheduler.finish(turn, processing + charged, self.occupancy(stage), now)?;
-        match stage {
-            Stage::Input(_) => {}
-            Stage::Path(path) => self.forwarded(path, packets, processing, now),
-            Stage::Output(output) => self.report(Stage::Output(output), now),
-        }
-        Ok(packets)
-    }
-
-    /// Reads packets. Returns their number, and the time to charge for an empty poll.
-    fn poll<D: Device<Packet = P>>(
-        &mut self,
-        input: usize,
-        turn: &Turn,
-        device: &mut D,
-    ) -> (u32, Duration) {
-        let (begun, mut packets) = (device.now(), 0);
-        let has_room = |pipeline: &Self| pipeline.occupancy(Stage::Input(input)).free > 0;
-        while has_room(self) {
-            match device.read(input) {
-                Reading::Empty => break,
-                Reading::Discarded => {}
-                // The queue counts drops.
-                Reading::Packet { path, packet } => {
-                    drop(self.enqueue(path, packet, device.now()));
-                }
-            }
-            packets += 1;
-            if !turn.allows_more(packets, device.now().since(begun)) {
-                break;
-            }
-        }
-        let charged = if packets == 0 { device.empty_poll(input) } else { Duration::ZERO };
-        let stage = &mut self.inputs[input];
-        if stage.is_notified {
-            stage.expected = device.waiting(input);
-        } else if let Some(estimator) = &mut stage.estimator {
-            let sleep = estimator.polled(packets);
-            stage.expected = (estimator.average() as u32).max(1);
-            let set = self.scheduler.set_timeout(stage.thread, Some(sleep));
-            debug_assert!(set.is_ok(), "no thread is ever removed");
-        }
-        (packets, charged)
-    }
-
-    /// Forwards packets. Returns their number.
-    fn forward<D: Device<Packet = P>>(&mut self, at: usize, turn: &Turn, device: &mut D) -> u32 {
-        let (begun, mut packets) = (device.now(), 0);
-        let path = &mut self.paths[at];
-        let before = path.queues.output().len();
-        while path.queues.forward(|packet| device.forward(at, packet)) {
-            if path.output.is_none() {
-                // It leads nowhere.
-                drop(path.queues.dequeue());
-            }
-            packets += 1;
-            let spent = device.now().since(begun);
-            if !turn.allows_more(packets, spent) || !path.budget.allows_more(packets, spent) {
-                break;
-            }
-        }
-        let queue = path.queues.output();
-        if let (Some((output, id)), Some(first)) = (path.output, queue.front()) {
-            let output = &mut self.outputs[output];
-            output.queued += (queue.len() - before) as u32;
-            let set = output.link.set_backlogged(id, device.length(first));
-            debug_assert!(set.is_ok(), "no queue is ever removed");
-        }
-        packets
-    }
-
-    /// Updates the neighbours of a path after a turn, and its average cost.
-    fn forwarded(&mut self, at: usize, packets: u32, processing: Duration, now: Timestamp) {
-        if let Some((output, _)) = self.paths[at].output {
-            self.report(Stage::Output(output), now);
-        }
-        let path = &mut self.paths[at];
-        let cost = path.queues.update_cost(packets, processing);
-        let set = self.scheduler.set_cost(path.thread, cost);
-        debug_assert!(set.is_ok(), "no thread is ever removed, and no average is zero");
-        for feeder in 0..self.paths[at].fed_by.len() {
-            self.report(Stage::Input(self.paths[at].fed_by[feeder]), now);
-        }
-    }
-
-    /// Writes packets. Returns their number.
-    fn write<D: Device<Packet = P>>(&mut self, at: usize, turn: &Turn, device: &mut D) -> u32 {
-        let (begun, mut packets) = (device.now(), 0);
-        while device.room(at) > 0 {
-            let output = &mut self.outputs[at];
-            let Some(queue) = output.link.select() else { break };
-            let path = output.paths[queue.index()];
-            let Some(packet) = self.paths[path].queues.dequeue() else { break };
-            output.queued -= 1;
-            let length = device.length(&packet);
-            let next = self.paths[path].queues.output().front();
-            let next = next.map(|packet| device.length(packet));
-            let sent = output.link.sent(queue, length, next);
-            debug_assert!(sent.is_ok(), "it was selected");
-            device.write(at, path, packet);
-            self.report(Stage::Path(path), device.now());
-            packets += 1;
-            if !turn.allows_more(packets, device.now().since(begun)) {
-                break;
-            }
-        }
-        self.outputs[at].room = device.room(at);
-        packets
-    }
-
-    /// Reports the occupancy of a stage to the scheduler.
-    fn report(&mut self, stage: Stage, now: Timestamp) {
-        let thread = self.thread(stage);
-        let set = self.scheduler.set_occupancy(thread, self.occupancy(stage), now);
-        debug_assert!(set.is_ok(), "no thread is ever removed");
-    }
-
-    fn thread(&self, stage: Stage) -> Thread {
-        match stage {
-            Stage::Input(input) => self.inputs[input].thread,
-            Stage::Path(path) => self.paths[path].thread,
-            Stage::Output(output) => self.outputs[output].thread,
-        }
-    }
-
-    fn occupancy(&self, stage: Stage) -> Occupancy {
-        match stage {
-            Stage::Input(input) => {
-                let InputStage { only_path, expected: queued, .. } = self.inputs[input];
-                let room = |path: usize| self.paths[path].queues.input().remaining_capacity();
-                let free = only_path.map_or(u32::MAX, |path| room(path) as u32);
-                Occupancy { queued, free }
-            }
-            Stage::Path(path) => self.paths[path].queues.occupancy(),
-            Stage::Output(output) => {
-                let OutputStage { queued, room, .. } = self.outputs[output];
-                Occupancy { queued, free: room }
-            }
-        }
     }
 
     /// Returns the queues of a path.
