@@ -61,7 +61,7 @@
 //!
 //! # Cost
 //!
-//! O(log n) for each call, and 236 bytes per thread, all of it allocated by the constructor. Time
+//! O(log n) for each call, and 244 bytes per thread, all of it allocated by the constructor. Time
 //! is an argument.
 //!
 //! # Example

@@ -371,7 +371,7 @@ fn memory_is_as_documented() {
     let scheduler = Scheduler::new(1000, 100, us(3), Policy::Budget(Budget::UNTIL_EMPTY)).unwrap();
     let shares = flowtable::schedule::share::ProportionalShare::new(1000, 100).unwrap();
     assert_eq!(shares.allocation_size(), 140 * 1000);
-    assert_eq!(scheduler.allocation_size(), 236 * 1000);
+    assert_eq!(scheduler.allocation_size(), 244 * 1000);
 }
 
 #[test]

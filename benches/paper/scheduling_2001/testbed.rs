@@ -114,14 +114,14 @@ impl Testbed {
         }
     }
 
-    /// Reads all packets of the cards, each by an interrupt that costs this, before any turn.
-    fn interrupt(&mut self, pipeline: &mut Pipeline<usize>, cost: Duration) {
+    /// Reads a packet of the cards, by an interrupt that costs this. Returns false if there is none.
+    fn interrupt(&mut self, pipeline: &mut Pipeline<usize>, cost: Duration) -> bool {
         let cards = self.cards.len();
-        while let Some(path) = (0..cards).find_map(|card| self.cards[card].pop()) {
-            self.pass(cost);
-            // The queue counts drops.
-            let _dropped = pipeline.enqueue(path, path, self.now);
-        }
+        let Some(path) = (0..cards).find_map(|card| self.cards[card].pop()) else { return false };
+        self.pass(cost);
+        // The queue counts drops.
+        let _dropped = pipeline.enqueue(path, path, self.now);
+        true
     }
 
     /// Runs the pipeline for a time. Returns the thousands of packets per second of each path.
@@ -133,8 +133,9 @@ impl Testbed {
         let before = self.sent.clone();
         let end = self.now + duration;
         while self.now < end {
-            if let Some(cost) = self.costs.interrupt {
-                self.interrupt(pipeline, cost);
+            // Interrupts come before any turn.
+            if self.costs.interrupt.is_some_and(|cost| self.interrupt(pipeline, cost)) {
+                continue;
             }
             let Some(turn) = pipeline.next(self.now) else {
                 // Cards are polled, or else looked at each microsecond.

@@ -53,7 +53,7 @@ impl<P> Pipeline<P> {
         turn: &Turn,
         device: &mut D,
     ) -> (u32, Duration) {
-        let (begun, mut packets) = (device.now(), 0);
+        let (begun, mut packets, mut is_over) = (device.now(), 0, false);
         let has_room = |pipeline: &Self| pipeline.occupancy(Stage::Input(input)).free > 0;
         while has_room(self) {
             match device.read(input) {
@@ -65,7 +65,8 @@ impl<P> Pipeline<P> {
                 }
             }
             packets += 1;
-            if !turn.allows_more(packets, device.now().since(begun)) {
+            is_over = !turn.allows_more(packets, device.now().since(begun));
+            if is_over {
                 break;
             }
         }
@@ -74,7 +75,8 @@ impl<P> Pipeline<P> {
         if stage.is_notified {
             stage.expected = device.waiting(input);
         } else if let Some(estimator) = &mut stage.estimator {
-            let sleep = estimator.polled(packets);
+            // A turn that was cut short may have left packets: it counts as a full batch.
+            let sleep = estimator.polled(if is_over { u32::MAX } else { packets });
             stage.expected = (estimator.average() as u32).max(1);
             let set = self.scheduler.set_timeout(stage.thread, Some(sleep));
             debug_assert!(set.is_ok(), "no thread is ever removed");
