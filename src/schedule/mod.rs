@@ -56,8 +56,8 @@
 //! A router that gives priority to reading packets has no time left to forward them. Here input
 //! threads are ordinary threads: with a share, and with a [`QueueEstimator`] so that idle ports
 //! cost nothing. The estimator determines the timeout of the thread
-//! ([`with_polling`](ThreadConfig::with_polling)), and under a throttle aims at its threshold. Packets beyond the share are lost in the network card, before they have cost
-//! anything.
+//! ([`with_polling`](ThreadConfig::with_polling)), and under a throttle aims at its threshold.
+//! Packets beyond the share are lost in the network card, before they have cost anything.
 //!
 //! # Cost
 //!

@@ -362,8 +362,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Sets the timeout of a thread, or removes it. If the thread waits, the timeout counts from the
-    /// time when it became eligible. O(log n).
+    /// Sets the timeout of a thread, or removes it. If the thread waits, the timeout counts from
+    /// the time when it became eligible. O(log n).
     ///
     /// For a [polled](ThreadConfig::with_polling) thread this is the time until its next poll.
     ///

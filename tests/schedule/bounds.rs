@@ -26,8 +26,9 @@ proptest! {
     ) {
         let policy = Policy::Budget(Budget::both(limit, us(slice)));
         let (switch, duration, order) = (us(3), us(10_000), Order::default());
-        let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration, order }.run().unwrap();
+        let simulation =
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
+        let outcome = simulation.run().unwrap();
         for (flow, outcome) in flows.iter().zip(&outcome.flows) {
             prop_assert!(outcome.longest_run < us(slice) + flow.cost);
             prop_assert!(outcome.longest_run <= flow.cost * limit);
@@ -45,8 +46,9 @@ proptest! {
         let slice = 300_u64.div_ceil(percent.into()) + more;
         let policy = Policy::Throttle(throttle(percent, slice).with_strict_thresholds());
         let (switch, duration, order) = (us(3), us(10_000), Order::default());
-        let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration, order }.run().unwrap();
+        let simulation =
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
+        let outcome = simulation.run().unwrap();
         // The end of the simulation may truncate the last turn.
         let switching = outcome.account.switching.saturating_sub(switch);
         let allowed = outcome.account.processing * percent / 100;

@@ -111,8 +111,9 @@ proptest! {
         let expected = model.run(&flows);
         let flows: Vec<Flow> = flows.iter().map(flow).collect();
         let (policy, switch, duration) = (policy(rule), us(3), us(8_000));
-        let outcome =
-            Simulation { flows: &flows, policy, switch, whole: 200, duration, order }.run().unwrap();
+        let simulation =
+            Simulation { flows: &flows, policy, switch, whole: 200, duration, order };
+        let outcome = simulation.run().unwrap();
         prop_assert_eq!(outcome.account.processing, us(expected.processing));
         prop_assert_eq!(outcome.account.switching, us(expected.switching));
         prop_assert_eq!(outcome.idle, us(expected.idle));

@@ -187,16 +187,18 @@ proptest! {
         let mut cache = Unicache::new(PassiveGc::new(100, 1).unwrap());
         let mut marked: BTreeMap<u8, bool> = BTreeMap::new();
         for (connection, is_back, flags) in segments {
-            let (key, reverse) = (2 * connection + u8::from(is_back), 2 * connection + u8::from(!is_back));
+            let [key, reverse] = [is_back, !is_back].map(|side| 2 * connection + u8::from(side));
             let was_marked = marked.get(&key).copied();
             let ends = flags == TcpFlags::RST
                 || flags == TcpFlags::ACK && was_marked == Some(true);
             let mut removed = vec![];
-            let ended = cache.observe(&key, &reverse, flags, |watch| watch, |key, _| removed.push(key));
+            let ended =
+                cache.observe(&key, &reverse, flags, |watch| watch, |key, _| removed.push(key));
             prop_assert_eq!(ended, ends);
             if ends {
-                let expected = [key, reverse].into_iter().filter(|key| marked.remove(key).is_some());
-                prop_assert_eq!(removed, expected.collect::<Vec<_>>());
+                let mut expected = vec![key, reverse];
+                expected.retain(|key| marked.remove(key).is_some());
+                prop_assert_eq!(removed, expected);
             } else if was_marked.is_none() {
                 prop_assert!(removed.is_empty());
                 let mut watch = FinWatch::default();

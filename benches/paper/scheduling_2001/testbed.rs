@@ -114,7 +114,8 @@ impl Testbed {
         }
     }
 
-    /// Reads a packet of the cards, by an interrupt that costs this. Returns false if there is none.
+    /// Reads a packet of the cards, by an interrupt that costs this. Returns false if there is
+    /// none.
     fn interrupt(&mut self, pipeline: &mut Pipeline<usize>, cost: Duration) -> bool {
         let cards = self.cards.len();
         let Some(path) = (0..cards).find_map(|card| self.cards[card].pop()) else { return false };

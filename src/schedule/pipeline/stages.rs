@@ -224,7 +224,8 @@ impl<P> Pipeline<P> {
     /// use flowtable::schedule::{Budget, Policy};
     ///
     /// let policy = |packets| Policy::Budget(Budget::packets(packets));
-    /// let mut pipeline: Pipeline<u8> = Pipeline::new(8, 100, Duration::from_micros(1), policy(1))?;
+    /// let switch = Duration::from_micros(1);
+    /// let mut pipeline: Pipeline<u8> = Pipeline::new(8, 100, switch, policy(1))?;
     /// pipeline.set_policy(policy(16));
     /// assert_eq!(pipeline.scheduler().policy(), &policy(16));
     /// assert_eq!((pipeline.wake_at(), pipeline.validate()), (None, Ok(())));

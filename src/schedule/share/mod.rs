@@ -22,9 +22,9 @@
 //! Guarantees:
 //!
 //! 1. The virtual time never decreases, and a thread is eligible once its start is reached.
-//! 2. By WF²Q+, a thread that always has work gets its share of the total work, less one run of its own and
-//!    one of another thread, if runs are as long as expected. While all threads have work and
-//!    shares add up to the whole, it gets at most its share and one run of its own.
+//! 2. By WF²Q+, a thread that always has work gets its share of the total work, less one run of its
+//!    own and one of another thread, if runs are as long as expected. While all threads have work
+//!    and shares add up to the whole, it gets at most its share and one run of its own.
 //! 3. Shares do not accumulate. A thread that was idle starts at the current virtual time: unused
 //!    share is lost.
 //! 4. Unclaimed share is divided among the threads that have work, by their shares.
