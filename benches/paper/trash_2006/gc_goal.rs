@@ -79,10 +79,8 @@ struct RootBits(Vec<Option<(u32, u32)>>);
 
 impl RootBits {
     fn new(subjects: &[Box<dyn Subject>]) -> Self {
-        let bits = |subject: &Box<dyn Subject>| {
-            subject.state().shape.map(|shape| (shape.root_bits, shape.root_bits))
-        };
-        Self(subjects.iter().map(bits).collect())
+        let shapes = subjects.iter().map(|subject| subject.state().shape);
+        Self(shapes.map(|shape| shape.map(|it| (it.root_bits, it.root_bits))).collect())
     }
 
     fn observe(&mut self, subjects: &[Box<dyn Subject>]) {

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use flowtable::Timestamp;
 use flowtable::schedule::pipeline::{Device, Input, Output, Path, Pipeline, Polling, Reading};
-use flowtable::schedule::{LinkScheduler, QueueEstimator, longest_sleep};
+use flowtable::schedule::{BoundedQueue, LinkScheduler, QueueEstimator, longest_sleep};
 
 use super::cards::RING;
 use super::device::{Cards, Frame};
@@ -94,7 +94,7 @@ impl<'a> Router<'a> {
         cards: &mut Cards<'_, S>,
         outcome: &mut Outcome,
     ) -> bool {
-        let rings = cards.rings.each_ref().map(|ring| ring.len());
+        let rings = cards.rings.each_ref().map(BoundedQueue::len);
         // The fullest ring first. No ring waits for long.
         let Some((port, 1..)) = rings.into_iter().enumerate().max_by_key(|(_, len)| *len) else {
             return false;
