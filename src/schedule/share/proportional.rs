@@ -121,12 +121,13 @@ impl ProportionalShare {
     /// for thread in [slow, fast] {
     ///     shares.activate(thread, 0)?; // no estimate of its run is needed
     /// }
-    /// let turns: Vec<_> = std::iter::from_fn(|| {
-    ///     let thread = shares.pick()?;
-    ///     shares.charge(thread, 10, Some(0)).ok()?;
-    ///     Some(thread)
-    /// });
-    /// assert_eq!(turns.take(8).filter(|thread| *thread == fast).count(), 6);
+    /// let mut work = [0; 2];
+    /// for _ in 0..8 {
+    ///     let next = shares.pick().unwrap();
+    ///     work[next.index()] += 10;
+    ///     shares.charge(next, 10, Some(0))?;
+    /// }
+    /// assert_eq!((work[slow.index()], work[fast.index()]), (20, 60));
     /// assert_eq!(shares.order(), Order::StartTime);
     /// # Ok::<(), flowtable::schedule::share::ShareError>(())
     /// ```
