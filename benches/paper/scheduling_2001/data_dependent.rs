@@ -86,7 +86,8 @@ pub(crate) fn data_dependent(report: &mut Report) -> Outcome {
     report.table("data_dependent", title, table)?;
     report.remark(
         "The scheduler has the mean cost of a flow. A threshold of packets then is worth a switch \
-            on average, so that the throttle keeps E; a limit in packets bounds no time."
+            on average, so that the throttle keeps E, and loses packets only where few of them are \
+            expensive; a limit in packets bounds no time."
             .into(),
     );
     Ok(())
